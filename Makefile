@@ -1,0 +1,35 @@
+# Everything a newcomer needs: `make demo` and `make test` set up .venv by themselves.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+
+.PHONY: demo test test-extras lint bench figures clean
+
+$(VENV)/.ready: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,bench]'
+	touch $@
+
+demo: $(VENV)/.ready
+	$(BIN)/python examples/demo.py --out demo-out
+
+lint: $(VENV)/.ready
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+test: lint
+	$(BIN)/python -m pytest -n 2 -m "not extra and not slow"
+
+# Tests of optional parts (torch, Spark, a browser) carry the marker `extra`; pytest's exit code 5 means there are none yet.
+test-extras: $(VENV)/.ready
+	$(BIN)/python -m pytest -m extra || test $$? -eq 5
+
+bench: $(VENV)/.ready
+	$(BIN)/python benchmarks/streaming.py
+	$(BIN)/python benchmarks/mixture_regret.py
+
+figures: $(VENV)/.ready
+	$(BIN)/python examples/kernel_tradeoffs.py
+
+clean:
+	rm -rf $(VENV) demo-out build src/*.egg-info

@@ -1,0 +1,78 @@
+"""Argument checks whose messages name the argument, the value and the remedy."""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+
+
+def number(name: str, value: Any, remedy: str = "give a finite number") -> float:
+    """Return `value` as a finite float."""
+    try:
+        result = float(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be a number: got {value!r}; {remedy}") from None
+    if not math.isfinite(result):
+        raise ValueError(f"{name} must be finite: got {value!r}; {remedy}")
+    return result
+
+
+def positive(name: str, value: Any, remedy: str = "give a number above 0") -> float:
+    """Return `value` as a finite float above 0."""
+    result = number(name, value, remedy)
+    if result <= 0.0:
+        raise ValueError(f"{name} must be positive: got {value!r}; {remedy}")
+    return result
+
+
+def nonnegative(name: str, value: Any, remedy: str = "give 0 or a number above it") -> float:
+    """Return `value` as a finite float, 0 or above."""
+    result = number(name, value, remedy)
+    if result < 0.0:
+        raise ValueError(f"{name} must not be negative: got {value!r}; {remedy}")
+    return result
+
+
+def count(name: str, value: Any, remedy: str = "give a whole number, 1 or more") -> int:
+    """Return `value` as an int, 1 or more."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise ValueError(f"{name} must be a positive whole number: got {value!r}; {remedy}")
+    return int(value)
+
+
+def finite(name: str, value: ArrayLike, remedy: str = "drop or repair such entries") -> Array:
+    """Return `value` as a float64 array without NaN or infinity."""
+    try:
+        result = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be numeric: got {value!r}; {remedy}") from None
+    if not np.isfinite(result).all():
+        bad = np.argwhere(~np.isfinite(result))[0]
+        where = "" if result.ndim == 0 else f" at index {tuple(int(i) for i in bad)}"
+        raise ValueError(f"{name} must be finite: got {result[tuple(bad)]}{where}; {remedy}")
+    return result
+
+
+def vector(name: str, value: ArrayLike, dim: int, remedy: str = "drop or repair such entries") -> Array:
+    """Return `value` as a finite float64 vector of shape (dim,); with dim 1 a plain number will do."""
+    result = finite(name, value, remedy)
+    if dim == 1 and result.ndim == 0:
+        result = result.reshape(1)
+    if result.shape != (dim,):
+        raise ValueError(f"{name} must have shape ({dim},): got shape {result.shape}; pass one value a coordinate")
+    return result
+
+
+def increasing(name: str, value: ArrayLike) -> Array:
+    """Return `value` as a strictly increasing float64 vector of times."""
+    result = finite(name, value, "drop rounds without a time")
+    if result.ndim != 1:
+        raise ValueError(f"{name} must be one-dimensional: got shape {result.shape}; pass one time a round")
+    steps = np.diff(result)
+    if (steps <= 0.0).any():
+        i = int(np.argmax(steps <= 0.0))
+        raise ValueError(f"{name} must increase: got {result[i + 1]} after {result[i]}; sort the stream")
+    return result

@@ -1,0 +1,50 @@
+"""What every set of allowed plays can do."""
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from stillpoint._validate import Array, count, finite
+from stillpoint.domains import _hot
+
+
+class Domain(ABC):
+    """A closed convex set of plays, with its Euclidean projection."""
+
+    @abstractmethod
+    def reach(self, dim: int) -> float:
+        """Return the supremum of ‖w‖ over the set in R^dim; infinite where the set is unbounded."""
+
+    @abstractmethod
+    def hot(self, dim: int) -> tuple[int, Array] | None:
+        """Return the kind and the parameters `_hot.project` takes, None where the set has no compiled projection."""
+
+    def check(self, dim: int) -> None:
+        """Raise ValueError unless the set fits R^dim."""
+        count("dim", dim)
+
+    def project(self, w: ArrayLike) -> Array:
+        """Return the point of the set nearest to `w`, as a new array."""
+        z = point(w)
+        self.check(z.size)
+        compiled = self.hot(z.size)
+        if compiled is None:
+            raise NotImplementedError(f"{type(self).__name__} has neither a compiled projection nor its own project()")
+        result = np.empty_like(z)
+        _hot.project(*compiled, z, result)
+        return result
+
+    def contains(self, w: ArrayLike, tolerance: float = 1e-9) -> bool:
+        """Say whether every coordinate of `w` is within `tolerance`, and rounding, of its projection."""
+        z = point(w)
+        rounding = 4.0 * np.finfo(np.float64).eps * z.size * np.abs(z).max()
+        return bool(np.abs(self.project(z) - z).max() <= tolerance + rounding)
+
+
+def point(w: ArrayLike) -> Array:
+    """Return `w` as a finite vector, contiguous and writable so that one compiled version serves all."""
+    z = np.atleast_1d(finite("w", w))
+    if z.ndim != 1 or z.size == 0:
+        raise ValueError(f"w must have shape (dim,): got shape {z.shape}; pass one value a coordinate")
+    return np.require(z, requirements=["C", "W"])

@@ -1,0 +1,38 @@
+"""Kernels on time: which moving targets are cheap to follow."""
+
+from stillpoint.kernels.base import Kernel, Product, Scaled, StationaryKernel, Sum
+from stillpoint.kernels.horizon_free import HorizonFree
+from stillpoint.kernels.simple import (
+    OU,
+    Constant,
+    Dirac,
+    Gaussian,
+    InverseMultiquadric,
+    Matern32,
+    Matern52,
+    OUMixture,
+    Spline,
+)
+from stillpoint.kernels.spectral import PathLengthConditions, SpectralDensity
+from stillpoint.kernels.state_space import StateSpace
+
+__all__ = [
+    "OU",
+    "Constant",
+    "Dirac",
+    "Gaussian",
+    "HorizonFree",
+    "InverseMultiquadric",
+    "Kernel",
+    "Matern32",
+    "Matern52",
+    "OUMixture",
+    "PathLengthConditions",
+    "Product",
+    "Scaled",
+    "SpectralDensity",
+    "Spline",
+    "StateSpace",
+    "StationaryKernel",
+    "Sum",
+]

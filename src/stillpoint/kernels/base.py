@@ -1,0 +1,143 @@
+"""What a kernel on time is: a positive definite k(s, t), its diagonal, and a state-space form where one exists."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from stillpoint._validate import Array, finite, positive
+from stillpoint.kernels.state_space import Multiplied, StateSpace, Summed, Weighted
+
+
+class Kernel(ABC):
+    """A kernel on real times. Subclasses define `_value(s, t)` on float arrays; the rest follows.
+
+    `k(s, t)` broadcasts like NumPy; `k1 + k2`, `k1 * k2` and `2.0 * k` build new kernels.
+    """
+
+    @abstractmethod
+    def _value(self, s: Array, t: Array) -> Array:
+        """k(s, t), element by element."""
+
+    def __call__(self, s: ArrayLike, t: ArrayLike) -> Array:
+        """k(s, t), with NumPy broadcasting."""
+        return np.asarray(self._value(finite("s", s), finite("t", t)), dtype=np.float64)
+
+    def gram(self, times: ArrayLike) -> Array:
+        """Matrix (k(τ_i, τ_j))_ij."""
+        tau = finite("times", times)
+        return self(tau[:, None], tau[None, :])
+
+    def diagonal(self, times: ArrayLike) -> Array:
+        """k(t, t) at each time."""
+        return self(times, times)
+
+    @property
+    def bound(self) -> float:
+        """sup_t k(t, t) over all times; inf for kernels that grow."""
+        return inf
+
+    def state_space(self) -> StateSpace | None:
+        """The state-space form, or None where there is none (then memory is dense, O(t) a round)."""
+        return None
+
+    def __add__(self, other: Kernel) -> Sum:
+        if not isinstance(other, Kernel):
+            return NotImplemented
+        return Sum(self, other)
+
+    def __mul__(self, other: Kernel | float) -> Kernel:
+        if isinstance(other, Kernel):
+            return Product(self, other)
+        if isinstance(other, int | float | np.number):
+            return Scaled(self, float(other))
+        return NotImplemented
+
+    def __rmul__(self, other: float) -> Kernel:
+        return self * other
+
+
+class StationaryKernel(Kernel):
+    """k(s, t) = κ(|s − t|). Subclasses define `_lag(r)` for r ≥ 0."""
+
+    @abstractmethod
+    def _lag(self, r: Array) -> Array:
+        """κ(r), element by element, for r ≥ 0."""
+
+    def _value(self, s: Array, t: Array) -> Array:
+        return self._lag(np.abs(s - t))
+
+    @property
+    def bound(self) -> float:
+        """κ(0): the diagonal is the same at every time."""
+        return float(self._lag(np.zeros(1))[0])
+
+
+@dataclass(frozen=True)
+class Sum(Kernel):
+    """k1 + k2: a comparator splits between the two spaces as it likes best."""
+
+    left: Kernel
+    right: Kernel
+
+    def _value(self, s: Array, t: Array) -> Array:
+        return self.left(s, t) + self.right(s, t)
+
+    @property
+    def bound(self) -> float:
+        """Sum of the parts' bounds."""
+        return self.left.bound + self.right.bound
+
+    def state_space(self) -> StateSpace | None:
+        """Both states side by side."""
+        left, right = self.left.state_space(), self.right.state_space()
+        return None if left is None or right is None else Summed((left, right))
+
+
+@dataclass(frozen=True)
+class Product(Kernel):
+    """k1 · k2 (positive definite by Schur's product theorem)."""
+
+    left: Kernel
+    right: Kernel
+
+    def _value(self, s: Array, t: Array) -> Array:
+        return self.left(s, t) * self.right(s, t)
+
+    @property
+    def bound(self) -> float:
+        """Product of the parts' bounds."""
+        return self.left.bound * self.right.bound
+
+    def state_space(self) -> StateSpace | None:
+        """Kronecker product of the states."""
+        left, right = self.left.state_space(), self.right.state_space()
+        return None if left is None or right is None else Multiplied(left, right)
+
+
+@dataclass(frozen=True)
+class Scaled(Kernel):
+    """weight · k, weight > 0."""
+
+    kernel: Kernel
+    weight: float
+
+    def __post_init__(self) -> None:
+        positive("weight", self.weight, "a kernel times 0 or less is not positive definite")
+
+    def _value(self, s: Array, t: Array) -> Array:
+        return self.weight * self.kernel(s, t)
+
+    @property
+    def bound(self) -> float:
+        """weight times the kernel's bound."""
+        return self.weight * self.kernel.bound
+
+    def state_space(self) -> StateSpace | None:
+        """The kernel's state with covariances times weight."""
+        base = self.kernel.state_space()
+        return None if base is None else Weighted(base, self.weight)

@@ -1,0 +1,214 @@
+"""Markov kernels as state-space models (Hartikainen & Särkkä 2010): k(s, t) = h' Cov(x_s, x_t) h + nugget·1[s = t].
+
+x moves by x_t = F(Δ) x_s + noise of covariance Q(Δ), with prior covariance P(t). Everything that streams (memory, norms,
+effective dimension) needs only F, Q, P(t), h and the nugget, so a kernel that offers them runs at a cost flat in t.
+"""
+
+from abc import ABC, abstractmethod
+from math import factorial
+
+import numpy as np
+from scipy.linalg import block_diag
+from scipy.special import gammainc
+
+from stillpoint._validate import Array
+
+
+class StateSpace(ABC):
+    """F(Δ), Q(Δ), P(t), h and the nugget of one kernel; `diagonal` says that F is given by its diagonal."""
+
+    h: Array
+    diagonal: bool = False
+    stationary: bool = True
+    min_gap: float = 0.0  # gaps below this are outside the accuracy that the form was built for
+
+    @property
+    def size(self) -> int:
+        """Dimension P of the state."""
+        return self.h.size
+
+    @abstractmethod
+    def transition(self, gap: float) -> Array:
+        """F(gap), shape (P, P); shape (1, P), its diagonal, where `diagonal` holds."""
+
+    @abstractmethod
+    def noise(self, gap: float, start: float) -> Array:
+        """Q = P(start + gap) − F P(start) F', shape (P, P), without cancellation for small gaps."""
+
+    @abstractmethod
+    def covariance(self, time: float) -> Array:
+        """Prior covariance P(time), shape (P, P)."""
+
+    def gain(self, time: float) -> Array:
+        """P(time) h, shape (P,): what one unit of gradient adds to the state."""
+        return np.asarray(self.covariance(time) @ self.h)
+
+    def nugget(self, time: float) -> float:
+        """Weight of the Dirac part at `time`."""
+        return 0.0
+
+    def matrix(self, gap: float) -> Array:
+        """F(gap) as a full (P, P) matrix, whatever form `transition` has."""
+        f = self.transition(gap)
+        return np.diag(f[0]) if self.diagonal else f
+
+
+class Exponentials(StateSpace):
+    """Σ_j weights_j e^{−rates_j |s−t|} + nugget·1[s = t]; rate 0 is a constant component."""
+
+    diagonal = True
+
+    def __init__(self, rates: Array, weights: Array, nugget: float = 0.0) -> None:
+        self.rates, self.weights, self.dirac = rates, weights, nugget
+        self.h = np.ones(rates.size)
+
+    def transition(self, gap: float) -> Array:
+        return np.exp(-self.rates * gap)[None, :]
+
+    def noise(self, gap: float, start: float) -> Array:
+        # expm1, not 1 − exp: slow components lose every digit otherwise
+        return np.diag(-self.weights * np.expm1(-2.0 * self.rates * gap))
+
+    def covariance(self, time: float) -> Array:
+        return np.diag(self.weights)
+
+    def gain(self, time: float) -> Array:
+        return self.weights
+
+    def nugget(self, time: float) -> float:
+        return self.dirac
+
+
+class Brownian(StateSpace):
+    """offset + min(s, t): a random walk started with variance `offset`."""
+
+    diagonal = True
+    stationary = False
+
+    def __init__(self, offset: float) -> None:
+        self.offset = offset
+        self.h = np.ones(1)
+
+    def transition(self, gap: float) -> Array:
+        return np.ones((1, 1))
+
+    def noise(self, gap: float, start: float) -> Array:
+        return np.array([[gap]])
+
+    def covariance(self, time: float) -> Array:
+        return np.array([[self.offset + time]])
+
+
+class MaternState(StateSpace):
+    """Matérn-(P − ½) for P = 2, 3 with state (f, f'/ν, f''/ν²): dimensionless, so no gap or rate is special.
+
+    (d/dt + ν)^P f = white noise. With x = ν·gap and N = A + I nilpotent, F = e^{−x} Σ_n (xN)^n/n! and
+    Q = q ∫_0^x v(s) v(s)' e^{−2s} ds, where v(s) = Σ_n (sN)^n e_P/n! is a polynomial: each entry is a sum of
+    regularised incomplete gamma functions, never a difference P − F P F' of nearly equal matrices.
+    """
+
+    def __init__(self, rate: float, weight: float, size: int) -> None:
+        self.rate, self.weight = rate, weight
+        self.h = np.eye(size)[0]
+        companion = {2: [[0, 1], [-1, -2]], 3: [[0, 1, 0], [0, 0, 1], [-1, -3, -3]]}[size]
+        nilpotent = np.array(companion, dtype=float) + np.eye(size)
+        self._powers = [np.linalg.matrix_power(nilpotent, n) / factorial(n) for n in range(size)]
+        self._prior = {2: np.eye(2), 3: np.array([[1, 0, -1 / 3], [0, 1 / 3, 0], [-1 / 3, 0, 1]])}[size]
+        self._intensity = {2: 4.0, 3: 16.0 / 3.0}[size]
+
+    def transition(self, gap: float) -> Array:
+        x = self.rate * gap
+        return np.asarray(np.exp(-x) * sum(x**n * power for n, power in enumerate(self._powers)))
+
+    def noise(self, gap: float, start: float) -> Array:
+        kick = np.array([power[:, -1] for power in self._powers])  # coefficients of v(s), one row a power of s
+        orders = np.arange(2 * self.size - 1)
+        moments = [factorial(n) / 2.0 ** (n + 1) * gammainc(n + 1, 2.0 * self.rate * gap) for n in orders]
+        q = np.empty((self.size, self.size))
+        for i in range(self.size):
+            for j in range(self.size):
+                q[i, j] = np.convolve(kick[:, i], kick[:, j]) @ moments
+        return self.weight * self._intensity * q
+
+    def covariance(self, time: float) -> Array:
+        return self.weight * self._prior
+
+
+class Summed(StateSpace):
+    """The state of k1 + k2: both states side by side."""
+
+    def __init__(self, parts: tuple[StateSpace, ...]) -> None:
+        self.parts = parts
+        self.h = np.concatenate([part.h for part in parts])
+        self.diagonal = all(part.diagonal for part in parts)
+        self.stationary = all(part.stationary for part in parts)
+        self.min_gap = max(part.min_gap for part in parts)
+
+    def transition(self, gap: float) -> Array:
+        if self.diagonal:
+            return np.concatenate([part.transition(gap) for part in self.parts], axis=1)
+        return np.asarray(block_diag(*[part.matrix(gap) for part in self.parts]))
+
+    def noise(self, gap: float, start: float) -> Array:
+        return np.asarray(block_diag(*[part.noise(gap, start) for part in self.parts]))
+
+    def covariance(self, time: float) -> Array:
+        return np.asarray(block_diag(*[part.covariance(time) for part in self.parts]))
+
+    def nugget(self, time: float) -> float:
+        return sum(part.nugget(time) for part in self.parts)
+
+
+class Multiplied(StateSpace):
+    """The state of k1·k2: Kronecker products; Q = Q1⊗A2 + A1⊗Q2 + Q1⊗Q2 with A = F P F' (no cancellation)."""
+
+    def __init__(self, left: StateSpace, right: StateSpace) -> None:
+        self.left, self.right = left, right
+        self.h = np.kron(left.h, right.h)
+        self.diagonal = left.diagonal and right.diagonal
+        self.stationary = left.stationary and right.stationary
+        self.min_gap = max(left.min_gap, right.min_gap)
+
+    def transition(self, gap: float) -> Array:
+        if self.diagonal:
+            return np.kron(self.left.transition(gap), self.right.transition(gap))
+        return np.kron(self.left.matrix(gap), self.right.matrix(gap))
+
+    def noise(self, gap: float, start: float) -> Array:
+        (a1, q1), (a2, q2) = self._split(self.left, gap, start), self._split(self.right, gap, start)
+        return np.asarray(np.kron(q1, a2) + np.kron(a1, q2) + np.kron(q1, q2))
+
+    @staticmethod
+    def _split(part: StateSpace, gap: float, start: float) -> tuple[Array, Array]:
+        f = part.matrix(gap)
+        return f @ part.covariance(start) @ f.T, part.noise(gap, start)
+
+    def covariance(self, time: float) -> Array:
+        return np.kron(self.left.covariance(time), self.right.covariance(time))
+
+    def nugget(self, time: float) -> float:
+        left, right = self.left, self.right
+        smooth_left = float(left.h @ left.covariance(time) @ left.h)
+        smooth_right = float(right.h @ right.covariance(time) @ right.h)
+        return left.nugget(time) * (smooth_right + right.nugget(time)) + smooth_left * right.nugget(time)
+
+
+class Weighted(StateSpace):
+    """The state of c·k: every covariance times c."""
+
+    def __init__(self, base: StateSpace, weight: float) -> None:
+        self.base, self.weight = base, weight
+        self.h, self.diagonal = base.h, base.diagonal
+        self.stationary, self.min_gap = base.stationary, base.min_gap
+
+    def transition(self, gap: float) -> Array:
+        return self.base.transition(gap)
+
+    def noise(self, gap: float, start: float) -> Array:
+        return self.weight * self.base.noise(gap, start)
+
+    def covariance(self, time: float) -> Array:
+        return self.weight * self.base.covariance(time)
+
+    def nugget(self, time: float) -> float:
+        return self.weight * self.base.nugget(time)

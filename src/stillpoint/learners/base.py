@@ -1,0 +1,96 @@
+"""What every gradient learner does the same way: rounds, times, and refusing bad input before anything changes."""
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from stillpoint._validate import Array, count, nonnegative, number, vector
+from stillpoint.regret.ledger import Ledger
+
+
+class GradientLearner(ABC):
+    """A learner that plays w_t in R^dim and is told a subgradient g_t of the loss there.
+
+    `predict(time)` opens a round and returns its play; called again before `update` it returns the same play.
+    `update(g)` closes the round. `skip()` closes it without feedback. Times default to the last one + 1, from 1.
+    Bad input raises ValueError and leaves the learner as it was.
+    """
+
+    ledger: Ledger
+
+    def __init__(self, dim: int) -> None:
+        self.dim = count("dim", dim)
+        self.rounds = 0
+        self.time = 0.0
+        self._started = False
+        self._play: Array | None = None
+
+    @abstractmethod
+    def _propose(self, time: float) -> Array:
+        """Move to `time` and return the play, shape (dim,)."""
+
+    @abstractmethod
+    def _check_gradient(self, g: Array) -> None:
+        """Raise ValueError if the learner cannot take g."""
+
+    @abstractmethod
+    def _learn(self, g: Array, play: Array) -> None:
+        """Take in the gradient of the open round."""
+
+    def predict(self, time: float | None = None) -> Array:
+        """Return the play for the coming round, shape (dim,); for irregular streams, say when the round is."""
+        if self._play is None:
+            when = self._next_time(time)
+            self._play = self._propose(when)
+            self.time, self._started = when, True
+        elif time is not None and time != self.time:
+            raise ValueError(
+                f"time must be that of the open round: got {time} while the round at {self.time} awaits its gradient; "
+                "call update or skip first"
+            )
+        return self._play.copy()
+
+    def update(self, g: ArrayLike, time: float | None = None) -> None:
+        """Tell the learner a subgradient at the play of the open round (predicts first where none is open)."""
+        gradient = np.array(vector("g", g, self.dim, "pass skip() for a round without a usable gradient"))
+        if time is not None and time != self.time:
+            if self._play is None and (not self._started or number("time", time) > self.time):
+                self._check_gradient(gradient)
+                self.predict(time)
+            else:
+                raise ValueError(
+                    f"time must be that of the open round: got {time} while the last round is at {self.time}; "
+                    f"{type(self).__name__} takes feedback in order, so skip() rounds whose feedback is late"
+                )
+        self._check_gradient(gradient)
+        play = self._play if self._play is not None else self._open()
+        self._learn(gradient, play)
+        self._close()
+
+    def skip(self) -> None:
+        """Close the round without feedback; time moves on."""
+        if self._play is None:
+            self._open()
+        self._close()
+
+    def certificate(self, radius: float) -> float:
+        """Σ⟨g_s, w_s⟩ + radius·S: the linearised regret so far against the worst comparator with ‖U‖ ≤ radius, exactly."""
+        return self.ledger.certificate(nonnegative("radius", radius))
+
+    def _open(self) -> Array:
+        self.predict()
+        assert self._play is not None
+        return self._play
+
+    def _close(self) -> None:
+        self._play = None
+        self.rounds += 1
+
+    def _next_time(self, time: float | None) -> float:
+        if time is None:
+            return self.time + 1.0
+        when = number("time", time, "drop rounds without a time")
+        if self._started and when <= self.time:
+            raise ValueError(f"time must increase: got {when} after {self.time}; sort the stream")
+        return when

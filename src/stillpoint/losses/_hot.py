@@ -1,0 +1,149 @@
+"""Losses, compiled: a number for each family and code, and the loss and gradient of a round without allocation."""
+
+import math
+
+from numba import njit
+
+from stillpoint._validate import Array
+
+SQUARED = 0
+ABSOLUTE = 1
+PINBALL = 2  # parameter: level
+HUBER = 3  # parameter: width
+LOGISTIC = 4
+HINGE = 5
+LINEAR = 6
+LOG = 7
+
+SCALAR = 0  # p = w[0]
+VECTOR = 1  # p = ‖w − y‖, or ⟨y, w⟩ for linear losses
+FEATURES = 2  # p = ⟨w, x⟩
+
+
+@njit(cache=True)
+def value(code: int, parameter: float, p: float, y: float) -> float:
+    """Return the loss of predicting `p` for `y`."""
+    if code == LOGISTIC:
+        margin = y * p
+        return max(-margin, 0.0) + math.log1p(math.exp(-abs(margin)))
+    if code == HINGE:
+        return max(0.0, 1.0 - y * p)
+    if code == LINEAR:
+        return y * p
+    if code == LOG:
+        if p <= 0.0:
+            raise ValueError("p must be positive for the log loss; keep plays where p > 0")
+        return -math.log(p)
+    r = p - y
+    if code == ABSOLUTE:
+        return abs(r)
+    if code == PINBALL:
+        return max(-parameter * r, (1.0 - parameter) * r)
+    if code == HUBER and abs(r) > parameter:
+        return parameter * (abs(r) - 0.5 * parameter)
+    return 0.5 * r * r
+
+
+@njit(cache=True)
+def slope(code: int, parameter: float, p: float, y: float) -> float:
+    """Return the derivative of the loss in `p`; 0 at a kink."""
+    if code == LOGISTIC:
+        margin = y * p
+        decay = math.exp(-abs(margin))
+        return -y * (decay if margin > 0.0 else 1.0) / (1.0 + decay)
+    if code == HINGE:
+        return -y if y * p < 1.0 else 0.0
+    if code == LINEAR:
+        return y
+    if code == LOG:
+        if p <= 0.0:
+            raise ValueError("p must be positive for the log loss; keep plays where p > 0")
+        return -1.0 / p
+    r = p - y
+    if code == ABSOLUTE:
+        return 0.0 if r == 0.0 else math.copysign(1.0, r)
+    if code == PINBALL:
+        return 0.0 if r == 0.0 else ((1.0 - parameter) if r > 0.0 else -parameter)
+    if code == HUBER and abs(r) > parameter:
+        return math.copysign(parameter, r)
+    return r
+
+
+@njit(cache=True)
+def evaluate(code: int, parameter: float, mode: int, y: Array, x: Array, w: Array, gradient: Array) -> float:
+    """Return the loss of the play `w` and write its gradient; y, x: the round's rows, x read in mode FEATURES only."""
+    p, target = _prediction(code, mode, y, x, w)
+    s = slope(code, parameter, p, target)
+    if mode == SCALAR:
+        gradient[0] = s
+    elif mode == FEATURES:
+        for i in range(w.size):
+            gradient[i] = s * x[i]
+    elif code == LINEAR:
+        for i in range(w.size):
+            gradient[i] = y[i]
+    else:
+        for i in range(w.size):
+            # where the loss is quadratic s is p = ‖w − y‖, and the gradient w - y exactly
+            gradient[i] = w[i] - y[i] if s == p else s * ((w[i] - y[i]) / p)
+    return value(code, parameter, p, target)
+
+
+@njit(cache=True)
+def loss(code: int, parameter: float, mode: int, y: Array, x: Array, w: Array) -> float:
+    """Return the loss of the play `w`, as `evaluate` does."""
+    p, target = _prediction(code, mode, y, x, w)
+    return value(code, parameter, p, target)
+
+
+@njit(cache=True)
+def losses(code: int, parameter: float, mode: int, y: Array, x: Array, w: Array, out: Array) -> None:
+    """Write the loss of the play w[t] in each round t into `out`."""
+    for t in range(out.size):
+        out[t] = loss(code, parameter, mode, y[t], x[t] if mode == FEATURES else y[t], w[t])
+
+
+@njit(cache=True)
+def values(code: int, parameter: float, p: Array, y: Array, out: Array) -> None:
+    """Write `value` of each pair into `out`."""
+    for i in range(out.size):
+        out[i] = value(code, parameter, p[i], y[i])
+
+
+@njit(cache=True)
+def slopes(code: int, parameter: float, p: Array, y: Array, out: Array) -> None:
+    """Write `slope` of each pair into `out`."""
+    for i in range(out.size):
+        out[i] = slope(code, parameter, p[i], y[i])
+
+
+@njit(cache=True)
+def _prediction(code: int, mode: int, y: Array, x: Array, w: Array) -> tuple[float, float]:
+    if mode == SCALAR:
+        return w[0], y[0]
+    if mode == FEATURES:
+        return _dot(w, x), y[0]
+    if code == LINEAR:
+        return _dot(w, y), 1.0
+    return _distance(w, y), 0.0
+
+
+@njit(cache=True)
+def _dot(a: Array, b: Array) -> float:
+    total = 0.0
+    for i in range(a.size):
+        total += a[i] * b[i]
+    return total
+
+
+@njit(cache=True)
+def _distance(a: Array, b: Array) -> float:
+    largest = 0.0
+    for i in range(a.size):
+        largest = max(largest, abs(a[i] - b[i]))
+    if largest == 0.0:
+        return 0.0
+    square = 0.0
+    for i in range(a.size):
+        square += ((a[i] - b[i]) / largest) ** 2
+    return largest * math.sqrt(square)

@@ -1,0 +1,92 @@
+"""The rounds of a stream: one loss of the play each."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from stillpoint._validate import Array, finite, vector
+from stillpoint.losses import _hot
+
+if TYPE_CHECKING:
+    from stillpoint.losses.base import Loss
+
+Compiled = tuple[int, float, Array, Array, int]
+
+
+@dataclass(frozen=True, eq=False)
+class RoundLoss:
+    """The loss of one round, as a function of the play."""
+
+    stream: "LossStream"
+    index: int
+
+    def value(self, w: ArrayLike) -> float:
+        """Return the loss of the play `w`."""
+        return float(_hot.loss(*self._round(w)))
+
+    def gradient(self, w: ArrayLike) -> Array:
+        """Return a subgradient at the play `w`, shape (dim,); at a kink, the one the family pins."""
+        result = np.empty(self.stream.dim)
+        _hot.evaluate(*self._round(w), result)
+        return result
+
+    def _round(self, w: ArrayLike) -> tuple[int, float, int, Array, Array, Array]:
+        code, parameter, y, x, mode = self.stream.compiled
+        row = x[self.index] if mode == _hot.FEATURES else y[self.index]
+        play = np.require(vector("w", w, self.stream.dim), requirements=["C", "W"])
+        return code, parameter, mode, y[self.index], row, play
+
+
+@dataclass(frozen=True, eq=False)
+class LossStream:
+    """The losses of rounds 0, 1, …, T−1; build it with `Loss.on`.
+
+    y: shape (T, k), the targets. x: shape (T, dim), the features; (0, dim) where there are none.
+    mode: how the play predicts, a constant of `_hot`. times: shape (T,), or None for rounds one apart.
+    """
+
+    loss: "Loss"
+    y: Array
+    x: Array
+    mode: int
+    times: Array | None = None
+
+    @property
+    def dim(self) -> int:
+        """The dimension of a play."""
+        return int(self.x.shape[1])
+
+    @property
+    def compiled(self) -> Compiled:
+        """Return (code, parameter, y, x, mode), for `_hot.evaluate`."""
+        return self.loss.code, self.loss.parameter, self.y, self.x, self.mode
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def __getitem__(self, t: int) -> RoundLoss:
+        if not -len(self) <= t < len(self):
+            raise IndexError(f"round {t} is not in the stream: it has {len(self)} rounds, counted from 0")
+        return RoundLoss(self, t % len(self))
+
+    def __iter__(self) -> Iterator[RoundLoss]:
+        return (RoundLoss(self, t) for t in range(len(self)))
+
+    def values(self, u: ArrayLike) -> Array:
+        """Return the loss of a comparator in each round.
+
+        u: shape (T, dim), one play a round, or (T,) when dim is 1; shape (dim,), one play for all rounds.
+        """
+        plays = finite("u", u)
+        if self.dim == 1 and plays.shape in ((), (len(self),)):
+            plays = plays.reshape(-1, 1)
+        if plays.shape not in ((self.dim,), (1, self.dim), (len(self), self.dim)):
+            raise ValueError(f"u must have shape ({len(self)}, {self.dim}) or ({self.dim},): got shape {plays.shape}; "
+                             "pass one play a round, or one for all")
+        code, parameter, y, x, mode = self.compiled
+        out = np.empty(len(self))
+        _hot.losses(code, parameter, mode, y, x, np.array(np.broadcast_to(plays, (len(self), self.dim))), out)
+        return out

@@ -1,0 +1,64 @@
+"""What is kept of the past gradients: enough to read off Σ_{s<t} k(s, t) g_s and ‖Σ_{s<t} g_s ⊗ φ(s)‖ at any round."""
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+
+from stillpoint._validate import Array
+from stillpoint.kernels import Kernel
+from stillpoint.memory import _hot
+
+
+class Memory(ABC):
+    """The element θ = Σ_s g_s ⊗ φ(τ_s) of the RKHS, seen from the present time.
+
+    After `advance(time)`: `pull` is θ evaluated there, (dim,), and `diagonal` is k(time, time). `squared_norm` is ‖θ‖².
+    """
+
+    def __init__(self, kernel: Kernel, dim: int) -> None:
+        self.kernel, self.dim = kernel, dim
+        self.time = -np.inf
+        self.pull: Array = np.zeros(dim)
+        self.diagonal = 0.0
+        self.squared_norm = 0.0
+
+    @property
+    def norm(self) -> float:
+        """‖θ‖."""
+        return float(np.sqrt(max(self.squared_norm, 0.0)))
+
+    @abstractmethod
+    def advance(self, time: float) -> None:
+        """Move to a later time; sets `pull` and `diagonal`."""
+
+    @abstractmethod
+    def _store(self, g: Array) -> None:
+        """Keep g at the present time."""
+
+    @abstractmethod
+    def scale(self, factor: float) -> None:
+        """θ ← factor·θ."""
+
+    def add(self, g: Array) -> float:
+        """θ ← θ + g ⊗ φ(time); returns ‖g ⊗ φ(time)‖² = k(t,t)‖g‖² (Lemmas hs-norm and hs-sum-norm)."""
+        rise, square = _hot.growth(g, self.pull, self.diagonal)
+        self._store(g)
+        self.squared_norm += rise
+        return float(square)
+
+    @abstractmethod
+    def arrays(self) -> dict[str, Any]:
+        """The state, for saving."""
+
+    @abstractmethod
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take over a state that `arrays` returned."""
+
+    def _common(self) -> dict[str, Any]:
+        return {"time": self.time, "pull": self.pull, "diagonal": self.diagonal, "squared_norm": self.squared_norm}
+
+    def _restore_common(self, state: dict[str, Any]) -> None:
+        self.time, self.diagonal = float(state["time"]), float(state["diagonal"])
+        self.squared_norm = float(state["squared_norm"])
+        self.pull[:] = state["pull"]

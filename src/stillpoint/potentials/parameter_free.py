@@ -1,0 +1,43 @@
+"""The paper's Algorithm 2 (Jacobsen & Cutkosky 2022, Algorithm 4): ψ of Eq. (Ψ) with erratum E1; formulas F1 and F2."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from stillpoint._validate import Array, positive
+from stillpoint.potentials import _hot
+from stillpoint.potentials.base import Potential
+
+
+@dataclass(frozen=True)
+class ParameterFree(Potential):
+    """m = α(exp(S²/36V) − 1) if S ≤ 6V/h, else α(exp(S/3h − V/h²) − 1), with V = 4h² + Σ‖G‖².
+
+    scale: ε > 0, the size of play before anything is known. α = εh/(√V log²(V/h²)) when the hint is fixed (F1);
+    with running hints α = ε/(A log²A), A = 4 + Σ‖G_s‖²/h_s² (F2), passed as `count`.
+    """
+
+    scale: float = 1.0
+    code = _hot.PARAMETER_FREE
+    offset = 4.0
+
+    def __post_init__(self) -> None:
+        positive("scale", self.scale)
+
+    @property
+    def parameters(self) -> Array:
+        """The scale ε."""
+        return np.array([self.scale])
+
+    def bound(self, norm: float, V: float, h: float, count: float = 0.0) -> float:
+        """Proposition kernelized-pf: 4hε + 6‖U‖ max(√(V l), h l), l = log(1 + ‖U‖/α)."""
+        if h <= 0.0:
+            return 0.0
+        ratio = V / (h * h)
+        if count > 0.0:
+            alpha = self.scale / (count * math.log(count) ** 2)
+        else:
+            alpha = self.scale / (math.sqrt(ratio) * math.log(ratio) ** 2)
+        log = math.log1p(norm / alpha)
+        return 4.0 * h * self.scale + 6.0 * norm * max(math.sqrt(V * log), h * log)

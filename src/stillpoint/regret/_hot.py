@@ -1,0 +1,220 @@
+"""Compiled loops of norms, effective dimension and hindsight comparators, as plain functions of arrays."""
+
+import math
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from stillpoint._validate import Array
+
+Index = NDArray[np.int64]
+
+
+# Filters. With f = h'F = c·h' + δ' and the filtered x known to satisfy xh = b, h'xh = p, the predicted variance is
+# c²p + 2cδ'b + δ'xδ + h'Qh: no difference of nearly equal numbers where an observation has just pinned h'x
+# (KALMAN section 7b, for any F; c is the slowest rate, so δ is small wherever x is large).
+
+
+@njit(cache=True)
+def _split(f: Array, diagonal: bool, h: Array, delta: Array) -> float:
+    lead = -math.inf
+    for i in range(h.size):
+        delta[i] = f[0, i] * h[i] if diagonal else 0.0
+        if not diagonal:
+            for k in range(h.size):
+                delta[i] += h[k] * f[k, i]
+        if h[i] != 0.0:
+            lead = max(lead, delta[i] / h[i])
+    if lead == -math.inf:
+        return 0.0
+    for i in range(h.size):
+        delta[i] -= lead * h[i]
+    return lead
+
+
+@njit(cache=True)
+def _predict(f: Array, q: Array, diagonal: bool, h: Array, lead: float, delta: Array, x: Array, b: Array, p: float,
+             work: Array) -> tuple[float, float]:
+    """Move x to FxF' + Q and b to its product with h; return h'xh and h'Qh."""
+    v, fresh = lead * lead * p, 0.0
+    for i in range(h.size):
+        a = 0.0
+        for j in range(h.size):
+            a += x[i, j] * delta[j]
+        v += delta[i] * (2.0 * lead * b[i] + a)
+        work[i] = lead * b[i] + a
+    for i in range(h.size):
+        qh, moved = 0.0, f[0, i] * work[i] if diagonal else 0.0
+        for j in range(h.size):
+            qh += q[i, j] * h[j]
+            if not diagonal:
+                moved += f[i, j] * work[j]
+        fresh += h[i] * qh
+        b[i] = moved + qh
+    if diagonal:
+        for i in range(h.size):
+            for j in range(h.size):
+                x[i, j] = f[0, i] * f[0, j] * x[i, j] + q[i, j]
+    else:
+        x[:] = f @ x @ f.T + q
+    return max(v, 0.0) + fresh, fresh
+
+
+@njit(cache=True)
+def innovations(f: Array, q: Array, index: Index, nugget: Array, diagonal: bool, h: Array, x: Array, b: Array, p: float,
+                top: Array, mean: Array, last: Array, u: Array, e: Array, s: Array, gain: Array) -> float:
+    """Filter `u` with the nugget as the only noise: write e_t, S_t (0 where nothing is left to explain) and the gains.
+
+    x, b, mean, last and the returned p are the state after the rounds; top holds the largest variances so far.
+    """
+    n = h.size
+    delta, work = np.empty(n), np.empty(n)
+    for i in range(index.size):
+        step = f[index[i]]
+        lead = _split(step, diagonal, h, delta)
+        v, fresh = _predict(step, q[index[i]], diagonal, h, lead, delta, x, b, p, work)
+        for c in range(last.size):
+            m = lead * last[c]
+            for k in range(n):
+                m += delta[k] * mean[k, c]
+            e[i, c] = u[i, c] - m
+        if diagonal:
+            for k in range(n):
+                mean[k] *= step[0, k]
+        else:
+            mean[:] = step @ mean
+        spread = 0.0
+        for k in range(n):
+            spread += abs(delta[k]) * math.sqrt(top[k])
+            top[k] = max(top[k], x[k, k])
+        # x carries rounding of the variances it was cut down from: without fresh noise, less than that is 0
+        if nugget[i] == 0.0 and fresh == 0.0 and v <= 1e-12 * spread * spread:
+            s[i], p = 0.0, 0.0
+            b[:] = 0.0
+            gain[i % len(gain)] = 0.0
+            for c in range(last.size):
+                last[c] = u[i, c] - e[i, c]
+            continue
+        s[i] = v + nugget[i]
+        kappa = nugget[i] / s[i]
+        for k in range(n):
+            for c in range(last.size):
+                mean[k, c] += b[k] * e[i, c] / s[i]
+            for j in range(n):
+                x[k, j] -= b[k] * b[j] / s[i]
+            gain[i % len(gain), k] = b[k] / s[i]
+        for c in range(last.size):
+            last[c] = u[i, c] - kappa * e[i, c]
+        b *= kappa
+        p = kappa * v
+    return p
+
+
+@njit(cache=True)
+def dimension(f: Array, q: Array, index: Index, nugget: Array, diagonal: bool, h: Array, ridge: float, x: Array, b: Array,
+              y: Array, w: Array, totals: Array, full: bool) -> None:
+    """Add log det(I + K/ridge) to totals[2] and, if `full`, d_eff to totals[3]; totals[:2] carry h'xh and h'yh.
+
+    x, b: the filter's covariance and its product with h; y, w: those of the filter's error on noise-free data.
+    """
+    n = h.size
+    delta, work = np.empty(n), np.empty(n)
+    for i in range(index.size):
+        step, noise, rough = f[index[i]], q[index[i]], nugget[i]
+        lead = _split(step, diagonal, h, delta)
+        v, _ = _predict(step, noise, diagonal, h, lead, delta, x, b, totals[0], work)
+        s = v + rough + ridge
+        kappa = (rough + ridge) / s
+        totals[2] += math.log1p((v + rough) / ridge)
+        if full:
+            r, _ = _predict(step, noise, diagonal, h, lead, delta, y, w, totals[1], work)
+            totals[3] += (r + rough) / s
+            for k in range(n):
+                for j in range(n):
+                    y[k, j] += (-b[k] * w[j] - w[k] * b[j] + (r + rough) * b[k] * (b[j] / s)) / s
+            for k in range(n):
+                w[k] = kappa * w[k] + b[k] / s * (rough * v / s - kappa * r)
+            totals[1] = kappa * kappa * r + rough * (v / s) ** 2
+        for k in range(n):
+            for j in range(n):
+                x[k, j] -= b[k] * b[j] / s
+        b *= kappa
+        totals[0] = kappa * v
+
+
+# Best comparator with k constant pieces: best[l, t] = min_μ min_τ best[l−1, τ] + Σ_{τ<s≤t} ℓ_s(μ), exchanging the minima
+# (functional pruning, Rigaill 2010): all that is kept of the past is which τ is best at each μ.
+
+
+@njit(cache=True)
+def segments_squared(y: Array, pieces: int, origin: Index) -> None:
+    """Write into origin[l, t] where the last of l + 1 pieces on the first t targets starts; cost (p − y)²."""
+    n = y.size
+    first, second = np.zeros(n + 1), np.zeros(n + 1)
+    for t in range(n):
+        first[t + 1] = first[t] + y[t]
+        second[t + 1] = second[t] + y[t] * y[t]
+    low, high = y.min(), y.max()
+    previous, best = np.full(n + 1, math.inf), np.full(n + 1, math.inf)
+    for t in range(1, n + 1):
+        best[t] = second[t] - first[t] ** 2 / t
+    # parabolas cross twice at most, so the lower envelope of n of them has fewer than 2n pieces
+    lo, hi, tau = np.empty(2 * n + 8), np.empty(2 * n + 8), np.empty(2 * n + 8, dtype=np.int64)
+    lo2, hi2, tau2 = np.empty_like(lo), np.empty_like(hi), np.empty_like(tau)
+    for layer in range(1, pieces):
+        previous, best = best, previous
+        best[:] = math.inf
+        size = 0
+        for t in range(layer + 1, n + 1):
+            level, count, edge = previous[t - 1], 0, low
+            for i in range(size):
+                m = t - 1 - tau[i]
+                centre = (first[t - 1] - first[tau[i]]) / m
+                floor = previous[tau[i]] + second[t - 1] - second[tau[i]] - m * centre * centre
+                if floor > level:
+                    continue
+                reach = math.sqrt((level - floor) / m)
+                a, c = max(lo[i], centre - reach), min(hi[i], centre + reach)
+                if a >= c or count + 2 >= lo.size:
+                    continue
+                if a > edge:
+                    lo2[count], hi2[count], tau2[count] = edge, a, t - 1
+                    count += 1
+                lo2[count], hi2[count], tau2[count] = a, c, tau[i]
+                count += 1
+                edge = c
+            if edge < high or count == 0:
+                lo2[count], hi2[count], tau2[count] = edge, high, t - 1
+                count += 1
+            lo, lo2, hi, hi2, tau, tau2, size = lo2, lo, hi2, hi, tau2, tau, count
+            for i in range(size):
+                m = t - tau[i]
+                centre = (first[t] - first[tau[i]]) / m
+                gap = max(lo[i] - centre, centre - hi[i], 0.0)
+                value = previous[tau[i]] + second[t] - second[tau[i]] + m * (gap * gap - centre * centre)
+                if value < best[t]:
+                    best[t], origin[layer, t] = value, tau[i]
+
+
+@njit(cache=True)
+def segments_pinball(y: Array, values: Array, level: float, pieces: int, origin: Index) -> None:
+    """Do the same for the pinball loss, whose minimisers can be had among `values`, the distinct targets."""
+    n = y.size
+    previous, best = np.full(n + 1, math.inf), np.full(n + 1, math.inf)
+    total, start = np.empty(values.size), np.empty(values.size, dtype=np.int64)
+    for layer in range(pieces):
+        previous, best = best, previous
+        best[:] = math.inf
+        total[:] = math.inf if layer else 0.0
+        start[:] = 0
+        for t in range(layer + 1, n + 1):
+            restart, low, where = previous[t - 1], math.inf, 0
+            for j in range(values.size):
+                if restart < total[j]:
+                    total[j], start[j] = restart, t - 1
+                r = values[j] - y[t - 1]
+                total[j] += max(-level * r, (1.0 - level) * r)
+                if total[j] < low:
+                    low, where = total[j], start[j]
+            best[t], origin[layer, t] = low, where

@@ -1,0 +1,38 @@
+"""How much a comparator sequence u_1..u_T moves: the quantities that regret bounds are stated in (MATH section 7)."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from stillpoint._validate import Array, finite, nonnegative
+
+
+def sequence(u: ArrayLike) -> Array:
+    """Return `u`, of shape (T,) or (T, d), as a finite array of shape (T, d)."""
+    result = finite("u", u)
+    if result.ndim not in (1, 2) or result.shape[0] == 0:
+        raise ValueError(f"u must have shape (T,) or (T, d): got shape {result.shape}; pass one row a round")
+    return result[:, None] if result.ndim == 1 else result
+
+
+def path_length(u: ArrayLike) -> float:
+    """P_T = Σ_{t≥2} ‖u_t − u_{t−1}‖."""
+    return float(_steps(u).sum())
+
+
+def squared_path_length(u: ArrayLike) -> float:
+    """Σ_{t≥2} ‖u_t − u_{t−1}‖²."""
+    return float((_steps(u) ** 2).sum())
+
+
+def magnitude(u: ArrayLike) -> float:
+    """M = max_t ‖u_t‖."""
+    return float(np.linalg.norm(sequence(u), axis=1).max())
+
+
+def switches(u: ArrayLike, tolerance: float = 0.0) -> int:
+    """Count the rounds t ≥ 2 with ‖u_t − u_{t−1}‖ > tolerance."""
+    return int((_steps(u) > nonnegative("tolerance", tolerance)).sum())
+
+
+def _steps(u: ArrayLike) -> Array:
+    return np.asarray(np.linalg.norm(np.diff(sequence(u), axis=0), axis=1))

@@ -1,0 +1,48 @@
+"""The account of a run: Σ⟨g, w⟩ and ‖Σ g ⊗ φ‖ of the true gradients, from which the certificate follows."""
+
+from typing import Any
+
+from stillpoint._hot import dot
+from stillpoint._validate import Array
+from stillpoint.memory import Memory
+
+
+class Ledger:
+    """Exact bookkeeping of the linearised regret (MATH section 1).
+
+    For every radius B and round t, sup{Σ_{s≤t}⟨g_s, w_s − u_s⟩ : ‖U‖ ≤ B} = Σ_{s≤t}⟨g_s, w_s⟩ + B·‖Σ_{s≤t} g_s ⊗ φ(τ_s)‖,
+    whatever produced the plays. For convex losses the true regret is at most this.
+
+    memory holds the true gradients. Where the learner feeds itself those very gradients it is the learner's own
+    (`shared`), and the learner adds to it; otherwise the ledger keeps one of its own.
+    """
+
+    def __init__(self, memory: Memory, shared: bool) -> None:
+        self.memory, self.shared = memory, shared
+        self.linear_loss = 0.0
+
+    def advance(self, time: float) -> None:
+        """Move to a round's time."""
+        if not self.shared:
+            self.memory.advance(time)
+
+    def record(self, g: Array, play: Array) -> None:
+        """Enter a round's gradient and play."""
+        self.linear_loss += float(dot(g, play))
+        if not self.shared:
+            self.memory.add(g)
+
+    def certificate(self, radius: float) -> float:
+        """The largest linearised regret over comparators with RKHS norm at most `radius`; attained, hence exact."""
+        return self.linear_loss + radius * self.memory.norm
+
+    def arrays(self) -> dict[str, Any]:
+        """The state, for saving."""
+        own = {} if self.shared else {f"memory.{key}": value for key, value in self.memory.arrays().items()}
+        return {"linear_loss": self.linear_loss, **own}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Inverse of `arrays`."""
+        self.linear_loss = float(state["linear_loss"])
+        if not self.shared:
+            self.memory.restore({key[7:]: value for key, value in state.items() if key.startswith("memory.")})

@@ -1,0 +1,178 @@
+"""The RKHS norm of a comparator sequence, and functions of time through it (MATH section 7, KALMAN section 5).
+
+‖U‖² = Σ_i u_i' K⁻¹ u_i is the least norm among the functions with u(τ_t) = u_t. For kernels with a state space it is
+Σ_t ‖e_t‖²/S_t over the innovations of the Kalman filter without observation noise: O(T·P²), and no Gram matrix.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import inf, sqrt
+from typing import Literal, NamedTuple, overload
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.linalg import LinAlgError, cho_solve, cholesky
+
+from stillpoint._validate import Array, finite, increasing
+from stillpoint.kernels import Kernel, StateSpace
+from stillpoint.regret import _hot
+from stillpoint.regret.comparators import sequence
+from stillpoint.regret.sinc import SincBump
+
+_BLOCK = 4_000_000  # numbers in one block of transition tables
+_SAME = 1e-12  # values this close, relative to the largest, count as one
+
+
+class Block(NamedTuple):
+    """Consecutive rounds of a filter: round i moves the state by `f[index[i]]`, `q[index[i]]` and adds `nugget[i]`."""
+
+    rounds: slice
+    f: Array
+    q: Array
+    index: Array
+    nugget: Array
+
+
+def blocks(space: StateSpace, times: Array) -> Iterator[Block]:
+    """Tables of F and Q over `times`, one row a distinct gap; the first round starts from 0 with noise P(τ_1)."""
+    still = np.ones((1, space.size)) if space.diagonal else np.eye(space.size)
+    size = max(1, _BLOCK // max(1, space.size**2))
+    for i in range(0, times.size, size):
+        part = times[i : i + size]
+        start = times[max(i - 1, 0) : i + part.size - 1]
+        gaps = part[part.size - start.size :] - start
+        if space.stationary:
+            _, first, index = np.unique(gaps, return_index=True, return_inverse=True)
+        else:
+            first = index = np.arange(gaps.size)
+        steps = [(space.transition(gaps[j]), space.noise(gaps[j], start[j])) for j in first]
+        if i == 0:
+            steps.append((still, space.covariance(times[0])))
+            index = np.append(len(steps) - 1, index)
+        nugget = np.array([space.nugget(t) for t in (part[:1] if space.stationary else part)])
+        f, q = (np.ascontiguousarray([step[side] for step in steps], dtype=np.float64) for side in (0, 1))
+        yield Block(slice(i, i + part.size), f, q, index, np.ascontiguousarray(np.broadcast_to(nugget, part.shape)))
+
+
+def streaming_space(kernel: Kernel, times: Array, method: str) -> StateSpace | None:
+    """The state space that `method` ("auto", "streaming" or "dense") runs on, None for dense."""
+    if method not in ("auto", "dense", "streaming"):
+        raise ValueError(f"method must be 'auto', 'dense' or 'streaming': got {method!r}; 'auto' serves most uses")
+    kernel.diagonal(times)  # kernels that live on part of the line reject times outside it
+    space = None if method == "dense" else kernel.state_space()
+    if space is not None and times.size > 1 and np.diff(times).min() < space.min_gap:
+        if method == "streaming":
+            raise ValueError(
+                f"times must be at least {space.min_gap} apart for this kernel's streaming form: got a gap of "
+                f"{np.diff(times).min()}; lower the kernel's min_gap or use method='dense'"
+            )
+        space = None
+    if space is None and method == "streaming":
+        raise ValueError(f"method must be 'dense' for {kernel!r}: got 'streaming'; this kernel has no state space")
+    return space
+
+
+def rkhs_norm(kernel: Kernel, u: ArrayLike, times: ArrayLike | None = None, method: str = "auto") -> float:
+    """‖U‖ = (Σ_i u_i' K⁻¹ u_i)^{1/2}, the norm of the minimum-norm interpolant of `u`; inf where there is none.
+
+    u: shape (T,) or (T, d). times: increasing, 1..T by default.
+    method: "streaming" filters (kernels with a state space), "dense" factors the Gram matrix, "auto" streams if it can.
+    """
+    values = sequence(u)
+    tau = _times(times, len(values))
+    space = streaming_space(kernel, tau, method)
+    if space is None:
+        factor = _factor(kernel, tau)
+        return float(np.sqrt(np.sum(values * cho_solve((factor, True), values))))
+    return _filter(space, values, tau)[0]
+
+
+@dataclass(frozen=True, eq=False)
+class Interpolant:
+    """u(t) = Σ_i k(t, τ_i) c_i with u(τ_i) = u_i: of all functions through the sequence, the one of least norm.
+
+    coefficients: c = K⁻¹u, shape (T,) or (T, d). norm: ‖U‖ = √⟨u, c⟩.
+    """
+
+    kernel: Kernel
+    times: Array
+    coefficients: Array
+    norm: float
+
+    def __call__(self, t: ArrayLike) -> Array:
+        """u(t), of the shape of `t` followed by that of one u_t."""
+        at = finite("t", t)
+        return np.asarray(self.kernel(at[..., None], self.times) @ self.coefficients)
+
+
+@overload
+def interpolate(kernel: Kernel, u: ArrayLike, times: ArrayLike | None = None) -> Interpolant: ...
+@overload
+def interpolate(
+    kernel: Kernel, u: ArrayLike, times: ArrayLike | None = None, *, method: Literal["minimum-norm"]
+) -> Interpolant: ...
+@overload
+def interpolate(
+    kernel: Kernel, u: ArrayLike, times: ArrayLike | None = None, *, method: Literal["sinc-bump"]
+) -> SincBump: ...
+def interpolate(
+    kernel: Kernel, u: ArrayLike, times: ArrayLike | None = None, *, method: str = "minimum-norm"
+) -> Interpolant | SincBump:
+    """A function of time through `u` at `times`.
+
+    "minimum-norm" is the cheapest one in the kernel's space; "sinc-bump" the paper's (Theorem discrete-pl), which asks
+    nothing of the kernel but needs times 1..T.
+    """
+    values = sequence(u)
+    tau = _times(times, len(values))
+    if method == "sinc-bump":
+        if not np.array_equal(tau, np.arange(1.0, tau.size + 1.0)):
+            raise ValueError(f"times must be 1..T for the sinc-bump: got {tau}; use method='minimum-norm'")
+        return SincBump(u)
+    if method != "minimum-norm":
+        raise ValueError(f"method must be 'minimum-norm' or 'sinc-bump': got {method!r}; pick one of the two")
+    space = streaming_space(kernel, tau, "auto")
+    if space is None or space.min_gap > 0.0:  # a form with a smallest gap only approximates the kernel
+        coefficients = cho_solve((_factor(kernel, tau), True), values)
+        norm = sqrt(np.sum(values * coefficients))
+    else:
+        norm, coefficients = _filter(space, values, tau)
+        if norm == inf:
+            raise ValueError(f"u must lie in the kernel's space: no function in that of {kernel!r} takes these values; "
+                             "add a kernel that can follow them")
+    return Interpolant(kernel, tau, coefficients.reshape(np.shape(u)), norm)
+
+
+def _times(times: ArrayLike | None, rounds: int) -> Array:
+    tau = np.arange(1.0, rounds + 1.0) if times is None else increasing("times", times)
+    if tau.size != rounds:
+        raise ValueError(f"times must have {rounds} values, one a row of u: got {tau.size}; add or drop some")
+    return tau
+
+
+def _factor(kernel: Kernel, times: Array) -> Array:
+    gram = kernel.gram(times)
+    try:
+        factor = np.asarray(cholesky(gram, lower=True))
+        lost = factor.diagonal().min() ** 2 <= np.finfo(float).eps * times.size * gram.diagonal().max()
+    except LinAlgError:
+        lost = True
+    if lost:
+        raise ValueError(
+            f"kernel must be positive definite on the times: the Gram matrix of {kernel!r} on {times.size} times is "
+            "singular to rounding; add a small Dirac part, spread the times, or use method='streaming' if it has a state space"
+        )
+    return factor
+
+
+def _filter(space: StateSpace, u: Array, times: Array) -> tuple[float, Array]:
+    """‖U‖ and K⁻¹u.
+
+    The innovations are e = L⁻¹u for the unit lower triangular L with K = L diag(S) L', so K⁻¹u = L⁻ᵀ(e/S): the filter's
+    linear recursion, run backwards. Rounds with S_t = 0 add nothing, and no norm is finite unless e_t = 0 there.
+    """
+    rounds, (h, p) = len(u), (space.h, space.size)
+    state = _hot.State(p)
+    mean, last = np.zeros((p, u.shape[1])), np.zeros(u.shape[1])
+    e, s, gain = np.empty(u.shape), np.empty(rounds), np.empty((rounds, p))
+    ...
