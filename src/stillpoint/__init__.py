@@ -3,7 +3,8 @@
 from stillpoint import domains, kernels, losses, potentials, regret
 from stillpoint.experiments import Run, play
 from stillpoint.learners import KernelFTRL
+from stillpoint.persist import load, save
 
 __version__ = "0.1.0"
 
-__all__ = ["KernelFTRL", "Run", "domains", "kernels", "losses", "play", "potentials", "regret"]
+__all__ = ["KernelFTRL", "Run", "domains", "kernels", "load", "losses", "play", "potentials", "regret", "save"]

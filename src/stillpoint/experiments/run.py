@@ -47,7 +47,7 @@ class Run:
 
     def linear_regret(self, u: ArrayLike) -> Array:
         """Running Σ⟨g_s, w_s − u_s⟩, shape (T,): what certificates bound; at least the regret where losses are convex."""
-        return self.linear - np.cumsum((self.gradients * self._sequence(u)).sum(axis=1))
+        return self.linear - np.add.accumulate((self.gradients * self._sequence(u)).sum(axis=1))
 
     def certificate(self, radius: float) -> Array:
         """The live certificate after each round: linearised regret against the worst comparator with ‖U‖ ≤ radius, (T,)."""

@@ -45,6 +45,10 @@ class Kernel(ABC):
         """The state-space form, or None where there is none (then memory is dense, O(t) a round)."""
         return None
 
+    def markov(self) -> Kernel:
+        """The kernel that `state_space` represents exactly: this one, unless its state space is an approximation."""
+        return self
+
     def __add__(self, other: Kernel) -> Sum:
         if not isinstance(other, Kernel):
             return NotImplemented
@@ -97,6 +101,10 @@ class Sum(Kernel):
         left, right = self.left.state_space(), self.right.state_space()
         return None if left is None or right is None else Summed((left, right))
 
+    def markov(self) -> Kernel:
+        """Sum of the Markov forms."""
+        return Sum(self.left.markov(), self.right.markov())
+
 
 @dataclass(frozen=True)
 class Product(Kernel):
@@ -117,6 +125,10 @@ class Product(Kernel):
         """Kronecker product of the states."""
         left, right = self.left.state_space(), self.right.state_space()
         return None if left is None or right is None else Multiplied(left, right)
+
+    def markov(self) -> Kernel:
+        """Product of the Markov forms."""
+        return Product(self.left.markov(), self.right.markov())
 
 
 @dataclass(frozen=True)
@@ -141,3 +153,7 @@ class Scaled(Kernel):
         """The kernel's state with covariances times weight."""
         base = self.kernel.state_space()
         return None if base is None else Weighted(base, self.weight)
+
+    def markov(self) -> Kernel:
+        """The Markov form times weight."""
+        return Scaled(self.kernel.markov(), self.weight)

@@ -23,7 +23,7 @@ Complex = NDArray[np.complex128]
 _C = float(np.log(np.log(pi)))
 _STEP = 0.12  # trapezoid step of the contour integral: error about e^{−π²/(2·0.12)} < 1e-17
 _SLOWEST = 1e-20  # slower exponentials are a constant on every horizon below 1e18 rounds
-_TABLE = 1 << 20  # integer lags below this are computed once and kept
+_TABLE = 1 << 11  # integer lags below this are computed once and kept; further ones when asked for together
 
 
 def _iterated_log(w: Complex) -> Complex:
@@ -73,9 +73,10 @@ class HorizonFree(StationaryKernel):
 
     def _lag(self, r: Array) -> Array:
         """κ(r): from the table of integer lags where all are integers, by the contour integral otherwise."""
-        if r.size and r.max() < _TABLE and (r == np.floor(r)).all():
+        known = self._lags[0]
+        # the table grows with the request, so that one far lag does not fill it
+        if r.size and r.max() < max(_TABLE, 4 * r.size, 2 * known.size) and (r == np.floor(r)).all():
             index = r.astype(np.int64)
-            known = self._lags[0]
             if index.max() >= known.size:
                 size = 1 << int(index.max()).bit_length()
                 known = self._lags[0] = np.concatenate([known, self._contour(np.arange(known.size, size, dtype=float))])
@@ -169,6 +170,10 @@ class HorizonFree(StationaryKernel):
         """The OU mixture plus Dirac part that stands for this kernel in streaming memory, as a kernel of its own."""
         rates, weights, dirac = self._components
         return OUMixture(rates, weights) + Dirac(dirac)
+
+    def markov(self) -> Kernel:
+        """The mixture."""
+        return self.mixture()
 
     def state_space(self) -> StateSpace:
         """The mixture's exponentials and nugget."""

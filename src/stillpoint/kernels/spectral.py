@@ -159,7 +159,7 @@ class SpectralDensity(StationaryKernel):
 
             def head(x: float) -> float:
                 w = np.exp(x)
-                return one(w) * w * np.cos(2.0 * pi * w * lag)
+                return float(one(w) * w * np.cos(2.0 * pi * w * lag))
 
             with warnings.catch_warnings():
                 warnings.simplefilter("error", IntegrationWarning)

@@ -43,6 +43,10 @@ class StateSpace(ABC):
         """P(time) h, shape (P,): what one unit of gradient adds to the state."""
         return np.asarray(self.covariance(time) @ self.h)
 
+    def gains(self, times: Array) -> Array:
+        """P(t) h for many times, shape (n, P); (1, P) where it never changes."""
+        return self.gain(0.0)[None] if self.stationary else np.stack([self.gain(float(t)) for t in times])
+
     def nugget(self, time: float) -> float:
         """Weight of the Dirac part at `time`."""
         return 0.0
@@ -97,6 +101,9 @@ class Brownian(StateSpace):
 
     def covariance(self, time: float) -> Array:
         return np.array([[self.offset + time]])
+
+    def gains(self, times: Array) -> Array:
+        return self.offset + times[:, None]
 
 
 class MaternState(StateSpace):
@@ -159,24 +166,28 @@ class Summed(StateSpace):
         return sum(part.nugget(time) for part in self.parts)
 
 
+def _kron(a: Array, b: Array) -> Array:
+    return np.asarray(np.kron(a, b), dtype=np.float64)
+
+
 class Multiplied(StateSpace):
     """The state of k1·k2: Kronecker products; Q = Q1⊗A2 + A1⊗Q2 + Q1⊗Q2 with A = F P F' (no cancellation)."""
 
     def __init__(self, left: StateSpace, right: StateSpace) -> None:
         self.left, self.right = left, right
-        self.h = np.kron(left.h, right.h)
+        self.h = _kron(left.h, right.h)
         self.diagonal = left.diagonal and right.diagonal
         self.stationary = left.stationary and right.stationary
         self.min_gap = max(left.min_gap, right.min_gap)
 
     def transition(self, gap: float) -> Array:
         if self.diagonal:
-            return np.kron(self.left.transition(gap), self.right.transition(gap))
-        return np.kron(self.left.matrix(gap), self.right.matrix(gap))
+            return _kron(self.left.transition(gap), self.right.transition(gap))
+        return _kron(self.left.matrix(gap), self.right.matrix(gap))
 
     def noise(self, gap: float, start: float) -> Array:
         (a1, q1), (a2, q2) = self._split(self.left, gap, start), self._split(self.right, gap, start)
-        return np.asarray(np.kron(q1, a2) + np.kron(a1, q2) + np.kron(q1, q2))
+        return _kron(q1, a2) + _kron(a1, q2) + _kron(q1, q2)
 
     @staticmethod
     def _split(part: StateSpace, gap: float, start: float) -> tuple[Array, Array]:
@@ -184,7 +195,7 @@ class Multiplied(StateSpace):
         return f @ part.covariance(start) @ f.T, part.noise(gap, start)
 
     def covariance(self, time: float) -> Array:
-        return np.kron(self.left.covariance(time), self.right.covariance(time))
+        return _kron(self.left.covariance(time), self.right.covariance(time))
 
     def nugget(self, time: float) -> float:
         left, right = self.left, self.right

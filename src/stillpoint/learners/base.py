@@ -1,6 +1,7 @@
 """What every gradient learner does the same way: rounds, times, and refusing bad input before anything changes."""
 
 from abc import ABC, abstractmethod
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -77,6 +78,21 @@ class GradientLearner(ABC):
     def certificate(self, radius: float) -> float:
         """Σ⟨g_s, w_s⟩ + radius·S: the linearised regret so far against the worst comparator with ‖U‖ ≤ radius, exactly."""
         return self.ledger.certificate(nonnegative("radius", radius))
+
+    @property
+    @abstractmethod
+    def config(self) -> dict[str, Any]:
+        """The arguments that build this learner anew."""
+
+    def arrays(self) -> dict[str, Any]:
+        """The state, for saving: floats and arrays."""
+        play = {} if self._play is None else {"play": self._play}
+        return {"rounds": self.rounds, "time": self.time, "started": self._started, **play}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take over a state that `arrays` returned, in a learner built from the same `config`."""
+        self.rounds, self.time, self._started = int(state["rounds"]), float(state["time"]), bool(state["started"])
+        self._play = np.array(state["play"]) if "play" in state else None
 
     def _open(self) -> Array:
         self.predict()

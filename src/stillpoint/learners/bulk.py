@@ -44,8 +44,7 @@ def play_block(learner: KernelFTRL, losses: LossStream, times: Array, first: int
     else:  # nothing to move before the very first round
         unique, which = unique[:-1], np.append(-1, which[1:])
         transitions = np.stack([memory.transition(float(gap)) for gap in unique] or [memory.space.transition(1.0)])
-    diagonals = np.array([memory.diagonal_at(float(t)) for t in when])
-    gains = memory.gain(0.0)[None] if space.stationary else np.stack([space.gain(float(t)) for t in when])
+    diagonals, gains = memory.diagonals(when), space.gains(when)
     code, parameter, Y, X, mode = losses.compiled
     stats[_hot.SQUARED_NORM], stats[_hot.TRUE_SQUARED_NORM] = memory.squared_norm, true.squared_norm
     stats[_hot.LINEAR_LOSS] = learner.ledger.linear_loss

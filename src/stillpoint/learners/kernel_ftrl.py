@@ -5,6 +5,7 @@ w_t = −(m(S_t, V_t)/S_t)·Σ_{s<t} k(s,t) g_s, S_t = ‖Σ_{s<t} g_s ⊗ φ(s)
 
 import math
 import warnings
+from typing import Any
 import numpy as np
 
 from stillpoint import _hot as arithmetic
@@ -69,12 +70,13 @@ class KernelFTRL(GradientLearner):
         self.kernel_bound = self.kernel.bound if kernel_bound is None else positive("kernel_bound", kernel_bound)
         self.radius_scale = positive("radius_scale", radius_scale)
         self._config = {
-            "dim": self.dim, "lipschitz": lipschitz, "kernel": self.kernel, "potential": self.potential,
-            "kernel_bound": kernel_bound, "domain": self.domain, "memory": memory, "radius_scale": radius_scale,
+            "dim": self.dim, "lipschitz": self.lipschitz, "kernel": self.kernel, "potential": self.potential,
+            "kernel_bound": kernel_bound, "domain": self.domain, "memory": memory, "radius_scale": self.radius_scale,
         }  # fmt: skip
 
         self._scale_free = self.lipschitz is None
         self._fixed = not self._scale_free and math.isfinite(self.kernel_bound)
+        self._growing = self._fixed and math.isinf(self.kernel.bound)
         self._reach = self.domain.reach(self.dim)
         self._ball_on = self._scale_free and math.isinf(self._reach)
         self._compiled_domain = self.domain.hot(self.dim)
@@ -90,6 +92,26 @@ class KernelFTRL(GradientLearner):
         self._proposal, self._inner = np.zeros(self.dim), np.zeros(self.dim)
         self._ball = np.zeros(1 + self.dim)
         self._warned = False
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The arguments that build this learner anew."""
+        return dict(self._config)
+
+    def arrays(self) -> dict[str, Any]:
+        """The state, for saving."""
+        parts = {"memory": self.memory.arrays(), "ledger": self.ledger.arrays()}
+        nested = {f"{part}.{key}": value for part, state in parts.items() for key, value in state.items()}
+        own = {"stats": self._stats, "proposal": self._proposal, "inner": self._inner, "warned": self._warned}
+        return {**super().arrays(), **own, **nested}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Inverse of `arrays`."""
+        super().restore(state)
+        self._stats[:], self._proposal[:], self._inner[:] = state["stats"], state["proposal"], state["inner"]
+        self._warned = bool(state["warned"])
+        for part, owner in (("memory.", self.memory), ("ledger.", self.ledger)):
+            owner.restore({key[len(part) :]: value for key, value in state.items() if key.startswith(part)})
 
     @property
     def hint(self) -> float:
@@ -155,7 +177,7 @@ class KernelFTRL(GradientLearner):
         return Sums(memory.pull, size, variance, self.hint, self._count, memory.diagonal)
 
     def _check_diagonal(self, times: Array) -> None:
-        if self._fixed and math.isinf(self.kernel.bound):
+        if self._growing:
             top = float(self.kernel.diagonal(times).max())
             if top > self.kernel_bound * (1.0 + 1e-9):
                 raise ValueError(f"kernel_bound must be at least k(t, t): got {self.kernel_bound} but k = {top}; raise it")
@@ -176,8 +198,9 @@ class KernelFTRL(GradientLearner):
         fed = g.copy()
         if self._scale_free:
             _hot.clip(g, self._stats[_hot.TOP], fed)
-        domain_hot.surrogate(fed, self._inner, play, fed)
-        domain_hot.surrogate(fed, self._proposal, self._inner, fed)
+        if not self._free:
+            domain_hot.surrogate(fed, self._inner, play, fed)
+            domain_hot.surrogate(fed, self._proposal, self._inner, fed)
         if isinstance(self.potential, Potential):
             square = self.memory.add(fed)
         else:

@@ -7,13 +7,14 @@ and Σ‖G‖². It decides what to play from them, and what to put into the mem
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from stillpoint._validate import Array, positive
 from stillpoint.memory import Memory
 
 
-class Sums(NamedTuple):
+@dataclass(frozen=True)
+class Sums:
     """What the memory and the account of the run say at the present round."""
 
     pull: Array  # θ(t) = Σ_{s<t} k(s, t) (what was stored at s), shape (dim,)

@@ -13,6 +13,7 @@ from stillpoint.memory import _hot
 class Memory(ABC):
     """The element θ = Σ_s g_s ⊗ φ(τ_s) of the RKHS, seen from the present time.
 
+    kernel is the one that is summed exactly: for streaming memory, the Markov form of the kernel asked for.
     After `advance(time)`: `pull` is θ evaluated there, (dim,), and `diagonal` is k(time, time). `squared_norm` is ‖θ‖².
     """
 

@@ -15,7 +15,7 @@ class StreamingMemory(Memory):
     """θ(t) = Σ_s k(s, t) g_s through the kernel's state space: Z ← F Z, θ(t) = Z h, Z ← Z + g (P(t)h)'."""
 
     def __init__(self, kernel: Kernel, dim: int) -> None:
-        super().__init__(kernel, dim)
+        super().__init__(kernel.markov(), dim)
         space = kernel.state_space()
         if space is None:
             raise ValueError(f"memory='streaming' needs a kernel with a state space: got {kernel!r}; use memory='dense'")
@@ -24,7 +24,7 @@ class StreamingMemory(Memory):
         self.scratch: Array = np.empty(space.size)
         self._gap, self._transition = np.nan, np.empty((0, 0))
         self._gain = space.gain(0.0) if space.stationary else np.empty(0)
-        self._stationary_diagonal = float(kernel.diagonal(0.0)) if space.stationary else np.nan
+        self._diagonal = float(kernel.diagonal(0.0)) if space.stationary else np.nan
 
     def transition(self, gap: float) -> Array:
         """F(gap); kept, since most streams tick evenly."""
@@ -43,13 +43,14 @@ class StreamingMemory(Memory):
         """P(time) h."""
         return self._gain if self.space.stationary else self.space.gain(time)
 
-    def diagonal_at(self, time: float) -> float:
-        """k(time, time), as the state space has it."""
-        return self._stationary_diagonal if self.space.stationary else float(self.kernel.diagonal(time))
+    def diagonals(self, times: Array) -> Array:
+        """k(t, t) at each time."""
+        return np.full(times.shape, self._diagonal) if self.space.stationary else self.kernel.diagonal(times)
 
     def advance(self, time: float) -> None:
         """Move the state over the gap."""
-        diagonal = self.diagonal_at(time)  # first: a kernel may refuse the time
+        # first: a kernel may refuse the time
+        diagonal = self._diagonal if self.space.stationary else float(self.kernel.diagonal(time))
         if np.isfinite(self.time):
             _hot.advance(self.state, self.transition(time - self.time), self.space.h, self.scratch, self.pull)
         self.time, self.diagonal = time, diagonal

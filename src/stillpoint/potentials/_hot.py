@@ -85,9 +85,9 @@ def magnitude(code: int, p: np.ndarray, S: float, V: float, h: float, count: flo
     if S <= 0.0:
         return 0.0
     if code == QUADRATIC:
-        return min(p[0] * S, CAP)
+        return float(min(p[0] * S, CAP))
     if code == ADAPTIVE:
-        return min(p[0] * (S / math.sqrt(V)), CAP) if V > 0.0 else 0.0
+        return float(min(p[0] * (S / math.sqrt(V)), CAP)) if V > 0.0 else 0.0
     if h <= 0.0:
         return 0.0
     s, v = S / h, V / h / h

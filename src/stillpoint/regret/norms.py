@@ -10,7 +10,7 @@ from math import inf, sqrt
 from typing import Literal, NamedTuple, overload
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import LinAlgError, cho_solve, cholesky
 
 from stillpoint._validate import Array, finite, increasing
@@ -24,12 +24,12 @@ _SAME = 1e-12  # values this close, relative to the largest, count as one
 
 
 class Block(NamedTuple):
-    """Consecutive rounds of a filter: round i moves the state by `f[index[i]]`, `q[index[i]]` and adds `nugget[i]`."""
+    """Consecutive rounds of a filter: round i moves the state by `f[which[i]]`, `q[which[i]]` and adds `nugget[i]`."""
 
     rounds: slice
     f: Array
     q: Array
-    index: Array
+    which: NDArray[np.int64]
     nugget: Array
 
 
@@ -42,16 +42,17 @@ def blocks(space: StateSpace, times: Array) -> Iterator[Block]:
         start = times[max(i - 1, 0) : i + part.size - 1]
         gaps = part[part.size - start.size :] - start
         if space.stationary:
-            _, first, index = np.unique(gaps, return_index=True, return_inverse=True)
+            _, first, which = np.unique(gaps, return_index=True, return_inverse=True)
         else:
-            first = index = np.arange(gaps.size)
+            first = which = np.arange(gaps.size)
         steps = [(space.transition(gaps[j]), space.noise(gaps[j], start[j])) for j in first]
         if i == 0:
             steps.append((still, space.covariance(times[0])))
-            index = np.append(len(steps) - 1, index)
+            which = np.append(len(steps) - 1, which)
         nugget = np.array([space.nugget(t) for t in (part[:1] if space.stationary else part)])
         f, q = (np.ascontiguousarray([step[side] for step in steps], dtype=np.float64) for side in (0, 1))
-        yield Block(slice(i, i + part.size), f, q, index, np.ascontiguousarray(np.broadcast_to(nugget, part.shape)))
+        nuggets = np.ascontiguousarray(np.broadcast_to(nugget, part.shape))
+        yield Block(slice(i, i + part.size), f, q, which.astype(np.int64), nuggets)
 
 
 def streaming_space(kernel: Kernel, times: Array, method: str) -> StateSpace | None:
@@ -136,7 +137,7 @@ def interpolate(
         coefficients = cho_solve((_factor(kernel, tau), True), values)
         norm = sqrt(np.sum(values * coefficients))
     else:
-        norm, coefficients = _filter(space, values, tau)
+        norm, coefficients = _filter(space, values, tau, coefficients=True)
         if norm == inf:
             raise ValueError(f"u must lie in the kernel's space: no function in that of {kernel!r} takes these values; "
                              "add a kernel that can follow them")
@@ -165,14 +166,31 @@ def _factor(kernel: Kernel, times: Array) -> Array:
     return factor
 
 
-def _filter(space: StateSpace, u: Array, times: Array) -> tuple[float, Array]:
-    """‖U‖ and K⁻¹u.
+def _filter(space: StateSpace, u: Array, times: Array, coefficients: bool = False) -> tuple[float, Array]:
+    """‖U‖ and, if asked for, K⁻¹u.
 
-    The innovations are e = L⁻¹u for the unit lower triangular L with K = L diag(S) L', so K⁻¹u = L⁻ᵀ(e/S): the filter's
-    linear recursion, run backwards. Rounds with S_t = 0 add nothing, and no norm is finite unless e_t = 0 there.
+    The innovations are e = L⁻¹u with K = L diag(S) L' and L unit lower triangular, so K⁻¹u = L⁻ᵀ(e/S) is the filter's
+    recursion backwards. A round with S_t = 0 is determined by those before it: it adds nothing if e_t = 0, else ‖U‖ = ∞.
     """
-    rounds, (h, p) = len(u), (space.h, space.size)
-    state = _hot.State(p)
-    mean, last = np.zeros((p, u.shape[1])), np.zeros(u.shape[1])
-    e, s, gain = np.empty(u.shape), np.empty(rounds), np.empty((rounds, p))
-    ...
+    rounds, (p, d) = len(u), (space.size, u.shape[1])
+    x, b, left, top, mean, last = np.zeros((p, p)), np.zeros(p), 0.0, np.zeros(p), np.zeros((p, d)), np.zeros(d)
+    e, s, gain = np.empty((rounds, d)), np.empty(rounds), np.zeros((rounds if coefficients else 1, p))
+    tables = list(blocks(space, times)) if coefficients else blocks(space, times)
+    for rows, f, q, index, nugget in tables:
+        left = _hot.innovations(f, q, index, nugget, space.diagonal, space.h, x, b, left, top, mean, last,
+                                u[rows], e[rows], s[rows], gain[rows] if coefficients else gain)
+    fixed = s == 0.0
+    if (np.abs(e[fixed]) > _SAME * np.abs(u).max()).any():
+        return inf, np.empty(0)
+    s[fixed], e[fixed] = 1.0, 0.0
+    c = e / s[:, None]
+    norm = sqrt(np.sum(c * e))
+    if coefficients:
+        adjoint = np.zeros((p, d))
+        for rows, f, _, index, _ in reversed(list(tables)):
+            for i in reversed(range(rows.start, rows.stop)):
+                c[i] += gain[i] @ adjoint
+                adjoint -= np.outer(space.h, c[i])
+                step = f[index[i - rows.start]]
+                adjoint = step[0][:, None] * adjoint if space.diagonal else step.T @ adjoint
+    return norm, c

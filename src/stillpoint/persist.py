@@ -1,0 +1,88 @@
+"""Save and load learners: one versioned file of raw arrays and JSON, written atomically; loading executes no code."""
+
+import io
+import json
+import os
+import tempfile
+import zipfile
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from stillpoint import domains, kernels, potentials
+from stillpoint.learners import GradientDescent, GradientLearner, KernelFTRL
+
+FORMAT = 1
+
+_LEARNERS: dict[str, type[GradientLearner]] = {"KernelFTRL": KernelFTRL}
+_PARTS: dict[str, type] = {
+    f"{module.__name__.rpartition('.')[2]}.{name}": getattr(module, name)
+    for module in (kernels, potentials, domains)
+    for name in module.__all__
+    if isinstance(getattr(module, name), type)
+} | {"learners.GradientDescent": GradientDescent}
+_NAMES = {part: name for name, part in _PARTS.items()}
+
+
+def save(learner: GradientLearner, path: str | os.PathLike[str]) -> None:
+    """Write `learner` to `path`, replacing what is there only once the new file is whole and on disk."""
+    name = type(learner).__name__
+    if _LEARNERS.get(name) is not type(learner):
+        raise ValueError(f"learner must be one of {sorted(_LEARNERS)}: got {name}; save its configuration yourself")
+    state = learner.arrays()
+    header = {
+        "format": FORMAT,
+        "learner": name,
+        "config": {key: _encode(value) for key, value in learner.config.items()},
+        "scalars": {key: value for key, value in state.items() if not isinstance(value, np.ndarray)},
+    }
+    arrays = {f"array.{key}": value for key, value in state.items() if isinstance(value, np.ndarray)}
+    text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
+    target = Path(path)
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=target.name, suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            np.savez(file, header=text, **arrays)  # type: ignore[arg-type]
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def load(path: str | os.PathLike[str]) -> GradientLearner:
+    """Read a learner that `save` wrote; it goes on exactly where the saved one stood."""
+    try:
+        with np.load(io.BytesIO(Path(path).read_bytes()), allow_pickle=False) as file:
+            header = json.loads(file["header"].tobytes().decode())
+            arrays = {key[6:]: file[key] for key in file.files if key.startswith("array.")}
+    except (zipfile.BadZipFile, KeyError, ValueError, EOFError) as error:
+        raise ValueError(f"path must be a file that sp.save wrote: got {path} ({error}); save the learner again") from None
+    if header.get("format") != FORMAT:
+        raise ValueError(f"path holds format {header.get('format')}, this version reads {FORMAT}; upgrade stillpoint")
+    learner = _LEARNERS[header["learner"]](**{key: _decode(value) for key, value in header["config"].items()})
+    learner.restore({**header["scalars"], **arrays})
+    return learner
+
+
+def _encode(value: Any) -> Any:
+    """Numbers, strings, tuples, and parts of the library (frozen dataclasses) as JSON."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, tuple | list):
+        return [_encode(item) for item in value]
+    if is_dataclass(value) and not isinstance(value, type) and type(value) in _NAMES:
+        given = {field.name: _encode(getattr(value, field.name)) for field in fields(value) if not field.name.startswith("_")}
+        return {"part": _NAMES[type(value)], "fields": given}
+    raise ValueError(f"the learner cannot be saved: got {value!r}, which is not a built-in part; keep it in your own code")
+
+
+def _decode(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(_decode(item) for item in value)
+    if isinstance(value, dict):
+        return _PARTS[value["part"]](**{name: _decode(item) for name, item in value["fields"].items()})
+    return value

@@ -1,0 +1,46 @@
+"""The paper's path-length guarantees as numbers (Theorems rkhs-to-pl, discrete-pl and optimal-pl; errata E6, E8, E16)."""
+
+import math
+
+from stillpoint._validate import nonnegative, positive
+from stillpoint.kernels import HorizonFree, SpectralDensity
+from stillpoint.potentials import ParameterFree
+from stillpoint.regret.sinc import CURVATURE_CONSTANT, PATH_CONSTANT
+
+
+def path_length_norm(
+    path_length: float, magnitude: float, horizon: int, *, kernel: HorizonFree | SpectralDensity | None = None
+) -> float:
+    """‖U‖ ≤ √(c(T)·C·C'·M·(M + P_T)) for every u_1..u_T in R^d with max‖u_t‖ = M and path length P_T.
+
+    Theorem discrete-pl gives an interpolant with ‖u'‖_{L1} ≤ C(‖u_1‖ + P_T) and ‖u − u''‖_∞ ≤ C'M; Theorem rkhs-to-pl gives
+    ‖u‖² ≤ c(T)‖u'‖_{L1}‖u − u''‖_∞. Both hold for vectors with Euclidean norms, since u is linear in its samples.
+    """
+    nonnegative("path_length", path_length)
+    nonnegative("magnitude", magnitude)
+    conditions = (HorizonFree() if kernel is None else kernel).path_length_conditions(positive("horizon", horizon))
+    if not conditions.holds:
+        raise ValueError(f"kernel must satisfy Theorem rkhs-to-pl: got {conditions}; use HorizonFree")
+    return math.sqrt(conditions.constant * PATH_CONSTANT * CURVATURE_CONSTANT * magnitude * (magnitude + path_length))
+
+
+def optimal_path_length(
+    path_length: float,
+    magnitude: float,
+    horizon: int,
+    *,
+    lipschitz: float = 1.0,
+    scale: float = 1.0,
+    squared_gradients: float | None = None,
+    kernel: HorizonFree | None = None,
+) -> float:
+    """Theorem optimal-pl as a number: what Algorithm 2 with the horizon-free kernel cannot exceed.
+
+    path_length, magnitude: P_T and M of the comparator. horizon: T. lipschitz: G. scale: ε of Algorithm 2.
+    squared_gradients: Σ‖g_t‖², default its largest value G²T.
+    """
+    kernel = HorizonFree() if kernel is None else kernel
+    g, total = positive("lipschitz", lipschitz), squared_gradients
+    h = g * math.sqrt(kernel.bound)
+    v = 4.0 * h * h + kernel.bound * (g * g * horizon if total is None else nonnegative("squared_gradients", total))
+    return ParameterFree(scale).bound(path_length_norm(path_length, magnitude, horizon, kernel=kernel), v, h)

@@ -1,0 +1,305 @@
+"""The best comparators for a finished run: static, piecewise constant, and of bounded path length (MATH section 7).
+
+All are exact for scalar targets: order statistics, dynamic programming, and Lagrangian duality over a dynamic program.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from math import inf, sqrt
+
+import numpy as np
+from scipy.optimize import brentq, linprog, minimize
+
+from stillpoint._validate import Array, count, nonnegative
+from stillpoint.domains import Ball, Box, Domain, Everywhere, HalfSpace, Simplex
+from stillpoint.losses import Absolute, Hinge, Huber, Linear, Log, Logistic, Loss, LossStream, Pinball, Squared
+from stillpoint.regret import _hot
+from stillpoint.regret.comparators import path_length
+
+
+def hindsight_static(losses: LossStream, domain: Domain | None = None) -> Array:
+    """argmin_w Σ_t ℓ_t(w) over `domain` (everywhere by default), shape (dim,).
+
+    Closed forms: mean, median and quantile for scalar Squared, Absolute and Pinball. Linear programs: Absolute, Pinball
+    and Hinge with features. The rest is smooth, and solved to about 1e-7 in w. Where minimisers are many, one of them.
+    """
+    where = Everywhere() if domain is None else domain
+    where.check(losses.dim)
+    loss, y, plain = losses.loss, losses.y, len(losses.x) == 0
+    if isinstance(loss, Linear):
+        return _linear((y if plain else y * losses.x).sum(axis=0), where)
+    if plain and isinstance(loss, Squared):
+        return where.project(y.mean(axis=0))
+    if plain and losses.dim == 1 and isinstance(loss, Absolute | Pinball | Huber):
+        return where.project(np.array([_centre(loss, y[:, 0])]))  # on a line, convexity makes clipping exact
+    if plain and losses.dim > 1:
+        return _solve(partial(_distances, loss, y), where, y.mean(axis=0), y)
+    x, y = np.ones_like(y) if plain else losses.x, y[:, 0]
+    if isinstance(loss, Absolute | Pinball | Hinge):
+        return _kinked(loss, x, y, where)
+    if isinstance(loss, Squared) and isinstance(where, Everywhere):
+        return np.asarray(np.linalg.lstsq(x, y, rcond=None)[0])
+    if isinstance(loss, Log):
+        return _log(x, where)
+    if isinstance(loss, Logistic):
+        _require_minimiser(y[:, None] * x, where)
+    if not isinstance(where, Everywhere):
+        return _solve(partial(_predictions, loss, x, y), where, np.zeros(losses.dim))
+    # in coordinates where the features are orthonormal no scale is special, and collinear ones do no harm
+    left, size, right = np.linalg.svd(x, full_matrices=False)
+    rank, root = np.count_nonzero(size > 1e-15 * x.size * size[0]), sqrt(len(x))
+    v = _solve(partial(_predictions, loss, root * left[:, :rank], y), where, np.zeros(rank))
+    return np.asarray((root * v / size[:rank]) @ right[:rank])
+
+
+def hindsight_piecewise(losses: LossStream, k: int) -> Array:
+    """The best comparator with at most `k` constant pieces, shape (T, 1); scalar Squared, Absolute and Pinball.
+
+    Exact dynamic programming with functional pruning (Rigaill 2010): Squared keeps the lower envelope of parabolas,
+    worst case O(k·T²) and near k·T·log T in practice; Absolute and Pinball a table over the distinct targets, O(k·T²).
+    """
+    y = _scalar(losses, "hindsight_piecewise", (Squared, Absolute, Pinball))
+    k = min(count("k", k), 1 + int(np.count_nonzero(np.diff(y))))
+    origin = np.zeros((k, y.size + 1), dtype=np.int32)
+    if isinstance(losses.loss, Squared):
+        _hot.segments_squared(y - y.mean(), k, origin)
+    else:
+        _hot.segments_pinball(y, np.unique(y), getattr(losses.loss, "level", 0.5), k, origin)
+    u, end = np.empty_like(y), y.size
+    for layer in reversed(range(k)):
+        start = int(origin[layer, end])
+        u[start:end] = _centre(losses.loss, y[start:end])
+        end = start
+    return u[:, None]
+
+
+def hindsight_path_length(losses: LossStream, budget: float) -> Array:
+    """argmin Σ_t ℓ_t(u_t) subject to Σ|u_t − u_{t−1}| ≤ budget, shape (T, 1); scalar Squared, Absolute, Pinball, Huber.
+
+    For a multiplier λ, u(λ) = argmin Σ ℓ_t(u_t) + λ·P(u) comes from a dynamic program, and P(u(λ)) falls as λ grows. Two
+    solutions a and b with P(a) ≥ budget ≥ P(b) that are both optimal at one λ span a segment of optima along which cost
+    and path length are affine: the point where the path length is `budget` has no duality gap. O(T log T) a multiplier.
+    """
+    y = _scalar(losses, "hindsight_path_length", (Squared, Absolute, Pinball, Huber))
+    if nonnegative("budget", budget) >= path_length(y):
+        return y[:, None].copy()
+    loss, centre = losses.loss, _centre(losses.loss, y)
+    if budget == 0.0:
+        return np.full((y.size, 1), centre)
+    y = y - centre  # small numbers round least
+    down, up, width = _slopes(loss)
+
+    def lagrangian(penalty: float) -> tuple[float, Array, float, float]:
+        u = np.empty_like(y)
+        _hot.total_variation(y, down, up, width, penalty, u)
+        return penalty, u, float(np.sum(loss.value(u, y))), path_length(u)
+
+    # (λ, u, cost, path length) on either side; λ ≥ T·max|ℓ'| is at least every |Σ_{s≤t} ℓ'_s|: there u is static
+    steepest = min(max(down, up), float(np.ptp(y)) if width else inf)
+    la, a, cost_a, path_a = 0.0, y, 0.0, path_length(y)
+    lb, b, cost_b, path_b = y.size * steepest, np.zeros_like(y), float(np.sum(loss.value(0.0, y))), 0.0
+    for step in range(300):
+        # the dual function is concave: its tangents at a and b meet above it, and on it once both are optimal there
+        meet = (cost_b - cost_a) / (path_a - path_b)
+        secant = la + (lb - la) * (path_a - budget) / (path_a - path_b)
+        middle = 0.5 * (la + lb)
+        penalty = (meet, secant, middle)[step % 3]
+        penalty, u, cost, path = lagrangian(penalty if la < penalty < lb else middle)
+        met = penalty == meet and cost_a + penalty * path_a - cost - penalty * path <= 1e-14 * cost
+        if path > budget:
+            la, a, cost_a, path_a = penalty, u, cost, path
+        else:
+            lb, b, cost_b, path_b = penalty, u, cost, path
+        done = abs(path - budget) <= 1e-13 * budget or lb - la <= 1e-15 * lb
+        if done or (met and (width == 0.0 or lb - la <= 1e-9 * lb)):
+            break
+    share = brentq(lambda s: path_length(a + s * (b - a)) - budget, 0.0, 1.0, xtol=1e-16) if path_b < budget else 1.0
+    return np.asarray(centre + a + share * (b - a))[:, None]
+
+
+def _scalar(losses: LossStream, name: str, families: tuple[type[Loss], ...]) -> Array:
+    if len(losses.x) or losses.dim != 1 or not isinstance(losses.loss, families):
+        names = ", ".join(family.__name__ for family in families)
+        got = f"{type(losses.loss).__name__} with dim {losses.dim}" + " and features" * (len(losses.x) > 0)
+        raise ValueError(f"losses must be scalar, without features, and one of {names} for {name}: got {got}; "
+                         "use hindsight_static, or one stream a coordinate")
+    return losses.y[:, 0]
+
+
+def _slopes(loss: Loss) -> tuple[float, float, float]:
+    """(down, up, width): the slope runs from −down to up while p − y, or y·p − 1 for Hinge, runs from −width to width."""
+    if isinstance(loss, Pinball):
+        return loss.level, 1.0 - loss.level, 0.0
+    if isinstance(loss, Huber):
+        return loss.width, loss.width, loss.width
+    if isinstance(loss, Squared):
+        return inf, inf, inf
+    return 1.0, 0.0 if isinstance(loss, Hinge) else 1.0, 0.0
+
+
+def _centre(loss: Loss, y: Array) -> float:
+    """A minimiser of Σ_t ℓ(p, y_t)."""
+    if isinstance(loss, Squared):
+        return float(y.mean())
+    if isinstance(loss, Pinball):
+        return float(np.quantile(y, loss.level, method="inverted_cdf"))
+    if isinstance(loss, Huber):
+        u = np.empty_like(y)
+        _hot.total_variation(y, *_slopes(loss), inf, u)
+        return float(u[0])
+    return float(np.median(y))
+
+
+def _linear(total: Array, domain: Domain) -> Array:
+    """argmin ⟨total, w⟩."""
+    if isinstance(domain, Ball) and total.any():
+        radius, centre = _ball(domain, total.size)
+        return centre - radius * (total / np.linalg.norm(total))
+    low, high, normals, offsets = _polyhedron(domain, total.size)
+    answer = linprog(total, normals, offsets, bounds=np.stack([low, high], axis=1), method="highs")
+    if answer.x is None:
+        raise ValueError(f"domain must be bounded for Linear losses: got {domain!r}, where the best static loss is −∞; give "
+                         "a Ball, a Box or a Simplex")
+    return domain.project(answer.x)
+
+
+def _ball(domain: Ball, dim: int) -> tuple[float, Array]:
+    _, parameters = domain.hot(dim)
+    return float(parameters[0]), parameters[1:]
+
+
+def _polyhedron(domain: Domain, dim: int) -> tuple[Array, Array, Array, Array]:
+    """(low, high, normals, offsets) of the set, a ball without its boundary; a simplex is two half-spaces in a box."""
+    low, high, normals, offsets = np.full(dim, -inf), np.full(dim, inf), np.empty((0, dim)), np.empty(0)
+    if isinstance(domain, Box):
+        low, high = domain.hot(dim)[1].reshape(2, -1)
+    elif isinstance(domain, Simplex):
+        low, normals = np.zeros(dim), np.stack([np.ones(dim), -np.ones(dim)])
+        offsets = np.array([domain.total, -domain.total])
+    elif isinstance(domain, HalfSpace):
+        normals, offsets = np.array([domain.normal], dtype=float), np.array([domain.offset])
+    elif not isinstance(domain, Everywhere | Ball):
+        raise ValueError(f"domain must be Everywhere, Ball, Box, Simplex or HalfSpace for this loss: got {domain!r}; "
+                         "compare with a set that contains it")
+    return low, high, normals, offsets
+
+
+def _kinked(loss: Loss, x: Array, y: Array, domain: Domain) -> Array:
+    """argmin Σ over·r₊ + under·(−r)₊, r = rows·w − target: the linear program's dual, whose multipliers are w.
+
+    With a the slopes of the losses and n, p, m ≥ 0 for the sides normals·w ≤ offsets, w ≤ high, w ≥ low, the dual is
+    min target·a + offsets·n + high·p − low·m subject to rows'a + normals'n + p − m = 0, −under ≤ a ≤ over.
+    """
+    rows, target = (y[:, None] * x, np.ones_like(y)) if isinstance(loss, Hinge) else (x, y)
+    under, over, _ = _slopes(loss)
+    if isinstance(domain, Ball):
+        return _kinked_ball(rows, target, over, under, *_ball(domain, x.shape[1]))
+    low, high, normals, offsets = _polyhedron(domain, x.shape[1])
+    upper, lower, eye = np.isfinite(high), np.isfinite(low), np.eye(x.shape[1])
+    cost = np.concatenate([target, offsets, high[upper], -low[lower]])
+    equal = np.concatenate([rows, normals, eye[upper], -eye[lower]]).T
+    bounds = np.tile([0.0, inf], (cost.size, 1))
+    bounds[: y.size] = -under, over
+    answer = linprog(cost, A_eq=equal, b_eq=np.zeros(x.shape[1]), bounds=bounds, method="highs")
+    if answer.x is None:
+        raise RuntimeError(f"the linear program was not solved: {answer.message}")
+    return domain.project(answer.eqlin.marginals)
+
+
+def _kinked_ball(rows: Array, target: Array, over: float, under: float, radius: float, centre: Array) -> Array:
+    """The same over a ball, along the central path: a convex program that is not linear.
+
+    Residuals r = a − b get barriers −μ(log a + log b), the ball −Tμ log(radius² − ‖w − centre‖²): 3Tμ bounds the gap.
+    """
+    both, rounds, w = over + under, target.size, centre.copy()
+
+    def barrier(w: Array, mu: float) -> tuple[float, Array, Array]:
+        r, away = rows @ w - target, w - centre
+        room = radius**2 - away @ away
+        if room <= 0.0:
+            return inf, away, np.eye(w.size)
+        size = np.hypot(both * r, 2.0 * mu)
+        large = size + np.abs(both * r)
+        small = 4.0 * mu * mu / large  # size − |both·r|, without the difference
+        up, down = np.where(r > 0.0, (large, small), (small, large))
+        a, b = (2.0 * mu + up) / (2.0 * both), (2.0 * mu + down) / (2.0 * both)
+        value = np.sum(over * a + under * b - mu * np.log(a * b)) - rounds * mu * np.log(room)
+        push, curve = 2.0 * rounds * mu / room, 0.5 * mu * up / (size * a * a)
+        hessian = (rows.T * curve) @ rows + push * (np.eye(w.size) + 2.0 * np.outer(away, away) / room)
+        return float(value), (over - mu / a) @ rows + push * away, hessian
+
+    scale = both * np.abs(rows @ w - target).mean()
+    for mu in scale * 0.2 ** np.arange(22 if scale else 0):
+        for _ in range(50):
+            value, gradient, hessian = barrier(w, mu)
+            step = -np.linalg.solve(hessian, gradient)
+            descent, length = -float(gradient @ step), 1.0
+            if descent <= 1e-6 * mu:
+                break
+            while length > 1e-9 and barrier(w + length * step, mu)[0] > value - 0.25 * length * descent:
+                length *= 0.5
+            w = w + length * step
+    return w
+
+
+def _require_minimiser(rows: Array, domain: Domain) -> None:
+    """Raise if some direction that never leaves the set never raises the loss of any row, and lowers one."""
+    if domain.reach(rows.shape[1]) < inf:
+        return
+    low, high, normals, _ = _polyhedron(domain, rows.shape[1])
+    limits = np.stack([np.where(low == -inf, -1.0, 0.0), np.where(high == inf, 1.0, 0.0)], axis=1)
+    unit = rows / np.maximum(np.abs(rows).max(axis=1, keepdims=True), np.finfo(float).tiny)
+    above = np.concatenate([-unit, normals])
+    answer = linprog(-unit.mean(axis=0), above, np.zeros(len(above)), bounds=limits, method="highs")
+    if answer.fun < -1e-9:
+        raise ValueError(f"domain must be bounded here: got {domain!r}, where the loss falls for ever along "
+                         f"{answer.x}; give a Ball or a Box")
+
+
+def _predictions(loss: Loss, x: Array, y: Array, w: Array) -> tuple[float, Array]:
+    return float(np.mean(loss.value(x @ w, y))), np.asarray(loss.gradient(x @ w, y) @ x / len(y))
+
+
+def _distances(loss: Loss, y: Array, w: Array) -> tuple[float, Array]:
+    apart = np.linalg.norm(w - y, axis=1)
+    pull = np.asarray(loss.gradient(apart, 0.0)) / np.maximum(apart, np.finfo(float).tiny)
+    return float(np.mean(loss.value(apart, 0.0))), np.asarray(pull @ (w - y) / len(y))
+
+
+def _solve(objective: Callable[[Array], tuple[float, Array]], domain: Domain, start: Array, kinks: Array | None = None) -> Array:
+    """A minimiser over the set; `kinks` are points where the objective has no gradient, and its minimum may lie."""
+    low, high, normals, offsets = _polyhedron(domain, start.size)
+    limits: list[dict[str, object]] = []
+    if isinstance(domain, Ball):
+        radius, centre = _ball(domain, start.size)
+        limits = [{"type": "ineq", "fun": lambda w: radius**2 - np.sum((w - centre) ** 2)}]
+    elif len(normals):
+        kind = "eq" if isinstance(domain, Simplex) else "ineq"
+        limits = [{"type": kind, "fun": lambda w: offsets[0] - normals[0] @ w}]
+    options = {"maxiter": 10_000, "ftol": 1e-15} | ({} if limits else {"gtol": 1e-12, "maxcor": 50})
+    bounds = np.stack([low, high], axis=1)
+    answer = minimize(objective, domain.project(start), jac=True, method="SLSQP" if limits else "L-BFGS-B", bounds=bounds,
+                      constraints=limits, options=options)
+    w = domain.project(answer.x)
+    if kinks is not None:
+        kink = kinks[np.linalg.norm(kinks - w, axis=1).argmin()]
+        if domain.contains(kink) and objective(kink)[0] <= objective(w)[0]:
+            return kink.copy()
+    return w
+
+
+def _log(x: Array, domain: Domain) -> Array:
+    """argmin −Σ log⟨w, x_t⟩, with −log continued as a parabola below a floor that the minimiser stays above."""
+
+    def objective(w: Array) -> tuple[float, Array]:
+        p = x @ w
+        z, d = np.maximum(p, floor), np.minimum(p / floor - 1.0, 0.0)
+        return float(np.mean(0.5 * d * d - d - np.log(z))), np.asarray((d - 1.0) / z @ x / len(x))
+
+    _require_minimiser(x, domain)
+    w = np.ones(x.shape[1])
+    for floor in np.abs(x).max() * 0.01 ** np.arange(2, 12):
+        w = _solve(objective, domain, w)
+        if np.min(x @ w) >= floor:
+            return w
+    raise ValueError(f"domain must hold a play with ⟨w, x_t⟩ > 0 in every round: got {domain!r}; widen it or drop rounds")

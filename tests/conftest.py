@@ -1,0 +1,19 @@
+"""Shared settings: seeded, unhurried Hypothesis runs, and a compiled-code cache that notices every edit."""
+
+import hashlib
+import os
+import sys
+from pathlib import Path
+
+from hypothesis import settings
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+
+# Numba's cache looks at a function's own file only: keyed by all compiled sources, a changed callee cannot go unnoticed.
+sources = sorted((HERE.parent / "src").rglob("_hot.py"))
+key = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()[:16]
+os.environ.setdefault("NUMBA_CACHE_DIR", str(HERE.parent / ".numba-cache" / key))
+
+settings.register_profile("stillpoint", deadline=None, derandomize=True, max_examples=60)
+settings.load_profile("stillpoint")

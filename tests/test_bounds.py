@@ -1,0 +1,219 @@
+"""The paper's guarantees held on runs. The sup over all comparators of norm r is the certificate at r, so those are exact."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from test_kernels import MARKOV
+
+import stillpoint as sp
+from stillpoint.domains import Ball
+from stillpoint.kernels import OU, Constant, Gaussian, HorizonFree, Matern32, OUMixture, Spline
+from stillpoint.learners import GradientDescent
+from stillpoint.potentials import AdaptiveQuadratic, Erfi, FreeGrad, ParameterFree, Potential, Quadratic
+from stillpoint.regret import magnitude, path_length, rkhs_norm
+from stillpoint.regret.bounds import optimal_path_length, path_length_norm
+
+ROUNDS = 500
+KERNELS = {
+    "constant": Constant(),
+    "ou": OU(0.02),
+    "mixture": OUMixture([0.0, 0.01, 0.2], [1.0, 0.5, 0.25]),
+    "matern": Matern32(0.05),
+    "spline": Spline(1.0),
+    "horizon-free": HorizonFree(),
+    "consistent": HorizonFree(taper=1 / (2 * np.pi)),
+    "gaussian": Gaussian(20.0),
+    "tiny": 1e-6 * OU(0.1),
+}
+
+
+def streams():
+    """Name → function (t, play, rng) giving a gradient of norm at most 1."""
+    return {
+        "never turns": lambda t, w, rng: -np.ones(1),
+        "twelfth": lambda t, w, rng: -np.ones(1) / 12,
+        "alternating": lambda t, w, rng: np.array([(-1.0) ** t]),
+        "signs": lambda t, w, rng: rng.choice([-1.0, 1.0], 1),
+        "against the play": lambda t, w, rng: np.where(w >= 0, 1.0, -1.0),
+        "with the play": lambda t, w, rng: np.where(w >= 0, -1.0, 1.0),
+        "slow wave": lambda t, w, rng: np.array([np.sin(t / 40.0)]),
+        "bursts": lambda t, w, rng: np.array([-1.0 if t % 100 < 20 else 0.0]),
+        "noisy target": lambda t, w, rng: np.sign(w - np.sin(t / 80.0) + 0.3 * rng.standard_normal(1)),
+    }
+
+
+def run(learner, gradient, rounds=ROUNDS, seed=0):
+    rng = np.random.default_rng(seed)
+    plays, gradients, radii = [], [], []
+    for t in range(1, rounds + 1):
+        w = learner.predict()
+        radii.append(learner.radius)
+        g = gradient(t, w, rng)
+        learner.update(g)
+        plays.append(w)
+        gradients.append(g)
+    return np.array(plays), np.array(gradients), np.array(radii)
+
+
+RADII = np.concatenate([[0.0], np.logspace(-4, 6, 41)])
+
+
+@pytest.mark.filterwarnings("ignore:the play saturated")
+@pytest.mark.parametrize("stream", streams())
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_bounds_hold_against_every_comparator(kernel, stream):
+    """Proposition kernelized-pf (F1, F2), the OGD form of Theorem olo-reduction, and the other potentials' own."""
+    potentials = [ParameterFree(1.0), ParameterFree(0.01), Quadratic(0.1), AdaptiveQuadratic(2.0), FreeGrad(0.5), Erfi(0.5)]
+    for potential in potentials:
+        bound = ROUNDS + 1.0 if kernel == "spline" else None
+        if kernel == "spline" and isinstance(potential, ParameterFree | Erfi) and potential.scale == 1.0:
+            bound = None  # running hints, formula F2
+        learner = sp.KernelFTRL(1, lipschitz=1.0, kernel=KERNELS[kernel], potential=potential, kernel_bound=bound)
+        run(learner, streams()[stream])
+        for radius in RADII:
+            limit = learner.bound(radius)
+            assert learner.certificate(radius) <= limit * (1 + 1e-9) + 1e-9 * learner.hint, (potential, radius)
+
+
+@pytest.mark.parametrize("dim", [1, 3])
+@pytest.mark.parametrize("kernel", ["constant", "ou", "horizon-free"])
+def test_algorithm_2_long_runs(kernel, dim):
+    for seed in range(3):
+        learner = sp.KernelFTRL(dim, lipschitz=1.0, kernel=KERNELS[kernel], potential=ParameterFree(1.0))
+        target = np.random.default_rng(seed).standard_normal(dim)
+        y = target + 0.3 * np.random.default_rng(seed + 10).standard_normal((4000, dim))
+        sp.play(learner, sp.losses.Absolute().on(y))
+        assert all(learner.certificate(r) <= learner.bound(r) for r in RADII)
+
+
+class Literal(Potential):
+    """Algorithm 2 as printed: the second branch has −6V/G0 in the exponent (erratum E1)."""
+
+    offset = 4.0
+
+    def magnitude(self, S, V, h, count=0.0):
+        alpha = h / (np.sqrt(V) * np.log(V / h**2) ** 2)
+        return alpha * np.expm1(S**2 / (36 * V) if S <= 6 * V / h else S / (3 * h) - 6 * V / h)
+
+    def bound(self, norm, V, h, count=0.0):
+        return ParameterFree(1.0).bound(norm, V, h)
+
+
+def test_the_printed_second_branch_breaks_the_bound():
+    learners = [sp.KernelFTRL(1, lipschitz=1.0, kernel=Constant(), potential=p) for p in (Literal(), ParameterFree(1.0))]
+    (literal, _, _), (corrected, _, _) = (run(learner, streams()["twelfth"], rounds=2000) for learner in learners)
+    assert literal.max() == pytest.approx(238.9, abs=0.1)
+    assert literal.min() == pytest.approx(-0.0817, abs=1e-3)
+    assert any(learners[0].certificate(r) > learners[0].bound(r) for r in RADII)
+    assert all(learners[1].certificate(r) <= learners[1].bound(r) for r in RADII)
+    assert (np.diff(corrected[:, 0]) > 0).all()
+
+
+def comparators(gradients, reach, rng):
+    """Sequences in the ball of radius `reach`: hindsight optima at several smoothings, and random walks."""
+    rounds, dim = gradients.shape
+    for width in (1, 20, rounds):
+        smooth = np.array([np.convolve(column, np.ones(width), mode="same") for column in gradients.T]).T
+        yield -reach * smooth / np.maximum(np.linalg.norm(smooth, axis=1, keepdims=True), 1e-300)
+    for _ in range(3):
+        walk = np.cumsum(rng.standard_normal((rounds, dim)), axis=0) * 0.1 * reach
+        yield walk / np.maximum(np.linalg.norm(walk, axis=1, keepdims=True) / reach, 1.0)
+    yield np.full((rounds, dim), reach / np.sqrt(dim))
+
+
+SCALE_FREE = {
+    "signs": lambda t, w, rng: rng.choice([-1.0, 1.0], w.size),
+    "growing": lambda t, w, rng: 1.02**t * (w - 1.0 + 0.3 * rng.standard_normal(w.size)),
+    "jump": lambda t, w, rng: (1e6 if t == 200 else 1.0) * np.where(w >= 0, 1.0, -1.0),
+    "drift": lambda t, w, rng: 1e-3 * (np.sin(t / 30.0) + 0.5 * rng.standard_normal(w.size)),
+    "late": lambda t, w, rng: np.zeros(w.size) if t < 100 else rng.standard_normal(w.size) - 1.0,
+}
+
+
+@pytest.mark.parametrize("potential", [ParameterFree(1.0), Erfi(1.0), AdaptiveQuadratic(3.0)], ids=repr)
+@pytest.mark.parametrize("stream", SCALE_FREE)
+@pytest.mark.parametrize("kernel", [OU(0.05), Spline(1.0), HorizonFree()], ids=repr)
+def test_scale_free_bounds(kernel, stream, potential):
+    """Propositions scale-free-olo and unconstrained-scale-free with E15's radius and clipping cost, 300 rounds, d = 1, 2."""
+    rng = np.random.default_rng(0)
+    times = np.arange(1.0, 301.0)
+    for dim in (1, 2):
+        for reach in (1.0, None):
+            learner = sp.KernelFTRL(dim, kernel=kernel, potential=potential, domain=Ball(reach) if reach else None)
+            plays, gradients, radii = run(learner, SCALE_FREE[stream], rounds=300)
+            for u in comparators(gradients, reach or 3.0, rng):
+                regret = (gradients * (plays - u)).sum()
+                sizes = np.linalg.norm(u, axis=1, keepdims=True)
+                projected = u if reach else u * np.minimum(1.0, radii[:, None] / np.maximum(sizes, 1e-300))
+                norm = rkhs_norm(learner.memory.kernel, projected, times)
+                limit = learner.bound(norm, magnitude=magnitude(u))
+                assert regret <= limit + 1e-9 * abs(limit)
+
+
+def test_clipping_cost_is_real():
+    # E15: without the term L_T·(D_T + …) the printed proposition fails: one huge gradient at the end, comparator 0
+    for rounds, ratio in ((800, 28.3), (1600, 39.95)):
+        learner = sp.KernelFTRL(1, kernel=Constant(), potential=ParameterFree(1.0))
+        plays, gradients, radii = run(learner, lambda t, w, rng, last=rounds: 1e6 * np.sign(w) if t == last else -np.ones(1), rounds)
+        regret = (gradients * plays).sum()
+        assert regret / 1e6 == pytest.approx(ratio, rel=2e-3)
+        assert radii[-1] == pytest.approx(ratio, rel=2e-3)
+        assert regret <= learner.bound(0.0, magnitude=0.0)
+        printed = learner.potential.bound(0.0, learner.variance, learner.hint, learner._count)  # 4εH alone, at M = 0
+        assert regret > printed
+
+
+def test_artificial_radius_is_scale_free_and_grows():
+    learner = sp.KernelFTRL(1, kernel=OU(0.1), radius_scale=0.5)
+    _, gradients, radii = run(learner, SCALE_FREE["growing"], rounds=200)
+    sizes = np.abs(gradients[:, 0])
+    expected = [0.5 * np.sqrt(max((sizes[: k + 1].sum() / sizes[: k + 1].max() for k in range(t)), default=0.0)) for t in range(200)]
+    assert np.allclose(radii, expected, rtol=1e-12)
+
+
+@given(st.integers(0, 1000), st.sampled_from([20, 60]), st.integers(1, 3))
+def test_path_length_norm_dominates_the_true_norm(seed, rounds, dim):
+    """Theorems rkhs-to-pl and discrete-pl with corrected constants, in R^d."""
+    rng = np.random.default_rng(seed)
+    kinds = [np.ones((rounds, dim)), rng.standard_normal((rounds, dim)), np.cumsum(rng.standard_normal((rounds, dim)), axis=0)]
+    kinds += [np.sign(np.sin(np.arange(rounds) / 5.0))[:, None] * np.ones(dim), (-1.0) ** np.arange(rounds)[:, None] * np.ones(dim)]
+    for kernel in (HorizonFree(), HorizonFree(taper=1 / (2 * np.pi))):
+        for u in kinds:
+            limit = path_length_norm(path_length(u), magnitude(u), rounds, kernel=kernel)
+            assert rkhs_norm(kernel, u, method="dense") <= limit
+
+
+def test_optimal_path_length_is_an_explicit_number_and_holds():
+    """Theorem optimal-pl: from P_T, M, T alone, an upper bound on Algorithm 2's regret."""
+    rounds = 600
+    t = np.arange(rounds)
+    rng = np.random.default_rng(0)
+    for target in (np.ones(rounds), np.sign(np.sin(t / 60.0)), np.sin(t / 50.0)):
+        learner = sp.KernelFTRL(1, lipschitz=1.0, kernel=HorizonFree(), potential=ParameterFree(1.0), memory="dense")
+        result = sp.play(learner, sp.losses.Absolute().on(target + 0.1 * rng.standard_normal(rounds)))
+        limit = optimal_path_length(path_length(target), magnitude(target), rounds)
+        assert result.linear_regret(target)[-1] <= limit
+        tight = ParameterFree(1.0).bound(rkhs_norm(HorizonFree(), target, method="dense"), learner.variance, learner.hint)
+        assert result.linear_regret(target)[-1] <= tight <= limit
+    assert optimal_path_length(0.0, 1.0, 1000) < optimal_path_length(5.0, 1.0, 1000) < optimal_path_length(5.0, 2.0, 1000)
+    # the rate: four times the horizon costs about twice as much (with logarithms), not four times
+    assert optimal_path_length(5.0, 1.0, 4000) / optimal_path_length(5.0, 1.0, 1000) < 3.2
+
+
+def test_bound_functions_name_bad_arguments():
+    with pytest.raises(ValueError, match="path_length"):
+        path_length_norm(-1.0, 1.0, 10)
+    with pytest.raises(ValueError, match="horizon"):
+        path_length_norm(1.0, 1.0, 0)
+    ou = sp.kernels.SpectralDensity(lambda w: 1 / (1 + w**2))
+    with pytest.raises(ValueError, match="use HorizonFree"):
+        path_length_norm(1.0, 1.0, 10, kernel=ou)
+
+
+@pytest.mark.parametrize("name", ["ou", "matern52", "sum"])
+def test_gradient_descent_bound(name):
+    learner = sp.KernelFTRL(1, lipschitz=1.0, kernel=MARKOV[name], potential=GradientDescent(2.0))
+    for stream in streams().values():
+        run(learner, stream, rounds=200)
+    assert all(learner.certificate(r) <= learner.bound(r) for r in np.linspace(0, 2.0, 9))

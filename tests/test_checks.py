@@ -1,0 +1,50 @@
+import numpy as np
+import pytest
+from test_kernels import DENSE, MARKOV
+
+import stillpoint as sp
+from stillpoint import checks
+from stillpoint.domains import Ball, Box
+from stillpoint.learners import GradientDescent
+from stillpoint.potentials import AdaptiveQuadratic, Erfi, FreeGrad, ParameterFree, Quadratic
+
+LEARNERS = dict(checks.public_learners())
+KERNELS = {key: {**MARKOV, **DENSE}[key] for key in ("ou", "spline", "matern52", "horizon-free", "sum", "gaussian", "dirac")}
+POTENTIALS = [Quadratic(0.1), AdaptiveQuadratic(1.0), ParameterFree(), FreeGrad(), Erfi()]
+DOMAINS = {"everywhere": None, "ball": Ball(0.5), "box": Box(-0.2, 0.3)}
+
+
+@pytest.mark.parametrize("check", checks.all_checks().values(), ids=checks.all_checks())
+@pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
+def test_every_public_learner_conforms(learner, check):
+    check(learner)
+
+
+@pytest.mark.parametrize("lipschitz", [1.0, None])
+@pytest.mark.parametrize("domain", DOMAINS)
+@pytest.mark.parametrize("potential", POTENTIALS, ids=lambda p: type(p).__name__)
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_the_whole_matrix_conforms(kernel, potential, domain, lipschitz):
+    def make(dim):
+        return sp.KernelFTRL(dim, lipschitz=lipschitz, kernel=KERNELS[kernel], potential=potential, domain=DOMAINS[domain])
+
+    checks.check_learner(make)
+
+
+def test_static_learners_conform():
+    checks.check_learner(lambda dim: sp.KernelFTRL(dim, kernel=KERNELS["ou"], potential=GradientDescent(1.0)))
+
+
+def test_a_broken_learner_is_caught():
+    class Forgetful(sp.KernelFTRL):
+        def certificate(self, radius):
+            return 0.5 * super().certificate(radius)
+
+    class Sloppy(sp.KernelFTRL):
+        def predict(self, time=None):
+            return super().predict(time) + 1e-9 * np.random.default_rng().random()
+
+    with pytest.raises(AssertionError, match="check_certificate_is_exact"):
+        checks.check_learner(lambda dim: Forgetful(dim))
+    with pytest.raises(AssertionError, match="check_"):
+        checks.check_learner(lambda dim: Sloppy(dim))
