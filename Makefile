@@ -25,7 +25,7 @@ test-extras: $(VENV)/.ready
 	$(BIN)/python -m pytest -m extra || test $$? -eq 5
 
 bench: $(VENV)/.ready
-	$(BIN)/python benchmarks/streaming.py
+	$(BIN)/python -m pytest benchmarks --benchmark-only --benchmark-columns=min,median --benchmark-sort=name
 	$(BIN)/python benchmarks/mixture_regret.py
 
 figures: $(VENV)/.ready

@@ -17,7 +17,11 @@ ROUNDS = 2000
 def streams():
     """Name → (observations, target)."""
     rng, t = np.random.default_rng(0), np.arange(ROUNDS)
-    targets = {"constant": np.ones(ROUNDS), "ten pieces": np.repeat(rng.uniform(-1, 1, 10), ROUNDS // 10), "sine": np.sin(t / 100)}
+    targets = {
+        "constant": np.ones(ROUNDS),
+        "ten pieces": np.repeat(rng.uniform(-1, 1, 10), ROUNDS // 10),
+        "sine": np.sin(t / 100),
+    }
     return {name: (u + 0.1 * rng.standard_normal(ROUNDS), u) for name, u in targets.items()}
 
 

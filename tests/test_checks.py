@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
-from test_kernels import DENSE, MARKOV
 
 import stillpoint as sp
 from stillpoint import checks
 from stillpoint.domains import Ball, Box
 from stillpoint.learners import GradientDescent
 from stillpoint.potentials import AdaptiveQuadratic, Erfi, FreeGrad, ParameterFree, Quadratic
+from test_kernels import DENSE, MARKOV
 
 LEARNERS = dict(checks.public_learners())
 KERNELS = {key: {**MARKOV, **DENSE}[key] for key in ("ou", "spline", "matern52", "horizon-free", "sum", "gaussian", "dirac")}

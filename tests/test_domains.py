@@ -184,8 +184,9 @@ def test_contains_and_reach():
     assert Projection(np.abs, radius=4.0).reach(2) == 4.0
 
 
-@pytest.mark.parametrize("domain", [Everywhere(), Ball(1.0, np.array([1.0, 2.0])), Box([0, 1], 3), Simplex(2),
-                                    HalfSpace(np.ones(2), 1)])
+@pytest.mark.parametrize(
+    "domain", [Everywhere(), Ball(1.0, np.array([1.0, 2.0])), Box([0, 1], 3), Simplex(2), HalfSpace(np.ones(2), 1)]
+)
 def test_sets_are_plain_values(domain):
     fields = dataclasses.asdict(domain)
     assert json.loads(json.dumps(fields)).keys() == fields.keys()
@@ -197,34 +198,37 @@ def test_sets_are_plain_values(domain):
         domain.radius = 3.0
 
 
-@pytest.mark.parametrize(("build", "message"), [
-    (lambda: Ball(0.0), r"radius must be positive: got 0\.0; give"),
-    (lambda: Ball(math.inf), "radius must be finite"),
-    (lambda: Ball("wide"), "radius must be a number: got 'wide'"),
-    (lambda: Ball(1.0, [0.0, math.nan]), r"center must be finite: got nan at index \(1,\)"),
-    (lambda: Ball(1.0, np.ones((2, 2))), "center must be one-dimensional"),
-    (lambda: Ball(1.0, [0.0, 1.0]).check(3), "center must have 3 values, one a coordinate: got 2"),
-    (lambda: Ball(1.0, [0.0, 1.0]).project([1.0]), "center must have 1 values"),
-    (lambda: Box(1.0, 0.0), r"low must not be above high: got low 1\.0 and high 0\.0"),
-    (lambda: Box(0.0, [1.0, -2.0]), r"got low 0\.0 and high -2\.0"),
-    (lambda: Box(math.inf, math.inf), "low must not be above high"),
-    (lambda: Box(math.nan, 1.0), "low must be a number or a vector, without NaN"),
-    (lambda: Box("a", 1.0), "low must be numeric: got 'a'"),
-    (lambda: Box([0.0], [1.0, 2.0]), "low must have as many values as high: got 1 and 2"),
-    (lambda: Box(0.0, [1.0, 2.0]).hot(3), "high must have 3 values"),
-    (lambda: Simplex(-1.0), r"total must be positive: got -1\.0"),
-    (lambda: HalfSpace([0.0, 0.0], 1.0), "normal must not be 0"),
-    (lambda: HalfSpace([1.0], math.inf), "offset must be finite"),
-    (lambda: HalfSpace([1e-200], 1e200), "offset is too large for normal"),
-    (lambda: HalfSpace([1.0], 1.0).reach(1) and HalfSpace([1.0], 1.0).check(2), "normal must have 2 values"),
-    (lambda: Projection(3.0), r"fn must be callable: got 3\.0"),
-    (lambda: Projection(np.abs, radius=math.nan), "radius must be finite"),
-    (lambda: Projection(lambda w: w[:1]).project([1.0, 2.0]), r"fn\(w\) must have shape \(2,\): got shape \(1,\)"),
-    (lambda: Projection(lambda w: w * math.inf).project([1.0, 2.0]), r"fn\(w\) must be finite: got inf"),
-    (lambda: Everywhere().check(0), "dim must be a positive whole number: got 0"),
-    (lambda: Everywhere().project([1.0, math.nan]), r"w must be finite: got nan at index \(1,\)"),
-    (lambda: Everywhere().project(np.ones((2, 2))), r"w must have shape \(dim,\)"),
-])
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: Ball(0.0), r"radius must be positive: got 0\.0; give"),
+        (lambda: Ball(math.inf), "radius must be finite"),
+        (lambda: Ball("wide"), "radius must be a number: got 'wide'"),
+        (lambda: Ball(1.0, [0.0, math.nan]), r"center must be finite: got nan at index \(1,\)"),
+        (lambda: Ball(1.0, np.ones((2, 2))), "center must be one-dimensional"),
+        (lambda: Ball(1.0, [0.0, 1.0]).check(3), "center must have 3 values, one a coordinate: got 2"),
+        (lambda: Ball(1.0, [0.0, 1.0]).project([1.0]), "center must have 1 values"),
+        (lambda: Box(1.0, 0.0), r"low must not be above high: got low 1\.0 and high 0\.0"),
+        (lambda: Box(0.0, [1.0, -2.0]), r"got low 0\.0 and high -2\.0"),
+        (lambda: Box(math.inf, math.inf), "low must not be above high"),
+        (lambda: Box(math.nan, 1.0), "low must be a number or a vector, without NaN"),
+        (lambda: Box("a", 1.0), "low must be numeric: got 'a'"),
+        (lambda: Box([0.0], [1.0, 2.0]), "low must have as many values as high: got 1 and 2"),
+        (lambda: Box(0.0, [1.0, 2.0]).hot(3), "high must have 3 values"),
+        (lambda: Simplex(-1.0), r"total must be positive: got -1\.0"),
+        (lambda: HalfSpace([0.0, 0.0], 1.0), "normal must not be 0"),
+        (lambda: HalfSpace([1.0], math.inf), "offset must be finite"),
+        (lambda: HalfSpace([1e-200], 1e200), "offset is too large for normal"),
+        (lambda: HalfSpace([1.0], 1.0).reach(1) and HalfSpace([1.0], 1.0).check(2), "normal must have 2 values"),
+        (lambda: Projection(3.0), r"fn must be callable: got 3\.0"),
+        (lambda: Projection(np.abs, radius=math.nan), "radius must be finite"),
+        (lambda: Projection(lambda w: w[:1]).project([1.0, 2.0]), r"fn\(w\) must have shape \(2,\): got shape \(1,\)"),
+        (lambda: Projection(lambda w: w * math.inf).project([1.0, 2.0]), r"fn\(w\) must be finite: got inf"),
+        (lambda: Everywhere().check(0), "dim must be a positive whole number: got 0"),
+        (lambda: Everywhere().project([1.0, math.nan]), r"w must be finite: got nan at index \(1,\)"),
+        (lambda: Everywhere().project(np.ones((2, 2))), r"w must have shape \(dim,\)"),
+    ],
+)
 def test_bad_parameters(build, message):
     with pytest.raises(ValueError, match=message):
         build()

@@ -1,18 +1,18 @@
 import warnings
 from dataclasses import dataclass
 
-import naive
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_kernels import IRREGULAR, MARKOV, REGULAR
 
+import naive
 import stillpoint as sp
 from stillpoint.domains import Ball, Box, Everywhere, HalfSpace, Projection, Simplex
 from stillpoint.kernels import OU, Constant, Dirac, Gaussian, HorizonFree, OUMixture, Spline
 from stillpoint.learners import GradientDescent
 from stillpoint.potentials import CAP, AdaptiveQuadratic, Erfi, FreeGrad, ParameterFree, Potential, Quadratic
+from test_kernels import IRREGULAR, MARKOV, REGULAR
 
 GOLDEN_G = np.array([1, -0.5, 0.25, -1, 0.75, 0.1])
 GOLDEN = {
@@ -24,7 +24,16 @@ GOLDEN = {
                                            3.533026068675019e-5, -3.007657876232054e-5], 3.8301228429596788, 36.444800539263625),
 }  # fmt: skip
 SCALE_FREE_G = np.array([0, 1, -0.5, 0.25, -3, 0.75, 0.1, 2])
-SCALE_FREE_W = [0, 0, 0, 1.663016793422828e-4, 3.763178654074426e-5, 6.486338056648888e-5, 8.953387301368767e-6, 4.983604942359131e-6]
+SCALE_FREE_W = [
+    0,
+    0,
+    0,
+    1.663016793422828e-4,
+    3.763178654074426e-5,
+    6.486338056648888e-5,
+    8.953387301368767e-6,
+    4.983604942359131e-6,
+]
 SCALE_FREE_D = [0, 0, 1, 1.224744871391589, 1.322875655532295, 1.322875655532295, 1.35400640077266, 1.366260102127946]
 
 
@@ -183,8 +192,10 @@ def test_scale_free_plays_ignore_the_unit_of_gradients(potential, unit):
     assert np.abs(plays - scaled).max() <= 1e-9 * np.abs(plays).max()
 
 
-@pytest.mark.parametrize("domain", [Ball(0.3), Ball(0.5, center=(1.0, 1.0)), Box(-0.1, 0.2), Simplex(), HalfSpace([1.0, 1.0], 0.1),
-                                    Projection(lambda w: np.clip(w, 0, None))], ids=lambda d: type(d).__name__)  # fmt: skip
+DOMAINS = [Ball(0.3), Ball(0.5, center=(1.0, 1.0)), Box(-0.1, 0.2), Simplex(), HalfSpace([1.0, 1.0], 0.1)]
+
+
+@pytest.mark.parametrize("domain", [*DOMAINS, Projection(lambda w: np.clip(w, 0, None))], ids=lambda d: type(d).__name__)
 @pytest.mark.parametrize("lipschitz", [1.0, None])
 def test_plays_stay_in_the_domain(domain, lipschitz):
     gradients = np.random.default_rng(12).standard_normal((120, 2)) - 0.7

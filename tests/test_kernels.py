@@ -5,7 +5,18 @@ import numpy as np
 import pytest
 
 import stillpoint as sp
-from stillpoint.kernels import OU, Constant, Dirac, Gaussian, HorizonFree, InverseMultiquadric, Matern32, Matern52, OUMixture, Spline
+from stillpoint.kernels import (
+    OU,
+    Constant,
+    Dirac,
+    Gaussian,
+    HorizonFree,
+    InverseMultiquadric,
+    Matern32,
+    Matern52,
+    OUMixture,
+    Spline,
+)
 
 REFERENCE = json.loads((Path(__file__).parent / "data" / "horizon_free_kernel.json").read_text())
 CONSISTENT = 1 / (2 * np.pi)
@@ -142,7 +153,9 @@ def test_spectral_density_recovers_known_kernels():
     assert np.abs(bell(lags, 0.0) - Gaussian(2.0)(lags, 0.0)).max() < 1e-10
 
 
-@pytest.mark.parametrize(("horizon", "value"), [(2, 3.34), (3, 4.51), (5, 6.52), (10, 10.36), (100, 36.6), (1e3, 93.6), (1e4, 192.9)])
+@pytest.mark.parametrize(
+    ("horizon", "value"), [(2, 3.34), (3, 4.51), (5, 6.52), (10, 10.36), (100, 36.6), (1e3, 93.6), (1e4, 192.9)]
+)
 def test_path_length_constant_of_the_papers_density(horizon, value):
     conditions = HorizonFree().path_length_conditions(horizon)
     assert conditions.holds

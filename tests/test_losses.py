@@ -158,12 +158,15 @@ def test_extremes_are_finite():
     assert Huber(0.5).value(1e300, -1e300) == 1e300
 
 
-@pytest.mark.parametrize(("family", "bound", "grid", "y"), [
-    (Squared(), 2.0, np.linspace(-1.5, 2.5, 4001), 0.5),
-    (Logistic(), 3.0, np.linspace(-3.0, 3.0, 4001), 1.0),
-    (Logistic(), 0.4, np.linspace(-0.4, 0.4, 4001), -1.0),
-    (Log(), 5.0, np.linspace(0.01, 5.0, 4001), None),
-])
+@pytest.mark.parametrize(
+    ("family", "bound", "grid", "y"),
+    [
+        (Squared(), 2.0, np.linspace(-1.5, 2.5, 4001), 0.5),
+        (Logistic(), 3.0, np.linspace(-3.0, 3.0, 4001), 1.0),
+        (Logistic(), 0.4, np.linspace(-0.4, 0.4, 4001), -1.0),
+        (Log(), 5.0, np.linspace(0.01, 5.0, 4001), None),
+    ],
+)
 def test_exp_concavity_is_the_largest_constant(family, bound, grid, y):
     def bend(alpha):
         return np.diff(np.exp(-alpha * family.value(grid, y)), 2).max()
@@ -191,11 +194,14 @@ def excess(family, grid, beta, y):
     return (family.value(a, y) - family.value(b, y) - (g - beta / 2 * g**2)).max(), g.max()
 
 
-@pytest.mark.parametrize(("family", "grid", "y", "bound"), [
-    (Squared(), np.linspace(-0.5, 1.5, 201), 0.5, 1.0),
-    (Logistic(), np.linspace(-2.0, 2.0, 201), 1.0, 2.0),
-    (Log(), np.linspace(0.25, 2.0, 201), None, 1.0),
-])
+@pytest.mark.parametrize(
+    ("family", "grid", "y", "bound"),
+    [
+        (Squared(), np.linspace(-0.5, 1.5, 201), 0.5, 1.0),
+        (Logistic(), np.linspace(-2.0, 2.0, 201), 1.0, 2.0),
+        (Log(), np.linspace(0.25, 2.0, 201), None, 1.0),
+    ],
+)
 def test_newton_curvature_gives_the_quadratic_bound(family, grid, y, bound):
     alpha = family.exp_concavity(bound)
     _, gap = excess(family, grid, 0.0, y)
@@ -263,35 +269,38 @@ def test_families_broadcast_and_are_plain_values():
         assert hash(family) == hash(type(family)(**dataclasses.asdict(family)))
 
 
-@pytest.mark.parametrize(("build", "message"), [
-    (lambda: Pinball(1.0), r"level must be between 0 and 1: got 1\.0; give"),
-    (lambda: Pinball("high"), "level must be a number: got 'high'"),
-    (lambda: Huber(0.0), r"width must be positive: got 0\.0"),
-    (lambda: Logistic().on([0.0, 1.0]), r"y must be -1 or \+1 for Logistic: got 0\.0; map 0 and 1 by"),
-    (lambda: Hinge().value(1.0, 2.0), r"y must be -1 or \+1 for Hinge: got 2\.0"),
-    (lambda: Squared().on([1.0, math.nan]), r"y must be finite: got nan at index \(1,\)"),
-    (lambda: Squared().on(), "y must be given for Squared: got None"),
-    (lambda: Squared().on([]), "at least one round"),
-    (lambda: Squared().on(3.0), r"y must have shape \(T,\) or \(T, d\)"),
-    (lambda: Pinball(0.5).on(np.ones((3, 2))), r"y must have shape \(T,\) for Pinball: got shape \(3, 2\)"),
-    (lambda: Hinge().on(np.ones((3, 2))), "give features x"),
-    (lambda: Squared().on(np.ones(3), x=np.ones((2, 2))), r"y must have shape \(2,\), one value a row of x"),
-    (lambda: Squared().on(np.ones(3), x=np.ones(3)), r"x must have shape \(T, d\): got shape \(3,\)"),
-    (lambda: Squared().on(np.ones(1), x=[[math.inf]]), "x must be finite: got inf"),
-    (lambda: Squared().on(x=np.ones((2, 2))), "y must be given"),
-    (lambda: Squared().on([1.0, 2.0], times=[1.0, 1.0]), r"times must increase: got 1\.0 after 1\.0"),
-    (lambda: Squared().on([1.0, 2.0], times=[1.0]), "times must have 2 values: got 1"),
-    (lambda: Log().on(), "x must be given for Log"),
-    (lambda: Log().value([1.0, -2.0]), r"p must be positive for Log: got -2\.0; keep"),
-    (lambda: Log().gradient(0.0), r"p must be positive for Log: got 0\.0"),
-    (lambda: Log().on(x=np.ones((2, 2)))[0].gradient([0.0, 0.0]), "p must be positive for the log loss"),
-    (lambda: Log().on(x=np.ones((2, 2))).values([0.0, 0.0]), "p must be positive for the log loss"),
-    (lambda: Squared().value([1.0, 2.0], [1.0, 2.0, 3.0]), r"p and y must have matching shapes: got \(2,\) and \(3,\)"),
-    (lambda: Squared().value(math.nan, 1.0), "p must be finite"),
-    (lambda: Squared().on([1.0])[0].value([1.0, 2.0]), r"w must have shape \(1,\): got shape \(2,\)"),
-    (lambda: Squared().on([1.0])[0].gradient(math.nan), "w must be finite"),
-    (lambda: Squared().on(np.ones((3, 2))).values(np.ones(3)), r"u must have shape \(3, 2\) or \(2,\)"),
-])
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: Pinball(1.0), r"level must be between 0 and 1: got 1\.0; give"),
+        (lambda: Pinball("high"), "level must be a number: got 'high'"),
+        (lambda: Huber(0.0), r"width must be positive: got 0\.0"),
+        (lambda: Logistic().on([0.0, 1.0]), r"y must be -1 or \+1 for Logistic: got 0\.0; map 0 and 1 by"),
+        (lambda: Hinge().value(1.0, 2.0), r"y must be -1 or \+1 for Hinge: got 2\.0"),
+        (lambda: Squared().on([1.0, math.nan]), r"y must be finite: got nan at index \(1,\)"),
+        (lambda: Squared().on(), "y must be given for Squared: got None"),
+        (lambda: Squared().on([]), "at least one round"),
+        (lambda: Squared().on(3.0), r"y must have shape \(T,\) or \(T, d\)"),
+        (lambda: Pinball(0.5).on(np.ones((3, 2))), r"y must have shape \(T,\) for Pinball: got shape \(3, 2\)"),
+        (lambda: Hinge().on(np.ones((3, 2))), "give features x"),
+        (lambda: Squared().on(np.ones(3), x=np.ones((2, 2))), r"y must have shape \(2,\), one value a row of x"),
+        (lambda: Squared().on(np.ones(3), x=np.ones(3)), r"x must have shape \(T, d\): got shape \(3,\)"),
+        (lambda: Squared().on(np.ones(1), x=[[math.inf]]), "x must be finite: got inf"),
+        (lambda: Squared().on(x=np.ones((2, 2))), "y must be given"),
+        (lambda: Squared().on([1.0, 2.0], times=[1.0, 1.0]), r"times must increase: got 1\.0 after 1\.0"),
+        (lambda: Squared().on([1.0, 2.0], times=[1.0]), "times must have 2 values: got 1"),
+        (lambda: Log().on(), "x must be given for Log"),
+        (lambda: Log().value([1.0, -2.0]), r"p must be positive for Log: got -2\.0; keep"),
+        (lambda: Log().gradient(0.0), r"p must be positive for Log: got 0\.0"),
+        (lambda: Log().on(x=np.ones((2, 2)))[0].gradient([0.0, 0.0]), "p must be positive for the log loss"),
+        (lambda: Log().on(x=np.ones((2, 2))).values([0.0, 0.0]), "p must be positive for the log loss"),
+        (lambda: Squared().value([1.0, 2.0], [1.0, 2.0, 3.0]), r"p and y must have matching shapes: got \(2,\) and \(3,\)"),
+        (lambda: Squared().value(math.nan, 1.0), "p must be finite"),
+        (lambda: Squared().on([1.0])[0].value([1.0, 2.0]), r"w must have shape \(1,\): got shape \(2,\)"),
+        (lambda: Squared().on([1.0])[0].gradient(math.nan), "w must be finite"),
+        (lambda: Squared().on(np.ones((3, 2))).values(np.ones(3)), r"u must have shape \(3, 2\) or \(2,\)"),
+    ],
+)
 def test_bad_input(build, message):
     with pytest.raises(ValueError, match=message):
         build()

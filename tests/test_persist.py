@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
-from test_kernels import DENSE, MARKOV
 
 import stillpoint as sp
 from stillpoint.domains import Ball, Box, HalfSpace, Projection, Simplex
 from stillpoint.kernels import OU, SpectralDensity
 from stillpoint.potentials import Erfi, ParameterFree
+from test_kernels import DENSE, MARKOV
 
 
 @pytest.mark.parametrize("name", [*MARKOV, *DENSE])
@@ -24,7 +24,9 @@ def test_every_kernel_survives_saving(name, tmp_path):
         loaded.update(g)
 
 
-@pytest.mark.parametrize("domain", [Ball(1.0, center=(0.5, 0.0)), Box(-1.0, (1.0, float("inf"))), Simplex(), HalfSpace((1, 0), 1)], ids=repr)
+@pytest.mark.parametrize(
+    "domain", [Ball(1.0, center=(0.5, 0.0)), Box(-1.0, (1.0, float("inf"))), Simplex(), HalfSpace((1, 0), 1)], ids=repr
+)
 def test_every_domain_survives_saving(domain, tmp_path):
     sp.save(sp.KernelFTRL(2, domain=domain, potential=ParameterFree(2.0), lipschitz=3.0), tmp_path / "a")
     assert sp.load(tmp_path / "a").domain == domain
@@ -48,14 +50,14 @@ def test_a_failed_save_keeps_the_old_file(tmp_path, monkeypatch):
 def test_foreign_broken_and_newer_files_are_refused(tmp_path, monkeypatch):
     path = tmp_path / "learner"
     path.write_bytes(b"not a learner")
-    with pytest.raises(ValueError, match="sp.save wrote"):
+    with pytest.raises(ValueError, match=r"sp\.save wrote"):
         sp.load(path)
     sp.save(sp.KernelFTRL(1, kernel=OU(0.1)), path)
     path.write_bytes(path.read_bytes()[:-40])
-    with pytest.raises(ValueError, match="sp.save wrote"):
+    with pytest.raises(ValueError, match=r"sp\.save wrote"):
         sp.load(path)
     np.savez(path.with_suffix(".npz"), something=np.zeros(3))
-    with pytest.raises(ValueError, match="sp.save wrote"):
+    with pytest.raises(ValueError, match=r"sp\.save wrote"):
         sp.load(path.with_suffix(".npz"))
     monkeypatch.setattr("stillpoint.persist.FORMAT", 2)
     sp.save(sp.KernelFTRL(1, kernel=OU(0.1)), path)

@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-from test_kernels import MARKOV
 
 import stillpoint as sp
 from stillpoint.domains import Ball, Box, HalfSpace, Projection, Simplex
@@ -8,6 +7,7 @@ from stillpoint.kernels import OU, Gaussian, HorizonFree
 from stillpoint.learners.bulk import can_compile
 from stillpoint.losses import Absolute, Hinge, Huber, Linear, Log, Logistic, Pinball, Squared
 from stillpoint.potentials import AdaptiveQuadratic, Erfi, FreeGrad, ParameterFree, Quadratic
+from test_kernels import MARKOV
 
 CURVES = ("plays", "losses", "gradients", "times", "linear", "norms")
 RNG = np.random.default_rng(0)
@@ -71,7 +71,9 @@ def test_bulk_continues_and_mixes_with_single_rounds():
 
 def test_blocks_join_seamlessly():
     y = np.sin(np.arange(9000) / 300)
-    run = both_ways(lambda: sp.KernelFTRL(1, lipschitz=1.0, kernel=HorizonFree(accuracy=1e-2), potential=Erfi()), Absolute().on(y))
+    run = both_ways(
+        lambda: sp.KernelFTRL(1, lipschitz=1.0, kernel=HorizonFree(accuracy=1e-2), potential=Erfi()), Absolute().on(y)
+    )
     assert len(run) == 9000
 
 

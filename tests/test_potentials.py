@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from naive import psi
 from scipy.special import dawsn, erfi
 
+from naive import psi
 from stillpoint.potentials import CAP, AdaptiveQuadratic, Erfi, FreeGrad, ParameterFree, Quadratic, _hot
 
 ALL = [Quadratic(0.3), AdaptiveQuadratic(2.0), ParameterFree(0.7), FreeGrad(0.7), Erfi(0.7), Erfi(1.0, 0.6, 16.0)]
@@ -98,7 +98,9 @@ def test_smaller_alpha_violates_the_inequality_and_is_refused():
             for c in (-1.0, 1.0):
                 after = potential.potential(abs(s + c), v + 1, 1.0)
                 if after < 1e100:
-                    worst = max(worst, (after - potential.potential(s, v, 1.0) - c * potential.magnitude(s, v, 1.0)) / (1 + abs(after)))
+                    worst = max(
+                        worst, (after - potential.potential(s, v, 1.0) - c * potential.magnitude(s, v, 1.0)) / (1 + abs(after))
+                    )
     assert worst > 1e-6
     with pytest.raises(ValueError, match="alpha"):
         Erfi(1.0, alpha=0.5)

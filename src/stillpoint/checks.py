@@ -1,7 +1,7 @@
 """Conformance checks that every gradient learner must pass; import them to test a learner of your own.
 
-    from stillpoint import checks
-    checks.check_learner(lambda dim: MyLearner(dim=dim))
+from stillpoint import checks
+checks.check_learner(lambda dim: MyLearner(dim=dim))
 """
 
 import inspect

@@ -217,5 +217,6 @@ def _plain(side: Array) -> float | tuple[float, ...]:
 
 def _fits(name: str, value: Any, dim: int) -> None:
     if isinstance(value, tuple) and len(value) != dim:
-        raise ValueError(f"{name} must have {dim} values, one a coordinate: got {len(value)}; give dim={len(value)} or "
-                         f"another {name}")
+        raise ValueError(
+            f"{name} must have {dim} values, one a coordinate: got {len(value)}; give dim={len(value)} or another {name}"
+        )

@@ -100,8 +100,7 @@ class OUMixture(StationaryKernel):
         r, w = np.atleast_1d(finite("rates", rates)), np.atleast_1d(finite("weights", weights))
         if r.ndim != 1 or r.shape != w.shape or r.size == 0:
             raise ValueError(
-                f"rates and weights must be two vectors of one length: got shapes {r.shape} and {w.shape}; "
-                "give one weight a rate"
+                f"rates and weights must be two vectors of one length: got shapes {r.shape} and {w.shape}; give one weight a rate"
             )
         if r.min() < 0.0:
             raise ValueError(f"rates must not be negative: got {r.min()}; a growing exponential is not a kernel")

@@ -164,8 +164,10 @@ class SpectralDensity(StationaryKernel):
             with warnings.catch_warnings():
                 warnings.simplefilter("error", IntegrationWarning)
                 try:
-                    low = sum(quad(head, np.log(split) - b, np.log(split) - a, epsabs=1e-13)[0] for a, b in
-                              ((0.0, 20.0), (20.0, 80.0), (80.0, 600.0)))
+                    low = sum(
+                        quad(head, np.log(split) - b, np.log(split) - a, epsabs=1e-13)[0]
+                        for a, b in ((0.0, 20.0), (20.0, 80.0), (80.0, 600.0))
+                    )
                     if lag == 0.0:
                         high = quad(head, 0.0, 40.0, epsabs=1e-13)[0] + quad(head, 40.0, 600.0, epsabs=1e-13)[0]
                     else:

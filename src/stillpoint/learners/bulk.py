@@ -30,8 +30,11 @@ def play_block(learner: KernelFTRL, losses: LossStream, times: Array, first: int
     """
     memory, true, potential = learner.memory, learner.ledger.memory, learner.potential
     compiled_domain = learner.domain.hot(learner.dim)
-    assert isinstance(memory, StreamingMemory) and isinstance(true, StreamingMemory)
-    assert isinstance(potential, Potential) and potential.code is not None and compiled_domain is not None
+    assert isinstance(memory, StreamingMemory)
+    assert isinstance(true, StreamingMemory)
+    assert isinstance(potential, Potential)
+    assert potential.code is not None
+    assert compiled_domain is not None
     rows = slice(first, min(first + _BLOCK, times.size))
     when = times[rows]
     learner._check_diagonal(when)

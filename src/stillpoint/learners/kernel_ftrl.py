@@ -6,6 +6,7 @@ w_t = −(m(S_t, V_t)/S_t)·Σ_{s<t} k(s,t) g_s, S_t = ‖Σ_{s<t} g_s ⊗ φ(s)
 import math
 import warnings
 from typing import Any
+
 import numpy as np
 
 from stillpoint import _hot as arithmetic
@@ -40,7 +41,7 @@ class KernelFTRL(GradientLearner):
     ...     w = learner.predict()
     ...     learner.update(np.sign(w - y))
     >>> learner.predict().round(3), round(learner.certificate(radius=1.0), 3)
-    (array([0.749]), 3.961)
+    (array([0.508]), 5.502)
     """
 
     def __init__(
@@ -66,7 +67,9 @@ class KernelFTRL(GradientLearner):
         if not isinstance(self.domain, Domain):
             raise ValueError(f"domain must be a domain: got {domain!r}; use one of sp.domains")
         self.domain.check(self.dim)
-        self.lipschitz = None if lipschitz is None else positive("lipschitz", lipschitz, "give the largest gradient norm, or None")
+        self.lipschitz = (
+            None if lipschitz is None else positive("lipschitz", lipschitz, "give the largest gradient norm, or None")
+        )
         self.kernel_bound = self.kernel.bound if kernel_bound is None else positive("kernel_bound", kernel_bound)
         self.radius_scale = positive("radius_scale", radius_scale)
         self._config = {

@@ -64,8 +64,10 @@ class Loss(ABC):
             mode = _hot.SCALAR if targets.shape[1] == 1 else _hot.VECTOR
             features = np.empty((0, targets.shape[1]))
             if mode == _hot.VECTOR and not self.vector_plays:
-                raise ValueError(f"y must have shape (T,) for {type(self).__name__}: got shape {targets.shape}; "
-                                 "give features x, or one loss a coordinate")
+                raise ValueError(
+                    f"y must have shape (T,) for {type(self).__name__}: got shape {targets.shape}; "
+                    "give features x, or one loss a coordinate"
+                )
         else:
             mode = _hot.FEATURES
             features = finite("x", x)
@@ -73,8 +75,10 @@ class Loss(ABC):
                 raise ValueError(f"x must have shape (T, d): got shape {features.shape}; pass one row a round")
             targets = self._targets(y, features.shape[:1])
             if targets.shape not in ((len(features),), (len(features), 1)):
-                raise ValueError(f"y must have shape ({len(features)},), one value a row of x: got shape "
-                                 f"{targets.shape}; drop the rounds that lack one of the two")
+                raise ValueError(
+                    f"y must have shape ({len(features)},), one value a row of x: got shape "
+                    f"{targets.shape}; drop the rounds that lack one of the two"
+                )
             targets = targets.reshape(-1, 1)
         if len(targets) == 0:
             raise ValueError("y and x must have at least one round: got none; give a row a round")
@@ -102,8 +106,9 @@ class Loss(ABC):
         try:
             shape = np.broadcast_shapes(predictions.shape, targets.shape)
         except ValueError:
-            raise ValueError(f"p and y must have matching shapes: got {predictions.shape} and {targets.shape}; "
-                             "pass one target a prediction") from None
+            raise ValueError(
+                f"p and y must have matching shapes: got {predictions.shape} and {targets.shape}; pass one target a prediction"
+            ) from None
         out = np.empty(shape)
         pairs = (np.array(np.broadcast_to(side, shape), order="C").reshape(-1) for side in (predictions, targets))
         compiled(self.code, self.parameter, *pairs, out.reshape(-1))

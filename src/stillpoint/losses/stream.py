@@ -84,8 +84,10 @@ class LossStream:
         if self.dim == 1 and plays.shape in ((), (len(self),)):
             plays = plays.reshape(-1, 1)
         if plays.shape not in ((self.dim,), (1, self.dim), (len(self), self.dim)):
-            raise ValueError(f"u must have shape ({len(self)}, {self.dim}) or ({self.dim},): got shape {plays.shape}; "
-                             "pass one play a round, or one for all")
+            raise ValueError(
+                f"u must have shape ({len(self)}, {self.dim}) or ({self.dim},): got shape {plays.shape}; "
+                "pass one play a round, or one for all"
+            )
         code, parameter, y, x, mode = self.compiled
         out = np.empty(len(self))
         _hot.losses(code, parameter, mode, y, x, np.array(np.broadcast_to(plays, (len(self), self.dim))), out)

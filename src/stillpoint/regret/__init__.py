@@ -1,0 +1,36 @@
+"""Comparators and what they cost: path length, RKHS norms, effective dimension, and the best comparators in hindsight."""
+
+from stillpoint.regret.comparators import magnitude, path_length, squared_path_length, switches
+from stillpoint.regret.dimension import (
+    effective_dimension,
+    log_det,
+    spline_dimension_bound,
+    spline_effective_dimension,
+    spline_eigenvalues,
+)
+from stillpoint.regret.hindsight import hindsight_path_length, hindsight_piecewise, hindsight_static
+from stillpoint.regret.norms import Interpolant, interpolate, rkhs_norm
+from stillpoint.regret.sinc import CURVATURE_CONSTANT, PATH_CONSTANT, SincBump, bump, sinc_product
+
+__all__ = [
+    "CURVATURE_CONSTANT",
+    "PATH_CONSTANT",
+    "Interpolant",
+    "SincBump",
+    "bump",
+    "effective_dimension",
+    "hindsight_path_length",
+    "hindsight_piecewise",
+    "hindsight_static",
+    "interpolate",
+    "log_det",
+    "magnitude",
+    "path_length",
+    "rkhs_norm",
+    "sinc_product",
+    "spline_dimension_bound",
+    "spline_effective_dimension",
+    "spline_eigenvalues",
+    "squared_path_length",
+    "switches",
+]

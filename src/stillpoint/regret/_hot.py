@@ -20,16 +20,12 @@ Index = NDArray[np.int64]
 def _split(f: Array, diagonal: bool, h: Array, delta: Array) -> float:
     lead = -math.inf
     for i in range(h.size):
-        delta[i] = f[0, i] * h[i] if diagonal else 0.0
-        if not diagonal:
-            for k in range(h.size):
-                delta[i] += h[k] * f[k, i]
+        delta[i] = f[0, i] * h[i] if diagonal else np.dot(h, f[:, i].copy())
         if h[i] != 0.0:
             lead = max(lead, delta[i] / h[i])
     if lead == -math.inf:
         return 0.0
-    for i in range(h.size):
-        delta[i] -= lead * h[i]
+    delta -= lead * h
     return lead
 
 
@@ -39,19 +35,13 @@ def _predict(f: Array, q: Array, diagonal: bool, h: Array, lead: float, delta: A
     """Move x to FxF' + Q and b to its product with h; return h'xh and h'Qh."""
     v, fresh = lead * lead * p, 0.0
     for i in range(h.size):
-        a = 0.0
-        for j in range(h.size):
-            a += x[i, j] * delta[j]
+        a = np.dot(x[i], delta)
         v += delta[i] * (2.0 * lead * b[i] + a)
         work[i] = lead * b[i] + a
     for i in range(h.size):
-        qh, moved = 0.0, f[0, i] * work[i] if diagonal else 0.0
-        for j in range(h.size):
-            qh += q[i, j] * h[j]
-            if not diagonal:
-                moved += f[i, j] * work[j]
+        qh = np.dot(q[i], h)
         fresh += h[i] * qh
-        b[i] = moved + qh
+        b[i] = qh + (f[0, i] * work[i] if diagonal else np.dot(f[i], work))
     if diagonal:
         for i in range(h.size):
             for j in range(h.size):
@@ -176,7 +166,7 @@ def segments_squared(y: Array, pieces: int, origin: NDArray[np.int32]) -> None:
                     continue
                 reach = math.sqrt((level - floor) / m)
                 a, c = max(lo[i], centre - reach), min(hi[i], centre + reach)
-                if a >= c or count + 2 >= lo.size:
+                if a >= c or count + 2 >= lo.size:  # the second only if rounding splits what should not be split
                     continue
                 if a > edge:
                     lo2[count], hi2[count], tau2[count] = edge, a, t - 1

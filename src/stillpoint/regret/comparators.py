@@ -11,7 +11,7 @@ def sequence(u: ArrayLike) -> Array:
     result = finite("u", u)
     if result.ndim not in (1, 2) or result.shape[0] == 0:
         raise ValueError(f"u must have shape (T,) or (T, d): got shape {result.shape}; pass one row a round")
-    return result[:, None] if result.ndim == 1 else result
+    return np.require(result.reshape(len(result), -1), requirements=["C", "W"])  # one compiled version serves all
 
 
 def path_length(u: ArrayLike) -> float:

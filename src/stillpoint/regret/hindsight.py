@@ -30,10 +30,10 @@ def hindsight_static(losses: LossStream, domain: Domain | None = None) -> Array:
         return _linear((y if plain else y * losses.x).sum(axis=0), where)
     if plain and isinstance(loss, Squared):
         return where.project(y.mean(axis=0))
-    if plain and losses.dim == 1 and isinstance(loss, Absolute | Pinball | Huber):
-        return where.project(np.array([_centre(loss, y[:, 0])]))  # on a line, convexity makes clipping exact
     if plain and losses.dim > 1:
         return _solve(partial(_distances, loss, y), where, y.mean(axis=0), y)
+    if plain and isinstance(loss, Absolute | Pinball | Huber):
+        return where.project(_centre(loss, y[:, 0]))  # on a line, convexity makes clipping exact
     x, y = np.ones_like(y) if plain else losses.x, y[:, 0]
     if isinstance(loss, Absolute | Pinball | Hinge):
         return _kinked(loss, x, y, where)
@@ -81,13 +81,10 @@ def hindsight_path_length(losses: LossStream, budget: float) -> Array:
     and path length are affine: the point where the path length is `budget` has no duality gap. O(T log T) a multiplier.
     """
     y = _scalar(losses, "hindsight_path_length", (Squared, Absolute, Pinball, Huber))
-    if nonnegative("budget", budget) >= path_length(y):
-        return y[:, None].copy()
-    loss, centre = losses.loss, _centre(losses.loss, y)
-    if budget == 0.0:
-        return np.full((y.size, 1), centre)
+    loss, centre, (down, up, width) = losses.loss, _centre(losses.loss, y), _slopes(losses.loss)
+    if nonnegative("budget", budget) == 0.0 or budget >= path_length(y):
+        return (np.full_like(y, centre) if budget == 0.0 else y.copy())[:, None]
     y = y - centre  # small numbers round least
-    down, up, width = _slopes(loss)
 
     def lagrangian(penalty: float) -> tuple[float, Array, float, float]:
         u = np.empty_like(y)
@@ -101,8 +98,7 @@ def hindsight_path_length(losses: LossStream, budget: float) -> Array:
     for step in range(300):
         # the dual function is concave: its tangents at a and b meet above it, and on it once both are optimal there
         meet = (cost_b - cost_a) / (path_a - path_b)
-        secant = la + (lb - la) * (path_a - budget) / (path_a - path_b)
-        middle = 0.5 * (la + lb)
+        secant, middle = la + (lb - la) * (path_a - budget) / (path_a - path_b), 0.5 * (la + lb)
         penalty = (meet, secant, middle)[step % 3]
         penalty, u, cost, path = lagrangian(penalty if la < penalty < lb else middle)
         met = penalty == meet and cost_a + penalty * path_a - cost - penalty * path <= 1e-14 * cost
@@ -113,16 +109,15 @@ def hindsight_path_length(losses: LossStream, budget: float) -> Array:
         done = abs(path - budget) <= 1e-13 * budget or lb - la <= 1e-15 * lb
         if done or (met and (width == 0.0 or lb - la <= 1e-9 * lb)):
             break
-    share = brentq(lambda s: path_length(a + s * (b - a)) - budget, 0.0, 1.0, xtol=1e-16) if path_b < budget else 1.0
-    return np.asarray(centre + a + share * (b - a))[:, None]
+    share = brentq(lambda s: path_length((1 - s) * a + s * b) - budget, 0.0, 1.0, xtol=1e-16) if path_b < budget else 1.0
+    return np.asarray(centre + (1.0 - share) * a + share * b)[:, None]
 
 
 def _scalar(losses: LossStream, name: str, families: tuple[type[Loss], ...]) -> Array:
     if len(losses.x) or losses.dim != 1 or not isinstance(losses.loss, families):
-        names = ", ".join(family.__name__ for family in families)
         got = f"{type(losses.loss).__name__} with dim {losses.dim}" + " and features" * (len(losses.x) > 0)
-        raise ValueError(f"losses must be scalar, without features, and one of {names} for {name}: got {got}; "
-                         "use hindsight_static, or one stream a coordinate")
+        raise ValueError(f"losses must be scalar, without features, and one of {[f.__name__ for f in families]} for {name}: "
+                         f"got {got}; use hindsight_static, or one stream a coordinate")
     return losses.y[:, 0]
 
 
@@ -222,7 +217,7 @@ def _kinked_ball(rows: Array, target: Array, over: float, under: float, radius: 
         large = size + np.abs(both * r)
         small = 4.0 * mu * mu / large  # size − |both·r|, without the difference
         up, down = np.where(r > 0.0, (large, small), (small, large))
-        a, b = (2.0 * mu + up) / (2.0 * both), (2.0 * mu + down) / (2.0 * both)
+        a, b = (mu + 0.5 * up) / both, (mu + 0.5 * down) / both
         value = np.sum(over * a + under * b - mu * np.log(a * b)) - rounds * mu * np.log(room)
         push, curve = 2.0 * rounds * mu / room, 0.5 * mu * up / (size * a * a)
         hessian = (rows.T * curve) @ rows + push * (np.eye(w.size) + 2.0 * np.outer(away, away) / room)
@@ -277,14 +272,11 @@ def _solve(objective: Callable[[Array], tuple[float, Array]], domain: Domain, st
         kind = "eq" if isinstance(domain, Simplex) else "ineq"
         limits = [{"type": kind, "fun": lambda w: offsets[0] - normals[0] @ w}]
     options = {"maxiter": 10_000, "ftol": 1e-15} | ({} if limits else {"gtol": 1e-12, "maxcor": 50})
-    bounds = np.stack([low, high], axis=1)
-    answer = minimize(objective, domain.project(start), jac=True, method="SLSQP" if limits else "L-BFGS-B", bounds=bounds,
-                      constraints=limits, options=options)
-    w = domain.project(answer.x)
+    w = domain.project(minimize(objective, domain.project(start), jac=True, method="SLSQP" if limits else "L-BFGS-B",
+                                bounds=np.stack([low, high], axis=1), constraints=limits, options=options).x)
     if kinks is not None:
-        kink = kinks[np.linalg.norm(kinks - w, axis=1).argmin()]
-        if domain.contains(kink) and objective(kink)[0] <= objective(w)[0]:
-            return kink.copy()
+        kink = np.array(kinks[np.linalg.norm(kinks - w, axis=1).argmin()])
+        w = kink if domain.contains(kink) and objective(kink)[0] <= objective(w)[0] else w
     return w
 
 

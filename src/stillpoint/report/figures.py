@@ -29,7 +29,7 @@ def run_figure(run: Run, comparators: Mapping[str, ArrayLike], radius: float | N
         bottom.plot(times, run.regret(u)[keep], color=colour, linewidth=1.4, label=f"regret against {name}")
     top.plot(times, run.plays[keep, 0], color=PLAY, linewidth=1.0, label="play", zorder=1)
     if radius is not None:
-        label = f"certificate at radius {radius:g}"
+        label = f"certificate at radius {radius:.3g}"
         bottom.plot(times, run.certificate(radius)[keep], color=CERTIFICATE, linewidth=1.2, linestyle="--", label=label)
     if not comparators and radius is None:
         bottom.plot(times, np.cumsum(run.losses)[keep], color=PLAY, linewidth=1.4, label="cumulative loss")
@@ -40,7 +40,7 @@ def run_figure(run: Run, comparators: Mapping[str, ArrayLike], radius: float | N
         axes.spines[["top", "right"]].set_visible(False)
         axes.grid(axis="y", color="#e6e6e6", linewidth=0.7)
         axes.set_axisbelow(True)
-        axes.legend(frameon=False, fontsize=9, loc="upper left")
+        axes.legend(frameon=False, fontsize=9, loc="best")
     return figure
 
 

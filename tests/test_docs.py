@@ -1,0 +1,120 @@
+"""The documents are true: examples run and print what they say, every name in the theory map exists."""
+
+import contextlib
+import doctest
+import importlib.util
+import io
+import re
+from pathlib import Path
+
+import pytest
+
+import stillpoint as sp
+from stillpoint.learners import kernel_ftrl
+
+ROOT = Path(__file__).parent.parent
+THEORY = (ROOT / "docs" / "theory.md").read_text(encoding="utf-8")
+PAPER = [
+    "RKHS-SR-solves-DR",
+    "kernel-oco",
+    "kernel-ftrl",
+    "olo-reduction",
+    "pf-static-olo",
+    "rkhs-to-pl",
+    "horizon-free-density",
+    "discrete-pl",
+    "optimal-pl",
+    "loss-curvature",
+    "kons",
+    "regression-curvature",
+    "spline-kernel",
+    "simple-full-matrix",
+    "dual-norms",
+    "kernelized-pf",
+    "scale-free-olo",
+    "unconstrained-scale-free",
+    "construction-of-bT",
+    "bound-L1-norm-with-fourier",
+    "bound-R",
+    "sc-loss-curvature",
+    "sc-regret",
+    "discrete-squared-pl",
+    "spline-deff",
+    "full-matrix-bound",
+    "static-full-matrix",
+    "tedious-hessian",
+    "elliptically-symmetric-bound",
+    "log-det",
+    "log-det-sum",
+    "feature-covariance-norm",
+    "hs-sum-norm",
+    "hs-norm",
+    "subgradients",
+    "spline-inverse",
+]
+
+
+def test_readme_examples_print_what_they_say():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```\n\n```\n(.*?)```", text, flags=re.DOTALL)
+    assert len(blocks) == 2
+    namespace = {}
+    for code, expected in blocks:
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(code, namespace)
+        assert printed.getvalue() == expected
+
+
+def test_docstring_example():
+    failures, tried = doctest.testmod(kernel_ftrl, extraglobs={"np": __import__("numpy")})
+    assert (failures, tried > 0) == (0, True)
+
+
+@pytest.mark.parametrize("label", PAPER)
+def test_every_statement_of_the_paper_is_mapped(label):
+    assert re.search(rf"\b{re.escape(label)}\b", THEORY), f"{label} is missing from docs/theory.md"
+
+
+def test_every_name_in_the_theory_map_exists():
+    found = re.findall(r"`((?:\w+/)*\w+\.py)(?:::(\w+))?`", THEORY)
+    assert len(found) > 60
+    for path, name in found:
+        home = {"test": ROOT / "tests", "exam": ROOT}.get(path[:4], ROOT / "src" / "stillpoint")
+        file = home / path
+        assert file.exists(), path
+        if name:
+            assert re.search(rf"^\s*(def|class) {name}\b", file.read_text(encoding="utf-8"), flags=re.MULTILINE), (
+                f"{path}::{name}"
+            )
+
+
+def example(name):
+    spec = importlib.util.spec_from_file_location(name, ROOT / "examples" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_tradeoff_example_shows_the_rates():
+    module = example("kernel_tradeoffs")
+    rows = {name: dict(zip(("constant", "switches", "wave"), zip(row[::2], row[1::2], strict=True), strict=True))
+            for name, row in module.table([60, 600])}  # fmt: skip
+    growth = {name: {key: after / before for key, (before, after) in row.items()} for name, row in rows.items()}
+    for name in ("Spline(offset=1)", "OU(rate=0.1)", "Matern32(rate=0.1)", "Gaussian(width=1)"):
+        assert growth[name]["constant"] > 5.0, name  # pays T for a constant
+    for name in ("HorizonFree()", "HorizonFree(taper=1/(2π))"):
+        assert growth[name]["constant"] < 2.2, name  # pays logarithms
+
+
+def test_demo_writes_a_self_contained_page(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["demo.py", "--out", str(tmp_path)])
+    example("demo").main()
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "<svg" in page
+    assert not re.search(r"(src|href)=\"http", page)
+    assert "the true target" in capsys.readouterr().out
+
+
+def test_version_is_stated_once():
+    assert f'version = "{sp.__version__}"' in (ROOT / "pyproject.toml").read_text(encoding="utf-8")

@@ -1,0 +1,363 @@
+"""Best comparators in hindsight, against brute force, linear programs and optimality certificates."""
+
+import math
+import time
+from itertools import combinations, pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+from stillpoint.domains import Ball, Box, Everywhere, HalfSpace, Projection, Simplex
+from stillpoint.losses import Absolute, Hinge, Huber, Linear, Log, Logistic, Pinball, Squared
+from stillpoint.regret import hindsight_path_length, hindsight_piecewise, hindsight_static, path_length, switches
+from stillpoint.regret._hot import total_variation
+
+SCALAR = [Squared(), Absolute(), Pinball(0.3), Pinball(0.9), Huber(0.5)]
+SEGMENTED = SCALAR[:4]
+
+
+def cost(losses, u):
+    return losses.values(u).sum()
+
+
+def targets(rng, rounds):
+    """Small samples with ties, plateaus and outliers."""
+    y = rng.standard_normal(rounds) * rng.choice([0.1, 1.0, 10.0])
+    return np.round(y, rng.integers(0, 3)) if rng.random() < 0.5 else y
+
+
+# static
+
+
+@pytest.mark.parametrize("loss", SCALAR, ids=repr)
+def test_static_scalar_is_the_best_constant(loss):
+    rng = np.random.default_rng(1)
+    for rounds in (1, 2, 3, 10, 101):
+        y = targets(rng, rounds)
+        losses = loss.on(y)
+        best = cost(losses, hindsight_static(losses))
+        grid = np.concatenate([y, np.linspace(y.min(), y.max(), 2001)])
+        assert best <= min(cost(losses, np.array([w])) for w in grid) + 1e-12 * max(1.0, best)
+        for domain in (Box(0.2, 0.4), Ball(0.1), Ball(1.0, center=[5.0]), HalfSpace([1.0], -3.0)):
+            w = hindsight_static(losses, domain)
+            inside = [v for v in grid if domain.contains(v)]
+            assert domain.contains(w)
+            assert all(cost(losses, w) <= cost(losses, np.array([v])) + 1e-8 for v in inside)
+
+
+def test_static_closed_forms():
+    y = np.array([3.0, -1.0, 10.0, 2.0])
+    assert hindsight_static(Squared().on(y)) == 3.5
+    assert hindsight_static(Absolute().on(y)) == 2.5
+    assert hindsight_static(Pinball(0.75).on(y)) == 3.0
+    assert hindsight_static(Huber(1e9).on(y)) == pytest.approx(3.5)
+    assert hindsight_static(Squared().on(y), Box(0.0, 1.0)) == 1.0
+    rows = np.array([[1.0, 2.0], [3.0, 6.0]])
+    assert hindsight_static(Squared().on(rows)) == pytest.approx([2.0, 4.0])
+    assert hindsight_static(Squared().on(rows), Ball(1.0)) == pytest.approx(np.array([1.0, 2.0]) / math.sqrt(5))
+
+
+def streams():
+    rng = np.random.default_rng(2)
+    x = rng.standard_normal((150, 3))
+    y = x @ [1.0, -2.0, 0.5] + rng.standard_normal(150)
+    labels = np.sign(y)
+    smooth = [Squared().on(y, x), Huber(0.5).on(y, x), Logistic().on(labels, x), Log().on(x=np.exp(0.2 * x))]
+    smooth += [Squared().on(x), Huber(0.3).on(x), Absolute().on(x), Logistic().on(labels)]
+    kinked = [Absolute().on(y, x), Pinball(0.2).on(y, x), Hinge().on(labels, x), Hinge().on(labels)]
+    return [*smooth, *kinked, Linear().on(x), Linear().on(y, x), Linear().on(y)]
+
+
+@pytest.mark.parametrize("losses", streams(), ids=lambda s: f"{type(s.loss).__name__}-{s.mode}-{s.dim}")
+def test_static_cannot_be_improved(losses):
+    """No nearby point of the set is better, at any distance: for convex losses that is the minimum."""
+    rng, d = np.random.default_rng(3), losses.dim
+    sets = [Everywhere(), Ball(0.7), Ball(50.0, center=np.ones(d)), Box(-0.5, 0.3), Simplex(1.0), HalfSpace(np.ones(d), -1.0)]
+    for domain in sets:
+        if isinstance(losses.loss, Linear | Log) and (isinstance(domain, Everywhere) or domain == sets[-1] and d > 1):
+            with pytest.raises(ValueError, match="domain must"):
+                hindsight_static(losses, domain)
+            continue
+        w = hindsight_static(losses, domain)
+        assert w.shape == (d,)
+        assert domain.contains(w)
+        best = cost(losses, w)
+        for scale in 10.0 ** np.arange(-6, 1):
+            for _ in range(40):
+                v = domain.project(w + scale * rng.standard_normal(d))
+                if isinstance(losses.loss, Log) and (losses.x @ v).min() <= 0.0:
+                    continue
+                assert cost(losses, v) >= best - 1e-9 * max(1.0, abs(best))
+
+
+def test_static_linear_programs_are_those_of_the_textbook():
+    rng = np.random.default_rng(4)
+    x, y = rng.standard_normal((40, 3)), rng.standard_normal(40)
+    for loss, over, under in ((Absolute(), 1.0, 1.0), (Pinball(0.8), 0.2, 0.8)):
+        eye = np.eye(40)
+        answer = linprog(np.concatenate([np.zeros(3), np.full(40, over), np.full(40, under)]),
+                         A_eq=np.hstack([x, -eye, eye]), b_eq=y, bounds=[(None, None)] * 3 + [(0, None)] * 80)
+        losses = loss.on(y, x)
+        assert cost(losses, hindsight_static(losses)) == pytest.approx(answer.fun, rel=1e-10)
+        # a ball that does not bind changes nothing; one that does leaves a multiplier that certifies the gap
+        assert cost(losses, hindsight_static(losses, Ball(10.0))) == pytest.approx(answer.fun, rel=1e-10)
+
+
+def test_static_does_not_depend_on_scale():
+    rng = np.random.default_rng(5)
+    x, scales = rng.standard_normal((400, 4)), np.array([1e-3, 1.0, 1e3, 1e6])
+    y = x @ np.ones(4) + 0.3 * rng.standard_normal(400)
+    for loss, target in ((Huber(0.1), y), (Logistic(), np.sign(y + rng.standard_normal(400)))):
+        w = hindsight_static(loss.on(target, x))
+        assert hindsight_static(loss.on(target, x * scales)) * scales == pytest.approx(w, rel=1e-5)
+    twice = np.hstack([x, x])  # collinear features: of many minimisers, the least
+    assert hindsight_static(Huber(0.1).on(y, twice)) == pytest.approx(np.tile(hindsight_static(Huber(0.1).on(y, x)), 2) / 2)
+
+
+def test_geometric_median():
+    rng = np.random.default_rng(6)
+    heavy = np.vstack([np.tile([1.0, 2.0], (30, 1)), rng.standard_normal((20, 2))])
+    assert np.array_equal(hindsight_static(Absolute().on(heavy)), [1.0, 2.0])
+    triangle = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, math.sqrt(3) / 2]])
+    assert hindsight_static(Absolute().on(triangle)) == pytest.approx(triangle.mean(axis=0), abs=1e-7)
+
+
+def test_static_errors():
+    x = np.random.default_rng(7).standard_normal((30, 2))
+    separable = Logistic().on(np.sign(x[:, 0]), x)
+    with pytest.raises(ValueError, match="domain must be bounded"):
+        hindsight_static(separable)
+    assert np.linalg.norm(hindsight_static(separable, Ball(3.0))) == pytest.approx(3.0)
+    assert hindsight_static(separable, HalfSpace([1.0, 0.0], 2.0))[0] == pytest.approx(2.0)
+    with pytest.raises(ValueError, match="every round"):
+        hindsight_static(Log().on(x=np.array([[1.0], [-1.0]])), Ball(1.0))
+    disc = Projection(lambda w: w / max(1.0, np.linalg.norm(w)), radius=1.0)
+    with pytest.raises(ValueError, match="domain must be Everywhere, Ball"):
+        hindsight_static(Absolute().on(x[:, 0], x), disc)
+    with pytest.raises(ValueError, match="center must have 2 values"):
+        hindsight_static(Squared().on(x), Ball(1.0, center=[0.0, 0.0, 0.0]))
+
+
+# piecewise constant
+
+
+def brute_pieces(loss, y, k):
+    """The least cost over every way to cut the rounds into k pieces or fewer."""
+    best = math.inf
+    for pieces in range(1, k + 1):
+        for cuts in combinations(range(1, len(y)), pieces - 1):
+            parts = [loss.on(y[a:b]) for a, b in pairwise((0, *cuts, len(y)))]
+            best = min(best, sum(cost(part, hindsight_static(part)) for part in parts))
+    return best
+
+
+def quadratic_time(loss, y, k):
+    """Textbook dynamic programming over all segments."""
+    n = len(y)
+    part = np.full((n + 1, n + 1), math.inf)
+    for a in range(n):
+        for b in range(a + 1, n + 1):
+            losses = loss.on(y[a:b])
+            part[a, b] = cost(losses, hindsight_static(losses))
+    best = part[0]
+    for _ in range(k - 1):
+        best = np.minimum(best, (best[:, None] + part).min(axis=0))
+    return best[n]
+
+
+@pytest.mark.parametrize("loss", SEGMENTED, ids=repr)
+def test_pieces_against_every_cut(loss):
+    rng = np.random.default_rng(8)
+    for _ in range(12):
+        y = targets(rng, int(rng.integers(1, 10)))
+        losses = loss.on(y)
+        for k in (1, 2, 3, 20):
+            u = hindsight_piecewise(losses, k)
+            assert u.shape == (len(y), 1)
+            assert switches(u) < k
+            assert cost(losses, u) == pytest.approx(brute_pieces(loss, y, min(k, len(y))), rel=1e-11, abs=1e-11)
+
+
+@pytest.mark.parametrize("loss", [Squared(), Pinball(0.3)], ids=repr)
+def test_pieces_against_textbook_dynamic_programming(loss):
+    rng = np.random.default_rng(9)
+    walk, t = rng.standard_normal(70).cumsum(), np.arange(70.0)
+    for y in (walk, t, np.sin(t / 5), 1e6 + rng.standard_normal(70), np.repeat(rng.standard_normal(7), 10)):
+        for k in (2, 5, 9):
+            losses = loss.on(y)
+            assert cost(losses, hindsight_piecewise(losses, k)) == pytest.approx(quadratic_time(loss, y, k), rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("loss", SEGMENTED, ids=repr)
+def test_more_pieces_never_cost_more(loss):
+    rng = np.random.default_rng(10)
+    truth = np.repeat(rng.uniform(-1, 1, 6), 50)
+    losses = loss.on(truth + 0.1 * rng.standard_normal(300))
+    costs = [cost(losses, hindsight_piecewise(losses, k)) for k in (1, 2, 3, 4, 5, 6, 10, 50, 300, 1000)]
+    assert all(b <= a + 1e-12 for a, b in pairwise(costs))
+    assert costs[0] == pytest.approx(cost(losses, hindsight_static(losses)))
+    assert costs[5] <= cost(losses, truth)
+    assert costs[-1] == costs[-2] == 0.0
+
+
+def test_pieces_at_scale():
+    rng = np.random.default_rng(11)
+    for loss, rounds in ((Squared(), 20_000), (Absolute(), 2_000), (Pinball(0.7), 2_000)):
+        truth = np.repeat(rng.uniform(-1, 1, 10), rounds // 10)
+        losses = loss.on(truth + 0.2 * rng.standard_normal(rounds))
+        hindsight_piecewise(loss.on(truth[:20]), 2)  # compile
+        start = time.perf_counter()
+        u = hindsight_piecewise(losses, 10)
+        assert time.perf_counter() - start < 10.0
+        assert cost(losses, u) <= cost(losses, truth)
+
+
+# bounded path length
+
+
+def program(loss, y, budget):
+    """The least cost as a linear program: (u, over, under, up, down)."""
+    n = len(y)
+    over, under = (1.0 - loss.level, loss.level) if isinstance(loss, Pinball) else (1.0, 1.0)
+    eye, differ, side = np.eye(n), np.diff(np.eye(n), axis=0), np.eye(n - 1)
+    c = np.concatenate([np.zeros(n), np.full(n, over), np.full(n, under), np.zeros(2 * n - 2)])
+    equal = np.block([[eye, -eye, eye, np.zeros((n, 2 * n - 2))], [differ, np.zeros((n - 1, 2 * n)), -side, side]])
+    length = np.concatenate([np.zeros(3 * n), np.ones(2 * n - 2)])[None]
+    bounds = [(None, None)] * n + [(0, None)] * (4 * n - 2)
+    return linprog(c, length, [budget], equal, np.concatenate([y, np.zeros(n - 1)]), bounds).fun
+
+
+@pytest.mark.parametrize("loss", SCALAR[1:4], ids=repr)
+def test_path_length_against_a_linear_program(loss):
+    rng = np.random.default_rng(12)
+    for _ in range(15):
+        y = targets(rng, int(rng.integers(2, 20)))
+        for share in (1e-3, 0.1, 0.5, 0.9):
+            budget = share * path_length(y)
+            u = hindsight_path_length(loss.on(y), budget)
+            assert path_length(u) == pytest.approx(budget, rel=1e-9)
+            assert cost(loss.on(y), u) == pytest.approx(program(loss, y, budget), rel=1e-9, abs=1e-9)
+
+
+def certificate(loss, y, u):
+    """How far u is from the optimality conditions of min Σ ℓ_t(u_t) + λP(u): z_t = Σ_{s≤t} ℓ'_s(u_s) has z_T = 0,
+    |z_t| ≤ λ, and z_t = ±λ where u rises or falls after round t. The least λ is max|z_t|."""
+    z, step = np.cumsum(loss.gradient(u, y)), np.diff(u)
+    moves = np.abs(step) > 1e-7 * np.ptp(y)
+    multiplier = np.abs(z[:-1]).max()
+    return max(abs(z[-1]), np.abs(z[:-1] - multiplier * np.sign(step))[moves].max(initial=0.0)) / (1.0 + multiplier)
+
+
+@pytest.mark.parametrize("loss", [Squared(), Huber(0.05), Huber(0.5), Huber(5.0)], ids=repr)
+def test_path_length_is_certified_by_its_multiplier(loss):
+    rng = np.random.default_rng(13)
+    for rounds in (2, 3, 10, 60, 1000):
+        for y in (rng.standard_normal(rounds), rng.standard_normal(rounds).cumsum(), 1e3 + np.sin(np.arange(rounds))):
+            for share in (1e-3, 0.1, 0.5, 0.99):
+                budget = share * path_length(y)
+                u = hindsight_path_length(loss.on(y), budget)[:, 0]
+                assert path_length(u) == pytest.approx(budget, rel=1e-9)
+                assert certificate(loss, y, u) <= 1e-7
+
+
+def shape(loss):
+    """How `total_variation` names the loss."""
+    return {Squared: (1.0, 1.0, math.inf), Absolute: (1.0, 1.0, 0.0)}.get(type(loss)) or (
+        (loss.level, 1.0 - loss.level, 0.0) if isinstance(loss, Pinball) else (loss.width,) * 3
+    )
+
+
+@pytest.mark.parametrize("loss", SCALAR, ids=repr)
+def test_no_duality_gap(loss):
+    """max_λ min_u Σ ℓ_t(u_t) + λ(P(u) − budget) bounds the least cost from below; λ is searched on a fine grid."""
+    rng = np.random.default_rng(14)
+    y = np.repeat(rng.standard_normal(8), 50) + 0.5 * rng.standard_normal(400)
+    losses, u = loss.on(y), np.empty(400)
+    for share in (0.003, 0.03, 0.3):
+        budget, low, high, lower = share * path_length(y), 0.0, 400.0, -math.inf
+        for _ in range(60):  # the dual is concave, with slope P(u) − budget
+            penalty = 0.5 * (low + high)
+            total_variation(y, *shape(loss), penalty, u)
+            lower = max(lower, cost(losses, u) + penalty * (path_length(u) - budget))
+            low, high = (penalty, high) if path_length(u) > budget else (low, penalty)
+        upper = cost(losses, hindsight_path_length(losses, budget))
+        assert lower - 1e-9 <= upper <= lower + 1e-9 * upper
+
+
+@pytest.mark.parametrize("loss", SCALAR, ids=repr)
+def test_total_variation_against_its_subgradients(loss):
+    """0 must lie between the one-sided derivatives of the objective, along every move of a stretch of equal values."""
+    rng = np.random.default_rng(15)
+
+    def objective(u, y, penalty):
+        return cost(loss.on(y), u) + penalty * path_length(u)
+
+    for _ in range(20):
+        y, penalty = targets(rng, int(rng.integers(1, 15))), float(rng.exponential())
+        u = np.empty_like(y)
+        total_variation(y, *shape(loss), penalty, u)
+        best = objective(u, y, penalty)
+        for a in range(len(y)):
+            for b in range(a + 1, len(y) + 1):
+                for size in (1e-3, -1e-3, 0.1, -0.1):
+                    v = u.copy()
+                    v[a:b] += size
+                    assert objective(v, y, penalty) >= best - 1e-10 * (1.0 + best)
+
+
+@pytest.mark.parametrize("loss", SCALAR, ids=repr)
+def test_more_budget_never_costs_more(loss):
+    rng = np.random.default_rng(16)
+    y = np.sin(np.arange(300) / 20) + 0.3 * rng.standard_normal(300)
+    losses, whole = loss.on(y), path_length(y)
+    budgets = [0.0, 1e-6, 0.1, 1.0, 5.0, 20.0, 0.99 * whole, whole, 2.0 * whole]
+    answers = [hindsight_path_length(losses, budget) for budget in budgets]
+    costs = [cost(losses, u) for u in answers]
+    assert all(b <= a + 1e-9 for a, b in pairwise(costs))
+    assert all(path_length(u) <= budget * (1 + 1e-9) for u, budget in zip(answers, budgets, strict=True))
+    assert np.array_equal(answers[0], np.full((300, 1), hindsight_static(losses)[0]))
+    assert np.array_equal(answers[-1], y[:, None])
+    assert np.array_equal(answers[-2], y[:, None])
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(-3, 3), min_size=1, max_size=12), st.floats(0.0, 10.0), st.sampled_from(SCALAR))
+def test_ties_and_plateaus(values, budget, loss):
+    """Targets on a small grid, where multipliers and kinks coincide."""
+    y = np.array(values, dtype=float)
+    losses = loss.on(y)
+    u = hindsight_path_length(losses, budget)
+    assert path_length(u) <= budget * (1 + 1e-9) + 1e-12
+    pieces = hindsight_piecewise(losses, 2) if not isinstance(loss, Huber) else u
+    assert cost(losses, u) <= cost(losses, pieces) + 1e-9 or path_length(pieces) > budget
+    if isinstance(loss, Absolute | Pinball) and len(y) > 1:
+        assert cost(losses, u) == pytest.approx(program(loss, y, budget), abs=1e-8)
+
+
+def test_path_length_at_scale():
+    rng = np.random.default_rng(17)
+    y = np.sin(np.arange(20_000) / 300) + 0.3 * rng.standard_normal(20_000)
+    for loss in SCALAR:
+        hindsight_path_length(loss.on(y[:50]), 1.0)  # compile
+        start = time.perf_counter()
+        u = hindsight_path_length(loss.on(y), 45.0)
+        assert time.perf_counter() - start < 10.0
+        assert path_length(u) == pytest.approx(45.0, rel=1e-9)
+
+
+def test_unsupported_streams_are_named():
+    x = np.random.default_rng(18).standard_normal((5, 2))
+    for best in (hindsight_piecewise, hindsight_path_length):
+        for losses in (Logistic().on(np.sign(x[:, 0])), Squared().on(x), Squared().on(x[:, 0], x), Linear().on(x[:, 0])):
+            with pytest.raises(ValueError, match="losses must be scalar.*Squared.*Absolute.*Pinball"):
+                best(losses, 1)
+    with pytest.raises(ValueError, match="losses must be scalar"):
+        hindsight_piecewise(Huber().on(x[:, 0]), 2)
+    with pytest.raises(ValueError, match="k must be a positive whole number"):
+        hindsight_piecewise(Squared().on(x[:, 0]), 0)
+    for budget in (-1.0, math.nan):
+        with pytest.raises(ValueError, match="budget must"):
+            hindsight_path_length(Squared().on(x[:, 0]), budget)
