@@ -14,6 +14,7 @@ from stillpoint.domains import Ball, Box, Everywhere, HalfSpace, Projection, Sim
 from stillpoint.losses import Absolute, Hinge, Huber, Linear, Log, Logistic, Pinball, Squared
 from stillpoint.regret import hindsight_path_length, hindsight_piecewise, hindsight_static, path_length, switches
 from stillpoint.regret._hot import total_variation
+from stillpoint.regret.hindsight import _slopes
 
 SCALAR = [Squared(), Absolute(), Pinball(0.3), Pinball(0.9), Huber(0.5)]
 SEGMENTED = SCALAR[:4]
@@ -27,9 +28,6 @@ def targets(rng, rounds):
     """Small samples with ties, plateaus and outliers."""
     y = rng.standard_normal(rounds) * rng.choice([0.1, 1.0, 10.0])
     return np.round(y, rng.integers(0, 3)) if rng.random() < 0.5 else y
-
-
-# static
 
 
 @pytest.mark.parametrize("loss", SCALAR, ids=repr)
@@ -53,7 +51,6 @@ def test_static_closed_forms():
     assert hindsight_static(Squared().on(y)) == 3.5
     assert hindsight_static(Absolute().on(y)) == 2.5
     assert hindsight_static(Pinball(0.75).on(y)) == 3.0
-    assert hindsight_static(Huber(1e9).on(y)) == pytest.approx(3.5)
     assert hindsight_static(Squared().on(y), Box(0.0, 1.0)) == 1.0
     rows = np.array([[1.0, 2.0], [3.0, 6.0]])
     assert hindsight_static(Squared().on(rows)) == pytest.approx([2.0, 4.0])
@@ -77,7 +74,7 @@ def test_static_cannot_be_improved(losses):
     rng, d = np.random.default_rng(3), losses.dim
     sets = [Everywhere(), Ball(0.7), Ball(50.0, center=np.ones(d)), Box(-0.5, 0.3), Simplex(1.0), HalfSpace(np.ones(d), -1.0)]
     for domain in sets:
-        if isinstance(losses.loss, Linear | Log) and (isinstance(domain, Everywhere) or domain == sets[-1] and d > 1):
+        if isinstance(losses.loss, Linear | Log) and (isinstance(domain, Everywhere) or (domain == sets[-1] and d > 1)):
             with pytest.raises(ValueError, match="domain must"):
                 hindsight_static(losses, domain)
             continue
@@ -102,7 +99,7 @@ def test_static_linear_programs_are_those_of_the_textbook():
                          A_eq=np.hstack([x, -eye, eye]), b_eq=y, bounds=[(None, None)] * 3 + [(0, None)] * 80)
         losses = loss.on(y, x)
         assert cost(losses, hindsight_static(losses)) == pytest.approx(answer.fun, rel=1e-10)
-        # a ball that does not bind changes nothing; one that does leaves a multiplier that certifies the gap
+        # the same by the central path, in a ball that does not bind
         assert cost(losses, hindsight_static(losses, Ball(10.0))) == pytest.approx(answer.fun, rel=1e-10)
 
 
@@ -141,27 +138,13 @@ def test_static_errors():
         hindsight_static(Squared().on(x), Ball(1.0, center=[0.0, 0.0, 0.0]))
 
 
-# piecewise constant
-
-
-def brute_pieces(loss, y, k):
-    """The least cost over every way to cut the rounds into k pieces or fewer."""
-    best = math.inf
-    for pieces in range(1, k + 1):
-        for cuts in combinations(range(1, len(y)), pieces - 1):
-            parts = [loss.on(y[a:b]) for a, b in pairwise((0, *cuts, len(y)))]
-            best = min(best, sum(cost(part, hindsight_static(part)) for part in parts))
-    return best
-
-
-def quadratic_time(loss, y, k):
-    """Textbook dynamic programming over all segments."""
+def textbook(loss, y, k):
+    """The least cost with k pieces or fewer, by dynamic programming over all segments."""
     n = len(y)
     part = np.full((n + 1, n + 1), math.inf)
-    for a in range(n):
-        for b in range(a + 1, n + 1):
-            losses = loss.on(y[a:b])
-            part[a, b] = cost(losses, hindsight_static(losses))
+    for a, b in combinations(range(n + 1), 2):
+        losses = loss.on(y[a:b])
+        part[a, b] = cost(losses, hindsight_static(losses))
     best = part[0]
     for _ in range(k - 1):
         best = np.minimum(best, (best[:, None] + part).min(axis=0))
@@ -169,26 +152,17 @@ def quadratic_time(loss, y, k):
 
 
 @pytest.mark.parametrize("loss", SEGMENTED, ids=repr)
-def test_pieces_against_every_cut(loss):
+def test_pieces_against_textbook_dynamic_programming(loss):
     rng = np.random.default_rng(8)
-    for _ in range(12):
-        y = targets(rng, int(rng.integers(1, 10)))
+    t = np.arange(50.0)
+    large = [rng.standard_normal(50).cumsum(), t, np.sin(t / 5), 1e6 + rng.standard_normal(50), np.round(np.sin(t))]
+    for y in [targets(rng, rounds) for rounds in range(1, 12)] + large:
         losses = loss.on(y)
-        for k in (1, 2, 3, 20):
+        for k in (1, 2, 3, 8):
             u = hindsight_piecewise(losses, k)
             assert u.shape == (len(y), 1)
             assert switches(u) < k
-            assert cost(losses, u) == pytest.approx(brute_pieces(loss, y, min(k, len(y))), rel=1e-11, abs=1e-11)
-
-
-@pytest.mark.parametrize("loss", [Squared(), Pinball(0.3)], ids=repr)
-def test_pieces_against_textbook_dynamic_programming(loss):
-    rng = np.random.default_rng(9)
-    walk, t = rng.standard_normal(70).cumsum(), np.arange(70.0)
-    for y in (walk, t, np.sin(t / 5), 1e6 + rng.standard_normal(70), np.repeat(rng.standard_normal(7), 10)):
-        for k in (2, 5, 9):
-            losses = loss.on(y)
-            assert cost(losses, hindsight_piecewise(losses, k)) == pytest.approx(quadratic_time(loss, y, k), rel=1e-9, abs=1e-9)
+            assert cost(losses, u) == pytest.approx(textbook(loss, y, k), rel=1e-9, abs=1e-9)
 
 
 @pytest.mark.parametrize("loss", SEGMENTED, ids=repr)
@@ -201,21 +175,6 @@ def test_more_pieces_never_cost_more(loss):
     assert costs[0] == pytest.approx(cost(losses, hindsight_static(losses)))
     assert costs[5] <= cost(losses, truth)
     assert costs[-1] == costs[-2] == 0.0
-
-
-def test_pieces_at_scale():
-    rng = np.random.default_rng(11)
-    for loss, rounds in ((Squared(), 20_000), (Absolute(), 2_000), (Pinball(0.7), 2_000)):
-        truth = np.repeat(rng.uniform(-1, 1, 10), rounds // 10)
-        losses = loss.on(truth + 0.2 * rng.standard_normal(rounds))
-        hindsight_piecewise(loss.on(truth[:20]), 2)  # compile
-        start = time.perf_counter()
-        u = hindsight_piecewise(losses, 10)
-        assert time.perf_counter() - start < 10.0
-        assert cost(losses, u) <= cost(losses, truth)
-
-
-# bounded path length
 
 
 def program(loss, y, budget):
@@ -263,16 +222,9 @@ def test_path_length_is_certified_by_its_multiplier(loss):
                 assert certificate(loss, y, u) <= 1e-7
 
 
-def shape(loss):
-    """How `total_variation` names the loss."""
-    return {Squared: (1.0, 1.0, math.inf), Absolute: (1.0, 1.0, 0.0)}.get(type(loss)) or (
-        (loss.level, 1.0 - loss.level, 0.0) if isinstance(loss, Pinball) else (loss.width,) * 3
-    )
-
-
 @pytest.mark.parametrize("loss", SCALAR, ids=repr)
 def test_no_duality_gap(loss):
-    """max_λ min_u Σ ℓ_t(u_t) + λ(P(u) − budget) bounds the least cost from below; λ is searched on a fine grid."""
+    """max_λ min_u Σ ℓ_t(u_t) + λ(P(u) − budget) bounds the least cost from below."""
     rng = np.random.default_rng(14)
     y = np.repeat(rng.standard_normal(8), 50) + 0.5 * rng.standard_normal(400)
     losses, u = loss.on(y), np.empty(400)
@@ -280,32 +232,11 @@ def test_no_duality_gap(loss):
         budget, low, high, lower = share * path_length(y), 0.0, 400.0, -math.inf
         for _ in range(60):  # the dual is concave, with slope P(u) − budget
             penalty = 0.5 * (low + high)
-            total_variation(y, *shape(loss), penalty, u)
+            total_variation(y, *_slopes(loss), penalty, u)
             lower = max(lower, cost(losses, u) + penalty * (path_length(u) - budget))
             low, high = (penalty, high) if path_length(u) > budget else (low, penalty)
         upper = cost(losses, hindsight_path_length(losses, budget))
         assert lower - 1e-9 <= upper <= lower + 1e-9 * upper
-
-
-@pytest.mark.parametrize("loss", SCALAR, ids=repr)
-def test_total_variation_against_its_subgradients(loss):
-    """0 must lie between the one-sided derivatives of the objective, along every move of a stretch of equal values."""
-    rng = np.random.default_rng(15)
-
-    def objective(u, y, penalty):
-        return cost(loss.on(y), u) + penalty * path_length(u)
-
-    for _ in range(20):
-        y, penalty = targets(rng, int(rng.integers(1, 15))), float(rng.exponential())
-        u = np.empty_like(y)
-        total_variation(y, *shape(loss), penalty, u)
-        best = objective(u, y, penalty)
-        for a in range(len(y)):
-            for b in range(a + 1, len(y) + 1):
-                for size in (1e-3, -1e-3, 0.1, -0.1):
-                    v = u.copy()
-                    v[a:b] += size
-                    assert objective(v, y, penalty) >= best - 1e-10 * (1.0 + best)
 
 
 @pytest.mark.parametrize("loss", SCALAR, ids=repr)
@@ -337,22 +268,27 @@ def test_ties_and_plateaus(values, budget, loss):
         assert cost(losses, u) == pytest.approx(program(loss, y, budget), abs=1e-8)
 
 
-def test_path_length_at_scale():
+def test_at_scale():
     rng = np.random.default_rng(17)
-    y = np.sin(np.arange(20_000) / 300) + 0.3 * rng.standard_normal(20_000)
+    truth = np.repeat(rng.uniform(-1.0, 1.0, 10), 2_000)
+    y = truth + 0.3 * rng.standard_normal(20_000)
     for loss in SCALAR:
-        hindsight_path_length(loss.on(y[:50]), 1.0)  # compile
         start = time.perf_counter()
-        u = hindsight_path_length(loss.on(y), 45.0)
-        assert time.perf_counter() - start < 10.0
-        assert path_length(u) == pytest.approx(45.0, rel=1e-9)
+        u = hindsight_path_length(loss.on(y), path_length(truth))
+        assert path_length(u) == pytest.approx(path_length(truth), rel=1e-9)
+        assert cost(loss.on(y), u) <= cost(loss.on(y), truth)
+        if loss in SEGMENTED:
+            step = 1 if isinstance(loss, Squared) else 10
+            losses = loss.on(y[::step])
+            assert cost(losses, hindsight_piecewise(losses, 10)) <= cost(losses, truth[::step])
+        assert time.perf_counter() - start < 30.0  # well under a second each, once compiled
 
 
 def test_unsupported_streams_are_named():
     x = np.random.default_rng(18).standard_normal((5, 2))
     for best in (hindsight_piecewise, hindsight_path_length):
         for losses in (Logistic().on(np.sign(x[:, 0])), Squared().on(x), Squared().on(x[:, 0], x), Linear().on(x[:, 0])):
-            with pytest.raises(ValueError, match="losses must be scalar.*Squared.*Absolute.*Pinball"):
+            with pytest.raises(ValueError, match=r"losses must be scalar.*Squared.*Absolute.*Pinball"):
                 best(losses, 1)
     with pytest.raises(ValueError, match="losses must be scalar"):
         hindsight_piecewise(Huber().on(x[:, 0]), 2)

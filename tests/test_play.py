@@ -4,7 +4,6 @@ import pytest
 import stillpoint as sp
 from stillpoint.domains import Ball, Box, HalfSpace, Projection, Simplex
 from stillpoint.kernels import OU, Gaussian, HorizonFree
-from stillpoint.learners.bulk import can_compile
 from stillpoint.losses import Absolute, Hinge, Huber, Linear, Log, Logistic, Pinball, Squared
 from stillpoint.potentials import AdaptiveQuadratic, Erfi, FreeGrad, ParameterFree, Quadratic
 from test_kernels import MARKOV
@@ -46,7 +45,7 @@ def both_ways(make, stream):
 def test_bulk_gives_the_numbers_of_the_interactive_path(name, stream):
     losses = STREAMS[stream]
     make = lambda: sp.KernelFTRL(losses.dim, kernel=MARKOV[name], potential=Erfi())  # noqa: E731
-    assert can_compile(make())
+    assert make().can_compile()
     both_ways(make, losses)
 
 
@@ -92,7 +91,7 @@ def test_a_refused_gradient_leaves_the_round_open_on_both_paths():
 def test_parts_without_compiled_form_run_interactively():
     for options in ({"kernel": Gaussian(5.0)}, {"kernel": OU(0.1), "domain": Projection(lambda w: np.clip(w, -0.5, 0.5))}):
         learner = sp.KernelFTRL(1, lipschitz=1.0, potential=Erfi(), **options)
-        assert not can_compile(learner)
+        assert not learner.can_compile()
         assert len(sp.play(learner, Absolute().on(Y))) == 300
 
 

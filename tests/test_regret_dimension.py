@@ -1,6 +1,7 @@
 """Effective dimension and log-determinants: streaming against dense, closed forms, and the chain of inequalities."""
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -107,7 +108,7 @@ def test_the_chain(kernel, times):
         dimension, determinant = effective_dimension(kernel, times, ridge), log_det(kernel, times, ridge)
         top = dimension * math.log(math.e + math.e * np.linalg.eigvalsh(k)[-1] / ridge)
         ladder = [dimension, middle, determinant, top]
-        assert all(a <= b * (1 + 1e-9) for a, b in zip(ladder, ladder[1:], strict=False))
+        assert all(a <= b * (1 + 1e-9) for a, b in pairwise(ladder))
 
 
 @pytest.mark.parametrize("horizon", [1, 2, 5, 60])

@@ -222,7 +222,7 @@ def test_methods_and_errors():
         rkhs_norm(OU(1.0), u, method="fast")
     with pytest.raises(ValueError, match="no state space"):
         rkhs_norm(Gaussian(1.0), u, method="streaming")
-    with pytest.raises(ValueError, match="positive definite.*Dirac"):
+    with pytest.raises(ValueError, match=r"positive definite.*Dirac"):
         rkhs_norm(Gaussian(1e4), u)
     with pytest.raises(ValueError, match="positive definite"):
         rkhs_norm(Constant(), u, method="dense")
@@ -235,6 +235,8 @@ def test_methods_and_errors():
     # the mixture of the paper's kernel is built for gaps of 1 and more; below that "auto" is dense
     close = [1.0, 1.5, 2.0, 3.0]
     assert rkhs_norm(HorizonFree(), u, close) == rkhs_norm(HorizonFree(), u, close, method="dense")
+    tenths = 0.1 * np.arange(1.0, 5.0)
+    assert rkhs_norm(HorizonFree(min_gap=0.1), u, tenths, method="streaming") > 0.0  # though 0.3 − 0.2 < 0.1
     with pytest.raises(ValueError, match="min_gap"):
         rkhs_norm(HorizonFree(), u, close, method="streaming")
 

@@ -129,7 +129,7 @@ def test_constants_on_random_sequences(dim):
 def test_what_the_paper_claims_and_is_false():
     """E16c: ‖f'‖_1 ≤ 2|v_1| + 2P_T fails for a constant sequence. E16e: |f''| ≤ 12 max|v|, but not |f'''|."""
     t = np.arange(-2000.0, 2051.0, 0.01)
-    f = sum(sinc_product(t - l) for l in range(1, 51))
+    f = sum(sinc_product(t - at) for at in range(1, 51))
     variation = np.abs(np.diff(f)).sum()
     assert variation > 2.0
     assert variation == pytest.approx(3.17, abs=0.01)

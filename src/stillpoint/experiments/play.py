@@ -9,8 +9,7 @@ from numpy.typing import ArrayLike
 
 from stillpoint._validate import Array, increasing
 from stillpoint.experiments.run import Run
-from stillpoint.learners import KernelFTRL
-from stillpoint.learners.bulk import can_compile, play_block
+from stillpoint.learners import GradientLearner
 from stillpoint.losses import Linear, LossStream
 
 
@@ -59,10 +58,10 @@ def play(
     out = {"losses": np.empty(rounds), "linear": np.empty(rounds), "norms": np.full(rounds, np.nan)}
     out["plays"], out["gradients"] = np.empty((rounds, learner.dim)), np.empty((rounds, learner.dim))
     with _progress(rounds, progress) as advance:
-        if isinstance(learner, KernelFTRL) and isinstance(stream, LossStream) and can_compile(learner):
+        if isinstance(learner, GradientLearner) and isinstance(stream, LossStream) and learner.can_compile():
             done = 0
             while done < rounds:
-                n = play_block(learner, stream, when, done, out)
+                n = learner.play_block(stream, when, done, out)
                 done += n
                 advance(n)
         else:

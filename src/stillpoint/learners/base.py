@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stillpoint._validate import Array, count, nonnegative, number, vector
+from stillpoint.losses import LossStream
 from stillpoint.regret.ledger import Ledger
 
 
@@ -18,7 +19,7 @@ class GradientLearner(ABC):
     Bad input raises ValueError and leaves the learner as it was.
     """
 
-    ledger: Ledger
+    ledger: Ledger | None = None
 
     def __init__(self, dim: int) -> None:
         self.dim = count("dim", dim)
@@ -43,6 +44,8 @@ class GradientLearner(ABC):
         """Return the play for the coming round, shape (dim,); for irregular streams, say when the round is."""
         if self._play is None:
             when = self._next_time(time)
+            if self.ledger is not None:
+                self.ledger.advance(when)
             self._play = self._propose(when)
             self.time, self._started = when, True
         elif time is not None and time != self.time:
@@ -67,6 +70,8 @@ class GradientLearner(ABC):
         self._check_gradient(gradient)
         play = self._play if self._play is not None else self._open()
         self._learn(gradient, play)
+        if self.ledger is not None:
+            self.ledger.record(gradient, play)
         self._close()
 
     def skip(self) -> None:
@@ -77,6 +82,8 @@ class GradientLearner(ABC):
 
     def certificate(self, radius: float) -> float:
         """Σ⟨g_s, w_s⟩ + radius·S: the linearised regret so far against the worst comparator with ‖U‖ ≤ radius, exactly."""
+        if self.ledger is None:
+            raise ValueError(f"{type(self).__name__} keeps no certificate: name the kernel to measure comparators by, certify=...")
         return self.ledger.certificate(nonnegative("radius", radius))
 
     @property
@@ -87,12 +94,27 @@ class GradientLearner(ABC):
     def arrays(self) -> dict[str, Any]:
         """The state, for saving: floats and arrays."""
         play = {} if self._play is None else {"play": self._play}
-        return {"rounds": self.rounds, "time": self.time, "started": self._started, **play}
+        ledger = {} if self.ledger is None else {f"ledger.{key}": value for key, value in self.ledger.arrays().items()}
+        return {"rounds": self.rounds, "time": self.time, "started": self._started, **play, **ledger}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over a state that `arrays` returned, in a learner built from the same `config`."""
         self.rounds, self.time, self._started = int(state["rounds"]), float(state["time"]), bool(state["started"])
         self._play = np.array(state["play"]) if "play" in state else None
+        if self.ledger is not None:
+            self.ledger.restore({key[7:]: value for key, value in state.items() if key.startswith("ledger.")})
+
+    def can_compile(self) -> bool:
+        """Whether `play_block` can take over now."""
+        return False
+
+    def play_block(self, losses: LossStream, times: Array, first: int, out: dict[str, Array]) -> int:
+        """Play rounds of `losses` from `first` on in compiled code, as many as a block holds; returns how many.
+
+        Writes plays, losses, gradients, linear (running Σ⟨g, w⟩) and norms (the ledger's, NaN without one) into the rows of
+        `out`, with the numbers that predict and update would give. A round whose gradient is refused is left open, and raises.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no compiled form")
 
     def _open(self) -> Array:
         self.predict()

@@ -1,13 +1,19 @@
 """KernelFTRL over a whole stream of built-in losses in compiled code: the same numbers as predict and update, bit for bit."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from stillpoint._validate import Array
 from stillpoint.learners import _hot
-from stillpoint.learners.kernel_ftrl import KernelFTRL
 from stillpoint.losses import LossStream
 from stillpoint.memory import StreamingMemory
 from stillpoint.potentials import Potential
+
+if TYPE_CHECKING:
+    from stillpoint.learners.kernel_ftrl import KernelFTRL
 
 _BLOCK = 4096  # rounds a compiled call: bounds the tables that irregular times need
 

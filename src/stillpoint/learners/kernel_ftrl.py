@@ -14,9 +14,10 @@ from stillpoint._validate import Array, finite, nonnegative, positive
 from stillpoint.domains import Domain, Everywhere
 from stillpoint.domains import _hot as domain_hot
 from stillpoint.kernels import HorizonFree, Kernel
-from stillpoint.learners import _hot
+from stillpoint.learners import _hot, bulk
 from stillpoint.learners.base import GradientLearner
 from stillpoint.learners.static import StaticLearner, Sums
+from stillpoint.losses import LossStream
 from stillpoint.memory import make_memory
 from stillpoint.potentials import CAP, ParameterFree, Potential
 from stillpoint.regret.ledger import Ledger
@@ -91,7 +92,7 @@ class KernelFTRL(GradientLearner):
                 self._stats[_hot.HINT] = self.lipschitz * math.sqrt(self.kernel_bound)
         self.memory = make_memory(self.kernel, self.dim, memory)
         as_given = self._free and not self._scale_free and isinstance(self.potential, Potential)
-        self.ledger = Ledger(self.memory if as_given else make_memory(self.kernel, self.dim, memory), shared=as_given)
+        self.ledger: Ledger = Ledger(self.memory if as_given else make_memory(self.kernel, self.dim, memory), shared=as_given)
         self._proposal, self._inner = np.zeros(self.dim), np.zeros(self.dim)
         self._ball = np.zeros(1 + self.dim)
         self._warned = False
@@ -103,18 +104,16 @@ class KernelFTRL(GradientLearner):
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
-        parts = {"memory": self.memory.arrays(), "ledger": self.ledger.arrays()}
-        nested = {f"{part}.{key}": value for part, state in parts.items() for key, value in state.items()}
+        memory = {f"memory.{key}": value for key, value in self.memory.arrays().items()}
         own = {"stats": self._stats, "proposal": self._proposal, "inner": self._inner, "warned": self._warned}
-        return {**super().arrays(), **own, **nested}
+        return {**super().arrays(), **own, **memory}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
         super().restore(state)
         self._stats[:], self._proposal[:], self._inner[:] = state["stats"], state["proposal"], state["inner"]
         self._warned = bool(state["warned"])
-        for part, owner in (("memory.", self.memory), ("ledger.", self.ledger)):
-            owner.restore({key[len(part) :]: value for key, value in state.items() if key.startswith(part)})
+        self.memory.restore({key[7:]: value for key, value in state.items() if key.startswith("memory.")})
 
     @property
     def hint(self) -> float:
@@ -139,7 +138,6 @@ class KernelFTRL(GradientLearner):
     def _propose(self, time: float) -> Array:
         self._check_diagonal(np.array([time]))
         self.memory.advance(time)
-        self.ledger.advance(time)
         memory, z, w = self.memory, self._proposal, np.empty(self.dim)
         if isinstance(self.potential, Potential) and self.potential.code is not None:
             saturated = _hot.propose(
@@ -210,7 +208,6 @@ class KernelFTRL(GradientLearner):
             square = self.memory.diagonal * float(arithmetic.dot(fed, fed))
             self.potential.store(fed, self.memory, self._sums())
         _hot.observe(self._stats, self._fixed, self._scale_free, square, g)
-        self.ledger.record(g, play)
 
     def bound(self, norm: float, magnitude: float | None = None) -> float:
         """What the theorem promises now against every comparator with ‖U‖ = norm (Propositions kernelized-pf, scale-free-olo).
@@ -237,6 +234,14 @@ class KernelFTRL(GradientLearner):
         size = nonnegative("magnitude", magnitude)
         cut_off = top * (size**3 / self.radius_scale**2 + size)
         return base + top * (self.radius + min(self.radius, size)) + cut_off
+
+    def can_compile(self) -> bool:
+        """Whether kernel, potential and domain all have a compiled form, and no round is open."""
+        return bulk.can_compile(self)
+
+    def play_block(self, losses: LossStream, times: Array, first: int, out: dict[str, Array]) -> int:
+        """Play a block of rounds in compiled code; see `GradientLearner.play_block`."""
+        return bulk.play_block(self, losses, times, first, out)
 
     def _warn(self) -> None:
         if not self._warned:

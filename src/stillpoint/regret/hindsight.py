@@ -20,8 +20,9 @@ from stillpoint.regret.comparators import path_length
 def hindsight_static(losses: LossStream, domain: Domain | None = None) -> Array:
     """argmin_w Σ_t ℓ_t(w) over `domain` (everywhere by default), shape (dim,).
 
-    Closed forms: mean, median and quantile for scalar Squared, Absolute and Pinball. Linear programs: Absolute, Pinball
-    and Hinge with features. The rest is smooth, and solved to about 1e-7 in w. Where minimisers are many, one of them.
+    Closed forms: mean, median and quantile for scalar Squared, Absolute and Pinball. Absolute, Pinball and Hinge with
+    features: a linear program, or a central path in a Ball. The rest is smooth: L-BFGS-B or SLSQP, to about 1e-7 in w.
+    Where minimisers are many, one of them. ValueError where there is none, or the set has no solver.
     """
     where = Everywhere() if domain is None else domain
     where.check(losses.dim)
@@ -55,8 +56,9 @@ def hindsight_static(losses: LossStream, domain: Domain | None = None) -> Array:
 def hindsight_piecewise(losses: LossStream, k: int) -> Array:
     """The best comparator with at most `k` constant pieces, shape (T, 1); scalar Squared, Absolute and Pinball.
 
-    Exact dynamic programming with functional pruning (Rigaill 2010): Squared keeps the lower envelope of parabolas,
-    worst case O(k·T²) and near k·T·log T in practice; Absolute and Pinball a table over the distinct targets, O(k·T²).
+    Exact dynamic programming with functional pruning (Rigaill 2010): Squared keeps the lower envelope of parabolas, a
+    few on noisy targets and O(T) of them, hence O(k·T²), on a ramp; Absolute and Pinball a table over the distinct
+    targets, O(k·T²).
     """
     y = _scalar(losses, "hindsight_piecewise", (Squared, Absolute, Pinball))
     k = min(count("k", k), 1 + int(np.count_nonzero(np.diff(y))))

@@ -61,7 +61,7 @@ def streaming_space(kernel: Kernel, times: Array, method: str) -> StateSpace | N
         raise ValueError(f"method must be 'auto', 'dense' or 'streaming': got {method!r}; 'auto' serves most uses")
     kernel.diagonal(times)  # kernels that live on part of the line reject times outside it
     space = None if method == "dense" else kernel.state_space()
-    if space is not None and times.size > 1 and np.diff(times).min() < space.min_gap:
+    if space is not None and times.size > 1 and np.diff(times).min() < space.min_gap * (1.0 - 1e-9):  # gaps round
         if method == "streaming":
             raise ValueError(
                 f"times must be at least {space.min_gap} apart for this kernel's streaming form: got a gap of "
@@ -107,17 +107,17 @@ class Interpolant:
 
 
 @overload
-def interpolate(kernel: Kernel, u: ArrayLike, times: ArrayLike | None = None) -> Interpolant: ...
-@overload
 def interpolate(
-    kernel: Kernel, u: ArrayLike, times: ArrayLike | None = None, *, method: Literal["minimum-norm"]
+    kernel: Kernel, u: ArrayLike, times: ArrayLike | None = None, method: Literal["minimum-norm"] = "minimum-norm"
 ) -> Interpolant: ...
+@overload
+def interpolate(kernel: Kernel, u: ArrayLike, times: ArrayLike | None, method: Literal["sinc-bump"]) -> SincBump: ...
 @overload
 def interpolate(
     kernel: Kernel, u: ArrayLike, times: ArrayLike | None = None, *, method: Literal["sinc-bump"]
 ) -> SincBump: ...
 def interpolate(
-    kernel: Kernel, u: ArrayLike, times: ArrayLike | None = None, *, method: str = "minimum-norm"
+    kernel: Kernel, u: ArrayLike, times: ArrayLike | None = None, method: str = "minimum-norm"
 ) -> Interpolant | SincBump:
     """A function of time through `u` at `times`.
 
