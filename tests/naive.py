@@ -96,3 +96,68 @@ class StaticParameterFree:
     def update(self, g):
         self.total = self.total + g
         self.V += g @ g
+
+
+class Tracker:
+    """TRACKER section 2 line by line, exact norms, lists of vectors; `heuristic` may replace the next x_h by anything."""
+
+    eps, up, down, lam, C, c, delta, b = 1e-3, 0.7, 1.0, 0.8, 0.5, 8.0, 1e-5, 4.0
+
+    def __init__(self, dim, cap=1e150, heuristic=None):
+        self.D = min(self.eps, cap)
+        self.ell, self.Gam, self.cap, self.heuristic = np.log(self.D), 0.0, cap, heuristic
+        self.m, self.n = np.zeros(dim), 0.0
+        self.xh, self.Lh, self.X, self.Vk, self.V, self.t = np.zeros(dim), 0.0, 0.0, 0.0, 0.0, 0
+        self.x, self.L, self.w = [], [], np.zeros(dim)
+        self.ph, self.epochs = 1.0, 1
+
+    def ball(self, v):
+        return v * min(1.0, self.D / max(np.linalg.norm(v), 1e-300))
+
+    def predict(self):
+        self.t += 1
+        while self.t >= self.b ** (2 * len(self.x)):
+            self.x.append(self.w.copy())
+            self.L.append(-self.X)
+        if self.Gam == 0:
+            self.w = self.xh.copy()
+            return self.w
+        eta = self.c / (2 * self.D * np.sqrt(self.Vk + self.Gam**2))
+        prior = np.array([1 - self.delta] + [self.delta / ((i + 1) * (i + 2)) for i in range(len(self.x))])
+        logs = np.log(prior) - eta * np.array([self.Lh, *self.L])
+        q = np.exp(logs - logs.max())
+        q /= q.sum()
+        self.w = q[0] * self.xh + sum(share * x for share, x in zip(q[1:], self.x, strict=True))
+        self.ph, self.weights = q[0], q
+        return self.w
+
+    def update(self, g):
+        a = np.linalg.norm(g)
+        if a == 0:
+            return
+        if self.Gam == 0:
+            self.Gam, self.ph = a, 1.0
+        after = max(self.Gam, a)
+        g = g * min(1.0, self.Gam / a)
+        a = np.linalg.norm(g)
+        self.X -= g @ self.w
+        self.Vk += a**2
+        self.V += a**2
+        self.Lh += g @ self.xh
+        for i in range(len(self.x)):
+            self.L[i] += g @ self.x[i]
+            self.x[i] = self.ball(self.x[i] - self.D * self.b**-i / self.Gam * g)
+        if self.n > 0:
+            rho = g @ self.m / (self.Gam * self.n)
+            self.ell += self.ph * (self.up if rho > 0 else self.down) * rho
+        self.ell = np.clip(self.ell, np.log(self.D / (self.V / self.Gam**2 + 1)), np.log(self.D))
+        self.m, self.n = self.lam * self.m + g, self.lam * self.n + a
+        self.xh = self.ball(self.w - np.exp(self.ell) / self.Gam * g)
+        if self.heuristic is not None:
+            self.xh = self.ball(self.heuristic(self, g))
+        self.Gam = after
+        if self.D < self.cap and self.X >= self.C * self.D * np.sqrt(self.Vk + self.Gam**2):
+            self.D = min(2 * self.D, self.cap)
+            self.X = self.Vk = self.Lh = 0.0
+            self.L = [0.0] * len(self.L)
+            self.epochs += 1

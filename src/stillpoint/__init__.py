@@ -2,9 +2,9 @@
 
 from stillpoint import domains, kernels, losses, potentials, regret
 from stillpoint.experiments import Run, play
-from stillpoint.learners import KernelFTRL
+from stillpoint.learners import KernelFTRL, MultiScale, Tracker
 from stillpoint.persist import load, save
 
 __version__ = "0.1.0"
 
-__all__ = ["KernelFTRL", "Run", "domains", "kernels", "load", "losses", "play", "potentials", "regret", "save"]
+__all__ = ["KernelFTRL", "MultiScale", "Run", "Tracker", "domains", "kernels", "load", "losses", "play", "potentials", "regret", "save"]

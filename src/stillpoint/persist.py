@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from stillpoint import domains, kernels, potentials
-from stillpoint.learners import GradientDescent, GradientLearner, KernelFTRL
+from stillpoint.learners import GradientDescent, GradientLearner, KernelFTRL, MultiScale, Tracker
 
 FORMAT = 1
 
-_LEARNERS: dict[str, type[GradientLearner]] = {"KernelFTRL": KernelFTRL}
+_LEARNERS: dict[str, type[GradientLearner]] = {"KernelFTRL": KernelFTRL, "MultiScale": MultiScale, "Tracker": Tracker}
 _PARTS: dict[str, type] = {
     f"{module.__name__.rpartition('.')[2]}.{name}": getattr(module, name)
     for module in (kernels, potentials, domains)

@@ -23,6 +23,10 @@ PASSES = 12
 @njit(cache=True)
 def project(kind: int, params: Array, z: Array, w: Array) -> bool:
     """Write the point of the set nearest to `z` into `w`; say whether it differs from `z`."""
+    if kind == EVERYWHERE:
+        for i in range(z.size):
+            w[i] = z[i]
+        return False
     if kind == BALL:
         _ball(params, z, w)
     elif kind == BOX:
@@ -30,11 +34,8 @@ def project(kind: int, params: Array, z: Array, w: Array) -> bool:
             w[i] = min(max(z[i], params[i]), params[z.size + i])
     elif kind == SIMPLEX:
         _simplex(params[0], z, w)
-    elif kind == HALF_SPACE:
-        _half_space(params, z, w)
     else:
-        for i in range(z.size):
-            w[i] = z[i]
+        _half_space(params, z, w)
     for i in range(z.size):  # noqa: SIM110 (a generator does not compile)
         if w[i] != z[i]:
             return True

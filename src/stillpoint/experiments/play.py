@@ -66,12 +66,13 @@ def play(
                 advance(n)
         else:
             _play_interactively(learner, stream, when, out, advance)
+    if getattr(learner, "ledger", None) is None:
+        out["linear"] = np.cumsum((out["gradients"] * out["plays"]).sum(axis=1))
     return Run(times=when, stream=stream, **out)
 
 
 def _play_interactively(learner: Playable, stream: Any, when: Array, out: dict[str, Array], advance: Any) -> None:
     ledger = getattr(learner, "ledger", None)
-    linear = 0.0
     for i, loss in enumerate(stream):
         w = learner.predict(time=float(when[i]))
         g = loss.gradient(w)
@@ -79,9 +80,6 @@ def _play_interactively(learner: Playable, stream: Any, when: Array, out: dict[s
         learner.update(g)
         if ledger is not None:
             out["linear"][i], out["norms"][i] = ledger.linear_loss, ledger.memory.norm
-        else:
-            linear += float(out["gradients"][i] @ w)
-            out["linear"][i] = linear
         advance(1)
 
 

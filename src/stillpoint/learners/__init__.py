@@ -2,6 +2,8 @@
 
 from stillpoint.learners.base import GradientLearner
 from stillpoint.learners.kernel_ftrl import KernelFTRL
+from stillpoint.learners.multiscale import MultiScale
 from stillpoint.learners.static import GradientDescent, StaticLearner, Sums
+from stillpoint.learners.tracker import Tracker
 
-__all__ = ["GradientDescent", "GradientLearner", "KernelFTRL", "StaticLearner", "Sums"]
+__all__ = ["GradientDescent", "GradientLearner", "KernelFTRL", "MultiScale", "StaticLearner", "Sums", "Tracker"]

@@ -8,7 +8,7 @@ import math
 import numpy as np
 from numba import njit
 
-from stillpoint._hot import dot, norm
+from stillpoint._hot import norm
 from stillpoint.domains import _hot as domains
 from stillpoint.losses import _hot as losses
 from stillpoint.memory import _hot as memory
@@ -20,10 +20,7 @@ TOP = 2  # the bound on ‖g‖: told, or the largest so far
 HINT = 3  # H_t ≥ ‖G_t‖ for every fed gradient up to now
 TOTAL = 4  # Σ‖g_s‖
 REACH = 5  # max_k Σ_{s≤k}‖g_s‖ / max_{s≤k}‖g_s‖ (erratum E15)
-SQUARED_NORM = 6  # ‖Σ G_s‖² of the fed gradients (bulk loop only)
-TRUE_SQUARED_NORM = 7  # the same of the true gradients (bulk loop only)
-LINEAR_LOSS = 8  # Σ⟨g, w⟩ (bulk loop only)
-SIZE = 9
+SIZE = 6
 
 
 @njit(cache=True)
@@ -99,54 +96,47 @@ def constrain(
 
 @njit(cache=True)
 def play_rounds(
-    stats: np.ndarray, fixed: bool, scale_free: bool, radius_scale: float, ball_on: bool, shared: bool, limit: float,
-    Z: np.ndarray, pull: np.ndarray, true_Z: np.ndarray, true_pull: np.ndarray, h: np.ndarray, scratch: np.ndarray,
+    stats: np.ndarray, fixed: bool, scale_free: bool, radius_scale: float, ball_on: bool, limit: float,
+    Z: np.ndarray, pull: np.ndarray, h: np.ndarray, scratch: np.ndarray,
     transitions: np.ndarray, which: np.ndarray, gains: np.ndarray, diagonals: np.ndarray,
     code: int, parameters: np.ndarray, offset: float, kind: int, domain: np.ndarray, ball: np.ndarray,
-    loss_code: int, loss_parameter: float, mode: int, Y: np.ndarray, X: np.ndarray,
-    z: np.ndarray, inner: np.ndarray,
-    plays: np.ndarray, values: np.ndarray, gradients: np.ndarray, linear: np.ndarray, norms: np.ndarray,
+    loss_code: int, loss_parameter: float, mode: int, Y: np.ndarray, X: np.ndarray, z: np.ndarray, inner: np.ndarray,
+    squared_norm: float, plays: np.ndarray, values: np.ndarray, gradients: np.ndarray, squared_norms: np.ndarray,
 ) -> tuple[int, bool]:  # fmt: skip
     """Play a block of rounds; returns (rounds played, whether an unconstrained play saturated).
 
     Stops early at a round whose gradient is not finite or above `limit`: that round is predicted, not learnt from.
     """
     fed, g = np.empty(z.size), np.empty(z.size)
+    constrained = ball_on or kind != domains.EVERYWHERE
     saturated = False
     for t in range(diagonals.size):
-        diagonal, gain = diagonals[t], gains[t if gains.shape[0] > 1 else 0]
+        diagonal = diagonals[t]
         if which[t] >= 0:
             memory.advance(Z, transitions[which[t]], h, scratch, pull)
-            if not shared:
-                memory.advance(true_Z, transitions[which[t]], h, scratch, true_pull)
-        full = propose(stats, fixed, stats[SQUARED_NORM], pull, diagonal, code, parameters, offset, z)
-        if ball_on:
-            ball[0] = artificial_radius(stats, radius_scale)
+        full = propose(stats, fixed, squared_norm, pull, diagonal, code, parameters, offset, z)
         w = plays[t]
-        constrain(z, inner, w, ball, ball_on, kind, domain)
-        saturated = saturated or (full and kind == domains.EVERYWHERE and not ball_on)
+        if constrained:
+            ball[0] = artificial_radius(stats, radius_scale)
+            constrain(z, inner, w, ball, ball_on, kind, domain)
+        else:
+            w[:] = z
+            saturated = saturated or full
         values[t] = losses.evaluate(loss_code, loss_parameter, mode, Y[t], X[t] if X.shape[0] > 0 else Y[t], w, g)
-        size = norm(g)
         gradients[t] = g
+        size = norm(g)
         if not (math.isfinite(size) and size <= limit):
             return t, saturated
-        stats[LINEAR_LOSS] += dot(g, w)
         if scale_free:
             clip(g, stats[TOP], fed)
         else:
             fed[:] = g
-        domains.surrogate(fed, inner, w, fed)
-        domains.surrogate(fed, z, inner, fed)
+        if constrained:
+            domains.surrogate(fed, inner, w, fed)
+            domains.surrogate(fed, z, inner, fed)
         rise, square = memory.growth(fed, pull, diagonal)
-        memory.add(Z, gain, fed)
-        stats[SQUARED_NORM] += rise
+        memory.add(Z, gains[t if gains.shape[0] > 1 else 0], fed)
+        squared_norm += rise
+        squared_norms[t] = squared_norm
         observe(stats, fixed, scale_free, square, g)
-        if shared:
-            stats[TRUE_SQUARED_NORM] = stats[SQUARED_NORM]
-        else:
-            rise, square = memory.growth(g, true_pull, diagonal)
-            memory.add(true_Z, gain, g)
-            stats[TRUE_SQUARED_NORM] += rise
-        linear[t] = stats[LINEAR_LOSS]
-        norms[t] = math.sqrt(max(stats[TRUE_SQUARED_NORM], 0.0))
     return diagonals.size, saturated

@@ -83,7 +83,7 @@ class GradientLearner(ABC):
     def certificate(self, radius: float) -> float:
         """Σ⟨g_s, w_s⟩ + radius·S: the linearised regret so far against the worst comparator with ‖U‖ ≤ radius, exactly."""
         if self.ledger is None:
-            raise ValueError(f"{type(self).__name__} keeps no certificate: name the kernel to measure comparators by, certify=...")
+            raise ValueError(f"{type(self).__name__} keeps no certificate: name a kernel to measure comparators by, certify=...")
         return self.ledger.certificate(nonnegative("radius", radius))
 
     @property
@@ -111,10 +111,26 @@ class GradientLearner(ABC):
     def play_block(self, losses: LossStream, times: Array, first: int, out: dict[str, Array]) -> int:
         """Play rounds of `losses` from `first` on in compiled code, as many as a block holds; returns how many.
 
-        Writes plays, losses, gradients, linear (running Σ⟨g, w⟩) and norms (the ledger's, NaN without one) into the rows of
-        `out`, with the numbers that predict and update would give. A round whose gradient is refused is left open, and raises.
+        Writes plays, losses, gradients and, with a ledger, linear (running Σ⟨g, w⟩) and norms into the rows of `out`: the
+        numbers that predict and update would give. A round whose gradient is refused is left open, and raises.
         """
         raise NotImplementedError(f"{type(self).__name__} has no compiled form")
+
+    def _finish_block(self, times: Array, first: int, played: int, asked: int, out: dict[str, Array]) -> int:
+        """Account for `played` rounds of a block in ledger, clock and `out`; a round that stopped it is opened, and refused."""
+        done = slice(first, first + played)
+        if self.ledger is not None:
+            self.ledger.replay(times[done], out["gradients"][done], out["plays"][done], out["linear"][done], out["norms"][done])
+        self.rounds += played
+        if played:
+            self.time, self._started = float(times[first + played - 1]), True
+        if played < asked:
+            self.time, self._started = float(times[first + played]), True
+            self._play = out["plays"][first + played].copy()
+            if self.ledger is not None:
+                self.ledger.advance(self.time)
+            self.update(out["gradients"][first + played])  # raises, naming what is wrong with it
+        return played
 
     def _open(self) -> Array:
         self.predict()

@@ -9,13 +9,11 @@ import numpy as np
 from stillpoint._validate import Array
 from stillpoint.learners import _hot
 from stillpoint.losses import LossStream
-from stillpoint.memory import StreamingMemory
+from stillpoint.memory.streaming import BLOCK, StreamingMemory
 from stillpoint.potentials import Potential
 
 if TYPE_CHECKING:
     from stillpoint.learners.kernel_ftrl import KernelFTRL
-
-_BLOCK = 4096  # rounds a compiled call: bounds the tables that irregular times need
 
 
 def can_compile(learner: KernelFTRL) -> bool:
@@ -30,51 +28,32 @@ def can_compile(learner: KernelFTRL) -> bool:
 
 
 def play_block(learner: KernelFTRL, losses: LossStream, times: Array, first: int, out: dict[str, Array]) -> int:
-    """Play up to a block of rounds from `first` on, writing into `out`; returns how many.
-
-    A round whose gradient is refused is left open, as the interactive calls would leave it, and raises.
-    """
-    memory, true, potential = learner.memory, learner.ledger.memory, learner.potential
+    """Play up to a block of rounds from `first` on, writing into `out`; see `GradientLearner.play_block`."""
+    memory, potential = learner.memory, learner.potential
     compiled_domain = learner.domain.hot(learner.dim)
     assert isinstance(memory, StreamingMemory)
-    assert isinstance(true, StreamingMemory)
     assert isinstance(potential, Potential)
     assert potential.code is not None
     assert compiled_domain is not None
-    rows = slice(first, min(first + _BLOCK, times.size))
+    rows = slice(first, min(first + BLOCK, times.size))
     when = times[rows]
     learner._check_diagonal(when)
-
-    space, stats = memory.space, learner._stats
-    gaps = np.diff(when, prepend=memory.time)
-    unique, which = np.unique(gaps, return_inverse=True)
-    if np.isfinite(memory.time):
-        transitions = np.stack([memory.transition(float(gap)) for gap in unique])
-    else:  # nothing to move before the very first round
-        unique, which = unique[:-1], np.append(-1, which[1:])
-        transitions = np.stack([memory.transition(float(gap)) for gap in unique] or [memory.space.transition(1.0)])
-    diagonals, gains = memory.diagonals(when), space.gains(when)
+    transitions, which, gains, diagonals = memory.tables(when)
     code, parameter, Y, X, mode = losses.compiled
-    stats[_hot.SQUARED_NORM], stats[_hot.TRUE_SQUARED_NORM] = memory.squared_norm, true.squared_norm
-    stats[_hot.LINEAR_LOSS] = learner.ledger.linear_loss
+    squared_norms = np.empty(when.size)
     n, saturated = _hot.play_rounds(
-        stats, learner._fixed, learner._scale_free, learner.radius_scale, learner._ball_on, learner.ledger.shared,
-        learner._limit, memory.state, memory.pull, true.state, true.pull, space.h, memory.scratch,
-        transitions, which, gains, diagonals,
+        learner._stats, learner._fixed, learner._scale_free, learner.radius_scale, learner._ball_on, learner._limit,
+        memory.state, memory.pull, memory.space.h, memory.scratch, transitions, which, gains, diagonals,
         potential.code, potential.parameters, potential.offset, *compiled_domain, learner._ball,
-        code, parameter, mode, Y[rows], X[rows], learner._proposal, learner._inner,
-        *(out[key][rows] for key in ("plays", "losses", "gradients", "linear", "norms")),
+        code, parameter, mode, Y[rows], X[rows], learner._proposal, learner._inner, memory.squared_norm,
+        out["plays"][rows], out["losses"][rows], out["gradients"][rows], squared_norms,
     )  # fmt: skip
-    memory.squared_norm, true.squared_norm = float(stats[_hot.SQUARED_NORM]), float(stats[_hot.TRUE_SQUARED_NORM])
-    learner.ledger.linear_loss = float(stats[_hot.LINEAR_LOSS])
-    last = min(n, when.size - 1)
-    memory.time = true.time = learner.time = float(when[last])
-    memory.diagonal = true.diagonal = float(diagonals[last])
-    learner.rounds += n
-    learner._started = True
+    if n:
+        memory.squared_norm = float(squared_norms[n - 1])
+        if learner.ledger.shared:
+            out["norms"][first : first + n] = np.sqrt(np.maximum(squared_norms[:n], 0.0))
+    last = min(n, when.size - 1)  # the round that stopped the block has been predicted, so the memory stands there
+    memory.time, memory.diagonal = float(when[last]), float(diagonals[last])
     if saturated:
         learner._warn()
-    if n < when.size:
-        learner._play = out["plays"][first + n].copy()
-        learner.update(out["gradients"][first + n])  # raises, naming what is wrong with it
-    return int(n)
+    return learner._finish_block(times, first, int(n), when.size, out)

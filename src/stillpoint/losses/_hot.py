@@ -4,6 +4,7 @@ import math
 
 from numba import njit
 
+from stillpoint._hot import dot, norm
 from stillpoint._validate import Array
 
 SQUARED = 0
@@ -83,9 +84,14 @@ def evaluate(code: int, parameter: float, mode: int, y: Array, x: Array, w: Arra
         for i in range(w.size):
             gradient[i] = y[i]
     else:
-        for i in range(w.size):
-            # where the loss is quadratic s is p = ‖w − y‖, and the gradient w - y exactly
-            gradient[i] = w[i] - y[i] if s == p else s * ((w[i] - y[i]) / p)
+        # where the loss is quadratic s is p = ‖w − y‖, and the gradient w − y exactly; p = 0 leaves 0
+        factor = 1.0 if s == p else s / p
+        if math.isfinite(factor):
+            for i in range(w.size):
+                gradient[i] = factor * (w[i] - y[i])
+        else:  # p is all but 0: divide first
+            for i in range(w.size):
+                gradient[i] = s * ((w[i] - y[i]) / p)
     return value(code, parameter, p, target)
 
 
@@ -122,28 +128,21 @@ def _prediction(code: int, mode: int, y: Array, x: Array, w: Array) -> tuple[flo
     if mode == SCALAR:
         return w[0], y[0]
     if mode == FEATURES:
-        return _dot(w, x), y[0]
+        return dot(w, x), y[0]
     if code == LINEAR:
-        return _dot(w, y), 1.0
+        return dot(w, y), 1.0
     return _distance(w, y), 0.0
 
 
-@njit(cache=True)
-def _dot(a: Array, b: Array) -> float:
+@njit(cache=True, fastmath={"reassoc"})
+def _squared_distance(a: Array, b: Array) -> float:
     total = 0.0
     for i in range(a.size):
-        total += a[i] * b[i]
+        total += (a[i] - b[i]) ** 2
     return total
 
 
 @njit(cache=True)
 def _distance(a: Array, b: Array) -> float:
-    largest = 0.0
-    for i in range(a.size):
-        largest = max(largest, abs(a[i] - b[i]))
-    if largest == 0.0:
-        return 0.0
-    square = 0.0
-    for i in range(a.size):
-        square += ((a[i] - b[i]) / largest) ** 2
-    return largest * math.sqrt(square)
+    square = _squared_distance(a, b)
+    return math.sqrt(square) if 1e-280 < square < 1e280 else norm(a - b)

@@ -3,6 +3,8 @@
 import numpy as np
 from numba import njit
 
+from stillpoint._hot import dot
+
 
 @njit(cache=True)
 def advance(Z: np.ndarray, F: np.ndarray, h: np.ndarray, scratch: np.ndarray, pull: np.ndarray) -> None:
@@ -41,8 +43,42 @@ def add(Z: np.ndarray, gain: np.ndarray, g: np.ndarray) -> None:
 @njit(cache=True)
 def growth(g: np.ndarray, pull: np.ndarray, diagonal: float) -> tuple[float, float]:
     """(increase of S² = ‖Σ G_s‖², ‖G_t‖²) on adding g: k(t,t)‖g‖² + 2⟨g, pull⟩ and k(t,t)‖g‖²."""
-    dot, square = 0.0, 0.0
-    for i in range(g.size):
-        dot += g[i] * pull[i]
-        square += g[i] * g[i]
-    return diagonal * square + 2.0 * dot, diagonal * square
+    square = diagonal * dot(g, g)
+    return square + 2.0 * dot(g, pull), square
+
+
+@njit(cache=True)
+def replay(
+    Z: np.ndarray, pull: np.ndarray, h: np.ndarray, scratch: np.ndarray,
+    transitions: np.ndarray, which: np.ndarray, gains: np.ndarray, diagonals: np.ndarray,
+    gradients: np.ndarray, squared_norm: float, out: np.ndarray,
+) -> None:  # fmt: skip
+    """Advance and add round by round; out receives ‖θ‖² after each."""
+    for t in range(diagonals.size):
+        if which[t] >= 0:
+            advance(Z, transitions[which[t]], h, scratch, pull)
+        squared_norm += growth(gradients[t], pull, diagonals[t])[0]
+        add(Z, gains[t if gains.shape[0] > 1 else 0], gradients[t])
+        out[t] = squared_norm
+
+
+@njit(cache=True)
+def decay(states: np.ndarray, factors: np.ndarray) -> None:
+    """Row j ← factors[j]·row j."""
+    for j in range(states.shape[0]):
+        for i in range(states.shape[1]):
+            states[j, i] *= factors[j]
+
+
+@njit(cache=True)
+def add_to_levels(states: np.ndarray, squares: np.ndarray, variances: np.ndarray, g: np.ndarray) -> float:
+    """Add g to every row; squares and variances follow. Returns Σ_j ‖θ_j‖² after it."""
+    square, total = dot(g, g), 0.0
+    for j in range(squares.size):
+        row = states[j]
+        squares[j] += square + 2.0 * dot(g, row)
+        variances[j] += square
+        total += squares[j]
+        for i in range(g.size):
+            row[i] += g[i]
+    return total

@@ -48,6 +48,13 @@ class Memory(ABC):
         self.squared_norm += rise
         return float(square)
 
+    def replay(self, times: Array, gradients: Array, squared_norms: Array) -> None:
+        """`advance` and `add` for many rounds; squared_norms receives ‖θ‖² after each."""
+        for t, g in enumerate(gradients):
+            self.advance(float(times[t]))
+            self.add(g)
+            squared_norms[t] = self.squared_norm
+
     @abstractmethod
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""

@@ -4,11 +4,14 @@ import warnings
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stillpoint._validate import Array
 from stillpoint.kernels import Kernel
 from stillpoint.memory import _hot
 from stillpoint.memory.base import Memory
+
+BLOCK = 4096  # rounds that compiled loops take at once
 
 
 class StreamingMemory(Memory):
@@ -54,6 +57,28 @@ class StreamingMemory(Memory):
         if np.isfinite(self.time):
             _hot.advance(self.state, self.transition(time - self.time), self.space.h, self.scratch, self.pull)
         self.time, self.diagonal = time, diagonal
+
+    def tables(self, times: Array) -> tuple[Array, NDArray[np.int64], Array, Array]:
+        """What compiled loops need for `times`: transitions, which one precedes each round (−1: none), gains, k(t,t)."""
+        gaps = np.diff(times, prepend=self.time)
+        unique, which = np.unique(gaps, return_inverse=True)
+        if not np.isfinite(self.time):  # nothing to move before the very first round
+            unique, which = unique[:-1], np.append(-1, which[1:])
+        transitions = [self.transition(float(gap)) for gap in unique]
+        table = np.stack(transitions) if transitions else np.zeros((0, 1, self.space.size))
+        return table, which.astype(np.int64), self.space.gains(times), self.diagonals(times)
+
+    def replay(self, times: Array, gradients: Array, squared_norms: Array) -> None:
+        """Compiled, in blocks that bound the tables for irregular times."""
+        for first in range(0, times.size, BLOCK):
+            rows = slice(first, first + BLOCK)
+            table, which, gains, diagonals = self.tables(times[rows])
+            _hot.replay(
+                self.state, self.pull, self.space.h, self.scratch, table, which, gains, diagonals,
+                gradients[rows], self.squared_norm, squared_norms[rows],
+            )  # fmt: skip
+            self.squared_norm = float(squared_norms[rows][-1])
+            self.time, self.diagonal = float(times[rows][-1]), float(diagonals[-1])
 
     def _store(self, g: Array) -> None:
         _hot.add(self.state, self.gain(self.time), g)

@@ -2,7 +2,9 @@
 
 from typing import Any
 
-from stillpoint._hot import dot
+import numpy as np
+
+from stillpoint._hot import dot, running_dot
 from stillpoint._validate import Array
 from stillpoint.memory import Memory
 
@@ -31,6 +33,16 @@ class Ledger:
         self.linear_loss += float(dot(g, play))
         if not self.shared:
             self.memory.add(g)
+
+    def replay(self, times: Array, gradients: Array, plays: Array, linear: Array, norms: Array) -> None:
+        """`advance` and `record` for many rounds; linear and norms receive Σ⟨g, w⟩ and ‖θ‖ after each.
+
+        A shared memory has been through the rounds already; its norms are the learner's to write.
+        """
+        self.linear_loss = float(running_dot(gradients, plays, self.linear_loss, linear))
+        if not self.shared:
+            self.memory.replay(times, gradients, norms)
+            np.sqrt(np.maximum(norms, 0.0), out=norms)
 
     def certificate(self, radius: float) -> float:
         """The largest linearised regret over comparators with RKHS norm at most `radius`; attained, hence exact."""

@@ -1,0 +1,146 @@
+"""Where plays may lie and how large gradients may be: domains by projection, unknown scales by clipping (MATH section 4, F3).
+
+What a learner in an RKHS proposes is projected on the domain, or on a ball that grows by itself (erratum E15); what it is
+fed is the gradient clipped to the largest one before it and turned so that regret on the domain is at most its own.
+"""
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+
+from stillpoint import _hot as arithmetic
+from stillpoint._validate import Array, nonnegative, positive
+from stillpoint.domains import Domain, Everywhere
+from stillpoint.domains import _hot as domain_hot
+from stillpoint.learners import _hot
+from stillpoint.learners.base import GradientLearner
+from stillpoint.memory import Memory
+from stillpoint.potentials import CAP
+from stillpoint.regret.ledger import Ledger
+
+
+class ConstrainedLearner(GradientLearner):
+    """A learner that proposes anywhere, played in `domain` and with gradients bounded by `lipschitz`, told or learnt.
+
+    lipschitz: G ≥ ‖g_t‖, or None: then past gradients bound the next one, which is clipped (scale-free).
+    kernel_bound: max k(t,t) where known (inf otherwise); with lipschitz it fixes the hint H = G√kernel_bound.
+    domain: where plays may lie. radius_scale: ε_D of the artificial ball, in use when neither bound is told.
+    """
+
+    memory: Memory
+    ledger: Ledger
+
+    def __init__(
+        self, dim: int, lipschitz: float | None, kernel_bound: float, domain: Domain | None, radius_scale: float
+    ) -> None:
+        super().__init__(dim)
+        self.domain = Everywhere() if domain is None else domain
+        if not isinstance(self.domain, Domain):
+            raise ValueError(f"domain must be a domain: got {domain!r}; use one of sp.domains")
+        self.domain.check(self.dim)
+        remedy = "give the largest gradient norm, or None"
+        self.lipschitz = None if lipschitz is None else positive("lipschitz", lipschitz, remedy)
+        self.kernel_bound = kernel_bound
+        self.radius_scale = positive("radius_scale", radius_scale)
+
+        self._scale_free = self.lipschitz is None
+        self._fixed = not self._scale_free and math.isfinite(kernel_bound)
+        self._reach = self.domain.reach(self.dim)
+        self._ball_on = self._scale_free and math.isinf(self._reach)
+        self._compiled_domain = self.domain.hot(self.dim)
+        self._free = isinstance(self.domain, Everywhere) and not self._ball_on
+        self._stats = np.zeros(_hot.SIZE)
+        if self.lipschitz is not None:
+            self._stats[_hot.TOP] = self.lipschitz
+            if self._fixed:
+                self._stats[_hot.HINT] = self.lipschitz * math.sqrt(kernel_bound)
+        self._proposal, self._inner = np.zeros(self.dim), np.zeros(self.dim)
+        self._ball = np.zeros(1 + self.dim)
+        self._warned = False
+
+    def arrays(self) -> dict[str, Any]:
+        """The state, for saving."""
+        memory = {f"memory.{key}": value for key, value in self.memory.arrays().items()}
+        own = {"stats": self._stats, "proposal": self._proposal, "inner": self._inner, "warned": self._warned}
+        return {**super().arrays(), **own, **memory}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Inverse of `arrays`."""
+        super().restore(state)
+        self._stats[:], self._proposal[:], self._inner[:] = state["stats"], state["proposal"], state["inner"]
+        self._warned = bool(state["warned"])
+        self.memory.restore({key[7:]: value for key, value in state.items() if key.startswith("memory.")})
+
+    @property
+    def hint(self) -> float:
+        """H_t: no gradient fed so far has ‖G‖ = ‖g‖√k(t,t) above it."""
+        return float(self._stats[_hot.HINT])
+
+    @property
+    def radius(self) -> float:
+        """Radius of the ball that plays lie in now: the domain's, or the artificial one that grows (E15)."""
+        return float(_hot.artificial_radius(self._stats, self.radius_scale)) if self._ball_on else self._reach
+
+    def _constrain(self, saturated: bool) -> Array:
+        """The play for the proposal in self._proposal."""
+        if saturated and self._free:
+            self._warn()
+        if self._free:
+            return self._proposal.copy()
+        z, w = self._proposal, np.empty(self.dim)
+        if self._ball_on:
+            self._ball[0] = self.radius
+        if self._compiled_domain is not None:
+            _hot.constrain(z, self._inner, w, self._ball, self._ball_on, *self._compiled_domain)
+            return w
+        _hot.constrain(z, self._inner, w, self._ball, self._ball_on, domain_hot.EVERYWHERE, np.zeros(0))
+        return self.domain.project(self._inner)
+
+    def _feed(self, g: Array, play: Array) -> Array:
+        """What the learner is fed for the true gradient g."""
+        fed = g.copy()
+        if self._scale_free:
+            _hot.clip(g, self._stats[_hot.TOP], fed)
+        if not self._free:
+            domain_hot.surrogate(fed, self._inner, play, fed)
+            domain_hot.surrogate(fed, self._proposal, self._inner, fed)
+        return fed
+
+    @property
+    def _limit(self) -> float:
+        return math.inf if self.lipschitz is None else self.lipschitz * (1.0 + 1e-9)
+
+    def _check_gradient(self, g: Array) -> None:
+        size = float(arithmetic.norm(g))
+        if size > self._limit:
+            raise ValueError(
+                f"g must have norm at most lipschitz = {self.lipschitz}: got norm {size}; "
+                "raise lipschitz, or leave it out to learn the scale"
+            )
+
+    def _cost_of_scale(self, magnitude: float | None) -> float:
+        """What clipping and artificial balls add to the bound (Propositions scale-free-olo, unconstrained-scale-free; E15)."""
+        if not self._scale_free:
+            return 0.0
+        top = float(self._stats[_hot.TOP])
+        if not self._ball_on:
+            size = self._reach if magnitude is None else nonnegative("magnitude", magnitude)
+            return top * (self._reach + min(size, self._reach))
+        if magnitude is None:
+            raise ValueError("magnitude must be given for a scale-free bound on an unbounded domain: got None; pass max‖u_t‖")
+        if not self.domain.contains(np.zeros(self.dim)):
+            raise ValueError(f"domain must contain 0 for a scale-free bound: got {self.domain!r}; bound it, or shift it")
+        size = nonnegative("magnitude", magnitude)
+        return top * (self.radius + min(self.radius, size) + size**3 / self.radius_scale**2 + size)
+
+    def _warn(self) -> None:
+        if not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"the play saturated at {CAP:g}: the gradients never turn; give a bounded domain=, such as "
+                "sp.domains.Ball(radius), or check the sign of the gradients",
+                RuntimeWarning,
+                stacklevel=5,
+            )

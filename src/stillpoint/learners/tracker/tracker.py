@@ -1,0 +1,171 @@
+"""Tracker: a white-step tracker, Hedge-guarded by a ladder of OGDs, in a ball that grows only on earned gain.
+
+The tracker h steps from the play, w − step·g, and tunes log(step) so that successive gradients are uncorrelated; Hedge with
+prior 1 − δ on h and δ on projected OGDs with steps D·4^{−i}/Γ (the experts of Zhang, Lu & Zhou 2018) keeps Ader's guarantee
+whatever h does; the ball's radius D doubles when the gain −Σ⟨g, w⟩ of an epoch reaches D√V/2.
+"""
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+
+from stillpoint._validate import Array, nonnegative
+from stillpoint.domains import Ball, Domain, Everywhere
+from stillpoint.domains import _hot as domain_hot
+from stillpoint.kernels import Kernel
+from stillpoint.learners.base import GradientLearner
+from stillpoint.learners.tracker import _hot
+from stillpoint.losses import LossStream
+from stillpoint.memory import make_memory
+from stillpoint.regret.ledger import Ledger
+
+_BLOCK = 65536
+
+
+class Tracker(GradientLearner):
+    """The default learner for gradient feedback: told no horizon, radius, path length, scale of targets or gradient bound.
+
+    dim: d, the dimension of plays.
+    domain: where plays may lie. A ball around 0 caps the radius; other sets go by projection (MATH section 4).
+    certify: a kernel to measure comparators by; then `certificate(radius)` is exact at every round.
+
+    Guarantee (`bound`): R = Õ(Γ√(M̄(M̄ + P_T)T)), M̄ = max(max‖u_t‖, D_T), D_T the radius reached, Γ the largest gradient.
+    Its limits: it scales with D_T, not max‖u_t‖ alone, so regret against 0 is O(D_T√T); an adversary with linear losses can lift
+    D_T by equal gradients followed by noise. Where losing to 0 must be excluded whatever happens, use `MultiScale`. Start-up
+    takes about log₂(scale/1e-3) rounds; a constant target under heavy noise costs 1.4 to 3 times the best fixed step; targets
+    smaller than 1e-3 see that scale. Rounds are counted, gaps between times ignored.
+    """
+
+    def __init__(self, dim: int, *, domain: Domain | None = None, certify: Kernel | None = None) -> None:
+        super().__init__(dim)
+        self.domain = Everywhere() if domain is None else domain
+        if not isinstance(self.domain, Domain):
+            raise ValueError(f"domain must be a domain: got {domain!r}; use one of sp.domains")
+        self.domain.check(self.dim)
+        if certify is not None and not isinstance(certify, Kernel):
+            raise ValueError(f"certify must be a kernel: got {certify!r}; use one of sp.kernels")
+        self._config = {"dim": self.dim, "domain": self.domain, "certify": certify}
+        if certify is not None:
+            self.ledger = Ledger(make_memory(certify, self.dim), shared=False)
+
+        # in a ball around 0 the cap on the radius is the whole constraint; on other sets plays are projected
+        capped = isinstance(self.domain, Everywhere) or (isinstance(self.domain, Ball) and self.domain.center is None)
+        self._projection = None if capped else self.domain
+        limit = min(self.domain.reach(self.dim), _hot.CAP)
+        self._stats = np.zeros(_hot.SIZE)
+        self._stats[_hot.RADIUS] = min(_hot.EPS, limit)
+        self._stats[_hot.LOG_STEP] = math.log(self._stats[_hot.RADIUS])
+        self._stats[[_hot.EPOCHS, _hot.WEIGHT]] = 1.0
+        self._stats[_hot.LIMIT] = limit
+        self._rows = np.zeros((_hot.EXPERTS, self.dim))
+        self._losses, self._squares, self._weights = np.zeros(1), np.zeros(0), np.ones(1)
+        self._due = 1.0
+        self._view = self._rows[_hot.PLAY]
+        self._warned = False
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The arguments that build this learner anew."""
+        return dict(self._config)
+
+    @property
+    def radius(self) -> float:
+        """D, the radius of the ball that the learner works in now."""
+        return float(self._stats[_hot.RADIUS])
+
+    @property
+    def step(self) -> float:
+        """The tracker's own step: it moves by step·g from the play."""
+        top = float(self._stats[_hot.TOP])
+        return math.exp(self._stats[_hot.LOG_STEP]) / top if top > 0.0 else 0.0
+
+    @property
+    def weights(self) -> Array:
+        """Shares of the coming play: the tracker's first, then the OGDs' from the largest step down."""
+        return self._weights.copy()
+
+    def bound(self, path_length: float, magnitude: float) -> float:
+        """Regret now is at most this against every u with that path length and max‖u_t‖ (TRACKER section 3; any heuristic h)."""
+        P, M = nonnegative("path_length", path_length), nonnegative("magnitude", magnitude)
+        s = self._stats
+        top, K = float(s[_hot.TOP]), float(s[_hot.EPOCHS])
+        largest, count = max(M, self.radius), self._squares.size
+        squares = top * float(s[_hot.TOTAL])
+        a = 2.0 / _hot.RATE * math.log(count * (count + 1) / _hot.DELTA) + _hot.RATE / 2.0
+        meta = (7.0 * a / 3.0 + _hot.GROW) * largest * math.sqrt(K * (squares + K * top * top))
+        experts = 35.0 / 3.0 * math.sqrt(largest * (K * largest + P) * squares)
+        return meta + experts + K * largest * top + top * (self.radius + M)
+
+    def arrays(self) -> dict[str, Any]:
+        """The state, for saving."""
+        own = {"stats": self._stats, "rows": self._rows, "losses": self._losses, "squares": self._squares}
+        return {**super().arrays(), **own, "weights": self._weights, "warned": self._warned}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Inverse of `arrays`."""
+        super().restore(state)
+        self._stats, self._rows, self._losses = (np.array(state[key]) for key in ("stats", "rows", "losses"))
+        self._squares, self._weights = np.array(state["squares"]), np.array(state["weights"])
+        self._due = _hot.BASE ** (2 * self._squares.size)
+        self._view = self._rows[_hot.PLAY]
+        self._warned = bool(state["warned"])
+
+    def _join(self) -> None:
+        """Expert i joins at round 16^i, where the last play was, with the account of one that had played as the learner did."""
+        last = self._rows[_hot.PLAY]
+        while self.rounds + 1 >= self._due:
+            self._rows = np.vstack([self._rows, last])
+            self._squares = np.append(self._squares, last @ last)
+            self._losses = np.append(self._losses, -self._stats[_hot.GAIN])
+            self._weights = np.append(self._weights, 0.0)
+            self._due *= _hot.BASE**2
+        self._view = self._rows[_hot.PLAY]
+
+    def _propose(self, time: float) -> Array:
+        if self.rounds + 1 >= self._due:
+            self._join()
+        _hot.mix(self._stats, self._losses, self._rows, self._weights)
+        return self._view if self._projection is None else self._projection.project(self._view)
+
+    def _check_gradient(self, g: Array) -> None:
+        """Any finite gradient will do."""
+
+    def _learn(self, g: Array, play: Array) -> None:
+        fed = g if self.ledger is None else g.copy()
+        if self._projection is not None:
+            domain_hot.surrogate(fed, self._view, play, fed)
+        _hot.learn(self._stats, self._losses, self._squares, self._rows, fed)
+        if self._stats[_hot.RADIUS] >= _hot.CAP:
+            self._warn()
+
+    def _warn(self) -> None:
+        if not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"the radius stopped at {_hot.CAP:g}: the gradients never turn; give a bounded domain=, such as "
+                "sp.domains.Ball(radius), or check the sign of the gradients",
+                RuntimeWarning,
+                stacklevel=5,
+            )
+
+    def can_compile(self) -> bool:
+        """Whether the domain has a compiled form, and no round is open."""
+        return self._play is None and (self._projection is None or self._projection.hot(self.dim) is not None)
+
+    def play_block(self, losses: LossStream, times: Array, first: int, out: dict[str, Array]) -> int:
+        """Play in compiled code up to the round where the next expert joins; see `GradientLearner.play_block`."""
+        if self.rounds + 1 >= self._due:
+            self._join()
+        rows = slice(first, int(min(times.size, first + self._due - 1 - self.rounds, first + _BLOCK)))
+        compiled = (Everywhere() if self._projection is None else self._projection).hot(self.dim)
+        assert compiled is not None
+        code, parameter, Y, X, mode = losses.compiled
+        n = _hot.play_rounds(
+            self._stats, self._losses, self._squares, self._rows, self._weights, *compiled,
+            code, parameter, mode, Y[rows], X[rows], *(out[key][rows] for key in ("plays", "losses", "gradients")),
+        )  # fmt: skip
+        if self._stats[_hot.RADIUS] >= _hot.CAP:
+            self._warn()
+        return self._finish_block(times, first, int(n), rows.stop - rows.start, out)

@@ -1,0 +1,121 @@
+"""Memory of the direct sum of RKHSs that MultiScale learns in: one OU kernel a time scale, started as time passes.
+
+Level 0 is static (rate 0), level j ≥ 1 has rate base^{1−j}; it starts once base^{j−1} of time has elapsed, and counts from there.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from stillpoint._hot import dot
+from stillpoint._validate import Array, positive
+from stillpoint.kernels import Kernel
+from stillpoint.memory import _hot
+from stillpoint.memory.base import Memory
+
+
+@dataclass(frozen=True)
+class Levels(Kernel):
+    """k(s, t) = Σ_j 1[level j runs at s and at t]·e^{−a_j|s−t|}, time counted from `origin`."""
+
+    base: float = 4.0
+    origin: float = 0.0
+
+    def __post_init__(self) -> None:
+        if positive("base", self.base) <= 1.0:
+            raise ValueError(f"base must be above 1: got {self.base}; between 4 and 8 works well")
+
+    def count(self, time: float) -> int:
+        """How many levels run at `time`."""
+        levels, start = 1, 1.0
+        while time - self.origin >= start * (1.0 - 1e-12):
+            levels, start = levels + 1, start * self.base
+        return levels
+
+    def _value(self, s: Array, t: Array) -> Array:
+        earlier = np.minimum(s, t) - self.origin
+        total = np.ones(np.broadcast(s, t).shape)
+        start = 1.0
+        while (earlier >= start * (1.0 - 1e-12)).any():
+            total += np.where(earlier >= start * (1.0 - 1e-12), np.exp(-np.abs(s - t) / start), 0.0)
+            start *= self.base
+        return total
+
+
+class LevelMemory(Memory):
+    """θ = (θ_0, θ_1, …), one element a level: rows of `states` are θ_j(t), `squares` ‖θ_j‖², `variances` Σ‖g‖² since its start."""
+
+    kernel: Levels
+
+    def __init__(self, base: float, dim: int) -> None:
+        super().__init__(Levels(base), dim)
+        self.states: Array = np.zeros((0, dim))
+        self.squares: Array = np.zeros(0)
+        self.variances: Array = np.zeros(0)
+        self.rates: Array = np.zeros(0)
+        self._gap, self._decays = np.nan, np.zeros(0)
+
+    def starts(self, level: int) -> float:
+        """The time from which `level` runs."""
+        return self.kernel.origin + (1.0 if level == 0 else self.kernel.base ** (level - 1))
+
+    def start_due(self, time: float) -> None:
+        """Start the levels that are due at `time`."""
+        if not np.isfinite(self.time):
+            self.kernel = Levels(self.kernel.base, time - 1.0)
+        due = self.kernel.count(time) - self.rates.size
+        if due > 0:
+            self.states = np.vstack([self.states, np.zeros((due, self.dim))])
+            self.squares, self.variances = np.append(self.squares, np.zeros(due)), np.append(self.variances, np.zeros(due))
+            count = self.rates.size + due
+            self.rates = np.append(0.0, self.kernel.base ** (1.0 - np.arange(1.0, count)))
+            self._gap = np.nan
+
+    def decays(self, gap: float) -> Array:
+        """e^{−a_j·gap}; kept, since most streams tick evenly."""
+        if gap != self._gap:
+            self._gap, self._decays = gap, np.exp(-self.rates * gap)
+        return self._decays
+
+    def advance(self, time: float) -> None:
+        """Decay every level over the gap and start those that are due."""
+        gap = time - self.time
+        self.start_due(time)
+        if np.isfinite(gap):
+            _hot.decay(self.states, self.decays(gap))
+        self.time, self.diagonal = time, float(self.rates.size)
+        self.pull = self.states.sum(axis=0)
+
+    @property
+    def norms(self) -> Array:
+        """‖θ_j‖ of each level."""
+        return np.sqrt(np.maximum(self.squares, 0.0))
+
+    def add(self, g: Array) -> float:
+        """Add g to every level."""
+        self.squared_norm = float(_hot.add_to_levels(self.states, self.squares, self.variances, g))
+        return self.diagonal * float(dot(g, g))
+
+    def _store(self, g: Array) -> None:
+        raise NotImplementedError("levels store through add")
+
+    def scale(self, factor: float) -> None:
+        """θ_j ← factor·θ_j."""
+        self.states *= factor
+        self.pull = self.pull * factor
+        self.squares *= factor * factor
+        self.squared_norm *= factor * factor
+
+    def arrays(self) -> dict[str, Any]:
+        """Common part, levels and origin."""
+        levels = {"states": self.states, "squares": self.squares, "variances": self.variances}
+        return {**self._common(), **levels, "origin": self.kernel.origin}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Inverse of `arrays`."""
+        self.kernel = Levels(self.kernel.base, float(state["origin"]))
+        self.states, self.squares = np.array(state["states"]), np.array(state["squares"])
+        self.variances = np.array(state["variances"])
+        self.rates = np.append(0.0, self.kernel.base ** (1.0 - np.arange(1.0, self.squares.size)))[: self.squares.size]
+        self._restore_common(state)

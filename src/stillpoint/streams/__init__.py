@@ -1,0 +1,34 @@
+"""Synthetic streams with known truth: losses and the comparator that generated them, seeded."""
+
+from stillpoint.streams.base import CHOSEN, REPORTED, Stream
+from stillpoint.streams.families import families, pinball_families, sign_flips, signals, stagewise, ten_pieces
+from stillpoint.streams.hard import bursts, heavy_gradients, heavy_noise, irregular, pure_noise, scale_jumps, weighted
+from stillpoint.streams.reactive import ReactiveStream, fleeing, orthogonal, random_signs
+from stillpoint.streams.registry import Spec, all_streams, find, get
+
+__all__ = [
+    "CHOSEN",
+    "REPORTED",
+    "ReactiveStream",
+    "Spec",
+    "Stream",
+    "all_streams",
+    "bursts",
+    "families",
+    "find",
+    "fleeing",
+    "get",
+    "heavy_gradients",
+    "heavy_noise",
+    "irregular",
+    "orthogonal",
+    "pinball_families",
+    "pure_noise",
+    "random_signs",
+    "scale_jumps",
+    "sign_flips",
+    "signals",
+    "stagewise",
+    "ten_pieces",
+    "weighted",
+]

@@ -1,0 +1,69 @@
+"""A stream: the losses of its rounds and the comparator that generated them."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from stillpoint._validate import Array
+from stillpoint.losses import Linear, LossStream
+
+CHOSEN, REPORTED = "chosen", "reported"
+Seed = int | np.random.Generator
+_OCTAVES = (-14, 3)
+
+
+@dataclass(frozen=True, eq=False)
+class Stream:
+    """Losses and the true comparator, seeded.
+
+    losses: one loss a round; `sp.play(learner, stream.losses)`. target: (T, dim), what `run.regret` is judged against.
+    note: one line on what it is. group: "chosen" where constants of the library were chosen on it, else "reported".
+    unit: the size of the target's moves. octaves: the steps that OGD tuned in hindsight tries here, as powers of 2 times unit/G.
+    """
+
+    name: str
+    losses: LossStream
+    target: Array
+    note: str = ""
+    group: str = REPORTED
+    unit: float = 1.0
+    octaves: tuple[int, int] = _OCTAVES
+
+    def __post_init__(self) -> None:
+        if self.target.shape != (len(self.losses), self.losses.dim):
+            raise ValueError(
+                f"target must have shape {(len(self.losses), self.losses.dim)}: got {self.target.shape}; give one point a round"
+            )
+
+    def __len__(self) -> int:
+        return len(self.losses)
+
+    @property
+    def dim(self) -> int:
+        """The dimension of a play."""
+        return self.losses.dim
+
+    @property
+    def lipschitz(self) -> float:
+        """The smallest bound on the gradient norms that holds at every play; infinite for squared losses."""
+        losses = self.losses
+        if isinstance(losses.loss, Linear):
+            return float(np.linalg.norm(losses.y, axis=1).max())
+        reach = float(np.linalg.norm(losses.x, axis=1).max()) if len(losses.x) else 1.0
+        return losses.loss.lipschitz * reach
+
+    @property
+    def radius(self) -> float:
+        """The largest norm of the target."""
+        return float(np.linalg.norm(self.target, axis=1).max())
+
+    @property
+    def steps(self) -> Array:
+        """The steps that OGD tuned in hindsight tries."""
+        return hindsight_steps(self.unit, self.lipschitz, self.octaves)
+
+
+def hindsight_steps(unit: float, lipschitz: float, octaves: tuple[int, int] = _OCTAVES) -> Array:
+    """Powers of 2 times unit/G, or times unit where no G is finite."""
+    return np.ldexp(unit / (lipschitz if 0.0 < lipschitz < math.inf else 1.0), np.arange(*octaves))

@@ -1,0 +1,94 @@
+"""Every stream by name, in sets, each marked as having chosen constants of the library or only reported on."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from functools import cache, partial
+
+from stillpoint.losses import Huber
+from stillpoint.streams.base import CHOSEN, REPORTED, Stream
+from stillpoint.streams.families import families, pinball_families, sign_flips, signals, stagewise, ten_pieces
+from stillpoint.streams.hard import bursts, heavy_gradients, heavy_noise, irregular, pure_noise, scale_jumps
+from stillpoint.streams.reactive import ReactiveStream, fleeing, orthogonal, random_signs
+
+AnyStream = Stream | ReactiveStream
+_SHORTEST = 100
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A stream yet to be drawn: `make(T, seed)`. kind: the set it is summarised in. group: "chosen" or "reported".
+
+    rated: whether a ratio to the regret of OGD tuned in hindsight means anything; on noise, set "noise", that is luck.
+    """
+
+    name: str
+    kind: str
+    group: str
+    make: Callable[[int, int], AnyStream]
+    rated: bool = True
+
+    @property
+    def note(self) -> str:
+        """One line on what it is."""
+        return self.make(_SHORTEST, 0).note
+
+
+def get(name: str, T: int, seed: int) -> AnyStream:
+    """Draw the stream called `name`."""
+    return find([name])[0].make(T, seed)
+
+
+def find(patterns: Sequence[str]) -> list[Spec]:
+    """The streams that any pattern names: a name, a set ("vectors"), a group ("chosen"), "all", or a wildcard ("x1000/*")."""
+    specs = all_streams()
+    chosen: dict[str, Spec] = {}
+    for pattern in patterns:
+        exact = [spec for spec in specs if spec.name == pattern]
+        hits = exact or [s for s in specs if pattern in ("all", s.kind, s.group) or fnmatchcase(s.name, pattern)]
+        if not hits:
+            words = sorted({word for s in specs for word in (s.name, s.kind, s.group)})
+            near = get_close_matches(pattern, words, 3, 0.4)
+            hint = f"did you mean {', '.join(near)}?" if near else f"give a name, a wildcard or one of {', '.join(kinds())}"
+            raise ValueError(f"stream must be known: got {pattern!r}; {hint} (`stillpoint streams` lists all)")
+        chosen |= {spec.name: spec for spec in hits}
+    return list(chosen.values())
+
+
+def kinds() -> list[str]:
+    """The sets, in order."""
+    return list(dict.fromkeys(spec.kind for spec in all_streams()))
+
+
+@cache
+def all_streams() -> tuple[Spec, ...]:
+    """Every stream."""
+    specs = [
+        *_several("families", families, CHOSEN),
+        *_several("times 0.01", partial(families, scale=0.01)),
+        *_several("times 1000", partial(families, scale=1000.0)),
+        *_several("vectors", partial(families, dim=10)),
+        *_several("Huber", partial(families, loss=Huber(0.1))),
+        *_several("Huber", partial(families, loss=Huber(1.0))),
+        *_several("pinball", partial(pinball_families, level=0.99)),
+    ]
+    for unit in (0.01, 1.0, 1000.0):
+        specs += _several("pinball", partial(pinball_families, unit=unit))
+    specs += _several("signals", signals)
+    one: list[tuple[str, Callable[[int, int], AnyStream]]] = [
+        ("peers", ten_pieces), ("peers", sign_flips), ("peers", stagewise),
+        ("hard", scale_jumps), ("hard", heavy_noise), ("hard", heavy_gradients),
+        ("hard", irregular), ("hard", bursts),
+        ("noise", pure_noise), ("noise", partial(pure_noise, push=20)),
+        ("noise", random_signs), ("adversaries", orthogonal), ("adversaries", fleeing),
+    ]  # fmt: skip
+    return (*specs, *(Spec(make(_SHORTEST, 0).name, kind, REPORTED, make, kind != "noise") for kind, make in one))
+
+
+def _several(kind: str, make: Callable[[int, int], dict[str, Stream]], group: str = REPORTED) -> list[Spec]:
+    return [Spec(name, kind, group, partial(_pick, make, name)) for name in make(_SHORTEST, 0)]
+
+
+def _pick(make: Callable[[int, int], dict[str, Stream]], name: str, T: int, seed: int) -> Stream:
+    return make(T, seed)[name]
