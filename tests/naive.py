@@ -161,3 +161,50 @@ class Tracker:
             self.X = self.Vk = self.Lh = 0.0
             self.L = [0.0] * len(self.L)
             self.epochs += 1
+
+
+def erfi_magnitude(S, V, h, scale, alpha=0.75, z0=4.0):
+    """MATH section 3 through scipy's erfi, no log space."""
+    from scipy.special import erfi
+
+    U = V + 2 * h * S + z0 * h * h
+    q = S / np.sqrt(4 * alpha * U)
+    return scale * (np.sqrt(np.pi) / 2 * erfi(q) - h * np.sqrt(alpha / U) * np.exp(q * q))
+
+
+def multi_scale(times, gradients, budget, base, lipschitz=None, radius=None, radius_scale=1.0):
+    """Plays of MultiScale on given gradients, every level summed anew each round; (plays, S_j of the true gradients)."""
+    rounds, dim = gradients.shape
+    elapsed = times - times[0] + 1.0
+    starts = [0.0] + [base**j for j in range(60) if base**j <= elapsed[-1]]
+    rates = [0.0] + [1.0 / base**j for j in range(len(starts) - 1)]
+    fed, plays, hint, top, total, reach = np.zeros((rounds, dim)), np.zeros((rounds, dim)), 0.0, lipschitz or 0.0, 0.0, 0.0
+    for t in range(rounds):
+        hint = max(hint, top)
+        z = np.zeros(dim)
+        for start, rate in zip(starts, rates, strict=True):
+            running = (elapsed[:t] >= start) if elapsed[t] >= start else np.zeros(t, bool)
+            past = fed[:t][running]
+            gram = np.exp(-rate * np.abs(times[:t][running][:, None] - times[:t][running][None, :]))
+            S = np.sqrt(max(np.sum((past @ past.T) * gram), 0.0))
+            if S > 0 and hint > 0:
+                m = erfi_magnitude(S, (past**2).sum(), hint, budget)
+                z -= m / S * (np.exp(-rate * (times[t] - times[:t][running])) @ past)
+        limit = np.inf if lipschitz and radius is None else radius if radius else radius_scale * np.sqrt(reach)
+        size = np.linalg.norm(z)
+        plays[t] = z if size <= limit else z * limit / size
+        g = gradients[t]
+        length = np.linalg.norm(g)
+        clipped = g if lipschitz or length <= top else g * top / length
+        if size > limit:
+            n = z / size
+            clipped = clipped - min(0.0, clipped @ n) * n
+        fed[t] = clipped
+        if not lipschitz:
+            top, total = max(top, length), total + length
+            reach = max(reach, total / top) if top > 0 else 0.0
+    sizes = []
+    for start, rate in zip(starts, rates, strict=True):
+        own, when = gradients[elapsed >= start], times[elapsed >= start]
+        sizes.append(np.sqrt(max(np.sum((own @ own.T) * np.exp(-rate * np.abs(when[:, None] - when[None, :]))), 0.0)))
+    return plays, np.array(sizes)

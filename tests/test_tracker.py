@@ -121,7 +121,15 @@ def test_every_inequality_of_the_proof(heuristic, gradients, dim, seed):
     for t in range(1, 301):
         w = twin.predict().copy()
         g = GRADIENTS[gradients](t, w, rng)
-        before = (twin.D, twin.Gam or np.linalg.norm(g), twin.Vk, list(twin.L), twin.Lh, [x.copy() for x in twin.x], twin.xh.copy())
+        before = (
+            twin.D,
+            twin.Gam or np.linalg.norm(g),
+            twin.Vk,
+            list(twin.L),
+            twin.Lh,
+            [x.copy() for x in twin.x],
+            twin.xh.copy(),
+        )
         D, top, squares, L, Lh, experts, xh = before
         clipped = g * min(1.0, top / max(np.linalg.norm(g), 1e-300))
         a = np.linalg.norm(clipped)

@@ -18,7 +18,7 @@ from stillpoint.learners.base import GradientLearner
 
 
 class AdaNormalHedge(Combination):
-    """No rate at all: loses O(√(C_i·B·ln(1/π_i)))) to learner i, little where it and the mixture agree. See `Combination`."""
+    """No rate at all: loses O(√(C_i·B·ln(1/π_i))) to learner i, little where it and the mixture agree. See `Combination`."""
 
     _fields: ClassVar[tuple[str, ...]] = (*Combination._fields, "_regrets", "_absolutes")
 

@@ -1,6 +1,7 @@
 """What the baselines share: what each must be told, a bound on gradients, and state kept in named fields."""
 
 import warnings
+from abc import abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -41,9 +42,9 @@ class Baseline(GradientLearner):
         self.observed += 1
         self._step(g, play)
 
+    @abstractmethod
     def _step(self, g: Array, play: Array) -> None:
         """Take in the gradient of the open round, the `observed`-th."""
-        raise NotImplementedError
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""

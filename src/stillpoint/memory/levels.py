@@ -44,7 +44,7 @@ class Levels(Kernel):
 
 
 class LevelMemory(Memory):
-    """θ = (θ_0, θ_1, …), one element a level: rows of `states` are θ_j(t), `squares` ‖θ_j‖², `variances` Σ‖g‖² since its start."""
+    """θ = (θ_0, θ_1, …), one element a level: θ_j(t) in the rows of `states`, ‖θ_j‖² in `squares`, Σ‖g‖² in `variances`."""
 
     kernel: Levels
 
@@ -55,13 +55,16 @@ class LevelMemory(Memory):
         self.variances: Array = np.zeros(0)
         self.rates: Array = np.zeros(0)
         self._gap, self._decays = np.nan, np.zeros(0)
+        self._next_start = -np.inf
 
     def starts(self, level: int) -> float:
         """The time from which `level` runs."""
-        return self.kernel.origin + (1.0 if level == 0 else self.kernel.base ** (level - 1))
+        return self.kernel.origin + (1.0 if level == 0 else self.kernel.base ** (level - 1) * (1.0 - 1e-12))
 
     def start_due(self, time: float) -> None:
         """Start the levels that are due at `time`."""
+        if time < self._next_start:
+            return
         if not np.isfinite(self.time):
             self.kernel = Levels(self.kernel.base, time - 1.0)
         due = self.kernel.count(time) - self.rates.size
@@ -71,20 +74,25 @@ class LevelMemory(Memory):
             count = self.rates.size + due
             self.rates = np.append(0.0, self.kernel.base ** (1.0 - np.arange(1.0, count)))
             self._gap = np.nan
+        self._next_start = self.starts(self.rates.size)
 
     def decays(self, gap: float) -> Array:
-        """e^{−a_j·gap}; kept, since most streams tick evenly."""
+        """e^{−a_j·gap}; kept, since most streams tick evenly. Before the first round, where the gap is infinite, all are 1."""
         if gap != self._gap:
-            self._gap, self._decays = gap, np.exp(-self.rates * gap)
+            self._gap, self._decays = gap, np.exp(-self.rates * gap) if np.isfinite(gap) else np.ones(self.rates.size)
         return self._decays
+
+    def move(self, time: float) -> Array:
+        """Go to `time`, starting the levels that are due, and return the decays that the caller must still apply."""
+        gap = time - self.time
+        self.start_due(time)
+        self.time, self.diagonal = time, float(self.rates.size)
+        return self.decays(gap)
 
     def advance(self, time: float) -> None:
         """Decay every level over the gap and start those that are due."""
-        gap = time - self.time
-        self.start_due(time)
-        if np.isfinite(gap):
-            _hot.decay(self.states, self.decays(gap))
-        self.time, self.diagonal = time, float(self.rates.size)
+        decays = self.move(time)  # first: it may lay the states anew
+        _hot.decay(self.states, decays)
         self.pull = self.states.sum(axis=0)
 
     @property
@@ -119,3 +127,5 @@ class LevelMemory(Memory):
         self.variances = np.array(state["variances"])
         self.rates = np.append(0.0, self.kernel.base ** (1.0 - np.arange(1.0, self.squares.size)))[: self.squares.size]
         self._restore_common(state)
+        self._gap = np.nan
+        self._next_start = self.starts(self.squares.size) if np.isfinite(self.time) else -np.inf

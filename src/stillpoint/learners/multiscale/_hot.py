@@ -15,10 +15,12 @@ from stillpoint.potentials import _hot as potentials
 
 @njit(cache=True)
 def propose(
-    stats: np.ndarray, states: np.ndarray, squares: np.ndarray, variances: np.ndarray, parameters: np.ndarray,
-    coefficients: np.ndarray, z: np.ndarray,
+    stats: np.ndarray, fixed: bool, states: np.ndarray, squares: np.ndarray, variances: np.ndarray, decays: np.ndarray,
+    parameters: np.ndarray, coefficients: np.ndarray, z: np.ndarray,
 ) -> bool:  # fmt: skip
-    """z = −Σ_j (m(S_j, V_j)/S_j)·θ_j(t); returns whether a magnitude saturated."""
+    """Decay the levels and set z = −Σ_j (m(S_j, V_j)/S_j)·θ_j(t); returns whether a magnitude saturated."""
+    shared.raise_hint(stats, fixed, 1.0)
+    memory.decay(states, decays)
     z[:] = 0.0
     saturated = False
     h = stats[shared.HINT]
@@ -51,10 +53,7 @@ def play_rounds(
     constrained = ball_on or kind != domains.EVERYWHERE
     saturated = False
     for t in range(values.size):
-        if which[t] >= 0:
-            memory.decay(states, decays[which[t]])
-        shared.raise_hint(stats, fixed, 1.0)
-        full = propose(stats, states, squares, variances, parameters, coefficients, z)
+        full = propose(stats, fixed, states, squares, variances, decays[which[t]], parameters, coefficients, z)
         w = plays[t]
         if constrained:
             ball[0] = shared.artificial_radius(stats, radius_scale)

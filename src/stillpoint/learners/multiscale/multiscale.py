@@ -1,4 +1,4 @@
-"""MultiScale: the reduction in a direct sum of RKHSs, an OU kernel a time scale, each with its own Erfi potential (MATH section 5).
+"""MultiScale: the reduction in a direct sum of RKHSs, an OU kernel a time scale, each with its own Erfi (MATH section 5).
 
 w_t = Σ_j w_t^j, level j = KernelFTRL(OU(a_j), Erfi(ε)), a_0 = 0 and a_j = base^{1−j}, from time base^{j−1} on.
 One gradient feeds all levels: O(d·log t) time and memory, and no horizon anywhere.
@@ -61,6 +61,7 @@ class MultiScale(ConstrainedLearner):
         super().__init__(dim, lipschitz, 1.0, domain, radius_scale)
         self.budget = positive("budget", budget, "give the scale of targets, such as 0.1")
         self.potential = Erfi(self.budget)
+        self._parameters = self.potential.parameters
         self.memory = LevelMemory(base, self.dim)
         self.base = self.memory.kernel.base
         as_given = self._free and not self._scale_free
@@ -128,19 +129,19 @@ class MultiScale(ConstrainedLearner):
 
     def _propose(self, time: float) -> Array:
         memory = self.memory
-        memory.advance(time)
+        decays = memory.move(time)
         if self._coefficients.size != memory.rates.size:
             self._coefficients = np.append(self._coefficients, np.zeros(memory.rates.size - self._coefficients.size))
-        shared.raise_hint(self._stats, self._fixed, 1.0)
         saturated = _hot.propose(
-            self._stats, memory.states, memory.squares, memory.variances, self.potential.parameters,
+            self._stats, self._fixed, memory.states, memory.squares, memory.variances, decays, self._parameters,
             self._coefficients, self._proposal,
         )  # fmt: skip
         return self._constrain(saturated)
 
     def _learn(self, g: Array, play: Array) -> None:
-        self.memory.add(self._feed(g, play))
-        shared.observe(self._stats, self._fixed, self._scale_free, 0.0, g)
+        self.memory.add(g if self.ledger.shared else self._feed(g, play))
+        if self._scale_free:
+            shared.observe(self._stats, False, True, 0.0, g)
 
     def can_compile(self) -> bool:
         """Whether the domain has a compiled form, and no round is open."""
@@ -152,19 +153,17 @@ class MultiScale(ConstrainedLearner):
         memory.start_due(float(times[first]))
         count = memory.rates.size
         self._coefficients = np.append(self._coefficients, np.zeros(count - self._coefficients.size))
-        due = memory.starts(count) - 1e-12 * self.base**count
-        stop = min(first + BLOCK, times.size, max(first + 1, int(np.searchsorted(times, due))))
+        stop = min(first + BLOCK, times.size, max(first + 1, int(np.searchsorted(times, memory.starts(count)))))
         when = times[first:stop]
         unique, which = np.unique(np.diff(when, prepend=memory.time), return_inverse=True)
-        which = np.where(np.isfinite(unique), np.arange(unique.size), -1)[which]
-        decays = np.array([memory.decays(float(gap)) if np.isfinite(gap) else np.ones(count) for gap in unique])
+        decays = np.array([memory.decays(float(gap)) for gap in unique])
         code, parameter, Y, X, mode = losses.compiled
         assert self._compiled_domain is not None
         kind, domain = self._compiled_domain
         rows, squared_norms = slice(first, stop), np.empty(when.size)
         n, saturated = _hot.play_rounds(
             self._stats, self._fixed, self._scale_free, self.radius_scale, self._ball_on, self._limit,
-            memory.states, memory.squares, memory.variances, decays, which, self.potential.parameters, self._coefficients,
+            memory.states, memory.squares, memory.variances, decays, which, self._parameters, self._coefficients,
             kind, domain, self._ball, code, parameter, mode, Y[rows], X[rows], self._proposal, self._inner,
             out["plays"][rows], out["losses"][rows], out["gradients"][rows], squared_norms,
         )  # fmt: skip

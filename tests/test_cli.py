@@ -1,0 +1,84 @@
+"""The command line: what it prints, writes and says about mistakes."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from stillpoint import streams
+from stillpoint.cli import app
+
+SMALL = ["bench", "regret", "--quick", "--learner", "Tracker", "--stream", "walk"]
+
+
+@pytest.fixture
+def call(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    return lambda *arguments: CliRunner().invoke(app, list(arguments))
+
+
+def test_streams_lists_every_one_with_its_group(call):
+    result = call("streams")
+    assert result.exit_code == 0
+    for spec in streams.all_streams():
+        line = next(line for line in result.stdout.splitlines() if f" {spec.name} " in line)
+        assert spec.group in line
+
+
+def test_bench_regret_prints_and_writes(call, tmp_path):
+    result = call(*SMALL, "--horizon", "150", "--seeds", "1", "--first-seed", "9", "--out", str(tmp_path / "o"))
+    assert result.exit_code == 0, result.output
+    assert "Tracker" in result.stdout
+    assert "T = 150" in result.stdout
+    stored = json.loads((tmp_path / "o" / "regret.json").read_text())
+    assert [(row["stream"], row["seed"], row["horizon"]) for row in stored["rows"]] == [("walk", 9, 150)]
+    assert (tmp_path / "o" / "regret-chosen.png").exists()
+    assert "regret.md" in result.stdout
+
+
+def test_without_a_folder_it_says_how_to_keep_results(call):
+    result = call(*SMALL, "--horizon", "100")
+    assert result.exit_code == 0
+    assert "--out DIR" in result.stdout
+
+
+def test_refusals_are_told(call):
+    result = call("bench", "regret", "--quick", "--learner", "KT", "--stream", "stagewise", "--horizon", "100")
+    assert result.exit_code == 0
+    assert "2 runs were refused; the first: KT on stagewise: ValueError: lipschitz must be finite" in result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["bench", "regret", "--learner", "Trakcer"], "did you mean Tracker? the known ones are Tracker"),
+        (["bench", "regret", "--stream", "wolk"], "did you mean walk"),
+        (["bench", "speed", "--learner", "nobody"], "the known ones are Tracker"),
+    ],
+)
+def test_mistakes_are_answered_without_a_traceback(call, arguments, message):
+    result = call(*arguments)
+    assert result.exit_code == 2
+    assert message in result.output
+    assert "Traceback" not in result.output
+
+
+def test_bench_speed_prints_and_writes(call, tmp_path, monkeypatch):
+    from stillpoint.experiments import speed
+
+    monkeypatch.setattr(speed, "_VALUES", 2000)
+    result = call("bench", "speed", "--quick", "--learner", "Tracker", "--out", str(tmp_path))
+    assert result.exit_code == 0, result.output
+    assert speed.BARE in result.stdout
+    assert {row["dim"] for row in json.loads((tmp_path / "speed.json").read_text())["rows"]} == {1, 10}
+
+
+def test_the_module_runs_and_help_loads_nothing_heavy():
+    help_text = subprocess.run([sys.executable, "-m", "stillpoint", "--help"], capture_output=True, text=True, check=True).stdout
+    assert "bench" in help_text
+    assert "streams" in help_text
+    code = "import stillpoint.cli, sys; print([m for m in ('joblib', 'matplotlib', 'stillpoint.streams') if m in sys.modules])"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert loaded.strip() == "[]"
