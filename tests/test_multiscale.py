@@ -1,9 +1,9 @@
-import naive
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import naive
 import stillpoint as sp
 from stillpoint.domains import Ball, Box, Projection, Simplex
 from stillpoint.kernels import OU, Constant

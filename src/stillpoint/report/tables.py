@@ -42,7 +42,7 @@ class Grid:
 
         table = Table(title=self.title, title_justify="left")
         for i, name in enumerate(self.header):
-            table.add_column(name, justify="left" if i == 0 else "right")
+            table.add_column(name, justify="left" if i == 0 else "right", overflow="fold")
         for row in self.rows:
             table.add_row(*row)
         return table
