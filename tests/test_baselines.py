@@ -102,6 +102,11 @@ def test_conformance(make, check):
     check(make)
 
 
+@pytest.mark.parametrize("name", [name for name in MAKERS if "hedge" not in name and "projection" not in name])
+def test_saves(name):
+    checks.check_save_load_resumes(MAKERS[name])
+
+
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 @pytest.mark.parametrize("between", [True, False])
 def test_state_resumes_in_a_learner_built_anew(make, between):

@@ -141,7 +141,7 @@ def test_files_hold_every_row_the_means_and_the_rules(toy, tmp_path):
     text = files[0].read_text()
     assert "| two | the point 2 | 200 (200 at-one) | 100 (100 at-one) |" in text
     assert "4 floored" in text
-    assert "no on at-one: ValueError: no more than 199 rounds" in text
+    assert "no on at-one, pure-noise: ValueError: no more than 199 rounds" in text
     assert "counts as 0.01" in text
     assert text.index("constants were chosen (1)") < text.index("only reported on (1)")
     assert "at most" in next(line for line in text.splitlines() if line.startswith("| pure-noise"))
@@ -173,7 +173,7 @@ def test_warnings_of_learners_are_kept_not_shown():
 def test_contenders_are_built_as_told():
     known = contenders()
     assert {"Tracker", "Algorithm2", "Ader", "KT"} <= set(known)
-    facts = Facts(dim=2, horizon=50, lipschitz=3.0, radius=0.5)
+    facts = Facts(dim=2, horizon=50, lipschitz=3.0, radius=0.5, within=lambda radius: 3.0)
     for player in known.values():
         learner = player.build(facts)
         assert learner.dim == 2, player.name

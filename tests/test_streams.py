@@ -250,6 +250,18 @@ def test_the_stated_gradient_bound_holds_and_is_tight():
         assert max(sizes) == pytest.approx(stream.lipschitz, rel=1e-6), spec.name
 
 
+@pytest.mark.parametrize("name", ["signals/jumps", "stagewise"])
+def test_squared_losses_have_a_bound_inside_a_ball(name):
+    stream = streams.get(name, 300, 1)
+    assert stream.lipschitz == np.inf
+    bound, rng = stream.lipschitz_within(2.0), np.random.default_rng(0)
+    points = rng.standard_normal((300, stream.dim))
+    points *= 2.0 / np.linalg.norm(points, axis=1, keepdims=True)
+    worst = max(np.linalg.norm(loss.gradient(w)) for loss in stream.losses for w in points[:20])
+    assert 0.8 * bound < worst <= bound
+    assert streams.get("walk", 100, 1).lipschitz_within(2.0) == 1.0
+
+
 def test_only_the_eleven_families_chose_constants():
     chosen = [spec.name for spec in streams.all_streams() if spec.group == streams.CHOSEN]
     assert chosen == list(streams.families(100, 0))

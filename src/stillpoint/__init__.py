@@ -1,10 +1,25 @@
 """stillpoint: learners that follow a moving target, with a live certificate of how much they can have lost."""
 
-from stillpoint import domains, kernels, losses, potentials, regret
+from stillpoint import baselines, domains, kernels, losses, potentials, regret, streams
 from stillpoint.experiments import Run, play
 from stillpoint.learners import KernelFTRL, MultiScale, Tracker
 from stillpoint.persist import load, save
 
 __version__ = "0.1.0"
 
-__all__ = ["KernelFTRL", "MultiScale", "Run", "Tracker", "domains", "kernels", "load", "losses", "play", "potentials", "regret", "save"]
+__all__ = [
+    "KernelFTRL",
+    "MultiScale",
+    "Run",
+    "Tracker",
+    "baselines",
+    "domains",
+    "kernels",
+    "load",
+    "losses",
+    "play",
+    "potentials",
+    "regret",
+    "save",
+    "streams",
+]

@@ -6,10 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from stillpoint._hot import norm
-
 Array = NDArray[np.float64]
-_FLOAT = np.dtype(np.float64)
 
 
 def number(name: str, value: Any, remedy: str = "give a finite number") -> float:
@@ -61,8 +58,6 @@ def finite(name: str, value: ArrayLike, remedy: str = "drop or repair such entri
 
 def vector(name: str, value: ArrayLike, dim: int, remedy: str = "drop or repair such entries") -> Array:
     """Return `value` as a finite float64 vector of shape (dim,); with dim 1 a plain number will do."""
-    if type(value) is np.ndarray and value.shape == (dim,) and value.dtype is _FLOAT and math.isfinite(norm(value)):
-        return value  # the common case, at a fifth of the cost
     result = finite(name, value, remedy)
     if dim == 1 and result.ndim == 0:
         result = result.reshape(1)

@@ -11,12 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from stillpoint import domains, kernels, potentials
+from stillpoint import baselines, domains, kernels, potentials
 from stillpoint.learners import GradientDescent, GradientLearner, KernelFTRL, MultiScale, Tracker
 
 FORMAT = 1
 
-_LEARNERS: dict[str, type[GradientLearner]] = {"KernelFTRL": KernelFTRL, "MultiScale": MultiScale, "Tracker": Tracker}
+_BASELINES = ("OGD", "Ader", "KT", "COCOB", "COCOBBackprop", "FreeGrad", "SparseHaar", "DiscountedFTRL")
+_LEARNERS: dict[str, type[GradientLearner]] = {
+    "KernelFTRL": KernelFTRL,
+    "MultiScale": MultiScale,
+    "Tracker": Tracker,
+    **{f"baselines.{name}": getattr(baselines, name) for name in _BASELINES},
+}
 _PARTS: dict[str, type] = {
     f"{module.__name__.rpartition('.')[2]}.{name}": getattr(module, name)
     for module in (kernels, potentials, domains)
@@ -28,13 +34,14 @@ _NAMES = {part: name for name, part in _PARTS.items()}
 
 def save(learner: GradientLearner, path: str | os.PathLike[str]) -> None:
     """Write `learner` to `path`, replacing what is there only once the new file is whole and on disk."""
-    name = type(learner).__name__
-    if _LEARNERS.get(name) is not type(learner):
-        raise ValueError(f"learner must be one of {sorted(_LEARNERS)}: got {name}; save its configuration yourself")
+    names = [name for name, kind in _LEARNERS.items() if kind is type(learner)]
+    if not names:
+        given = type(learner).__name__
+        raise ValueError(f"learner must be one of {sorted(_LEARNERS)}: got {given}; save its configuration yourself")
     state = learner.arrays()
     header = {
         "format": FORMAT,
-        "learner": name,
+        "learner": names[0],
         "config": {key: _encode(value) for key, value in learner.config.items()},
         "scalars": {key: value for key, value in state.items() if not isinstance(value, np.ndarray)},
     }

@@ -74,12 +74,12 @@ class Ader(Baseline):
         _hot.mix(self.weights, self._experts, w)
         return w
 
-    def _check_gradient(self, g: Array) -> None:
+    def _check_gradient(self, g: Array, size: float) -> None:
         if not self.surrogate:
             raise ValueError(
                 "g is not enough for surrogate=False: got one gradient; call update_loss(loss), or build surrogate=True"
             )
-        super()._check_gradient(g)
+        super()._check_gradient(g, size)
 
     def _step(self, g: Array, play: Array) -> None:
         _hot.ader_learn(self._experts, self._cumulative, self.steps, self._ball, g, play, np.empty(self.dim))

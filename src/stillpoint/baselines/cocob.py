@@ -36,7 +36,7 @@ class COCOB(Baseline):
         """The arguments that build this learner anew."""
         return {"dim": self.dim, "lipschitz": self.lipschitz, "scale": self.scale}
 
-    def _check_gradient(self, g: Array) -> None:
+    def _check_gradient(self, g: Array, size: float) -> None:
         top = float(np.abs(g).max())
         if top > self._limit:
             raise ValueError(f"g must have entries within lipschitz = {self.lipschitz}: got {top}; raise lipschitz")

@@ -84,10 +84,10 @@ class Combination(Baseline):
         plays = np.stack([each.predict(time) for each in self.learners])
         return np.asarray((self.weights[:, None] * plays).sum(axis=0))
 
-    def _check_gradient(self, g: Array) -> None:
-        super()._check_gradient(g)
+    def _check_gradient(self, g: Array, size: float) -> None:
+        super()._check_gradient(g, size)
         for each in self.learners:
-            each._check_gradient(g)
+            each._check_gradient(g, size)
 
     def _step(self, g: Array, play: Array) -> None:
         losses = np.array([dot(g, each.predict()) for each in self.learners])

@@ -28,12 +28,17 @@ _RADIUS = 30.0  # OGD* stays in this ball, in units of the stream
 
 @dataclass(frozen=True)
 class Facts:
-    """What a contender may be told about a stream before it starts. radius: the largest norm of the comparator."""
+    """What a contender may be told about a stream before it starts.
+
+    lipschitz: bounds gradients at every play; infinite for squared losses. radius: the largest norm of the comparator.
+    within: the gradient bound that holds inside a ball, from its radius, for those that stay in one.
+    """
 
     dim: int
     horizon: int = 1000
     lipschitz: float = 1.0
     radius: float = 1.0
+    within: Callable[[float], float] = lambda radius: 1.0
 
 
 @dataclass(frozen=True)
@@ -192,7 +197,7 @@ def _task(players: Sequence[Contender], spec: Spec, horizon: int, seed: int) -> 
     """Every learner on one stream, and OGD* once."""
     stream = spec.make(horizon, seed)
     ogd = tuned_ogd(stream)
-    facts = Facts(stream.dim, len(stream), stream.lipschitz, stream.radius or stream.unit)
+    facts = Facts(stream.dim, len(stream), stream.lipschitz, stream.radius or stream.unit, stream.lipschitz_within)
     rows = []
     for player in players:
         regret = ratio = speed = None
@@ -239,10 +244,10 @@ _ENTRIES: list[tuple[str, str, str, Callable[[Any, Facts], Any]]] = [
     ("MultiScale", "MultiScale", "G", lambda new, f: new(f.dim, lipschitz=f.lipschitz)),
     ("MultiScale-free", "MultiScale", "nothing", lambda new, f: new(f.dim)),
     ("Algorithm2", "KernelFTRL", "G", lambda new, f: new(f.dim, lipschitz=f.lipschitz)),
-    ("Ader", "Ader", "T, G, D", lambda new, f: new(f.dim, f.horizon, f.lipschitz, f.radius)),
-    ("Ader-10D", "Ader", "T, G, D ten times too large", lambda new, f: new(f.dim, f.horizon, f.lipschitz, 10 * f.radius)),
-    ("Ader-D1", "Ader", "T, G, D = 1 whatever it is", lambda new, f: new(f.dim, f.horizon, f.lipschitz, 1.0)),
-    ("OGD-sqrt", "OGD", "G, D", lambda new, f: new(f.dim, f.radius / f.lipschitz, schedule="sqrt", domain=Ball(f.radius))),
+    ("Ader", "Ader", "T, G, D", lambda new, f: _ader(new, f, f.radius)),
+    ("Ader-10D", "Ader", "T, G, D ten times too large", lambda new, f: _ader(new, f, 10 * f.radius)),
+    ("Ader-D1", "Ader", "T, G, D = 1 whatever it is", lambda new, f: _ader(new, f, 1.0)),
+    ("OGD-sqrt", "OGD", "G, D", lambda new, f: new(f.dim, f.radius / f.within(f.radius), schedule="sqrt", domain=Ball(f.radius))),
     ("OGD-scale-free", "OGD", "D", lambda new, f: new(f.dim, f.radius, schedule="scale-free", domain=Ball(f.radius))),
     ("DiscountedFTRL", "DiscountedFTRL", "D, discount 0.99", lambda new, f: new(f.dim, 0.99, f.radius)),
     ("SparseHaar", "SparseHaar", "T, G", lambda new, f: new(f.dim, f.lipschitz, f.horizon)),
@@ -250,6 +255,10 @@ _ENTRIES: list[tuple[str, str, str, Callable[[Any, Facts], Any]]] = [
     ("COCOB", "COCOB", "G", lambda new, f: new(f.dim, f.lipschitz)),
     ("FreeGrad", "FreeGrad", "G", lambda new, f: new(f.dim, f.lipschitz)),
 ]
+
+
+def _ader(new: Any, facts: Facts, radius: float) -> Any:
+    return new(facts.dim, facts.horizon, facts.within(radius), radius)
 
 
 def contenders() -> dict[str, Contender]:

@@ -1,14 +1,19 @@
 """What every gradient learner does the same way: rounds, times, and refusing bad input before anything changes."""
 
+import math
 from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stillpoint._validate import Array, count, nonnegative, number, vector
+from stillpoint._hot import norm
+from stillpoint._validate import Array, count, finite, nonnegative, number, vector
 from stillpoint.losses import LossStream
 from stillpoint.regret.ledger import Ledger
+
+_FLOAT = np.dtype(np.float64)
+_REMEDY = "call skip() for a round without a usable gradient"
 
 
 class GradientLearner(ABC):
@@ -33,8 +38,8 @@ class GradientLearner(ABC):
         """Move to `time` and return the play, shape (dim,)."""
 
     @abstractmethod
-    def _check_gradient(self, g: Array) -> None:
-        """Raise ValueError if the learner cannot take g."""
+    def _check_gradient(self, g: Array, size: float) -> None:
+        """Raise ValueError if the learner cannot take g, of norm `size`."""
 
     @abstractmethod
     def _learn(self, g: Array, play: Array) -> None:
@@ -57,27 +62,41 @@ class GradientLearner(ABC):
 
     def update(self, g: ArrayLike, time: float | None = None) -> None:
         """Tell the learner a subgradient at the play of the open round (predicts first where none is open)."""
-        gradient = np.array(vector("g", g, self.dim, "pass skip() for a round without a usable gradient"))
-        if time is not None and time != self.time:
-            if self._play is None and (not self._started or number("time", time) > self.time):
-                self._check_gradient(gradient)
-                self.predict(time)
-            else:
-                raise ValueError(
-                    f"time must be that of the open round: got {time} while the last round is at {self.time}; "
-                    f"{type(self).__name__} takes feedback in order, so skip() rounds whose feedback is late"
-                )
-        self._check_gradient(gradient)
-        play = self._play if self._play is not None else self._open()
+        gradient = self._accept(g)
+        if self._play is None:
+            if time is not None and self._started and number("time", time) <= self.time:
+                self._refuse_late(time)
+            self.predict(time)
+        elif time is not None and time != self.time:
+            self._refuse_late(time)
+        play = self._play
+        assert play is not None
         self._learn(gradient, play)
         if self.ledger is not None:
             self.ledger.record(gradient, play)
         self._close()
 
+    def _accept(self, g: ArrayLike) -> Array:
+        """A copy of g that the learner can take, or ValueError."""
+        if type(g) is np.ndarray and g.shape == (self.dim,) and g.dtype is _FLOAT:
+            gradient = g.copy()
+        else:
+            gradient = np.array(vector("g", g, self.dim, _REMEDY))
+        size = float(norm(gradient))
+        if not math.isfinite(size):
+            finite("g", gradient, _REMEDY)
+        self._check_gradient(gradient, size)
+        return gradient
+
+    def _refuse_late(self, time: float) -> None:
+        raise ValueError(
+            f"time must be that of the open round: got {time} while the last round is at {self.time}; "
+            f"{type(self).__name__} takes feedback in order, so skip() rounds whose feedback is late"
+        )
+
     def skip(self) -> None:
         """Close the round without feedback; time moves on."""
-        if self._play is None:
-            self._open()
+        self.predict()
         self._close()
 
     def certificate(self, radius: float) -> float:
@@ -131,11 +150,6 @@ class GradientLearner(ABC):
                 self.ledger.advance(self.time)
             self.update(out["gradients"][first + played])  # raises, naming what is wrong with it
         return played
-
-    def _open(self) -> Array:
-        self.predict()
-        assert self._play is not None
-        return self._play
 
     def _close(self) -> None:
         self._play = None

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from stillpoint import _hot as arithmetic
 from stillpoint._validate import Array, nonnegative, positive
 from stillpoint.domains import Domain, Everywhere
 from stillpoint.domains import _hot as domain_hot
@@ -88,7 +87,7 @@ class ConstrainedLearner(GradientLearner):
         if saturated and self._free:
             self._warn()
         if self._free:
-            return self._proposal.copy()
+            return self._proposal  # stands until the next proposal
         z, w = self._proposal, np.empty(self.dim)
         if self._ball_on:
             self._ball[0] = self.radius
@@ -112,8 +111,7 @@ class ConstrainedLearner(GradientLearner):
     def _limit(self) -> float:
         return math.inf if self.lipschitz is None else self.lipschitz * (1.0 + 1e-9)
 
-    def _check_gradient(self, g: Array) -> None:
-        size = float(arithmetic.norm(g))
+    def _check_gradient(self, g: Array, size: float) -> None:
         if size > self._limit:
             raise ValueError(
                 f"g must have norm at most lipschitz = {self.lipschitz}: got norm {size}; "

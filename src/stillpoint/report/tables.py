@@ -59,19 +59,19 @@ def regret_markdown(bench: RegretBench) -> str:
         f"step was chosen in hindsight, anew for each run. Geometric means over streams and {len(seeds)} seeds; the worst "
         "single run in brackets. Less is better, and 1 means as good as a learner that knew its step beforehand. What learners "
         "are told (T rounds, gradients at most G, comparator at most D) is the truth about each stream unless the table says "
-        "otherwise.\n\n"
+        "otherwise; for learners that stay in a ball, G is the bound inside it.\n\n"
         f"A ratio below {FLOOR:g} (regret negative, 0, or nearly) counts as {FLOOR:g}, and such runs are counted as floored. On "
         "noise alone, and where OGD* itself has no positive regret, there is no ratio: such runs are left out of means and "
         "counted as unrated. Streams on which constants were chosen are kept apart from those only reported on.\n"
     )
     tail = []
     for title, name in (("Refused", "error"), ("Warnings", "warning")):
-        first: dict[tuple[str, str], str] = {}
+        where: dict[tuple[str, str], list[str]] = {}
         for row in bench.rows:
             if text := getattr(row, name):
-                first.setdefault((row.learner, row.stream), text)
-        if first:
-            tail += [f"## {title}", "", *(f"- {learner} on {stream}: {text}" for (learner, stream), text in first.items()), ""]
+                where.setdefault((row.learner, text), []).append(row.stream)
+        lines = [f"- {learner} on {', '.join(_ordered(streams))}: {text}" for (learner, text), streams in where.items()]
+        tail += [f"## {title}", "", *lines, ""] if lines else []
     return "\n".join([intro, *(grid.markdown() for grid in regret_grids(bench)), *tail])
 
 

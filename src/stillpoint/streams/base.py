@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stillpoint._validate import Array
-from stillpoint.losses import Linear, LossStream
+from stillpoint.losses import Linear, LossStream, Squared
 
 CHOSEN, REPORTED = "chosen", "reported"
 Seed = int | np.random.Generator
@@ -52,6 +52,14 @@ class Stream:
             return float(np.linalg.norm(losses.y, axis=1).max())
         reach = float(np.linalg.norm(losses.x, axis=1).max()) if len(losses.x) else 1.0
         return losses.loss.lipschitz * reach
+
+    def lipschitz_within(self, radius: float) -> float:
+        """A bound on the gradient norms at plays of norm at most `radius`: finite for squared losses too."""
+        losses = self.losses
+        if not isinstance(losses.loss, Squared):
+            return self.lipschitz
+        reach = np.linalg.norm(losses.x, axis=1) if len(losses.x) else np.ones(len(losses))
+        return float((reach * (reach * radius + np.linalg.norm(losses.y, axis=1))).max())
 
     @property
     def radius(self) -> float:

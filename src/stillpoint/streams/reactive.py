@@ -99,6 +99,10 @@ class ReactiveStream:
         """The comparator of the latest game."""
         return self.game.target
 
+    def lipschitz_within(self, radius: float) -> float:
+        """The bound on the gradient norms, at any radius."""
+        return self.lipschitz
+
     @property
     def unit(self) -> float:
         """The size of the comparator's moves."""

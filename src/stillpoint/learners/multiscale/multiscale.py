@@ -16,6 +16,7 @@ from stillpoint.learners import _hot as shared
 from stillpoint.learners.constrained import ConstrainedLearner
 from stillpoint.learners.multiscale import _hot
 from stillpoint.losses import LossStream
+from stillpoint.memory import _hot as memory_hot
 from stillpoint.memory.levels import LevelMemory
 from stillpoint.memory.streaming import BLOCK
 from stillpoint.potentials import Erfi
@@ -139,7 +140,8 @@ class MultiScale(ConstrainedLearner):
         return self._constrain(saturated)
 
     def _learn(self, g: Array, play: Array) -> None:
-        self.memory.add(g if self.ledger.shared else self._feed(g, play))
+        memory, fed = self.memory, g if self.ledger.shared else self._feed(g, play)
+        memory.squared_norm = memory_hot.add_to_levels(memory.states, memory.squares, memory.variances, fed)
         if self._scale_free:
             shared.observe(self._stats, False, True, 0.0, g)
 

@@ -129,7 +129,7 @@ class Tracker(GradientLearner):
         _hot.mix(self._stats, self._losses, self._rows, self._weights)
         return self._view if self._projection is None else self._projection.project(self._view)
 
-    def _check_gradient(self, g: Array) -> None:
+    def _check_gradient(self, g: Array, size: float) -> None:
         """Any finite gradient will do."""
 
     def _learn(self, g: Array, play: Array) -> None:
