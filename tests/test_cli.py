@@ -79,6 +79,6 @@ def test_the_module_runs_and_help_loads_nothing_heavy():
     help_text = subprocess.run([sys.executable, "-m", "stillpoint", "--help"], capture_output=True, text=True, check=True).stdout
     assert "bench" in help_text
     assert "streams" in help_text
-    code = "import stillpoint.cli, sys; print([m for m in ('joblib', 'matplotlib', 'stillpoint.experiments.bench') if m in sys.modules])"
+    code = "import stillpoint.cli, sys; print([m for m in ('joblib', 'matplotlib', 'rich.progress') if m in sys.modules])"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert loaded.strip() == "[]"
