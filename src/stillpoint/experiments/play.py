@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
+from stillpoint._hot import running_dot
 from stillpoint._validate import Array, increasing
 from stillpoint.experiments.run import Run
 from stillpoint.learners import GradientLearner
@@ -67,7 +68,7 @@ def play(
         else:
             _play_interactively(learner, stream, when, out, advance)
     if getattr(learner, "ledger", None) is None:
-        out["linear"] = np.cumsum((out["gradients"] * out["plays"]).sum(axis=1))
+        running_dot(out["gradients"], out["plays"], 0.0, out["linear"])
     return Run(times=when, stream=stream, **out)
 
 

@@ -82,3 +82,14 @@ def add_to_levels(states: np.ndarray, squares: np.ndarray, variances: np.ndarray
         for i in range(g.size):
             row[i] += g[i]
     return total
+
+
+@njit(cache=True)
+def replay_levels(
+    states: np.ndarray, squares: np.ndarray, variances: np.ndarray, decays: np.ndarray, which: np.ndarray,
+    gradients: np.ndarray, out: np.ndarray,
+) -> None:  # fmt: skip
+    """Decay and add round by round; out receives Σ_j ‖θ_j‖² after each."""
+    for t in range(out.size):
+        decay(states, decays[which[t]])
+        out[t] = add_to_levels(states, squares, variances, gradients[t])

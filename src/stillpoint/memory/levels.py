@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stillpoint._hot import dot
 from stillpoint._validate import Array, positive
 from stillpoint.kernels import Kernel
 from stillpoint.memory import _hot
 from stillpoint.memory.base import Memory
+from stillpoint.memory.streaming import BLOCK
 
 
 @dataclass(frozen=True)
@@ -94,6 +96,25 @@ class LevelMemory(Memory):
         decays = self.move(time)  # first: it may lay the states anew
         _hot.decay(self.states, decays)
         self.pull = self.states.sum(axis=0)
+
+    def block(self, times: Array, first: int) -> tuple[int, Array, NDArray[np.int64]]:
+        """For compiled loops: where the rounds from `first` on must stop for the next level, decays, and which before each."""
+        self.start_due(float(times[first]))
+        later = int(np.searchsorted(times, self.starts(self.rates.size)))
+        stop = min(first + BLOCK, times.size, max(first + 1, later))
+        unique, which = np.unique(np.diff(times[first:stop], prepend=self.time), return_inverse=True)
+        return stop, np.array([self.decays(float(gap)) for gap in unique]), which
+
+    def replay(self, times: Array, gradients: Array, squared_norms: Array) -> None:
+        """Compiled, up to the start of each next level."""
+        first = 0
+        while first < times.size:
+            stop, decays, which = self.block(times, first)
+            rows = slice(first, stop)
+            _hot.replay_levels(self.states, self.squares, self.variances, decays, which, gradients[rows], squared_norms[rows])
+            self.time, self.diagonal = float(times[stop - 1]), float(self.rates.size)
+            self.squared_norm = float(squared_norms[stop - 1])
+            first = stop
 
     @property
     def norms(self) -> Array:

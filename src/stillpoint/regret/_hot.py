@@ -30,8 +30,9 @@ def _split(f: Array, diagonal: bool, h: Array, delta: Array) -> float:
 
 
 @njit(cache=True)
-def _predict(f: Array, q: Array, diagonal: bool, h: Array, lead: float, delta: Array, x: Array, b: Array, p: float,
-             work: Array) -> tuple[float, float]:
+def _predict(
+    f: Array, q: Array, diagonal: bool, h: Array, lead: float, delta: Array, x: Array, b: Array, p: float, work: Array
+) -> tuple[float, float]:
     """Move x to FxF' + Q and b to its product with h; return h'xh and h'Qh."""
     v, fresh = lead * lead * p, 0.0
     for i in range(h.size):
@@ -52,8 +53,24 @@ def _predict(f: Array, q: Array, diagonal: bool, h: Array, lead: float, delta: A
 
 
 @njit(cache=True)
-def innovations(f: Array, q: Array, index: Index, nugget: Array, diagonal: bool, h: Array, x: Array, b: Array, p: float,
-                top: Array, mean: Array, last: Array, u: Array, e: Array, s: Array, gain: Array) -> float:
+def innovations(
+    f: Array,
+    q: Array,
+    index: Index,
+    nugget: Array,
+    diagonal: bool,
+    h: Array,
+    x: Array,
+    b: Array,
+    p: float,
+    top: Array,
+    mean: Array,
+    last: Array,
+    u: Array,
+    e: Array,
+    s: Array,
+    gain: Array,
+) -> float:
     """Filter `u` with the nugget as the only noise: write e_t, S_t (0 where nothing is left to explain) and the gains.
 
     x, b, mean, last and the returned p are the state after the rounds; top holds the largest variances so far.
@@ -102,8 +119,21 @@ def innovations(f: Array, q: Array, index: Index, nugget: Array, diagonal: bool,
 
 
 @njit(cache=True)
-def dimension(f: Array, q: Array, index: Index, nugget: Array, diagonal: bool, h: Array, ridge: float, x: Array, b: Array,
-              y: Array, w: Array, totals: Array, full: bool) -> None:
+def dimension(
+    f: Array,
+    q: Array,
+    index: Index,
+    nugget: Array,
+    diagonal: bool,
+    h: Array,
+    ridge: float,
+    x: Array,
+    b: Array,
+    y: Array,
+    w: Array,
+    totals: Array,
+    full: bool,
+) -> None:
     """Add log det(I + K/ridge) to totals[2] and, if `full`, d_eff to totals[3]; totals[:2] carry h'xh and h'yh.
 
     x, b: the filter's covariance and its product with h; y, w: those of the filter's error on noise-free data.
@@ -252,8 +282,18 @@ def total_variation(y: Array, low: float, high: float, width: float, penalty: fl
 
 
 @njit(cache=True)
-def _cut(key: Array, jump: Array, bend: Array, sign: float, alive: NDArray[np.bool_], heap: Index, size: Index, side: int,
-         line: Array, level: float) -> float:
+def _cut(
+    key: Array,
+    jump: Array,
+    bend: Array,
+    sign: float,
+    alive: NDArray[np.bool_],
+    heap: Index,
+    size: Index,
+    side: int,
+    line: Array,
+    level: float,
+) -> float:
     """Take off all that lies below `level` at the left end; return where it ends, −inf if nothing does."""
     while True:
         while size[side] > 0 and not alive[heap[0]]:
@@ -270,8 +310,17 @@ def _cut(key: Array, jump: Array, bend: Array, sign: float, alive: NDArray[np.bo
 
 
 @njit(cache=True)
-def _knot(key: Array, jump: Array, bend: Array, alive: NDArray[np.bool_], heap: Index, size: Index, at: float,
-          height: float, turn: float) -> None:
+def _knot(
+    key: Array,
+    jump: Array,
+    bend: Array,
+    alive: NDArray[np.bool_],
+    heap: Index,
+    size: Index,
+    at: float,
+    height: float,
+    turn: float,
+) -> None:
     item = size[2]
     size[2] += 1
     key[0, item], key[1, item], jump[item], bend[item], alive[item] = at, -at, height, turn, True

@@ -118,8 +118,10 @@ def hindsight_path_length(losses: LossStream, budget: float) -> Array:
 def _scalar(losses: LossStream, name: str, families: tuple[type[Loss], ...]) -> Array:
     if len(losses.x) or losses.dim != 1 or not isinstance(losses.loss, families):
         got = f"{type(losses.loss).__name__} with dim {losses.dim}" + " and features" * (len(losses.x) > 0)
-        raise ValueError(f"losses must be scalar, without features, and one of {[f.__name__ for f in families]} for {name}: "
-                         f"got {got}; use hindsight_static, or one stream a coordinate")
+        raise ValueError(
+            f"losses must be scalar, without features, and one of {[f.__name__ for f in families]} for {name}: "
+            f"got {got}; use hindsight_static, or one stream a coordinate"
+        )
     return losses.y[:, 0]
 
 
@@ -155,8 +157,10 @@ def _linear(total: Array, domain: Domain) -> Array:
     low, high, normals, offsets = _polyhedron(domain, total.size)
     answer = linprog(total, normals, offsets, bounds=np.stack([low, high], axis=1), method="highs")
     if answer.x is None:
-        raise ValueError(f"domain must be bounded for Linear losses: got {domain!r}, where the best static loss is −∞; give "
-                         "a Ball, a Box or a Simplex")
+        raise ValueError(
+            f"domain must be bounded for Linear losses: got {domain!r}, where the best static loss is −∞; give "
+            "a Ball, a Box or a Simplex"
+        )
     return domain.project(answer.x)
 
 
@@ -176,8 +180,10 @@ def _polyhedron(domain: Domain, dim: int) -> tuple[Array, Array, Array, Array]:
     elif isinstance(domain, HalfSpace):
         normals, offsets = np.array([domain.normal], dtype=float), np.array([domain.offset])
     elif not isinstance(domain, Everywhere | Ball):
-        raise ValueError(f"domain must be Everywhere, Ball, Box, Simplex or HalfSpace for this loss: got {domain!r}; "
-                         "compare with a set that contains it")
+        raise ValueError(
+            f"domain must be Everywhere, Ball, Box, Simplex or HalfSpace for this loss: got {domain!r}; "
+            "compare with a set that contains it"
+        )
     return low, high, normals, offsets
 
 
@@ -249,8 +255,9 @@ def _require_minimiser(rows: Array, domain: Domain) -> None:
     above = np.concatenate([-unit, normals])
     answer = linprog(-unit.mean(axis=0), above, np.zeros(len(above)), bounds=limits, method="highs")
     if answer.fun < -1e-9:
-        raise ValueError(f"domain must be bounded here: got {domain!r}, where the loss falls for ever along "
-                         f"{answer.x}; give a Ball or a Box")
+        raise ValueError(
+            f"domain must be bounded here: got {domain!r}, where the loss falls for ever along {answer.x}; give a Ball or a Box"
+        )
 
 
 def _predictions(loss: Loss, x: Array, y: Array, w: Array) -> tuple[float, Array]:
@@ -274,8 +281,17 @@ def _solve(objective: Callable[[Array], tuple[float, Array]], domain: Domain, st
         kind = "eq" if isinstance(domain, Simplex) else "ineq"
         limits = [{"type": kind, "fun": lambda w: offsets[0] - normals[0] @ w}]
     options = {"maxiter": 10_000, "ftol": 1e-15} | ({} if limits else {"gtol": 1e-12, "maxcor": 50})
-    w = domain.project(minimize(objective, domain.project(start), jac=True, method="SLSQP" if limits else "L-BFGS-B",
-                                bounds=np.stack([low, high], axis=1), constraints=limits, options=options).x)
+    w = domain.project(
+        minimize(
+            objective,
+            domain.project(start),
+            jac=True,
+            method="SLSQP" if limits else "L-BFGS-B",
+            bounds=np.stack([low, high], axis=1),
+            constraints=limits,
+            options=options,
+        ).x
+    )
     if kinks is not None:
         kink = np.array(kinks[np.linalg.norm(kinks - w, axis=1).argmin()])
         w = kink if domain.contains(kink) and objective(kink)[0] <= objective(w)[0] else w

@@ -113,9 +113,7 @@ def interpolate(
 @overload
 def interpolate(kernel: Kernel, u: ArrayLike, times: ArrayLike | None, method: Literal["sinc-bump"]) -> SincBump: ...
 @overload
-def interpolate(
-    kernel: Kernel, u: ArrayLike, times: ArrayLike | None = None, *, method: Literal["sinc-bump"]
-) -> SincBump: ...
+def interpolate(kernel: Kernel, u: ArrayLike, times: ArrayLike | None = None, *, method: Literal["sinc-bump"]) -> SincBump: ...
 def interpolate(
     kernel: Kernel, u: ArrayLike, times: ArrayLike | None = None, method: str = "minimum-norm"
 ) -> Interpolant | SincBump:
@@ -139,8 +137,10 @@ def interpolate(
     else:
         norm, coefficients = _filter(space, values, tau, coefficients=True)
         if norm == inf:
-            raise ValueError(f"u must lie in the kernel's space: no function in that of {kernel!r} takes these values; "
-                             "add a kernel that can follow them")
+            raise ValueError(
+                f"u must lie in the kernel's space: no function in that of {kernel!r} takes these values; "
+                "add a kernel that can follow them"
+            )
     return Interpolant(kernel, tau, coefficients.reshape(np.shape(u)), norm)
 
 
@@ -177,8 +177,24 @@ def _filter(space: StateSpace, u: Array, times: Array, coefficients: bool = Fals
     e, s, gain = np.empty((rounds, d)), np.empty(rounds), np.zeros((rounds if coefficients else 1, p))
     tables = list(blocks(space, times)) if coefficients else blocks(space, times)
     for rows, f, q, index, nugget in tables:
-        left = _hot.innovations(f, q, index, nugget, space.diagonal, space.h, x, b, left, top, mean, last,
-                                u[rows], e[rows], s[rows], gain[rows] if coefficients else gain)
+        left = _hot.innovations(
+            f,
+            q,
+            index,
+            nugget,
+            space.diagonal,
+            space.h,
+            x,
+            b,
+            left,
+            top,
+            mean,
+            last,
+            u[rows],
+            e[rows],
+            s[rows],
+            gain[rows] if coefficients else gain,
+        )
     fixed = s == 0.0
     if (np.abs(e[fixed]) > _SAME * np.abs(u).max()).any():
         return inf, np.empty(0)

@@ -18,7 +18,6 @@ from stillpoint.learners.multiscale import _hot
 from stillpoint.losses import LossStream
 from stillpoint.memory import _hot as memory_hot
 from stillpoint.memory.levels import LevelMemory
-from stillpoint.memory.streaming import BLOCK
 from stillpoint.potentials import Erfi
 from stillpoint.regret.ledger import Ledger
 
@@ -152,13 +151,9 @@ class MultiScale(ConstrainedLearner):
     def play_block(self, losses: LossStream, times: Array, first: int, out: dict[str, Array]) -> int:
         """Play in compiled code up to the round where the next level starts; see `GradientLearner.play_block`."""
         memory = self.memory
-        memory.start_due(float(times[first]))
-        count = memory.rates.size
+        stop, decays, which = memory.block(times, first)
+        when, count = times[first:stop], memory.rates.size
         self._coefficients = np.append(self._coefficients, np.zeros(count - self._coefficients.size))
-        stop = min(first + BLOCK, times.size, max(first + 1, int(np.searchsorted(times, memory.starts(count)))))
-        when = times[first:stop]
-        unique, which = np.unique(np.diff(when, prepend=memory.time), return_inverse=True)
-        decays = np.array([memory.decays(float(gap)) for gap in unique])
         code, parameter, Y, X, mode = losses.compiled
         assert self._compiled_domain is not None
         kind, domain = self._compiled_domain

@@ -61,28 +61,21 @@ def mix(s: np.ndarray, L: np.ndarray, B: np.ndarray, p: np.ndarray) -> None:
         if i == 0:
             for j in range(w.size):
                 w[j] = share * row[j]
-        else:
+        elif share > 1e-18:  # less would not show in any digit
             for j in range(w.size):
                 w[j] += share * row[j]
     s[WEIGHT] = p[0]
 
 
 @njit(cache=True)
-def _move(x: np.ndarray, start: np.ndarray, step: float, g: np.ndarray, square: float, radius: float) -> float:
-    """x = projection of start − step·g, of squared length `square`, on the ball; returns its squared length."""
-    shrink = 1.0
-    if square > radius * radius:
-        shrink = radius / math.sqrt(square)
-        square = radius * radius
-    for j in range(x.size):
-        x[j] = shrink * (start[j] - step * g[j])
-    return square
+def _shrink(square: float, radius: float) -> float:
+    """The factor that projects a vector of this squared length on the ball."""
+    return radius / math.sqrt(square) if square > radius * radius else 1.0
 
 
 @njit(cache=True)
-def learn(s: np.ndarray, L: np.ndarray, squares: np.ndarray, B: np.ndarray, g: np.ndarray) -> None:
-    """Take in the gradient g (overwritten) of the round that B[PLAY] was proposed in."""
-    a = norm(g)
+def learn(s: np.ndarray, L: np.ndarray, squares: np.ndarray, B: np.ndarray, g: np.ndarray, a: float) -> None:
+    """Take in the gradient g (overwritten), of norm a, of the round that B[PLAY] was proposed in."""
     if a == 0.0:
         return
     if s[TOP] == 0.0:
@@ -104,7 +97,11 @@ def learn(s: np.ndarray, L: np.ndarray, squares: np.ndarray, B: np.ndarray, g: n
         x = B[EXPERTS + i]
         inner = dot(g, x)
         L[1 + i] += inner
-        squares[i] = _move(x, x, step, g, max(squares[i] - 2.0 * step * inner + (step * a) * (step * a), 0.0), D)
+        square = max(squares[i] - 2.0 * step * inner + (step * a) * (step * a), 0.0)
+        shrink = _shrink(square, D)
+        for j in range(x.size):
+            x[j] = shrink * (x[j] - step * g[j])
+        squares[i] = min(square, D * D)
         step /= BASE
     m = B[TREND]
     if s[TRACE] > 0.0:
@@ -116,7 +113,10 @@ def learn(s: np.ndarray, L: np.ndarray, squares: np.ndarray, B: np.ndarray, g: n
         m[j] = FADE * m[j] + g[j]
     s[TRACE] = FADE * s[TRACE] + a
     step = math.exp(s[LOG_STEP]) / top
-    _move(B[HEURISTIC], w, step, g, max(dot(w, w) - 2.0 * step * along + (step * a) * (step * a), 0.0), D)
+    shrink = _shrink(max(dot(w, w) - 2.0 * step * along + (step * a) * (step * a), 0.0), D)
+    x = B[HEURISTIC]
+    for j in range(x.size):
+        x[j] = shrink * (w[j] - step * g[j])
     s[TOP] = after
     s[TOTAL] += a
     if D < s[LIMIT] and s[GAIN] >= GROW * D * math.sqrt(s[EPOCH_SQUARES] + after * after):
@@ -141,9 +141,11 @@ def play_rounds(
         domains.project(kind, domain, B[PLAY], w)
         values[t] = losses.evaluate(code, parameter, mode, Y[t], X[t] if X.shape[0] > 0 else Y[t], w, g)
         gradients[t] = g
-        if not math.isfinite(norm(g)):
+        size = norm(g)
+        if not math.isfinite(size):
             return t
         if kind != domains.EVERYWHERE:
             domains.surrogate(g, B[PLAY], w, g)
-        learn(s, L, squares, B, g)
+            size = norm(g)
+        learn(s, L, squares, B, g, size)
     return values.size

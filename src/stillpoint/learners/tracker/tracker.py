@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from stillpoint._hot import norm
 from stillpoint._validate import Array, nonnegative
 from stillpoint.domains import Ball, Domain, Everywhere
 from stillpoint.domains import _hot as domain_hot
@@ -136,7 +137,7 @@ class Tracker(GradientLearner):
         fed = g if self.ledger is None else g.copy()
         if self._projection is not None:
             domain_hot.surrogate(fed, self._view, play, fed)
-        _hot.learn(self._stats, self._losses, self._squares, self._rows, fed)
+        _hot.learn(self._stats, self._losses, self._squares, self._rows, fed, norm(fed))
         if self._stats[_hot.RADIUS] >= _hot.CAP:
             self._warn()
 
