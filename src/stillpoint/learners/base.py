@@ -48,8 +48,8 @@ class GradientLearner(ABC):
     def predict(self, time: float | None = None) -> Array:
         """Return the play for the coming round, shape (dim,); for irregular streams, say when the round is."""
         if self._play is None:
-            when = self._next_time(time)
-            if self.ledger is not None:
+            when = self.time + 1.0 if time is None else self._check_time(time)
+            if self.ledger is not None and not self.ledger.shared:
                 self.ledger.advance(when)
             self._play = self._propose(when)
             self.time, self._started = when, True
@@ -155,9 +155,7 @@ class GradientLearner(ABC):
         self._play = None
         self.rounds += 1
 
-    def _next_time(self, time: float | None) -> float:
-        if time is None:
-            return self.time + 1.0
+    def _check_time(self, time: float) -> float:
         when = number("time", time, "drop rounds without a time")
         if self._started and when <= self.time:
             raise ValueError(f"time must increase: got {when} after {self.time}; sort the stream")

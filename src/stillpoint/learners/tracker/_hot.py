@@ -139,13 +139,17 @@ def play_rounds(
         w = plays[t]
         mix(s, L, B, p)
         domains.project(kind, domain, B[PLAY], w)
-        values[t] = losses.evaluate(code, parameter, mode, Y[t], X[t] if X.shape[0] > 0 else Y[t], w, g)
-        gradients[t] = g
-        size = norm(g)
+        row = gradients[t]
+        values[t] = losses.evaluate(code, parameter, mode, Y[t], X[t] if X.shape[0] > 0 else Y[t], w, row)
+        size = norm(row)
         if not math.isfinite(size):
             return t
         if kind != domains.EVERYWHERE:
-            domains.surrogate(g, B[PLAY], w, g)
-            size = norm(g)
-        learn(s, L, squares, B, g, size)
+            domains.surrogate(row, B[PLAY], w, g)
+            learn(s, L, squares, B, g, norm(g))
+        elif size > s[TOP]:  # will be clipped, and `row` is the account of what came
+            g[:] = row
+            learn(s, L, squares, B, g, size)
+        else:
+            learn(s, L, squares, B, row, size)
     return values.size
