@@ -116,5 +116,14 @@ def test_demo_writes_a_self_contained_page(tmp_path, monkeypatch, capsys):
     assert "the true target" in capsys.readouterr().out
 
 
+def test_readme_figures_are_those_of_the_benchmarks():
+    spec = importlib.util.spec_from_file_location("readme", ROOT / "benchmarks" / "readme.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    for body in module.sections().values():
+        assert body in text
+
+
 def test_version_is_stated_once():
     assert f'version = "{sp.__version__}"' in (ROOT / "pyproject.toml").read_text(encoding="utf-8")

@@ -95,8 +95,12 @@ def test_static_linear_programs_are_those_of_the_textbook():
     x, y = rng.standard_normal((40, 3)), rng.standard_normal(40)
     for loss, over, under in ((Absolute(), 1.0, 1.0), (Pinball(0.8), 0.2, 0.8)):
         eye = np.eye(40)
-        answer = linprog(np.concatenate([np.zeros(3), np.full(40, over), np.full(40, under)]),
-                         A_eq=np.hstack([x, -eye, eye]), b_eq=y, bounds=[(None, None)] * 3 + [(0, None)] * 80)
+        answer = linprog(
+            np.concatenate([np.zeros(3), np.full(40, over), np.full(40, under)]),
+            A_eq=np.hstack([x, -eye, eye]),
+            b_eq=y,
+            bounds=[(None, None)] * 3 + [(0, None)] * 80,
+        )
         losses = loss.on(y, x)
         assert cost(losses, hindsight_static(losses)) == pytest.approx(answer.fun, rel=1e-10)
         # the same by the central path, in a ball that does not bind

@@ -133,9 +133,7 @@ def test_spline_in_closed_form(horizon):
 def test_long_streams():
     times = np.arange(1.0, 100_001.0)
     for ridge in (0.1, 1e4):
-        assert effective_dimension(Spline(), times, ridge) == pytest.approx(
-            spline_effective_dimension(100_000, ridge), rel=1e-11
-        )
+        assert effective_dimension(Spline(), times, ridge) == pytest.approx(spline_effective_dimension(100_000, ridge), rel=1e-11)
         eigenvalues = spline_eigenvalues(100_000)
         assert log_det(Spline(), times, ridge) == pytest.approx(np.log1p(1.0 / (eigenvalues * ridge)).sum(), rel=1e-11)
     # on a long uniform grid d_eff and log-det grow by the same amount a round (Szegő); f is the OU spectral density
@@ -143,8 +141,9 @@ def test_long_streams():
     w = 2.0 * math.pi * np.arange(4096) / 4096
     f = math.sinh(rate) / (math.cosh(rate) - np.cos(w))
     kernel = OU(rate)
-    growth = [function(kernel, times, ridge) - function(kernel, times[:50_000], ridge)
-              for function in (effective_dimension, log_det)]
+    growth = [
+        function(kernel, times, ridge) - function(kernel, times[:50_000], ridge) for function in (effective_dimension, log_det)
+    ]
     assert growth[0] == pytest.approx(50_000 * np.mean(f / (f + ridge)), rel=1e-11)
     assert growth[1] == pytest.approx(50_000 * np.mean(np.log1p(f / ridge)), rel=1e-11)
 

@@ -1,6 +1,5 @@
 """What the baselines share: what each must be told, a bound on gradients, and state kept in named fields."""
 
-import warnings
 from abc import abstractmethod
 from typing import Any, ClassVar
 
@@ -67,12 +66,3 @@ def block(losses: LossStream, first: int, out: dict[str, Array]) -> tuple[Any, .
     rows = slice(first, first + BLOCK)
     code, parameter, Y, X, mode = losses.compiled
     return code, parameter, mode, Y[rows], X[rows], out["plays"][rows], out["losses"][rows], out["gradients"][rows]
-
-
-def warn_saturated(learner: GradientLearner) -> None:
-    """Say that plays have stopped growing."""
-    warnings.warn(
-        f"the plays of {type(learner).__name__} saturated: the gradients never turn; check their sign",
-        RuntimeWarning,
-        stacklevel=5,
-    )

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stillpoint._validate import Array, positive, vector
-from stillpoint.baselines.base import Baseline, warn_saturated
+from stillpoint.baselines.base import Baseline
 from stillpoint.potentials import CAP
 
 
@@ -50,7 +50,7 @@ class COCOB(Baseline):
         self._total += np.abs(g)
         self._wealth = np.clip(self._wealth - g * play, 0.0, CAP)
         if self._wealth.max() == CAP:
-            warn_saturated(self)
+            self._warn_saturated(CAP)
 
     def bound(self, u: ArrayLike) -> float:
         """Against the fixed u, shape (dim,): Σ_i εL + |u_i|√(L(A_i + L) ln(1 + (A_i + L)²u_i²/(εL)²)), from Theorem 1's proof."""
@@ -91,7 +91,7 @@ class COCOBBackprop(Baseline):
         self._theta -= g
         self._reward = np.clip(self._reward - g * play, 0.0, CAP)
         if self._reward.max() == CAP:
-            warn_saturated(self)
+            self._warn_saturated(CAP)
 
     def bound(self, u: ArrayLike) -> float:
         """Raise: the paper proves nothing for it."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from stillpoint._hot import dot
 from stillpoint._validate import Array, nonnegative, positive
-from stillpoint.baselines.base import Baseline, warn_saturated
+from stillpoint.baselines.base import Baseline
 from stillpoint.potentials import CAP
 
 
@@ -42,7 +42,7 @@ class KT(Baseline):
         self._coins -= g / self.lipschitz
         self._wealth = min(max(self._wealth - float(dot(g, play)) / self.lipschitz, 0.0), CAP)
         if self._wealth == CAP:
-            warn_saturated(self)
+            self._warn_saturated(CAP)
 
     def bound(self, norm: float) -> float:
         """Corollary 5, against every fixed u with ‖u‖ = norm: G(‖u‖√(t ln(1 + 24t²‖u‖²/ε²)) + ε(1 − 1/(e√(πt))))."""

@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike
 
 from stillpoint._validate import Array, count, finite, positive
 from stillpoint.baselines import _hot
-from stillpoint.baselines.base import Baseline, warn_saturated
-from stillpoint.potentials import Erfi, FreeGrad, ParameterFree
+from stillpoint.baselines.base import Baseline
+from stillpoint.potentials import CAP, Erfi, FreeGrad, ParameterFree
 
 
 class SparseHaar(Baseline):
@@ -70,7 +70,7 @@ class SparseHaar(Baseline):
         each, w = self._each(levels), np.empty(self.dim)
         position = self.rounds - self._start
         if _hot.haar_propose(position, self._sums, self._variances, self.lipschitz, each.code, each.parameters, each.offset, w):
-            warn_saturated(self)
+            self._warn_saturated(CAP)
         return w
 
     def _step(self, g: Array, play: Array) -> None:

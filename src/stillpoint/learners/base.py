@@ -1,6 +1,7 @@
 """What every gradient learner does the same way: rounds, times, and refusing bad input before anything changes."""
 
 import math
+import warnings
 from abc import ABC, abstractmethod
 from typing import Any
 
@@ -32,6 +33,7 @@ class GradientLearner(ABC):
         self.time = 0.0
         self._started = False
         self._play: Array | None = None
+        self._warned = False
 
     @abstractmethod
     def _propose(self, time: float) -> Array:
@@ -114,11 +116,13 @@ class GradientLearner(ABC):
         """The state, for saving: floats and arrays."""
         play = {} if self._play is None else {"play": self._play}
         ledger = {} if self.ledger is None else {f"ledger.{key}": value for key, value in self.ledger.arrays().items()}
-        return {"rounds": self.rounds, "time": self.time, "started": self._started, **play, **ledger}
+        clock = {"rounds": self.rounds, "time": self.time, "started": self._started, "warned": self._warned}
+        return {**clock, **play, **ledger}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over a state that `arrays` returned, in a learner built from the same `config`."""
         self.rounds, self.time, self._started = int(state["rounds"]), float(state["time"]), bool(state["started"])
+        self._warned = bool(state["warned"])
         self._play = np.array(state["play"]) if "play" in state else None
         if self.ledger is not None:
             self.ledger.restore({key[7:]: value for key, value in state.items() if key.startswith("ledger.")})
@@ -150,6 +154,17 @@ class GradientLearner(ABC):
                 self.ledger.advance(self.time)
             self.update(out["gradients"][first + played])  # raises, naming what is wrong with it
         return played
+
+    def _warn_saturated(self, cap: float) -> None:
+        """Say, once, that plays have stopped growing."""
+        if not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"the play saturated at {cap:g}: the gradients never turn; give a bounded domain=, such as "
+                "sp.domains.Ball(radius), where the learner has one, or check the sign of the gradients",
+                RuntimeWarning,
+                stacklevel=5,
+            )
 
     def _close(self) -> None:
         self._play = None

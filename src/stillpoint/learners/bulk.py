@@ -10,7 +10,7 @@ from stillpoint._validate import Array
 from stillpoint.learners import _hot
 from stillpoint.losses import LossStream
 from stillpoint.memory.streaming import BLOCK, StreamingMemory
-from stillpoint.potentials import Potential
+from stillpoint.potentials import CAP, Potential
 
 if TYPE_CHECKING:
     from stillpoint.learners.kernel_ftrl import KernelFTRL
@@ -55,5 +55,5 @@ def play_block(learner: KernelFTRL, losses: LossStream, times: Array, first: int
     last = min(n, when.size - 1)  # the round that stopped the block has been predicted, so the memory stands there
     memory.time, memory.diagonal = float(when[last]), float(diagonals[last])
     if saturated:
-        learner._warn()
+        learner._warn_saturated(CAP)
     return learner._finish_block(times, first, int(n), when.size, out)

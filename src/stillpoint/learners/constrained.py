@@ -5,7 +5,6 @@ fed is the gradient clipped to the largest one before it and turned so that regr
 """
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
@@ -57,19 +56,17 @@ class ConstrainedLearner(GradientLearner):
                 self._stats[_hot.HINT] = self.lipschitz * math.sqrt(kernel_bound)
         self._proposal, self._inner = np.zeros(self.dim), np.zeros(self.dim)
         self._ball = np.zeros(1 + self.dim)
-        self._warned = False
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
         memory = {f"memory.{key}": value for key, value in self.memory.arrays().items()}
-        own = {"stats": self._stats, "proposal": self._proposal, "inner": self._inner, "warned": self._warned}
+        own = {"stats": self._stats, "proposal": self._proposal, "inner": self._inner}
         return {**super().arrays(), **own, **memory}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
         super().restore(state)
         self._stats[:], self._proposal[:], self._inner[:] = state["stats"], state["proposal"], state["inner"]
-        self._warned = bool(state["warned"])
         self.memory.restore({key[7:]: value for key, value in state.items() if key.startswith("memory.")})
 
     @property
@@ -85,7 +82,7 @@ class ConstrainedLearner(GradientLearner):
     def _constrain(self, saturated: bool) -> Array:
         """The play for the proposal in self._proposal."""
         if saturated and self._free:
-            self._warn()
+            self._warn_saturated(CAP)
         if self._free:
             return self._proposal  # stands until the next proposal
         z, w = self._proposal, np.empty(self.dim)
@@ -132,13 +129,3 @@ class ConstrainedLearner(GradientLearner):
             raise ValueError(f"domain must contain 0 for a scale-free bound: got {self.domain!r}; bound it, or shift it")
         size = nonnegative("magnitude", magnitude)
         return top * (self.radius + min(self.radius, size) + size**3 / self.radius_scale**2 + size)
-
-    def _warn(self) -> None:
-        if not self._warned:
-            self._warned = True
-            warnings.warn(
-                f"the play saturated at {CAP:g}: the gradients never turn; give a bounded domain=, such as "
-                "sp.domains.Ball(radius), or check the sign of the gradients",
-                RuntimeWarning,
-                stacklevel=5,
-            )

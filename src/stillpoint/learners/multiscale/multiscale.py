@@ -18,7 +18,7 @@ from stillpoint.learners.multiscale import _hot
 from stillpoint.losses import LossStream
 from stillpoint.memory import _hot as memory_hot
 from stillpoint.memory.levels import LevelMemory
-from stillpoint.potentials import Erfi
+from stillpoint.potentials import CAP, Erfi
 from stillpoint.regret.ledger import Ledger
 
 
@@ -170,5 +170,5 @@ class MultiScale(ConstrainedLearner):
                 out["norms"][first : first + n] = np.sqrt(np.maximum(squared_norms[:n], 0.0))
         memory.time, memory.diagonal = float(when[min(n, when.size - 1)]), float(count)
         if saturated:
-            self._warn()
+            self._warn_saturated(CAP)
         return self._finish_block(times, first, int(n), when.size, out)

@@ -6,7 +6,6 @@ whatever h does; the ball's radius D doubles when the gain −Σ⟨g, w⟩ of an
 """
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
@@ -64,7 +63,6 @@ class Tracker(GradientLearner):
         self._losses, self._squares, self._weights = np.zeros(1), np.zeros(0), np.ones(1)
         self._due = 1.0
         self._view = self._rows[_hot.PLAY]
-        self._warned = False
 
     @property
     def config(self) -> dict[str, Any]:
@@ -102,7 +100,7 @@ class Tracker(GradientLearner):
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
         own = {"stats": self._stats, "rows": self._rows, "losses": self._losses, "squares": self._squares}
-        return {**super().arrays(), **own, "weights": self._weights, "warned": self._warned}
+        return {**super().arrays(), **own, "weights": self._weights}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
@@ -111,7 +109,6 @@ class Tracker(GradientLearner):
         self._squares, self._weights = np.array(state["squares"]), np.array(state["weights"])
         self._due = _hot.BASE ** (2 * self._squares.size)
         self._view = self._rows[_hot.PLAY]
-        self._warned = bool(state["warned"])
 
     def _join(self) -> None:
         """Expert i joins at round 16^i, where the last play was, with the account of one that had played as the learner did."""
@@ -139,17 +136,7 @@ class Tracker(GradientLearner):
             domain_hot.surrogate(fed, self._view, play, fed)
         _hot.learn(self._stats, self._losses, self._squares, self._rows, fed, norm(fed))
         if self._stats[_hot.RADIUS] >= _hot.CAP:
-            self._warn()
-
-    def _warn(self) -> None:
-        if not self._warned:
-            self._warned = True
-            warnings.warn(
-                f"the radius stopped at {_hot.CAP:g}: the gradients never turn; give a bounded domain=, such as "
-                "sp.domains.Ball(radius), or check the sign of the gradients",
-                RuntimeWarning,
-                stacklevel=5,
-            )
+            self._warn_saturated(_hot.CAP)
 
     def can_compile(self) -> bool:
         """Whether the domain has a compiled form, and no round is open."""
@@ -168,5 +155,5 @@ class Tracker(GradientLearner):
             code, parameter, mode, Y[rows], X[rows], *(out[key][rows] for key in ("plays", "losses", "gradients")),
         )  # fmt: skip
         if self._stats[_hot.RADIUS] >= _hot.CAP:
-            self._warn()
+            self._warn_saturated(_hot.CAP)
         return self._finish_block(times, first, int(n), rows.stop - rows.start, out)
