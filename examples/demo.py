@@ -30,6 +30,7 @@ th, td { padding: .35rem .8rem; border-bottom: 1px solid var(--line); text-align
 th:first-child, td:first-child { text-align: left; }
 figure { margin: 1.5rem 0; padding: .6rem; overflow-x: auto; background: #fff; border-radius: 6px; }
 svg { width: 100%; height: auto; }
+@media (max-width: 32rem) { body { padding: 1.2rem .8rem; } th, td { padding: .3rem .35rem; font-size: .9rem; } }
 </style></head><body>
 <h1>Following a drifting level</h1>
 <p>{{ summary }}</p>
