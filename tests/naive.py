@@ -208,3 +208,68 @@ def multi_scale(times, gradients, budget, base, lipschitz=None, radius=None, rad
         own, when = gradients[elapsed >= start], times[elapsed >= start]
         sizes.append(np.sqrt(max(np.sum((own @ own.T) * np.exp(-rate * np.abs(when[:, None] - when[None, :]))), 0.0)))
     return plays, np.array(sizes)
+
+
+def vaw(gram, y, ridge):
+    """F4: ŷ_t = k_t'(K_t + λI)⁻¹[y_1..y_{t−1}, 0], the matrix inverted anew each round; y (T, d)."""
+    forecasts = np.zeros_like(y)
+    for t in range(len(y)):
+        padded = np.vstack([y[:t], np.zeros((1, y.shape[1]))])
+        forecasts[t] = gram[t, : t + 1] @ np.linalg.solve(gram[: t + 1, : t + 1] + ridge * np.eye(t + 1), padded)
+    return forecasts
+
+
+def strongly_convex(phi, gradient, beta, ridge, project):
+    """Theorem sc-regret literally, in an explicit feature space (rows φ(t)): W ← W − G Σ⁻¹, projected in the norm of Σ."""
+    rounds, size = phi.shape
+    plays, W, sigma = [], None, ridge * np.eye(size)
+    for t in range(rounds):
+        if W is None:
+            W = np.zeros((gradient(t, None).size, size))
+        w = W @ phi[t]
+        played = project(w)
+        direction = np.linalg.solve(sigma, phi[t])
+        W = W + np.outer(played - w, direction) / (phi[t] @ direction)
+        g = gradient(t, played)
+        sigma = sigma + beta * np.outer(phi[t], phi[t])
+        W = W - np.outer(g, np.linalg.solve(sigma, phi[t]))
+        plays.append(played)
+    return np.array(plays)
+
+
+def exp_concave(phi, gradient, dim, beta, ridge, project):
+    """KONS literally on vec(W): A ← A + βG⊗G, W ← W − A⁻¹G, projected in the norm of A through project(w, metric of values)."""
+    rounds, size = phi.shape
+    W, A, plays = np.zeros(dim * size), ridge * np.eye(dim * size), []
+    for t in range(rounds):
+        rows = np.kron(np.eye(dim), phi[t])
+        w = rows @ W
+        cross = np.linalg.solve(A, rows.T)
+        metric = rows @ cross
+        played = project(w, metric)
+        W = W + cross @ np.linalg.solve(metric, played - w)
+        G = np.kron(gradient(t, played), phi[t])
+        A = A + beta * np.outer(G, G)
+        W = W - np.linalg.solve(A, G)
+        plays.append(played)
+    return np.array(plays)
+
+
+def directional(gram, gradients, lipschitz, ridge, scale, kernel_bound):
+    """F7 from the Gram matrix of the gradients; (plays, V after the run)."""
+    rounds, dim = gradients.shape
+    top = lipschitz * np.sqrt(kernel_bound)
+    rho = ridge + top**2
+    Kg = (gradients @ gradients.T) * gram
+    plays, V = np.zeros((rounds, dim)), 4.0
+    for t in range(rounds):
+        K = Kg[:t, :t]
+        c = np.linalg.solve(rho * np.eye(t) + K, np.ones(t))
+        N = np.sqrt(max(0.0, float(np.ones(t) @ K @ c)))
+        if N > 0:
+            alpha = scale * top / (np.sqrt(V) * np.log(V) ** 2)
+            x = alpha * np.expm1(N**2 / (36 * V) if N <= 6 * V else N / 3 - V)
+            plays[t] = -x / N * ((c * gram[t, :t]) @ gradients[:t])
+        q = Kg[:t, t]
+        V += (Kg[t, t] - q @ np.linalg.solve(rho * np.eye(t) + K, q)) / rho
+    return plays, V

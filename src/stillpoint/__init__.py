@@ -2,15 +2,20 @@
 
 from stillpoint import baselines, domains, kernels, losses, potentials, regret, streams
 from stillpoint.experiments import Run, play
-from stillpoint.learners import KernelFTRL, MultiScale, Tracker
+from stillpoint.filters import ExpConcave, KernelVAW, StronglyConvex
+from stillpoint.learners import Directional, KernelFTRL, MultiScale, Tracker
 from stillpoint.persist import load, save
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Directional",
+    "ExpConcave",
     "KernelFTRL",
+    "KernelVAW",
     "MultiScale",
     "Run",
+    "StronglyConvex",
     "Tracker",
     "baselines",
     "domains",

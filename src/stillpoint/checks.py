@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -21,14 +22,20 @@ Factory = Callable[[int], GradientLearner]
 
 def public_learners() -> Iterator[tuple[str, Factory]]:
     """Every gradient learner in the library's namespace, with a factory from its dimension."""
+    kernel = stillpoint.kernels.OU(rate=0.1)
+    needed: dict[str, dict[str, Any]] = {
+        "Directional": {"lipschitz": 1.0, "kernel": kernel},
+        "ExpConcave": {"kernel": kernel, "curvature": 0.5},
+        "StronglyConvex": {"kernel": kernel, "curvature": 1.0},
+    }
     for name in stillpoint.__all__:
         member = getattr(stillpoint, name)
         if inspect.isclass(member) and issubclass(member, GradientLearner):
-            yield name, partial(_build, member)
+            yield name, partial(_build, member, **needed.get(name, {}))
 
 
-def _build(learner: Callable[..., GradientLearner], dim: int) -> GradientLearner:
-    return learner(dim=dim)
+def _build(learner: Callable[..., GradientLearner], dim: int, **arguments: Any) -> GradientLearner:
+    return learner(dim=dim, **arguments)
 
 
 def all_checks() -> dict[str, Callable[[Factory], None]]:

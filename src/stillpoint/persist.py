@@ -7,19 +7,41 @@ import tempfile
 import zipfile
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from stillpoint import baselines, domains, kernels, potentials
-from stillpoint.learners import GradientDescent, GradientLearner, KernelFTRL, MultiScale, Tracker
+from stillpoint.filters import ExpConcave, KernelVAW, StronglyConvex
+from stillpoint.learners import Directional, GradientDescent, KernelFTRL, MultiScale, Tracker
 
 FORMAT = 1
 
+
+class Savable(Protocol):
+    """What can be saved: its constructor's arguments and its state."""
+
+    def __init__(self, **config: Any) -> None: ...
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The arguments that build it anew."""
+
+    def arrays(self) -> dict[str, Any]:
+        """Its state."""
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Inverse of `arrays`."""
+
+
 _BASELINES = ("OGD", "Ader", "KT", "COCOB", "COCOBBackprop", "FreeGrad", "SparseHaar", "DiscountedFTRL")
-_LEARNERS: dict[str, type[GradientLearner]] = {
+_LEARNERS: dict[str, type[Savable]] = {
+    "Directional": Directional,
+    "ExpConcave": ExpConcave,
     "KernelFTRL": KernelFTRL,
+    "KernelVAW": KernelVAW,
     "MultiScale": MultiScale,
+    "StronglyConvex": StronglyConvex,
     "Tracker": Tracker,
     **{f"baselines.{name}": getattr(baselines, name) for name in _BASELINES},
 }
@@ -32,7 +54,7 @@ _PARTS: dict[str, type] = {
 _NAMES = {part: name for name, part in _PARTS.items()}
 
 
-def save(learner: GradientLearner, path: str | os.PathLike[str]) -> None:
+def save(learner: Savable, path: str | os.PathLike[str]) -> None:
     """Write `learner` to `path`, replacing what is there only once the new file is whole and on disk."""
     names = [name for name, kind in _LEARNERS.items() if kind is type(learner)]
     if not names:
@@ -60,7 +82,7 @@ def save(learner: GradientLearner, path: str | os.PathLike[str]) -> None:
         raise
 
 
-def load(path: str | os.PathLike[str]) -> GradientLearner:
+def load(path: str | os.PathLike[str]) -> Any:
     """Read a learner that `save` wrote; it goes on exactly where the saved one stood."""
     try:
         with np.load(io.BytesIO(Path(path).read_bytes()), allow_pickle=False) as file:

@@ -1,0 +1,179 @@
+"""Newton steps in an RKHS as Kalman filters: StronglyConvex (Theorem sc-regret; E13, F6), ExpConcave (Theorem kons; E12, F5)."""
+
+import math
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize
+
+from stillpoint._validate import Array, nonnegative, positive
+from stillpoint.domains import Ball, Box, Domain, Everywhere
+from stillpoint.filters.belief import Belief
+from stillpoint.kernels import Kernel
+from stillpoint.learners.base import GradientLearner
+
+
+class _Newton(GradientLearner):
+    """What the two share: a belief that gradients correct, a ridge λ and a curvature β, and Σ of the certificate."""
+
+    def __init__(self, dim: int, kernel: Kernel, curvature: float, ridge: float, domain: Domain | None, shared: bool) -> None:
+        super().__init__(dim)
+        if not isinstance(kernel, Kernel):
+            raise ValueError(f"kernel must be a kernel: got {kernel!r}; use one of sp.kernels")
+        self.kernel, self.domain = kernel, Everywhere() if domain is None else domain
+        self.domain.check(self.dim)
+        self.curvature, self.ridge = (
+            positive("curvature", curvature),
+            positive("ridge", ridge, "give a number above 0, such as 1"),
+        )
+        self._noise = self.ridge / self.curvature
+        self._belief = Belief(kernel, 1, self.dim) if shared else Belief(kernel, self.dim, 1)
+        self._cost, self.log_det = 0.0, 0.0
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The arguments that build this learner anew."""
+        names = ("dim", "kernel", "curvature", "ridge", "domain")
+        return {name: getattr(self, name) for name in names}
+
+    def arrays(self) -> dict[str, Any]:
+        """The state, for saving."""
+        belief = {f"belief.{key}": value for key, value in self._belief.arrays().items()}
+        return {**super().arrays(), "cost": self._cost, "log_det": self.log_det, **belief}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Inverse of `arrays`."""
+        super().restore(state)
+        self._cost, self.log_det = float(state["cost"]), float(state["log_det"])
+        self._belief.restore({key[7:]: value for key, value in state.items() if key.startswith("belief.")})
+
+    def _check_gradient(self, g: Array, size: float) -> None:
+        """Any finite gradient will do."""
+
+    def certificate(self, radius: float) -> float:
+        """Regret so far is at most this against every comparator in the domain with ‖U‖ ≤ radius, given the curvature."""
+        return 0.5 * self.ridge * nonnegative("radius", radius) ** 2 + self._cost
+
+
+class StronglyConvex(_Newton):
+    """K-ONS: losses that are `curvature`-strongly convex, W_{t+1} = W_t − G_t Σ_t⁻¹, Σ_t = λI + β Σφ⊗φ, in O(P² + dP) a round.
+
+    dim: d. kernel: a Markov kernel on time. curvature: β of the strong convexity. ridge: λ. domain: plays are projected in the
+    norm of Σ, which on values is Euclidean. Certificate: (λ/2)‖U‖² + Σ‖g_t‖²v_t/(2βS_t).
+    """
+
+    def __init__(self, dim: int, *, kernel: Kernel, curvature: float, ridge: float = 1.0, domain: Domain | None = None) -> None:
+        super().__init__(dim, kernel, curvature, ridge, domain, shared=True)
+        self._top = 0.0
+
+    def _propose(self, time: float) -> Array:
+        belief = self._belief
+        belief.kernel.diagonal(time)
+        belief.advance(time)
+        h = belief.space.h
+        self._gain, variance = belief.gain(h)
+        self._variance = variance + belief.nugget
+        mean = np.asarray(belief.M.T @ h)
+        play = self.domain.project(mean)
+        if self._variance > 0.0 and not np.array_equal(play, mean):
+            belief.M += np.outer(self._gain / self._variance, play - mean)
+        return play
+
+    def _learn(self, g: Array, play: Array) -> None:
+        S = self._variance + self._noise
+        size = float(g @ g)
+        self._top = max(self._top, size)
+        self._cost += size * self._variance / (2.0 * self.curvature * S)
+        self.log_det += math.log1p(self._variance / self._noise)
+        self._belief.correct(self._gain, S, -g / self.curvature)
+
+    def bound(self, norm: float) -> float:
+        """Theorem sc-regret (E13): (λ/2)‖U‖² + (G²/2β) log det(I + βK/λ), G the largest gradient so far."""
+        return 0.5 * self.ridge * nonnegative("norm", norm) ** 2 + self._top * self.log_det / (2.0 * self.curvature)
+
+    def arrays(self) -> dict[str, Any]:
+        """The state, for saving."""
+        open_round = {} if self._play is None else {"gain": self._gain, "variance": self._variance}
+        return {**super().arrays(), "top": self._top, **open_round}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Inverse of `arrays`."""
+        super().restore(state)
+        self._top = float(state["top"])
+        if "gain" in state:
+            self._gain, self._variance = np.array(state["gain"]), float(state["variance"])
+
+
+class ExpConcave(_Newton):
+    """KONS: losses with ⟨g, x−y⟩ − (β/2)⟨g, x−y⟩² above their difference, A_t = λI + βΣG⊗G, W ← W − A_t⁻¹G_t, O((dP)²) a round.
+
+    curvature: β of that inequality (`sp.losses.newton_curvature` converts an exp-concavity constant). domain: a Ball around 0, a
+    Box, or None; plays are projected in the metric of A. Certificate: (λ/2)‖U‖² + Σv_t/(2βS_t), for comparators in the domain.
+    """
+
+    def __init__(self, dim: int, *, kernel: Kernel, curvature: float, ridge: float = 1.0, domain: Domain | None = None) -> None:
+        super().__init__(dim, kernel, curvature, ridge, domain, shared=False)
+        centred = isinstance(self.domain, Ball) and self.domain.center is None
+        if not (centred or isinstance(self.domain, Box | Everywhere)):
+            raise ValueError(
+                f"domain must be a Ball around 0, a Box or None: got {self.domain!r}; its metric changes every round"
+            )
+
+    def _propose(self, time: float) -> Array:
+        belief = self._belief
+        belief.kernel.diagonal(time)
+        belief.advance(time)
+        rows = np.kron(np.eye(self.dim), belief.space.h)  # (dim, dim·P): from the state to the value
+        mean = np.asarray(rows @ belief.M[:, 0])
+        if self.domain.contains(mean, tolerance=0.0):
+            return mean
+        cross = belief.C @ rows.T
+        metric = rows @ cross + belief.nugget * np.eye(self.dim)
+        if metric.trace() <= 0.0:
+            return self.domain.project(mean)
+        play = project_in_metric(self.domain, mean, metric)
+        belief.M[:, 0] += cross @ np.linalg.lstsq(metric, play - mean, rcond=None)[0]
+        return play
+
+    def _learn(self, g: Array, play: Array) -> None:
+        belief = self._belief
+        gain, variance = belief.gain(belief.direction(g))
+        variance += belief.nugget * float(g @ g)
+        S = variance + self._noise
+        self._cost += variance / (2.0 * self.curvature * S)
+        self.log_det += math.log1p(variance / self._noise)
+        belief.correct(gain, S, np.array([-1.0 / self.curvature]))
+
+    def bound(self, norm: float) -> float:
+        """Theorem kons, corrected (E12): (λ/2)‖U‖² + (1/2β) log det(I + (β/λ)K_g), K_g the Gram matrix of the gradients."""
+        return 0.5 * self.ridge * nonnegative("norm", norm) ** 2 + self.log_det / (2.0 * self.curvature)
+
+
+def project_in_metric(domain: Domain, w: Array, metric: Array) -> Array:
+    """argmin over the domain of (x − w)'metric⁻¹(x − w): eigenvalues and a root in the multiplier for a ball, else a box QP."""
+    if w.size == 1:
+        return domain.project(w)
+    values, vectors = np.linalg.eigh(metric)
+    values = np.maximum(values, 1e-14 * values[-1])
+    if isinstance(domain, Ball):
+        rotated = vectors.T @ w
+        low, high = 0.0, (float(np.linalg.norm(w)) / domain.radius - 1.0) / values[0]
+        for _ in range(200):
+            middle = 0.5 * (low + high)
+            if np.linalg.norm(rotated / (1.0 + middle * values)) > domain.radius:
+                low = middle
+            else:
+                high = middle
+        return np.asarray(vectors @ (rotated / (1.0 + high * values)))
+    inverse = vectors @ np.diag(1.0 / values) @ vectors.T
+    inverse /= np.abs(inverse).max()
+    low_side, high_side = domain.project(np.full(w.size, -1e300)), domain.project(np.full(w.size, 1e300))
+    found = minimize(
+        lambda x: 0.5 * (x - w) @ inverse @ (x - w),
+        domain.project(w),
+        jac=lambda x: inverse @ (x - w),
+        bounds=list(zip(low_side, high_side, strict=True)),
+        method="L-BFGS-B",
+        options={"ftol": 1e-15, "gtol": 1e-12, "maxiter": 500},
+    )
+    return domain.project(found.x)

@@ -1,0 +1,121 @@
+"""KernelVAW: the Vovk–Azoury–Warmuth forecaster in an RKHS on time (Proposition regression-curvature; erratum E10; formula F4).
+
+ŷ_t = k_t'(K_t + λI)⁻¹[y_1, …, y_{t−1}, 0] = λ m_t/(λ + v_t), m_t, v_t the mean and variance of the Gaussian posterior at τ_t.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from stillpoint._validate import Array, count, finite, nonnegative, number, positive
+from stillpoint.filters.belief import Belief
+from stillpoint.kernels import Kernel, Spline
+
+_STATE = (
+    "rounds",
+    "time",
+    "_started",
+    "_open",
+    "_gain",
+    "_mean",
+    "_variance",
+    "log_det",
+    "effective_dimension",
+    "_excess",
+    "_largest",
+)
+
+
+class KernelVAW:
+    """Squared loss on time: forecast y_t, then see it. Streaming and exact for Markov kernels, O(P²) a round.
+
+    kernel: which signals are cheap; Spline(offset) fits slow drift. ridge: λ, how smooth they are taken to be.
+    outputs: how many series share the kernel; with 1, forecasts are floats, else arrays (outputs,).
+    """
+
+    def __init__(self, kernel: Kernel | None = None, ridge: float = 1.0, outputs: int = 1) -> None:
+        self.kernel = Spline(offset=1.0) if kernel is None else kernel
+        self.ridge, self.outputs = positive("ridge", ridge, "give a number above 0, such as 1"), count("outputs", outputs)
+        self._belief = Belief(self.kernel, 1, self.outputs)
+        self._belief.track_dimension()
+        self.rounds, self.time, self._started, self._open = 0, 0.0, False, False
+        self._gain, self._mean, self._variance = np.zeros(0), np.zeros(self.outputs), 0.0
+        self.log_det, self.effective_dimension = 0.0, 0.0
+        self._excess, self._largest = 0.0, 0.0
+
+    def predict(self, time: float | None = None) -> float | Array:
+        """The forecast for the coming round; called again before `update` it is the same."""
+        if not self._open:
+            when = self.time + 1.0 if time is None else number("time", time, "drop rounds without a time")
+            if self._started and when <= self.time:
+                raise ValueError(f"time must increase: got {when} after {self.time}; sort the stream")
+            self._belief.kernel.diagonal(when)  # a kernel may refuse the time; ask before anything moves
+            self._belief.advance(when)
+            self.time, self._started, self._open = when, True, True
+            h = self._belief.space.h
+            self._gain, variance = self._belief.gain(h)
+            self._variance = variance + self._belief.nugget
+            self._mean = self._belief.M.T @ h
+        elif time is not None and time != self.time:
+            raise ValueError(f"time must be that of the open round: got {time}, open at {self.time}; call update or skip first")
+        forecast = self.ridge / (self._variance + self.ridge) * self._mean
+        return float(forecast[0]) if self.outputs == 1 else forecast
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The arguments that build this forecaster anew."""
+        return {"kernel": self.kernel, "ridge": self.ridge, "outputs": self.outputs}
+
+    @property
+    def variance(self) -> float:
+        """Posterior variance of the signal at the open round, in units of kernel and ridge."""
+        return self._variance
+
+    def update(self, y: ArrayLike) -> None:
+        """What the round turned out to be."""
+        target = np.atleast_1d(finite("y", y, "call skip() for a missing observation"))
+        if target.shape != (self.outputs,):
+            raise ValueError(f"y must have shape ({self.outputs},): got shape {target.shape}; pass one value an output")
+        self.predict()
+        S = self._variance + self.ridge
+        kappa = self.ridge / S
+        self._excess += (1.0 - kappa) * float(target @ target - kappa * (self._mean @ self._mean))
+        self._largest = max(self._largest, float(target @ target))
+        self.log_det += math.log1p(self._variance / self.ridge)
+        self.effective_dimension += self._belief.dimension_step(self._belief.space.h, self._gain, S, self._belief.nugget)
+        self._belief.correct(self._gain, S, target - self._mean)
+        self._close()
+
+    def skip(self) -> None:
+        """A round whose observation is missing."""
+        self.predict()
+        self._close()
+
+    def _close(self) -> None:
+        self._open = False
+        self.rounds += 1
+
+    def certificate(self, radius: float) -> float:
+        """Regret so far, Σ½(y − ŷ)² − Σ½(y − u)², is at most this against every u with ‖u‖ ≤ radius.
+
+        λ·radius²/2 + ½Σ(1 − κ_t)(y_t² − κ_t m_t²), κ_t = λ/(λ + v_t): an equality for the ridge optimum (KALMAN section 1).
+        """
+        return 0.5 * (self.ridge * nonnegative("radius", radius) ** 2 + self._excess)
+
+    def bound(self, norm: float) -> float:
+        """Proposition regression-curvature, corrected (E10): (λ/2)‖u‖² + (y_max²/2) log det(I + K/λ)."""
+        return 0.5 * (self.ridge * nonnegative("norm", norm) ** 2 + self._largest * self.log_det)
+
+    def arrays(self) -> dict[str, Any]:
+        """The state, for saving."""
+        own = {name: getattr(self, name) for name in _STATE}
+        return {**own, **{f"belief.{key}": value for key, value in self._belief.arrays().items()}}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Inverse of `arrays`."""
+        for name in _STATE:
+            old = getattr(self, name)
+            setattr(self, name, np.array(state[name]) if isinstance(old, np.ndarray) else type(old)(state[name]))
+        self._belief.restore({key[7:]: value for key, value in state.items() if key.startswith("belief.")})

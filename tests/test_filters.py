@@ -1,0 +1,319 @@
+"""Curved losses: every streaming learner against its literal twin, golden vectors, certificates and bounds."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+import naive
+import stillpoint as sp
+from stillpoint.domains import Ball, Box, HalfSpace
+from stillpoint.filters.newton import project_in_metric
+from stillpoint.kernels import OU, Gaussian, HorizonFree, Matern32, Spline
+from stillpoint.regret import effective_dimension, log_det, rkhs_norm
+from test_kernels import IRREGULAR, MARKOV, REGULAR
+
+Y = np.array([1, 0.5, -0.5, 0.25, 0, 1])
+G = np.array([1, -0.5, 0.25, -1, 0.75, 0.1])
+GOLDEN = {  # kernel, bound, VAW, SC-KONS, KONS, full matrix, V_7
+    "exp": (OU(0.1), None,
+            [0, .284426544188744, .286378203847038, .076829673023165, .097282671410546, .061581450035515],
+            [0, 1.206449890714613, .483114701277982, -.326641851821713, .139154768104169, .021906550702309],
+            [0, .723869934428768, .487344591120766, -.193504477130983, .119924899867822, .02376864073398],
+            [0, -2.242197739763592e-4, -4.175802065462475e-5, -8.791921740002258e-5, 6.033623439968902e-5, -2.675465914574136e-5],
+            5.176516572081806),
+    "spline": (Spline(), 6.0,
+               [0, .2, .192307692307692, -.044117647058823, .042134831460674, .016094420600858],
+               [0, 4 / 3, .121212121212122, -.787878787878788, .731630025747673, -.339548085504612],
+               [0, .8, .281018740989909, -1.224396122981788, .441495617424933, -.410418707088937],
+               [0, -1.765819643614273e-4, 8.256560474205153e-6, -9.720551094421844e-5, 4.323489414782602e-4,
+                -5.531558153483668e-5],
+               5.041553526172914),
+}  # fmt: skip
+KERNELS = [
+    "spline",
+    "spline offset",
+    "ou",
+    "mixture",
+    "matern32",
+    "matern52",
+    "sum",
+    "product",
+    "growing product",
+    "dirac product",
+]
+TIMES = {"regular": REGULAR, "irregular": IRREGULAR + 0.5}
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_golden_vectors(name):
+    kernel, bound, vaw, strong, concave, full, variance = GOLDEN[name]
+    model = sp.KernelVAW(kernel=kernel, ridge=1.0)
+    strongly = sp.StronglyConvex(1, kernel=kernel, curvature=1.0, ridge=0.5)
+    exponential = sp.ExpConcave(1, kernel=kernel, curvature=0.25, ridge=1.0)
+    directional = sp.Directional(1, lipschitz=1.0, kernel=kernel, ridge=1.0, scale=1.0, kernel_bound=bound)
+    rows = []
+    for y, g in zip(Y, G, strict=True):
+        plays = model.predict(), strongly.predict()[0], exponential.predict()[0], directional.predict()[0]
+        model.update(y)
+        strongly.update(2 * (plays[1] - y))
+        exponential.update(plays[2] - y)
+        directional.update(g)
+        rows.append(plays)
+    for ours, golden in zip(np.array(rows).T, (vaw, strong, concave, full), strict=True):
+        assert np.allclose(ours, golden, rtol=1e-11, atol=1e-15)
+    assert directional.variance == pytest.approx(variance, rel=1e-13)
+
+
+def test_golden_vectors_of_the_horizon_free_kernel():
+    vaw = [0, 0.005809260740691, 0.007447470046191, 0.003551789632947, 0.004869439791901, 0.004423805194267]
+    model = sp.KernelVAW(kernel=HorizonFree(accuracy=1e-9), ridge=1.0)
+    for y, golden in zip(Y, vaw, strict=True):
+        assert model.predict() == pytest.approx(golden, abs=1e-11)
+        model.update(y)
+    assert model.effective_dimension == pytest.approx(5.042448466870032, rel=1e-9)
+    assert model.log_det == pytest.approx(11.02339838739577, rel=1e-9)
+
+
+@pytest.mark.parametrize("times", TIMES)
+@pytest.mark.parametrize("ridge", [0.01, 1.0, 100.0])
+@pytest.mark.parametrize("name", KERNELS)
+def test_vaw_equals_its_dense_twin(name, ridge, times):
+    kernel, when = MARKOV[name], TIMES[times]
+    y = np.random.default_rng(0).standard_normal((when.size, 3))
+    model = sp.KernelVAW(kernel=kernel, ridge=ridge, outputs=3)
+    forecasts = []
+    for t, row in zip(when, y, strict=True):
+        forecasts.append(model.predict(time=t))
+        model.update(row)
+    twin = naive.vaw(kernel.gram(when), y, ridge)
+    assert np.abs(np.array(forecasts) - twin).max() <= 1e-9 * np.abs(twin).max()
+    assert model.effective_dimension == pytest.approx(effective_dimension(kernel, when, ridge, method="dense"), rel=1e-8)
+    assert model.log_det == pytest.approx(log_det(kernel, when, ridge, method="dense"), rel=1e-8)
+
+
+@pytest.mark.parametrize("kernel", [OU(0.05), Spline(1.0), Matern32(0.1)], ids=repr)
+def test_vaw_certificate_is_exact_at_the_ridge_optimum_and_below_the_bound(kernel):
+    rng = np.random.default_rng(1)
+    y = np.sin(np.arange(120) / 15) + 0.3 * rng.standard_normal(120)
+    model, ridge = sp.KernelVAW(kernel=kernel, ridge=2.0), 2.0
+    loss = 0.0
+    for v in y:
+        loss += 0.5 * (model.predict() - v) ** 2
+        model.update(v)
+    gram = kernel.gram(np.arange(1.0, 121.0))
+    best = gram @ np.linalg.solve(gram + ridge * np.eye(120), y)
+    regret = loss - 0.5 * ((y - best) ** 2).sum()
+    assert regret == pytest.approx(model.certificate(rkhs_norm(kernel, best, method="dense")), rel=1e-8)
+    for u in (np.sin(np.arange(120) / 15), np.zeros(120), 0.5 * best):
+        norm = rkhs_norm(kernel, u)
+        assert loss - 0.5 * ((y - u) ** 2).sum() <= model.certificate(norm) + 1e-9
+        assert model.certificate(norm) <= model.bound(norm) + 1e-9
+
+
+def features(kernel, when):
+    values, vectors = np.linalg.eigh(kernel.gram(when))
+    return vectors * np.sqrt(np.maximum(values, 0.0))
+
+
+@pytest.mark.parametrize("times", TIMES)
+@pytest.mark.parametrize("domain", [None, Ball(0.3), HalfSpace([1.0, 1.0, 0.0], 0.1)], ids=repr)
+@pytest.mark.parametrize("name", ["spline offset", "ou", "mixture", "matern52", "sum", "growing product"])
+def test_strongly_convex_equals_mirror_descent(name, domain, times):
+    kernel, when = MARKOV[name], TIMES[times]
+    y = np.random.default_rng(2).standard_normal((when.size, 3))
+    learner = sp.StronglyConvex(3, kernel=kernel, curvature=2.0, ridge=0.7, domain=domain)
+
+    def gradient(t, w):
+        return np.zeros(3) if w is None else 2.0 * (w - y[t])
+
+    plays = []
+    for t, time in enumerate(when):
+        plays.append(learner.predict(time=time))
+        learner.update(gradient(t, plays[-1]))
+    project = (lambda w: w) if domain is None else domain.project
+    twin = naive.strongly_convex(features(kernel, when), gradient, 2.0, 0.7, project)
+    assert np.abs(np.array(plays) - twin).max() <= 1e-7 * np.abs(twin).max()
+
+
+@pytest.mark.parametrize("times", TIMES)
+@pytest.mark.parametrize("domain", [None, Ball(0.25), Box(-0.1, 0.3)], ids=repr)
+@pytest.mark.parametrize(
+    ("name", "dim"), [("ou", 1), ("spline offset", 1), ("ou", 3), ("mixture", 2), ("matern32", 2), ("sum", 2)]
+)
+def test_exp_concave_equals_the_newton_step(name, dim, domain, times):
+    kernel, when = MARKOV[name], TIMES[times]
+    y = np.random.default_rng(3).standard_normal((when.size, dim))
+    learner = sp.ExpConcave(dim, kernel=kernel, curvature=0.3, ridge=1.0, domain=domain)
+    plays = []
+    for t, time in enumerate(when):
+        plays.append(learner.predict(time=time))
+        learner.update(plays[-1] - y[t])
+
+    def project(w, metric):
+        return w if domain is None or domain.contains(w, tolerance=0.0) else project_in_metric(domain, w, metric)
+
+    twin = naive.exp_concave(features(kernel, when), lambda t, w: w - y[t], dim, 0.3, 1.0, project)
+    assert np.abs(np.array(plays) - twin).max() <= 1e-6 * np.abs(twin).max()
+    if domain is not None:
+        assert all(domain.contains(w) for w in plays)
+
+
+@pytest.mark.parametrize("domain", [Ball(0.5), Box(-0.4, 0.3)], ids=repr)
+def test_projection_in_a_metric_is_the_minimum(domain):
+    rng = np.random.default_rng(4)
+    for _ in range(10):
+        root = rng.standard_normal((3, 3))
+        metric, w = root @ root.T + 0.05 * np.eye(3), 2 * rng.standard_normal(3)
+        ours, inverse = project_in_metric(domain, w, metric), np.linalg.inv(metric)
+
+        def distance(x, w=w, inverse=inverse):
+            return (x - w) @ inverse @ (x - w)
+
+        assert domain.contains(ours)
+        for _ in range(200):
+            other = domain.project(ours + 10.0 ** rng.uniform(-6, 0) * rng.standard_normal(3))
+            assert distance(ours) <= distance(other) * (1 + 1e-9)
+    reference = minimize(distance, np.zeros(3), constraints={"type": "ineq", "fun": lambda x: 0.25 - x @ x}, tol=1e-14).x
+    if isinstance(domain, Ball):
+        assert np.allclose(ours, reference, atol=1e-5)
+
+
+@pytest.mark.parametrize("times", TIMES)
+@pytest.mark.parametrize(
+    ("name", "dim"), [("ou", 1), ("ou", 3), ("mixture", 2), ("matern32", 2), ("sum", 1), ("horizon-free", 2)]
+)
+@pytest.mark.filterwarnings("ignore:time gap")
+def test_directional_equals_its_dense_twin(name, dim, times):
+    kernel, when = MARKOV[name], TIMES[times]
+    rng = np.random.default_rng(5)
+    gradients = rng.standard_normal((when.size, dim)) + 0.5
+    gradients /= np.linalg.norm(gradients, axis=1, keepdims=True)
+    learner = sp.Directional(dim, lipschitz=1.0, kernel=kernel, ridge=0.5, scale=20.0)
+    plays = []
+    for t, g in zip(when, gradients, strict=True):
+        plays.append(learner.predict(time=t))
+        learner.update(g)
+    twin, variance = naive.directional(kernel.markov().gram(when), gradients, 1.0, 0.5, 20.0, kernel.bound)
+    assert np.abs(np.array(plays) - twin).max() <= 1e-9 * np.abs(twin).max()
+    assert learner.variance == pytest.approx(variance, rel=1e-10)
+
+
+def test_directional_bound_holds_against_ridge_comparators():
+    rng = np.random.default_rng(6)
+    for kernel in (OU(0.05), HorizonFree(), 1e-4 * OU(0.1)):
+        for kind in range(3):
+            learner = sp.Directional(2, lipschitz=1.0, kernel=kernel)
+            plays, gradients = [], []
+            for t in range(150):
+                w = learner.predict()
+                g = [rng.standard_normal(2), np.sin(t / 20) * np.ones(2), np.where(w >= 0, 1.0, -1.0)][kind]
+                g = g / max(np.linalg.norm(g), 1.0)
+                learner.update(g)
+                plays.append(w)
+                gradients.append(g)
+            plays, gradients = np.array(plays), np.array(gradients)
+            gram = learner.ledger.memory.kernel.gram(np.arange(1.0, 151.0))
+            for size in 10.0 ** np.arange(-2, 5.0):
+                theta = gram @ gradients
+                u = -size * theta / np.sqrt((gradients * theta).sum())
+                limit = learner.bound(size, ((gradients * u).sum(axis=1) ** 2).sum())
+                regret = (gradients * (plays - u)).sum()
+                assert regret <= limit
+                assert regret == pytest.approx(learner.certificate(size), rel=1e-6, abs=1e-8)
+
+
+@pytest.mark.parametrize("kernel", [OU(0.05), Spline(2.0), Matern32(0.1)], ids=repr)
+def test_newton_certificates_dominate_regret(kernel):
+    rng = np.random.default_rng(7)
+    y = 0.5 * np.sin(np.arange(150) / 20)[:, None] * np.ones(2) + 0.1 * rng.standard_normal((150, 2))
+    strongly = sp.StronglyConvex(2, kernel=kernel, curvature=1.0, ridge=1.0)
+    losses = 0.0
+    for row in y:
+        w = strongly.predict()
+        losses += 0.5 * ((w - row) ** 2).sum()
+        strongly.update(w - row)
+    for u in (0.5 * np.sin(np.arange(150) / 20)[:, None] * np.ones(2), np.zeros((150, 2)), 0.3 * np.ones((150, 2))):
+        norm = rkhs_norm(kernel, u)
+        assert losses - 0.5 * ((u - y) ** 2).sum() <= strongly.certificate(norm) + 1e-9 <= strongly.bound(norm) + 2e-9
+    # ½(w − y)² on |w|, |y| ≤ 1: |g| ≤ 2, so β = 1/4 of the quadratic inequality (E11)
+    series = np.clip(y[:, 0], -1, 1)
+    learner, losses = sp.ExpConcave(1, kernel=kernel, curvature=0.25, ridge=1.0, domain=Ball(1.0)), 0.0
+    for v in series:
+        w = learner.predict()[0]
+        losses += 0.5 * (w - v) ** 2
+        learner.update(w - v)
+    for u in (0.5 * np.sin(np.arange(150) / 20), np.zeros(150), np.full(150, 0.3)):
+        norm = rkhs_norm(kernel, u)
+        assert losses - 0.5 * ((u - series) ** 2).sum() <= learner.certificate(norm) + 1e-9 <= learner.bound(norm) + 2e-9
+
+
+def test_missing_observations_only_move_time():
+    a, b = sp.KernelVAW(kernel=OU(0.1)), sp.KernelVAW(kernel=OU(0.1))
+    for v in (1.0, -0.5):
+        a.update(v)
+        b.update(v)
+    for _ in range(3):
+        a.skip()
+    a.predict()
+    assert a.predict() == pytest.approx(b.predict(time=6.0), rel=1e-13)
+    assert (a.rounds, a.time) == (5, 6.0)
+    assert a.variance > 0.0
+
+
+def test_forecasters_save(tmp_path):
+    model = sp.KernelVAW(kernel=Matern32(0.2), ridge=0.5, outputs=2)
+    for t in range(10):
+        model.update([np.sin(t), np.cos(t)])
+    model.predict()
+    sp.save(model, tmp_path / "vaw")
+    loaded = sp.load(tmp_path / "vaw")
+    for t in range(10, 20):
+        assert np.array_equal(model.predict(), loaded.predict())
+        model.update([np.sin(t), np.cos(t)])
+        loaded.update([np.sin(t), np.cos(t)])
+    assert model.certificate(1.0) == loaded.certificate(1.0)
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1e12])
+def test_extreme_and_constant_targets(scale):
+    model = sp.KernelVAW()
+    for _ in range(500):
+        assert np.isfinite(model.predict())
+        model.update(scale)
+    # a constant is almost free for Spline(offset=1): the forecast approaches it up to the shrinkage λ/(λ + v)
+    assert 0.3 * scale < model.predict() < scale
+
+
+@pytest.mark.parametrize(
+    ("call", "word"),
+    [
+        (lambda: sp.KernelVAW(ridge=0.0), "ridge"),
+        (lambda: sp.KernelVAW(ridge=-1.0), "ridge"),
+        (lambda: sp.KernelVAW(kernel=Gaussian(1.0)), "state space"),
+        (lambda: sp.KernelVAW(outputs=0), "outputs"),
+        (lambda: sp.KernelVAW().update(np.nan), "y must be finite"),
+        (lambda: sp.KernelVAW().update([1.0, 2.0]), "y must have shape"),
+        (lambda: sp.KernelVAW().certificate(-1.0), "radius"),
+        (lambda: sp.StronglyConvex(1, kernel=OU(0.1), curvature=0.0), "curvature"),
+        (lambda: sp.ExpConcave(2, kernel=OU(0.1), curvature=1.0, domain=HalfSpace([1.0, 0.0], 1.0)), "domain"),
+        (lambda: sp.Directional(1, lipschitz=1.0, kernel=Spline()), "kernel_bound must be given"),
+        (lambda: sp.Directional(1, lipschitz=1.0, kernel=OU(0.1)).update(2.0), "lipschitz"),
+    ],
+)
+def test_bad_input_is_named(call, word):
+    with pytest.raises(ValueError, match=word):
+        call()
+
+
+def test_times_must_increase():
+    model = sp.KernelVAW(kernel=OU(0.1))
+    model.predict(time=3.0)
+    with pytest.raises(ValueError, match="open round"):
+        model.predict(time=4.0)
+    model.update(1.0)
+    with pytest.raises(ValueError, match=r"time must increase: got 3\.0 after 3\.0"):
+        model.predict(time=3.0)
+    spline = sp.KernelVAW(kernel=Spline())
+    with pytest.raises(ValueError, match="shift the times"):
+        spline.predict(time=-1.0)
+    assert spline.predict() == 0.0
