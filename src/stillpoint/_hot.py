@@ -5,6 +5,8 @@ import math
 import numpy as np
 from numba import njit
 
+SMALLEST, LARGEST = 1e-150, 1e150  # gradients whose squares are floats
+
 
 @njit(cache=True, fastmath={"reassoc"})
 def dot(a: np.ndarray, b: np.ndarray) -> float:
@@ -32,6 +34,18 @@ def norm(a: np.ndarray) -> float:
     for i in range(a.size):
         total += (a[i] / largest) ** 2
     return largest * math.sqrt(total)
+
+
+@njit(cache=True)
+def usable_norm(g: np.ndarray) -> float:
+    """‖g‖ for learners, which square it: 0, and g with it, below SMALLEST; infinite above LARGEST; NaN for NaN."""
+    size = norm(g)
+    if size > LARGEST:
+        return math.inf
+    if size < SMALLEST:
+        g[:] = 0.0
+        return 0.0
+    return size
 
 
 @njit(cache=True)

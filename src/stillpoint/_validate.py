@@ -13,7 +13,7 @@ def number(name: str, value: Any, remedy: str = "give a finite number") -> float
     """Return `value` as a finite float."""
     try:
         result = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(f"{name} must be a number: got {value!r}; {remedy}") from None
     if not math.isfinite(result):
         raise ValueError(f"{name} must be finite: got {value!r}; {remedy}")
@@ -45,9 +45,11 @@ def count(name: str, value: Any, remedy: str = "give a whole number, 1 or more")
 
 def finite(name: str, value: ArrayLike, remedy: str = "drop or repair such entries") -> Array:
     """Return `value` as a float64 array without NaN or infinity."""
+    if np.ma.isMaskedArray(value) or np.iscomplexobj(value):
+        raise ValueError(f"{name} must be plain real numbers: got {value!r}; {remedy}")
     try:
         result = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(f"{name} must be numeric: got {value!r}; {remedy}") from None
     if not np.isfinite(result).all():
         bad = np.argwhere(~np.isfinite(result))[0]

@@ -3,7 +3,6 @@
 import io
 import json
 import os
-import tempfile
 import zipfile
 from dataclasses import fields, is_dataclass
 from pathlib import Path
@@ -70,15 +69,15 @@ def save(learner: Savable, path: str | os.PathLike[str]) -> None:
     arrays = {f"array.{key}": value for key, value in state.items() if isinstance(value, np.ndarray)}
     text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
     target = Path(path)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=target.name, suffix=".part")
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with temporary.open("wb") as file:
             np.savez(file, header=text, **arrays)  # type: ignore[arg-type]
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, target)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
 
 
@@ -88,17 +87,24 @@ def load(path: str | os.PathLike[str]) -> Any:
         with np.load(io.BytesIO(Path(path).read_bytes()), allow_pickle=False) as file:
             header = json.loads(file["header"].tobytes().decode())
             arrays = {key[6:]: file[key] for key in file.files if key.startswith("array.")}
-    except (zipfile.BadZipFile, KeyError, ValueError, EOFError) as error:
+    except (zipfile.BadZipFile, KeyError, ValueError, EOFError, TypeError, AttributeError) as error:
         raise ValueError(f"path must be a file that sp.save wrote: got {path} ({error}); save the learner again") from None
     if header.get("format") != FORMAT:
         raise ValueError(f"path holds format {header.get('format')}, this version reads {FORMAT}; upgrade stillpoint")
-    learner = _LEARNERS[header["learner"]](**{key: _decode(value) for key, value in header["config"].items()})
-    learner.restore({**header["scalars"], **arrays})
+    try:
+        learner = _LEARNERS[header["learner"]](**{key: _decode(value) for key, value in header["config"].items()})
+        learner.restore({**header["scalars"], **arrays})
+    except KeyError as error:
+        raise ValueError(
+            f"path must be a file that sp.save wrote: {path} has an unknown or no {error}; upgrade stillpoint"
+        ) from None
     return learner
 
 
 def _encode(value: Any) -> Any:
     """Numbers, strings, tuples, and parts of the library (frozen dataclasses) as JSON."""
+    if isinstance(value, np.generic):
+        value = value.item()
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, tuple | list):

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stillpoint._hot import running_dot
-from stillpoint._validate import Array, increasing
+from stillpoint._validate import Array, finite, increasing
 from stillpoint.experiments.run import Run
 from stillpoint.learners import GradientLearner
 from stillpoint.losses import Linear, LossStream
@@ -44,7 +44,7 @@ def play(
     elif isinstance(losses, np.ndarray):
         stream = Linear().on(losses)
     else:
-        stream = list(losses)  # type: ignore[arg-type]
+        stream = _rounds(losses)
     if isinstance(stream, LossStream) and stream.dim != learner.dim:
         raise ValueError(f"losses must have the learner's dimension {learner.dim}: got {stream.dim}; match dim and the data")
     rounds = len(stream)
@@ -70,6 +70,17 @@ def play(
     if getattr(learner, "ledger", None) is None:
         running_dot(out["gradients"], out["plays"], 0.0, out["linear"])
     return Run(times=when, stream=stream, **out)
+
+
+def _rounds(losses: Any) -> LossStream | list[Any]:
+    """Objects with value and gradient as they are; numbers as the gradients of linear losses."""
+    try:
+        rounds = list(losses)
+    except TypeError:
+        raise ValueError(f"losses must be a stream of rounds: got {losses!r}; build one with sp.losses, .on(y)") from None
+    if all(hasattr(each, "gradient") and hasattr(each, "value") for each in rounds):
+        return rounds
+    return Linear().on(finite("losses", rounds, "pass a LossStream, gradients, or objects with value and gradient"))
 
 
 def _play_interactively(learner: Playable, stream: Any, when: Array, out: dict[str, Array], advance: Any) -> None:

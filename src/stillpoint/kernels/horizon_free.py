@@ -54,10 +54,11 @@ class HorizonFree(StationaryKernel):
     _lags: list[Array] = field(default_factory=lambda: [np.empty(0)], init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        positive("taper", self.taper)
         positive("min_gap", self.min_gap)
-        if not 1e-10 <= positive("accuracy", self.accuracy) <= 1e-1:
-            raise ValueError(f"accuracy must lie between 1e-10 and 0.1: got {self.accuracy}; 1e-4 serves most uses")
+        if not 0.01 <= positive("taper", self.taper) <= 10.0:
+            raise ValueError(f"taper must lie between 0.01 and 10: got {self.taper}; 2π is the paper's, 1/(2π) consistent")
+        if not 1e-10 <= positive("accuracy", self.accuracy) <= 5e-3:
+            raise ValueError(f"accuracy must lie between 1e-10 and 0.005: got {self.accuracy}; 1e-4 serves most uses")
 
     def density(self, frequency: ArrayLike) -> Array:
         """Q(ω), the spectral density in cycles per unit of time."""
@@ -147,7 +148,7 @@ class HorizonFree(StationaryKernel):
         rates, weight = np.append(0.0, rates[order]), np.append(constant, weight[order])
         dirac = self.bound - weight.sum()
         if weight.min() <= 0.0 or dirac <= 0.0:
-            raise ValueError(f"taper {a} gives a mixture that is not positive; use a taper between 1/(2π) and 2π")
+            raise ValueError(f"the mixture is not positive: got {self!r}; lower accuracy or raise min_gap")
         return rates, weight, float(dirac)
 
     @staticmethod

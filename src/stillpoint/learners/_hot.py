@@ -8,7 +8,7 @@ import math
 import numpy as np
 from numba import njit
 
-from stillpoint._hot import norm
+from stillpoint._hot import norm, usable_norm
 from stillpoint.domains import _hot as domains
 from stillpoint.losses import _hot as losses
 from stillpoint.memory import _hot as memory
@@ -96,8 +96,8 @@ def constrain(
 
 @njit(cache=True)
 def play_rounds(
-    stats: np.ndarray, fixed: bool, scale_free: bool, radius_scale: float, ball_on: bool, limit: float,
-    Z: np.ndarray, pull: np.ndarray, h: np.ndarray, scratch: np.ndarray,
+    stats: np.ndarray, fixed: bool, scale_free: bool, radius_scale: float, ball_on: bool, unbounded: bool,
+    limit: float, Z: np.ndarray, pull: np.ndarray, h: np.ndarray, scratch: np.ndarray,
     transitions: np.ndarray, which: np.ndarray, gains: np.ndarray, diagonals: np.ndarray,
     code: int, parameters: np.ndarray, offset: float, kind: int, domain: np.ndarray, ball: np.ndarray,
     loss_code: int, loss_parameter: float, mode: int, Y: np.ndarray, X: np.ndarray, z: np.ndarray, inner: np.ndarray,
@@ -121,10 +121,10 @@ def play_rounds(
             constrain(z, inner, w, ball, ball_on, kind, domain)
         else:
             w[:] = z
-            saturated = saturated or full
+        saturated = saturated or (full and unbounded)
         values[t] = losses.evaluate(loss_code, loss_parameter, mode, Y[t], X[t] if X.shape[0] > 0 else Y[t], w, g)
+        size = usable_norm(g)
         gradients[t] = g
-        size = norm(g)
         if not (math.isfinite(size) and size <= limit):
             return t, saturated
         if scale_free:

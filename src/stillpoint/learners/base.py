@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stillpoint._hot import norm
+from stillpoint._hot import LARGEST, norm, usable_norm
 from stillpoint._validate import Array, count, finite, nonnegative, number, vector
 from stillpoint.losses import LossStream
 from stillpoint.regret.ledger import Ledger
@@ -22,7 +22,7 @@ class GradientLearner(ABC):
 
     `predict(time)` opens a round and returns its play; called again before `update` it returns the same play.
     `update(g)` closes the round. `skip()` closes it without feedback. Times default to the last one + 1, from 1.
-    Bad input raises ValueError and leaves the learner as it was.
+    Bad input raises ValueError and leaves the learner as it was. Gradients smaller than 1e-150 count as 0: their squares are.
     """
 
     ledger: Ledger | None = None
@@ -50,11 +50,13 @@ class GradientLearner(ABC):
     def predict(self, time: float | None = None) -> Array:
         """Return the play for the coming round, shape (dim,); for irregular streams, say when the round is."""
         if self._play is None:
-            when = self.time + 1.0 if time is None else self._check_time(time)
+            when = self.time + 1.0 if time is None else float("nan")
+            if not when > self.time:  # a time was given, or this one is too large for 1 to show
+                when = self._check_time(when if time is None else time)
+            play = self._propose(when)
             if self.ledger is not None and not self.ledger.shared:
                 self.ledger.advance(when)
-            self._play = self._propose(when)
-            self.time, self._started = when, True
+            self._play, self.time, self._started = play, when, True
         elif time is not None and time != self.time:
             raise ValueError(
                 f"time must be that of the open round: got {time} while the round at {self.time} awaits its gradient; "
@@ -73,8 +75,11 @@ class GradientLearner(ABC):
             self._refuse_late(time)
         play = self._play
         assert play is not None
+        # a memory of its own may refuse the gradient, so it goes first; a shared one is filled by `_learn`
+        if self.ledger is not None and not self.ledger.shared:
+            self.ledger.record(gradient, play)
         self._learn(gradient, play)
-        if self.ledger is not None:
+        if self.ledger is not None and self.ledger.shared:
             self.ledger.record(gradient, play)
         self._close()
 
@@ -84,9 +89,10 @@ class GradientLearner(ABC):
             gradient = g.copy()
         else:
             gradient = np.array(vector("g", g, self.dim, _REMEDY))
-        size = float(norm(gradient))
+        size = float(usable_norm(gradient))
         if not math.isfinite(size):
             finite("g", gradient, _REMEDY)
+            raise ValueError(f"g must have norm at most {LARGEST:g}: got norm {norm(gradient)}; rescale the losses")
         self._check_gradient(gradient, size)
         return gradient
 
@@ -173,5 +179,6 @@ class GradientLearner(ABC):
     def _check_time(self, time: float) -> float:
         when = number("time", time, "drop rounds without a time")
         if self._started and when <= self.time:
-            raise ValueError(f"time must increase: got {when} after {self.time}; sort the stream")
+            remedy = "sort the stream" if when < self.time else "sort the stream, or rescale times too large to tell apart"
+            raise ValueError(f"time must increase: got {when} after {self.time}; {remedy}")
         return when

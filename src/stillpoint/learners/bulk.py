@@ -42,7 +42,8 @@ def play_block(learner: KernelFTRL, losses: LossStream, times: Array, first: int
     code, parameter, Y, X, mode = losses.compiled
     squared_norms = np.empty(when.size)
     n, saturated = _hot.play_rounds(
-        learner._stats, learner._fixed, learner._scale_free, learner.radius_scale, learner._ball_on, learner._limit,
+        learner._stats, learner._fixed, learner._scale_free, learner.radius_scale, learner._ball_on, learner._unbounded,
+        learner._limit,
         memory.state, memory.pull, memory.space.h, memory.scratch, transitions, which, gains, diagonals,
         potential.code, potential.parameters, potential.offset, *compiled_domain, learner._ball,
         code, parameter, mode, Y[rows], X[rows], learner._proposal, learner._inner, memory.squared_norm,

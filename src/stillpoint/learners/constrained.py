@@ -47,6 +47,7 @@ class ConstrainedLearner(GradientLearner):
         self._fixed = not self._scale_free and math.isfinite(kernel_bound)
         self._reach = self.domain.reach(self.dim)
         self._ball_on = self._scale_free and math.isinf(self._reach)
+        self._unbounded = math.isinf(self._reach) and not self._ball_on  # nothing else holds plays back
         self._compiled_domain = self.domain.hot(self.dim)
         self._free = isinstance(self.domain, Everywhere) and not self._ball_on
         self._stats = np.zeros(_hot.SIZE)
@@ -81,7 +82,7 @@ class ConstrainedLearner(GradientLearner):
 
     def _constrain(self, saturated: bool) -> Array:
         """The play for the proposal in self._proposal."""
-        if saturated and self._free:
+        if saturated and self._unbounded:
             self._warn_saturated(CAP)
         if self._free:
             return self._proposal  # stands until the next proposal

@@ -136,7 +136,7 @@ class KernelFTRL(ConstrainedLearner):
         _hot.observe(self._stats, self._fixed, self._scale_free, square, g)
 
     def bound(self, norm: float, magnitude: float | None = None) -> float:
-        """What the theorem promises now against every comparator with ‖U‖ = norm (Propositions kernelized-pf, scale-free-olo).
+        """What the theorem promises now against comparators in the domain with ‖U‖ = norm (kernelized-pf, scale-free-olo).
 
         magnitude: M = max‖u_t‖, needed with lipschitz=None. On an unbounded domain `norm` is then that of the comparators
         projected on the artificial balls (unconstrained-scale-free, corrected by E15).

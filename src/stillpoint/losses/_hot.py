@@ -32,9 +32,7 @@ def value(code: int, parameter: float, p: float, y: float) -> float:
     if code == LINEAR:
         return y * p
     if code == LOG:
-        if p <= 0.0:
-            raise ValueError("p must be positive for the log loss; keep plays where p > 0")
-        return -math.log(p)
+        return -math.log(p) if p > 0.0 else math.nan  # callers name the error: raising here would lose compiled state
     r = p - y
     if code == ABSOLUTE:
         return abs(r)
@@ -57,9 +55,7 @@ def slope(code: int, parameter: float, p: float, y: float) -> float:
     if code == LINEAR:
         return y
     if code == LOG:
-        if p <= 0.0:
-            raise ValueError("p must be positive for the log loss; keep plays where p > 0")
-        return -1.0 / p
+        return -1.0 / p if p > 0.0 else math.nan
     r = p - y
     if code == ABSOLUTE:
         return 0.0 if r == 0.0 else math.copysign(1.0, r)

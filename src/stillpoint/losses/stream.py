@@ -1,5 +1,6 @@
 """The rounds of a stream: one loss of the play each."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -25,12 +26,12 @@ class RoundLoss:
 
     def value(self, w: ArrayLike) -> float:
         """Return the loss of the play `w`."""
-        return float(_hot.loss(*self._round(w)))
+        return _defined(float(_hot.loss(*self._round(w))))
 
     def gradient(self, w: ArrayLike) -> Array:
         """Return a subgradient at the play `w`, shape (dim,); at a kink, the one the family pins."""
         result = np.empty(self.stream.dim)
-        _hot.evaluate(*self._round(w), result)
+        _defined(float(_hot.evaluate(*self._round(w), result)))
         return result
 
     def _round(self, w: ArrayLike) -> tuple[int, float, int, Array, Array, Array]:
@@ -91,4 +92,12 @@ class LossStream:
         code, parameter, y, x, mode = self.compiled
         out = np.empty(len(self))
         _hot.losses(code, parameter, mode, y, x, np.array(np.broadcast_to(plays, (len(self), self.dim))), out)
+        _defined(float(out.sum()))
         return out
+
+
+def _defined(value: float) -> float:
+    """`value`, unless it is the NaN that stands for a log loss outside its domain."""
+    if math.isnan(value):
+        raise ValueError("p must be positive for the log loss: got 0 or less; keep plays where p > 0")
+    return value

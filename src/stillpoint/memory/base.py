@@ -41,6 +41,10 @@ class Memory(ABC):
     def scale(self, factor: float) -> None:
         """θ ← factor·θ."""
 
+    def _refuse_past(self, time: float) -> None:
+        if time < self.time:
+            raise ValueError(f"time must increase: got {time} after {self.time}; sort the stream")
+
     def add(self, g: Array) -> float:
         """θ ← θ + g ⊗ φ(time); returns ‖g ⊗ φ(time)‖² = k(t,t)‖g‖² (Lemmas hs-norm and hs-sum-norm)."""
         rise, square = _hot.growth(g, self.pull, self.diagonal)

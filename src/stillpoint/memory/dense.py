@@ -19,9 +19,11 @@ class DenseMemory(Memory):
         self._roots: Array = np.empty(16)
         self._gradients: Array = np.empty((16, dim))
         self._factor = 1.0
+        self._largest = 0.0
 
     def advance(self, time: float) -> None:
         """Evaluate the kernel against every kept time."""
+        self._refuse_past(time)
         diagonal = float(self.kernel.diagonal(time))
         n = self.size
         column = self.kernel(self._times[:n], time)
@@ -46,7 +48,8 @@ class DenseMemory(Memory):
         """As `Memory.add`, refusing a step that would make ‖θ‖² negative (the kernel is then no kernel)."""
         square = self.diagonal * float(g @ g)
         after = self.squared_norm + square + 2.0 * float(g @ self.pull)
-        if after < -1e-8 * (self.squared_norm + square):
+        self._largest = max(self._largest, self.squared_norm + square)
+        if after < -1e-8 * self._largest:  # rounding in S² is relative to the largest it has been
             raise ValueError(
                 f"kernel is not positive definite: the squared norm of the gradients' sum fell to {after} at "
                 f"t = {self.time}; check the kernel {self.kernel!r}"
@@ -76,7 +79,7 @@ class DenseMemory(Memory):
         """Common part and the kept rounds."""
         n = self.size
         kept = {"times": self._times[:n], "roots": self._roots[:n], "gradients": self._gradients[:n]}
-        return {**self._common(), **kept, "factor": self._factor}
+        return {**self._common(), **kept, "factor": self._factor, "largest": self._largest}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
@@ -87,3 +90,4 @@ class DenseMemory(Memory):
         self._gradients = np.empty((capacity, self.dim))
         self._times[: self.size], self._roots[: self.size] = state["times"], state["roots"]
         self._gradients[: self.size], self._factor = state["gradients"], float(state["factor"])
+        self._largest = float(state["largest"])

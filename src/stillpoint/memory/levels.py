@@ -86,6 +86,7 @@ class LevelMemory(Memory):
 
     def move(self, time: float) -> Array:
         """Go to `time`, starting the levels that are due, and return the decays that the caller must still apply."""
+        self._refuse_past(time)
         gap = time - self.time
         self.start_due(time)
         self.time, self.diagonal = time, float(self.rates.size)
@@ -95,7 +96,6 @@ class LevelMemory(Memory):
         """Decay every level over the gap and start those that are due."""
         decays = self.move(time)  # first: it may lay the states anew
         _hot.decay(self.states, decays)
-        self.pull = self.states.sum(axis=0)
 
     def block(self, times: Array, first: int) -> tuple[int, Array, NDArray[np.int64]]:
         """For compiled loops: where the rounds from `first` on must stop for the next level, decays, and which before each."""
@@ -132,7 +132,6 @@ class LevelMemory(Memory):
     def scale(self, factor: float) -> None:
         """θ_j ← factor·θ_j."""
         self.states *= factor
-        self.pull = self.pull * factor
         self.squares *= factor * factor
         self.squared_norm *= factor * factor
 

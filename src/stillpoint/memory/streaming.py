@@ -52,6 +52,7 @@ class StreamingMemory(Memory):
 
     def advance(self, time: float) -> None:
         """Move the state over the gap."""
+        self._refuse_past(time)
         # first: a kernel may refuse the time
         diagonal = self._diagonal if self.space.stationary else float(self.kernel.diagonal(time))
         if np.isfinite(self.time):

@@ -40,8 +40,8 @@ class FreeGrad(Potential):
         """sup_S [S‖U‖ − Φ(V, S)] + εh."""
         if h <= 0.0:
             return 0.0
-        gain = conjugate(norm, lambda S: self.magnitude(S, V, h), lambda S: self.potential(S, V, h))
-        return gain + self.scale * h
+        v = V / h / h  # Φ(V, S; h) = h·Φ(V/h², S/h; 1), so no unit of gradients is too small
+        return h * (conjugate(norm, lambda s: self.magnitude(s, v, 1.0), lambda s: self.potential(s, v, 1.0)) + self.scale)
 
 
 @dataclass(frozen=True)
@@ -83,8 +83,9 @@ class Erfi(Potential):
         """sup_S [S‖U‖ − Φ(V, S)] − ε√(αz₀)h; with running hints (count > 0) the last term, a gain, is left out."""
         if h <= 0.0:
             return 0.0
-        gain = conjugate(norm, lambda S: self._derivative(S, V, h), lambda S: self.potential(S, V, h))
-        return gain if count > 0.0 else gain - self.scale * math.sqrt(self.alpha * self.z0) * h
+        v = V / h / h  # as in FreeGrad
+        gain = conjugate(norm, lambda s: self._derivative(s, v, 1.0), lambda s: self.potential(s, v, 1.0))
+        return h * (gain if count > 0.0 else gain - self.scale * math.sqrt(self.alpha * self.z0))
 
     def _derivative(self, S: float, V: float, h: float) -> float:
         # magnitude is 0 at S = 0 by convention (there is no direction to play); ∂Φ/∂S is not

@@ -1,5 +1,6 @@
 """Comparators and what they cost: path length, RKHS norms, effective dimension, and the best comparators in hindsight."""
 
+from stillpoint.regret.bounds import optimal_path_length, path_length_norm
 from stillpoint.regret.comparators import magnitude, path_length, squared_path_length, switches
 from stillpoint.regret.dimension import (
     effective_dimension,
@@ -25,7 +26,9 @@ __all__ = [
     "interpolate",
     "log_det",
     "magnitude",
+    "optimal_path_length",
     "path_length",
+    "path_length_norm",
     "rkhs_norm",
     "sinc_product",
     "spline_dimension_bound",

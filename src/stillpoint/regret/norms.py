@@ -60,14 +60,8 @@ def streaming_space(kernel: Kernel, times: Array, method: str) -> StateSpace | N
     if method not in ("auto", "dense", "streaming"):
         raise ValueError(f"method must be 'auto', 'dense' or 'streaming': got {method!r}; 'auto' serves most uses")
     kernel.diagonal(times)  # kernels that live on part of the line reject times outside it
+    # HorizonFree streams as its mixture at any gap: norms must be those of the space that its learners work in
     space = None if method == "dense" else kernel.state_space()
-    if space is not None and times.size > 1 and np.diff(times).min() < space.min_gap * (1.0 - 1e-9):  # gaps round
-        if method == "streaming":
-            raise ValueError(
-                f"times must be at least {space.min_gap} apart for this kernel's streaming form: got a gap of "
-                f"{np.diff(times).min()}; lower the kernel's min_gap or use method='dense'"
-            )
-        space = None
     if space is None and method == "streaming":
         raise ValueError(f"method must be 'dense' for {kernel!r}: got 'streaming'; this kernel has no state space")
     return space

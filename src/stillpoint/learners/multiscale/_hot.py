@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numba import njit
 
-from stillpoint._hot import norm
+from stillpoint._hot import norm, usable_norm
 from stillpoint.domains import _hot as domains
 from stillpoint.learners import _hot as shared
 from stillpoint.losses import _hot as losses
@@ -39,8 +39,8 @@ def propose(
 
 @njit(cache=True)
 def play_rounds(
-    stats: np.ndarray, fixed: bool, scale_free: bool, radius_scale: float, ball_on: bool, limit: float,
-    states: np.ndarray, squares: np.ndarray, variances: np.ndarray, decays: np.ndarray, which: np.ndarray,
+    stats: np.ndarray, fixed: bool, scale_free: bool, radius_scale: float, ball_on: bool, unbounded: bool,
+    limit: float, states: np.ndarray, squares: np.ndarray, variances: np.ndarray, decays: np.ndarray, which: np.ndarray,
     parameters: np.ndarray, coefficients: np.ndarray, kind: int, domain: np.ndarray, ball: np.ndarray,
     code: int, parameter: float, mode: int, Y: np.ndarray, X: np.ndarray, z: np.ndarray, inner: np.ndarray,
     plays: np.ndarray, values: np.ndarray, gradients: np.ndarray, squared_norms: np.ndarray,
@@ -60,10 +60,10 @@ def play_rounds(
             shared.constrain(z, inner, w, ball, ball_on, kind, domain)
         else:
             w[:] = z
-            saturated = saturated or full
+        saturated = saturated or (full and unbounded)
         values[t] = losses.evaluate(code, parameter, mode, Y[t], X[t] if X.shape[0] > 0 else Y[t], w, g)
+        size = usable_norm(g)
         gradients[t] = g
-        size = norm(g)
         if not (math.isfinite(size) and size <= limit):
             return t, saturated
         fed[:] = g

@@ -34,10 +34,11 @@ class Level:
 
 
 class MultiScale(ConstrainedLearner):
-    """The strict learner: whatever happens, it loses at most Σ_j budget·√(αU_j) to 0, and follows every time scale at once.
+    """The strict learner: told lipschitz, it loses at most Σ_j budget·√(αU_j) to 0 whatever happens, on every time scale at once.
 
     dim: d, the dimension of plays.
-    lipschitz: G ≥ ‖g_t‖; None learns it on the way (gradients are clipped to the largest one before).
+    lipschitz: G ≥ ‖g_t‖; None learns it on the way: gradients are clipped to the largest one before, which costs up to that
+        largest gradient times the radius of plays, also against 0.
     budget: ε of every level, in units of the target: what may be lost, times √V, before anything is known. The one scale it has.
     base: ratio of neighbouring time scales; 4 to 8 works well.
     domain: where plays may lie. radius_scale: ε_D of the ball that grows by itself when neither bound is told (erratum E15).
@@ -100,6 +101,8 @@ class MultiScale(ConstrainedLearner):
         each ‖u^j‖. The three are Σ⟨g, w⟩ plus B√Σ_j S_j², B·max_j S_j and Σ_j B_j S_j.
         """
         sizes = self.ledger.memory.norms if isinstance(self.ledger.memory, LevelMemory) else np.zeros(0)
+        if group and np.ndim(radius) > 0:
+            raise ValueError(f"radius must be one number with group=True: got {radius!r}; leave group out for one a level")
         if np.ndim(radius) == 0:
             bound = nonnegative("radius", radius)
             worst = float(sizes.max(initial=0.0)) if group else self.ledger.memory.norm
@@ -159,7 +162,7 @@ class MultiScale(ConstrainedLearner):
         kind, domain = self._compiled_domain
         rows, squared_norms = slice(first, stop), np.empty(when.size)
         n, saturated = _hot.play_rounds(
-            self._stats, self._fixed, self._scale_free, self.radius_scale, self._ball_on, self._limit,
+            self._stats, self._fixed, self._scale_free, self.radius_scale, self._ball_on, self._unbounded, self._limit,
             memory.states, memory.squares, memory.variances, decays, which, self._parameters, self._coefficients,
             kind, domain, self._ball, code, parameter, mode, Y[rows], X[rows], self._proposal, self._inner,
             out["plays"][rows], out["losses"][rows], out["gradients"][rows], squared_norms,

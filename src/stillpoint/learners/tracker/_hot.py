@@ -9,7 +9,7 @@ import math
 import numpy as np
 from numba import njit
 
-from stillpoint._hot import dot, norm
+from stillpoint._hot import dot, norm, usable_norm
 from stillpoint.domains import _hot as domains
 from stillpoint.losses import _hot as losses
 
@@ -141,7 +141,7 @@ def play_rounds(
         domains.project(kind, domain, B[PLAY], w)
         row = gradients[t]
         values[t] = losses.evaluate(code, parameter, mode, Y[t], X[t] if X.shape[0] > 0 else Y[t], w, row)
-        size = norm(row)
+        size = usable_norm(row)
         if not math.isfinite(size):
             return t
         if kind != domains.EVERYWHERE:
