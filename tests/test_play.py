@@ -70,7 +70,7 @@ def test_bulk_continues_and_mixes_with_single_rounds():
 def test_blocks_join_seamlessly():
     y = np.sin(np.arange(9000) / 300)
     run = both_ways(
-        lambda: sp.KernelFTRL(1, lipschitz=1.0, kernel=HorizonFree(accuracy=5e-3), potential=Erfi()), Absolute().on(y)
+        lambda: sp.KernelFTRL(1, lipschitz=1.0, kernel=HorizonFree(accuracy=2e-3), potential=Erfi()), Absolute().on(y)
     )
     assert len(run) == 9000
 

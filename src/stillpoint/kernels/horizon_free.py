@@ -57,8 +57,8 @@ class HorizonFree(StationaryKernel):
         positive("min_gap", self.min_gap)
         if not 0.01 <= positive("taper", self.taper) <= 10.0:
             raise ValueError(f"taper must lie between 0.01 and 10: got {self.taper}; 2π is the paper's, 1/(2π) consistent")
-        if not 1e-10 <= positive("accuracy", self.accuracy) <= 5e-3:
-            raise ValueError(f"accuracy must lie between 1e-10 and 0.005: got {self.accuracy}; 1e-4 serves most uses")
+        if not 1e-10 <= positive("accuracy", self.accuracy) <= 2e-3:
+            raise ValueError(f"accuracy must lie between 1e-10 and 0.002: got {self.accuracy}; 1e-4 serves most uses")
 
     def density(self, frequency: ArrayLike) -> Array:
         """Q(ω), the spectral density in cycles per unit of time."""
