@@ -107,6 +107,13 @@ def test_tradeoff_example_shows_the_rates():
         assert growth[name]["constant"] < 2.2, name  # pays logarithms
 
 
+def test_own_parts_run_in_the_reduction(capsys):
+    example("own_parts").main()
+    rows = {line[:26].strip(): line[26:].split() for line in capsys.readouterr().out.splitlines()[1:]}
+    assert float(rows["own kernel, Erfi"][1]) < 0.2 * float(rows["OU kernel, Erfi"][1])  # a kernel that knows the season
+    assert len(rows) == 4
+
+
 def test_demo_writes_a_self_contained_page(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", ["demo.py", "--out", str(tmp_path)])
     example("demo").main()

@@ -75,9 +75,8 @@ def test_compiled_projection_gives_the_same_bits(name, data):
     domain = sets(dim)[name]
     z = data.draw(vectors(dim))
     w = np.full(dim, np.nan)
-    moved = _hot.project(*domain.hot(dim), z, w)
+    _hot.project(*domain.hot(dim), z, w)
     assert np.array_equal(w, domain.project(z))
-    assert moved == (not np.array_equal(w, z))
 
 
 @pytest.mark.parametrize("name", NAMES)

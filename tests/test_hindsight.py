@@ -13,8 +13,8 @@ from scipy.optimize import linprog
 from stillpoint.domains import Ball, Box, Everywhere, HalfSpace, Projection, Simplex
 from stillpoint.losses import Absolute, Hinge, Huber, Linear, Log, Logistic, Pinball, Squared
 from stillpoint.regret import hindsight_path_length, hindsight_piecewise, hindsight_static, path_length, switches
-from stillpoint.regret._hot import total_variation
-from stillpoint.regret.hindsight import _slopes
+from stillpoint.regret.hindsight._hot import total_variation
+from stillpoint.regret.hindsight._shape import slopes as _slopes
 
 SCALAR = [Squared(), Absolute(), Pinball(0.3), Pinball(0.9), Huber(0.5)]
 SEGMENTED = SCALAR[:4]

@@ -158,6 +158,45 @@ def test_every_inequality_of_the_proof(heuristic, gradients, dim, seed):
     assert spent <= twin.Gam * (1 + 1e-9)
 
 
+@given(st.integers(0, 10_000), st.integers(1, 6))
+def test_the_mix_loss_grows_with_the_rate(seed, count):
+    """(1): (1/η) ln Σ π_i e^{−ηL_i} is nondecreasing in η, which is what lets the rate fall over time."""
+    rng = np.random.default_rng(seed)
+    prior, L = rng.dirichlet(np.ones(count)), 10 * rng.standard_normal(count)
+    rates = np.logspace(-4, 2, 60)
+    values = [(np.log(prior @ np.exp(-eta * (L - L.min()))) - eta * L.min()) / eta for eta in rates]
+    assert (np.diff(values) >= -1e-9).all()
+
+
+@given(st.integers(0, 10_000), st.sampled_from([1, 3]), st.sampled_from([0.0, 0.3, 5.0]))
+def test_the_ladder_of_ogds_covers_every_path_length(seed, dim, path):
+    """(2): the best of the steps D·4^{−i}/Γ is within 5√(D(D+P)V̂) of any u in the ball, up to the smallest step there is."""
+    rng = np.random.default_rng(seed)
+    rounds, D = 500, 2.0
+    steps = rng.standard_normal((rounds, dim))
+    u = np.cumsum(steps * (path / max(np.linalg.norm(steps[1:], axis=1).sum(), 1e-300)), axis=0)
+    u *= np.minimum(1.0, D / np.maximum(np.linalg.norm(u, axis=1, keepdims=True), 1e-300))
+    x = np.zeros((10, dim))
+    regrets, sizes = np.zeros(10), []
+    for t in range(rounds):
+        g = np.sign(x[5] - u[t]) + 0.5 * rng.standard_normal(dim)
+        g /= max(np.linalg.norm(g), 1.0)
+        sizes.append(np.linalg.norm(g))
+        regrets += (x - u[t]) @ g
+        x = x - D * 4.0 ** -np.arange(10)[:, None] * g
+        x *= np.minimum(1.0, D / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-300))
+    assert regrets.min() <= 5 * np.sqrt(D * (D + path_length(u)) * np.sum(sizes))
+
+
+@given(st.integers(0, 10_000), st.floats(1.0, 100.0))
+def test_scaling_identity(seed, r):
+    """(3): R(r·u') = r·R(u') + (r − 1)·X with X the gain, for any plays; it carries the bound outside the ball."""
+    rng = np.random.default_rng(seed)
+    w, g, u = rng.standard_normal((3, 40, 2))
+    gain = -(g * w).sum()
+    assert (g * (w - r * u)).sum() == pytest.approx(r * (g * (w - u)).sum() + (r - 1.0) * gain, abs=1e-9 * r * 100)
+
+
 def pair(name, rounds, dim, seed):
     """(plays, gradients, learner) of a run of the shipped learner with its h replaced after every round."""
     heuristic, gradients = name

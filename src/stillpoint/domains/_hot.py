@@ -21,13 +21,12 @@ PASSES = 12
 
 
 @njit(cache=True)
-def project(kind: int, params: Array, z: Array, w: Array) -> bool:
-    """Write the point of the set nearest to `z` into `w`; say whether it differs from `z`."""
+def project(kind: int, params: Array, z: Array, w: Array) -> None:
+    """Write the point of the set nearest to `z` into `w`."""
     if kind == EVERYWHERE:
         for i in range(z.size):
             w[i] = z[i]
-        return False
-    if kind == BALL:
+    elif kind == BALL:
         _ball(params, z, w)
     elif kind == BOX:
         for i in range(z.size):
@@ -36,10 +35,6 @@ def project(kind: int, params: Array, z: Array, w: Array) -> bool:
         _simplex(params[0], z, w)
     else:
         _half_space(params, z, w)
-    for i in range(z.size):  # noqa: SIM110 (a generator does not compile)
-        if w[i] != z[i]:
-            return True
-    return False
 
 
 @njit(cache=True)

@@ -1,0 +1,85 @@
+"""A kernel, a potential and a static learner of one's own in the reduction, each beside the built-in one it comes close to.
+
+python examples/own_parts.py
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+import stillpoint as sp
+from stillpoint.kernels import StationaryKernel
+from stillpoint.potentials import Potential
+
+
+@dataclass(frozen=True)
+class Seasonal(StationaryKernel):
+    """k(s, t) = e^{−rate|s−t|}·cos²(π(s−t)/period): targets that repeat themselves, more or less."""
+
+    period: float
+    rate: float
+
+    def _lag(self, r):
+        return np.exp(-self.rate * r) * np.cos(np.pi * r / self.period) ** 2
+
+
+@dataclass(frozen=True)
+class Capped(Potential):
+    """m = min(step·S, radius): gradient descent kept in the RKHS ball; R ≤ ‖U‖²/(2 step) + step·V/2 for ‖U‖ ≤ radius."""
+
+    step: float
+    radius: float
+
+    def magnitude(self, S, V, h, count=0.0):
+        """Size of the play."""
+        return min(self.step * S, self.radius)
+
+    def bound(self, norm, V, h, count=0.0):
+        """Of FTRL with the regulariser ‖W‖²/(2 step) on the ball of this radius."""
+        if norm > self.radius:
+            raise ValueError(f"norm must be at most the radius {self.radius}: got {norm}; raise radius")
+        return norm**2 / (2 * self.step) + self.step * V / 2
+
+
+@dataclass
+class Forgetful:
+    """A static learner that shrinks all it has learnt by `keep` each round before it steps: W ← keep·W − step·G."""
+
+    step: float
+    keep: float
+
+    def play(self, sums):
+        """The memory holds W itself."""
+        return sums.pull.copy()
+
+    def store(self, g, memory, sums):
+        """Shrink, then step."""
+        memory.scale(self.keep)
+        memory.add(-self.step * g)
+
+    def bound(self, norm, V, h, count=0.0):
+        """None is known; the certificate holds all the same."""
+        return float("inf")
+
+
+def main():
+    """Play all of them on a seasonal target and print what they lost, beside the certificate in the kernel each ran in."""
+    t = np.arange(2000)
+    target = np.sin(2 * np.pi * t / 50) * (1 + 0.3 * np.sin(t / 300))
+    losses = sp.losses.Absolute().on(target + 0.3 * np.random.default_rng(0).standard_normal(t.size))
+    ou, erfi = sp.kernels.OU(0.05), sp.potentials.Erfi()
+    contenders = {
+        "OU kernel, Erfi": (ou, erfi),
+        "own kernel, Erfi": (Seasonal(period=50.0, rate=0.002), erfi),
+        "own potential on OU": (ou, Capped(step=0.5, radius=20.0)),
+        "own static learner on OU": (ou, Forgetful(step=0.5, keep=0.9)),
+    }
+    print(f"{'':26}{'loss':>8}{'regret':>8}{'certified for ‖U‖ ≤ 10':>26}")
+    for name, (kernel, potential) in contenders.items():
+        learner = sp.KernelFTRL(1, lipschitz=1.0, kernel=kernel, potential=potential)
+        run = sp.play(learner, losses)
+        print(f"{name:26}{run.losses.sum():8.0f}{run.regret(target)[-1]:8.0f}{learner.certificate(10.0):26.0f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,33 @@
+"""What the losses look like to the solvers: their slopes and their minimisers."""
+
+from math import inf
+
+import numpy as np
+
+from stillpoint._validate import Array
+from stillpoint.losses import Hinge, Huber, Loss, Pinball, Squared
+from stillpoint.regret.hindsight import _hot
+
+
+def slopes(loss: Loss) -> tuple[float, float, float]:
+    """(down, up, width): the slope runs from −down to up while p − y, or y·p − 1 for Hinge, runs from −width to width."""
+    if isinstance(loss, Pinball):
+        return loss.level, 1.0 - loss.level, 0.0
+    if isinstance(loss, Huber):
+        return loss.width, loss.width, loss.width
+    if isinstance(loss, Squared):
+        return inf, inf, inf
+    return 1.0, 0.0 if isinstance(loss, Hinge) else 1.0, 0.0
+
+
+def centre(loss: Loss, y: Array) -> float:
+    """A minimiser of Σ_t ℓ(p, y_t)."""
+    if isinstance(loss, Squared):
+        return float(y.mean())
+    if isinstance(loss, Pinball):
+        return float(np.quantile(y, loss.level, method="inverted_cdf"))
+    if isinstance(loss, Huber):
+        u = np.empty_like(y)
+        _hot.total_variation(y, *slopes(loss), inf, u)
+        return float(u[0])
+    return float(np.median(y))
