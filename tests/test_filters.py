@@ -110,6 +110,21 @@ def test_vaw_certificate_is_exact_at_the_ridge_optimum_and_below_the_bound(kerne
         assert model.certificate(norm) <= model.bound(norm) + 1e-9
 
 
+@pytest.mark.parametrize("times", TIMES)
+@pytest.mark.parametrize("name", [*KERNELS, "horizon-free"])
+def test_vaw_streams_give_the_same_numbers(name, times):
+    y, when = np.random.default_rng(8).standard_normal((40, 2)), TIMES[times]
+    bulk, single = (sp.KernelVAW(kernel=MARKOV[name], ridge=0.5, outputs=2) for _ in range(2))
+    forecasts = np.vstack([bulk.forecast_stream(y[:15], when[:15]), bulk.forecast_stream(y[15:], when[15:])])
+    for t, row in enumerate(y):
+        assert np.allclose(single.predict(time=when[t]), forecasts[t], rtol=1e-12, atol=1e-14)
+        single.update(row)
+    for value in ("log_det", "effective_dimension", "rounds", "time"):
+        assert getattr(bulk, value) == pytest.approx(getattr(single, value), rel=1e-11)
+    assert bulk.certificate(1.0) == pytest.approx(single.certificate(1.0), rel=1e-11)
+    assert np.allclose(bulk.predict(), single.predict(), rtol=1e-11)
+
+
 def features(kernel, when):
     values, vectors = np.linalg.eigh(kernel.gram(when))
     return vectors * np.sqrt(np.maximum(values, 0.0))

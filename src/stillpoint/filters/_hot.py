@@ -3,6 +3,8 @@
 import numpy as np
 from numba import njit
 
+from stillpoint._hot import dot
+
 
 @njit(cache=True)
 def propagate(C: np.ndarray, M: np.ndarray, F: np.ndarray, Q: np.ndarray, scratch: np.ndarray) -> None:
@@ -10,11 +12,13 @@ def propagate(C: np.ndarray, M: np.ndarray, F: np.ndarray, Q: np.ndarray, scratc
     N, P = C.shape[0], Q.shape[0]
     if F.shape[0] == 1:
         for i in range(N):
-            for j in range(N):
-                C[i, j] *= F[0, i % P] * F[0, j % P]
+            f = F[0, i % P]
+            for first in range(0, N, P):
+                for j in range(P):
+                    C[i, first + j] *= f * F[0, j]
             C[i, i] += Q[i % P, i % P]
             for k in range(M.shape[1]):
-                M[i, k] *= F[0, i % P]
+                M[i, k] *= f
         return
     for first in range(0, N, P):
         for i in range(P):
@@ -47,14 +51,9 @@ def propagate(C: np.ndarray, M: np.ndarray, F: np.ndarray, Q: np.ndarray, scratc
 @njit(cache=True)
 def gain(C: np.ndarray, H: np.ndarray, g: np.ndarray) -> float:
     """g = C H; returns v = H'C H."""
-    v = 0.0
     for i in range(H.size):
-        total = 0.0
-        for j in range(H.size):
-            total += C[i, j] * H[j]
-        g[i] = total
-        v += total * H[i]
-    return v
+        g[i] = dot(C[i], H)
+    return dot(g, H)
 
 
 @njit(cache=True)
@@ -68,14 +67,48 @@ def correct(C: np.ndarray, M: np.ndarray, g: np.ndarray, S: float, e: np.ndarray
 
 
 @njit(cache=True)
-def spread(D: np.ndarray, K: np.ndarray, H: np.ndarray, nugget: float, u: np.ndarray) -> None:
-    """D ← (I − KH') D (I − KH')' + nugget·K K', the covariance of the filter's error on noise-free targets."""
-    total = 0.0
+def spread(D: np.ndarray, g: np.ndarray, S: float, H: np.ndarray, nugget: float, u: np.ndarray) -> float:
+    """D ← (I − KH') D (I − KH')' + nugget·K K' with K = g/S: the covariance of the filter's error on noise-free targets.
+
+    Returns this round's addition to the effective dimension, (H'D H + nugget)/S (KALMAN section 5).
+    """
+    total = gain(D, H, u) + nugget
     for i in range(H.size):
-        u[i] = 0.0
+        a, b = total * (g[i] / S) - u[i], g[i] / S
         for j in range(H.size):
-            u[i] += D[i, j] * H[j]
-        total += u[i] * H[i]
-    for i in range(H.size):
-        for j in range(H.size):
-            D[i, j] += (total + nugget) * K[i] * K[j] - K[i] * u[j] - u[i] * K[j]
+            D[i, j] += a * (g[j] / S) - b * u[j]
+    return total / S
+
+
+@njit(cache=True)
+def vaw_rounds(
+    C: np.ndarray, M: np.ndarray, D: np.ndarray, h: np.ndarray, ridge: float,
+    moves: np.ndarray, noises: np.ndarray, which: np.ndarray, nuggets: np.ndarray, scratch: np.ndarray,
+    Y: np.ndarray, totals: np.ndarray, forecasts: np.ndarray,
+) -> None:  # fmt: skip
+    """KernelVAW over many rounds; totals holds (log det, effective dimension, excess, largest ‖y‖²)."""
+    P, d = M.shape
+    g, u, mean, none = np.empty(P), np.empty(P), np.empty(d), np.empty((P, 0))
+    for t in range(forecasts.shape[0]):
+        if which[t] >= 0:
+            propagate(C, M, moves[which[t]], noises[which[t]], scratch)
+            propagate(D, none, moves[which[t]], noises[which[t]], scratch)
+        v = gain(C, h, g) + nuggets[t]
+        S = v + ridge
+        kappa = ridge / S
+        square, size = 0.0, 0.0
+        for k in range(d):
+            total = 0.0
+            for i in range(P):
+                total += M[i, k] * h[i]
+            mean[k] = total
+            forecasts[t, k] = kappa * total
+            square += Y[t, k] * Y[t, k]
+            size += total * total
+        totals[0] += np.log1p(v / ridge)
+        totals[1] += spread(D, g, S, h, nuggets[t], u)
+        totals[2] += (1.0 - kappa) * (square - kappa * size)
+        totals[3] = max(totals[3], square)
+        for k in range(d):
+            mean[k] = Y[t, k] - mean[k]
+        correct(C, M, g, S, mean)

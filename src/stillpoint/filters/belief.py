@@ -7,6 +7,7 @@ shared by all outputs; exp-concave, directional and contextual ones observe a di
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stillpoint._validate import Array
 from stillpoint.filters import _hot
@@ -34,7 +35,7 @@ class Belief:
         """Move to a later time: predict."""
         if np.isfinite(self.time):
             gap = time - self.time
-            if gap != self._gap or not self.space.stationary:
+            if gap != self._gap or not self.space.homogeneous:
                 self._gap, self._moves = gap, (self.space.transition(gap), self.space.noise(gap, self.time))
             _hot.propagate(self.C, self.M, *self._moves, self._scratch)
             if self._spread is not None:
@@ -44,6 +45,25 @@ class Belief:
             if self._spread is not None:
                 self._spread[:] = self.C
         self.time, self.nugget = time, self.space.nugget(time)
+
+    def tables(self, times: Array) -> tuple[Array, Array, NDArray[np.int64], Array]:
+        """What compiled loops need for `times`: transitions, noises, which of them precedes each round, nuggets.
+
+        At the first round of all there is nothing to move: the belief is set to the prior there, and which is −1.
+        """
+        before = np.append(self.time, times[:-1])
+        if not np.isfinite(self.time):
+            self.advance(float(times[0]))
+        gaps = times - before
+        # the noise of some growing kernels depends on where the gap starts: then each round has its own
+        keys = gaps if self.space.homogeneous else np.arange(times.size, dtype=np.float64)
+        _, first, which = np.unique(keys, return_index=True, return_inverse=True)
+        live = [i for i in first if np.isfinite(before[i])]
+        index = np.full(first.size, -1)
+        index[[k for k, i in enumerate(first) if np.isfinite(before[i])]] = np.arange(len(live))
+        moves = [self.space.transition(float(gaps[i])) for i in live] or [self.space.transition(1.0)]
+        noises = [self.space.noise(float(gaps[i]), float(before[i])) for i in live] or [self.space.noise(1.0, float(times[0]))]
+        return np.stack(moves), np.stack(noises), index[which], self.space.nuggets(times)
 
     def direction(self, a: Array) -> Array:
         """a⊗h: the state's coordinates of the functional ⟨a, f(t)⟩."""
@@ -65,9 +85,7 @@ class Belief:
     def dimension_step(self, H: Array, g: Array, S: float, nugget: float) -> float:
         """This round's addition to the effective dimension of the observations' Gram matrix (KALMAN section 5)."""
         assert self._spread is not None
-        added = (float(H @ self._spread @ H) + nugget) / S
-        _hot.spread(self._spread, g / S, H, nugget, np.empty(H.size))
-        return added
+        return float(_hot.spread(self._spread, g, S, H, nugget, np.empty(H.size)))
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""

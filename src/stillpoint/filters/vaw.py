@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stillpoint._validate import Array, count, finite, nonnegative, number, positive
+from stillpoint._validate import Array, count, finite, increasing, nonnegative, number, positive
+from stillpoint.filters import _hot
 from stillpoint.filters.belief import Belief
 from stillpoint.kernels import Kernel, Spline
+from stillpoint.memory.streaming import BLOCK
 
 _STATE = (
     "rounds",
@@ -87,6 +89,33 @@ class KernelVAW:
         self.effective_dimension += self._belief.dimension_step(self._belief.space.h, self._gain, S, self._belief.nugget)
         self._belief.correct(self._gain, S, target - self._mean)
         self._close()
+
+    def forecast_stream(self, y: ArrayLike, times: ArrayLike | None = None) -> Array:
+        """Forecast and learn a whole series in compiled code, shape of y; the numbers of predict and update."""
+        targets = finite("y", y, "call predict and skip() for missing observations")
+        Y = np.ascontiguousarray(targets.reshape(len(targets), -1))
+        if Y.shape[1] != self.outputs or self._open:
+            raise ValueError(
+                f"y must have {self.outputs} columns, and no round be open: got shape {targets.shape}; update or skip first"
+            )
+        when = self.time + np.arange(1.0, len(Y) + 1.0) if times is None else increasing("times", times)
+        if when.shape != (len(Y),) or (self._started and len(Y) and when[0] <= self.time):
+            raise ValueError(f"times must hold one a round after {self.time}: got {when.size} for {len(Y)} rounds; shift them")
+        self._belief.kernel.diagonal(when)
+        forecasts, belief = np.empty_like(Y), self._belief
+        totals = np.array([self.log_det, self.effective_dimension, self._excess, self._largest])
+        for first in range(0, len(Y), BLOCK):
+            rows = slice(first, first + BLOCK)
+            tables = belief.tables(when[rows])
+            assert belief._spread is not None
+            _hot.vaw_rounds(
+                belief.C, belief.M, belief._spread, belief.space.h, self.ridge, *tables, belief._scratch,
+                Y[rows], totals, forecasts[rows],
+            )  # fmt: skip
+            belief.time, belief.nugget = float(when[rows][-1]), float(tables[3][-1])
+            self.rounds, self.time, self._started = self.rounds + len(Y[rows]), belief.time, True
+        self.log_det, self.effective_dimension, self._excess, self._largest = (float(total) for total in totals)
+        return forecasts.reshape(targets.shape)
 
     def skip(self) -> None:
         """A round whose observation is missing."""

@@ -20,6 +20,7 @@ class StateSpace(ABC):
     h: Array
     diagonal: bool = False
     stationary: bool = True
+    homogeneous: bool = True  # the noise of a gap does not depend on where it starts
     min_gap: float = 0.0  # gaps below this are outside the accuracy that the form was built for
 
     @property
@@ -50,6 +51,12 @@ class StateSpace(ABC):
     def nugget(self, time: float) -> float:
         """Weight of the Dirac part at `time`."""
         return 0.0
+
+    def nuggets(self, times: Array) -> Array:
+        """The nugget at many times."""
+        if self.stationary or type(self).nugget is StateSpace.nugget:
+            return np.full(times.size, self.nugget(0.0))
+        return np.array([self.nugget(float(t)) for t in times])
 
     def matrix(self, gap: float) -> Array:
         """F(gap) as a full (P, P) matrix, whatever form `transition` has."""
@@ -149,6 +156,7 @@ class Summed(StateSpace):
         self.h = np.concatenate([part.h for part in parts])
         self.diagonal = all(part.diagonal for part in parts)
         self.stationary = all(part.stationary for part in parts)
+        self.homogeneous = all(part.homogeneous for part in parts)
         self.min_gap = max(part.min_gap for part in parts)
 
     def transition(self, gap: float) -> Array:
@@ -177,7 +185,7 @@ class Multiplied(StateSpace):
         self.left, self.right = left, right
         self.h = _kron(left.h, right.h)
         self.diagonal = left.diagonal and right.diagonal
-        self.stationary = left.stationary and right.stationary
+        self.stationary = self.homogeneous = left.stationary and right.stationary
         self.min_gap = max(left.min_gap, right.min_gap)
 
     def transition(self, gap: float) -> Array:
@@ -210,7 +218,7 @@ class Weighted(StateSpace):
     def __init__(self, base: StateSpace, weight: float) -> None:
         self.base, self.weight = base, weight
         self.h, self.diagonal = base.h, base.diagonal
-        self.stationary, self.min_gap = base.stationary, base.min_gap
+        self.stationary, self.homogeneous, self.min_gap = base.stationary, base.homogeneous, base.min_gap
 
     def transition(self, gap: float) -> Array:
         return self.base.transition(gap)
