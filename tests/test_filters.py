@@ -125,6 +125,57 @@ def test_vaw_streams_give_the_same_numbers(name, times):
     assert np.allclose(bulk.predict(), single.predict(), rtol=1e-11)
 
 
+@pytest.mark.parametrize("kernel", [Gaussian(2.0), sp.kernels.InverseMultiquadric(3.0), OU(0.1) + Gaussian(5.0)], ids=repr)
+@pytest.mark.parametrize("times", TIMES)
+def test_kernels_without_a_state_space_run_dense(kernel, times, tmp_path):
+    when, y = TIMES[times], np.random.default_rng(9).standard_normal((40, 2))
+    model = sp.KernelVAW(kernel=kernel, ridge=0.5, outputs=2)
+    first = model.forecast_stream(y[:20], when[:20])
+    sp.save(model, tmp_path / "model")
+    model = sp.load(tmp_path / "model")
+    forecasts = np.vstack([first, model.forecast_stream(y[20:], when[20:])])
+    assert np.abs(forecasts - naive.vaw(kernel.gram(when), y, 0.5)).max() < 1e-9
+    assert model.effective_dimension == pytest.approx(effective_dimension(kernel, when, 0.5), rel=1e-9)
+    assert model.log_det == pytest.approx(log_det(kernel, when, 0.5), rel=1e-9)
+
+    def gradient(t, w):
+        return np.zeros(2) if w is None else w - y[t]
+
+    for domain in (None, Ball(0.3)):
+        learner = sp.StronglyConvex(2, kernel=kernel, curvature=1.0, ridge=0.5, domain=domain)
+        plays = []
+        for t, time in enumerate(when):
+            plays.append(learner.predict(time=time))
+            learner.update(gradient(t, plays[-1]))
+        project = (lambda w: w) if domain is None else domain.project
+        twin = naive.strongly_convex(features(kernel, when), gradient, 1.0, 0.5, project)
+        assert np.abs(np.array(plays) - twin).max() <= 1e-6 * np.abs(twin).max()
+
+
+def test_dense_and_streaming_beliefs_agree(monkeypatch):
+    from stillpoint.filters import newton, vaw
+    from stillpoint.filters.dense import DenseBelief
+
+    y = np.random.default_rng(10).standard_normal(60)
+    streaming = sp.KernelVAW(kernel=Matern32(0.2)).forecast_stream(y), _strong(y)
+    for module in (vaw, newton):
+        monkeypatch.setattr(module, "shared_belief", DenseBelief)
+    dense = sp.KernelVAW(kernel=Matern32(0.2)).forecast_stream(y), _strong(y)
+    for ours, other in zip(streaming, dense, strict=True):
+        assert np.allclose(ours, other, rtol=1e-8, atol=1e-11)
+
+
+def _strong(y):
+    learner, plays = sp.StronglyConvex(1, kernel=OU(0.1), curvature=1.0, ridge=0.3, domain=Ball(0.4)), []
+    for t, v in enumerate(y):
+        plays.append(learner.predict()[0])
+        if t % 7 == 3:
+            learner.skip()  # a projected round without feedback keeps its shift
+        else:
+            learner.update(plays[-1] - v)
+    return np.array(plays)
+
+
 def features(kernel, when):
     values, vectors = np.linalg.eigh(kernel.gram(when))
     return vectors * np.sqrt(np.maximum(values, 0.0))
@@ -304,7 +355,7 @@ def test_extreme_and_constant_targets(scale):
     [
         (lambda: sp.KernelVAW(ridge=0.0), "ridge"),
         (lambda: sp.KernelVAW(ridge=-1.0), "ridge"),
-        (lambda: sp.KernelVAW(kernel=Gaussian(1.0)), "state space"),
+        (lambda: sp.ExpConcave(1, kernel=Gaussian(1.0), curvature=1.0), "state space"),
         (lambda: sp.KernelVAW(outputs=0), "outputs"),
         (lambda: sp.KernelVAW().update(np.nan), "y must be finite"),
         (lambda: sp.KernelVAW().update([1.0, 2.0]), "y must have shape"),

@@ -28,8 +28,8 @@ class Belief:
         self.time = -np.inf
         self.nugget = 0.0
         self._scratch, self._none = np.empty((size, size)), np.zeros((size, 0))
+        self.spread: Array | None = None  # covariance of the filter's error on noise-free targets
         self._gap, self._moves = np.nan, (np.empty((0, 0)), np.empty((0, 0)))
-        self._spread: Array | None = None
 
     def advance(self, time: float) -> None:
         """Move to a later time: predict."""
@@ -38,12 +38,12 @@ class Belief:
             if gap != self._gap or not self.space.homogeneous:
                 self._gap, self._moves = gap, (self.space.transition(gap), self.space.noise(gap, self.time))
             _hot.propagate(self.C, self.M, *self._moves, self._scratch)
-            if self._spread is not None:
-                _hot.propagate(self._spread, self._none, *self._moves, self._scratch)
+            if self.spread is not None:
+                _hot.propagate(self.spread, self._none, *self._moves, self._scratch)
         else:
             self.C[:] = np.kron(np.eye(self.blocks), self.space.covariance(time))
-            if self._spread is not None:
-                self._spread[:] = self.C
+            if self.spread is not None:
+                self.spread[:] = self.C
         self.time, self.nugget = time, self.space.nugget(time)
 
     def tables(self, times: Array) -> tuple[Array, Array, NDArray[np.int64], Array]:
@@ -80,21 +80,62 @@ class Belief:
 
     def track_dimension(self) -> None:
         """Keep what the effective dimension needs (one more covariance); to be called before the first round."""
-        self._spread = np.zeros_like(self.C)
+        self.spread = np.zeros_like(self.C)
 
     def dimension_step(self, H: Array, g: Array, S: float, nugget: float) -> float:
         """This round's addition to the effective dimension of the observations' Gram matrix (KALMAN section 5)."""
-        assert self._spread is not None
-        return float(_hot.spread(self._spread, g, S, H, nugget, np.empty(H.size)))
+        assert self.spread is not None
+        return float(_hot.spread(self.spread, g, S, H, nugget, np.empty(H.size)))
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
-        spread = {} if self._spread is None else {"spread": self._spread}
-        return {"mean": self.M, "covariance": self.C, "time": self.time, "nugget": self.nugget, **spread}
+        spread = {} if self.spread is None else {"spread": self.spread}
+        return {"state": self.M, "covariance": self.C, "time": self.time, "nugget": self.nugget, **spread}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
-        self.M[:], self.C[:] = state["mean"], state["covariance"]
+        self.M[:], self.C[:] = state["state"], state["covariance"]
         self.time, self.nugget = float(state["time"]), float(state["nugget"])
-        if self._spread is not None:
-            self._spread[:] = state["spread"]
+        if self.spread is not None:
+            self.spread[:] = state["spread"]
+
+
+class SharedBelief(Belief):
+    """Functions of time that share one covariance: mean (outputs,) and variance of their values at the present time."""
+
+    def __init__(self, kernel: Kernel, outputs: int) -> None:
+        super().__init__(kernel, 1, outputs)
+        self.mean: Array = np.zeros(outputs)
+        self.variance, self.dimension = 0.0, 0.0
+        self.gain_now: Array = np.zeros(self.space.size)
+        self.track_dimension()
+
+    def advance(self, time: float) -> None:
+        """Move to a later time: mean and variance there."""
+        super().advance(time)
+        self.gain_now, variance = self.gain(self.space.h)
+        self.variance, self.mean = variance + self.nugget, self.M.T @ self.space.h
+
+    def shift(self, amount: Array) -> None:
+        """Add amount times the posterior covariance with f(time)."""
+        self.M += np.outer(self.gain_now, amount)
+
+    def observe(self, S: float, innovation: Array) -> None:
+        """Learn from an observation of total variance S = variance + noise."""
+        self.dimension += self.dimension_step(self.space.h, self.gain_now, S, self.nugget)
+        self.correct(self.gain_now, S, innovation)
+
+    def effective_dimension(self) -> float:
+        """Tr K(K + R)⁻¹ of the observations so far, exactly (KALMAN section 5)."""
+        return self.dimension
+
+    def arrays(self) -> dict[str, Any]:
+        """The state, for saving."""
+        own = {"mean": self.mean, "variance": self.variance, "dimension": self.dimension, "gain": self.gain_now}
+        return {**super().arrays(), **own}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Inverse of `arrays`."""
+        super().restore(state)
+        self.mean, self.gain_now = np.array(state["mean"]), np.array(state["gain"])
+        self.variance, self.dimension = float(state["variance"]), float(state["dimension"])

@@ -8,7 +8,8 @@ from scipy.optimize import minimize
 
 from stillpoint._validate import Array, nonnegative, positive
 from stillpoint.domains import Ball, Box, Domain, Everywhere
-from stillpoint.filters.belief import Belief
+from stillpoint.filters.belief import Belief, SharedBelief
+from stillpoint.filters.dense import DenseBelief, shared_belief
 from stillpoint.kernels import Kernel
 from stillpoint.learners.base import GradientLearner
 
@@ -16,7 +17,9 @@ from stillpoint.learners.base import GradientLearner
 class _Newton(GradientLearner):
     """What the two share: a belief that gradients correct, a ridge λ and a curvature β, and Σ of the certificate."""
 
-    def __init__(self, dim: int, kernel: Kernel, curvature: float, ridge: float, domain: Domain | None, shared: bool) -> None:
+    _belief: Belief | DenseBelief
+
+    def __init__(self, dim: int, kernel: Kernel, curvature: float, ridge: float, domain: Domain | None) -> None:
         super().__init__(dim)
         if not isinstance(kernel, Kernel):
             raise ValueError(f"kernel must be a kernel: got {kernel!r}; use one of sp.kernels")
@@ -27,7 +30,6 @@ class _Newton(GradientLearner):
             positive("ridge", ridge, "give a number above 0, such as 1"),
         )
         self._noise = self.ridge / self.curvature
-        self._belief = Belief(kernel, 1, self.dim) if shared else Belief(kernel, self.dim, 1)
         self._cost, self.log_det = 0.0, 0.0
 
     @property
@@ -59,33 +61,32 @@ class StronglyConvex(_Newton):
     """K-ONS: losses that are `curvature`-strongly convex, W_{t+1} = W_t − G_t Σ_t⁻¹, Σ_t = λI + β Σφ⊗φ, in O(P² + dP) a round.
 
     dim: d. kernel: a Markov kernel on time. curvature: β of the strong convexity. ridge: λ. domain: plays are projected in the
-    norm of Σ, which on values is Euclidean. Certificate: (λ/2)‖U‖² + Σ‖g_t‖²v_t/(2βS_t).
+    norm of Σ, which on values is Euclidean. Certificate: (λ/2)‖U‖² + Σ‖g_t‖²v_t/(2βS_t). Kernels without a state space run dense.
     """
 
+    _belief: SharedBelief | DenseBelief
+
     def __init__(self, dim: int, *, kernel: Kernel, curvature: float, ridge: float = 1.0, domain: Domain | None = None) -> None:
-        super().__init__(dim, kernel, curvature, ridge, domain, shared=True)
+        super().__init__(dim, kernel, curvature, ridge, domain)
+        self._belief = shared_belief(kernel, self.dim, self._noise)
         self._top = 0.0
 
     def _propose(self, time: float) -> Array:
         belief = self._belief
         belief.kernel.diagonal(time)
         belief.advance(time)
-        h = belief.space.h
-        self._gain, variance = belief.gain(h)
-        self._variance = variance + belief.nugget
-        mean = np.asarray(belief.M.T @ h)
-        play = self.domain.project(mean)
-        if self._variance > 0.0 and not np.array_equal(play, mean):
-            belief.M += np.outer(self._gain / self._variance, play - mean)
+        play = self.domain.project(belief.mean)
+        if belief.variance > 0.0 and not np.array_equal(play, belief.mean):
+            belief.shift((play - belief.mean) / belief.variance)
         return play
 
     def _learn(self, g: Array, play: Array) -> None:
-        S = self._variance + self._noise
-        size = float(g @ g)
+        variance, size = self._belief.variance, float(g @ g)
+        S = variance + self._noise
         self._top = max(self._top, size)
-        self._cost += size * self._variance / (2.0 * self.curvature * S)
-        self.log_det += math.log1p(self._variance / self._noise)
-        self._belief.correct(self._gain, S, -g / self.curvature)
+        self._cost += size * variance / (2.0 * self.curvature * S)
+        self.log_det += math.log1p(variance / self._noise)
+        self._belief.observe(S, -g / self.curvature)
 
     def bound(self, norm: float) -> float:
         """Theorem sc-regret (E13): (λ/2)‖U‖² + (G²/2β) log det(I + βK/λ), G the largest gradient so far."""
@@ -93,15 +94,12 @@ class StronglyConvex(_Newton):
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
-        open_round = {} if self._play is None else {"gain": self._gain, "variance": self._variance}
-        return {**super().arrays(), "top": self._top, **open_round}
+        return {**super().arrays(), "top": self._top}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
         super().restore(state)
         self._top = float(state["top"])
-        if "gain" in state:
-            self._gain, self._variance = np.array(state["gain"]), float(state["variance"])
 
 
 class ExpConcave(_Newton):
@@ -111,8 +109,11 @@ class ExpConcave(_Newton):
     Box, or None; plays are projected in the metric of A. Certificate: (λ/2)‖U‖² + Σv_t/(2βS_t), for comparators in the domain.
     """
 
+    _belief: Belief
+
     def __init__(self, dim: int, *, kernel: Kernel, curvature: float, ridge: float = 1.0, domain: Domain | None = None) -> None:
-        super().__init__(dim, kernel, curvature, ridge, domain, shared=False)
+        super().__init__(dim, kernel, curvature, ridge, domain)
+        self._belief = Belief(kernel, self.dim, 1)
         centred = isinstance(self.domain, Ball) and self.domain.center is None
         if not (centred or isinstance(self.domain, Box | Everywhere)):
             raise ValueError(

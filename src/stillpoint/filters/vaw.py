@@ -11,27 +11,16 @@ from numpy.typing import ArrayLike
 
 from stillpoint._validate import Array, count, finite, increasing, nonnegative, number, positive
 from stillpoint.filters import _hot
-from stillpoint.filters.belief import Belief
+from stillpoint.filters.belief import SharedBelief
+from stillpoint.filters.dense import shared_belief
 from stillpoint.kernels import Kernel, Spline
 from stillpoint.memory.streaming import BLOCK
 
-_STATE = (
-    "rounds",
-    "time",
-    "_started",
-    "_open",
-    "_gain",
-    "_mean",
-    "_variance",
-    "log_det",
-    "effective_dimension",
-    "_excess",
-    "_largest",
-)
+_STATE = ("rounds", "time", "_started", "_open", "log_det", "_excess", "_largest")
 
 
 class KernelVAW:
-    """Squared loss on time: forecast y_t, then see it. Streaming and exact for Markov kernels, O(P²) a round.
+    """Squared loss on time: forecast y_t, then see it. O(P²) a round for Markov kernels, dense and O(t²) for others.
 
     kernel: which signals are cheap; Spline(offset) fits slow drift. ridge: λ, how smooth they are taken to be.
     outputs: how many series share the kernel; with 1, forecasts are floats, else arrays (outputs,).
@@ -40,12 +29,9 @@ class KernelVAW:
     def __init__(self, kernel: Kernel | None = None, ridge: float = 1.0, outputs: int = 1) -> None:
         self.kernel = Spline(offset=1.0) if kernel is None else kernel
         self.ridge, self.outputs = positive("ridge", ridge, "give a number above 0, such as 1"), count("outputs", outputs)
-        self._belief = Belief(self.kernel, 1, self.outputs)
-        self._belief.track_dimension()
+        self._belief = shared_belief(self.kernel, self.outputs, self.ridge)
         self.rounds, self.time, self._started, self._open = 0, 0.0, False, False
-        self._gain, self._mean, self._variance = np.zeros(0), np.zeros(self.outputs), 0.0
-        self.log_det, self.effective_dimension = 0.0, 0.0
-        self._excess, self._largest = 0.0, 0.0
+        self.log_det, self._excess, self._largest = 0.0, 0.0, 0.0
 
     def predict(self, time: float | None = None) -> float | Array:
         """The forecast for the coming round; called again before `update` it is the same."""
@@ -56,13 +42,9 @@ class KernelVAW:
             self._belief.kernel.diagonal(when)  # a kernel may refuse the time; ask before anything moves
             self._belief.advance(when)
             self.time, self._started, self._open = when, True, True
-            h = self._belief.space.h
-            self._gain, variance = self._belief.gain(h)
-            self._variance = variance + self._belief.nugget
-            self._mean = self._belief.M.T @ h
         elif time is not None and time != self.time:
             raise ValueError(f"time must be that of the open round: got {time}, open at {self.time}; call update or skip first")
-        forecast = self.ridge / (self._variance + self.ridge) * self._mean
+        forecast = self.ridge / (self.variance + self.ridge) * self._belief.mean
         return float(forecast[0]) if self.outputs == 1 else forecast
 
     @property
@@ -73,7 +55,12 @@ class KernelVAW:
     @property
     def variance(self) -> float:
         """Posterior variance of the signal at the open round, in units of kernel and ridge."""
-        return self._variance
+        return self._belief.variance
+
+    @property
+    def effective_dimension(self) -> float:
+        """d_eff(λ) = Tr K(K + λI)⁻¹ of the rounds observed."""
+        return self._belief.effective_dimension()
 
     def update(self, y: ArrayLike) -> None:
         """What the round turned out to be."""
@@ -81,13 +68,12 @@ class KernelVAW:
         if target.shape != (self.outputs,):
             raise ValueError(f"y must have shape ({self.outputs},): got shape {target.shape}; pass one value an output")
         self.predict()
-        S = self._variance + self.ridge
+        mean, S = self._belief.mean, self.variance + self.ridge
         kappa = self.ridge / S
-        self._excess += (1.0 - kappa) * float(target @ target - kappa * (self._mean @ self._mean))
+        self._excess += (1.0 - kappa) * float(target @ target - kappa * (mean @ mean))
         self._largest = max(self._largest, float(target @ target))
-        self.log_det += math.log1p(self._variance / self.ridge)
-        self.effective_dimension += self._belief.dimension_step(self._belief.space.h, self._gain, S, self._belief.nugget)
-        self._belief.correct(self._gain, S, target - self._mean)
+        self.log_det += math.log1p(self.variance / self.ridge)
+        self._belief.observe(S, target - mean)
         self._close()
 
     def forecast_stream(self, y: ArrayLike, times: ArrayLike | None = None) -> Array:
@@ -103,18 +89,23 @@ class KernelVAW:
             raise ValueError(f"times must hold one a round after {self.time}: got {when.size} for {len(Y)} rounds; shift them")
         self._belief.kernel.diagonal(when)
         forecasts, belief = np.empty_like(Y), self._belief
-        totals = np.array([self.log_det, self.effective_dimension, self._excess, self._largest])
+        if not isinstance(belief, SharedBelief):
+            for t, row in enumerate(Y):
+                forecasts[t] = self.predict(time=float(when[t]))
+                self.update(row)
+            return forecasts.reshape(targets.shape)
+        totals = np.array([self.log_det, belief.dimension, self._excess, self._largest])
         for first in range(0, len(Y), BLOCK):
             rows = slice(first, first + BLOCK)
             tables = belief.tables(when[rows])
-            assert belief._spread is not None
+            assert belief.spread is not None
             _hot.vaw_rounds(
-                belief.C, belief.M, belief._spread, belief.space.h, self.ridge, *tables, belief._scratch,
+                belief.C, belief.M, belief.spread, belief.space.h, self.ridge, *tables, belief._scratch,
                 Y[rows], totals, forecasts[rows],
             )  # fmt: skip
             belief.time, belief.nugget = float(when[rows][-1]), float(tables[3][-1])
             self.rounds, self.time, self._started = self.rounds + len(Y[rows]), belief.time, True
-        self.log_det, self.effective_dimension, self._excess, self._largest = (float(total) for total in totals)
+        self.log_det, belief.dimension, self._excess, self._largest = (float(total) for total in totals)
         return forecasts.reshape(targets.shape)
 
     def skip(self) -> None:
@@ -145,6 +136,5 @@ class KernelVAW:
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
         for name in _STATE:
-            old = getattr(self, name)
-            setattr(self, name, np.array(state[name]) if isinstance(old, np.ndarray) else type(old)(state[name]))
+            setattr(self, name, type(getattr(self, name))(state[name]))
         self._belief.restore({key[7:]: value for key, value in state.items() if key.startswith("belief.")})
