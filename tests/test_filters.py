@@ -326,6 +326,36 @@ def test_missing_observations_only_move_time():
     assert a.variance > 0.0
 
 
+def test_forecasters_with_contexts_save(tmp_path):
+    X = np.random.default_rng(11).standard_normal((40, 2))
+    y = X @ [1.0, -2.0] + 0.1
+    for model in (sp.TrackingVAW(2, kernel=OU(0.05), ridge=0.5), sp.TrackingForecaster(2)):
+        for x, v in zip(X[:20], y[:20], strict=True):
+            model.update(x, v)
+        sp.save(model, tmp_path / "model")
+        loaded = sp.load(tmp_path / "model")
+        for x, v in zip(X[20:], y[20:], strict=True):
+            assert model.predict(x) == loaded.predict(x)
+            model.update(x, v)
+            loaded.update(x, v)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"kernels": [OU(0.1), Spline(1.0)], "ridges": [0.5, 2.0]}, {"aggregation": "vovk", "share": 0.01}]
+)
+def test_forecaster_saves(options, tmp_path):
+    y = np.sin(np.arange(60) / 7)
+    model = sp.Forecaster(**options)
+    for v in y[:30]:
+        model.update(v)
+    sp.save(model, tmp_path / "model")
+    loaded = sp.load(tmp_path / "model")
+    for v in y[30:]:
+        assert model.predict() == loaded.predict()
+        model.update(v)
+        loaded.update(v)
+
+
 def test_forecasters_save(tmp_path):
     model = sp.KernelVAW(kernel=Matern32(0.2), ridge=0.5, outputs=2)
     for t in range(10):

@@ -2,7 +2,7 @@
 
 from stillpoint import baselines, domains, kernels, losses, potentials, regret, streams
 from stillpoint.experiments import Run, play
-from stillpoint.filters import ExpConcave, KernelVAW, StronglyConvex
+from stillpoint.filters import ExpConcave, Forecaster, KernelVAW, StronglyConvex, TrackingForecaster, TrackingVAW
 from stillpoint.learners import Directional, KernelFTRL, MultiScale, Tracker
 from stillpoint.persist import load, save
 
@@ -11,12 +11,15 @@ __version__ = "0.1.0"
 __all__ = [
     "Directional",
     "ExpConcave",
+    "Forecaster",
     "KernelFTRL",
     "KernelVAW",
     "MultiScale",
     "Run",
     "StronglyConvex",
     "Tracker",
+    "TrackingForecaster",
+    "TrackingVAW",
     "baselines",
     "domains",
     "kernels",

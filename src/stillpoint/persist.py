@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from stillpoint import baselines, domains, kernels, potentials
-from stillpoint.filters import ExpConcave, KernelVAW, StronglyConvex
+from stillpoint.filters import ExpConcave, Forecaster, KernelVAW, StronglyConvex, TrackingForecaster, TrackingVAW
 from stillpoint.learners import Directional, GradientDescent, KernelFTRL, MultiScale, Tracker
 
 FORMAT = 1
@@ -37,11 +37,14 @@ _BASELINES = ("OGD", "Ader", "KT", "COCOB", "COCOBBackprop", "FreeGrad", "Sparse
 _LEARNERS: dict[str, type[Savable]] = {
     "Directional": Directional,
     "ExpConcave": ExpConcave,
+    "Forecaster": Forecaster,
     "KernelFTRL": KernelFTRL,
     "KernelVAW": KernelVAW,
     "MultiScale": MultiScale,
     "StronglyConvex": StronglyConvex,
     "Tracker": Tracker,
+    "TrackingForecaster": TrackingForecaster,
+    "TrackingVAW": TrackingVAW,
     **{f"baselines.{name}": getattr(baselines, name) for name in _BASELINES},
 }
 _PARTS: dict[str, type] = {

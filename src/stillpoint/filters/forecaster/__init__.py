@@ -1,0 +1,5 @@
+"""Forecaster: squared loss on time with nothing to tune."""
+
+from stillpoint.filters.forecaster.forecaster import Forecaster
+
+__all__ = ["Forecaster"]

@@ -1,0 +1,239 @@
+"""Forecaster: squared loss on time, nothing to tune: VAW forecasters on a grid of ridges, aggregated (KALMAN section 8)."""
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from stillpoint._validate import Array, finite, increasing, number, positive
+from stillpoint.filters import aggregation as rules
+from stillpoint.filters.forecaster import _hot
+from stillpoint.filters.forecaster._hot import EXPERTS, FIRST, FORECAST, OPEN, RESIDUAL, ROUNDS, SEEN, TIME
+from stillpoint.filters.vaw import KernelVAW
+from stillpoint.kernels import Kernel
+
+MOST = 32  # ridges; the widest window, 2³¹ rounds, is longer than any stream
+FIXED = 15  # ridges for each kernel when kernels are given and ridges are not
+
+
+class Forecaster:
+    """Forecast y_t, then see it: KernelVAW forecasters on a grid, aggregated. No horizon, range, ridge or rate is asked for.
+
+    kernels: None for the spline with offset λ, whose start is cheap, in compiled code; or kernels, each taken with each ridge
+    (4^i, i < 15, unless given) as a KernelVAW: those without a state space are dense, O(t²) a round.
+    ridges: λ; None for 4^i, whose windows are about 2^i rounds when rounds are about 1 apart. With neither given, ridge i joins
+    the aggregate once t > 2^(i−1), t the larger of rounds and time elapsed, as one that had forecast what the aggregate did; its
+    filter has run from the first round. All 32 filters always run; what is aggregated grows like log t.
+    aggregation: "vovk", "exponential" or "ml-poly" (see `stillpoint.filters.aggregation`); "auto" is ml-poly, which measured best
+    on smooth and jumping signals, or vovk where `share` is given. share: fixed share over experts, for jumps; not with ml-poly.
+    """
+
+    def __init__(
+        self,
+        kernels: Kernel | Iterable[Kernel] | None = None,
+        ridges: ArrayLike | None = None,
+        aggregation: str = "auto",
+        share: float = 0.0,
+    ) -> None:
+        self.kernels = None if kernels is None else (kernels,) if isinstance(kernels, Kernel) else tuple(kernels)
+        if self.kernels is not None and not (self.kernels and all(isinstance(kernel, Kernel) for kernel in self.kernels)):
+            raise ValueError(f"kernels must be kernels: got {kernels!r}; use one or more of sp.kernels, or None for splines")
+        self._given = None if ridges is None else _ridges(ridges)
+        self.aggregation, self.aggregator = aggregation, rules.aggregator(aggregation, share)
+        self.share = self.aggregator.share
+        self._grows = self.kernels is None and self._given is None
+        grid = 4.0 ** np.arange(MOST if self._grows else FIXED) if self._given is None else np.array(self._given)
+        self._members = [KernelVAW(kernel, ridge) for kernel in self.kernels or () for ridge in grid]
+        self._lam = np.array(np.tile(grid, len(self.kernels)) if self.kernels else grid, dtype=np.float64)
+        size = self._lam.size
+        self._m, self._C, self._v, self._p = np.zeros(size), self._lam.copy(), np.zeros(size), np.zeros(size)
+        self._c = np.zeros(8)
+        self.aggregator.reserve(size)
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The arguments that build this forecaster anew."""
+        return {"kernels": self.kernels, "ridges": self._given, "aggregation": self.aggregation, "share": self.share}
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds are over."""
+        return int(self._c[ROUNDS])
+
+    @property
+    def time(self) -> float:
+        """The time of the open round, or of the last one."""
+        return float(self._c[TIME])
+
+    @property
+    def ridges(self) -> Array:
+        """λ of each expert that takes part, kernel by kernel."""
+        return self._lam[: int(self._c[EXPERTS])].copy()
+
+    @property
+    def forecasts(self) -> Array:
+        """What each of them forecast for the open round, or the last one."""
+        return self._p[: int(self._c[EXPERTS])].copy()
+
+    @property
+    def weights(self) -> Array:
+        """Their weights in the open round, or in the coming one as far as they take part already."""
+        return self.aggregator.weights
+
+    @property
+    def variance(self) -> float:
+        """Variance of the signal at the open round, or the last one: s²·Σ w_i v_i/λ_i.
+
+        v_i/λ_i is expert i's posterior variance in units of the noise's, w_i its weight, and s² the mean of (y − ŷ)² so far,
+        which stands for the noise's variance and is a little above it. An estimate, no guarantee; 0 before anything is seen.
+        """
+        experts = int(self._c[EXPERTS])
+        return float(self._c[RESIDUAL] * (self.weights @ (self._v[:experts] / self._lam[:experts]))) if experts else 0.0
+
+    def predict(self, time: float | None = None) -> float:
+        """The forecast for the coming round; called again before `update` it is the same."""
+        c = self._c
+        if c[OPEN]:
+            if time is not None and time != c[TIME]:
+                raise ValueError(f"time must be that of the open round: got {time}, open at {self.time}; update or skip first")
+            return float(c[FORECAST])
+        when = self.time + 1.0 if time is None else number("time", time, "drop rounds without a time")
+        self._check_times(np.array([when]))
+        if self._members:
+            self._begin(when)
+        else:
+            _hot.begin(when, self.aggregator.rule, self._grows, *self._filters(), *self._sums(), self.aggregator.w, c)
+        self.aggregator.experts = int(c[EXPERTS])
+        return float(c[FORECAST])
+
+    def update(self, y: float) -> None:
+        """What the round turned out to be."""
+        target = rules.target_number(y)
+        self.predict()
+        self._finish(target)
+
+    def skip(self) -> None:
+        """A round whose observation is missing."""
+        self.predict()
+        self._finish(math.nan)
+
+    def forecast_stream(self, y: ArrayLike, times: ArrayLike | None = None) -> Array:
+        """Forecasts of whole rounds, those of predict and update to the last bit; NaN in y is a missing observation."""
+        targets = _targets(y)
+        if self._c[OPEN]:
+            raise ValueError(f"y must begin with a new round: one is open at {self.time}; call update or skip first")
+        # a sum one by one, as predict() makes it: self.time + k would round otherwise
+        when = np.cumsum(np.append(self.time, np.ones(targets.size)))[1:] if times is None else increasing("times", times)
+        if when.shape != targets.shape:
+            raise ValueError(f"times must be as many as y: got {when.size} for {targets.size}; pass one time a round")
+        self._check_times(when)
+        out = np.empty(targets.size)
+        if self._members:
+            for t, (moment, target) in enumerate(zip(when, targets, strict=True)):
+                out[t] = self.predict(moment)
+                self._finish(target)
+        else:
+            own, rule = self.aggregator, self.aggregator.rule
+            _hot.stream(targets, when, out, rule, own.share, self._grows, *self._filters(), *self._sums(), own.w, self._c)
+            own.experts = int(self._c[EXPERTS])
+        return out
+
+    def bound(self, index: int) -> float:
+        """Loss so far, Σ½(y − ŷ)², less that of expert `index` since it joined, is at most this: see the aggregator's `bound`."""
+        return self.aggregator.bound(index)
+
+    def arrays(self) -> dict[str, Any]:
+        """The state, for saving."""
+        own = {"mean": self._m, "covariance": self._C, "variance": self._v, "forecasts": self._p, "clock": self._c}
+        state: dict[str, Any] = {key: value.copy() for key, value in own.items()}
+        state |= {f"aggregator.{key}": value for key, value in self.aggregator.arrays().items()}
+        for i, member in enumerate(self._members):
+            state |= {f"member{i}.{key}": np.array(value) for key, value in member.arrays().items()}
+        return state
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Inverse of `arrays`."""
+        self._m[:], self._C[:], self._v[:] = state["mean"], state["covariance"], state["variance"]
+        self._p[:], self._c[:] = state["forecasts"], state["clock"]
+        self.aggregator.restore(_part(state, "aggregator."))
+        for i, member in enumerate(self._members):
+            member.restore(_part(state, f"member{i}."))
+
+    def _filters(self) -> tuple[Array, Array, Array, Array, Array]:
+        return self._lam, self._m, self._C, self._v, self._p
+
+    def _sums(self) -> tuple[Array, Array, Array]:
+        return self.aggregator.R, self.aggregator.V, self.aggregator.s
+
+    def _check_times(self, times: Array) -> None:
+        """Refuse times before anything moves."""
+        if not times.size:
+            return
+        if self._c[ROUNDS] and times[0] <= self._c[TIME]:
+            raise ValueError(f"time must increase: got {times[0]} after {self.time}; sort the stream")
+        if times.size > 1 and (times[1:] <= times[:-1]).any():
+            raise ValueError(f"time must increase: got steps of 1 at {times[0]}, which rounding swallows; start nearer to 0")
+        if not self._members and times[0] < -self._lam.min():
+            raise ValueError(
+                f"time must be at least −{self._lam.min():g} for the spline: got {times[0]}; shift the times to start near 0"
+            )
+        for kernel in self.kernels or ():
+            kernel.markov().diagonal(times)
+
+    def _begin(self, time: float) -> None:
+        """`_hot.begin` for members of any kernel."""
+        c, own = self._c, self.aggregator
+        for i, member in enumerate(self._members):
+            self._p[i], self._v[i] = member.predict(time), member.variance
+        if not c[ROUNDS]:
+            c[FIRST] = time
+        c[TIME], c[OPEN], c[EXPERTS] = time, 1.0, len(self._members)
+        c[FORECAST] = rules.combine(own.rule, self._p, *self._sums(), own.w)
+
+    def _finish(self, y: float) -> None:
+        """Close the open round; y is NaN where it is missing."""
+        c, own = self._c, self.aggregator
+        if not self._members:
+            _hot.finish(y, own.rule, own.share, *self._filters(), *self._sums(), c)
+            return
+        if math.isnan(y):
+            for member in self._members:
+                member.skip()
+        else:
+            rules.learn(own.rule, c[FORECAST], y, own.share, self._p, *self._sums())
+            for member in self._members:
+                member.update(y)
+            c[SEEN] += 1.0
+            c[RESIDUAL] += ((y - c[FORECAST]) ** 2 - c[RESIDUAL]) / c[SEEN]
+        c[ROUNDS] += 1.0
+        c[OPEN] = 0.0
+
+
+def _ridges(ridges: ArrayLike) -> tuple[float, ...]:
+    """Ridges as a tuple of positive floats, so that a configuration can be written down."""
+    values = np.atleast_1d(finite("ridges", ridges, "give numbers above 0, such as [1, 4, 16]"))
+    if values.ndim != 1 or not values.size:
+        raise ValueError(f"ridges must be one or more numbers: got shape {values.shape}; give a list such as [1, 4, 16]")
+    return tuple(positive("ridges", value, "give numbers above 0, such as [1, 4, 16]") for value in values.tolist())
+
+
+def _targets(y: ArrayLike) -> Array:
+    """Observations of many rounds as a vector, NaN where missing."""
+    remedy = "pass one number a round, NaN for a missing one"
+    if np.ma.isMaskedArray(y) or np.iscomplexobj(y):
+        raise ValueError(f"y must be plain real numbers: got {y!r}; {remedy}")
+    try:
+        values = np.ascontiguousarray(y, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"y must be numeric: got {y!r}; {remedy}") from None
+    if np.ndim(y) != 1:
+        raise ValueError(f"y must be one-dimensional: got shape {np.shape(y)}; {remedy}")
+    for value in values[np.abs(values) > rules.LARGEST][:1]:
+        rules.target_number(value)
+    return values
+
+
+def _part(state: dict[str, Any], prefix: str) -> dict[str, Any]:
+    return {key.removeprefix(prefix): value for key, value in state.items() if key.startswith(prefix)}
