@@ -137,6 +137,16 @@ def test_times_too_large_to_tell_apart_are_named():
         learner.update(0.5)
 
 
+def test_a_combination_survives_a_time_that_one_member_refuses():
+    members = [sp.baselines.OGD(1, 0.1), sp.KernelFTRL(1, kernel=Spline())]
+    learner = sp.baselines.Hedge(members)
+    with pytest.raises(ValueError, match="shift the times"):
+        learner.predict(time=-1.0)
+    learner.predict(time=1.0)
+    learner.update(0.5)
+    assert [each.rounds for each in members] == [1, 1]
+
+
 def test_a_projection_that_raises_can_be_retried():
     fail = [True]
 

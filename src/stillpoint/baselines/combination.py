@@ -81,7 +81,13 @@ class Combination(Baseline):
         """Take in the learners' losses, of range at most the hint, and their mean under the weights."""
 
     def _propose(self, time: float) -> Array:
-        plays = np.stack([each.predict(time) for each in self.learners])
+        before = [(each.time, each._started) for each in self.learners]
+        try:
+            plays = np.stack([each.predict(time) for each in self.learners])
+        except ValueError:  # one refused the time: the others must not be left waiting for this round's gradient
+            for each, (then, started) in zip(self.learners, before, strict=True):
+                each.time, each._started, each._play = then, started, None
+            raise
         return np.asarray((self.weights[:, None] * plays).sum(axis=0))
 
     def _check_gradient(self, g: Array, size: float) -> None:
