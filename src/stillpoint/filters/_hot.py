@@ -107,7 +107,7 @@ def vaw_rounds(
             size += total * total
         totals[0] += np.log1p(v / ridge)
         totals[1] += spread(D, g, S, h, nuggets[t], u)
-        totals[2] += (1.0 - kappa) * (square - kappa * size)
+        totals[2] += v / S * (square - kappa * size)
         totals[3] = max(totals[3], square)
         for k in range(d):
             mean[k] = Y[t, k] - mean[k]

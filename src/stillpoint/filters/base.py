@@ -1,0 +1,68 @@
+"""What the VAW forecasters share: rounds and times, and the account that certificate and bound are read from."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from stillpoint._validate import nonnegative, number, positive
+from stillpoint.kernels import Kernel, Spline
+
+
+class VAWForecaster:
+    """Squared loss ½(y − ŷ)², ŷ = (λ/S)m with m, v the posterior's mean and variance and S = v + λ."""
+
+    _state: tuple[str, ...] = ("rounds", "time", "_started", "_open", "log_det", "_excess", "_largest")
+
+    def __init__(self, kernel: Kernel | None, ridge: float) -> None:
+        self.kernel = Spline(offset=1.0) if kernel is None else kernel
+        if not isinstance(self.kernel, Kernel):
+            raise ValueError(f"kernel must be a kernel: got {kernel!r}; use one of sp.kernels")
+        self.ridge = positive("ridge", ridge, "give a number above 0, such as 1")
+        self.rounds, self.time, self._started, self._open = 0, 0.0, False, False
+        self.log_det, self._excess, self._largest = 0.0, 0.0, 0.0
+
+    def _coming(self, time: float | None) -> float:
+        """The time of the coming round, checked before anything moves."""
+        when = self.time + 1.0 if time is None else number("time", time, "drop rounds without a time")
+        if self._started and when <= self.time:
+            raise ValueError(f"time must increase: got {when} after {self.time}; sort the stream")
+        self.kernel.diagonal(when)  # a kernel may refuse the time
+        return when
+
+    def _same_round(self, time: float | None) -> None:
+        if time is not None and time != self.time:
+            raise ValueError(f"time must be that of the open round: got {time}, open at {self.time}; call update or skip first")
+
+    def _account(self, target: float, mean: float, variance: float) -> float:
+        """Enter a round, from ‖y‖², ‖m‖² and v; returns S."""
+        S = variance + self.ridge
+        self._excess += variance / S * (target - self.ridge / S * mean)
+        self._largest = max(self._largest, target)
+        self.log_det += math.log1p(variance / self.ridge)
+        return S
+
+    def _close(self) -> None:
+        self._open = False
+        self.rounds += 1
+
+    def certificate(self, radius: float) -> float:
+        """Regret so far, Σ½(y − ŷ)² − Σ½(y − u)², is at most this against every comparator u with ‖u‖ ≤ radius.
+
+        λ·radius²/2 + ½Σ(1 − κ_t)(y_t² − κ_t m_t²), κ_t = λ/(λ + v_t): an equality for the ridge optimum (KALMAN section 1).
+        """
+        return 0.5 * (self.ridge * nonnegative("radius", radius) ** 2 + self._excess)
+
+    def bound(self, norm: float) -> float:
+        """Proposition regression-curvature, corrected (E10): (λ/2)‖u‖² + (y_max²/2) log det(I + K/λ), K the Gram matrix seen."""
+        return 0.5 * (self.ridge * nonnegative("norm", norm) ** 2 + self._largest * self.log_det)
+
+    def arrays(self) -> dict[str, Any]:
+        """The state, for saving."""
+        return {name: getattr(self, name) for name in self._state}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Inverse of `arrays`."""
+        for name in self._state:
+            old = getattr(self, name)
+            setattr(self, name, np.array(state[name]) if isinstance(old, np.ndarray) else type(old)(state[name]))
