@@ -28,6 +28,7 @@ test-extras: $(VENV)/.ready
 bench: $(VENV)/.ready
 	$(BIN)/python -m pytest benchmarks --benchmark-only --benchmark-columns=min,median --benchmark-sort=name
 	$(BIN)/python benchmarks/mixture_regret.py
+	$(BIN)/python benchmarks/forecasters.py
 	$(BIN)/stillpoint bench regret --stream chosen --first-seed 1000 --out docs/bench
 	$(BIN)/stillpoint bench speed --out docs/bench
 	$(BIN)/python benchmarks/readme.py
