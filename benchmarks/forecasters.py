@@ -3,7 +3,8 @@
     python benchmarks/forecasters.py            # about a minute; prints Markdown
 
 Signals: T = 10⁴, noise 0.5, 20 seeds; regret Σ½(y − ŷ)² − Σ½(y − u)² against the true signal u. The best fixed ridge is
-chosen in hindsight, per seed, from 60. Stage-wise: coefficients redrawn 100 times, dim 3, loss (ŷ − y)²/4, regret against the coefficients in force.
+chosen in hindsight, per seed, from 60. Stage-wise: coefficients redrawn 100 times, dim 3, loss (ŷ − y)²/4, regret against the
+coefficients in force.
 """
 
 import argparse
