@@ -185,11 +185,12 @@ def test_restored_models_go_on_bit_for_bit(make):
 
 
 def slow_twin(X, y):
-    """TRACKING section 1 line by line: (forecasts, r (T, 13), (V, B) before and after each round, units, losses of pm and p)."""
+    """TRACKING section 1 line by line: (forecasts, r (T, 15), (V, B) before and after each round, units, losses of pm and p)."""
     T, d = X.shape
-    K = 13
+    K = 15
     grid = [(0, 0)] + [(0, q) for q in (1e-4, 1e-2, 1, 1e2)]
     grid += [(q, q) for q in (1e-6, 1e-4, 1e-2, 1)] + [(q, 100 * q) for q in (1e-6, 1e-4, 1e-2, 1)]
+    grid += [(q, 0) for q in (1e-2, 1)]  # slopes alone: beyond TRACKING's thirteen
     entered = [[] for _ in range(d)]
     base = [None] * d
     theta = np.zeros((K, d + 1))
@@ -336,7 +337,7 @@ def test_aggregation_guarantee(name):
     assert (R <= bound).all()
     excess = run["scale"][:, None] * ((run["pm"] - y)[:, None] ** 2 - (run["p"] - y[:, None]) ** 2)
     assert (excess.sum(0) <= R + 1e-6).all()
-    mixture = np.random.default_rng(0).dirichlet(np.ones(13))
+    mixture = np.random.default_rng(0).dirichlet(np.ones(15))
     loss = run["scale"] * ((run["pm"] - y) ** 2 - (run["p"] @ mixture - y) ** 2)
     assert loss.sum() <= mixture @ R + 1e-6 <= bound.max() + 1e-6
 
@@ -391,7 +392,7 @@ def test_missing_targets():
     unseen.skip()
     unseen.skip(X[0])
     assert unseen.predict(X[1]) == 0.0
-    np.testing.assert_allclose(unseen.weights, np.full(len(RATES), 1 / 13))
+    np.testing.assert_allclose(unseen.weights, np.full(len(RATES), 1 / 15))
 
 
 @pytest.mark.parametrize("opened", [False, True])
@@ -433,13 +434,13 @@ def test_still_coefficients_cost_little_over_full_regression():
     assert np.mean(errors[100:] ** 2) < 0.01 * 1.05
 
 
-@pytest.mark.parametrize(("rounds", "measured"), [(1000, 11.4), (10_000, 17.6), (30_000, 25.6)])
-def test_stagewise_regression(rounds, measured):
-    """Regret of the loss (⟨w, x⟩ − y)²/4 against the coefficients in force, mean of five seeds: what was measured, held."""
+@pytest.mark.parametrize(("rounds", "goal"), [(1000, 10.1), (10_000, 16.8), (30_000, 22.0)])
+def test_stagewise_regression(rounds, goal):
+    """Regret of the loss (⟨w, x⟩ − y)²/4 against the coefficients in force, mean of six seeds that chose nothing."""
     regrets = []
-    for seed in range(5):
+    for seed in range(100, 106):
         stream = stagewise(rounds, seed)
         x, y = stream.losses.x * np.sqrt(2), stream.losses.y[:, 0] * np.sqrt(2)
         truth = (x * stream.target).sum(1)
         regrets.append(((TrackingForecaster(3).forecast_stream(x, y) - y) ** 2 - (truth - y) ** 2).sum() / 4)
-    assert np.mean(regrets) == pytest.approx(measured, abs=0.1)
+    assert np.mean(regrets) <= goal

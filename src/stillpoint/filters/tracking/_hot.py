@@ -1,4 +1,4 @@
-"""The round of TrackingForecaster (TRACKING section 1): standardise and rebase, advance thirteen filters, aggregate, learn.
+"""The round of TrackingForecaster (TRACKING section 1): standardise and rebase, advance fifteen filters, aggregate, learn.
 
 Targets enter less the first one seen, so that a large common level costs no digits.
 """
