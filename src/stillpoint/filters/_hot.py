@@ -58,12 +58,14 @@ def gain(C: np.ndarray, H: np.ndarray, g: np.ndarray) -> float:
 
 @njit(cache=True)
 def correct(C: np.ndarray, M: np.ndarray, g: np.ndarray, S: float, e: np.ndarray) -> None:
-    """M ← M + g e'/S, C ← C − g g'/S: symmetric to rounding as written (KALMAN section 7a)."""
+    """M ← M + g e'/S, C ← C − (g/√S)(g/√S)': symmetric to the bit as written (KALMAN section 7a), and no division inside."""
+    root = 1.0 / np.sqrt(S)
     for i in range(g.size):
         for k in range(e.size):
             M[i, k] += g[i] * (e[k] / S)
+        a = g[i] * root
         for j in range(g.size):
-            C[i, j] -= g[i] * g[j] / S
+            C[i, j] -= a * (g[j] * root)
 
 
 @njit(cache=True)
@@ -73,10 +75,12 @@ def spread(D: np.ndarray, g: np.ndarray, S: float, H: np.ndarray, nugget: float,
     Returns this round's addition to the effective dimension, (H'D H + nugget)/S (KALMAN section 5).
     """
     total = gain(D, H, u) + nugget
+    inverse = 1.0 / S
     for i in range(H.size):
-        a, b = total * (g[i] / S) - u[i], g[i] / S
+        b = g[i] * inverse
+        a = total * b - u[i]
         for j in range(H.size):
-            D[i, j] += a * (g[j] / S) - b * u[j]
+            D[i, j] += a * (g[j] * inverse) - b * u[j]
     return total / S
 
 
