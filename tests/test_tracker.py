@@ -188,6 +188,37 @@ def test_the_ladder_of_ogds_covers_every_path_length(seed, dim, path):
     assert regrets.min() <= 5 * np.sqrt(D * (D + path_length(u)) * np.sum(sizes))
 
 
+@given(st.sampled_from(sorted(GARBAGE)), st.sampled_from(sorted(GRADIENTS)), st.sampled_from([1, 3]), st.integers(0, 10_000))
+def test_one_epoch(heuristic, gradients, dim, seed):
+    """(2) in full, lazy joining and its factor 7/3 included: a ball that may not grow is one epoch; comparators inside it."""
+    rng = np.random.default_rng(seed)
+    garbage = GARBAGE[heuristic]
+    D = naive.Tracker.eps
+    twin = naive.Tracker(dim, cap=D, heuristic=None if garbage is None else lambda twin, g: garbage(twin, g, rng))
+    plays, received = [], []
+    for t in range(1, 401):  # experts join at rounds 1, 16 and 256
+        w = twin.predict().copy()
+        g = GRADIENTS[gradients](t, w / D, rng)
+        twin.update(g.copy())
+        plays.append(w)
+        received.append(g)
+    plays, received = np.array(plays), np.array(received)
+    sizes = np.linalg.norm(received, axis=1)
+    count = len(twin.x)
+    a = 2 / twin.c * np.log(count * (count + 1) / twin.delta) + twin.c / 2
+    vhat = twin.Gam * sizes.sum()
+    for u in (
+        np.tile(rng.standard_normal(dim), (400, 1)),
+        -received,
+        np.repeat(rng.standard_normal((8, dim)), 50, axis=0),
+        np.cumsum(rng.standard_normal((400, dim)), axis=0),
+    ):
+        v = D * u / np.maximum(np.linalg.norm(u, axis=1, keepdims=True), 1e-300)
+        limit = 7 / 3 * (a * D * np.sqrt(twin.Vk + twin.Gam**2) + 5 * np.sqrt(D * (D + path_length(v)) * vhat))
+        regret = (received * (plays - v)).sum()
+        assert regret <= limit + 2 * twin.Gam * D  # the last term is what clipping may cost, (0)
+
+
 @given(st.integers(0, 10_000), st.floats(1.0, 100.0))
 def test_scaling_identity(seed, r):
     """(3): R(r·u') = r·R(u') + (r − 1)·X with X the gain, for any plays; it carries the bound outside the ball."""

@@ -43,14 +43,19 @@ def count(name: str, value: Any, remedy: str = "give a whole number, 1 or more")
     return int(value)
 
 
-def finite(name: str, value: ArrayLike, remedy: str = "drop or repair such entries") -> Array:
-    """Return `value` as a float64 array without NaN or infinity."""
+def real(name: str, value: ArrayLike, remedy: str) -> Array:
+    """Return `value` as a float64 array; NaN and infinity may be in it."""
     if np.ma.isMaskedArray(value) or np.iscomplexobj(value):
         raise ValueError(f"{name} must be plain real numbers: got {value!r}; {remedy}")
     try:
-        result = np.asarray(value, dtype=np.float64)
+        return np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         raise ValueError(f"{name} must be numeric: got {value!r}; {remedy}") from None
+
+
+def finite(name: str, value: ArrayLike, remedy: str = "drop or repair such entries") -> Array:
+    """Return `value` as a float64 array without NaN or infinity."""
+    result = real(name, value, remedy)
     if not np.isfinite(result).all():
         bad = np.argwhere(~np.isfinite(result))[0]
         where = "" if result.ndim == 0 else f" at index {tuple(int(i) for i in bad)}"

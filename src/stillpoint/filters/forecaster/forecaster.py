@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stillpoint._validate import Array, finite, increasing, number, positive
+from stillpoint._validate import Array, finite, increasing, number, positive, real
 from stillpoint.filters import aggregation as rules
 from stillpoint.filters.forecaster import _hot
 from stillpoint.filters.forecaster._hot import EXPERTS, FIRST, FORECAST, OPEN, RESIDUAL, ROUNDS, SEEN, TIME
@@ -222,12 +222,7 @@ def _ridges(ridges: ArrayLike) -> tuple[float, ...]:
 def _targets(y: ArrayLike) -> Array:
     """Observations of many rounds as a vector, NaN where missing."""
     remedy = "pass one number a round, NaN for a missing one"
-    if np.ma.isMaskedArray(y) or np.iscomplexobj(y):
-        raise ValueError(f"y must be plain real numbers: got {y!r}; {remedy}")
-    try:
-        values = np.ascontiguousarray(y, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise ValueError(f"y must be numeric: got {y!r}; {remedy}") from None
+    values = np.ascontiguousarray(real("y", y, remedy))
     if np.ndim(y) != 1:
         raise ValueError(f"y must be one-dimensional: got shape {np.shape(y)}; {remedy}")
     for value in values[np.abs(values) > rules.LARGEST][:1]:

@@ -1,7 +1,7 @@
 """Tracker's round as functions of arrays (the rows of B: play w, tracker h, trace m, then one expert a row).
 
-Two passes over the rows a round: all inner products with the gradient, then all moves and the mixture. ‖x‖² of each expert
-is carried along by ‖x − ηg‖² = ‖x‖² − 2η⟨g, x⟩ + η²‖g‖², so that projecting needs no pass of its own.
+Each round reads a row for its inner product with the gradient, moves it, and mixes it into the play. ‖x‖² of each expert is
+carried along by ‖x − ηg‖² = ‖x‖² − 2η⟨g, x⟩ + η²‖g‖², so that projecting needs no pass of its own.
 """
 
 import math
