@@ -153,8 +153,9 @@ def test_kernels_without_a_state_space_run_dense(kernel, times, tmp_path):
 
 
 def test_dense_and_streaming_beliefs_agree(monkeypatch):
-    from stillpoint.filters import newton, vaw
+    from stillpoint.filters import newton
     from stillpoint.filters.dense import DenseBelief
+    from stillpoint.filters.vaw import forecaster as vaw
 
     y = np.random.default_rng(10).standard_normal(60)
     streaming = sp.KernelVAW(kernel=Matern32(0.2)).forecast_stream(y), _strong(y)
@@ -385,7 +386,6 @@ def test_extreme_and_constant_targets(scale):
     [
         (lambda: sp.KernelVAW(ridge=0.0), "ridge"),
         (lambda: sp.KernelVAW(ridge=-1.0), "ridge"),
-        (lambda: sp.ExpConcave(1, kernel=Gaussian(1.0), curvature=1.0), "state space"),
         (lambda: sp.KernelVAW(outputs=0), "outputs"),
         (lambda: sp.KernelVAW().update(np.nan), "y must be finite"),
         (lambda: sp.KernelVAW().update([1.0, 2.0]), "y must have shape"),
@@ -413,3 +413,49 @@ def test_times_must_increase():
     with pytest.raises(ValueError, match="shift the times"):
         spline.predict(time=-1.0)
     assert spline.predict() == 0.0
+
+
+@pytest.mark.parametrize("times", TIMES)
+@pytest.mark.parametrize("name", ["spline offset", "mixture", "matern32", "dirac product"])
+def test_context_streams_give_the_same_numbers(name, times, tmp_path):
+    rng, when = np.random.default_rng(12), TIMES[times]
+    X, y = rng.standard_normal((40, 3)), rng.standard_normal(40)
+    bulk, single = (sp.TrackingVAW(3, kernel=MARKOV[name], ridge=0.5) for _ in range(2))
+    forecasts = bulk.forecast_stream(X[:15], y[:15], when[:15])
+    sp.save(bulk, tmp_path / "model")
+    bulk = sp.load(tmp_path / "model")
+    forecasts = np.append(forecasts, bulk.forecast_stream(X[15:], y[15:], when[15:]))
+    for t in range(40):
+        assert single.predict(X[t], time=when[t]) == pytest.approx(forecasts[t], rel=1e-11, abs=1e-13)
+        single.update(X[t], y[t])
+    for value in ("log_det", "effective_dimension", "rounds", "time", "variance", "coefficients"):
+        assert getattr(bulk, value) == pytest.approx(getattr(single, value), rel=1e-10)
+    assert bulk.certificate(1.0) == pytest.approx(single.certificate(1.0), rel=1e-11)
+
+
+def test_context_streams_refuse_what_rounds_refuse():
+    model = sp.TrackingVAW(2)
+    before = model.arrays()
+    for X, y, message in [
+        (np.ones((3, 2)), np.ones(4), "X must have shape"),
+        (np.full((3, 2), np.nan), np.ones(3), "X must be finite"),
+        (np.full((3, 2), 1e101), np.ones(3), "X must be within"),
+        (np.ones((3, 2)), np.full(3, np.inf), "y must be finite"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            model.forecast_stream(X, y)
+    with pytest.raises(ValueError, match="times must"):
+        model.forecast_stream(np.ones((2, 2)), np.ones(2), [1.0])
+    assert all(np.array_equal(value, model.arrays()[key]) for key, value in before.items())
+
+
+def test_long_contexts_in_a_stream_go_the_long_way():
+    """Compiled rounds stop before a context so long that `update` must look at it; the numbers are those of calls."""
+    rng = np.random.default_rng(13)
+    X, y = rng.standard_normal((300, 2)), rng.standard_normal(300)
+    X[290] *= 1e9
+    bulk, single = sp.TrackingVAW(2), sp.TrackingVAW(2)
+    forecasts = bulk.forecast_stream(X, y)
+    for t in range(300):
+        assert single.predict(X[t]) == pytest.approx(forecasts[t], rel=1e-7)
+        single.update(X[t], y[t])

@@ -1,25 +1,74 @@
 """The Kalman recursions of KALMAN sections 1 to 4, on a state of `blocks` copies of the kernel's P components."""
 
+import math
+
 import numpy as np
 from numba import njit
 
 from stillpoint._hot import dot
 
+# Places in the totals of compiled rounds. Growth is Π(1 + v/λ) − 1 of the rounds whose logarithm is not yet in the first:
+# the logarithm is taken once in a while, and small v lose nothing.
+LOG_DET, DIMENSION, EXCESS, LARGEST, GROWTH = 0, 1, 2, 3, 4
+
 
 @njit(cache=True)
 def propagate(C: np.ndarray, M: np.ndarray, F: np.ndarray, Q: np.ndarray, scratch: np.ndarray) -> None:
-    """C ← (I⊗F) C (I⊗F)' + I⊗Q and M ← (I⊗F) M; F is (1, P) where it is diagonal, then only the diagonal of Q is read."""
-    N, P = C.shape[0], Q.shape[0]
-    if F.shape[0] == 1:
-        for i in range(N):
-            f = F[0, i % P]
-            for first in range(0, N, P):
-                for j in range(P):
-                    C[i, first + j] *= f * F[0, j]
-            C[i, i] += Q[i % P, i % P]
-            for k in range(M.shape[1]):
-                M[i, k] *= f
+    """C ← (I⊗F) C (I⊗F)' + I⊗Q and M ← (I⊗F) M.
+
+    F is (1, P), its diagonal, and then only the diagonal of Q is read; (1, 2P) in sum coordinates, for one block; or (P, P).
+    """
+    P = Q.shape[0]
+    if F.shape[0] == 1 and F.shape[1] == P:
+        propagate_diagonal(C, M, F[0], np.diag(Q))
         return
+    if F.shape[0] == 1:
+        _propagate_sums(C, M, F[0], Q, scratch[0])
+        return
+    _propagate_full(C, M, F, Q, scratch)
+    for i in range(C.shape[0]):  # F is applied to both sides in another order, so the two halves may differ in the last bit
+        for j in range(i):
+            C[i, j] = C[j, i] = 0.5 * (C[i, j] + C[j, i])
+
+
+@njit(cache=True)
+def propagate_diagonal(C: np.ndarray, M: np.ndarray, f: np.ndarray, q: np.ndarray) -> None:
+    """`propagate` for F = diag f and Q = diag q, which repeat themselves block by block."""
+    N, P = C.shape[0], f.size
+    for i in range(N):
+        own = f[i % P]
+        for first in range(0, N, P):
+            for j in range(P):
+                C[i, first + j] *= own * f[j]
+        C[i, i] += q[i % P]
+        for k in range(M.shape[1]):
+            M[i, k] *= own
+
+
+@njit(cache=True)
+def _propagate_sums(C: np.ndarray, M: np.ndarray, f: np.ndarray, Q: np.ndarray, row: np.ndarray) -> None:
+    """One block in sum coordinates: F's first row is (φ_1, δ_2, …), below it the diagonal φ; f holds φ and δ."""
+    P = Q.shape[0]
+    for j in range(P):
+        row[j] = f[0] * C[0, j]
+    for i in range(1, P):
+        for j in range(P):
+            row[j] += f[P + i] * C[i, j]
+            C[i, j] *= f[i] * f[j]
+        C[i, i] += Q[i, i]
+        for k in range(M.shape[1]):
+            M[0, k] = (f[0] if i == 1 else 1.0) * M[0, k] + f[P + i] * M[i, k]
+            M[i, k] *= f[i]
+    total = f[0] * row[0]
+    for j in range(1, P):
+        total += f[P + j] * row[j]
+        C[0, j] = C[j, 0] = f[j] * row[j] + Q[0, j]
+    C[0, 0] = total + Q[0, 0]
+
+
+@njit(cache=True)
+def _propagate_full(C: np.ndarray, M: np.ndarray, F: np.ndarray, Q: np.ndarray, scratch: np.ndarray) -> None:
+    N, P = C.shape[0], Q.shape[0]
     for first in range(0, N, P):
         for i in range(P):
             for j in range(N):
@@ -34,9 +83,6 @@ def propagate(C: np.ndarray, M: np.ndarray, F: np.ndarray, Q: np.ndarray, scratc
                 for k in range(P):
                     total += scratch[i, first + k] * F[j, k]
                 C[i, first + j] = total + (Q[i % P, j] if i - i % P == first else 0.0)
-    for i in range(N):  # F is applied to both sides in another order, so the two halves may differ in the last bit
-        for j in range(i):
-            C[i, j] = C[j, i] = 0.5 * (C[i, j] + C[j, i])
     for k in range(M.shape[1]):
         for first in range(0, N, P):
             for i in range(P):
@@ -69,6 +115,18 @@ def correct(C: np.ndarray, M: np.ndarray, g: np.ndarray, S: float, e: np.ndarray
 
 
 @njit(cache=True)
+def correct_value(C: np.ndarray, M: np.ndarray, g: np.ndarray, S: float, e: np.ndarray, noise: float) -> None:
+    """`correct` where the state's first component is what is observed, with that noise (a nugget included).
+
+    C_1j ← C_1j·noise/S instead of C_1j − g_1 g_j/S: nothing is lost where the noise is tiny (KALMAN section 7b).
+    """
+    correct(C, M, g, S, e)
+    kappa = noise / S
+    for j in range(g.size):
+        C[0, j] = C[j, 0] = kappa * g[j]
+
+
+@njit(cache=True)
 def spread(D: np.ndarray, g: np.ndarray, S: float, H: np.ndarray, nugget: float, u: np.ndarray) -> float:
     """D ← (I − KH') D (I − KH')' + nugget·K K' with K = g/S: the covariance of the filter's error on noise-free targets.
 
@@ -85,34 +143,24 @@ def spread(D: np.ndarray, g: np.ndarray, S: float, H: np.ndarray, nugget: float,
 
 
 @njit(cache=True)
-def vaw_rounds(
-    C: np.ndarray, M: np.ndarray, D: np.ndarray, h: np.ndarray, ridge: float,
-    moves: np.ndarray, noises: np.ndarray, which: np.ndarray, nuggets: np.ndarray, scratch: np.ndarray,
-    Y: np.ndarray, totals: np.ndarray, forecasts: np.ndarray,
-) -> None:  # fmt: skip
-    """KernelVAW over many rounds; totals holds (log det, effective dimension, excess, largest ‖y‖²)."""
-    P, d = M.shape
-    g, u, mean, none = np.empty(P), np.empty(P), np.empty(d), np.empty((P, 0))
-    for t in range(forecasts.shape[0]):
-        if which[t] >= 0:
-            propagate(C, M, moves[which[t]], noises[which[t]], scratch)
-            propagate(D, none, moves[which[t]], noises[which[t]], scratch)
-        v = gain(C, h, g) + nuggets[t]
-        S = v + ridge
-        kappa = ridge / S
-        square, size = 0.0, 0.0
-        for k in range(d):
-            total = 0.0
-            for i in range(P):
-                total += M[i, k] * h[i]
-            mean[k] = total
-            forecasts[t, k] = kappa * total
-            square += Y[t, k] * Y[t, k]
-            size += total * total
-        totals[0] += np.log1p(v / ridge)
-        totals[1] += spread(D, g, S, h, nuggets[t], u)
-        totals[2] += v / S * (square - kappa * size)
-        totals[3] = max(totals[3], square)
-        for k in range(d):
-            mean[k] = Y[t, k] - mean[k]
-        correct(C, M, g, S, mean)
+def spread_value(D: np.ndarray, g: np.ndarray, S: float, H: np.ndarray, nugget: float, u: np.ndarray, noise: float) -> float:
+    """`spread` where the state's first component is what is observed: D_1j ← κ(D_1j − K_j D_11) + nugget K_1 K_j, κ = noise/S."""
+    addition = spread(D, g, S, H, nugget, u)  # leaves u = D H of before, its first entry D_11
+    kappa = noise / S
+    for j in range(g.size):
+        part = u[j] - g[j] / S * u[0] if j else kappa * u[0]
+        D[0, j] = D[j, 0] = kappa * part + nugget * (g[0] / S) * (g[j] / S)
+    return addition
+
+
+@njit(cache=True)
+def account(totals: np.ndarray, v: float, S: float, ridge: float, square: float, size: float, error: float) -> None:
+    """Enter a round: square is ‖y‖², size is ‖m‖², error the filter's variance on noise-free targets."""
+    totals[DIMENSION] += error / S
+    totals[EXCESS] += v / S * (square - ridge / S * size)
+    totals[LARGEST] = max(totals[LARGEST], square)
+    part = v / ridge
+    totals[GROWTH] += part + part * totals[GROWTH]
+    if totals[GROWTH] > 1e100:
+        totals[LOG_DET] += math.log1p(totals[GROWTH])
+        totals[GROWTH] = 0.0

@@ -4,8 +4,10 @@ import math
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from stillpoint._validate import nonnegative, number, positive
+from stillpoint._validate import Array, increasing, nonnegative, number, positive
+from stillpoint.filters._hot import DIMENSION, EXCESS, GROWTH, LARGEST, LOG_DET
 from stillpoint.kernels import Kernel, Spline
 
 
@@ -41,6 +43,20 @@ class VAWForecaster:
         self._largest = max(self._largest, target)
         self.log_det += math.log1p(variance / self.ridge)
         return S
+
+    def _times(self, rounds: int, times: ArrayLike | None) -> Array:
+        """The times of so many coming rounds, checked before anything moves."""
+        when = self.time + np.arange(1.0, rounds + 1.0) if times is None else increasing("times", times)
+        if when.shape != (rounds,) or (self._started and rounds and when[0] <= self.time):
+            raise ValueError(f"times must hold one a round after {self.time}: got {when.size} for {rounds} rounds; shift them")
+        self.kernel.diagonal(when[[0, -1]] if rounds else when)  # a kernel may refuse times; its domain is an interval
+        return when
+
+    def _enter(self, totals: Array) -> float:
+        """Enter rounds summed up by compiled code (see `account`); returns the effective dimension."""
+        self.log_det = float(totals[LOG_DET] + np.log1p(totals[GROWTH]))
+        self._excess, self._largest = float(totals[EXCESS]), float(totals[LARGEST])
+        return float(totals[DIMENSION])
 
     def _close(self) -> None:
         self._open = False

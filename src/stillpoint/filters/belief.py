@@ -12,6 +12,10 @@ from numpy.typing import NDArray
 from stillpoint._validate import Array
 from stillpoint.filters import _hot
 from stillpoint.kernels import Kernel
+from stillpoint.kernels.state_space import Exponentials, StateSpace
+from stillpoint.kernels.sum_coordinates import SumCoordinates, merged
+
+TINY = 1e-6  # noise below this part of k(t, t) needs sum coordinates (KALMAN section 7b)
 
 
 class Belief:
@@ -21,8 +25,9 @@ class Belief:
         space = kernel.state_space()
         if space is None:
             raise ValueError(f"kernel must have a state space: got {kernel!r}; use OU, OUMixture, Spline or Matérn kernels")
-        self.kernel, self.space, self.blocks = kernel.markov(), space, blocks
-        size = blocks * space.size
+        self.kernel, self.blocks = kernel.markov(), blocks
+        self.space: StateSpace = self._coordinates(merged(space))
+        size = blocks * self.space.size
         self.M: Array = np.zeros((size, outputs))
         self.C: Array = np.zeros((size, size))
         self.time = -np.inf
@@ -30,6 +35,9 @@ class Belief:
         self._scratch, self._none = np.empty((size, size)), np.zeros((size, 0))
         self.spread: Array | None = None  # covariance of the filter's error on noise-free targets
         self._gap, self._moves = np.nan, (np.empty((0, 0)), np.empty((0, 0)))
+
+    def _coordinates(self, space: StateSpace) -> StateSpace:
+        return space
 
     def advance(self, time: float) -> None:
         """Move to a later time: predict."""
@@ -52,9 +60,15 @@ class Belief:
         At the first round of all there is nothing to move: the belief is set to the prior there, and which is −1.
         """
         before = np.append(self.time, times[:-1])
-        if not np.isfinite(self.time):
+        fresh = not np.isfinite(self.time)
+        if fresh:
             self.advance(float(times[0]))
-        gaps = times - before
+        gaps, nuggets = times - before, self.space.nuggets(times)
+        gap = float(gaps[-1])
+        if self.space.homogeneous and times.size > 1 and (gaps[int(fresh) :] == gap).all():  # the common case, without a sort
+            which = np.zeros(times.size, np.int64)
+            which[0] = -int(fresh)
+            return self.space.transition(gap)[None], self.space.noise(gap, 0.0)[None], which, nuggets
         # the noise of some growing kernels depends on where the gap starts: then each round has its own
         keys = gaps if self.space.homogeneous else np.arange(times.size, dtype=np.float64)
         _, first, which = np.unique(keys, return_index=True, return_inverse=True)
@@ -63,7 +77,13 @@ class Belief:
         index[[k for k, i in enumerate(first) if np.isfinite(before[i])]] = np.arange(len(live))
         moves = [self.space.transition(float(gaps[i])) for i in live] or [self.space.transition(1.0)]
         noises = [self.space.noise(float(gaps[i]), float(before[i])) for i in live] or [self.space.noise(1.0, float(times[0]))]
-        return np.stack(moves), np.stack(noises), index[which], self.space.nuggets(times)
+        return np.stack(moves), np.stack(noises), index[which], nuggets
+
+    def diagonal_tables(self, times: Array) -> tuple[Array, Array, NDArray[np.int64], Array]:
+        """`tables` where F is diagonal: only the diagonals, for all blocks."""
+        moves, noises, which, nuggets = self.tables(times)
+        falls, kicks = moves[:, 0], np.diagonal(noises, axis1=1, axis2=2)
+        return np.tile(falls, self.blocks), np.tile(kicks, self.blocks), which, nuggets
 
     def direction(self, a: Array) -> Array:
         """a⊗h: the state's coordinates of the functional ⟨a, f(t)⟩."""
@@ -103,12 +123,19 @@ class Belief:
 class SharedBelief(Belief):
     """Functions of time that share one covariance: mean (outputs,) and variance of their values at the present time."""
 
-    def __init__(self, kernel: Kernel, outputs: int) -> None:
+    def __init__(self, kernel: Kernel, outputs: int, noise: float) -> None:
+        self.noise = noise
         super().__init__(kernel, 1, outputs)
+        self.value_first = bool(self.space.h[0] == 1.0 and not self.space.h[1:].any())
         self.mean: Array = np.zeros(outputs)
         self.variance, self.dimension = 0.0, 0.0
         self.gain_now: Array = np.zeros(self.space.size)
         self.track_dimension()
+
+    def _coordinates(self, space: StateSpace) -> StateSpace:
+        if isinstance(space, Exponentials) and space.size > 1 and self.noise < TINY * space.weights.sum():
+            return SumCoordinates(space)
+        return space
 
     def advance(self, time: float) -> None:
         """Move to a later time: mean and variance there."""
@@ -122,8 +149,14 @@ class SharedBelief(Belief):
 
     def observe(self, S: float, innovation: Array) -> None:
         """Learn from an observation of total variance S = variance + noise."""
-        self.dimension += self.dimension_step(self.space.h, self.gain_now, S, self.nugget)
-        self.correct(self.gain_now, S, innovation)
+        if not self.value_first:
+            self.dimension += self.dimension_step(self.space.h, self.gain_now, S, self.nugget)
+            self.correct(self.gain_now, S, innovation)
+            return
+        assert self.spread is not None
+        g, noise = self.gain_now, self.noise + self.nugget
+        self.dimension += _hot.spread_value(self.spread, g, S, self.space.h, self.nugget, np.empty(g.size), noise)
+        _hot.correct_value(self.C, self.M, g, S, innovation, noise)
 
     def effective_dimension(self) -> float:
         """Tr K(K + R)⁻¹ of the observations so far, exactly (KALMAN section 5)."""

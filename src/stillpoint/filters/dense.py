@@ -1,73 +1,117 @@
-"""The belief of `Belief` for kernels without a state space: every observation is kept, O(t²) a round.
+"""The beliefs of `Belief` for any Gram matrix: every observation is kept, O(t²) a round.
 
-The mean is a sum f = Σ_s β_s k(s, ·); observing at t, or shifting f(t), adds a multiple of the posterior covariance
-k(t, ·) − Σ_s c_s k(s, ·), c = (K + R)⁻¹k_t, so both learners that share a covariance run on it unchanged.
+What can be observed are points (τ, a), and a Gram function gives the prior covariance of two of them: k(s, t) where all outputs
+share one function of time, k(s, t)⟨a, b⟩ for directions of a vector, k(s, t)κ(x, z) for contexts. The mean is a sum
+Σ_p β_p φ(p) over knots; learning from a point q, or shifting the mean there, adds a multiple of its posterior covariance
+φ(q) − Σ_s c_s φ(p_s), c = (K + R)⁻¹k_q: one more knot, and other weights on those that were observed.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from stillpoint._validate import Array
 from stillpoint.filters.belief import SharedBelief
 from stillpoint.kernels import Kernel
 
+Gram = Callable[[Array, Array], Array]
 
-class DenseBelief:
-    """Gaussian belief about `outputs` functions of time with noise variance `noise`, from a growing Cholesky factor."""
 
-    def __init__(self, kernel: Kernel, outputs: int, noise: float) -> None:
-        self.kernel, self.noise, self.outputs = kernel, noise, outputs
-        self.time, self.variance = -np.inf, 0.0
-        self.mean: Array = np.zeros(outputs)
-        self._knots, self._beta = np.zeros(0), np.zeros((0, outputs))  # where the mean has weights
-        self._seen, self._factor = np.zeros(0), np.zeros((0, 0))  # where there were observations
-        self._row, self._weights = np.zeros(0), np.zeros(0)
+def product(kernel: Kernel, inner: Gram | None = None) -> Gram:
+    """The Gram function k(s, t)·inner(a, b) on points (τ, a), shape (n, 1 + dim); inner is ⟨a, b⟩ unless another is given."""
 
-    def advance(self, time: float) -> None:
-        """Move to a later time: mean and variance there."""
-        column = self.kernel(self._seen, time)
-        self._row = solve_triangular(self._factor, column, lower=True) if column.size else column
-        self._weights = solve_triangular(self._factor.T, self._row, lower=False) if column.size else column
-        self.variance = max(float(self.kernel.diagonal(time)) - float(self._row @ self._row), 0.0)
-        self.mean = self.kernel(self._knots, time) @ self._beta
-        self.time = time
+    def gram(p: Array, q: Array) -> Array:
+        a, b = p[:, 1:], q[:, 1:]
+        return kernel(p[:, :1], q[:, 0]) * (a @ b.T if inner is None else inner(a, b))
 
-    def shift(self, amount: Array) -> None:
-        """Add amount times the posterior covariance with f(time)."""
-        # knots and observations are both in order, so the observations' knots can be looked up
-        self._beta[np.searchsorted(self._knots, self._seen)] -= np.outer(self._weights, amount)
-        if self._knots.size == 0 or self._knots[-1] != self.time:
-            self._knots = np.append(self._knots, self.time)
-            self._beta = np.vstack([self._beta, np.zeros((1, self.outputs))])
-        self._beta[-1] += amount
+    return gram
 
-    def observe(self, S: float, innovation: Array) -> None:
-        """Learn from an observation of total variance S = variance + noise."""
-        self.shift(innovation / S)
+
+class PointBelief:
+    """Gaussian belief about `outputs` functions of points with noise variance `noise`, from a growing Cholesky factor."""
+
+    _state: tuple[str, ...] = ("time", "_knots", "_beta", "_seen", "_factor", "_point", "_row")
+
+    def __init__(self, gram: Gram, dim: int, outputs: int, noise: float) -> None:
+        self.noise, self.time, self._gram = noise, -np.inf, gram
+        self._knots, self._beta = np.zeros((0, 1 + dim)), np.zeros((0, outputs))  # where the mean has weights
+        self._seen: NDArray[np.int64] = np.zeros(0, dtype=np.int64)  # which of the knots were observed
+        self._factor = np.zeros((0, 0))  # Cholesky factor of K + R over those
+        self._point, self._row = np.zeros((1, 1 + dim)), np.zeros((0, 1))  # the point last looked at, and L⁻¹k there
+
+    def _posterior(self, points: Array) -> tuple[Array, Array, Array]:
+        """Mean (n, outputs) and covariance (n, n) at n points, and the rows L⁻¹k that `_add` needs."""
+        rows = self._solve(self._gram(self._knots[self._seen], points))
+        return self._gram(points, self._knots) @ self._beta, self._gram(points, points) - rows.T @ rows, rows
+
+    def _look(self, a: Array) -> tuple[Array, float]:
+        """Mean and variance at the point (time, a), which is remembered for `_learn`."""
+        point = np.append(self.time, a)[None, :]
+        mean, covariance, row = self._posterior(point)
+        self._point, self._row = point, row
+        return mean[0], max(float(covariance[0, 0]), 0.0)
+
+    def _add(self, point: Array, row: Array, amount: Array) -> None:
+        """Add amount (outputs,) times the posterior covariance with the value at a point, whose L⁻¹k is `row`."""
+        self._beta[self._seen] -= self._solve(row, transposed=True) * amount
+        self._knots, self._beta = np.vstack([self._knots, point]), np.vstack([self._beta, amount])
+
+    def _learn(self, S: float, innovation: Array) -> None:
+        """Learn from an observation of total variance S at the point last looked at."""
+        self._add(self._point, self._row, innovation / S)
         n = self._seen.size
         grown = np.zeros((n + 1, n + 1))
-        grown[:n, :n], grown[n, :n], grown[n, n] = self._factor, self._row, np.sqrt(S)
-        self._factor, self._seen = grown, np.append(self._seen, self.time)
+        grown[:n, :n], grown[n, :n], grown[n, n] = self._factor, self._row[:, 0], np.sqrt(S)
+        self._factor, self._seen = grown, np.append(self._seen, len(self._knots) - 1)
+
+    def _solve(self, right: Array, transposed: bool = False) -> Array:
+        """L⁻¹right, or L'⁻¹right."""
+        if right.size == 0:
+            return right
+        return np.asarray(solve_triangular(self._factor, right, lower=True, trans=int(transposed), check_finite=False))
 
     def effective_dimension(self) -> float:
-        """Tr K(K + R)⁻¹ = n − R·Tr(K + R)⁻¹."""
+        """Tr K(K + R)⁻¹ = n − R·Tr(K + R)⁻¹ of the observations so far, O(t³)."""
         n = self._seen.size
-        inverse = solve_triangular(self._factor, np.eye(n), lower=True) if n else np.zeros((0, 0))
-        return n - self.noise * float((inverse**2).sum())
+        return n - self.noise * float((self._solve(np.eye(n)) ** 2).sum())
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
-        names = ("time", "variance", "mean", "_knots", "_beta", "_seen", "_factor", "_row", "_weights")
-        return {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in self._state}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
-        for name, value in state.items():
-            setattr(self, name, np.array(value) if isinstance(value, np.ndarray) else float(value))
+        for name in self._state:
+            setattr(self, name, np.array(state[name]) if isinstance(getattr(self, name), np.ndarray) else float(state[name]))
+
+
+class DenseBelief(PointBelief):
+    """Functions of time that share one covariance, as `SharedBelief`: every point is (τ, 1)."""
+
+    _state = (*PointBelief._state, "mean", "variance")
+
+    def __init__(self, kernel: Kernel, outputs: int, noise: float) -> None:
+        super().__init__(product(kernel), 1, outputs, noise)
+        self.kernel, self.variance = kernel, 0.0
+        self.mean: Array = np.zeros(outputs)
+
+    def advance(self, time: float) -> None:
+        """Move to a later time: mean and variance there."""
+        self.time = time
+        self.mean, self.variance = self._look(np.ones(1))
+
+    def shift(self, amount: Array) -> None:
+        """Add amount times the posterior covariance with f(time)."""
+        self._add(self._point, self._row, amount)
+
+    def observe(self, S: float, innovation: Array) -> None:
+        """Learn from an observation of total variance S = variance + noise."""
+        self._learn(S, innovation)
 
 
 def shared_belief(kernel: Kernel, outputs: int, noise: float) -> SharedBelief | DenseBelief:
     """Streaming where the kernel has a state space, dense otherwise."""
-    return SharedBelief(kernel, outputs) if kernel.state_space() is not None else DenseBelief(kernel, outputs, noise)
+    return SharedBelief(kernel, outputs, noise) if kernel.state_space() is not None else DenseBelief(kernel, outputs, noise)

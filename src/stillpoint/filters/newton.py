@@ -8,16 +8,24 @@ from scipy.optimize import minimize
 
 from stillpoint._validate import Array, nonnegative, positive
 from stillpoint.domains import Ball, Box, Domain, Everywhere
-from stillpoint.filters.belief import Belief, SharedBelief
+from stillpoint.filters.belief import SharedBelief
 from stillpoint.filters.dense import DenseBelief, shared_belief
+from stillpoint.filters.directions import Directions, directions, drowned
 from stillpoint.kernels import Kernel
 from stillpoint.learners.base import GradientLearner
 
+_LEAST, _MOST = 1e-100, 1e100  # beyond them 1/β, λ/β and their products with gradients leave the range of floats
+
 
 class _Newton(GradientLearner):
-    """What the two share: a belief that gradients correct, a ridge λ and a curvature β, and Σ of the certificate."""
+    """What the two share: a belief that gradients correct, a ridge λ and a curvature β, and Σ of the certificate.
 
-    _belief: Belief | DenseBelief
+    The curvature is taken on trust: no play and gradient contradict it, since the loss ⟨g, y − x⟩ + (β/2)‖y − x‖², or with
+    (β/2)⟨g, y − x⟩², has that gradient at x and the inequality there, whatever g, x and β. Nor does β|⟨g, x − y⟩| > 1 on the
+    domain: ½(w − y)² on |w| ≤ C, |y| ≤ Y has β = 1/(C + Y)² and reaches 2C/(C + Y). What is checked is that floats can hold it.
+    """
+
+    _belief: SharedBelief | DenseBelief | Directions
 
     def __init__(self, dim: int, kernel: Kernel, curvature: float, ridge: float, domain: Domain | None) -> None:
         super().__init__(dim)
@@ -30,6 +38,11 @@ class _Newton(GradientLearner):
             positive("ridge", ridge, "give a number above 0, such as 1"),
         )
         self._noise = self.ridge / self.curvature
+        if not (_LEAST <= self.curvature <= _MOST and _LEAST <= self._noise <= _MOST):
+            raise ValueError(
+                f"curvature must be between {_LEAST:g} and {_MOST:g}, and so must ridge/curvature: got {curvature!r} with ridge "
+                f"{ridge!r}; rescale the losses"
+            )
         self._cost, self.log_det = 0.0, 0.0
 
     @property
@@ -60,8 +73,9 @@ class _Newton(GradientLearner):
 class StronglyConvex(_Newton):
     """K-ONS: losses that are `curvature`-strongly convex, W_{t+1} = W_t − G_t Σ_t⁻¹, Σ_t = λI + β Σφ⊗φ, in O(P² + dP) a round.
 
-    dim: d. kernel: a Markov kernel on time. curvature: β of the strong convexity. ridge: λ. domain: plays are projected in the
-    norm of Σ, which on values is Euclidean. Certificate: (λ/2)‖U‖² + Σ‖g_t‖²v_t/(2βS_t). Kernels without a state space run dense.
+    dim: d. kernel: a kernel on time. curvature: β of the strong convexity. ridge: λ. domain: plays are projected in the
+    norm of Σ, which on values is Euclidean. Certificate: (λ/2)‖U‖² + Σ‖g_t‖²v_t/(2βS_t). Kernels without a state space run
+    dense, O(t²) a round.
     """
 
     _belief: SharedBelief | DenseBelief
@@ -107,13 +121,14 @@ class ExpConcave(_Newton):
 
     curvature: β of that inequality (`sp.losses.newton_curvature` converts an exp-concavity constant). domain: a Ball around 0, a
     Box, or None; plays are projected in the metric of A. Certificate: (λ/2)‖U‖² + Σv_t/(2βS_t), for comparators in the domain.
+    Kernels without a state space run dense, O(t²) a round.
     """
 
-    _belief: Belief
+    _belief: Directions
 
     def __init__(self, dim: int, *, kernel: Kernel, curvature: float, ridge: float = 1.0, domain: Domain | None = None) -> None:
         super().__init__(dim, kernel, curvature, ridge, domain)
-        self._belief = Belief(kernel, self.dim, 1)
+        self._belief = directions(kernel, self.dim, self._noise)
         centred = isinstance(self.domain, Ball) and self.domain.center is None
         if not (centred or isinstance(self.domain, Box | Everywhere)):
             raise ValueError(
@@ -124,26 +139,29 @@ class ExpConcave(_Newton):
         belief = self._belief
         belief.kernel.diagonal(time)
         belief.advance(time)
-        rows = np.kron(np.eye(self.dim), belief.space.h)  # (dim, dim·P): from the state to the value
-        mean = np.asarray(rows @ belief.M[:, 0])
+        mean = belief.values()
         if self.domain.contains(mean, tolerance=0.0):
             return mean
-        cross = belief.C @ rows.T
-        metric = rows @ cross + belief.nugget * np.eye(self.dim)
+        metric = belief.value_covariance()
         if metric.trace() <= 0.0:
             return self.domain.project(mean)
         play = project_in_metric(self.domain, mean, metric)
-        belief.M[:, 0] += cross @ np.linalg.lstsq(metric, play - mean, rcond=None)[0]
+        belief.shift(np.asarray(np.linalg.lstsq(metric, play - mean, rcond=None)[0], dtype=np.float64))
         return play
 
     def _learn(self, g: Array, play: Array) -> None:
-        belief = self._belief
-        gain, variance = belief.gain(belief.direction(g))
-        variance += belief.nugget * float(g @ g)
+        prior = self._belief.prior(g)
+        # the covariance is only asked for where it matters
+        if drowned(prior, self._noise) and drowned(prior, self._noise + float(g @ self._belief.value_covariance() @ g)):
+            raise ValueError(
+                f"curvature must not drown in the gradients: got {self.curvature} with ridge {self.ridge} and a gradient of norm "
+                f"{float(np.linalg.norm(g))}, beyond double precision; lower curvature, raise ridge or rescale the losses"
+            )
+        variance = self._belief.look(g)[1]
         S = variance + self._noise
         self._cost += variance / (2.0 * self.curvature * S)
         self.log_det += math.log1p(variance / self._noise)
-        belief.correct(gain, S, np.array([-1.0 / self.curvature]))
+        self._belief.observe(S, -1.0 / self.curvature)
 
     def bound(self, norm: float) -> float:
         """Theorem kons, corrected (E12): (λ/2)‖U‖² + (1/2β) log det(I + (β/λ)K_g), K_g the Gram matrix of the gradients."""

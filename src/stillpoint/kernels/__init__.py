@@ -1,6 +1,7 @@
 """Kernels on time: which moving targets are cheap to follow."""
 
 from stillpoint.kernels.base import Kernel, Product, Scaled, StationaryKernel, Sum
+from stillpoint.kernels.context import GaussianContext
 from stillpoint.kernels.horizon_free import HorizonFree
 from stillpoint.kernels.simple import (
     OU,
@@ -21,6 +22,7 @@ __all__ = [
     "Constant",
     "Dirac",
     "Gaussian",
+    "GaussianContext",
     "HorizonFree",
     "InverseMultiquadric",
     "Kernel",

@@ -1,28 +1,35 @@
-"""Directional: full-matrix parameter-free FTRL in an RKHS as a Kalman filter (Proposition full-matrix-bound).
+"""Directional: parameter-free FTRL in increasing norms (Theorem static-full-matrix), in an RKHS (Proposition full-matrix-bound).
 
 Formula F7 with erratum E14: Σ_t = (λ + G0²)I + Σ_{s<t}G_s⊗G_s, V_t = 4 + Σ‖G_s‖²_{s,*}, N = ‖ΣG_s‖_{t,*},
-w_t = −(x(N)/N)(Σ_t⁻¹ΣG_s)φ(t) with Algorithm 2's magnitude x.
+w_t = −(x(N)/N)(Σ_t⁻¹ΣG_s)φ(t) with Algorithm 2's magnitude x. Other norms: `learners/norms.py`.
 """
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from stillpoint._validate import Array, nonnegative, positive
-from stillpoint.filters.belief import Belief
 from stillpoint.kernels import Kernel
 from stillpoint.learners.base import GradientLearner
+from stillpoint.learners.norms import Diagonal, FullMatrix, Norms
 from stillpoint.memory import make_memory
 from stillpoint.potentials import CAP, ParameterFree
 from stillpoint.regret.ledger import Ledger
+
+_NORMS: dict[str, Callable[[Kernel, int, float], Norms]] = {"full": FullMatrix, "diagonal": Diagonal}
 
 
 class Directional(GradientLearner):
     """Regret that adapts to directions: Õ(√(d_eff((λ + G0²)‖U‖² + Σ⟨g_t, u_t⟩²))), small if u ⟂ g.
 
-    dim: d. lipschitz: G ≥ ‖g_t‖. kernel: a Markov kernel on time. ridge: λ. scale: ε, the size of play before anything is known.
+    dim: d. lipschitz: G ≥ ‖g_t‖. kernel: which paths are cheap; Constant() is the static theorem on R^d, full-matrix
+        parameter-free learning. O((dim·P)²) a round for kernels with a state space, dense and O(t²) for others.
+    ridge: λ. scale: ε, the size of play before anything is known.
     kernel_bound: max k(t,t), so that G0 = G√kernel_bound; stationary kernels know theirs, growing ones must be told it.
+    norms: "full", the above; "diagonal", one weight a coordinate at O(dim·P) a round, Õ(√(Σ‖G‖²_{t,*} Σ_i weights_i‖u_i‖²));
+        or a function of kernel, dim and floor = λ + G0² that builds a `stillpoint.learners.norms.Norms`.
     """
 
     def __init__(
@@ -34,69 +41,68 @@ class Directional(GradientLearner):
         ridge: float = 1.0,
         scale: float = 1.0,
         kernel_bound: float | None = None,
+        norms: str | Callable[[Kernel, int, float], Norms] = "full",
     ) -> None:
         super().__init__(dim)
         if not isinstance(kernel, Kernel):
             raise ValueError(f"kernel must be a kernel: got {kernel!r}; use one of sp.kernels")
         self.kernel, self.lipschitz = kernel, positive("lipschitz", lipschitz, "give the largest gradient norm")
         self.ridge, self.scale = positive("ridge", ridge, "give a number above 0, such as 1"), positive("scale", scale)
-        self._told_bound = kernel_bound
+        self._told_bound, self._told_norms = kernel_bound, norms
         self.kernel_bound = kernel.bound if kernel_bound is None else positive("kernel_bound", kernel_bound)
         if not math.isfinite(self.kernel_bound):
             raise ValueError(f"kernel_bound must be given for a growing kernel: got None for {kernel!r}; pass max k(t, t)")
+        build = _NORMS.get(norms) if isinstance(norms, str) else norms
+        if not callable(build):
+            raise ValueError(f"norms must be 'full', 'diagonal' or a function that builds some: got {norms!r}; leave it out")
         top = self.lipschitz * math.sqrt(self.kernel_bound)
-        self._noise = self.ridge + top * top
+        self._floor = self.ridge + top * top
         self._potential = ParameterFree(self.scale * top)  # in the weighted geometry gradients have norm at most 1 (E14)
-        self._belief = Belief(kernel, self.dim, 1)
-        self.ledger: Ledger = Ledger(make_memory(kernel, self.dim), shared=False)
-        self.variance, self._square = 4.0, 0.0
+        self.norms = build(kernel, self.dim, self._floor)
+        own = self.norms.memory
+        self.ledger: Ledger = Ledger(make_memory(kernel, self.dim) if own is None else own, shared=own is not None)
+        self.variance = 4.0
 
     @property
     def config(self) -> dict[str, Any]:
         """The arguments that build this learner anew."""
         names = ("dim", "lipschitz", "kernel", "ridge", "scale")
-        return {**{name: getattr(self, name) for name in names}, "kernel_bound": self._told_bound}
+        return {**{name: getattr(self, name) for name in names}, "kernel_bound": self._told_bound, "norms": self._told_norms}
 
     def _propose(self, time: float) -> Array:
-        belief = self._belief
-        if float(belief.kernel.diagonal(time)) > self.kernel_bound * (1.0 + 1e-9):
+        if float(self.ledger.memory.kernel.diagonal(time)) > self.kernel_bound * (1.0 + 1e-9):
             raise ValueError(f"kernel_bound must be at least k(t, t): got {self.kernel_bound} at time {time}; raise it")
-        belief.advance(time)
-        size = math.sqrt(max(self._square, 0.0))
+        self.norms.advance(time)
+        size = math.sqrt(self.norms.square())
         if size == 0.0:
             return np.zeros(self.dim)
         m = self._potential.magnitude(size, self.variance, 1.0)
         if m >= CAP:
             self._warn_saturated(CAP)
-        values = belief.M[:, 0].reshape(self.dim, belief.space.size) @ belief.space.h
-        return np.asarray(m / size * values)
+        return m / size * self.norms.values()
 
     def _check_gradient(self, g: Array, size: float) -> None:
         if size > self.lipschitz * (1.0 + 1e-9):
             raise ValueError(f"g must have norm at most lipschitz = {self.lipschitz}: got norm {size}; raise lipschitz")
 
     def _learn(self, g: Array, play: Array) -> None:
-        belief = self._belief
-        H = belief.direction(g)
-        gain, variance = belief.gain(H)
-        variance += belief.nugget * float(g @ g)
-        mu, nu = float(H @ belief.M[:, 0]), variance / self._noise
-        self.variance += nu
-        self._square += (nu - 2.0 * mu - mu * mu) / (1.0 + nu)  # 1 − (1+μ)²/(1+ν) without the cancellation
-        belief.correct(gain, variance + self._noise, np.array([-1.0 - mu]))
+        self.variance += self.norms.add(g)
 
     def bound(self, norm: float, alignment: float) -> float:
-        """4εG0 + 6‖U‖_Σ max(√(V l), l), ‖U‖_Σ² = (λ + G0²)norm² + alignment, alignment = Σ⟨g_t, u_t⟩² (E14)."""
-        weighted = math.sqrt(self._noise * nonnegative("norm", norm) ** 2 + nonnegative("alignment", alignment))
+        """4εG0 + 6‖U‖_Σ max(√(V l), l), l = log(1 + ‖U‖_Σ/α), ‖U‖_Σ² = (λ + G0²)norm² + alignment (E14).
+
+        alignment: ⟨U, (Σ − (λ + G0²)I)U⟩ of the norm now: Σ⟨g_t, u_t⟩² for "full", Σ_i(weights_i − λ − G0²)‖u_i‖² for "diagonal".
+        """
+        weighted = math.sqrt(self._floor * nonnegative("norm", norm) ** 2 + nonnegative("alignment", alignment))
         return self._potential.bound(weighted, self.variance, 1.0)
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
-        belief = {f"belief.{key}": value for key, value in self._belief.arrays().items()}
-        return {**super().arrays(), "variance": self.variance, "square": self._square, **belief}
+        norms = {f"norms.{key}": value for key, value in self.norms.arrays().items()}
+        return {**super().arrays(), "variance": self.variance, **norms}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
         super().restore(state)
-        self.variance, self._square = float(state["variance"]), float(state["square"])
-        self._belief.restore({key[7:]: value for key, value in state.items() if key.startswith("belief.")})
+        self.variance = float(state["variance"])
+        self.norms.restore({key[6:]: value for key, value in state.items() if key.startswith("norms.")})

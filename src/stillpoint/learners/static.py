@@ -2,7 +2,8 @@
 
 A static learner on the Hilbert space of operators W sees only inner products, which the memory supplies: θ(t) = pull, ‖θ‖,
 and Σ‖G‖². It decides what to play from them, and what to put into the memory. A `Potential` is the common case: it plays
-−(m(S, V)/S)·pull and stores each gradient as it is.
+−(m(S, V)/S)·pull and stores each gradient as it is. Learners in norms other than the space's own, which grow with the gradients
+(Theorem static-full-matrix), need more than these sums: they are `Directional` with the norms of `learners/norms.py`.
 """
 
 import math

@@ -8,17 +8,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stillpoint._validate import Array, count, finite, increasing
-from stillpoint.filters import _hot
+from stillpoint._validate import Array, count, finite
 from stillpoint.filters.base import VAWForecaster
 from stillpoint.filters.belief import SharedBelief
 from stillpoint.filters.dense import shared_belief
+from stillpoint.filters.vaw import _hot
+from stillpoint.filters.vaw.grid import BLOCK, UniformGrid
 from stillpoint.kernels import Kernel
-from stillpoint.memory.streaming import BLOCK
 
 
 class KernelVAW(VAWForecaster):
     """Squared loss on time: forecast y_t, then see it. O(P²) a round for Markov kernels, dense and O(t²) for others.
+
+    `forecast_stream` takes O(P) a round on mixtures of exponentials at equal gaps, from the first round on.
 
     kernel: which signals are cheap; Spline(offset) fits slow drift. ridge: λ, how smooth they are taken to be.
     outputs: how many series share the kernel; with 1, forecasts are floats, else arrays (outputs,).
@@ -28,6 +30,7 @@ class KernelVAW(VAWForecaster):
         super().__init__(kernel, ridge)
         self.outputs = count("outputs", outputs)
         self._belief = shared_belief(self.kernel, self.outputs, self.ridge)
+        self._grid: UniformGrid | None = None
 
     def predict(self, time: float | None = None) -> float | Array:
         """The forecast for the coming round; called again before `update` it is the same."""
@@ -35,6 +38,7 @@ class KernelVAW(VAWForecaster):
             self._same_round(time)
         else:
             when = self._coming(time)
+            self._leave_grid()
             self._belief.advance(when)
             self.time, self._started, self._open = when, True, True
         forecast = self.ridge / (self.variance + self.ridge) * self._belief.mean
@@ -74,29 +78,50 @@ class KernelVAW(VAWForecaster):
             raise ValueError(
                 f"y must have {self.outputs} columns, and no round be open: got shape {targets.shape}; update or skip first"
             )
-        when = self.time + np.arange(1.0, len(Y) + 1.0) if times is None else increasing("times", times)
-        if when.shape != (len(Y),) or (self._started and len(Y) and when[0] <= self.time):
-            raise ValueError(f"times must hold one a round after {self.time}: got {when.size} for {len(Y)} rounds; shift them")
-        self._belief.kernel.diagonal(when)
+        when = self._times(len(Y), times)
         forecasts, belief = np.empty_like(Y), self._belief
         if not isinstance(belief, SharedBelief):
             for t, row in enumerate(Y):
                 forecasts[t] = self.predict(time=float(when[t]))
                 self.update(row)
             return forecasts.reshape(targets.shape)
-        totals = np.array([self.log_det, belief.dimension, self._excess, self._largest])
-        for first in range(0, len(Y), BLOCK):
-            rows = slice(first, first + BLOCK)
-            tables = belief.tables(when[rows])
-            assert belief.spread is not None
-            _hot.vaw_rounds(
-                belief.C, belief.M, belief.spread, belief.space.h, self.ridge, *tables, belief._scratch,
-                Y[rows], totals, forecasts[rows],
-            )  # fmt: skip
-            belief.time, belief.nugget = float(when[rows][-1]), float(tables[3][-1])
+        totals = np.array([self.log_det, belief.dimension, self._excess, self._largest, 0.0])
+        if not self._started and len(Y) > 1 and UniformGrid.fits(belief, self.ridge):
+            self._grid = UniformGrid(belief, float(when[1] - when[0]), self.ridge)
+        block = BLOCK if self._grid is not None else max(512, BLOCK // belief.space.size)  # each gap brings a matrix or two
+        for first in range(0, len(Y), block):
+            rows = slice(first, first + block)
+            if self._grid is not None and self._grid.regular(when[rows], self.time if self._started else -np.inf):
+                self._grid.play(Y[rows], totals, forecasts[rows])
+                belief.time, belief.nugget = float(when[rows][-1]), belief.space.nugget(0.0)
+            else:
+                self._leave_grid()
+                self._play_rows(belief, when[rows], Y[rows], totals, forecasts[rows])
             self.rounds, self.time, self._started = self.rounds + len(Y[rows]), belief.time, True
-        self.log_det, belief.dimension, self._excess, self._largest = (float(total) for total in totals)
+        belief.dimension = self._enter(totals)
         return forecasts.reshape(targets.shape)
+
+    def _play_rows(self, belief: SharedBelief, when: Array, Y: Array, totals: Array, forecasts: Array) -> None:
+        """The standard form, by the loop that fits the state space."""
+        space, spread = belief.space, belief.spread
+        assert spread is not None
+        if space.diagonal and space.size > 1:
+            tables = belief.diagonal_tables(when)
+            _hot.diagonal_rounds(belief.C, belief.M, spread, space.h[None], self.ridge, *tables, Y, totals, forecasts)
+        else:
+            tables = belief.tables(when)
+            state = (belief.C, belief.M, spread, space.h, self.ridge)
+            if space.size == 1:
+                _hot.scalar_rounds(*state, *tables, Y, totals, forecasts)
+            else:
+                _hot.general_rounds(*state, *tables, belief._scratch, belief.value_first, Y, totals, forecasts)
+        belief.time, belief.nugget = float(when[-1]), float(tables[3][-1])
+
+    def _leave_grid(self) -> None:
+        """From here on the covariance itself is needed."""
+        if self._grid is not None:
+            self._grid.settle()
+            self._grid = None
 
     def skip(self) -> None:
         """A round whose observation is missing."""
@@ -105,9 +130,13 @@ class KernelVAW(VAWForecaster):
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
-        return {**super().arrays(), **{f"belief.{key}": value for key, value in self._belief.arrays().items()}}
+        grid = {} if self._grid is None else {f"grid.{key}": value for key, value in self._grid.arrays().items()}
+        return {**super().arrays(), **{f"belief.{key}": value for key, value in self._belief.arrays().items()}, **grid}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
         super().restore(state)
         self._belief.restore({key[7:]: value for key, value in state.items() if key.startswith("belief.")})
+        if "grid.gap" in state and isinstance(self._belief, SharedBelief):
+            self._grid = UniformGrid(self._belief, float(state["grid.gap"]), self.ridge)
+            self._grid.restore({key[5:]: value for key, value in state.items() if key.startswith("grid.")})

@@ -1,0 +1,127 @@
+"""Increasing norms for parameter-free FTRL (Theorem static-full-matrix, erratum E14), as the memory of a run can supply them.
+
+The theorem plays W_t = argmin ⟨Σ_{s<t}G_s, W⟩ + Ψ_t(‖W‖_t) in any sequence of norms ‖W‖_t² = ⟨W, Σ_tW⟩ that does not fall. With
+θ_t = −Σ_{s<t}G_s that is W_t = (x(N)/N)Σ_t⁻¹θ_t, N = ‖θ_t‖_{t,*}, so three things are asked of a norm: (Σ_t⁻¹θ_t)φ(t), N², and
+‖G_t‖²_{t,*}. Here Σ_t ≥ floor·I with floor = λ + G0², so that ‖G_t‖_{t,*} ≤ 1 (E14), whatever the scale of gradients and kernel.
+"""
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from stillpoint._validate import Array
+from stillpoint.filters.directions import directions
+from stillpoint.kernels import Kernel
+from stillpoint.memory import Memory, make_memory
+
+
+class Norms(Protocol):
+    """What `Directional` needs of ‖W‖_t² = ⟨W, Σ_tW⟩: Σ_t must not fall, and never be below floor·I."""
+
+    @property
+    def memory(self) -> Memory | None:
+        """The memory of ΣG_s, where the norms keep one: the certificate then shares it."""
+
+    def advance(self, time: float) -> None:
+        """Move to a later time t."""
+
+    def values(self) -> Array:
+        """(Σ_t⁻¹θ_t)φ(t), shape (dim,), θ_t = −Σ_{s<t}G_s."""
+
+    def square(self) -> float:
+        """‖θ_t‖²_{t,*} = ⟨θ_t, Σ_t⁻¹θ_t⟩."""
+
+    def add(self, g: Array) -> float:
+        """Take in G_t = g⊗φ(t), which may move Σ on; returns ‖G_t‖²_{t,*}, of the norm before."""
+
+    def arrays(self) -> dict[str, Any]:
+        """The state, for saving."""
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Inverse of `arrays`."""
+
+
+class FullMatrix:
+    """Σ_t = floor·I + Σ_{s<t}G_s⊗G_s on the RKHS: the Kalman filter of KALMAN section 4, O((dim·P)²) a round, or dense."""
+
+    memory = None
+
+    def __init__(self, kernel: Kernel, dim: int, floor: float) -> None:
+        self.floor = floor
+        self._belief = directions(kernel, dim, floor)
+        self._square = 0.0
+
+    def advance(self, time: float) -> None:
+        """Predict."""
+        self._belief.advance(time)
+
+    def values(self) -> Array:
+        """The posterior mean: targets are −1."""
+        return self._belief.values()
+
+    def square(self) -> float:
+        """Summed by `add`."""
+        return max(self._square, 0.0)
+
+    def add(self, g: Array) -> float:
+        """Observe −1 along g."""
+        mu, variance = self._belief.look(g)
+        nu = variance / self.floor
+        self._square += (nu - 2.0 * mu - mu * mu) / (1.0 + nu)  # 1 − (1+μ)²/(1+ν) without the cancellation
+        self._belief.observe(variance + self.floor, -1.0 - mu)
+        return nu
+
+    def arrays(self) -> dict[str, Any]:
+        """The state, for saving."""
+        return {"square": self._square, **{f"belief.{key}": value for key, value in self._belief.arrays().items()}}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Inverse of `arrays`."""
+        self._square = float(state["square"])
+        self._belief.restore({key[7:]: value for key, value in state.items() if key.startswith("belief.")})
+
+
+class Diagonal:
+    """Σ_t = diag_i(floor + Σ_{s<t}k(s,s)g_{s,i}²)⊗I: each coordinate at its own scale, O(dim·P) a round, any kernel.
+
+    weights: floor + Σ_{s<t}k(s,s)g_{s,i}², so that ‖U‖_t² = Σ_i weights_i‖u_i‖², u_i the coordinates of the comparator.
+    """
+
+    def __init__(self, kernel: Kernel, dim: int, floor: float) -> None:
+        self.memory = make_memory(kernel, dim)
+        self.weights: Array = np.full(dim, floor)
+        self._squares: Array = np.zeros(dim)  # ‖θ_i‖² of each coordinate
+
+    def advance(self, time: float) -> None:
+        """Move the memory."""
+        self.memory.advance(time)
+
+    def values(self) -> Array:
+        """θ(t) by coordinate, weighed."""
+        return -self.memory.pull / self.weights
+
+    def square(self) -> float:
+        """Σ_i‖θ_i‖²/weights_i."""
+        pull, diagonal = self.memory.pull, self.memory.diagonal
+        # ‖θ_i‖ ≥ |θ_i(t)|/√k(t,t) in every RKHS: a correction here only undoes rounding
+        least = pull * pull / diagonal if diagonal > 0.0 else np.zeros_like(pull)
+        return float((np.maximum(self._squares, least) / self.weights).sum())
+
+    def add(self, g: Array) -> float:
+        """Each ‖θ_i‖² grows as ‖θ‖² does in the memory (Lemma hs-sum-norm)."""
+        rise, own = 2.0 * g * self.memory.pull, self.memory.diagonal * g * g
+        self.memory.add(g)  # first: it may refuse
+        dual = float((own / self.weights).sum())
+        self._squares += rise + own
+        self.weights += own
+        return dual
+
+    def arrays(self) -> dict[str, Any]:
+        """The state, for saving."""
+        memory = {f"memory.{key}": value for key, value in self.memory.arrays().items()}
+        return {"weights": self.weights, "squares": self._squares, **memory}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Inverse of `arrays`."""
+        self.weights, self._squares = np.array(state["weights"]), np.array(state["squares"])
+        self.memory.restore({key[7:]: value for key, value in state.items() if key.startswith("memory.")})
