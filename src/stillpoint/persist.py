@@ -10,7 +10,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from stillpoint import baselines, domains, kernels, potentials
+from stillpoint import baselines, domains, kernels, losses, potentials
+from stillpoint.estimators.intervals import IntervalTracker, QuantileTracker
 from stillpoint.filters import ExpConcave, Forecaster, KernelVAW, StronglyConvex, TrackingForecaster, TrackingVAW
 from stillpoint.learners import Directional, GradientDescent, KernelFTRL, MultiScale, Tracker
 
@@ -38,9 +39,11 @@ _LEARNERS: dict[str, type[Savable]] = {
     "Directional": Directional,
     "ExpConcave": ExpConcave,
     "Forecaster": Forecaster,
+    "IntervalTracker": IntervalTracker,
     "KernelFTRL": KernelFTRL,
     "KernelVAW": KernelVAW,
     "MultiScale": MultiScale,
+    "QuantileTracker": QuantileTracker,
     "StronglyConvex": StronglyConvex,
     "Tracker": Tracker,
     "TrackingForecaster": TrackingForecaster,
@@ -49,7 +52,7 @@ _LEARNERS: dict[str, type[Savable]] = {
 }
 _PARTS: dict[str, type] = {
     f"{module.__name__.rpartition('.')[2]}.{name}": getattr(module, name)
-    for module in (kernels, potentials, domains)
+    for module in (kernels, potentials, domains, losses)
     for name in module.__all__
     if isinstance(getattr(module, name), type)
 } | {"learners.GradientDescent": GradientDescent}

@@ -1,5 +1,6 @@
 """Baselines: what one would run instead. Each says what it must be `told`, and gives its guarantee as `bound(...)`."""
 
+from stillpoint.baselines import conformal
 from stillpoint.baselines.ada_normal_hedge import AdaNormalHedge
 from stillpoint.baselines.ader import Ader
 from stillpoint.baselines.cocob import COCOB, COCOBBackprop
@@ -23,5 +24,6 @@ __all__ = [
     "Hedge",
     "HindsightOGD",
     "SparseHaar",
+    "conformal",
     "hindsight_ogd",
 ]

@@ -5,6 +5,7 @@ from stillpoint.streams.families import families, pinball_families, sign_flips, 
 from stillpoint.streams.hard import bursts, heavy_gradients, heavy_noise, irregular, pure_noise, scale_jumps, weighted
 from stillpoint.streams.reactive import ReactiveStream, fleeing, orthogonal, random_signs
 from stillpoint.streams.registry import Spec, all_streams, find, get
+from stillpoint.streams.scores import interval_scores, quantile_families, score_families
 
 __all__ = [
     "CHOSEN",
@@ -20,12 +21,15 @@ __all__ = [
     "get",
     "heavy_gradients",
     "heavy_noise",
+    "interval_scores",
     "irregular",
     "orthogonal",
     "pinball_families",
     "pure_noise",
+    "quantile_families",
     "random_signs",
     "scale_jumps",
+    "score_families",
     "sign_flips",
     "signals",
     "stagewise",

@@ -1,0 +1,45 @@
+"""What the conformal baselines share: a coverage, and radii for scores."""
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from stillpoint._validate import Array, finite, nonnegative, number
+
+_REMEDY = "pass |y − forecast|"
+
+
+class RadiusTracker(ABC):
+    """A radius for the coming round, `predict()`, then its score s = |y − forecast|, `update(score)`; a miss is s > radius.
+
+    told: what it must know beforehand to do well. coverage: the share of scores to cover.
+    """
+
+    told: tuple[str, ...] = ()
+
+    def __init__(self, coverage: float) -> None:
+        self.coverage = number("coverage", coverage, "give a number between 0 and 1, such as 0.9")
+        if not 0.0 < self.coverage < 1.0:
+            raise ValueError(f"coverage must be between 0 and 1: got {coverage!r}; give a share such as 0.9")
+
+    @abstractmethod
+    def predict(self) -> float:
+        """The radius of the coming round."""
+
+    def update(self, score: float) -> None:
+        """What the round turned out to be."""
+        self._rounds(np.array([nonnegative("score", score, _REMEDY)]))
+
+    def run(self, scores: ArrayLike) -> Array:
+        """Radii (T,) for scores (T,): predict and update in turn, compiled."""
+        given = np.ascontiguousarray(finite("scores", scores))
+        if np.ndim(scores) != 1:
+            raise ValueError(f"scores must be one-dimensional: got shape {np.shape(scores)}; pass one score a round")
+        if (given < 0.0).any():
+            raise ValueError(f"scores must not be negative: got {given.min()}; {_REMEDY}")
+        return self._rounds(given)
+
+    @abstractmethod
+    def _rounds(self, scores: Array) -> Array:
+        """Radii of whole rounds; the state moves on."""

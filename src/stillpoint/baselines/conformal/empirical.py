@@ -1,0 +1,33 @@
+"""α-ACI: Gibbs & Candès (2021), "Adaptive conformal inference under distribution shift", with an empirical quantile."""
+
+import numpy as np
+
+from stillpoint._validate import Array, count, positive
+from stillpoint.baselines.conformal import _hot
+from stillpoint.baselines.conformal.base import RadiusTracker
+
+
+class WindowACI(RadiusTracker):
+    """The radius is the ⌈(1 − α_t)(n + 1)⌉-th smallest of the last n scores, n up to `window`.
+
+    α_1 = 1 − coverage; α_{t+1} = α_t + step·(1 − coverage − miss_t).
+
+    step: γ, which has no unit. ∞ while that rank is beyond the window, −∞ (the empty set) where it is 0.
+    """
+
+    told: tuple[str, ...] = ("step", "window")
+
+    def __init__(self, coverage: float = 0.9, step: float = 0.005, window: int = 500) -> None:
+        super().__init__(coverage)
+        self.step, self.window = positive("step", step), count("window", window)
+        self._state, self._window, self._ordered = np.zeros(3), np.zeros(self.window), np.zeros(self.window)
+        self._state[_hot.ALPHA] = 1.0 - self.coverage
+
+    def predict(self) -> float:
+        """The radius of the coming round."""
+        return float(_hot.empirical(self._state, self._ordered))
+
+    def _rounds(self, scores: Array) -> Array:
+        radii = np.empty(scores.size)
+        _hot.empirical_rounds(self.coverage, self.step, scores, self._state, self._window, self._ordered, radii)
+        return radii

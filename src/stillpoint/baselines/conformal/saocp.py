@@ -1,0 +1,33 @@
+"""SAOCP: Bhatnagar, Wang, Xiong & Bai (2023), "Improved online conformal prediction via strongly adaptive online learning".
+
+Their Algorithm 1. In each round an expert is born, which runs SF-OGD from where the aggregate stands for 8·2^u rounds, 2^u the
+largest power of 2 that divides the round; coin betting (Jun et al. 2017) weighs those alive by what they gained on the aggregate.
+"""
+
+import numpy as np
+
+from stillpoint._validate import Array, count, positive
+from stillpoint.baselines.conformal import _hot
+from stillpoint.baselines.conformal.base import RadiusTracker
+
+
+class SAOCP(RadiusTracker):
+    """Σ p_i r_i over the experts alive; O(log t) a round. largest: D, the largest score to come. life: the shortest lifetime."""
+
+    told: tuple[str, ...] = ("D",)
+
+    def __init__(self, coverage: float = 0.9, largest: float = 1.0, life: int = 8) -> None:
+        super().__init__(coverage)
+        self.largest, self.life = positive("largest", largest), count("life", life)
+        places = self.life * (_hot.PLACES // 8)
+        self._experts, self._shares, self._clock = np.zeros((7, places)), np.zeros(places), np.zeros(3)
+
+    def predict(self) -> float:
+        """The radius of the coming round."""
+        return float(_hot.saocp_open(float(self.life), self._experts.copy(), self._clock.copy(), self._shares))
+
+    def _rounds(self, scores: Array) -> Array:
+        radii = np.empty(scores.size)
+        state = self._experts, self._clock, self._shares
+        _hot.saocp_rounds(self.coverage, self.largest, float(self.life), scores, *state, radii)
+        return radii

@@ -1,0 +1,104 @@
+"""What interval and quantile trackers share: lanes of experts, an open round, saving, and the guard's theorem as a function."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from stillpoint._hot import LARGEST
+from stillpoint._validate import Array, number, real
+from stillpoint.estimators.intervals.lanes import _hot
+from stillpoint.filters.tracking._hot import BLEND, SEEN, weigh
+
+Levels = float | Sequence[float]
+_LEAST = 1e-6  # of a level and of what it leaves: past it the share of misses is below what a stream can show
+
+
+class Lanes:
+    """One lane a quantile that is tracked, each with nine experts, an aggregate of them and a guard.
+
+    levels: what share each lane is to cover. firsts: quantile over mean size to begin with, one a lane; for scores its logarithm.
+    """
+
+    def __init__(self, levels: Array, firsts: Array) -> None:
+        lanes = levels.size
+        self._levels, self._firsts = np.ascontiguousarray(levels), np.ascontiguousarray(firsts)
+        self._experts, self._books = np.zeros((lanes, 6, _hot.EXPERTS)), np.zeros((lanes, 3, _hot.EXPERTS))
+        self._scalars, self._weights = np.zeros((lanes, _hot.SCALARS)), np.zeros((lanes, 2, _hot.EXPERTS))
+        self.rounds, self._open = 0, False
+
+    @property
+    def seen(self) -> int:
+        """Targets that count, the T of the theorem: all of them, or for quantiles all but the first, which sets the level."""
+        return int(self._scalars[0, SEEN])
+
+    def skip(self) -> None:
+        """A round whose target is missing: nothing is learnt, and it does not count for coverage."""
+        self._close()
+
+    def _close(self) -> None:
+        self._open = False
+        self.rounds += 1
+
+    def _state(self) -> tuple[Array, Array, Array, Array]:
+        return self._experts, self._books, self._scalars, self._weights
+
+    def _weigh(self) -> Array:
+        """Weights (lanes, experts) of the open round or the coming one."""
+        for books, scalars, weights in zip(self._books, self._scalars, self._weights, strict=True):
+            weigh(books, scalars, weights)
+        return np.array(self._weights[:, BLEND])
+
+    def _promise(self) -> tuple[Array, Array]:
+        """Misses of each lane by the theorem, at least and at most: αT − h(T) − α and αT + h(T) + 1 − α."""
+        T, alpha = float(self.seen), 1.0 - self._levels
+        h = _hot.WIDTH * np.sqrt(self._levels * alpha * (T + _hot.HEAD))
+        return np.maximum(alpha * T - h - alpha, 0.0), np.minimum(alpha * T + h + 1.0 - alpha, T)
+
+    def arrays(self) -> dict[str, Any]:
+        """The state, for saving."""
+        own = {"experts": self._experts, "books": self._books, "scalars": self._scalars}
+        return {"rounds": self.rounds, "open": self._open, **{name: value.copy() for name, value in own.items()}}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Inverse of `arrays`."""
+        self._experts[:], self._books[:], self._scalars[:] = state["experts"], state["books"], state["scalars"]
+        self.rounds, self._open = int(state["rounds"]), bool(state["open"])
+
+
+def shares(name: str, value: Any) -> tuple[float, ...]:
+    """One share, or several, as floats well inside (0, 1)."""
+    remedy = "give numbers between 0 and 1, such as 0.9"
+    values = np.atleast_1d(real(name, value, remedy))
+    if values.ndim != 1 or not values.size:
+        raise ValueError(f"{name} must be a number or a list of numbers: got shape {values.shape}; {remedy}")
+    for share in values:
+        if not _LEAST <= share <= 1.0 - _LEAST:
+            raise ValueError(f"{name} must be between {_LEAST:g} and 1 − {_LEAST:g}: got {share}; {remedy}")
+    return tuple(values.tolist())
+
+
+def value(name: str, given: Any, remedy: str) -> float:
+    """Return `given` as a float whose products with a lane's factors are floats."""
+    result = number(name, given, remedy)
+    if abs(result) > LARGEST:
+        raise ValueError(f"{name} must be within ±{LARGEST:g}: got {given!r}; rescale the stream")
+    return result
+
+
+def values(name: str, given: ArrayLike, missing: bool) -> Array:
+    """Return `given` as a vector, one entry a round; NaN in it where that is allowed."""
+    remedy = "pass one number a round" + (", NaN for a missing one" if missing else "")
+    result = np.ascontiguousarray(real(name, given, remedy))
+    if np.ndim(given) != 1:
+        raise ValueError(f"{name} must be one-dimensional: got shape {np.shape(given)}; {remedy}")
+    bad = ~(np.abs(result) <= LARGEST)
+    if missing:
+        bad &= ~np.isnan(result)
+    if bad.any():
+        i = int(np.argmax(bad))
+        what = f"must be within ±{LARGEST:g}" if math.isfinite(result[i]) else "must be finite"
+        raise ValueError(f"{name} {what}: got {result[i]} at index {i}; {remedy}")
+    return result

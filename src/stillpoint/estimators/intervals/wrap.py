@@ -1,0 +1,77 @@
+"""Intervals around a point forecaster of any make, told apart by its methods; river and scikit-learn are not imported."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from stillpoint.estimators.intervals.lanes import value
+
+if TYPE_CHECKING:
+    from stillpoint.estimators.intervals.interval import IntervalTracker
+
+_UNSET = object()
+
+
+class Wrapped:
+    """`predict(x)` gives the interval (lo, hi) around the model's forecast; `update(x, y)` teaches tracker and model.
+
+    model: with predict_one(x), river's, learning by learn_one(x, y); with predict and update, this library's, learning by
+    update(x, y); with predict, scikit-learn's, on a table of one row, learning by partial_fit where it has that; or a plain
+    function x -> forecast, which does not learn. A scikit-learn model that has seen nothing yet forecasts 0.
+    tracker: the IntervalTracker, for coverage, bounds and saving; the model is yours to save.
+    """
+
+    def __init__(self, tracker: "IntervalTracker", model: Any) -> None:
+        if not (hasattr(model, "predict_one") or hasattr(model, "predict") or callable(model)):
+            raise ValueError(f"model must forecast: got {model!r}; give it predict_one(x) or predict(x), or pass a function of x")
+        self.tracker, self.model, self._x = tracker, model, _UNSET
+
+    def predict(self, x: Any) -> tuple[Any, Any]:
+        """The interval of the coming round, whose features are x; called again before `update` it is the same."""
+        interval = self.tracker.predict(self._forecast(x))
+        self._x = x
+        return interval
+
+    def update(self, x: Any, y: float) -> None:
+        """What the round with features x turned out to be: the tracker learns from it, then the model."""
+        value("y", y, "call skip() for a missing target")
+        if x is not self._x:  # not the object the round was opened with: the tracker tells whether the forecast is the same
+            self.predict(x)
+        self._learn(x, float(y))  # first, so that a model that refuses leaves the tracker in the open round
+        self.tracker.update(y)
+        self._x = _UNSET
+
+    learn_one = update
+
+    def skip(self) -> None:
+        """A round whose target is missing."""
+        self.tracker.skip()
+        self._x = _UNSET
+
+    def _forecast(self, x: Any) -> Any:
+        model = self.model
+        if hasattr(model, "predict_one"):
+            return model.predict_one(x)
+        if not hasattr(model, "predict"):
+            return model(x)
+        if hasattr(model, "update"):
+            return model.predict(x)
+        try:
+            return np.asarray(model.predict(_row(x))).ravel()[0]
+        except ValueError as error:
+            if type(error).__name__ != "NotFittedError" or not hasattr(model, "partial_fit"):
+                raise
+            return 0.0
+
+    def _learn(self, x: Any, y: float) -> None:
+        model = self.model
+        if hasattr(model, "predict_one"):
+            model.learn_one(x, y)
+        elif hasattr(model, "predict") and hasattr(model, "update"):
+            model.update(x, y)
+        elif hasattr(model, "predict") and hasattr(model, "partial_fit"):
+            model.partial_fit(_row(x), np.array([y]))
+
+
+def _row(x: Any) -> Any:
+    return np.asarray(x, dtype=np.float64).reshape(1, -1)
