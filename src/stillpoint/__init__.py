@@ -8,7 +8,15 @@ if TYPE_CHECKING:
     from stillpoint.estimators.intervals import IntervalTracker, QuantileTracker
     from stillpoint.experiments.play import play
     from stillpoint.experiments.run import Run
-    from stillpoint.filters import ExpConcave, Forecaster, KernelVAW, StronglyConvex, TrackingForecaster, TrackingVAW
+    from stillpoint.filters import (
+        ExpConcave,
+        Forecaster,
+        KernelVAW,
+        StronglyConvex,
+        TrackingForecaster,
+        TrackingVAW,
+        VariationForecaster,
+    )
     from stillpoint.learners import Directional, KernelFTRL, MultiScale, Tracker
     from stillpoint.persist import load, save
 
@@ -28,6 +36,7 @@ __all__ = [
     "Tracker",
     "TrackingForecaster",
     "TrackingVAW",
+    "VariationForecaster",
     "baselines",
     "domains",
     "kernels",
@@ -45,7 +54,15 @@ __all__ = [
 _HOMES = {
     "estimators.intervals": ("IntervalTracker", "QuantileTracker"),
     "experiments": ("Run", "play"),
-    "filters": ("ExpConcave", "Forecaster", "KernelVAW", "StronglyConvex", "TrackingForecaster", "TrackingVAW"),
+    "filters": (
+        "ExpConcave",
+        "Forecaster",
+        "KernelVAW",
+        "StronglyConvex",
+        "TrackingForecaster",
+        "TrackingVAW",
+        "VariationForecaster",
+    ),
     "learners": ("Directional", "KernelFTRL", "MultiScale", "Tracker"),
     "persist": ("load", "save"),
 }

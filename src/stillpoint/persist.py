@@ -12,7 +12,16 @@ import numpy as np
 
 from stillpoint import baselines, domains, kernels, losses, potentials
 from stillpoint.estimators.intervals import IntervalTracker, QuantileTracker
-from stillpoint.filters import ExpConcave, Forecaster, KernelVAW, StronglyConvex, TrackingForecaster, TrackingVAW
+from stillpoint.filters import (
+    ExpConcave,
+    Forecaster,
+    KernelVAW,
+    StronglyConvex,
+    TrackingForecaster,
+    TrackingProbabilities,
+    TrackingVAW,
+    VariationForecaster,
+)
 from stillpoint.learners import Directional, GradientDescent, KernelFTRL, MultiScale, Tracker
 
 FORMAT = 1
@@ -47,7 +56,9 @@ _LEARNERS: dict[str, type[Savable]] = {
     "StronglyConvex": StronglyConvex,
     "Tracker": Tracker,
     "TrackingForecaster": TrackingForecaster,
+    "TrackingProbabilities": TrackingProbabilities,
     "TrackingVAW": TrackingVAW,
+    "VariationForecaster": VariationForecaster,
     **{f"baselines.{name}": getattr(baselines, name) for name in _BASELINES},
 }
 _PARTS: dict[str, type] = {

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stillpoint._validate import Array, finite, increasing, number, positive, real
+from stillpoint._validate import Array, finite, positive
 from stillpoint.filters import aggregation as rules
 from stillpoint.filters.forecaster import _hot
 from stillpoint.filters.forecaster._hot import EXPERTS, FIRST, FORECAST, OPEN, RESIDUAL, ROUNDS, SEEN, TIME
+from stillpoint.filters.series import SeriesForecaster
 from stillpoint.filters.vaw import KernelVAW
 from stillpoint.kernels import Kernel
 
@@ -18,7 +19,7 @@ MOST = 32  # ridges; the widest window, 2³¹ rounds, is longer than any stream
 FIXED = 15  # ridges for each kernel when kernels are given and ridges are not
 
 
-class Forecaster:
+class Forecaster(SeriesForecaster):
     """Forecast y_t, then see it: KernelVAW forecasters on a grid, aggregated. No horizon, range, ridge or rate is asked for.
 
     kernels: None for the spline with offset λ, whose start is cheap, in compiled code; or kernels, each taken with each ridge
@@ -92,54 +93,6 @@ class Forecaster:
         experts = int(self._c[EXPERTS])
         return float(self._c[RESIDUAL] * (self.weights @ (self._v[:experts] / self._lam[:experts]))) if experts else 0.0
 
-    def predict(self, time: float | None = None) -> float:
-        """The forecast for the coming round; called again before `update` it is the same."""
-        c = self._c
-        if c[OPEN]:
-            if time is not None and time != c[TIME]:
-                raise ValueError(f"time must be that of the open round: got {time}, open at {self.time}; update or skip first")
-            return float(c[FORECAST])
-        when = self.time + 1.0 if time is None else number("time", time, "drop rounds without a time")
-        self._check_times(np.array([when]))
-        if self._members:
-            self._begin(when)
-        else:
-            _hot.begin(when, self.aggregator.rule, self._grows, *self._filters(), *self._sums(), self.aggregator.w, c)
-        self.aggregator.experts = int(c[EXPERTS])
-        return float(c[FORECAST])
-
-    def update(self, y: float) -> None:
-        """What the round turned out to be."""
-        target = rules.target_number(y)
-        self.predict()
-        self._finish(target)
-
-    def skip(self) -> None:
-        """A round whose observation is missing."""
-        self.predict()
-        self._finish(math.nan)
-
-    def forecast_stream(self, y: ArrayLike, times: ArrayLike | None = None) -> Array:
-        """Forecasts of whole rounds, those of predict and update to the last bit; NaN in y is a missing observation."""
-        targets = _targets(y)
-        if self._c[OPEN]:
-            raise ValueError(f"y must begin with a new round: one is open at {self.time}; call update or skip first")
-        # a sum one by one, as predict() makes it: self.time + k would round otherwise
-        when = np.cumsum(np.append(self.time, np.ones(targets.size)))[1:] if times is None else increasing("times", times)
-        if when.shape != targets.shape:
-            raise ValueError(f"times must be as many as y: got {when.size} for {targets.size}; pass one time a round")
-        self._check_times(when)
-        out = np.empty(targets.size)
-        if self._members:
-            for t, (moment, target) in enumerate(zip(when, targets, strict=True)):
-                out[t] = self.predict(moment)
-                self._finish(target)
-        else:
-            own, rule = self.aggregator, self.aggregator.rule
-            _hot.stream(targets, when, out, rule, own.share, self._grows, *self._filters(), *self._sums(), own.w, self._c)
-            own.experts = int(self._c[EXPERTS])
-        return out
-
     def bound(self, index: int) -> float:
         """Loss so far, Σ½(y − ŷ)², less that of expert `index` since it joined, is at most this: see the aggregator's `bound`."""
         return self.aggregator.bound(index)
@@ -167,14 +120,7 @@ class Forecaster:
     def _sums(self) -> tuple[Array, Array, Array]:
         return self.aggregator.R, self.aggregator.V, self.aggregator.s
 
-    def _check_times(self, times: Array) -> None:
-        """Refuse times before anything moves."""
-        if not times.size:
-            return
-        if self._c[ROUNDS] and times[0] <= self._c[TIME]:
-            raise ValueError(f"time must increase: got {times[0]} after {self.time}; sort the stream")
-        if times.size > 1 and (times[1:] <= times[:-1]).any():
-            raise ValueError(f"time must increase: got steps of 1 at {times[0]}, which rounding swallows; start nearer to 0")
+    def _check_domain(self, times: Array) -> None:
         if not self._members and times[0] < -self._lam.min():
             raise ValueError(
                 f"time must be at least −{self._lam.min():g} for the spline: got {times[0]}; shift the times to start near 0"
@@ -182,18 +128,34 @@ class Forecaster:
         for kernel in self.kernels or ():
             kernel.markov().diagonal(times)
 
-    def _begin(self, time: float) -> None:
-        """`_hot.begin` for members of any kernel."""
+    def _opened(self) -> float | None:
+        return float(self._c[FORECAST]) if self._c[OPEN] else None
+
+    def _begin(self, time: float) -> float:
         c, own = self._c, self.aggregator
-        for i, member in enumerate(self._members):
-            self._p[i], self._v[i] = member.predict(time), member.variance
-        if not c[ROUNDS]:
-            c[FIRST] = time
-        c[TIME], c[OPEN], c[EXPERTS] = time, 1.0, len(self._members)
-        c[FORECAST] = rules.combine(own.rule, self._p, *self._sums(), own.w)
+        if self._members:
+            for i, member in enumerate(self._members):
+                self._p[i], self._v[i] = member.predict(time), member.variance
+            if not c[ROUNDS]:
+                c[FIRST] = time
+            c[TIME], c[OPEN], c[EXPERTS] = time, 1.0, len(self._members)
+            c[FORECAST] = rules.combine(own.rule, self._p, *self._sums(), own.w)
+        else:
+            _hot.begin(time, own.rule, self._grows, *self._filters(), *self._sums(), own.w, c)
+        own.experts = int(c[EXPERTS])
+        return float(c[FORECAST])
+
+    def _rounds(self, y: Array, times: Array, out: Array) -> None:
+        own = self.aggregator
+        if self._members:
+            for t, (moment, target) in enumerate(zip(times.tolist(), y.tolist(), strict=True)):
+                out[t] = self._begin(moment)
+                self._finish(target)
+            return
+        _hot.stream(y, times, out, own.rule, own.share, self._grows, *self._filters(), *self._sums(), own.w, self._c)
+        own.experts = int(self._c[EXPERTS])
 
     def _finish(self, y: float) -> None:
-        """Close the open round; y is NaN where it is missing."""
         c, own = self._c, self.aggregator
         if not self._members:
             _hot.finish(y, own.rule, own.share, *self._filters(), *self._sums(), c)
@@ -217,17 +179,6 @@ def _ridges(ridges: ArrayLike) -> tuple[float, ...]:
     if values.ndim != 1 or not values.size:
         raise ValueError(f"ridges must be one or more numbers: got shape {values.shape}; give a list such as [1, 4, 16]")
     return tuple(positive("ridges", value, "give numbers above 0, such as [1, 4, 16]") for value in values.tolist())
-
-
-def _targets(y: ArrayLike) -> Array:
-    """Observations of many rounds as a vector, NaN where missing."""
-    remedy = "pass one number a round, NaN for a missing one"
-    values = np.ascontiguousarray(real("y", y, remedy))
-    if np.ndim(y) != 1:
-        raise ValueError(f"y must be one-dimensional: got shape {np.shape(y)}; {remedy}")
-    for value in values[np.abs(values) > rules.LARGEST][:1]:
-        rules.target_number(value)
-    return values
 
 
 def _part(state: dict[str, Any], prefix: str) -> dict[str, Any]:

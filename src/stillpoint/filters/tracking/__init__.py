@@ -1,5 +1,6 @@
-"""Untuned time-varying regression: drift rates side by side, exact rebasing of features, aggregation on the fly."""
+"""Untuned tracking of targets and labels: drift rates side by side, exact rebasing of features, aggregation on the fly."""
 
 from stillpoint.filters.tracking.forecaster import TrackingForecaster
+from stillpoint.filters.tracking.probabilities import TrackingProbabilities
 
-__all__ = ["TrackingForecaster"]
+__all__ = ["TrackingForecaster", "TrackingProbabilities"]

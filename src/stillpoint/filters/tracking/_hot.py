@@ -1,7 +1,4 @@
-"""The round of TrackingForecaster (TRACKING section 1): standardise and rebase, advance fifteen filters, aggregate, learn.
-
-Targets enter less the first one seen, so that a large common level costs no digits.
-"""
+"""What the tracking models share (TRACKING section 1): features standardised and rebased, drift, the clock, ML-Poly's weights."""
 
 import math
 
@@ -9,24 +6,25 @@ import numpy as np
 from numba import njit
 
 # rows of `features`, one column a feature
-MEAN, SQUARES, CENTRE, SCALE = range(4)
-# rows of `books` and of `own`, one column a filter; ML-Poly's regrets and their squares, losses; this round's values
+MEAN, SQUARES, CENTRE, SCALE, COUNT = range(5)
+# rows of `books`, one column a filter; ML-Poly's regrets and their squares, losses
 REGRET, SQUARED, LOSS = range(3)
-RAW, CLIPPED, VARIANCE = range(3)
 # rows of the weights
 POLY, BLEND = range(2)
 # entries of `scalars`
-SEEN, LEARNED, TOP, NOISE, MEMORY, ORIGIN, LOW, HIGH, POOLED, FORECAST = range(10)
+SEEN, LEARNED, TOP, NOISE, MEMORY, ORIGIN, LOW, HIGH, POOLED, FORECAST, UNIT = range(11)
+# entries of `clock`: times of the first and of the last timed round, rounds from the one to the other, and those since without
+FIRST, LAST, STEPS, PENDING = range(4)
+# rows of `look`: a context in the coordinates of now, in those of its own round, and whether it would reset a feature
+OLD, NEW, FRESH = range(3)
 
-SLOPE_PRIOR, INTERCEPT_PRIOR = 10.0, 100.0  # variances, in units of the noise's
 CLIP, RESET = 10.0, 100.0
 FORGET, CAP, WARM, RATE = 0.01, 100.0, 300.0, 0.25
-STILL = 1e-290  # error variances below it are not told from 0, and their inverse would overflow
-DIGITS = 1e-100  # so are those this far below the squared range of the targets
+LONGEST = 1e4  # of a gap, in mean gaps: the filters that drift have forgotten all by then, and beyond it digits would go
 
 
 @njit(cache=True)
-def rebase(i: int, mean: float, spread: float, features: np.ndarray, M: np.ndarray, C: np.ndarray) -> None:
+def rebase(i: int, mean: float, spread: float, prior: float, features: np.ndarray, M: np.ndarray, C: np.ndarray) -> None:
     """Give feature i a new origin and unit: the same posterior of the raw coefficient, in new coordinates."""
     ratio, shift = spread / features[SCALE, i], (mean - features[CENTRE, i]) / features[SCALE, i]
     last = M.shape[1] - 1
@@ -38,7 +36,7 @@ def rebase(i: int, mean: float, spread: float, features: np.ndarray, M: np.ndarr
             M[k, i] = 0.0
             for j in range(last + 1):
                 C[k, i, j] = C[k, j, i] = 0.0
-            C[k, i, i] = SLOPE_PRIOR
+            C[k, i, i] = prior
             continue
         M[k, last] += shift * M[k, i]
         M[k, i] *= ratio
@@ -53,25 +51,40 @@ def rebase(i: int, mean: float, spread: float, features: np.ndarray, M: np.ndarr
 
 
 @njit(cache=True)
-def standardise(x: np.ndarray, features: np.ndarray, M: np.ndarray, C: np.ndarray, seen: float, z: np.ndarray) -> None:
-    """z = (x − centre)/scale and 1 for the intercept; running statistics take x in first."""
+def observe(value: float, i: int, features: np.ndarray) -> tuple[int, float, float]:
+    """Count, mean and sum of squares of feature i with one more value."""
+    seen = features[COUNT, i]
     number = int(seen) + 1
-    power = number & (number - 1) == 0
+    before = math.sqrt(features[SQUARES, i] / seen) if seen >= 10.0 else 0.0
+    if before > 0.0:  # a feature that starts late has no spread to be clipped to
+        reach = 2.0 * CLIP * before
+        value = min(max(value, features[MEAN, i] - reach), features[MEAN, i] + reach)
+    gap = value - features[MEAN, i]
+    mean = features[MEAN, i] + gap / number
+    return number, mean, features[SQUARES, i] + gap * (value - mean)
+
+
+@njit(cache=True)
+def due(number: int, spread: float, scale: float) -> bool:
+    """Whether a feature with that base takes a new one."""
+    return spread > 0.0 and (number & (number - 1) == 0 or spread > 2.0 * scale)
+
+
+@njit(cache=True)
+def standardise(x: np.ndarray, prior: float, features: np.ndarray, M: np.ndarray, C: np.ndarray, z: np.ndarray) -> None:
+    """z = (x − centre)/scale and 1 for the intercept; running statistics take x in first. NaN stands for the running mean."""
     for i in range(x.size):
-        value = x[i]
-        before = math.sqrt(features[SQUARES, i] / seen) if seen >= 10.0 else 0.0
-        if before > 0.0:  # a feature that starts late has no spread to be clipped to
-            reach = 2.0 * CLIP * before
-            value = min(max(value, features[MEAN, i] - reach), features[MEAN, i] + reach)
-        gap = value - features[MEAN, i]
-        features[MEAN, i] += gap / number
-        features[SQUARES, i] += gap * (value - features[MEAN, i])
-        mean, spread = features[MEAN, i], math.sqrt(features[SQUARES, i] / number)
-        scale = features[SCALE, i]
+        if math.isnan(x[i]):
+            scale = features[SCALE, i]
+            z[i] = (features[MEAN, i] - features[CENTRE, i]) / scale if scale > 0.0 else 0.0
+            continue
+        number, mean, squares = observe(x[i], i, features)
+        features[COUNT, i], features[MEAN, i], features[SQUARES, i] = number, mean, squares
+        spread, scale = math.sqrt(squares / number), features[SCALE, i]
         if spread > 0.0 and scale == 0.0:
             features[CENTRE, i], features[SCALE, i] = mean, spread
-        elif spread > 0.0 and (power or spread > 2.0 * scale):
-            rebase(i, mean, spread, features, M, C)
+        elif due(number, spread, scale):
+            rebase(i, mean, spread, prior, features, M, C)
         z[i] = 0.0
         if features[SCALE, i] > 0.0:
             value = min(max(x[i], mean - CLIP * spread), mean + CLIP * spread)
@@ -80,13 +93,70 @@ def standardise(x: np.ndarray, features: np.ndarray, M: np.ndarray, C: np.ndarra
 
 
 @njit(cache=True)
-def drift(C: np.ndarray, rates: np.ndarray) -> None:
-    """Coefficients move: C grows by each filter's rates, (slope, intercept)."""
-    last = C.shape[1] - 1
+def glimpse(x: np.ndarray, features: np.ndarray, look: np.ndarray) -> None:
+    """The z that `standardise` would make of x (row NEW) and the same in today's coordinates (row OLD); nothing moves.
+
+    Rebasing is a change of coordinates, so OLD with the filters as they are gives what NEW would after it. A feature to be reset
+    has 0 in OLD and 1 in FRESH.
+    """
+    for i in range(x.size):
+        scale, centre = features[SCALE, i], features[CENTRE, i]
+        look[OLD, i] = look[NEW, i] = look[FRESH, i] = 0.0
+        if math.isnan(x[i]):
+            if scale > 0.0:
+                look[OLD, i] = look[NEW, i] = (features[MEAN, i] - centre) / scale
+            continue
+        number, mean, squares = observe(x[i], i, features)
+        spread = math.sqrt(squares / number)
+        value = min(max(x[i], mean - CLIP * spread), mean + CLIP * spread)
+        if scale == 0.0:
+            if spread > 0.0:
+                look[OLD, i] = look[NEW, i] = (value - mean) / spread
+            continue
+        look[OLD, i] = look[NEW, i] = (value - centre) / scale
+        if due(number, spread, scale):
+            look[NEW, i] = (value - mean) / spread
+            if spread / scale > RESET:
+                look[OLD, i], look[FRESH, i] = 0.0, 1.0
+    look[OLD, x.size] = look[NEW, x.size] = 1.0
+    look[FRESH, x.size] = 0.0
+
+
+@njit(cache=True)
+def drift(C: np.ndarray, rates: np.ndarray, pace: float) -> None:
+    """Coefficients move: C grows by each filter's rates, (slope, intercept), times the pace. Filters may come in several sets."""
+    last, K = C.shape[1] - 1, rates.shape[0]
     for k in range(C.shape[0]):
+        slope, level = pace * rates[k % K, 0], pace * rates[k % K, 1]
         for i in range(last):
-            C[k, i, i] += rates[k, 0]
-        C[k, last, last] += rates[k, 1]
+            C[k, i, i] += slope
+        C[k, last, last] += level
+
+
+@njit(cache=True)
+def gap(time: float, clock: np.ndarray) -> float:
+    """Time since the last round in mean gaps so far, less the rounds that have passed without a time; 1 where not known."""
+    if math.isnan(time) or clock[STEPS] < 2.0:
+        return 1.0
+    mean = (clock[LAST] - clock[FIRST]) / (clock[STEPS] - 1.0)
+    if mean == 0.0:  # denormal times
+        return 1.0
+    return float(min(max((time - clock[LAST]) / mean - clock[PENDING], 0.0), LONGEST))
+
+
+@njit(cache=True)
+def tick(time: float, clock: np.ndarray) -> float:
+    """Return `gap` and set the clock to that time; NaN for a round without one."""
+    pace = gap(time, clock)
+    if math.isnan(time):
+        if clock[STEPS] > 0.0:
+            clock[PENDING] += 1.0
+        return pace
+    if clock[STEPS] == 0.0:
+        clock[FIRST] = time
+    clock[STEPS] += 1.0 + clock[PENDING]
+    clock[LAST], clock[PENDING] = time, 0.0
+    return pace
 
 
 @njit(cache=True)
@@ -108,104 +178,3 @@ def weigh(books: np.ndarray, scalars: np.ndarray, weights: np.ndarray) -> None:
     early = WARM / (WARM + scalars[LEARNED])
     for k in range(K):
         weights[BLEND, k] = (1.0 - early) * weights[POLY, k] + early * weights[BLEND, k] / mass
-
-
-@njit(cache=True)
-def propose(
-    x: np.ndarray,
-    rates: np.ndarray,
-    features: np.ndarray,
-    M: np.ndarray,
-    C: np.ndarray,
-    books: np.ndarray,
-    scalars: np.ndarray,
-    z: np.ndarray,
-    gains: np.ndarray,
-    own: np.ndarray,
-    weights: np.ndarray,
-) -> None:
-    """Open a round: leaves z, gains C z, each filter's value and variance, and the forecast less the origin."""
-    standardise(x, features, M, C, scalars[SEEN], z)
-    scalars[SEEN] += 1.0
-    drift(C, rates)
-    weigh(books, scalars, weights)
-    reach = scalars[HIGH] - scalars[LOW]
-    scalars[POOLED] = scalars[FORECAST] = 0.0
-    for k in range(M.shape[0]):
-        value = 0.0
-        for j in range(z.size):
-            gains[k, j] = 0.0
-        for i in range(z.size):  # column by column, which is the order that vectorises without changing a bit
-            value += z[i] * M[k, i]
-            for j in range(z.size):
-                gains[k, j] += C[k, i, j] * z[i]
-        variance = 0.0
-        for j in range(z.size):
-            variance += gains[k, j] * z[j]
-        own[RAW, k], own[VARIANCE, k] = value, variance
-        own[CLIPPED, k] = min(max(value, scalars[LOW] - reach), scalars[HIGH] + reach)
-        scalars[POOLED] += weights[POLY, k] * own[CLIPPED, k]
-        scalars[FORECAST] += weights[BLEND, k] * own[CLIPPED, k]
-
-
-@njit(cache=True)
-def learn(
-    y: float,
-    M: np.ndarray,
-    C: np.ndarray,
-    books: np.ndarray,
-    scalars: np.ndarray,
-    gains: np.ndarray,
-    own: np.ndarray,
-) -> None:
-    """Close a round with its target: error variance, regrets, losses and filters."""
-    if scalars[LEARNED] == 0.0:
-        scalars[ORIGIN] = y  # the first target only sets the level: every forecast counts as right in that round
-    scalars[LEARNED] += 1.0
-    y -= scalars[ORIGIN]
-    scalars[LOW], scalars[HIGH] = min(scalars[LOW], y), max(scalars[HIGH], y)
-    error = (y - scalars[FORECAST]) ** 2
-    scalars[MEMORY] = (1.0 - FORGET) * scalars[MEMORY] + 1.0
-    counted = error
-    if scalars[MEMORY] >= 11.0 and scalars[NOISE] > 0.0:  # from 0, after constant targets, a capped variance could not rise
-        counted = min(error, CAP * scalars[NOISE])
-    scalars[NOISE] += (counted - scalars[NOISE]) / scalars[MEMORY]
-    unit = max(scalars[NOISE], error / CAP, DIGITS * (scalars[HIGH] - scalars[LOW]) ** 2)
-    scale = 1.0 / unit if unit > STILL else 0.0
-    top = scalars[TOP]
-    for k in range(M.shape[0]):
-        regret = 2.0 * (scalars[POOLED] - y) * (scalars[POOLED] - own[CLIPPED, k]) * scale
-        books[REGRET, k] += regret
-        books[SQUARED, k] += regret * regret
-        books[LOSS, k] += (y - own[CLIPPED, k]) ** 2 * scale
-        top = max(top, regret * regret)
-        inverse = 1.0 / (own[VARIANCE, k] + 1.0)
-        step = (y - own[RAW, k]) * inverse
-        for i in range(M.shape[1]):
-            M[k, i] += gains[k, i] * step
-            for j in range(M.shape[1]):
-                C[k, i, j] -= (gains[k, i] * gains[k, j]) * inverse  # symmetric to the bit in this order
-    scalars[TOP] = top
-
-
-@njit(cache=True)
-def stream(
-    X: np.ndarray,
-    y: np.ndarray,
-    rates: np.ndarray,
-    features: np.ndarray,
-    M: np.ndarray,
-    C: np.ndarray,
-    books: np.ndarray,
-    scalars: np.ndarray,
-    z: np.ndarray,
-    gains: np.ndarray,
-    own: np.ndarray,
-    weights: np.ndarray,
-    forecasts: np.ndarray,
-) -> None:
-    """Rounds in bulk."""
-    for t in range(y.size):
-        propose(X[t], rates, features, M, C, books, scalars, z, gains, own, weights)
-        forecasts[t] = scalars[ORIGIN] + scalars[FORECAST]
-        learn(y[t], M, C, books, scalars, gains, own)

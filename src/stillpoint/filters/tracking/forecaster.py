@@ -1,17 +1,21 @@
 """TrackingForecaster: time-varying regression with nothing to tune (TRACKING section 1).
 
-Thirteen Kalman filters, one a rate of drift, on features standardised as they come; changes of origin and unit are carried into
+Fifteen Kalman filters, one a rate of drift, on features standardised as they come; changes of origin and unit are carried into
 the filters exactly. ML-Poly (Gaillard, Stoltz & van Erven 2014) blended with exponential weights aggregates them.
 """
 
 from collections.abc import Callable
-from typing import Any
+from statistics import NormalDist
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stillpoint._validate import Array, count, finite, number, vector
+from stillpoint._validate import Array, finite, number
 from stillpoint.filters.tracking import _hot
+from stillpoint.filters.tracking.base import TrackingModel, compiled, within
+from stillpoint.filters.tracking.linear import _hot as linear
+from stillpoint.losses import Absolute, Huber, Loss, Pinball, Squared
 
 # Variance that (slopes, intercept) gain a round, in units of the noise's: none; the intercept alone; both; the intercept faster;
 # the slopes alone. The last kind is not in TRACKING's thirteen: without it, slopes that jump over a still level cost 15% more
@@ -23,101 +27,113 @@ RATES: Array = np.array(
     + [(q, 100.0 * q) for q in (1e-6, 1e-4, 1e-2, 1.0)]
     + [(q, 0.0) for q in (1e-2, 1.0)]
 )
-_PARTS = ("features", "means", "covariances", "books", "scalars", "z", "gains", "own", "x")
-_LIMIT = 1e100  # beyond it squares, and products of two of them, leave the range of floats
 
 
-class TrackingForecaster:
+class TrackingForecaster(TrackingModel):
     """Forecast y_t from the features x_t, then see it; linear, with coefficients that may drift or jump. O(15·dim²) a round.
 
     dim: features of a context; an intercept is added. Forecasts do not depend on the units or origins of features, and follow
     those of the targets. The forecast is 0 until a target has been seen.
+    loss: what the aggregation minimises: Squared (None means it), Absolute, Huber or Pinball. The filters are the same; their
+    regrets are r_i = ℓ'(p̂)(p̂ − p_i)/s, s the running mean loss over about 100 rounds, so units of the targets still do not
+    matter. Huber's width is in units of the targets: rescale both together. Under Pinball, whose quantiles no mixture of means
+    can reach, and Absolute, each filter's value has v·m added to it, m the running mean of its residuals' size and v their
+    quantile at the level in units of it, followed by steps v ← v − c(1[y ≤ p] − level), c = max(2/(3(1 + αk)), 0.04), with
+    k rounds so far and α = min(level, 1 − level) (TRACKING section 4).
+    missing: NaN in x then means that a feature is not seen this round. It counts as its running mean, and its statistics stay.
 
-    Guarantee: against every filter i, and every mixture of filters, Σ_t (ℓ_t(ML-Poly) − ℓ_t(i))/s²_t ≤ R_i ≤
-    √(2K(B + V_i) ln(1 + V_max/B)), K = 15, ℓ the squared loss, s² the running error variance, V_i = Σr², B = max r², plus the
-    price of rounds that set a new record B. The blend adds the losses of exponential weights, weighted 300/(300 + t).
+    Times are optional: coefficients drift by each filter's rate times the gap since the last round over the mean gap so far (at
+    most 10⁴), so the unit of time does not matter; a round without a time is one mean gap after the last.
+
+    Guarantee: against every filter i, and every mixture of filters, Σ_t (ℓ_t(ML-Poly) − ℓ_t(i))/s_t ≤ R_i ≤
+    √(2K(B + V_i) ln(1 + V_max/B)), K = 15, ℓ the loss, s its running mean, V_i = Σr², B = max r², plus the price of rounds that
+    set a new record B. The blend adds the losses of exponential weights, weighted 300/(300 + t).
     """
 
-    def __init__(self, dim: int) -> None:
-        self.dim = count("dim", dim)
-        K, N = len(RATES), self.dim + 1
-        prior = np.diag([_hot.SLOPE_PRIOR] * self.dim + [_hot.INTERCEPT_PRIOR])
-        self._features, self._means, self._covariances = np.zeros((4, self.dim)), np.zeros((K, N)), np.tile(prior, (K, 1, 1))
-        self._books, self._scalars = np.zeros((3, K)), np.zeros(10)
-        self._z, self._gains, self._own = np.zeros(N), np.zeros((K, N)), np.zeros((3, K))
-        self._x, self._weights = np.zeros(self.dim), np.zeros((2, K))
-        self.rounds, self._open = 0, False
+    _rates = RATES
+    _prior = (linear.SLOPE_PRIOR, linear.INTERCEPT_PRIOR)
+    _parts: ClassVar[tuple[str, ...]] = (*TrackingModel._parts, "books", "shifts")
 
-    def predict(self, x: ArrayLike) -> float:
+    def __init__(self, dim: int, loss: Loss | None = None, missing: bool = False) -> None:
+        if not (loss is None or isinstance(loss, Squared | Absolute | Huber | Pinball)):
+            raise ValueError(f"loss must be None, Squared, Absolute, Huber or Pinball: got {loss!r}; choose one of sp.losses")
+        super().__init__(dim, missing, 1)
+        self.loss = loss
+        K = len(RATES)
+        self._books, self._scalars, self._shifts = np.zeros((3, K)), np.zeros(11), np.zeros((2, K))
+        self._own, self._weights = np.zeros((3, K)), np.zeros((2, K))
+        level = loss.level if isinstance(loss, Pinball) else 0.5 if isinstance(loss, Absolute) else 0.0
+        if level > 0.0:  # the quantile of normal residuals, in mean sizes
+            self._shifts[linear.MULTIPLE] = NormalDist().inv_cdf(level) / (2.0 / np.pi) ** 0.5
+        self._rule = (Squared.code, 0.0, level) if loss is None else (loss.code, loss.parameter, level)
+
+    def predict(self, x: ArrayLike, time: float | None = None) -> float:
         """The forecast for the coming round, whose features are x; called again before `update` it is the same."""
-        features = self._within("x", vector("x", x, self.dim))
-        if not self._open:
-            self._x[:] = features
-            _hot.propose(self._x, *self._state())
-            self._open = True
-        elif not np.array_equal(features, self._x):
-            raise ValueError(f"x must be that of the open round: got {features}, open with {self._x}; call update or skip first")
+        self._begin(x, time)
         return float(self._scalars[_hot.ORIGIN] + self._scalars[_hot.FORECAST])
 
-    def update(self, x: ArrayLike, y: float) -> None:
+    def peek(self, x: ArrayLike, time: float | None = None) -> float:
+        """What predict(x, time) would return, with no round opened and nothing changed; O(15·dim).
+
+        While a round is open: its forecast for its own x, and for others as if it had been skipped.
+        """
+        row = self._row(x)
+        if self._open and np.array_equal(row, self._x, equal_nan=True):
+            return self.predict(x, time)
+        if not self._open:
+            self._moment(time)
+        return float(self.peek_stream(row[None])[0])
+
+    def peek_stream(self, X: ArrayLike) -> Array:
+        """Forecasts (T,) for the rows of X (T, dim), each as if it were the next round's; nothing changes."""
+        rows = self._rows(X)
+        look, weights, forecasts = np.empty((3, self.dim + 1)), np.empty((2, len(RATES))), np.empty(len(rows))
+        state = self._features, self._means, self._books, self._scalars, self._shifts
+        linear.peek(rows, *state, look, weights, forecasts)
+        return forecasts
+
+    def update(self, x: ArrayLike, y: float, time: float | None = None) -> None:
         """What the round with features x turned out to be."""
         target = number("y", y, "call skip(x) for a missing target")
-        self._within("y", np.array([target]))
-        self.predict(x)
-        _hot.learn(target, self._means, self._covariances, self._books, self._scalars, self._gains, self._own)
+        within("y", np.array([target]))
+        self._begin(x, time)
+        books = self._books, self._scalars, self._shifts
+        linear.learn(target, *self._rule, self._means, self._covariances, *books, self._gains, self._own)
         self._close()
 
-    def skip(self, x: ArrayLike | None = None) -> None:
-        """A round whose target is missing: coefficients drift on. The features still count where they are known."""
-        if x is not None:
-            self.predict(x)
-        elif not self._open:
-            _hot.drift(self._covariances, RATES)
-        self._close()
-
-    def forecast_stream(self, X: ArrayLike, y: ArrayLike) -> Array:
+    def forecast_stream(self, X: ArrayLike, y: ArrayLike, times: ArrayLike | None = None) -> Array:
         """Forecasts (T,) of targets y (T,) from features X (T, dim): predict and update in turn, in one compiled loop."""
-        if self._open:
-            raise ValueError(f"X must start a new round: got a stream while {self._x} is open; call update or skip first")
-        rows = self._within("X", finite("X", X))
-        targets = self._within("y", finite("y", y, "call skip(x) for a missing target"))
+        self._closed("X")
+        targets = within("y", finite("y", y, "call skip(x) for a missing target"))
         if targets.ndim != 1:
             raise ValueError(f"y must be one-dimensional: got shape {targets.shape}; pass one target a round")
-        if rows.ndim == 1 and self.dim == 1:
-            rows = rows[:, None]
-        if rows.shape != (targets.size, self.dim):
-            raise ValueError(f"X must have shape {(targets.size, self.dim)}: got {rows.shape}; pass one row a target")
+        rows = self._rows(X, targets.size)
+        moments = self._moments(times, targets.size)
         forecasts = np.empty(targets.size)
-        run: Callable[..., None] = _hot.stream
-        run(np.ascontiguousarray(rows), np.ascontiguousarray(targets), *self._state(), forecasts)
+        run: Callable[..., None] = linear.stream
+        run(rows, compiled(targets), moments, *self._rule, self._clock, *self._state(), forecasts)
         self.rounds += targets.size
         if targets.size:
             self._x[:] = rows[-1]
         return forecasts
 
+    def _propose(self, pace: float) -> None:
+        linear.propose(self._x, pace, *self._state())
+
     def _state(self) -> tuple[Array, ...]:
         filters = RATES, self._features, self._means, self._covariances
-        return *filters, self._books, self._scalars, self._z, self._gains, self._own, self._weights
-
-    @staticmethod
-    def _within(name: str, value: Array) -> Array:
-        if np.abs(value).max(initial=0.0) > _LIMIT:
-            raise ValueError(f"{name} must be within ±{_LIMIT:g}: got {value[np.abs(value) > _LIMIT][0]}; rescale it")
-        return value
-
-    def _close(self) -> None:
-        self._open = False
-        self.rounds += 1
+        return *filters, self._books, self._scalars, self._shifts, self._z, self._gains, self._own, self._weights
 
     @property
     def weights(self) -> Array:
         """Weights (15,) of the filters in the open round's forecast, or in the coming one's; in the order of `RATES`."""
-        _hot.weigh(self._books, self._scalars, self._weights)
-        return np.array(self._weights[_hot.BLEND])
+        weights = np.empty((2, len(RATES)))
+        _hot.weigh(self._books, self._scalars, weights)
+        return np.array(weights[_hot.BLEND])
 
     @property
     def noise(self) -> float:
-        """Running variance of the forecasts' errors, over about 100 rounds."""
+        """Running mean square of the forecasts' errors, over about 100 rounds."""
         return float(self._scalars[_hot.NOISE])
 
     @property
@@ -126,19 +142,9 @@ class TrackingForecaster:
 
         The filters' posterior variances, mixed by `weights`, in units of `noise`; how far the filters disagree is not counted.
         """
-        return float(self.weights @ self._own[_hot.VARIANCE]) * self.noise
+        return float(self.weights @ self._own[linear.VARIANCE]) * self.noise
 
     @property
     def config(self) -> dict[str, Any]:
         """The arguments that build this forecaster anew."""
-        return {"dim": self.dim}
-
-    def arrays(self) -> dict[str, Any]:
-        """The state, for saving."""
-        return {"rounds": self.rounds, "open": self._open, **{name: getattr(self, f"_{name}") for name in _PARTS}}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Inverse of `arrays`."""
-        self.rounds, self._open = int(state["rounds"]), bool(state["open"])
-        for name in _PARTS:
-            getattr(self, f"_{name}")[:] = state[name]
+        return {"dim": self.dim, "loss": self.loss, "missing": self.missing}

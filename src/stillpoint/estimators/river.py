@@ -1,0 +1,91 @@
+"""River faces of the tracking cores: `learn_one`, `predict_one`, `predict_proba_one`, on dicts of features (TRACKING 1 and 2)."""
+
+from collections.abc import Hashable
+from typing import Any
+
+from river import base
+
+from stillpoint._validate import number
+from stillpoint.estimators.columns import Columns
+from stillpoint.filters.tracking import TrackingForecaster
+from stillpoint.filters.tracking.probabilities import TrackingProbabilities
+from stillpoint.losses import Absolute, Huber, Pinball, Squared
+
+
+class TrackingRegressor(base.Regressor):
+    """Linear regression whose coefficients may drift or jump, with nothing to tune: no learning rate, no scaler, no forgetting.
+
+    Kalman filters over fifteen rates of drift on features standardised as they come, aggregated on the fly
+    (`stillpoint.TrackingForecaster`). Features may appear, vanish and be reordered; targets may come late: `predict_one`
+    changes nothing, and `learn_one` needs only the features and the target.
+
+    Parameters
+    ----------
+    loss
+        None for squared loss, or one of `stillpoint.losses`: Absolute, Huber, Pinball.
+    absent
+        What a known feature that is not in the dict stands for: "mean", its running mean, or "zero", for sparse counts.
+    time
+        The feature that holds the time of a row, a number or a date; drift then follows the gaps. None counts rounds.
+    """
+
+    def __init__(
+        self, loss: Squared | Absolute | Huber | Pinball | None = None, absent: str = "mean", time: Hashable | None = None
+    ) -> None:
+        self.loss, self.absent, self.time = loss, absent, time
+        self._columns = Columns(absent, time)
+        self._core = TrackingForecaster(1, loss=loss, missing=True)
+
+    def learn_one(self, x: dict[Hashable, Any], y: float) -> None:
+        """Learn that features x came with target y."""
+        target = number("y", y, "leave rows without a target out")
+        row, time = self._columns.learn(x, self._core)
+        self._core.update(row, target, time=time)
+
+    def predict_one(self, x: dict[Hashable, Any]) -> float:
+        """The forecast for features x; 0 until a target has been seen."""
+        row, time = self._columns.read(x)
+        return self._core.peek(row, time=time)
+
+
+class TrackingClassifier(base.Classifier):
+    """Logistic regression whose coefficients may drift or jump, with nothing to tune, for two classes or more.
+
+    One exact MAP step a round in each of ten filters, mixed by their likelihood with fixed share; with more than two classes one
+    set of filters a class (`stillpoint.filters.TrackingProbabilities`). Labels need not be known in advance.
+
+    Parameters
+    ----------
+    absent
+        What a known feature that is not in the dict stands for: "mean", its running mean, or "zero", for sparse counts.
+    time
+        The feature that holds the time of a row, a number or a date; drift then follows the gaps. None counts rounds.
+    """
+
+    def __init__(self, absent: str = "mean", time: Hashable | None = None) -> None:
+        self.absent, self.time = absent, time
+        self._columns = Columns(absent, time)
+        self._core = TrackingProbabilities(1, missing=True)
+        self._labels: list[Any] = []
+
+    @property
+    def _multiclass(self) -> bool:
+        return True
+
+    def learn_one(self, x: dict[Hashable, Any], y: Any) -> None:
+        """Learn that features x came with label y; a label not seen before becomes a class."""
+        if y is None or y != y:
+            raise ValueError(f"y must be a label: got {y!r}; leave rows without a label out")
+        row, time = self._columns.learn(x, self._core)
+        if y not in self._labels:
+            self._labels.append(y)
+            if len(self._labels) > 2:
+                self._core.add_class()
+        self._core.update(row, self._labels.index(y), time=time)
+
+    def predict_proba_one(self, x: dict[Hashable, Any], **kwargs: Any) -> dict[Any, float]:
+        """The probability of each label seen so far."""
+        if len(self._labels) < 2:
+            return dict.fromkeys(self._labels, 1.0)
+        row, time = self._columns.read(x)
+        return dict(zip(self._labels, self._core.peek(row, time=time).tolist(), strict=True))

@@ -1,0 +1,35 @@
+"""`stillpoint bench real`: tables on the terminal, files with --out, or JSON."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from stillpoint.experiments.real.bench import real_bench
+
+
+def run(
+    streams: Sequence[str] = (),
+    out: Path | None = None,
+    rounds: int = 5000,
+    json: bool = False,
+    task: str | None = None,
+    progress: bool = True,
+) -> list[Path]:
+    """Play, show and write; returns the files. json: print all scores as JSON instead of tables, without a progress bar."""
+    from rich.console import Console
+
+    from stillpoint.experiments.real.report import grids
+
+    try:
+        result = real_bench(streams, task=task, rounds=rounds, progress=progress and not json)
+    except ImportError as error:  # a stream asked for by name whose package is missing: a wrong argument, not a crash
+        raise ValueError(str(error)) from None
+    if json:
+        print(result.to_json())
+    else:
+        console = Console()
+        for grid in grids(result):
+            if not grid.deep:
+                console.print(grid.rich())
+        for note in result.notes:
+            console.print(note)
+    return result.save(out) if out else []

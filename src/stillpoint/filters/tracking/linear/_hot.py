@@ -1,0 +1,232 @@
+"""The round of TrackingForecaster (TRACKING section 1): standardise and rebase, advance fifteen filters, aggregate, learn.
+
+Targets enter less the first one seen, so that a large common level costs no digits.
+"""
+
+import numpy as np
+from numba import njit
+
+from stillpoint.filters.tracking._hot import (
+    BLEND,
+    CAP,
+    FORECAST,
+    FORGET,
+    HIGH,
+    LEARNED,
+    LOSS,
+    LOW,
+    MEMORY,
+    NOISE,
+    OLD,
+    ORIGIN,
+    POLY,
+    POOLED,
+    REGRET,
+    SEEN,
+    SQUARED,
+    TOP,
+    UNIT,
+    drift,
+    glimpse,
+    standardise,
+    tick,
+    weigh,
+)
+from stillpoint.losses._hot import SQUARED as SQUARED_LOSS
+from stillpoint.losses._hot import slope, value
+
+# rows of `own`, one column a filter: this round's values
+RAW, CLIPPED, VARIANCE = range(3)
+# rows of `shifts`, one column a filter: what is added to its value is MULTIPLE·SPREAD
+MULTIPLE, SPREAD = range(2)
+
+SLOPE_PRIOR, INTERCEPT_PRIOR = 10.0, 100.0  # variances, in units of the noise's
+STILL = 1e-290  # error variances below it are not told from 0, and their inverse would overflow
+DIGITS = 1e-50  # nor are errors this far below the range of the targets
+FLOOR = 0.04  # least step of a multiple
+RECENT, WINSOR = 50.0, 30.0  # memory of the mean size of residuals, and how many times it one of them may count
+STRETCH = 30.0  # how far a multiple goes, over the rarer side's share
+
+
+@njit(cache=True)
+def clipped(raw: float, k: int, scalars: np.ndarray, shifts: np.ndarray) -> float:
+    """A filter's value as the aggregation hears it: shifted, and within one range of the targets seen."""
+    reach = scalars[HIGH] - scalars[LOW]
+    return float(min(max(raw + shifts[MULTIPLE, k] * shifts[SPREAD, k], scalars[LOW] - reach), scalars[HIGH] + reach))
+
+
+@njit(cache=True)
+def propose(
+    x: np.ndarray,
+    pace: float,
+    rates: np.ndarray,
+    features: np.ndarray,
+    M: np.ndarray,
+    C: np.ndarray,
+    books: np.ndarray,
+    scalars: np.ndarray,
+    shifts: np.ndarray,
+    z: np.ndarray,
+    gains: np.ndarray,
+    own: np.ndarray,
+    weights: np.ndarray,
+) -> None:
+    """Open a round: leaves z, gains C z, each filter's value and variance, and the forecast less the origin."""
+    standardise(x, SLOPE_PRIOR, features, M, C, z)
+    scalars[SEEN] += 1.0
+    drift(C, rates, pace)
+    weigh(books, scalars, weights)
+    scalars[POOLED] = scalars[FORECAST] = 0.0
+    for k in range(M.shape[0]):
+        raw = 0.0
+        for j in range(z.size):
+            gains[k, j] = 0.0
+        for i in range(z.size):  # column by column, which is the order that vectorises without changing a bit
+            raw += z[i] * M[k, i]
+            for j in range(z.size):
+                gains[k, j] += C[k, i, j] * z[i]
+        variance = 0.0
+        for j in range(z.size):
+            variance += gains[k, j] * z[j]
+        own[RAW, k], own[VARIANCE, k] = raw, variance
+        own[CLIPPED, k] = clipped(raw, k, scalars, shifts)
+        scalars[POOLED] += weights[POLY, k] * own[CLIPPED, k]
+        scalars[FORECAST] += weights[BLEND, k] * own[CLIPPED, k]
+
+
+@njit(cache=True)
+def learn(
+    y: float,
+    code: int,
+    parameter: float,
+    level: float,
+    M: np.ndarray,
+    C: np.ndarray,
+    books: np.ndarray,
+    scalars: np.ndarray,
+    shifts: np.ndarray,
+    gains: np.ndarray,
+    own: np.ndarray,
+) -> None:
+    """Close a round with its target: error variance, regrets, losses and filters; where level > 0, the shifts."""
+    if scalars[LEARNED] == 0.0:
+        scalars[ORIGIN] = y  # the first target only sets the level: every forecast counts as right in that round
+    scalars[LEARNED] += 1.0
+    y -= scalars[ORIGIN]
+    scalars[LOW], scalars[HIGH] = min(scalars[LOW], y), max(scalars[HIGH], y)
+    scalars[MEMORY] = (1.0 - FORGET) * scalars[MEMORY] + 1.0
+    error = (y - scalars[FORECAST]) ** 2
+    scalars[NOISE] = grown(scalars[NOISE], error, scalars[MEMORY])
+    if code == SQUARED_LOSS:
+        unit = max(scalars[NOISE], error / CAP, (DIGITS * (scalars[HIGH] - scalars[LOW])) ** 2)
+        scale = 1.0 / unit if unit > STILL else 0.0
+        steep = 2.0 * (scalars[POOLED] - y)
+    else:
+        loss = value(code, parameter, scalars[FORECAST], y)
+        scalars[UNIT] = grown(scalars[UNIT], loss, scalars[MEMORY])
+        unit = max(scalars[UNIT], loss / CAP, value(code, parameter, DIGITS * (scalars[HIGH] - scalars[LOW]), 0.0))
+        scale = 1.0 / unit if unit > STILL else 0.0
+        steep = slope(code, parameter, scalars[POOLED], y)
+    for k in range(M.shape[0]):
+        regret = steep * (scalars[POOLED] - own[CLIPPED, k]) * scale
+        books[REGRET, k] += regret
+        books[SQUARED, k] += regret * regret
+        if code == SQUARED_LOSS:
+            books[LOSS, k] += (y - own[CLIPPED, k]) ** 2 * scale
+        else:
+            books[LOSS, k] += value(code, parameter, own[CLIPPED, k], y) * scale
+        scalars[TOP] = max(scalars[TOP], regret * regret)
+    absorb(y, M, C, gains, own)
+    if level > 0.0 and scalars[LEARNED] > 1.0:
+        shift(y, level, scalars, shifts, own)
+
+
+@njit(cache=True)
+def absorb(y: float, M: np.ndarray, C: np.ndarray, gains: np.ndarray, own: np.ndarray) -> None:
+    """Condition every filter on the target: θ += g(y − z'θ)/S and C −= gg'/S, S = z'Cz + 1."""
+    for k in range(M.shape[0]):
+        inverse = 1.0 / (own[VARIANCE, k] + 1.0)
+        step = (y - own[RAW, k]) * inverse
+        for i in range(M.shape[1]):
+            M[k, i] += gains[k, i] * step
+            for j in range(M.shape[1]):
+                C[k, i, j] -= (gains[k, i] * gains[k, j]) * inverse  # symmetric to the bit in this order
+
+
+@njit(cache=True)
+def grown(mean: float, seen: float, memory: float) -> float:
+    """The running mean with one more value. Its growth is capped: one jump must not blind the aggregation for long."""
+    if memory >= 11.0 and mean > 0.0:  # from 0, after constant targets, a capped mean could not rise
+        seen = min(seen, CAP * mean)
+    return mean + (seen - mean) / memory
+
+
+@njit(cache=True)
+def shift(y: float, level: float, scalars: np.ndarray, shifts: np.ndarray, own: np.ndarray) -> None:
+    """Each filter's multiple takes a step towards the level's quantile of its residuals, in units of their mean size."""
+    rare = min(level, 1.0 - level)
+    step = max(2.0 / (3.0 * (1.0 + rare * scalars[LEARNED])), FLOOR)
+    for k in range(shifts.shape[1]):
+        residual = y - own[RAW, k]
+        over = residual <= shifts[MULTIPLE, k] * shifts[SPREAD, k]
+        multiple = shifts[MULTIPLE, k] - step * ((1.0 - level) if over else -level)
+        shifts[MULTIPLE, k] = min(max(multiple, -STRETCH / rare), STRETCH / rare)
+        size, spread = abs(residual), shifts[SPREAD, k]
+        if spread > 0.0:
+            size = min(size, WINSOR * spread)
+        shifts[SPREAD, k] += (size - spread) / min(scalars[LEARNED] - 1.0, RECENT)
+
+
+@njit(cache=True)
+def stream(
+    X: np.ndarray,
+    y: np.ndarray,
+    times: np.ndarray,
+    code: int,
+    parameter: float,
+    level: float,
+    clock: np.ndarray,
+    rates: np.ndarray,
+    features: np.ndarray,
+    M: np.ndarray,
+    C: np.ndarray,
+    books: np.ndarray,
+    scalars: np.ndarray,
+    shifts: np.ndarray,
+    z: np.ndarray,
+    gains: np.ndarray,
+    own: np.ndarray,
+    weights: np.ndarray,
+    forecasts: np.ndarray,
+) -> None:
+    """Rounds in bulk."""
+    for t in range(y.size):
+        pace = tick(times[t], clock)
+        propose(X[t], pace, rates, features, M, C, books, scalars, shifts, z, gains, own, weights)
+        forecasts[t] = scalars[ORIGIN] + scalars[FORECAST]
+        learn(y[t], code, parameter, level, M, C, books, scalars, shifts, gains, own)
+
+
+@njit(cache=True)
+def peek(
+    X: np.ndarray,
+    features: np.ndarray,
+    M: np.ndarray,
+    books: np.ndarray,
+    scalars: np.ndarray,
+    shifts: np.ndarray,
+    look: np.ndarray,
+    weights: np.ndarray,
+    forecasts: np.ndarray,
+) -> None:
+    """The forecast for each row as that of the coming round; drift, which moves no mean, does not enter."""
+    weigh(books, scalars, weights)
+    for t in range(X.shape[0]):
+        glimpse(X[t], features, look)
+        forecast = 0.0
+        for k in range(M.shape[0]):
+            raw = 0.0
+            for i in range(M.shape[1]):
+                raw += look[OLD, i] * M[k, i]
+            forecast += weights[BLEND, k] * clipped(raw, k, scalars, shifts)
+        forecasts[t] = scalars[ORIGIN] + forecast

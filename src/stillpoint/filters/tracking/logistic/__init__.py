@@ -1,0 +1,1 @@
+"""The compiled round of TrackingProbabilities."""
