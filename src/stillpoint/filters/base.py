@@ -29,7 +29,7 @@ class VAWForecaster:
         when = self.time + 1.0 if time is None else number("time", time, "drop rounds without a time")
         if self._started and when <= self.time:
             raise ValueError(f"time must increase: got {when} after {self.time}; sort the stream")
-        self.kernel.diagonal(when)  # a kernel may refuse the time
+        self._admit(when)
         return when
 
     def _same_round(self, time: float | None) -> None:
@@ -49,8 +49,14 @@ class VAWForecaster:
         when = self.time + np.arange(1.0, rounds + 1.0) if times is None else increasing("times", times)
         if when.shape != (rounds,) or (self._started and rounds and when[0] <= self.time):
             raise ValueError(f"times must hold one a round after {self.time}: got {when.size} for {rounds} rounds; shift them")
-        self.kernel.diagonal(when[[0, -1]] if rounds else when)  # a kernel may refuse times; its domain is an interval
+        if rounds:
+            self._admit(float(when[0]))
         return when
+
+    def _admit(self, time: float) -> None:
+        """A kernel may refuse a time before the first it lives on, and so only the first of all is asked about."""
+        if not self._started:
+            self.kernel.diagonal(time)
 
     def _enter(self, totals: Array) -> float:
         """Enter rounds summed up by compiled code (see `account`); returns the effective dimension."""

@@ -79,7 +79,7 @@ class StreamingDirections(Belief):
 
     def prior(self, a: Array) -> float:
         """k(t, t)‖a‖²."""
-        return float(self.kernel.diagonal(self.time)) * float(a @ a)
+        return self.prior_variance() * float(a @ a)
 
     def look(self, a: Array) -> tuple[float, float]:
         """Mean and variance of ⟨a, f(t)⟩."""

@@ -87,7 +87,8 @@ class StronglyConvex(_Newton):
 
     def _propose(self, time: float) -> Array:
         belief = self._belief
-        belief.kernel.diagonal(time)
+        if not self.rounds:
+            belief.kernel.diagonal(time)  # a kernel may refuse a time before the first it lives on
         belief.advance(time)
         play = self.domain.project(belief.mean)
         if belief.variance > 0.0 and not np.array_equal(play, belief.mean):
@@ -137,7 +138,8 @@ class ExpConcave(_Newton):
 
     def _propose(self, time: float) -> Array:
         belief = self._belief
-        belief.kernel.diagonal(time)
+        if not self.rounds:
+            belief.kernel.diagonal(time)  # a kernel may refuse a time before the first it lives on
         belief.advance(time)
         mean = belief.values()
         if self.domain.contains(mean, tolerance=0.0):

@@ -128,9 +128,10 @@ class TrackingVAW(VAWForecaster):
             totals = np.array([self.log_det, belief.dimension, self._excess, self._largest, 0.0])
             falls, kicks, which, nuggets = belief.diagonal_tables(when[part])
             assert belief.spread is not None
+            H = (features[:, :, None] * belief.space.h).reshape(len(features), -1)
             diagonal_rounds(
-                belief.C, belief.M, belief.spread, np.kron(features, belief.space.h), self.ridge, falls, kicks, which,
-                nuggets * lengths, y[part, None], totals, forecasts[part, None],
+                belief.C, belief.M, belief.spread, H, self.ridge, falls, kicks, which, nuggets * lengths,
+                y[part, None], totals, forecasts[part, None],
             )  # fmt: skip
             belief.time, belief.nugget = float(when[part][-1]), float(nuggets[-1])
             self.rounds, self.time, self._started = self.rounds + len(lengths), belief.time, True

@@ -87,8 +87,10 @@ def diagonal_rounds(
                 for k in range(d):
                     M[i, k] *= f[i]
             _sweep(C, D, h, f, kicks[which[t]], root_gain, a, b, z, g, u)
-        # rounding may leave the variance of large contexts just below 0
-        v, w = max(dot(g, h), 0.0) + nuggets[t], max(dot(u, h), 0.0) + nuggets[t]
+        v, w = dot(g, h), max(dot(u, h), 0.0) + nuggets[t]
+        if v <= 0.0:  # rounding, along what is known to the last digit: H'CH = 0 means that CH = 0
+            g[:], v = 0.0, 0.0
+        v += nuggets[t]
         mean[:] = 0.0
         for i in range(N):
             for k in range(d):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stillpoint._validate import Array, count, finite
+from stillpoint._validate import Array, count, finite, vector
 from stillpoint.filters.base import VAWForecaster
 from stillpoint.filters.belief import SharedBelief
 from stillpoint.filters.dense import shared_belief
@@ -61,9 +61,7 @@ class KernelVAW(VAWForecaster):
 
     def update(self, y: ArrayLike) -> None:
         """What the round turned out to be."""
-        target = np.atleast_1d(finite("y", y, "call skip() for a missing observation"))
-        if target.shape != (self.outputs,):
-            raise ValueError(f"y must have shape ({self.outputs},): got shape {target.shape}; pass one value an output")
+        target = vector("y", y, self.outputs, "call skip() for a missing observation")
         self.predict()
         mean = self._belief.mean
         S = self._account(float(target @ target), float(mean @ mean), self.variance)
