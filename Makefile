@@ -20,8 +20,9 @@ lint: $(VENV)/.ready
 test: lint
 	$(BIN)/python -m pytest -n 2 -m "not extra and not slow"
 
-# Tests that need what a plain install does not have (a browser so far) carry the marker `extra`; here they must run.
+# Tests that need what a plain install does not have (river, scikit-learn, a browser) carry the marker `extra`; here they must run.
 test-extras: $(VENV)/.ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[river,sklearn,real]'
 	command -v chromium >/dev/null || (apt-get update -qq && apt-get install -y -qq chromium >/dev/null)
 	STILLPOINT_EXTRAS=required $(BIN)/python -m pytest -m extra
 
@@ -29,8 +30,13 @@ bench: $(VENV)/.ready
 	$(BIN)/python -m pytest benchmarks --benchmark-only --benchmark-columns=min,median --benchmark-sort=name
 	$(BIN)/python benchmarks/mixture_regret.py
 	$(BIN)/python benchmarks/forecasters.py
+	$(BIN)/python benchmarks/filters.py
+	$(BIN)/python benchmarks/slopes.py
+	$(BIN)/python benchmarks/intervals.py
 	$(BIN)/stillpoint bench regret --stream chosen --first-seed 1000 --out docs/bench
 	$(BIN)/stillpoint bench speed --out docs/bench
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[real]'
+	$(BIN)/stillpoint bench real --rounds 20000 --out docs/bench
 	$(BIN)/python benchmarks/readme.py
 
 figures: $(VENV)/.ready

@@ -5,10 +5,9 @@ import pytest
 
 import naive
 import stillpoint as sp
+from extras import package
 from stillpoint.kernels import OU, Constant, Gaussian, GaussianContext, Matern32, Spline
 from test_filters import TIMES
-
-MISSING = "scikit-learn is not installed: pip install scikit-learn"
 
 
 def stream(rounds=40, dim=2, seed=0):
@@ -116,8 +115,9 @@ def test_the_state_of_a_budget_does_not_grow():
     assert sizes(exact) > 5 * first["exact"]
 
 
+@pytest.mark.extra
 def test_scikit_learn_kernels_are_kernels_on_contexts():
-    kernels = pytest.importorskip("sklearn.gaussian_process.kernels", reason=MISSING)
+    kernels = package("sklearn.gaussian_process.kernels")
     X, y = stream()
     ours = run(sp.TrackingVAW(2, kernel=OU(0.1), context=GaussianContext(0.8)), X, y)
     theirs = run(sp.TrackingVAW(2, kernel=OU(0.1), context=kernels.RBF(0.8)), X, y)
@@ -128,8 +128,9 @@ def test_scikit_learn_kernels_are_kernels_on_contexts():
     np.testing.assert_allclose(forecasts, naive.vaw(K, y[:, None], 1.0)[:, 0], rtol=1e-8, atol=1e-10)
 
 
+@pytest.mark.extra
 def test_nystroem_with_every_landmark_is_the_kernel():
-    approximation = pytest.importorskip("sklearn.kernel_approximation", reason=MISSING)
+    approximation = package("sklearn.kernel_approximation")
     X, y = stream()
     exact = run(sp.TrackingVAW(2, kernel=OU(0.05), context=GaussianContext(1.0)), X, y)
     features = approximation.Nystroem(gamma=0.5, n_components=len(X), random_state=0).fit(X)
@@ -137,8 +138,9 @@ def test_nystroem_with_every_landmark_is_the_kernel():
     assert np.abs(budget - exact).max() <= 1e-6 * np.abs(exact).max()
 
 
+@pytest.mark.extra
 def test_random_features_approach_the_kernel():
-    approximation = pytest.importorskip("sklearn.kernel_approximation", reason=MISSING)
+    approximation = package("sklearn.kernel_approximation")
     X, y = stream()
     exact, errors = run(sp.TrackingVAW(2, kernel=Gaussian(6.0), context=GaussianContext(1.0)), X, y), []
     for count in (20, 200, 2000):
@@ -149,10 +151,11 @@ def test_random_features_approach_the_kernel():
     assert errors[2] < 0.1
 
 
+@pytest.mark.extra
 def test_pipelines_transform_contexts_and_are_not_touched():
-    pipeline = pytest.importorskip("sklearn.pipeline", reason=MISSING)
-    preprocessing = pytest.importorskip("sklearn.preprocessing", reason=MISSING)
-    approximation = pytest.importorskip("sklearn.kernel_approximation", reason=MISSING)
+    pipeline = package("sklearn.pipeline")
+    preprocessing = package("sklearn.preprocessing")
+    approximation = package("sklearn.kernel_approximation")
     X, y = stream()
     maps = pipeline.make_pipeline(
         preprocessing.StandardScaler(copy=False), approximation.PolynomialCountSketch(n_components=16, random_state=0)
@@ -165,8 +168,9 @@ def test_pipelines_transform_contexts_and_are_not_touched():
     assert np.array_equal(model._x, X[-1])
 
 
+@pytest.mark.extra
 def test_unfitted_transformers_and_other_widths_are_refused():
-    approximation = pytest.importorskip("sklearn.kernel_approximation", reason=MISSING)
+    approximation = package("sklearn.kernel_approximation")
     with pytest.raises(ValueError, match=r"context must be a transformer fitted on rows of dim = 2.*call its fit first"):
         sp.TrackingVAW(2, context=approximation.Nystroem())
     with pytest.raises(ValueError, match="fitted on rows of dim = 3"):

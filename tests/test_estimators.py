@@ -2,21 +2,15 @@
 
 import datetime
 import math
-import os
 import pickle
 
 import numpy as np
 import pytest
 
 import stillpoint as sp
+from extras import package
 
 pytestmark = pytest.mark.extra
-REQUIRED = os.environ.get("STILLPOINT_EXTRAS") == "required"
-
-
-def package(name):
-    """The package, or a skip that says how to get it; `make test-extras` must have it."""
-    return __import__(name, fromlist=["x"]) if REQUIRED else pytest.importorskip(name, reason=f"needs {name}: make test-extras")
 
 
 def faces(kind):

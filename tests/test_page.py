@@ -1,13 +1,13 @@
 """The demo's page in a real browser: it renders, fits a phone, and logs no error."""
 
-import os
-import shutil
 import struct
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from extras import program
 
 ROOT = Path(__file__).parent.parent
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--hide-scrollbars"]
@@ -16,10 +16,7 @@ FLAGS += ["--disable-background-networking", "--disable-component-update", "--di
 
 @pytest.fixture(scope="module")
 def browser():
-    found = shutil.which("chromium")
-    if found is None and os.environ.get("STILLPOINT_EXTRAS") == "required":
-        pytest.fail("chromium is missing: install Debian's package chromium")
-    return found or pytest.skip("needs chromium; `make test-extras` installs it")
+    return program("chromium")
 
 
 @pytest.mark.extra

@@ -7,6 +7,7 @@ import importlib.util
 import numpy as np
 import pytest
 
+from extras import package
 from stillpoint.streams import real
 from stillpoint.streams.real.base import Entry, change, fourier, lags, steps
 
@@ -15,10 +16,11 @@ REMEDY = "pip install 'stillpoint[real]'"
 
 def entry(name):
     found = real.entry(name)
-    pytest.importorskip(found.package, reason=f"{found.package} ships {name}: {REMEDY}")
+    package(found.package)
     return found
 
 
+@pytest.mark.extra
 @pytest.mark.parametrize("name", real.names())
 def test_shapes_and_values(name):
     entry(name)
@@ -46,6 +48,7 @@ def test_shapes_and_values(name):
         assert (len(stream.classes) == 2) == (stream.task == real.BINARY)
 
 
+@pytest.mark.extra
 @pytest.mark.parametrize("name", real.names())
 def test_features_do_not_look_ahead(name):
     """Features of round t, and targets before it, are the same whatever the target is at t and everything after."""
@@ -73,6 +76,7 @@ def test_the_look_ahead_test_sees_a_leak():
     assert not np.array_equal(leak.assemble(changed).X[:5], before.X[:5])
 
 
+@pytest.mark.extra
 def test_known_values():
     entry("polls")
     polls = real.load("polls")
@@ -151,11 +155,12 @@ def test_command_needs_the_package_of_a_named_stream(monkeypatch):
         command.run(["polls"], progress=False)
 
 
+@pytest.mark.extra
 def test_command(tmp_path, capsys):
     from stillpoint.experiments.real import command
 
-    for package in ("river", "vowpalwabbit"):
-        pytest.importorskip(package, reason=f"{package} plays in this test: {REMEDY}")
+    for name in ("river", "vowpalwabbit", "statsmodels"):
+        package(name)
     files = command.run(["nile"], tmp_path, 99, progress=False)
     assert [file.name for file in files] == ["real.md", "real.json", "real.png"]
     assert "nile" in capsys.readouterr().out

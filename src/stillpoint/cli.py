@@ -1,4 +1,4 @@
-"""The command line: `stillpoint bench regret`, `stillpoint bench speed`, `stillpoint streams`."""
+"""The command line: `stillpoint bench regret | speed | real`, `stillpoint streams`."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -78,6 +78,25 @@ def speed(
             result = speed_bench(learner or (), progress=True)
         _show(speed_grids(result))
         _report(result.save(out) if out else [])
+
+
+@bench.command()
+def real(
+    stream: Annotated[
+        list[str] | None, typer.Option("--stream", help="A real stream by name; repeat for more. Default: all installed.")
+    ] = None,
+    task: Annotated[str | None, typer.Option(help="Only streams of a task: regression, binary or multiclass.")] = None,
+    rounds: Annotated[int, typer.Option(min=20, help="Cut streams to their first rounds, for everybody alike.")] = 5000,
+    json: Annotated[bool, typer.Option("--json", help="Print all scores as JSON instead of tables.")] = False,
+    out: Out = None,
+) -> None:
+    """Real streams: ours beside the best filter in hindsight, river and Vowpal Wabbit; predict, then learn."""
+    with _plain_errors():
+        from stillpoint.experiments.real.command import run
+
+        files = run(stream or (), out, rounds, json, task)
+        if not json:
+            _report(files)
 
 
 @app.command()

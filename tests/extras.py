@@ -1,0 +1,24 @@
+"""Optional packages for tests marked `extra`: skipped with a reason where missing, required by `make test-extras`."""
+
+import importlib
+import os
+import shutil
+
+import pytest
+
+REQUIRED = os.environ.get("STILLPOINT_EXTRAS") == "required"
+
+
+def package(name):
+    """The package, or a skip that says how to get it."""
+    if REQUIRED:
+        return importlib.import_module(name)
+    return pytest.importorskip(name, reason=f"needs {name.partition('.')[0]}; `make test-extras` installs it")
+
+
+def program(name):
+    """The path of a program, alike."""
+    found = shutil.which(name)
+    if found is None and REQUIRED:
+        pytest.fail(f"{name} is missing: install Debian's package {name}")
+    return found or pytest.skip(f"needs {name}; `make test-extras` installs it")
