@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test test-extras lint bench figures clean
+.PHONY: demo test test-extras lint docs bench figures clean
 
 $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -21,10 +21,15 @@ test: lint
 	$(BIN)/python -m pytest -n 2 -m "not extra and not slow"
 
 # Tests that need what a plain install does not have (river, scikit-learn, a browser) carry the marker `extra`; here they must run.
-test-extras: $(VENV)/.ready
+test-extras: docs
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[river,sklearn,real]'
 	command -v chromium >/dev/null || (apt-get update -qq && apt-get install -y -qq chromium >/dev/null)
 	STILLPOINT_EXTRAS=required $(BIN)/python -m pytest -m extra
+
+# The user guide, into site/; a broken link is an error.
+docs: $(VENV)/.ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	$(BIN)/mkdocs build --strict --quiet
 
 bench: $(VENV)/.ready
 	$(BIN)/python -m pytest benchmarks --benchmark-only --benchmark-columns=min,median --benchmark-sort=name
@@ -41,6 +46,8 @@ bench: $(VENV)/.ready
 
 figures: $(VENV)/.ready
 	$(BIN)/python examples/kernel_tradeoffs.py
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[river,sklearn]'
+	$(BIN)/python tests/pages.py docs/guide/*.md
 
 clean:
-	rm -rf $(VENV) demo-out build src/*.egg-info
+	rm -rf $(VENV) demo-out site build src/*.egg-info

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+import pages
 import stillpoint as sp
+from extras import package
 from stillpoint.learners import kernel_ftrl
 
 ROOT = Path(__file__).parent.parent
@@ -64,6 +66,23 @@ def test_readme_examples_print_what_they_say():
         with contextlib.redirect_stdout(printed):
             exec(code, namespace)
         assert printed.getvalue() == expected
+
+
+GUIDE = sorted((ROOT / "docs" / "guide").glob("*.md"))
+
+
+@pytest.mark.parametrize(
+    "path", [pytest.param(p, marks=[pytest.mark.extra] if pages.needs(p.read_text(encoding="utf-8")) else []) for p in GUIDE],
+    ids=lambda path: path.stem,
+)  # fmt: skip
+def test_guide_examples_print_what_they_say(path):
+    text = path.read_text(encoding="utf-8")
+    for name in pages.needs(text):
+        package(name)
+    blocks = list(pages.run(text))
+    assert blocks
+    for code, said, printed in blocks:
+        assert said is None or said == printed, code
 
 
 def test_docstring_example():
