@@ -4,9 +4,11 @@ import json
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import stillpoint as sp
 from stillpoint import streams
 from stillpoint.cli import app
 
@@ -82,3 +84,37 @@ def test_the_module_runs_and_help_loads_nothing_heavy():
     code = "import stillpoint.cli, sys; print([m for m in ('joblib', 'matplotlib', 'rich.progress') if m in sys.modules])"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert loaded.strip() == "[]"
+
+
+def test_version_and_examples_in_help(call):
+    assert call("--version").stdout.strip() == f"stillpoint {sp.__version__}"
+    assert "stillpoint streams export walk" in call("--help").stdout
+
+
+def test_json_everywhere(call):
+    listed = json.loads(call("streams", "list", "--json").stdout)
+    assert {"walk", "sine1"} <= {row["name"] for row in listed}
+    rows = json.loads(call(*SMALL, "--horizon", "100", "--json").stdout)["rows"]
+    assert rows[0]["learner"] == "Tracker"
+    assert json.loads(call("streams", "describe", "walk", "--json").stdout)["rounds"] == 2000
+
+
+def test_streams_describe_and_export(call, tmp_path):
+    assert "path length of the truth" in call("streams", "describe", "walk").stdout
+    path = tmp_path / "walk.csv"
+    result = call("streams", "export", "walk", "--rounds", "150", "--out", str(path))
+    assert result.exit_code == 0, result.output
+    stream = streams.get("walk", 150, 0)
+    table = np.genfromtxt(path, delimiter=",", names=True)
+    assert np.array_equal(table["y"], stream.losses.y[:, 0])
+    assert np.array_equal(table["truth"], stream.target[:, 0])
+    vectors = next(spec.name for spec in streams.all_streams() if spec.kind == "vectors")
+    assert call("streams", "export", vectors, "--out", str(path)).exit_code == 0
+    assert path.read_text().startswith("y1,y2")
+    for arguments, message in [
+        (["streams", "export", "fleeing", "--out", str(path)], "must not answer its learner"),
+        (["streams", "describe", "wolk"], "did you mean walk"),
+    ]:
+        result = call(*arguments)
+        assert result.exit_code == 2
+        assert message in result.output

@@ -1,4 +1,4 @@
-"""The command line: `stillpoint bench regret | speed | real`, `stillpoint streams`."""
+"""The command line: `stillpoint bench regret | speed | real`, `stillpoint streams list | describe | export`."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,18 +12,42 @@ if TYPE_CHECKING:
 
 # Everything else is imported where it is used, so that help and mistyped options answer at once.
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, help="Online learners that follow a moving target.")
+app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 bench = typer.Typer(no_args_is_help=True, help="Compare learners: what they lose, and what they cost.")
+streams = typer.Typer(help="The streams there are: list, describe or export them.")
 app.add_typer(bench, name="bench")
+app.add_typer(streams, name="streams")
 
 Learners = Annotated[list[str] | None, typer.Option("--learner", help="A learner by name; repeat for more. Default: all.")]
 Out = Annotated[Path | None, typer.Option("--out", help="Folder for the full tables, the raw rows and figures.")]
 Quick = Annotated[bool, typer.Option("--quick", help="A small run, in seconds, to see that all is well.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from stillpoint import __version__
+
+        typer.echo(f"stillpoint {__version__}")
+        raise typer.Exit
 
 
 @app.callback()
-def main() -> None:
-    """Online learners that follow a moving target."""
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which version this is.")
+    ] = False,
+) -> None:
+    """Online learners that follow a moving target.
+
+    Examples:
+
+    - `stillpoint bench regret --quick` sees that all is well
+
+    - `stillpoint bench real --stream polls` ours beside river on a real stream
+
+    - `stillpoint streams export walk --out walk.csv` a stream to play with
+    """
 
 
 @bench.command()
@@ -39,6 +63,7 @@ def regret(
     jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
     out: Out = None,
     quick: Quick = False,
+    json: Json = False,
 ) -> None:
     """Regret against the true target, beside OGD whose step is chosen in hindsight."""
     with _plain_errors():
@@ -51,10 +76,14 @@ def regret(
             seeds=range(first_seed, first_seed + (min(seeds, 2) if quick else seeds)),
             horizons=horizon or ([500] if quick else [2000, 20000]),
             jobs=1 if quick else jobs,
-            progress=True,
+            progress=not json,
         )
+        files = result.save(out) if out else []
+        if json:
+            _print_json(result.to_dict())
+            return
         _show(regret_grids(result))
-        _report(result.save(out) if out else [])
+        _report(files)
         failures = sum(bool(row.error) for row in result.rows)
         if failures:
             first = next(row for row in result.rows if row.error)
@@ -66,6 +95,7 @@ def speed(
     learner: Learners = None,
     out: Out = None,
     quick: Quick = False,
+    json: Json = False,
 ) -> None:
     """µs a round, interactive and bulk, by dimension and by age, beside a bare compiled OGD loop."""
     with _plain_errors():
@@ -73,11 +103,16 @@ def speed(
         from stillpoint.report.tables import speed_grids
 
         if quick:
-            result = speed_bench(learner or (), dims=(1, 10), ages=(1_000, 10_000), repeats=2, patience=5.0, progress=True)
+            sizes = {"dims": (1, 10), "ages": (1_000, 10_000)}
+            result = speed_bench(learner or (), **sizes, repeats=2, patience=5.0, progress=not json)
         else:
-            result = speed_bench(learner or (), progress=True)
+            result = speed_bench(learner or (), progress=not json)
+        files = result.save(out) if out else []
+        if json:
+            _print_json(result.to_dict())
+            return
         _show(speed_grids(result))
-        _report(result.save(out) if out else [])
+        _report(files)
 
 
 @bench.command()
@@ -87,7 +122,7 @@ def real(
     ] = None,
     task: Annotated[str | None, typer.Option(help="Only streams of a task: regression, binary or multiclass.")] = None,
     rounds: Annotated[int, typer.Option(min=20, help="Cut streams to their first rounds, for everybody alike.")] = 5000,
-    json: Annotated[bool, typer.Option("--json", help="Print all scores as JSON instead of tables.")] = False,
+    json: Json = False,
     out: Out = None,
 ) -> None:
     """Real streams: ours beside the best filter in hindsight, river and Vowpal Wabbit; predict, then learn."""
@@ -99,14 +134,62 @@ def real(
             _report(files)
 
 
-@app.command()
-def streams() -> None:
-    """List the streams of the benchmark, their set and their group."""
+@streams.callback(invoke_without_command=True)
+def streams_default(context: typer.Context) -> None:
+    """The streams there are: list, describe or export them."""
+    if context.invoked_subcommand is None:
+        streams_list()
+
+
+@streams.command("list")
+def streams_list(json: Json = False) -> None:
+    """List the synthetic streams of the benchmark with their set and group, and the real ones whose package is installed."""
     from stillpoint.report.tables import Grid
-    from stillpoint.streams import all_streams
+    from stillpoint.streams import all_streams, real
 
     rows = [[spec.name, spec.kind, spec.group, spec.note] for spec in all_streams()]
-    _show([Grid("Streams", ["name", "set", "group", "what it is"], rows)])
+    rows += [
+        [name, f"real, {real.entry(name).task}", real.entry(name).group, real.entry(name).description]
+        for name in real.available()
+    ]
+    columns = ["name", "set", "group", "what it is"]
+    if json:
+        _print_json([dict(zip(columns, row, strict=True)) for row in rows])
+    else:
+        _show([Grid("Streams", columns, rows)])
+
+
+@streams.command("describe")
+def streams_describe(
+    name: Annotated[str, typer.Argument(help="A stream's name.")],
+    seed: Annotated[int, typer.Option(min=0)] = 0,
+    rounds: Annotated[int, typer.Option(min=100, help="How long to draw it; real streams have their length.")] = 2000,
+    json: Json = False,
+) -> None:
+    """What a stream is, and what it looks like in numbers."""
+    with _plain_errors():
+        from stillpoint.report.tables import Grid
+        from stillpoint.streams.export import describe
+
+        facts = describe(name, rounds, seed)
+        if json:
+            _print_json(facts)
+        else:
+            _show([Grid(name, ["", ""], [[key, str(value)] for key, value in facts.items()])])
+
+
+@streams.command("export")
+def streams_export(
+    name: Annotated[str, typer.Argument(help="A stream's name.")],
+    out: Annotated[Path, typer.Option("--out", help="The CSV file to write.")],
+    seed: Annotated[int, typer.Option(min=0)] = 0,
+    rounds: Annotated[int, typer.Option(min=100, help="How long to draw it; real streams have their length.")] = 2000,
+) -> None:
+    """Write a stream as CSV: times, features, targets, and the truth where it is known."""
+    with _plain_errors():
+        from stillpoint.streams.export import export
+
+        typer.echo(f"wrote {export(name, rounds, seed, out)} rows to {out}")
 
 
 def _show(grids: list["Grid"]) -> None:
@@ -116,6 +199,12 @@ def _show(grids: list["Grid"]) -> None:
     for grid in grids:
         if not grid.deep:
             console.print(grid.rich())
+
+
+def _print_json(value: object) -> None:
+    import json
+
+    typer.echo(json.dumps(value, indent=1, allow_nan=False))
 
 
 def _report(files: list[Path]) -> None:

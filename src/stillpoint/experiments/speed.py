@@ -93,9 +93,12 @@ class SpeedBench:
         folder.mkdir(parents=True, exist_ok=True)
         files = [folder / "speed.md", folder / "speed.json"]
         files[0].write_text(tables.speed_markdown(self), encoding="utf-8")
-        body = {"settings": self.settings, "rows": [asdict(row) for row in self.rows]}
-        files[1].write_text(json.dumps(body, indent=1, allow_nan=False), encoding="utf-8")
+        files[1].write_text(json.dumps(self.to_dict(), indent=1, allow_nan=False), encoding="utf-8")
         return files
+
+    def to_dict(self) -> dict[str, Any]:
+        """Settings and rows, of plain types."""
+        return {"settings": self.settings, "rows": [asdict(row) for row in self.rows]}
 
 
 def speed_bench(
