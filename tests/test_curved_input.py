@@ -83,6 +83,28 @@ def test_curvatures_that_floats_cannot_hold_are_named(make, curvature, ridge):
         make(1, kernel=OU(0.1), curvature=curvature, ridge=ridge)
 
 
+def test_variances_that_floats_cannot_hold_are_refused():
+    """A kernel of weight 1e200 and a context of 1e100: nothing of it may enter the filter."""
+    kernel = 1e200 * OU(0.1)
+    model, twin = sp.TrackingVAW(1, kernel=kernel), sp.TrackingVAW(1, kernel=kernel)
+    for each in (model, twin):
+        each.predict([1e100])
+    with pytest.raises(ValueError, match=r"ridge must not drown in the contexts: got 1\.0 and x of prior variance inf"):
+        model.update([1e100], 1.0)
+    learner = sp.ExpConcave(1, kernel=kernel, curvature=1.0)
+    with pytest.raises(ValueError, match="curvature must not drown"):
+        learner.update(1e100)
+    for norms in ("full", "diagonal"):
+        for lipschitz, weight in ((1e200, 1.0), (1e100, 1e200), (1.0, 1e300)):
+            with pytest.raises(ValueError, match=r"lipschitz must be at most 1e\+100/√kernel_bound.*rescale the losses"):
+                sp.Directional(1, lipschitz=lipschitz, kernel=OU(0.1, weight), norms=norms)
+    for each in (model, twin):
+        each.skip()
+        each.update([1.0], 1.0)
+    assert model.predict([1.0]) == twin.predict([1.0])
+    assert np.isfinite([model.certificate(1.0), learner.certificate(1.0)]).all()
+
+
 CURVED = {
     "strongly convex": lambda kernel, c, **o: sp.StronglyConvex(2, kernel=kernel, curvature=1.0, **o),
     "exp-concave": lambda kernel, c, **o: sp.ExpConcave(2, kernel=kernel, curvature=0.25 / c**2, **o),

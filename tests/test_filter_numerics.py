@@ -1,14 +1,17 @@
 """The filter core at long range and tiny ridges, against the same recursion in extended precision (KALMAN section 7)."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
 import stillpoint as sp
 from stillpoint.filters.belief import Belief, SharedBelief
 from stillpoint.filters.vaw.grid import UniformGrid
-from stillpoint.kernels import OU, Constant, HorizonFree, Matern32, OUMixture, Spline
+from stillpoint.kernels import OU, Constant, HorizonFree, Matern32, Matern52, OUMixture, Spline
 from stillpoint.kernels.state_space import Exponentials
 from stillpoint.kernels.sum_coordinates import SumCoordinates, merged
+from test_kernels import MARKOV
 
 Long = np.longdouble
 SPREAD = OUMixture(tuple(np.logspace(-6, 0, 6)), (1.0,) * 6)
@@ -172,3 +175,90 @@ def test_the_grid_is_for_what_it_holds_for():
     model = sp.KernelVAW(kernel=SPREAD)
     model.forecast_stream(signal(10), np.cumsum(np.linspace(1, 2, 10)))
     assert model._grid is None
+
+
+@pytest.mark.parametrize(("start", "gap"), [(1e9, 1e-6), (1e9, 1e-3), (1.7e9, 0.1), (0.0, 0.1)])
+def test_times_whose_rounding_shows_are_not_a_grid(start, gap):
+    """Seconds since 1970 tell microseconds apart, but no two of their gaps are equal: bulk gives the numbers of calls."""
+    kernel, y = OUMixture((0.1 / gap, 0.3 / gap, 1.0 / gap), (1.0,) * 3), signal(300) + 1.0
+    times = start + gap * np.arange(1, 301)
+    bulk, single = sp.KernelVAW(kernel=kernel), sp.KernelVAW(kernel=kernel)
+    forecasts = bulk.forecast_stream(y, times)
+    for t, target in enumerate(y):
+        assert single.predict(time=times[t]) == pytest.approx(forecasts[t], abs=1e-9)
+        single.update(target)
+    assert bulk.log_det == pytest.approx(single.log_det, rel=1e-9)
+
+
+@pytest.mark.parametrize("kernel", [Matern52(0.1), Matern52(1e-3) + Constant(), Matern32(1e-2) + OU(0.1)], ids=repr)
+@pytest.mark.parametrize("ridge", [1e-100, 1e-40, 1e-20])
+def test_variances_that_rounding_makes_negative_are_zero(kernel, ridge):
+    rng = np.random.default_rng(0)
+    y, times = rng.standard_normal(200), np.cumsum(rng.choice([1e-9, 1.0, 100.0], 200))
+    bulk, single = sp.KernelVAW(kernel=kernel, ridge=ridge), sp.KernelVAW(kernel=kernel, ridge=ridge)
+    learner = sp.StronglyConvex(1, kernel=kernel, curvature=1.0, ridge=ridge)
+    forecasts = bulk.forecast_stream(y, times)
+    for t, target in enumerate(y):
+        assert single.predict(time=times[t]) == pytest.approx(forecasts[t], rel=1e-9, abs=1e-12)
+        assert single.variance >= 0.0
+        single.update(target)
+        learner.update(learner.predict(time=times[t]) - target)
+    for model in (bulk, single):
+        assert np.isfinite([model.certificate(1.0), model.bound(1.0), model.effective_dimension]).all()
+    assert np.isfinite(learner.certificate(1.0))
+
+
+def test_log_determinants_of_huge_variances_are_finite():
+    """v/λ is 1e40 and then 1e300: the product that logarithms are taken of must not overflow on the way."""
+    kernel, times = 1e200 * Spline(), np.append(1e-260, np.cumsum(np.ones(5)))
+    bulk, single = sp.KernelVAW(kernel=kernel, ridge=1e-100), sp.KernelVAW(kernel=kernel, ridge=1e-100)
+    bulk.forecast_stream(np.ones(6), times)
+    for time in times:
+        single.predict(time=time)
+        single.update(1.0)
+    assert np.isfinite(single.log_det)
+    assert bulk.log_det == pytest.approx(single.log_det, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", MARKOV)
+def test_many_gaps_at_once_are_each_of_them(name):
+    space, gaps, starts = MARKOV[name].state_space(), np.array([0.0, 1e-9, 0.3, 7.0]), np.array([1.0, 0.5, 2.0, 4.0])
+    transitions, noises = space.moves(gaps, starts)
+    for i, (gap, start) in enumerate(zip(gaps, starts, strict=True)):
+        np.testing.assert_allclose(transitions[i], space.transition(gap), rtol=1e-15)
+        np.testing.assert_allclose(noises[i], space.noise(gap, start), rtol=1e-15)
+    if space.diagonal:
+        falls, kicks = space.diagonal_moves(gaps, starts)
+        np.testing.assert_allclose(falls, transitions[:, 0], rtol=1e-15)
+        np.testing.assert_allclose(kicks, np.diagonal(noises, axis1=1, axis2=2), rtol=1e-15)
+
+
+def test_gaps_that_all_differ_take_no_matrix_each():
+    P, rng = 200, np.random.default_rng(3)
+    model, times = sp.KernelVAW(kernel=OUMixture(tuple(np.logspace(-4, 0, P)), (1.0,) * P)), np.cumsum(rng.random(500) + 0.1)
+    model.forecast_stream(signal(2), times[:2] - 10.0)
+    tracemalloc.start()
+    model.forecast_stream(signal(500), times)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 20e6  # 500 matrices of 200 × 200 are 160e6
+
+
+def test_gaps_below_the_smallest_are_mentioned():
+    y, times = signal(6), 1e-3 * np.arange(1, 7)
+    with pytest.warns(RuntimeWarning, match=r"time gap 0\.001 is below the kernel's min_gap 1"):
+        sp.KernelVAW(kernel=HorizonFree()).forecast_stream(y, times)
+    model = sp.TrackingVAW(1, kernel=HorizonFree())
+    model.update([1.0], 1.0)
+    with pytest.warns(RuntimeWarning, match=r"time gap 0\.5 is below"):
+        model.predict([1.0], time=1.5)
+
+
+@pytest.mark.parametrize("kernel", [Matern32(1.0), Matern52(1.0), OU(1.0), SPREAD, Matern52(1.0) * OU(0.1)], ids=repr)
+def test_after_a_gap_of_any_length_the_prior_is_back(kernel):
+    bulk, single = sp.KernelVAW(kernel=kernel), sp.KernelVAW(kernel=kernel)
+    forecasts = bulk.forecast_stream(np.ones(3), [1.0, 2.0, 1e200])
+    for t, time in enumerate((1.0, 2.0, 1e200)):
+        assert single.predict(time=time) == pytest.approx(forecasts[t], rel=1e-12)
+        single.update(1.0)
+    assert forecasts[2] == 0.0

@@ -112,6 +112,7 @@ def test_vaw_certificate_is_exact_at_the_ridge_optimum_and_below_the_bound(kerne
 
 @pytest.mark.parametrize("times", TIMES)
 @pytest.mark.parametrize("name", [*KERNELS, "horizon-free"])
+@pytest.mark.filterwarnings("ignore:time gap")
 def test_vaw_streams_give_the_same_numbers(name, times):
     y, when = np.random.default_rng(8).standard_normal((40, 2)), TIMES[times]
     bulk, single = (sp.KernelVAW(kernel=MARKOV[name], ridge=0.5, outputs=2) for _ in range(2))
@@ -119,7 +120,7 @@ def test_vaw_streams_give_the_same_numbers(name, times):
     for t, row in enumerate(y):
         assert np.allclose(single.predict(time=when[t]), forecasts[t], rtol=1e-12, atol=1e-14)
         single.update(row)
-    for value in ("log_det", "effective_dimension", "rounds", "time"):
+    for value in ("log_det", "effective_dimension", "rounds", "time", "variance"):
         assert getattr(bulk, value) == pytest.approx(getattr(single, value), rel=1e-11)
     assert bulk.certificate(1.0) == pytest.approx(single.certificate(1.0), rel=1e-11)
     assert np.allclose(bulk.predict(), single.predict(), rtol=1e-11)
@@ -386,7 +387,13 @@ def test_extreme_and_constant_targets(scale):
     [
         (lambda: sp.KernelVAW(ridge=0.0), "ridge"),
         (lambda: sp.KernelVAW(ridge=-1.0), "ridge"),
+        (lambda: sp.KernelVAW(ridge=1e-320), "ridge must be between 1e-100 and"),
+        (lambda: sp.TrackingVAW(1, ridge=1e300), "ridge must be between 1e-100 and"),
         (lambda: sp.KernelVAW(outputs=0), "outputs"),
+        (lambda: sp.KernelVAW().update(1e200), r"y must be within ±1e\+100: got 1e\+200; rescale"),
+        (lambda: sp.KernelVAW().forecast_stream([1.0, -1e200]), r"y must be within ±1e\+100: got -1e\+200; rescale"),
+        (lambda: sp.KernelVAW().forecast_stream(1.0), "y must have 1 columns"),
+        (lambda: sp.KernelVAW(outputs=2).forecast_stream(np.ones(4)), "y must have 2 columns"),
         (lambda: sp.KernelVAW().update(np.nan), "y must be finite"),
         (lambda: sp.KernelVAW().update([1.0, 2.0]), "y must have shape"),
         (lambda: sp.KernelVAW().certificate(-1.0), "radius"),
@@ -413,6 +420,91 @@ def test_times_must_increase():
     with pytest.raises(ValueError, match="shift the times"):
         spline.predict(time=-1.0)
     assert spline.predict() == 0.0
+
+
+def test_default_times_are_those_of_calls():
+    """Also where steps of 1 round, and where rounding swallows them."""
+    bulk, single = sp.KernelVAW(kernel=OU(0.1)), sp.KernelVAW(kernel=OU(0.1))
+    for model in (bulk, single):
+        model.predict(time=0.1)
+        model.skip()
+    bulk.forecast_stream(np.ones(40))
+    for _ in range(40):
+        single.update(1.0)
+    assert bulk.time == single.time
+    late = sp.KernelVAW(kernel=OU(0.1))
+    late.predict(time=2.0**53 - 2)
+    late.update(1.0)
+    with pytest.raises(ValueError, match=r"time must increase: got steps of 1 .* start nearer to 0"):
+        late.forecast_stream(np.ones(6))
+    assert late.rounds == 1
+
+
+def test_arrays_that_may_not_be_written_to_are_not_compiled_for():
+    """Such as those of pandas columns: loops compiled for them would take seconds, and be the same."""
+    from stillpoint.filters.forecaster._hot import stream as ridges
+    from stillpoint.filters.variation._hot import stream as starts
+    from stillpoint.filters.vaw._hot import diagonal_rounds, scalar_rounds
+
+    y, when = np.sin(np.arange(20.0)), np.arange(20.0) ** 1.5 + 1.0
+    locked, then = y.copy(), when.copy()
+    locked.flags.writeable = then.flags.writeable = False
+    mixture = sp.kernels.OUMixture((0.1, 0.2), (1.0, 1.0))
+    runs = [
+        (scalar_rounds, lambda y, t: sp.KernelVAW().forecast_stream(y, t)),
+        (diagonal_rounds, lambda y, t: sp.KernelVAW(kernel=mixture).forecast_stream(y, t)),
+        (diagonal_rounds, lambda y, t: sp.TrackingVAW(1, kernel=mixture).forecast_stream(y[:, None], y, t)),
+        (ridges, lambda y, t: sp.Forecaster().forecast_stream(y, t)),
+        (starts, lambda y, t: sp.VariationForecaster().forecast_stream(y, t)),
+    ]
+    for loop, run in runs:
+        expected, known = run(y, when), len(loop.signatures)
+        assert np.array_equal(run(locked, then), expected)
+        assert len(loop.signatures) == known
+
+
+def test_streams_without_rounds_change_nothing():
+    for model in (sp.KernelVAW(), sp.KernelVAW(kernel=Gaussian(2.0)), sp.KernelVAW(outputs=3)):
+        y = np.zeros((0, 3)) if model.outputs == 3 else np.zeros(0)
+        assert model.forecast_stream(y).shape == y.shape
+        assert model.forecast_stream(y, []).shape == y.shape
+        assert model.rounds == 0
+    assert sp.TrackingVAW(2).forecast_stream(np.zeros((0, 2)), []).shape == (0,)
+
+
+def test_on_the_dirac_kernel_rounds_share_nothing():
+    """k(s, t) = 2·1[s = t] has a state space without components: forecasts are 0, and only the account grows."""
+    y, kernel = np.arange(1.0, 31.0), sp.kernels.Dirac(2.0)
+    bulk, single = sp.KernelVAW(kernel=kernel, ridge=0.5), sp.KernelVAW(kernel=kernel, ridge=0.5)
+    assert np.array_equal(bulk.forecast_stream(y), np.zeros(30))
+    for v in y:
+        assert single.predict() == 0.0
+        single.update(v)
+    X = np.random.default_rng(0).standard_normal((30, 2))
+    assert np.array_equal(sp.TrackingVAW(2, kernel=kernel).forecast_stream(X, y), np.zeros(30))
+    for model in (bulk, single):
+        assert model.effective_dimension == pytest.approx(30 * 2.0 / 2.5)
+        assert model.log_det == pytest.approx(30 * np.log(5.0))
+        assert model.certificate(0.0) == pytest.approx(0.5 * 0.8 * y @ y)
+    for learner in (sp.StronglyConvex(2, kernel=kernel, curvature=1.0), sp.ExpConcave(2, kernel=kernel, curvature=1.0)):
+        for g in X:
+            assert np.array_equal(learner.predict(), np.zeros(2))
+            learner.update(g)
+
+
+@pytest.mark.parametrize("kernel", [sp.kernels.OUMixture((0.1, 0.2, 0.4), (1.0,) * 3), Gaussian(3.0)], ids=repr)
+def test_a_state_taken_out_stays_as_it_was(kernel):
+    """Later rounds do not write into it, and it replaces whatever the model it is given to had, the uniform grid included."""
+    calls, bulk, y = sp.KernelVAW(kernel=kernel), sp.KernelVAW(kernel=kernel), np.sin(np.arange(30.0))
+    for v in y[:10]:
+        calls.update(v)
+    state = calls.arrays()
+    copies = {key: np.array(value) for key, value in state.items()}
+    rest = [(calls.predict(), calls.update(v))[0] for v in y[10:]]
+    assert all(np.array_equal(value, state[key]) for key, value in copies.items())
+    bulk.forecast_stream(y)
+    bulk.restore(state)
+    np.testing.assert_allclose(bulk.forecast_stream(y[10:]), rest, rtol=1e-10)
 
 
 @pytest.mark.parametrize("times", TIMES)

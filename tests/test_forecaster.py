@@ -199,6 +199,17 @@ def test_scale_and_constants(name):
         assert Forecaster(aggregation=name).forecast_stream(np.full(2000, level))[-1] == pytest.approx(level, rel=0.05)
 
 
+@pytest.mark.parametrize("name", ["vovk", "exponential"])
+def test_shares_of_tiny_targets_do_no_harm(name):
+    """1/Y² is infinite for Y = 1e-170; weights must go on being learnt once the targets have grown."""
+    y = np.append([1e-170, 2e-170, 1e-170], noisy(300))
+    model = Forecaster(aggregation=name, share=1e-3)
+    model.forecast_stream(y)
+    assert np.isfinite(model.aggregator.R).all()
+    assert np.ptp(model.weights) > 0.01
+    assert math.isfinite(model.bound(0))
+
+
 def test_variance_covers_the_signal():
     T, inside = 4000, 0
     u = np.sin(np.arange(T) / 200.0)

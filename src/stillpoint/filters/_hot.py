@@ -9,7 +9,8 @@ from stillpoint._hot import dot
 
 # Places in the totals of compiled rounds. Growth is Π(1 + v/λ) − 1 of the rounds whose logarithm is not yet in the first:
 # the logarithm is taken once in a while, and small v lose nothing.
-LOG_DET, DIMENSION, EXCESS, LARGEST, GROWTH = 0, 1, 2, 3, 4
+LOG_DET, DIMENSION, EXCESS, LARGEST, GROWTH, VARIANCE = 0, 1, 2, 3, 4, 5  # the last is v of the last round
+TOTALS = 6
 
 
 @njit(cache=True)
@@ -96,10 +97,13 @@ def _propagate_full(C: np.ndarray, M: np.ndarray, F: np.ndarray, Q: np.ndarray, 
 
 @njit(cache=True)
 def gain(C: np.ndarray, H: np.ndarray, g: np.ndarray) -> float:
-    """g = C H; returns v = H'C H."""
+    """g = C H; returns v = H'C H, at least 0: where rounding leaves less, all is known along H, and C H is 0 as well."""
     for i in range(H.size):
         g[i] = dot(C[i], H)
-    return dot(g, H)
+    v = dot(g, H)
+    if v <= 0.0:
+        g[:], v = 0.0, 0.0
+    return v
 
 
 @njit(cache=True)
@@ -159,8 +163,9 @@ def account(totals: np.ndarray, v: float, S: float, ridge: float, square: float,
     totals[DIMENSION] += error / S
     totals[EXCESS] += v / S * (square - ridge / S * size)
     totals[LARGEST] = max(totals[LARGEST], square)
-    part = v / ridge
-    totals[GROWTH] += part + part * totals[GROWTH]
-    if totals[GROWTH] > 1e100:
-        totals[LOG_DET] += math.log1p(totals[GROWTH])
+    totals[VARIANCE] = v
+    part, old = v / ridge, totals[GROWTH]
+    totals[GROWTH] = old + part + part * old
+    if totals[GROWTH] > 1e100:  # or even infinite, which its factors are not
+        totals[LOG_DET] += math.log1p(old) + math.log1p(part)
         totals[GROWTH] = 0.0

@@ -88,13 +88,13 @@ def learn(rule: int, f: float, y: float, share: float, p: np.ndarray, R: np.ndar
                 q = min(max(p[i], -Y), Y)
                 R[i] += (f - q) * (0.5 * (f + q) - seen)
             if share > 0.0:
-                rate = (1.0 if rule == VOVK else 0.25) / Y / Y
-                top, mean = R[:experts].max(), 0.0
+                c, top, mean = 1.0 if rule == VOVK else 0.25, R[:experts].max(), 0.0
+                for i in range(experts):  # the rate c/Y² itself may be infinite
+                    mean += math.exp(c * ((R[i] - top) / Y / Y)) / experts
                 for i in range(experts):
-                    mean += math.exp(rate * (R[i] - top)) / experts
-                for i in range(experts):
-                    R[i] = top + math.log((1.0 - share) * math.exp(rate * (R[i] - top)) + share * mean) / rate
-                s[SHARE_COST] -= math.log1p(-share) / rate
+                    kept = math.exp(c * ((R[i] - top) / Y / Y))
+                    R[i] = top + math.log((1.0 - share) * kept + share * mean) / c * Y * Y
+                s[SHARE_COST] -= math.log1p(-share) / c * Y * Y
     if abs(y) > Y:
         d = abs(y) - Y
         s[RANGE_COST] += 2.0 * Y * d + 0.5 * d * d

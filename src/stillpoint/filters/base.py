@@ -7,8 +7,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stillpoint._validate import Array, increasing, nonnegative, number, positive
-from stillpoint.filters._hot import DIMENSION, EXCESS, GROWTH, LARGEST, LOG_DET
+from stillpoint.filters._hot import DIMENSION, EXCESS, GROWTH, LARGEST, LOG_DET, TOTALS
 from stillpoint.kernels import Kernel, Spline
+
+LIMIT = 1e100  # beyond it squares, and products of two of them, leave the range of floats
 
 
 class VAWForecaster:
@@ -21,6 +23,8 @@ class VAWForecaster:
         if not isinstance(self.kernel, Kernel):
             raise ValueError(f"kernel must be a kernel: got {kernel!r}; use one of sp.kernels")
         self.ridge = positive("ridge", ridge, "give a number above 0, such as 1")
+        if not 1.0 / LIMIT <= self.ridge <= LIMIT:
+            raise ValueError(f"ridge must be between {1.0 / LIMIT:g} and {LIMIT:g}: got {ridge!r}; rescale kernel and ridge")
         self.rounds, self.time, self._started, self._open = 0, 0.0, False, False
         self.log_det, self._excess, self._largest = 0.0, 0.0, 0.0
 
@@ -46,20 +50,36 @@ class VAWForecaster:
 
     def _times(self, rounds: int, times: ArrayLike | None) -> Array:
         """The times of so many coming rounds, checked before anything moves."""
-        when = self.time + np.arange(1.0, rounds + 1.0) if times is None else increasing("times", times)
+        when = self._steps(rounds) if times is None else increasing("times", times)
         if when.shape != (rounds,) or (self._started and rounds and when[0] <= self.time):
             raise ValueError(f"times must hold one a round after {self.time}: got {when.size} for {rounds} rounds; shift them")
         if rounds:
             self._admit(float(when[0]))
         return when
 
+    def _steps(self, rounds: int) -> Array:
+        """So many times, each 1 after the one before."""
+        if self.time.is_integer() and abs(self.time) + rounds < 2.0**53:
+            return self.time + np.arange(1.0, rounds + 1.0)
+        # a sum one by one, as predict() makes it: self.time + k would round otherwise
+        when = np.cumsum(np.append(self.time, np.ones(rounds)))
+        if (when[1:] <= when[:-1]).any():
+            raise ValueError(f"time must increase: got steps of 1 after {self.time}, which rounding swallows; start nearer to 0")
+        return when[1:]
+
     def _admit(self, time: float) -> None:
         """A kernel may refuse a time before the first it lives on, and so only the first of all is asked about."""
         if not self._started:
             self.kernel.diagonal(time)
 
+    def _totals(self, dimension: float) -> Array:
+        """The account so far, for compiled code to go on with (see `account`)."""
+        totals = np.zeros(TOTALS)
+        totals[LOG_DET], totals[DIMENSION], totals[EXCESS], totals[LARGEST] = self.log_det, dimension, self._excess, self._largest
+        return totals
+
     def _enter(self, totals: Array) -> float:
-        """Enter rounds summed up by compiled code (see `account`); returns the effective dimension."""
+        """Take the account over from compiled code; returns the effective dimension."""
         self.log_det = float(totals[LOG_DET] + np.log1p(totals[GROWTH]))
         self._excess, self._largest = float(totals[EXCESS]), float(totals[LARGEST])
         return float(totals[DIMENSION])
@@ -88,3 +108,13 @@ class VAWForecaster:
         for name in self._state:
             old = getattr(self, name)
             setattr(self, name, np.array(state[name]) if isinstance(old, np.ndarray) else type(old)(state[name]))
+
+
+def limited(name: str, values: Array, remedy: str) -> Array:
+    """Return values, none of them so large that products of squares leave the range of floats."""
+    # numpy takes microseconds to look at a few numbers
+    ends = values.ravel().tolist() if values.size < 64 else [float(values.max()), float(values.min())]
+    for value in ends:
+        if abs(value) > LIMIT:
+            raise ValueError(f"{name} must be within ±{LIMIT:g}: got {value:g}; {remedy}")
+    return values

@@ -4,6 +4,7 @@ The same object serves every curved learner (MATH section 6): VAW and strongly c
 shared by all outputs; exp-concave, directional and contextual ones observe a direction a⊗h of dim states.
 """
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,7 @@ class Belief:
         if np.isfinite(self.time):
             gap = time - self.time
             if gap != self._gap or not self.space.homogeneous:
+                self.check_gap(gap)
                 self._gap, self._moves = gap, (self.space.transition(gap), self.space.noise(gap, self.time))
             _hot.propagate(self.C, self.M, *self._moves, self._scratch)
             if self.spread is not None:
@@ -62,36 +64,50 @@ class Belief:
                 self.spread[:] = self.C
         self.time, self.nugget = time, self.space.nugget(time)
 
-    def tables(self, times: Array) -> tuple[Array, Array, NDArray[np.int64], Array]:
-        """What compiled loops need for `times`: transitions, noises, which of them precedes each round, nuggets.
+    def check_gap(self, gap: float) -> None:
+        """Say so where the state space is less accurate than stated."""
+        least = self.space.min_gap
+        if gap < least * (1.0 - 1e-9):
+            warnings.warn(
+                f"time gap {gap:g} is below the kernel's min_gap {least:g}, where its mixture is less accurate than stated; "
+                f"build the kernel with min_gap={gap:g}",
+                RuntimeWarning,
+                stacklevel=4,
+            )
 
-        At the first round of all there is nothing to move: the belief is set to the prior there, and which is −1.
-        """
-        before = np.append(self.time, times[:-1])
-        fresh = not np.isfinite(self.time)
-        if fresh:
-            self.advance(float(times[0]))
-        gaps, nuggets = times - before, self.space.nuggets(times)
-        gap = float(gaps[-1])
-        if self.space.homogeneous and times.size > 1 and (gaps[int(fresh) :] == gap).all():  # the common case, without a sort
-            which = np.zeros(times.size, np.int64)
-            which[0] = -int(fresh)
-            return self.space.transition(gap)[None], self.space.noise(gap, 0.0)[None], which, nuggets
-        # the noise of some growing kernels depends on where the gap starts: then each round has its own
-        keys = gaps if self.space.homogeneous else np.arange(times.size, dtype=np.float64)
-        _, first, which = np.unique(keys, return_index=True, return_inverse=True)
-        live = [i for i in first if np.isfinite(before[i])]
-        index = np.full(first.size, -1)
-        index[[k for k, i in enumerate(first) if np.isfinite(before[i])]] = np.arange(len(live))
-        moves = [self.space.transition(float(gaps[i])) for i in live] or [self.space.transition(1.0)]
-        noises = [self.space.noise(float(gaps[i]), float(before[i])) for i in live] or [self.space.noise(1.0, float(times[0]))]
-        return np.stack(moves), np.stack(noises), index[which], nuggets
+    def tables(self, times: Array) -> tuple[Array, Array, NDArray[np.int64], Array]:
+        """What compiled loops need for `times`: transitions, noises, which of them precedes each round, nuggets."""
+        gaps, starts, which = self._kinds(times)
+        return *self.space.moves(gaps, starts), which, self.space.nuggets(times)
 
     def diagonal_tables(self, times: Array) -> tuple[Array, Array, NDArray[np.int64], Array]:
         """`tables` where F is diagonal: only the diagonals, for all blocks."""
-        moves, noises, which, nuggets = self.tables(times)
-        falls, kicks = moves[:, 0], np.diagonal(noises, axis1=1, axis2=2)
-        return np.tile(falls, self.blocks), np.tile(kicks, self.blocks), which, nuggets
+        gaps, starts, which = self._kinds(times)
+        falls, kicks = self.space.diagonal_moves(gaps, starts)
+        return np.tile(falls, self.blocks), np.tile(kicks, self.blocks), which, self.space.nuggets(times)
+
+    def _kinds(self, times: Array) -> tuple[Array, Array, NDArray[np.int64]]:
+        """The gaps before rounds at `times`, each kind once, where one of it starts, and which of them precedes each round.
+
+        At the first round of all there is nothing to move: the belief is set to the prior there, and which is −1.
+        """
+        fresh = int(not np.isfinite(self.time))
+        if fresh:
+            self.advance(float(times[0]))
+        before = np.append(self.time, times[:-1])  # itself before the first of all: a gap of 0 that nobody looks up
+        gaps = times - before
+        if gaps[fresh:].size:
+            self.check_gap(float(gaps[fresh:].min()))
+        if not self.space.homogeneous:  # noise depends on where the gap starts, so each round has its own
+            first = np.arange(times.size)
+            which = first.copy()
+        elif (gaps[fresh:] == gaps[-1]).all():  # the common case, without a sort
+            first, which = np.array([times.size - 1]), np.zeros(times.size, dtype=np.int64)
+        else:
+            _, first, which = np.unique(gaps, return_index=True, return_inverse=True)
+        if fresh:
+            which[0] = -1
+        return gaps[first], before[first], which
 
     def direction(self, a: Array) -> Array:
         """a⊗h: the state's coordinates of the functional ⟨a, f(t)⟩."""
@@ -117,8 +133,8 @@ class Belief:
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
-        spread = {} if self.spread is None else {"spread": self.spread}
-        return {"state": self.M, "covariance": self.C, "time": self.time, "nugget": self.nugget, **spread}
+        spread = {} if self.spread is None else {"spread": self.spread.copy()}
+        return {"state": self.M.copy(), "covariance": self.C.copy(), "time": self.time, "nugget": self.nugget, **spread}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
@@ -134,7 +150,7 @@ class SharedBelief(Belief):
     def __init__(self, kernel: Kernel, outputs: int, noise: float) -> None:
         self.noise = noise
         super().__init__(kernel, 1, outputs)
-        self.value_first = bool(self.space.h[0] == 1.0 and not self.space.h[1:].any())
+        self.value_first = np.array_equal(self.space.h, np.eye(1, self.space.size)[0]) and self.space.size > 0
         self.mean: Array = np.zeros(outputs)
         self.variance, self.dimension = 0.0, 0.0
         self.gain_now: Array = np.zeros(self.space.size)

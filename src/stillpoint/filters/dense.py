@@ -80,7 +80,7 @@ class PointBelief:
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
-        return {name: getattr(self, name) for name in self._state}
+        return {name: np.array(getattr(self, name)) if name != "time" else self.time for name in self._state}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""

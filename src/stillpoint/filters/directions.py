@@ -4,6 +4,7 @@
 O(t²) a round, for all others and for kernels on contexts.
 """
 
+import math
 from typing import Any, Protocol
 
 import numpy as np
@@ -84,10 +85,8 @@ class StreamingDirections(Belief):
     def look(self, a: Array) -> tuple[float, float]:
         """Mean and variance of ⟨a, f(t)⟩."""
         H = self.direction(a)
-        gain, variance = self.gain(H)
-        if variance <= 0.0:  # rounding, along what is known to the last digit: H'CH = 0 means that CH = 0
-            gain, variance = np.zeros_like(gain), 0.0
-        self._a, self._gain = a, gain
+        self._gain, variance = self.gain(H)
+        self._a = a
         return float(self.M[:, 0] @ H), variance + self.nugget * float(a @ a)
 
     def observe(self, S: float, innovation: float) -> None:
@@ -160,8 +159,9 @@ def drowned(prior: float, total: float) -> bool:
     """Whether rounding in a variance that was `prior` before any observation hides a hundredth of the total, or more.
 
     Covariances are the prior's less what is known, so their errors are relative to the prior; beyond this, gains are made up.
+    A prior too large for floats hides everything.
     """
-    return float(np.finfo(np.float64).eps) * prior > 0.01 * total
+    return not math.isfinite(prior) or float(np.finfo(np.float64).eps) * prior > 0.01 * total
 
 
 def directions(kernel: Kernel, dim: int, noise: float, *, inner: Gram | None = None, track: bool = False) -> Directions:

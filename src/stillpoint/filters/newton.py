@@ -153,8 +153,9 @@ class ExpConcave(_Newton):
 
     def _learn(self, g: Array, play: Array) -> None:
         prior = self._belief.prior(g)
-        # the covariance is only asked for where it matters
-        if drowned(prior, self._noise) and drowned(prior, self._noise + float(g @ self._belief.value_covariance() @ g)):
+        with np.errstate(over="ignore"):  # the covariance is only asked for where it matters, and may be beyond floats there
+            hidden = drowned(prior, self._noise) and drowned(prior, self._noise + float(g @ self._belief.value_covariance() @ g))
+        if hidden:
             raise ValueError(
                 f"curvature must not drown in the gradients: got {self.curvature} with ridge {self.ridge} and a gradient of norm "
                 f"{float(np.linalg.norm(g))}, beyond double precision; lower curvature, raise ridge or rescale the losses"

@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stillpoint._validate import Array, count, finite, number, real, vector
-from stillpoint.filters.base import VAWForecaster
+from stillpoint.filters.base import VAWForecaster, limited
 from stillpoint.filters.dense import Gram
 from stillpoint.filters.directions import StreamingDirections, directions, drowned
 from stillpoint.filters.vaw._hot import diagonal_rounds
 from stillpoint.filters.vaw.grid import BLOCK
 from stillpoint.kernels import GaussianContext, Kernel
 
-_LIMIT = 1e100  # beyond it squares, and products of two of them, leave the range of floats
+_SMALLER = "rescale the features"
 
 
 class Transformer(Protocol):
@@ -58,7 +58,7 @@ class TrackingVAW(VAWForecaster):
 
     def predict(self, x: ArrayLike, time: float | None = None) -> float:
         """The forecast for the coming round, whose context is x; called again before `update` it is the same."""
-        context = _limited("x", vector("x", x, self.dim).copy())
+        context = limited("x", vector("x", x, self.dim).copy(), _SMALLER)
         if self._open:
             if not np.array_equal(context, self._x):
                 raise ValueError(
@@ -79,13 +79,15 @@ class TrackingVAW(VAWForecaster):
 
     def _features(self, context: Array) -> Array:
         """What the filter is linear in."""
-        return context if self._transform is None else _limited("the transformed x", self._transform(context))
+        return context if self._transform is None else limited("the transformed x", self._transform(context), _SMALLER)
 
     def update(self, x: ArrayLike, y: float) -> None:
-        """What the round with context x turned out to be; without `predict` the round is one time step after the last."""
+        """What the round with context x turned out to be; without `predict` the round is one time step after the last.
+
+        A context too long for double precision is refused once the round is open; `skip` closes it.
+        """
         target = number("y", y, "call skip() for a missing observation")
-        if abs(target) > _LIMIT:
-            raise ValueError(f"y must be within ±{_LIMIT:g}: got {target}; rescale the targets")
+        limited("y", np.array([target]), "rescale the targets")
         self.predict(x)
         if drowned(self._prior, self._variance + self.ridge):
             raise ValueError(
@@ -97,15 +99,19 @@ class TrackingVAW(VAWForecaster):
         self._close()
 
     def forecast_stream(self, X: ArrayLike, y: ArrayLike, times: ArrayLike | None = None) -> Array:
-        """Forecasts (T,) of targets y (T,) from contexts X (T, dim): predict and update in turn, compiled where F is diagonal."""
-        rows, targets = finite("X", X), finite("y", y, "call skip() for a missing observation")
+        """Forecasts (T,) of targets y (T,) from contexts X (T, dim): predict and update in turn, compiled where F is diagonal.
+
+        Where `context`, or `update`, refuses a row, the rounds before it have been played.
+        """
+        # a copy: for arrays that may not be written to, loops are compiled anew
+        rows, targets = finite("X", X), np.array(finite("y", y, "call skip() for a missing observation"))
         if self._open or targets.ndim != 1 or rows.shape != (targets.size, self.dim):
             raise ValueError(
                 f"X must have shape (T, {self.dim}) for y of shape (T,), and no round be open: got {rows.shape} for "
                 f"{targets.shape}; pass one row a target, update or skip first"
             )
-        _limited("X", rows)
-        _limited("y", targets)
+        limited("X", rows, _SMALLER)
+        limited("y", targets, "rescale the targets")
         when = self._times(targets.size, times)
         forecasts, done = np.empty(targets.size), 0
         if isinstance(self._belief, StreamingDirections) and self._belief.space.diagonal and targets.size > 1:
@@ -118,17 +124,17 @@ class TrackingVAW(VAWForecaster):
 
     def _play(self, belief: StreamingDirections, rows: Array, y: Array, when: Array, forecasts: Array) -> int:
         """Compiled rounds as far as no context is so long that `update` would refuse it; returns how many."""
-        block = max(256, BLOCK // belief.M.shape[0])  # a block holds its directions, and a matrix or two for each kind of gap
+        block = max(256, BLOCK // max(belief.M.shape[0], 1))  # it holds its directions, and two rows for each kind of gap
         for first in range(0, len(y), block):
             part = slice(first, first + block)
             features = rows[part] if self._transform is None else np.stack([self._features(row) for row in rows[part]])
             lengths = (features * features).sum(axis=1)
             if drowned(float((belief.kernel.diagonal(when[part]) * lengths).max()), self.ridge):
                 return first
-            totals = np.array([self.log_det, belief.dimension, self._excess, self._largest, 0.0])
+            totals = self._totals(belief.dimension)
             falls, kicks, which, nuggets = belief.diagonal_tables(when[part])
             assert belief.spread is not None
-            H = (features[:, :, None] * belief.space.h).reshape(len(features), -1)
+            H = (features[:, :, None] * belief.space.h).reshape(len(features), belief.M.shape[0])
             diagonal_rounds(
                 belief.C, belief.M, belief.spread, H, self.ridge, falls, kicks, which, nuggets * lengths,
                 y[part, None], totals, forecasts[part, None],
@@ -144,7 +150,8 @@ class TrackingVAW(VAWForecaster):
             when = self._coming(time)
             self._belief.advance(when)
             self.time, self._started = when, True
-        self._same_round(time)
+        else:
+            self._same_round(time)
         self._close()
 
     @property
@@ -185,12 +192,6 @@ class TrackingVAW(VAWForecaster):
         """Inverse of `arrays`."""
         super().restore(state)
         self._belief.restore({key[7:]: value for key, value in state.items() if key.startswith("belief.")})
-
-
-def _limited(name: str, values: Array) -> Array:
-    if np.abs(values).max() > _LIMIT:
-        raise ValueError(f"{name} must be within ±{_LIMIT:g}: got {values}; rescale the features")
-    return values
 
 
 def _read(context: Any, dim: int) -> tuple[Callable[[Array], Array] | None, Gram | None, int]:

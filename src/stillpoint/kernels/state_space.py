@@ -63,6 +63,16 @@ class StateSpace(ABC):
         f = self.transition(gap)
         return np.diag(f[0]) if self.diagonal else f
 
+    def moves(self, gaps: Array, starts: Array) -> tuple[Array, Array]:
+        """`transition` and `noise` of many gaps, one behind the other along the first axis."""
+        pairs = list(zip(gaps.tolist(), starts.tolist(), strict=True))
+        return np.stack([self.transition(gap) for gap, _ in pairs]), np.stack([self.noise(gap, start) for gap, start in pairs])
+
+    def diagonal_moves(self, gaps: Array, starts: Array) -> tuple[Array, Array]:
+        """Their diagonals, (n, P) each, where F is diagonal: then Q is as well."""
+        transitions, noises = self.moves(gaps, starts)
+        return transitions[:, 0], np.diagonal(noises, axis1=1, axis2=2)
+
 
 class Exponentials(StateSpace):
     """Σ_j weights_j e^{−rates_j |s−t|} + nugget·1[s = t]; rate 0 is a constant component."""
@@ -79,6 +89,10 @@ class Exponentials(StateSpace):
     def noise(self, gap: float, start: float) -> Array:
         # expm1, not 1 − exp: slow components lose every digit otherwise
         return np.diag(-self.weights * np.expm1(-2.0 * self.rates * gap))
+
+    def diagonal_moves(self, gaps: Array, starts: Array) -> tuple[Array, Array]:
+        x = np.multiply.outer(gaps, self.rates)  # no (n, P, P) on the way: each of many gaps may be another
+        return np.exp(-x), -self.weights * np.expm1(-2.0 * x)
 
     def covariance(self, time: float) -> Array:
         return np.diag(self.weights)
@@ -106,6 +120,9 @@ class Brownian(StateSpace):
     def noise(self, gap: float, start: float) -> Array:
         return np.array([[gap]])
 
+    def moves(self, gaps: Array, starts: Array) -> tuple[Array, Array]:
+        return np.ones((gaps.size, 1, 1)), gaps[:, None, None]
+
     def covariance(self, time: float) -> Array:
         return np.array([[self.offset + time]])
 
@@ -128,21 +145,28 @@ class MaternState(StateSpace):
         nilpotent = np.array(companion, dtype=float) + np.eye(size)
         self._powers = [np.linalg.matrix_power(nilpotent, n) / factorial(n) for n in range(size)]
         self._prior = {2: np.eye(2), 3: np.array([[1, 0, -1 / 3], [0, 1 / 3, 0], [-1 / 3, 0, 1]])}[size]
-        self._intensity = {2: 4.0, 3: 16.0 / 3.0}[size]
+        kick = np.array([power[:, -1] for power in self._powers])  # coefficients of v(s), one row a power of s
+        self._orders = np.arange(2.0 * size - 1.0)
+        self._moments = np.array([factorial(n) / 2.0 ** (n + 1) for n in range(2 * size - 1)])
+        products = [[np.convolve(kick[:, i], kick[:, j]) for j in range(size)] for i in range(size)]
+        self._kicks = weight * {2: 4.0, 3: 16.0 / 3.0}[size] * np.array(products)  # of q·v(s)v(s)', by powers of s
 
     def transition(self, gap: float) -> Array:
-        x = self.rate * gap
-        return np.asarray(np.exp(-x) * sum(x**n * power for n, power in enumerate(self._powers)))
+        return np.asarray(self._transitions(np.array([gap]))[0])
 
     def noise(self, gap: float, start: float) -> Array:
-        kick = np.array([power[:, -1] for power in self._powers])  # coefficients of v(s), one row a power of s
-        orders = np.arange(2 * self.size - 1)
-        moments = [factorial(n) / 2.0 ** (n + 1) * gammainc(n + 1, 2.0 * self.rate * gap) for n in orders]
-        q = np.empty((self.size, self.size))
-        for i in range(self.size):
-            for j in range(self.size):
-                q[i, j] = np.convolve(kick[:, i], kick[:, j]) @ moments
-        return self.weight * self._intensity * q
+        return np.asarray(self._noises(np.array([gap]))[0])
+
+    def moves(self, gaps: Array, starts: Array) -> tuple[Array, Array]:
+        return self._transitions(gaps), self._noises(gaps)
+
+    def _transitions(self, gaps: Array) -> Array:
+        x = np.minimum(self.rate * gaps, 1e3)[:, None, None]  # e^{−1000} is 0, and powers of x stay finite
+        return np.asarray(np.exp(-x) * sum(x**n * power for n, power in enumerate(self._powers)))
+
+    def _noises(self, gaps: Array) -> Array:
+        integrals = self._moments * gammainc(self._orders + 1.0, 2.0 * self.rate * gaps[:, None])
+        return np.asarray((self._kicks * integrals[:, None, None, :]).sum(axis=-1))
 
     def covariance(self, time: float) -> Array:
         return self.weight * self._prior

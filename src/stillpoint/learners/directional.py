@@ -18,6 +18,7 @@ from stillpoint.memory import make_memory
 from stillpoint.potentials import CAP, ParameterFree
 from stillpoint.regret.ledger import Ledger
 
+_MOST = 1e100
 _NORMS: dict[str, Callable[[Kernel, int, float], Norms]] = {"full": FullMatrix, "diagonal": Diagonal}
 
 
@@ -56,6 +57,11 @@ class Directional(GradientLearner):
         if not callable(build):
             raise ValueError(f"norms must be 'full', 'diagonal' or a function that builds some: got {norms!r}; leave it out")
         top = self.lipschitz * math.sqrt(self.kernel_bound)
+        if top > _MOST:
+            raise ValueError(
+                f"lipschitz must be at most {_MOST:g}/√kernel_bound, so that squares are floats: got {lipschitz!r} with "
+                f"kernel_bound {self.kernel_bound:g}; rescale the losses or the kernel"
+            )
         self._floor = self.ridge + top * top
         self._potential = ParameterFree(self.scale * top)  # in the weighted geometry gradients have norm at most 1 (E14)
         self.norms = build(kernel, self.dim, self._floor)

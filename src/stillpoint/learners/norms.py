@@ -119,7 +119,7 @@ class Diagonal:
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
         memory = {f"memory.{key}": value for key, value in self.memory.arrays().items()}
-        return {"weights": self.weights, "squares": self._squares, **memory}
+        return {"weights": self.weights.copy(), "squares": self._squares.copy(), **memory}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stillpoint._validate import Array, count, finite, vector
-from stillpoint.filters.base import VAWForecaster
+from stillpoint.filters._hot import VARIANCE
+from stillpoint.filters.base import VAWForecaster, limited
 from stillpoint.filters.belief import SharedBelief
 from stillpoint.filters.dense import shared_belief
 from stillpoint.filters.vaw import _hot
@@ -51,7 +52,7 @@ class KernelVAW(VAWForecaster):
 
     @property
     def variance(self) -> float:
-        """Posterior variance of the signal at the open round, in units of kernel and ridge."""
+        """Posterior variance of the signal at the open round, or the last one, in units of kernel and ridge."""
         return self._belief.variance
 
     @property
@@ -61,7 +62,7 @@ class KernelVAW(VAWForecaster):
 
     def update(self, y: ArrayLike) -> None:
         """What the round turned out to be."""
-        target = vector("y", y, self.outputs, "call skip() for a missing observation")
+        target = limited("y", vector("y", y, self.outputs, "call skip() for a missing observation"), "rescale the targets")
         self.predict()
         mean = self._belief.mean
         S = self._account(float(target @ target), float(mean @ mean), self.variance)
@@ -70,23 +71,29 @@ class KernelVAW(VAWForecaster):
 
     def forecast_stream(self, y: ArrayLike, times: ArrayLike | None = None) -> Array:
         """Forecast and learn a whole series in compiled code, shape of y; the numbers of predict and update."""
-        targets = finite("y", y, "call predict and skip() for missing observations")
-        Y = np.ascontiguousarray(targets.reshape(len(targets), -1))
-        if Y.shape[1] != self.outputs or self._open:
+        targets = limited("y", finite("y", y, "call predict and skip() for missing observations"), "rescale the targets")
+        rounds = len(targets) if targets.ndim else 0
+        if targets.size != rounds * self.outputs or not targets.ndim or self._open:
             raise ValueError(
                 f"y must have {self.outputs} columns, and no round be open: got shape {targets.shape}; update or skip first"
             )
-        when = self._times(len(Y), times)
+        Y = np.array(
+            targets.reshape(rounds, self.outputs)
+        )  # a copy: for arrays that may not be written to, loops are compiled anew
+        when = self._times(rounds, times)
         forecasts, belief = np.empty_like(Y), self._belief
+        if not rounds:
+            return forecasts.reshape(targets.shape)
         if not isinstance(belief, SharedBelief):
             for t, row in enumerate(Y):
                 forecasts[t] = self.predict(time=float(when[t]))
                 self.update(row)
             return forecasts.reshape(targets.shape)
-        totals = np.array([self.log_det, belief.dimension, self._excess, self._largest, 0.0])
+        totals = self._totals(belief.dimension)
         if not self._started and len(Y) > 1 and UniformGrid.fits(belief, self.ridge):
             self._grid = UniformGrid(belief, float(when[1] - when[0]), self.ridge)
-        block = BLOCK if self._grid is not None else max(512, BLOCK // belief.space.size)  # each gap brings a matrix or two
+        # each kind of gap brings a row or a matrix or two
+        block = BLOCK if self._grid is not None else max(512, BLOCK // max(belief.space.size, 1))
         for first in range(0, len(Y), block):
             rows = slice(first, first + block)
             if self._grid is not None and self._grid.regular(when[rows], self.time if self._started else -np.inf):
@@ -96,14 +103,14 @@ class KernelVAW(VAWForecaster):
                 self._leave_grid()
                 self._play_rows(belief, when[rows], Y[rows], totals, forecasts[rows])
             self.rounds, self.time, self._started = self.rounds + len(Y[rows]), belief.time, True
-        belief.dimension = self._enter(totals)
+        belief.dimension, belief.variance = self._enter(totals), float(totals[VARIANCE])
         return forecasts.reshape(targets.shape)
 
     def _play_rows(self, belief: SharedBelief, when: Array, Y: Array, totals: Array, forecasts: Array) -> None:
         """The standard form, by the loop that fits the state space."""
         space, spread = belief.space, belief.spread
         assert spread is not None
-        if space.diagonal and space.size > 1:
+        if space.diagonal and space.size != 1:
             tables = belief.diagonal_tables(when)
             _hot.diagonal_rounds(belief.C, belief.M, spread, space.h[None], self.ridge, *tables, Y, totals, forecasts)
         else:
@@ -135,6 +142,7 @@ class KernelVAW(VAWForecaster):
         """Inverse of `arrays`."""
         super().restore(state)
         self._belief.restore({key[7:]: value for key, value in state.items() if key.startswith("belief.")})
+        self._grid = None
         if "grid.gap" in state and isinstance(self._belief, SharedBelief):
             self._grid = UniformGrid(self._belief, float(state["grid.gap"]), self.ridge)
             self._grid.restore({key[5:]: value for key, value in state.items() if key.startswith("grid.")})

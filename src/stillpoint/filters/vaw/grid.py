@@ -5,10 +5,12 @@ from typing import Any
 import numpy as np
 
 from stillpoint._validate import Array
+from stillpoint.filters._hot import TOTALS
 from stillpoint.filters.belief import SharedBelief
 from stillpoint.filters.vaw import _hot
 
 BLOCK = 65536  # rounds a compiled call
+EVEN = 1e-9  # part of a gap that gaps may differ by: forecasts then differ by less
 SMALLEST_RIDGE = 1e-6  # of k(t, t): below it the form loses digits (KALMAN section 7b)
 
 
@@ -18,6 +20,7 @@ class UniformGrid:
     def __init__(self, belief: SharedBelief, gap: float, ridge: float) -> None:
         self.belief, self.gap, self.ridge = belief, gap, ridge
         space = belief.space
+        belief.check_gap(gap)
         self.fall = space.transition(gap)[0]
         g = space.gain(0.0)
         self.gains = np.stack([g, self.fall * g, g, self.fall * g])
@@ -32,9 +35,9 @@ class UniformGrid:
         return space.diagonal and space.stationary and space.size > 2 and ridge >= SMALLEST_RIDGE * scale
 
     def regular(self, times: Array, before: float) -> bool:
-        """Whether times go on from `before` at the grid's gap, as far as their own rounding lets one tell."""
-        gaps = np.diff(times, prepend=before if np.isfinite(before) else times[0] - self.gap)
-        return bool(np.abs(gaps - self.gap).max() <= 4.0 * np.spacing(np.abs(times[-1]) + np.abs(times[0])))
+        """Whether times go on from `before` at the grid's gap: rounding of the times may show, but not in the forecasts."""
+        gaps = np.diff(times, prepend=before) if np.isfinite(before) else np.diff(times)
+        return bool((np.abs(gaps - self.gap) <= EVEN * self.gap).all())
 
     def play(self, Y: Array, totals: Array, forecasts: Array) -> None:
         """Forecast and learn the rows of Y."""
@@ -60,12 +63,12 @@ class UniformGrid:
             which[0] = 0 if first else -1
             _hot.diagonal_rounds(
                 belief.C, np.empty((P, 0)), belief.spread, belief.space.h[None], self.ridge, falls, kicks, which,
-                np.full(size, nugget), np.empty((size, 0)), np.zeros(5), np.empty((size, 0)),
+                np.full(size, nugget), np.empty((size, 0)), np.zeros(TOTALS), np.empty((size, 0)),
             )  # fmt: skip
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
-        return {"gap": self.gap, "gains": self.gains, "scalars": self.scalars, "rounds": self.rounds}
+        return {"gap": self.gap, "gains": self.gains.copy(), "scalars": self.scalars.copy(), "rounds": self.rounds}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`; the gap is given at construction."""
