@@ -6,42 +6,15 @@ Prints a table and writes report.html (self-contained) into the folder given.
 """
 
 import argparse
-import io
 from pathlib import Path
 
 import numpy as np
-from jinja2 import Template
 from rich.console import Console
 from rich.table import Table
 
 import stillpoint as sp
-
-PAGE = Template("""<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>stillpoint: following a drifting level</title>
-<style>
-:root { color-scheme: light dark; --ink: #1d2a33; --paper: #fbfaf7; --soft: #5b6b75; --line: #d9d6cd; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e8e6e0; --paper: #14191d; --soft: #9fb0ba; --line: #36424a; } }
-body { margin: 0 auto; max-width: 60rem; padding: 2rem 1.2rem; background: var(--paper); color: var(--ink);
-       font: 1rem/1.55 system-ui, sans-serif; }
-h1 { font-size: 1.5rem; margin: 0 0 .5rem; } p { max-width: 44rem; } small, caption { color: var(--soft); }
-table { border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular-nums; }
-th, td { padding: .35rem .8rem; border-bottom: 1px solid var(--line); text-align: right; }
-th:first-child, td:first-child { text-align: left; }
-figure { margin: 1.5rem 0; padding: .6rem; overflow-x: auto; background: #fff; border-radius: 6px; }
-svg { width: 100%; height: auto; }
-@media (max-width: 32rem) { body { padding: 1.2rem .8rem; } th, td { padding: .3rem .35rem; font-size: .9rem; } }
-</style></head><body>
-<h1>Following a drifting level</h1>
-<p>{{ summary }}</p>
-<table><thead><tr>{% for cell in header %}<th>{{ cell }}</th>{% endfor %}</tr></thead>
-<tbody>{% for row in rows %}<tr>{% for cell in row %}<td>{{ cell }}</td>{% endfor %}</tr>{% endfor %}</tbody></table>
-<figure>{{ figure }}</figure>
-<p><small>Regret: how much more was lost than by the comparator, which knows in hindsight what the learner did not. The
-certificate bounds the regret against every comparator of its complexity at once, is known while the stream runs, and needs no
-assumption on the data; a comparator with many jumps is complex, so its certificate is looser.</small></p>
-</body></html>
-""")
+from stillpoint.report.page import write_page
+from stillpoint.report.page_data import history_from_arrays
 
 
 def stream(rounds=5000, seed=7):
@@ -49,6 +22,36 @@ def stream(rounds=5000, seed=7):
     rng, t = np.random.default_rng(seed), np.arange(rounds)
     target = np.sin(t / 400) + 1.2 * (t > 2600) - 0.8 * (t > 3900)
     return target, target + 0.3 * rng.standard_normal(rounds)
+
+
+def page(out, run, y, rivals, bound, measured):
+    """Put intervals around the plays and write the page; its heat map shows which errors the intervals go by."""
+    band, plays = sp.IntervalTracker(coverage=0.9), run.plays[:, 0]
+    ends, shares = np.zeros((len(y), 2)), np.zeros((len(y), 9))
+    for t in range(len(y)):
+        ends[t], shares[t] = band.predict(plays[t]), band.weights
+        band.update(y[t])
+    least, most = band.miss_bound()
+    labels = [f"errors of the last {n:,}".replace(",", "\u202f") for n in (2, 5, 15, 50, 200, 1000)]
+    labels += [f"hits and misses, step {step}" for step in (0.02, 0.06, 0.2)]
+    coverage = {"target": band.coverage, "achieved": band.coverage_so_far, "misses": band.misses}
+    summary = {
+        "target": "the level",
+        "coverage": {**coverage, "least_misses": least, "most_misses": most},
+        "certificate": {"error beyond that of the true level": bound[-1]},
+        "certificate_curve": {"row": np.arange(len(y)), "bound": bound, "measured": measured},
+    }
+    history = history_from_arrays(
+        y,
+        plays,
+        *ends.T,
+        {"stillpoint": run.losses, **rivals},
+        shares,
+        expert_labels=labels,
+        loss_name="absolute error",
+    )
+    out.mkdir(parents=True, exist_ok=True)
+    write_page(out / "report.html", history, summary, "Following a drifting level")
 
 
 def main():
@@ -84,19 +87,8 @@ def main():
         table.add_row(*row)
     Console().print(table)
 
-    excess = run.regret(target)[-1] / losses.values(target).sum()
-    saved = 1 - run.losses.sum() / losses.values(before).sum()
-    summary = (
-        f"Over {len(y):,} rounds the learner lost {run.losses.sum():,.0f} in all: {excess:.1%} more than someone who knew "
-        f"the true level at every moment, and {saved:.0%} less than predicting the last value seen. It was told nothing: no "
-        "learning rate, no horizon, no range of the data, no gradient bound."
-    )
-    buffer = io.StringIO()
-    run.plot(comparators, radius=sp.regret.rkhs_norm(kernel, target)).savefig(buffer, format="svg")
-    svg = buffer.getvalue()
-    out.mkdir(parents=True, exist_ok=True)
-    page = PAGE.render(summary=summary, header=header, rows=rows, figure=svg[svg.index("<svg") :])
-    (out / "report.html").write_text(page, encoding="utf-8")
+    rivals = {"last value": losses.values(before), "running mean": losses.values(running_mean), "truth": losses.values(target)}
+    page(out, run, y, rivals, run.certificate(sp.regret.rkhs_norm(kernel, target)), run.regret(target))
     print(f"report: {out / 'report.html'}")
 
 

@@ -1,37 +1,279 @@
-"""The demo's page in a real browser: it renders, fits a phone, and logs no error."""
+"""Report pages in a real browser: they render, fit a phone, log no error, and their charts answer to mouse, fingers and keys."""
 
+import base64
+import fcntl
+import json
+import os
+import re
+import select
 import struct
 import subprocess
 import sys
+import time
+from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from extras import program
+from stillpoint.report.page import write_page
+from stillpoint.report.page_data import history_from_arrays
 
 ROOT = Path(__file__).parent.parent
-FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--hide-scrollbars"]
-FLAGS += ["--disable-background-networking", "--disable-component-update", "--disable-sync", "--enable-logging=stderr"]
+
+
+class Chromium:
+    """A headless browser behind a pair of pipes: the DevTools protocol, JSON messages each ended by a zero byte."""
+
+    def __init__(self, path, profile):
+        read, self._out = os.pipe()
+        self._in, write = os.pipe()
+        theirs = [fcntl.fcntl(end, fcntl.F_DUPFD, 20) for end in (read, write)]  # clear of 3 and 4, where the browser looks
+        flags = [
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-quic",
+            "--no-first-run",
+            "--hide-scrollbars",
+            "--disable-sync",
+        ]
+        flags += ["--disable-background-networking", "--disable-component-update", f"--user-data-dir={profile}"]
+        self._process = subprocess.Popen(
+            [path, *flags, "--remote-debugging-pipe", "about:blank"],
+            preexec_fn=lambda: [os.dup2(end, fd) for end, fd in zip(theirs, (3, 4), strict=True)],
+            close_fds=False,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        for end in (read, write, *theirs):
+            os.close(end)
+        self._buffer, self._count, self.events, self._session = b"", 0, [], None
+        page = next(t for t in self.call("Target.getTargets")["targetInfos"] if t["type"] == "page")
+        self._session = self.call("Target.attachToTarget", targetId=page["targetId"], flatten=True)["sessionId"]
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            self.call(f"{domain}.enable")
+
+    def call(self, method, **params):
+        self._count += 1
+        message = {"id": self._count, "method": method, "params": params}
+        if self._session:
+            message["sessionId"] = self._session
+        os.write(self._out, json.dumps(message).encode() + b"\0")
+        while (reply := self._next(60.0)).get("id") != self._count:
+            self.events.append(reply)
+        assert "error" not in reply, (method, reply)
+        return reply["result"]
+
+    def _next(self, patience):
+        while b"\0" not in self._buffer:
+            assert select.select([self._in], [], [], patience)[0], "the browser does not answer"
+            part = os.read(self._in, 1 << 20)
+            assert part, "the browser is gone"
+            self._buffer += part
+        head, _, self._buffer = self._buffer.partition(b"\0")
+        return json.loads(head)
+
+    def open(self, page, size=(1200, 900), dark=False, touch=False, scale=1):
+        """Show a file at that size; afterwards everything it asked for and complained about is in `events`."""
+        self.events = []
+        metrics = {"width": size[0], "height": size[1], "deviceScaleFactor": scale, "mobile": touch}
+        self.call("Emulation.setDeviceMetricsOverride", **metrics)
+        self.call("Emulation.setTouchEmulationEnabled", enabled=touch, maxTouchPoints=5)
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self.call("Emulation.setEmulatedMedia", features=[scheme])
+        self.call("Page.navigate", url=page.as_uri())
+        self.wait("document.readyState === 'complete' && document.querySelectorAll('.curve').length > 0")
+
+    def run(self, script):
+        reply = self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
+        assert "exceptionDetails" not in reply, reply
+        return reply["result"].get("value")
+
+    def wait(self, condition, patience=20.0):
+        end = time.monotonic() + patience
+        while True:
+            with suppress(AssertionError):  # a script may meet a page that is on its way out
+                if self.run(condition):
+                    return
+            assert time.monotonic() < end, condition
+            time.sleep(0.02)
+
+    def frame(self):
+        self.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))")
+
+    def mouse(self, kind, x, y, **more):
+        self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, **more)
+
+    def touch(self, kind, *points):
+        self.call(
+            "Input.dispatchTouchEvent", type=kind, touchPoints=[{"x": x, "y": y, "id": i} for i, (x, y) in enumerate(points)]
+        )
+
+    def picture(self, whole=False):
+        return base64.b64decode(self.call("Page.captureScreenshot", captureBeyondViewport=whole)["data"])
+
+    def close(self):
+        self._process.terminate()
+        self._process.wait(20)
+        for end in (self._in, self._out):
+            os.close(end)
 
 
 @pytest.fixture(scope="module")
-def browser():
-    return program("chromium")
+def chromium(tmp_path_factory):
+    browser = Chromium(program("chromium"), tmp_path_factory.mktemp("profile"))
+    yield browser
+    browser.close()
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    rng, t = np.random.default_rng(0), np.arange(3000)
+    truth = np.sin(t / 200) + 2.0 * (t > 2000)
+    y, forecast = truth + 0.3 * rng.standard_normal(3000), truth + 0.1 * rng.standard_normal(3000)
+    guesses = {"stillpoint": forecast, "last value": np.r_[0.0, y[:-1]], "running mean": np.zeros(3000), "truth": truth}
+    losses, late = {name: np.abs(y - guess) for name, guess in guesses.items()}, 0.8 * (t > 2000)
+    weights = np.stack([0.9 - late, np.full(3000, 0.1), late], axis=1)
+    history = history_from_arrays(y, forecast, forecast - 0.5, forecast + 0.5, losses, weights, time=1.7e9 + 3600.0 * t)
+    write_page(path, history, {"time_kind": "date", "coverage": {"target": 0.9}}, "A run")
+    return path
+
+
+def troubles(browser):
+    kinds = ("Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded")
+    asked = [e["params"]["request"]["url"] for e in browser.events if e.get("method") == "Network.requestWillBeSent"]
+    return [e for e in browser.events if e.get("method") in kinds] + [u for u in asked if not u.startswith(("file:", "data:"))]
+
+
+def middle(browser, chart, share=0.5, height=0.5):
+    """A point in a chart, which is scrolled into view."""
+    browser.run(f"document.getElementById('c-{chart}').scrollIntoView({{block: 'center'}})")
+    box = browser.run(f"JSON.stringify(document.getElementById('c-{chart}').getBoundingClientRect())")
+    box = SimpleNamespace(**json.loads(box))
+    return box.x + share * box.width, box.y + height * box.height
+
+
+TIP = "[...document.querySelectorAll('.tip:not([hidden])')].map(t => t.parentNode.firstChild.id + ' ' + t.innerText).join('|')"
+RANGE = "document.getElementById('range').textContent"
+CURVE = "document.querySelector('#c-losses .s-ours').getAttribute('d')"
 
 
 @pytest.mark.extra
-@pytest.mark.parametrize("size", [(1200, 1000), (390, 844)], ids=["desk", "phone"])
-def test_demo_page_renders(browser, size, tmp_path):
-    subprocess.run([sys.executable, ROOT / "examples" / "demo.py", "--out", tmp_path], check=True, capture_output=True)
-    page, picture = tmp_path / "report.html", tmp_path / "page.png"
-    shot = ["--user-data-dir=" + str(tmp_path / "profile"), f"--window-size={size[0]},{size[1]}", f"--screenshot={picture}"]
-    done = subprocess.run([browser, *FLAGS, *shot, page.as_uri()], check=True, capture_output=True, text=True, timeout=120)
-    assert "CONSOLE" not in done.stderr
-    data = picture.read_bytes()
-    assert struct.unpack(">II", data[16:24]) == size
-    assert len(data) > 15_000  # a blank page compresses to far less
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("size", [(1200, 900), (390, 844)], ids=["desk", "phone"])
+def test_page_renders(chromium, page, size, dark):
+    chromium.open(page, size, dark, touch=size[0] < 500)
+    assert chromium.run("document.documentElement.scrollWidth") == size[0]  # nothing sticks out sideways
+    assert chromium.run("document.querySelectorAll('.plot > svg').length") == 6
+    assert chromium.run("[...document.querySelectorAll('.plot > svg')].every(s => s.querySelectorAll('path').length > 0)")
+    assert not chromium.run("/NaN|undefined|Infinity|null/.test(document.querySelector('main').innerHTML)")
+    paper = [int(v) for v in re.findall(r"\d+", chromium.run("getComputedStyle(document.body).backgroundColor"))[:3]]
+    assert max(paper) < 60 if dark else min(paper) > 230
+    picture = chromium.picture()
+    assert struct.unpack(">II", picture[16:24]) == size
+    assert len(picture) > 15_000
+    assert troubles(chromium) == []
 
-    dom = [*FLAGS, "--user-data-dir=" + str(tmp_path / "other"), f"--window-size={size[0]},{size[1]}", "--dump-dom"]
-    text = subprocess.run([browser, *dom, page.as_uri()], check=True, capture_output=True, text=True, timeout=120).stdout
-    assert "Following a drifting level" in text
-    assert text.count("<path") > 5  # the figure's curves
+
+@pytest.mark.extra
+def test_hover_tells_and_drag_zooms_all_charts(chromium, page):
+    chromium.open(page)
+    x, y = middle(chromium, "target")
+    chromium.mouse("mouseMoved", x, y)
+    chromium.frame()
+    tip = chromium.run(TIP)
+    assert tip.startswith("c-target")
+    assert "rows 1\u202f4" in tip
+    assert "forecast" in tip
+    assert chromium.run("document.querySelectorAll('.cursor').length") == 6  # the same time in every chart
+    whole, before = chromium.run(RANGE), chromium.run(CURVE)
+    chromium.mouse("mousePressed", x, y, button="left", clickCount=1)
+    chromium.mouse("mouseMoved", x + 100, y, button="left", buttons=1)
+    chromium.mouse("mouseMoved", x + 200, y, button="left", buttons=1)
+    assert chromium.run("document.querySelectorAll('.brush').length") == 1
+    chromium.mouse("mouseReleased", x + 200, y, button="left", clickCount=1)
+    chromium.frame()
+    assert re.search(r"2024 – .*2024 · rows 1\u202f4\d\d–2\u202f", chromium.run(RANGE))
+    assert chromium.run(CURVE) != before
+    assert not chromium.run("document.getElementById('reset').hidden")
+    for clicks in (1, 2):
+        chromium.mouse("mousePressed", x, y, button="left", clickCount=clicks)
+        chromium.mouse("mouseReleased", x, y, button="left", clickCount=clicks)
+    chromium.frame()
+    assert (chromium.run(RANGE), chromium.run(CURVE)) == (whole, before)
+    chromium.mouse("mouseMoved", 5, 5)
+    chromium.frame()
+    assert chromium.run(TIP) == ""
+    assert troubles(chromium) == []
+
+
+@pytest.mark.extra
+def test_fingers_read_and_zoom(chromium, page):
+    chromium.open(page, (390, 844), touch=True)
+    x, y = middle(chromium, "weights", 0.7)
+    chromium.touch("touchStart", (x, y))
+    chromium.touch("touchMove", (x + 20, y))
+    chromium.touch("touchEnd")
+    chromium.frame()
+    assert chromium.run(TIP).startswith("c-weights")
+    whole = chromium.run(RANGE)
+    assert "Pinch" in whole
+    chromium.touch("touchStart", (x - 20, y))
+    chromium.touch("touchStart", (x - 20, y), (x + 20, y))
+    for reach in (30, 50, 70):
+        chromium.touch("touchMove", (x - reach, y), (x + reach, y))
+    chromium.touch("touchEnd")
+    chromium.frame()
+    first, last = (
+        int(v.replace("\u202f", "")) for v in re.search(r"rows ([\d\u202f]+)–([\d\u202f]+)", chromium.run(RANGE)).groups()
+    )
+    assert 3000 / 4.5 < last - first < 3000 / 2.8  # fingers 3.5 times as far apart
+    time.sleep(0.4)
+    for _ in range(2):
+        chromium.touch("touchStart", (x, y))
+        chromium.touch("touchEnd")
+    chromium.frame()
+    assert chromium.run(RANGE) == whole
+    assert troubles(chromium) == []
+
+
+@pytest.mark.extra
+def test_keys_and_legend(chromium, page):
+    chromium.open(page)
+    chromium.run("document.getElementById('c-coverage').focus()")
+    for key in ("ArrowRight", "ArrowRight", "+", "+"):
+        chromium.call("Input.dispatchKeyEvent", type="keyDown", key=key)
+        chromium.call("Input.dispatchKeyEvent", type="keyUp", key=key)
+        chromium.frame()
+    assert "coverage of the last" in chromium.run("document.getElementById('say').textContent")
+    assert "rows" in chromium.run(RANGE)
+    chromium.call("Input.dispatchKeyEvent", type="keyDown", key="Escape")
+    chromium.frame()
+    assert "Drag" in chromium.run(RANGE)
+    chromium.run("[...document.querySelectorAll('#k-losses .key')].at(-1).click()")
+    assert chromium.run("document.querySelector('#c-losses .s-ours')") is None
+    assert chromium.run("document.querySelectorAll('#c-losses .curve').length") == 3
+    assert troubles(chromium) == []
+
+
+@pytest.mark.extra
+def test_page_prints(chromium, page):
+    chromium.open(page, dark=True)
+    pdf = base64.b64decode(chromium.call("Page.printToPDF", printBackground=False)["data"])
+    assert pdf.startswith(b"%PDF")
+    assert 2 <= len(re.findall(rb"/Type\s*/Page\b", pdf)) <= 6
+
+
+@pytest.mark.extra
+def test_demo_page_renders(chromium, tmp_path):
+    subprocess.run([sys.executable, ROOT / "examples" / "demo.py", "--out", tmp_path], check=True, capture_output=True)
+    for size in ((1200, 1000), (390, 844)):
+        chromium.open(tmp_path / "report.html", size)
+        assert chromium.run("document.querySelector('h1').textContent") == "Following a drifting level"
+        assert chromium.run("document.querySelectorAll('.plot > svg').length") == 7
+        assert chromium.run("document.documentElement.scrollWidth") == size[0]
+        assert troubles(chromium) == []
