@@ -68,7 +68,7 @@ class SeriesForecaster(ABC):
     def forecast_stream(self, y: ArrayLike, times: ArrayLike | None = None) -> Array:
         """Forecasts of whole rounds, those of predict and update to the last bit; NaN in y is a missing observation."""
         remedy = "pass one number a round, NaN for a missing one"
-        targets = np.ascontiguousarray(real("y", y, remedy))
+        targets = np.array(real("y", y, remedy))  # a copy: for arrays that may not be written to, loops are compiled anew
         if np.ndim(y) != 1:
             raise ValueError(f"y must be one-dimensional: got shape {np.shape(y)}; {remedy}")
         for value in targets[np.abs(targets) > LARGEST][:1]:
@@ -76,7 +76,9 @@ class SeriesForecaster(ABC):
         if self._opened() is not None:
             raise ValueError(f"y must begin with a new round: one is open at {self.time}; call update or skip first")
         # a sum one by one, as predict() makes it: self.time + k would round otherwise
-        when = np.cumsum(np.append(self.time, np.ones(targets.size)))[1:] if times is None else increasing("times", times)
+        when = (
+            np.cumsum(np.append(self.time, np.ones(targets.size)))[1:] if times is None else np.array(increasing("times", times))
+        )
         if when.shape != targets.shape:
             raise ValueError(f"times must be as many as y: got {when.size} for {targets.size}; pass one time a round")
         self._check_times(when)
