@@ -1,8 +1,11 @@
 """The river and scikit-learn faces: their own conformance suites, and what people with drifting data do with them."""
 
+import collections
+import copy
 import datetime
 import math
 import pickle
+import time
 
 import numpy as np
 import pytest
@@ -171,6 +174,64 @@ def test_times_scale_the_drift():
         by_day.learn_one({**probe, "t": start}, 1.0)
 
 
+def test_dates_of_every_kind(monkeypatch):
+    """Dates without a zone do not depend on the machine's; they would go back when its clocks do."""
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    time.tzset()
+    try:
+        half = datetime.timedelta(minutes=30)
+        X, y = drifting(200)
+        for start in (datetime.datetime(2026, 3, 29), datetime.datetime(2026, 10, 25)):
+            stamps = [start + i * half for i in range(200)]
+            kinds = [stamps, [np.datetime64(when) for when in stamps], [when.replace(tzinfo=datetime.UTC) for when in stamps]]
+            forecasts = []
+            for times in kinds:
+                model = faces("river").TrackingRegressor(time="t")
+                for x, when, target in zip(dicts(X), times, y, strict=True):
+                    model.learn_one({**x, "t": when}, target)
+                forecasts.append(model.predict_one({**dicts(X)[0], "t": times[-1]}))
+            plain = faces("river").TrackingRegressor()
+            for x, target in zip(dicts(X), y, strict=True):
+                plain.learn_one(x, target)
+            assert forecasts == pytest.approx([plain.predict_one(dicts(X)[0])] * 3, rel=1e-9)
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+def test_rows_of_every_kind_of_dict_and_number():
+    X, y = drifting(60)
+    models = [faces("river").TrackingRegressor() for _ in range(3)]
+    for x, target in zip(dicts(X), y, strict=True):
+        counted = collections.defaultdict(float, x)
+        models[0].learn_one(x, target)
+        models[1].learn_one(counted, np.float32(target) if target == np.float32(target) else target)
+        models[2].learn_one({name: np.float64(value) for name, value in x.items()}, target)
+        assert list(counted) == list(x)
+    sparse = collections.defaultdict(float, {"a": 1.0, "z": 2.0, "y": 3.0})
+    answers = [model.predict_one(sparse) for model in models]
+    assert answers == [models[0].predict_one({"a": 1.0})] * 3
+    assert list(sparse) == ["a", "z", "y"]
+    whole = {"c": True, "a": 1, "b": np.int64(2)}
+    assert models[0].predict_one(whole) == models[0].predict_one({"a": 1.0, "b": 2.0, "c": 1.0})
+
+
+def test_copies_go_their_own_way():
+    X, y = drifting(80)
+    for name, targets in (("TrackingRegressor", y), ("TrackingClassifier", (y > y.mean()).tolist())):
+        model = getattr(faces("river"), name)()
+        for x, target in zip(dicts(X[:40]), targets, strict=False):
+            model.learn_one(x, target)
+        twins = pickle.loads(pickle.dumps(model)), copy.deepcopy(model)
+        before = pickle.dumps(model)
+        for x, target in zip(dicts(X[40:]), targets[40:], strict=True):
+            for twin in twins:
+                twin.learn_one(x, target)
+        assert pickle.dumps(model) == before
+        assert twins[0].predict_one(dicts(X)[0]) == twins[1].predict_one(dicts(X)[0])
+        assert not model.clone()._columns.names
+
+
 def test_rejected_rows_leave_the_model_as_it_was():
     X, y = drifting(50)
     regressor, classifier = faces("river").TrackingRegressor(time="t"), faces("river").TrackingClassifier()
@@ -187,16 +248,36 @@ def test_rejected_rows_leave_the_model_as_it_was():
         ({"a": 1.0}, 1.0, "must hold the time"),
         ({**good, "new": 1.0}, math.nan, "y must be"),
         ({**good, "new": 1.0}, "high", "y must be"),
+        ({**good, "new": 1.0}, "5", "y must be a number: got '5'"),
+        ({**good, "new": 1.0}, 1e200, "y must be within"),
+        ({**good, "a": 10**400}, 1.0, r"x\['a'\] must be within"),
+        ({**good, "a": 1e200}, 1.0, r"x\['a'\] must be within .*: got 1e\+200; rescale"),
+        ([1.0, 2.0], 1.0, "x must be a dict of features by name"),
     ]:
         before = pickle.dumps(regressor)
         with pytest.raises(ValueError, match=message):
             regressor.learn_one(x, target)
         assert pickle.dumps(regressor) == before
     before = pickle.dumps(classifier)
-    for x, label in [({"a": "red"}, True), ({"a": 1.0, "new": 2.0}, None), ({"a": math.inf}, True)]:
+    missing = package("pandas").NA
+    for x, label in [
+        ({"a": "red"}, True),
+        ({"a": 1.0, "new": 2.0}, None),
+        ({"a": math.inf}, True),
+        ({"a": 1.0, "new": 2.0}, missing),
+        ({"a": 1.0}, ["up"]),
+        ({"a": 1.0}, np.array([1, 0])),
+    ]:
         with pytest.raises(ValueError, match="must be"):
             classifier.learn_one(x, label)
-    assert pickle.dumps(classifier) == before
+        assert pickle.dumps(classifier) == before
+    timed = faces("river").TrackingClassifier(time="t")
+    for t, x in enumerate(dicts(X)):
+        timed.learn_one({**x, "t": t}, t % 2)
+    before = pickle.dumps(timed)
+    with pytest.raises(ValueError, match="time must not go back"):
+        timed.learn_one({**good, "t": 3}, "a label that was never seen")
+    assert pickle.dumps(timed) == before
     with pytest.raises(ValueError, match="absent must be 'mean' or 'zero'"):
         faces("river").TrackingRegressor(absent="none")
 
@@ -211,3 +292,67 @@ def test_scikit_learn_labels_must_be_announced():
     with pytest.raises(ValueError, match=r"y must hold the labels \[0, 1\]: got .*2"):
         model.partial_fit(X, [0, 2] * 10)
     assert pickle.dumps(model) == before
+    with pytest.raises(ValueError, match=r"classes must be those of the first call, \[0, 1\]: got \[0, 1, 2\]"):
+        model.partial_fit(X, [0, 1] * 10, classes=[0, 1, 2])
+    assert pickle.dumps(model) == before
+    model.partial_fit(X, [0, 1] * 10, classes=[1, 0])
+
+
+@pytest.mark.parametrize("name", ["TrackingRegressor", "TrackingClassifier"])
+def test_scikit_learn_models_outlive_a_failed_fit(name):
+    X, y = drifting(50)
+    pandas = package("pandas")
+    model = getattr(faces("sklearn"), name)().fit(pandas.DataFrame(X, columns=list("abc")), y > y.mean())
+    before = pickle.dumps(model)
+    for rows, targets in [
+        (1e200 * np.hstack([X, X]), y > y.mean()),
+        (pandas.DataFrame(X, columns=list("uvw")), np.full(50, np.nan)),
+        (np.hstack([X, X]), np.full(50, "3.5") if name == "TrackingRegressor" else y),
+        (X[:, :2], y[:20]),
+    ]:
+        with pytest.raises(ValueError, match=r"must be|NaN|Unknown label type|inconsistent"):
+            model.fit(rows, targets)
+        assert pickle.dumps(model) == before
+
+
+@pytest.mark.parametrize("name", ["TrackingRegressor", "TrackingClassifier"])
+def test_scikit_learn_models_know_times(name):
+    X, y = drifting(100)
+    targets = y > y.mean()
+    make = getattr(faces("sklearn"), name)
+    days = np.datetime64("2026-01-01") + np.arange(100)
+    burst = np.where(np.arange(100) % 10 == 0, 50.0, 1.0).cumsum()
+    answer = "predict" if name == "TrackingRegressor" else "predict_proba"
+    plain, daily, bursts = (getattr(make().fit(X, targets, times=times), answer)(X) for times in (None, days, burst))
+    np.testing.assert_allclose(daily, plain, rtol=1e-9)
+    assert not np.allclose(bursts, plain, rtol=1e-4)
+    days[50] = np.datetime64("NaT")
+    refused = (days, "times must be finite"), (burst[::-1], "times must not go back"), (burst[:9], "times must have")
+    for times, message in refused:
+        with pytest.raises(ValueError, match=message):
+            make().fit(X, targets, times=times)
+
+
+def test_intervals_around_models_of_river_and_scikit_learn():
+    package("river"), package("sklearn")
+    pandas = package("pandas")
+    from river import linear_model, preprocessing
+    from sklearn.linear_model import LinearRegression, SGDRegressor
+
+    X, y = drifting(400)
+    frame = pandas.DataFrame(X, columns=list("abc"))
+    scaled = preprocessing.StandardScaler() | linear_model.LinearRegression()
+    for model, rows in [
+        (scaled, dicts(X)),
+        (faces("river").TrackingRegressor(), dicts(X)),
+        (SGDRegressor(), list(X)),
+        (LinearRegression().fit(frame, y), [frame.iloc[[i]] for i in range(400)]),
+        (LinearRegression().fit(frame, y), [frame.iloc[i] for i in range(400)]),
+        (faces("sklearn").TrackingRegressor(), [frame.iloc[[i]] for i in range(400)]),
+    ]:
+        band, hits = sp.IntervalTracker(0.9).wrap(model), 0
+        for row, target in zip(rows, y, strict=True):
+            lo, hi = band.predict(row)
+            hits += lo <= target <= hi
+            band.update(row, target)
+        assert abs(hits / 400 - 0.9) < 0.03

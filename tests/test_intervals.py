@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from stillpoint.estimators.intervals import IntervalTracker
 from stillpoint.filters.tracking import TrackingForecaster
+from stillpoint.filters.tracking_vaw import TrackingVAW
 from stillpoint.streams.scores import interval_scores, score_families
 
 TAU, ETA = (2, 5, 15, 50, 200, 1000), (0.02, 0.06, 0.2)
@@ -470,6 +471,41 @@ def test_streams_follow_their_definition():
         score_families(9, 0)
 
 
+@pytest.mark.parametrize("coverage", [0.05, 0.9])
+def test_scores_may_rise_from_the_smallest_float(coverage):
+    """The regrets of such rounds are so small that their squares are 0."""
+    band = IntervalTracker(coverage)
+    for score in (5e-324, 5e-20, 5e-20, 1.0, 2.0, 1e-300, 1.0):
+        band.predict(0.0)
+        band.update(score)
+    assert 0.0 < band.radius < 10.0
+
+
+def test_peek_is_predict_and_changes_nothing():
+    rng = np.random.default_rng(12)
+    for arguments in ({}, {"two_sided": True}, {"coverage": [0.9, 0.5]}):
+        band = IntervalTracker(**arguments)
+        late = []  # targets five rounds late
+        for t, z in enumerate(rng.standard_normal(200)):
+            before = copy(band)
+            shown = band.peek(0.1 * t)
+            assert same(band, before)
+            np.testing.assert_array_equal(shown, copy(band).predict(0.1 * t))
+            late.append((0.1 * t, 0.1 * t + z))
+            if len(late) > 5:
+                forecast, y = late.pop(0)
+                band.predict(forecast)
+                band.update(y)
+        assert band.seen == 195
+    band.predict(1.0)
+    with pytest.raises(ValueError, match="call update or skip first, or peek for rounds whose targets come late"):
+        band.predict(2.0)
+    assert np.all(band.peek(2.0)[0] < 2.0)
+    for call in (lambda: band.update("1.0"), lambda: band.peek("1.0")):
+        with pytest.raises(ValueError, match=r"must be a number: got '1\.0'; convert it first"):
+            call()
+
+
 # --- wrapped forecasters
 
 
@@ -534,6 +570,14 @@ def test_wraps_models_of_any_make():
         band.update([t / 10], 2.0 * t)
     assert forecaster.rounds == band.tracker.rounds == 100
 
+    before = forecaster.arrays()["means"].copy()
+    lo, hi = band.peek([3.0])
+    assert lo < band.peek([4.0])[0] < hi + 20.0
+    np.testing.assert_array_equal(forecaster.arrays()["means"], before)
+    band.update([10.0], 200.0)  # no round was opened
+    with pytest.raises(ValueError, match=r"model must have peek\(x\)"):
+        IntervalTracker(0.9).wrap(TrackingVAW(1)).peek([1.0])
+
     band = IntervalTracker(0.9).wrap(lambda x: 3.0 * x)
     assert band.predict(2.0) == (6.0, 6.0)
     band.skip()
@@ -559,3 +603,31 @@ def test_wrapped_models_refuse_bad_input_unchanged():
     river.predict({"level": 1.0})
     with pytest.raises(ValueError, match="forecast must be that of the open round"):
         river.update({"level": 2.0}, 0.0)
+
+
+class Frame(np.ndarray):
+    """As much of a data frame as wrapping looks at."""
+
+    columns = ("a", "b")
+
+
+def test_wrapped_models_keep_the_names_of_tables():
+    seen = []
+
+    class Model(Sklearn):
+        def predict(self, X):
+            seen.append(type(X))
+            return super().predict(X)
+
+    band = IntervalTracker(0.9).wrap(Model())
+    row = np.array([[1.0, 2.0]]).view(Frame)
+    band.update(row, 1.0)
+    assert band.peek(row) == band.predict(row)
+    assert seen == [Frame] * 3
+    for x, message in (
+        ({"a": 1.0, "b": 2.0}, r"x must be a row of numbers or of a data frame: got .*; pass list"),
+        (np.zeros((3, 2)).view(Frame), "x must have one row: got 3"),
+        (["red", 1.0], "x must be numeric"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            IntervalTracker(0.9).wrap(Model()).predict(x)

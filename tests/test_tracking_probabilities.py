@@ -405,7 +405,7 @@ def test_model_refuses_bad_input_unchanged(opened):
         (lambda: model.forecast_stream(X[:3], [0, 1, 2]), "y must be a class|X must start a new round"),
         (lambda: model.forecast_stream(X[:3], y[:2]), "X must have shape|X must start a new round"),
         (lambda: model.forecast_stream(X[:3], y[:3, None]), "y must be one-dim|X must start a new round"),
-        (lambda: model.forecast_stream(X[:3], y[:3], [1.0, 2.0, 3.0]), "times must increase|X must start a new round"),
+        (lambda: model.forecast_stream(X[:3], y[:3], [1.0, 2.0, 3.0]), "times must not go back|X must start a new round"),
     ]
     if opened:
         calls.append((lambda: model.update(X[21], 0), "x must be that of the open round"))

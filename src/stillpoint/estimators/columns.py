@@ -1,17 +1,19 @@
 """From rows with names to rows of numbers: features may appear, vanish and come in any order."""
 
 import math
-from collections.abc import Hashable, Mapping
-from datetime import date, datetime
+from collections.abc import Callable, Hashable, Mapping
+from datetime import UTC, date, datetime
 from numbers import Real
+from operator import itemgetter
 from typing import Any, Protocol
 
 import numpy as np
 
 from stillpoint._validate import Array
+from stillpoint.filters.tracking._hot import LIMIT, sound
 
-LIMIT = 1e100  # of the cores
-_PLAIN = {float, int, bool}  # types of value that need no closer look
+_PLAIN = {float, int, bool, np.float64}  # types of value that need no closer look
+_WHOLE = _PLAIN | {np.float32, np.int64, np.int32, np.bool_}  # and those that need none in an array
 
 
 class Core(Protocol):
@@ -19,8 +21,8 @@ class Core(Protocol):
 
     dim: int
 
-    def peek(self, x: Array, time: float | None = None) -> Any:
-        """The forecast for a row, which changes nothing."""
+    def moment(self, time: float | None) -> float:
+        """The time of the coming round, NaN for none; refuses those that go back."""
 
     def grow(self, dim: int) -> None:
         """Let more features join."""
@@ -38,53 +40,83 @@ class Columns:
         self.fill = math.nan if absent == "mean" else 0.0
         self.time = time
         self.names: dict[Hashable, int] = {}
+        self._keys: frozenset[Hashable] = frozenset()
+        self._pick: Callable[[Any], tuple[Any, ...]] | None = None
 
-    def read(self, x: Mapping[Any, Any]) -> tuple[Array, float | None]:
-        """The row of x and its time; names without a column are passed over."""
-        return self._row(x, self.names)
+    def read(self, x: Mapping[Any, Any], core: Core) -> tuple[Array, float]:
+        """The row of x and its moment; names without a column are passed over."""
+        row = self._whole(x)
+        if row is None:
+            row = self._row(x, self.names)
+        return row, core.moment(self._clock(x))
 
-    def learn(self, x: Mapping[Any, Any], core: Core) -> tuple[Array, float | None]:
+    def learn(self, x: Mapping[Any, Any], core: Core) -> tuple[Array, float]:
         """`read`, with a column for every name not seen before; `core` grows with them once nothing can fail any more."""
+        row = self._whole(x)
+        if row is not None:
+            return row, core.moment(self._clock(x))
         fresh = [name for name in x if name not in self.names and name != self.time]
-        if not fresh:
-            return self._row(x, self.names)
-        places = {**self.names, **{name: len(self.names) + i for i, name in enumerate(fresh)}}
-        row, clock = self._row(x, places)
-        core.peek(row[: core.dim], time=clock)  # refuses times that go backwards
-        if row.size > core.dim:
-            core.grow(row.size)
-        self.names = places
-        return row, clock
+        places = {**self.names, **{name: len(self.names) + i for i, name in enumerate(fresh)}} if fresh else self.names
+        row, moment = self._row(x, places), core.moment(self._clock(x))
+        if fresh:
+            if row.size > core.dim:
+                core.grow(row.size)
+            self.names, self._keys = places, frozenset(places) if self.time is None else frozenset([*places, self.time])
+            self._pick = itemgetter(*places) if len(places) > 1 else None
+        return row, moment
 
-    def _row(self, x: Mapping[Any, Any], places: dict[Hashable, int]) -> tuple[Array, float | None]:
-        clock = None if self.time is None else self._clock(x)
+    def _whole(self, x: Mapping[Any, Any]) -> Array | None:
+        """The row of an x with exactly the known names and plain numbers, which is what most are; None if it is not."""
+        if type(x) is not dict and not isinstance(x, Mapping):
+            raise ValueError(f"x must be a dict of features by name: got {x!r}; convert the row first")
+        if self._pick is None or x.keys() != self._keys:
+            return None
+        values = self._pick(x)
+        if not _WHOLE.issuperset(map(type, values)):
+            return None
+        try:
+            row = np.array(values, dtype=np.float64)
+        except OverflowError:  # a whole number beyond floats
+            return None
+        return row if sound(row, False) else None
+
+    def _row(self, x: Mapping[Any, Any], places: dict[Hashable, int]) -> Array:
         row = np.full(max(len(places), 1), self.fill)
-        if not _PLAIN.issuperset(map(type, x.values())):
-            x = {name: _number(name, value) for name, value in x.items() if name != self.time}
         for name, value in x.items():
+            if name == self.time:
+                continue
+            if type(value) not in _PLAIN:
+                value = _number(name, value)
             place = places.get(name)
             if place is not None:
                 if not -LIMIT <= value <= LIMIT:
-                    raise ValueError(
-                        f"x[{name!r}] must be within ±{LIMIT:g}: got {value!r}; leave a missing feature out of the dict"
-                    )
+                    remedy = "leave a missing feature out of the dict" if value != value else "rescale it or leave it out"
+                    raise ValueError(f"x[{name!r}] must be within ±{LIMIT:g}: got {value!r}; {remedy}")
                 row[place] = value
-        return row, clock
+        return row
 
-    def _clock(self, x: Mapping[Any, Any]) -> float:
+    def _clock(self, x: Mapping[Any, Any]) -> float | None:
+        if self.time is None:
+            return None
         if self.time not in x:
             raise ValueError(f"x must hold the time {self.time!r}: got {sorted(map(str, x))}; give every row its time")
         when = x[self.time]
-        if isinstance(when, datetime):
-            return when.timestamp()
-        if isinstance(when, date):
-            return float(when.toordinal())
+        if isinstance(when, np.datetime64):
+            when = when.astype("datetime64[us]").item()
+        if isinstance(when, datetime) and when == when:  # NaT is not
+            # without a zone it is read as UTC: local time would go back in autumn, and differ from machine to machine
+            return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
+        if isinstance(when, date) and when == when:
+            return datetime(when.year, when.month, when.day, tzinfo=UTC).timestamp()
         if isinstance(when, Real) and math.isfinite(when):
             return float(when)
-        raise ValueError(f"x[{self.time!r}] must be a number or a date: got {when!r}; convert the times first")
+        raise ValueError(f"x[{self.time!r}] must be a number or a date: got {x[self.time]!r}; convert the times first")
 
 
 def _number(name: Hashable, value: Any) -> float:
     if isinstance(value, Real | np.bool_):
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:
+            raise ValueError(f"x[{name!r}] must be within ±{LIMIT:g}: got {value!r}; rescale it or leave it out") from None
     raise ValueError(f"x[{name!r}] must be a number: got {value!r}; encode categories first, as with river's OneHotEncoder")

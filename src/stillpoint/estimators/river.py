@@ -5,7 +5,6 @@ from typing import Any
 
 from river import base
 
-from stillpoint._validate import number
 from stillpoint.estimators.columns import Columns
 from stillpoint.filters.tracking import TrackingForecaster
 from stillpoint.filters.tracking.probabilities import TrackingProbabilities
@@ -17,7 +16,8 @@ class TrackingRegressor(base.Regressor):
 
     Kalman filters over fifteen rates of drift on features standardised as they come, aggregated on the fly
     (`stillpoint.TrackingForecaster`). Features may appear, vanish and be reordered; targets may come late: `predict_one`
-    changes nothing, and `learn_one` needs only the features and the target.
+    changes nothing, and `learn_one` needs only the features and the target. Time and memory grow with the square of the number of
+    features: hundreds are fine, a bag of words is not.
 
     Parameters
     ----------
@@ -26,7 +26,8 @@ class TrackingRegressor(base.Regressor):
     absent
         What a known feature that is not in the dict stands for: "mean", its running mean, or "zero", for sparse counts.
     time
-        The feature that holds the time of a row, a number or a date; drift then follows the gaps. None counts rounds.
+        The feature that holds the time of a row, a number or a date (without a zone: UTC); drift then follows the gaps. Rows may
+        share a time, but not go back. None counts rounds.
     """
 
     def __init__(
@@ -38,35 +39,37 @@ class TrackingRegressor(base.Regressor):
 
     def learn_one(self, x: dict[Hashable, Any], y: float) -> None:
         """Learn that features x came with target y."""
-        target = number("y", y, "leave rows without a target out")
-        row, time = self._columns.learn(x, self._core)
-        self._core.update(row, target, time=time)
+        target = self._core.target(y, "leave rows without a target out")
+        row, moment = self._columns.learn(x, self._core)
+        self._core.take(row, target, moment)
 
     def predict_one(self, x: dict[Hashable, Any]) -> float:
         """The forecast for features x; 0 until a target has been seen."""
-        row, time = self._columns.read(x)
-        return self._core.peek(row, time=time)
+        row, _ = self._columns.read(x, self._core)
+        return self._core.answer(row)
 
 
 class TrackingClassifier(base.Classifier):
     """Logistic regression whose coefficients may drift or jump, with nothing to tune, for two classes or more.
 
     One exact MAP step a round in each of ten filters, mixed by their likelihood with fixed share; with more than two classes one
-    set of filters a class (`stillpoint.filters.TrackingProbabilities`). Labels need not be known in advance.
+    set of filters a class (`stillpoint.filters.TrackingProbabilities`). Labels need not be known in advance. Time and memory grow
+    with the number of classes and the square of that of features.
 
     Parameters
     ----------
     absent
         What a known feature that is not in the dict stands for: "mean", its running mean, or "zero", for sparse counts.
     time
-        The feature that holds the time of a row, a number or a date; drift then follows the gaps. None counts rounds.
+        The feature that holds the time of a row, a number or a date (without a zone: UTC); drift then follows the gaps. Rows may
+        share a time, but not go back. None counts rounds.
     """
 
     def __init__(self, absent: str = "mean", time: Hashable | None = None) -> None:
         self.absent, self.time = absent, time
         self._columns = Columns(absent, time)
         self._core = TrackingProbabilities(1, missing=True)
-        self._labels: list[Any] = []
+        self._labels: dict[Any, int] = {}
 
     @property
     def _multiclass(self) -> bool:
@@ -74,18 +77,27 @@ class TrackingClassifier(base.Classifier):
 
     def learn_one(self, x: dict[Hashable, Any], y: Any) -> None:
         """Learn that features x came with label y; a label not seen before becomes a class."""
-        if y is None or y != y:
-            raise ValueError(f"y must be a label: got {y!r}; leave rows without a label out")
-        row, time = self._columns.learn(x, self._core)
+        _check_label(y)
+        row, moment = self._columns.learn(x, self._core)
         if y not in self._labels:
-            self._labels.append(y)
+            self._labels[y] = len(self._labels)
             if len(self._labels) > 2:
                 self._core.add_class()
-        self._core.update(row, self._labels.index(y), time=time)
+        self._core.take(row, self._labels[y], moment)
 
     def predict_proba_one(self, x: dict[Hashable, Any], **kwargs: Any) -> dict[Any, float]:
         """The probability of each label seen so far."""
         if len(self._labels) < 2:
             return dict.fromkeys(self._labels, 1.0)
-        row, time = self._columns.read(x)
-        return dict(zip(self._labels, self._core.peek(row, time=time).tolist(), strict=True))
+        row, moment = self._columns.read(x, self._core)
+        return dict(zip(self._labels, self._core.answer(row, moment).tolist(), strict=True))
+
+
+def _check_label(y: Any) -> None:
+    try:
+        hash(y)
+        missing = y is None or bool(y != y)
+    except TypeError:  # lists and arrays have no hash, and what pandas calls NA is not even equal to itself
+        missing = True
+    if missing:
+        raise ValueError(f"y must be a label, such as a number or a string: got {y!r}; leave rows without a label out")

@@ -1,9 +1,11 @@
 """Scikit-learn faces of the tracking cores: `fit`, `partial_fit`, `predict`, `predict_proba`, `score` (TRACKING 1 and 2).
 
 Rows are a stream, in order: `fit` starts afresh and learns them one by one, `partial_fit` goes on, `predict` answers for each row
-as if it came next.
+as if it came next. A call that fails leaves the model as it was.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Self
 
 import numpy as np
@@ -44,19 +46,22 @@ class TrackingRegressor(RegressorMixin, BaseEstimator):
     def __init__(self, loss: Squared | Absolute | Huber | Pinball | None = None) -> None:
         self.loss = loss
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Forget everything, then learn the rows in order."""
-        return self._learn(X, y, fresh=True)
+    def fit(self, X: ArrayLike, y: ArrayLike, times: ArrayLike | None = None) -> Self:
+        """Forget everything, then learn the rows in order. `times`, numbers or dates, one a row: drift then follows the gaps."""
+        return self._learn(X, y, times, fresh=True)
 
-    def partial_fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Learn more rows in order."""
-        return self._learn(X, y, fresh=not hasattr(self, "core_"))
+    def partial_fit(self, X: ArrayLike, y: ArrayLike, times: ArrayLike | None = None) -> Self:
+        """Learn more rows in order; `times` as in `fit`."""
+        return self._learn(X, y, times, fresh=not hasattr(self, "core_"))
 
-    def _learn(self, X: ArrayLike, y: ArrayLike, fresh: bool) -> Self:
-        rows, targets = validate_data(self, X, y, y_numeric=True, reset=fresh, dtype=np.float64)
-        core = TrackingForecaster(rows.shape[1], loss=self.loss) if fresh else self.core_
-        core.forecast_stream(rows, targets.astype(np.float64))
-        self.core_ = core
+    def _learn(self, X: ArrayLike, y: ArrayLike, times: ArrayLike | None, fresh: bool) -> Self:
+        with _unchanged_on_failure(self):
+            rows, targets = validate_data(self, X, y, y_numeric=True, reset=fresh, dtype=np.float64)
+            if targets.dtype.kind not in "biuf":
+                raise ValueError(f"y must be numbers: got {targets[0]!r}; convert the targets first")
+            core = TrackingForecaster(rows.shape[1], loss=self.loss) if fresh else self.core_
+            core.forecast_stream(rows, targets.astype(np.float64), _moments(times))
+            self.core_ = core
         return self
 
     def predict(self, X: ArrayLike) -> Array:
@@ -86,28 +91,35 @@ class TrackingClassifier(ClassifierMixin, BaseEstimator):
     core_: TrackingProbabilities
     classes_: NDArray[Any]
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Forget everything, then learn the rows in order."""
-        return self._learn(X, y, None, fresh=True)
+    def fit(self, X: ArrayLike, y: ArrayLike, times: ArrayLike | None = None) -> Self:
+        """Forget everything, then learn the rows in order. `times`, numbers or dates, one a row: drift then follows the gaps."""
+        return self._learn(X, y, None, times, fresh=True)
 
-    def partial_fit(self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None) -> Self:
-        """Learn more rows in order. `classes`, needed at the first call, lists every label that may come."""
+    def partial_fit(self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None, times: ArrayLike | None = None) -> Self:
+        """Learn more rows in order; `times` as in `fit`. `classes`, needed at the first call, lists every label that may come."""
         fresh = not hasattr(self, "core_")
         if fresh and classes is None:
             raise ValueError("classes must be given at the first call of partial_fit: got None; list every label that may come")
-        return self._learn(X, y, classes, fresh)
+        return self._learn(X, y, classes, times, fresh)
 
-    def _learn(self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None, fresh: bool) -> Self:
-        rows, labels = validate_data(self, X, y, reset=fresh, dtype=np.float64)
-        check_classification_targets(labels)
-        known = unique_labels(labels if classes is None else classes) if fresh else self.classes_
-        places = np.searchsorted(known, labels)
-        strange = labels[known[np.minimum(places, known.size - 1)] != labels]
-        if strange.size:
-            raise ValueError(f"y must hold the labels {known.tolist()}: got {strange[0]!r}; list every label in `classes`")
-        core = TrackingProbabilities(rows.shape[1], classes=max(known.size, 2)) if fresh else self.core_
-        core.forecast_stream(rows, places)
-        self.core_, self.classes_ = core, known
+    def _learn(self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None, times: ArrayLike | None, fresh: bool) -> Self:
+        with _unchanged_on_failure(self):
+            rows, labels = validate_data(self, X, y, reset=fresh, dtype=np.float64)
+            check_classification_targets(labels)
+            listed = None if classes is None else unique_labels(classes)
+            known = self.classes_ if not fresh else unique_labels(labels) if listed is None else listed
+            if listed is not None and not np.array_equal(listed, known):
+                raise ValueError(
+                    f"classes must be those of the first call, {known.tolist()}: got {listed.tolist()}; leave it out"
+                )
+            places = np.searchsorted(known, labels)
+            strange = labels[known[np.minimum(places, known.size - 1)] != labels]
+            if strange.size:
+                remedy = "list every label in `classes` at the first call"
+                raise ValueError(f"y must hold the labels {known.tolist()}: got {strange[0]!r}; {remedy}")
+            core = TrackingProbabilities(rows.shape[1], classes=max(known.size, 2)) if fresh else self.core_
+            core.forecast_stream(rows, places, _moments(times))
+            self.core_, self.classes_ = core, known
         return self
 
     def predict_proba(self, X: ArrayLike) -> Array:
@@ -122,3 +134,23 @@ class TrackingClassifier(ClassifierMixin, BaseEstimator):
         """The most probable label of each row."""
         best = self.predict_proba(X).argmax(axis=1)  # checks first that there are classes
         return np.asarray(self.classes_[best])
+
+
+@contextmanager
+def _unchanged_on_failure(model: BaseEstimator) -> Iterator[None]:
+    """Put a model's attributes back where something fails: scikit-learn notes the columns of a table before all is checked."""
+    before = dict(vars(model))
+    try:
+        yield
+    except Exception:
+        vars(model).clear()
+        vars(model).update(before)
+        raise
+
+
+def _moments(times: ArrayLike | None) -> ArrayLike | None:
+    """Times as numbers: dates become seconds."""
+    moments = None if times is None else np.asarray(times)
+    if moments is None or moments.dtype.kind != "M":
+        return times
+    return np.where(np.isnat(moments), np.nan, moments.astype("datetime64[us]").astype(np.float64) / 1e6)

@@ -56,9 +56,19 @@ class IntervalTracker(Lanes):
             self._forecast, self._open = centre, True
         elif centre != self._forecast:
             raise ValueError(
-                f"forecast must be that of the open round: got {centre}, open with {self._forecast}; call update or skip first"
+                f"forecast must be that of the open round: got {centre}, open with {self._forecast}; call update or skip first, "
+                "or peek for rounds whose targets come late"
             )
         return self._shape(self._ends[0]), self._shape(self._ends[1])
+
+    def peek(self, forecast: float) -> tuple[Any, Any]:
+        """The interval around this forecast as that of the coming round, with no round opened and nothing changed.
+
+        For targets that come late: peek(forecast) for as many rounds as are out, and predict(forecast), update(y) for each once
+        its target is there. The guarantee is then that of the intervals at that time.
+        """
+        ends = self._look(value("forecast", forecast, "call skip() for a round without a forecast"))
+        return self._shape(ends[0]), self._shape(ends[1])
 
     def update(self, y: float) -> None:
         """What the open round turned out to be."""
@@ -93,6 +103,11 @@ class IntervalTracker(Lanes):
     def _fill(self, centre: float) -> None:
         _hot.open_band(centre, self.two_sided, self.empty, self._order, self._levels, *self._state(), self._ends)
 
+    def _look(self, centre: float) -> Array:
+        ends, state = np.empty_like(self._ends), (self._experts.copy(), self._books, self._scalars.copy(), self._weights.copy())
+        _hot.open_band(centre, self.two_sided, self.empty, self._order, self._levels, *state, ends)
+        return ends
+
     def _shape(self, value: Array) -> Any:
         return value.copy() if self._several else value[0].item()
 
@@ -109,9 +124,7 @@ class IntervalTracker(Lanes):
     @property
     def radius(self) -> Any:
         """Half the width of the open round's interval, or the coming one's; −∞ for the empty set."""
-        ends = np.empty_like(self._ends)
-        state = self._experts.copy(), self._books, self._scalars.copy(), self._weights
-        _hot.open_band(0.0, self.two_sided, self.empty, self._order, self._levels, *state, ends)
+        ends = self._look(0.0)
         return self._shape(0.5 * (ends[1] - ends[0]))
 
     @property

@@ -1,9 +1,11 @@
 """Intervals around a point forecaster of any make, told apart by its methods; river and scikit-learn are not imported."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stillpoint._validate import real
 from stillpoint.estimators.intervals.lanes import value
 
 if TYPE_CHECKING:
@@ -17,7 +19,8 @@ class Wrapped:
 
     model: with predict_one(x), river's, learning by learn_one(x, y); with predict and update, this library's, learning by
     update(x, y); with predict, scikit-learn's, on a table of one row, learning by partial_fit where it has that; or a plain
-    function x -> forecast, which does not learn. A scikit-learn model that has seen nothing yet forecasts 0.
+    function x -> forecast, which does not learn. A scikit-learn model that has seen nothing yet forecasts 0; its x are sequences
+    of numbers, or with names a row of a data frame (df.iloc[i] or df.iloc[[i]]).
     tracker: the IntervalTracker, for coverage, bounds and saving; the model is yours to save.
     """
 
@@ -31,6 +34,15 @@ class Wrapped:
         interval = self.tracker.predict(self._forecast(x))
         self._x = x
         return interval
+
+    def peek(self, x: Any) -> tuple[Any, Any]:
+        """The interval for features x as that of the coming round, with no round opened: for targets that come late."""
+        model = self.model
+        if hasattr(model, "predict_one") or not (hasattr(model, "predict") and hasattr(model, "update")):
+            return self.tracker.peek(self._forecast(x))
+        if not hasattr(model, "peek"):
+            raise ValueError(f"model must have peek(x) for that: got {model!r}, whose predict(x) opens a round; call predict(x)")
+        return self.tracker.peek(model.peek(x))
 
     def update(self, x: Any, y: float) -> None:
         """What the round with features x turned out to be: the tracker learns from it, then the model."""
@@ -74,4 +86,13 @@ class Wrapped:
 
 
 def _row(x: Any) -> Any:
-    return np.asarray(x, dtype=np.float64).reshape(1, -1)
+    """A table of one row; names stay, since scikit-learn checks them."""
+    if isinstance(x, Mapping):
+        raise ValueError(f"x must be a row of numbers or of a data frame: got {x!r}; pass list(x.values()), in the model's order")
+    if hasattr(x, "to_frame"):  # a row of a data frame
+        return x.to_frame().T
+    if hasattr(x, "columns"):
+        if len(x) != 1:
+            raise ValueError(f"x must have one row: got {len(x)}; pass one round at a time")
+        return x
+    return real("x", x, "pass the row's numbers").reshape(1, -1)

@@ -20,7 +20,17 @@ OLD, NEW, FRESH = range(3)
 
 CLIP, RESET = 10.0, 100.0
 FORGET, CAP, WARM, RATE = 0.01, 100.0, 300.0, 0.25
+LIMIT = 1e100  # of features, targets and times: beyond it squares, and products of two of them, leave the range of floats
 LONGEST = 1e4  # of a gap, in mean gaps: the filters that drift have forgotten all by then, and beyond it digits would go
+
+
+@njit(cache=True)
+def sound(x: np.ndarray, missing: bool) -> bool:
+    """Whether all entries are within the limit, or NaN where that is allowed; what is wrong with them is told elsewhere."""
+    good = True
+    for value in x:
+        good &= abs(value) <= LIMIT or (missing and math.isnan(value))
+    return good
 
 
 @njit(cache=True)
@@ -166,8 +176,9 @@ def weigh(books: np.ndarray, scalars: np.ndarray, weights: np.ndarray) -> None:
     total, least = 0.0, np.inf
     for k in range(K):
         weights[POLY, k] = 0.0
-        if books[REGRET, k] > 0.0:
-            weights[POLY, k] = books[REGRET, k] / (scalars[TOP] + books[SQUARED, k])
+        spread = scalars[TOP] + books[SQUARED, k]
+        if books[REGRET, k] > 0.0 and spread > 0.0:  # the square of a regret may be less than a float can be
+            weights[POLY, k] = books[REGRET, k] / spread
         total += weights[POLY, k]
         least = min(least, books[LOSS, k])
     mass = 0.0

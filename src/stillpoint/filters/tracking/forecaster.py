@@ -43,11 +43,14 @@ class TrackingForecaster(TrackingModel):
     missing: NaN in x then means that a feature is not seen this round. It counts as its running mean, and its statistics stay.
 
     Times are optional: coefficients drift by each filter's rate times the gap since the last round over the mean gap so far (at
-    most 10⁴), so the unit of time does not matter; a round without a time is one mean gap after the last.
+    most 10⁴), so the unit of time does not matter; rounds may share a time, and one without is one mean gap after the last.
 
-    Guarantee: against every filter i, and every mixture of filters, Σ_t (ℓ_t(ML-Poly) − ℓ_t(i))/s_t ≤ R_i ≤
-    √(2K(B + V_i) ln(1 + V_max/B)), K = 15, ℓ the loss, s its running mean, V_i = Σr², B = max r², plus the price of rounds that
-    set a new record B. The blend adds the losses of exponential weights, weighted 300/(300 + t).
+    Guarantee: against every filter i, Σ_t (ℓ_t(ML-Poly) − ℓ_t(i))/s_t ≤ R_i ≤ √(2K(B + V_i) ln(1 + V_max/B)), K = 15, ℓ the
+    loss, s its running mean, V_i = Σr², B = max r², plus the price of rounds that set a new record B. The blend adds the losses
+    of exponential weights, weighted 300/(300 + t). One round adds at most 200 to a regret (s_t is larger where it would be more),
+    and an r_i > 0 of a filter that did worse than the aggregate by more than 25 s is cut by what is more, at most to 0: else one
+    outlier is remembered for a thousand rounds. Mixtures of filters have the same bound, and in
+    addition what was cut from their members.
     """
 
     _rates = RATES
@@ -78,28 +81,51 @@ class TrackingForecaster(TrackingModel):
         While a round is open: its forecast for its own x, and for others as if it had been skipped.
         """
         row = self._row(x)
-        if self._open and np.array_equal(row, self._x, equal_nan=True):
+        if self._is_open(row):
             return self.predict(x, time)
         if not self._open:
-            self._moment(time)
-        return float(self.peek_stream(row[None])[0])
+            self.moment(time)
+        return self.answer(row)
+
+    def answer(self, row: Array) -> float:
+        """`peek` without its checks, for faces that have made theirs: no round is open, row is a whole array of its own."""
+        run: Callable[..., float] = linear.peek_one
+        return float(run(row, *self._seen()))
 
     def peek_stream(self, X: ArrayLike) -> Array:
         """Forecasts (T,) for the rows of X (T, dim), each as if it were the next round's; nothing changes."""
         rows = self._rows(X)
         look, weights, forecasts = np.empty((3, self.dim + 1)), np.empty((2, len(RATES))), np.empty(len(rows))
-        state = self._features, self._means, self._books, self._scalars, self._shifts
-        linear.peek(rows, *state, look, weights, forecasts)
+        run: Callable[..., None] = linear.peek
+        run(rows, *self._seen(), look, weights, forecasts)
         return forecasts
 
     def update(self, x: ArrayLike, y: float, time: float | None = None) -> None:
         """What the round with features x turned out to be."""
-        target = number("y", y, "call skip(x) for a missing target")
-        within("y", np.array([target]))
+        target = self.target(y)
+        if not self._open:
+            self.take(self._row(x), target, self.moment(time))
+            return
         self._begin(x, time)
         books = self._books, self._scalars, self._shifts
         linear.learn(target, *self._rule, self._means, self._covariances, *books, self._gains, self._own)
         self._close()
+
+    def take(self, row: Array, target: float, moment: float) -> None:
+        """`update` without its checks, for faces that have made theirs (see `answer`); moment: NaN for a round without a time."""
+        self._x[:] = row
+        run: Callable[..., float] = linear.turn
+        run(row, target, moment, *self._rule, self._clock, *self._state())
+        self.rounds += 1
+
+    def target(self, y: float, remedy: str = "call skip(x) for a missing target") -> float:
+        """Return y as a float that can be learnt from."""
+        if isinstance(y, str | bytes):
+            raise ValueError(f"y must be a number: got {y!r}; convert it first")
+        target = number("y", y, remedy)
+        if abs(target) > _hot.LIMIT:
+            raise ValueError(f"y must be within ±{_hot.LIMIT:g}: got {y!r}; rescale it")
+        return target
 
     def forecast_stream(self, X: ArrayLike, y: ArrayLike, times: ArrayLike | None = None) -> Array:
         """Forecasts (T,) of targets y (T,) from features X (T, dim): predict and update in turn, in one compiled loop."""
@@ -123,6 +149,9 @@ class TrackingForecaster(TrackingModel):
     def _state(self) -> tuple[Array, ...]:
         filters = RATES, self._features, self._means, self._covariances
         return *filters, self._books, self._scalars, self._shifts, self._z, self._gains, self._own, self._weights
+
+    def _seen(self) -> tuple[Array, ...]:
+        return self._features, self._means, self._books, self._scalars, self._shifts
 
     @property
     def weights(self) -> Array:

@@ -72,10 +72,13 @@ class TrackingProbabilities(TrackingModel):
         While a round is open: its probabilities for its own x, and for others as if it had been skipped.
         """
         row = self._row(x)
-        if self._open and np.array_equal(row, self._x, equal_nan=True):
+        if self._is_open(row):
             return self.predict(x, time)
-        pace = 1.0 if self._open else float(_hot.gap(self._moment(time), self._clock))
-        return self._peek(row[None], pace).reshape(-1)
+        return self.answer(row, math.nan if self._open else self.moment(time))
+
+    def answer(self, row: Array, moment: float) -> Array:
+        """`peek` without its checks, for faces that have made theirs: row is a whole array of its own."""
+        return self._peek(row[None], float(_hot.gap(moment, self._clock))).reshape(-1)
 
     def peek_stream(self, X: ArrayLike) -> Array:
         """Probabilities (T, classes) for the rows of X (T, dim), each as if it were the next round's; nothing changes."""
@@ -89,11 +92,21 @@ class TrackingProbabilities(TrackingModel):
 
     def update(self, x: ArrayLike, y: int, time: float | None = None) -> None:
         """The label, 0 to classes − 1, of the round with features x."""
-        label = int(self._labels(y, 0))
+        label = y if type(y) is int and 0 <= y < self.classes else int(self._labels(y, 0))
+        if not self._open:
+            self.take(self._row(x), label, self.moment(time))
+            return
         self._begin(x, time)
         filters = self._means, self._covariances, self._weights, self._gains, self._own
         logistic.learn(label, *filters, self._reads, self._mixed, self._rules, self._scalars)
         self._close()
+
+    def take(self, row: Array, label: int, moment: float) -> None:
+        """`update` without its checks, for faces that have made theirs (see `answer`); moment: NaN for a round without a time."""
+        self._x[:] = row
+        run: Callable[..., None] = logistic.turn
+        run(row, label, moment, self._clock, self._scalars, *self._state(), self._rules)
+        self.rounds += 1
 
     def forecast_stream(self, X: ArrayLike, y: ArrayLike, times: ArrayLike | None = None) -> Array:
         """Probabilities (T, classes) of labels y (T,) from features X (T, dim): predict and update in turn, compiled."""

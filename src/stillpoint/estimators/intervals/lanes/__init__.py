@@ -82,6 +82,8 @@ def shares(name: str, value: Any) -> tuple[float, ...]:
 
 def value(name: str, given: Any, remedy: str) -> float:
     """Return `given` as a float whose products with a lane's factors are floats."""
+    if isinstance(given, str | bytes):
+        raise ValueError(f"{name} must be a number: got {given!r}; convert it first")
     result = number(name, given, remedy)
     if abs(result) > LARGEST:
         raise ValueError(f"{name} must be within ±{LARGEST:g}: got {given!r}; rescale the stream")

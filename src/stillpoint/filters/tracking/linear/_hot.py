@@ -45,6 +45,8 @@ STILL = 1e-290  # error variances below it are not told from 0, and their invers
 DIGITS = 1e-50  # nor are errors this far below the range of the targets
 FLOOR = 0.04  # least step of a multiple
 RECENT, WINSOR = 50.0, 30.0  # memory of the mean size of residuals, and how many times it one of them may count
+MOST = 2.0 * CAP  # of a regret in one round: what a filter gains by being right where the aggregate is as wrong as may count
+SLACK = 25.0  # by how many mean losses a filter may do worse than the aggregate and keep its credit for the direction
 STRETCH = 30.0  # how far a multiple goes, over the rarer side's share
 
 
@@ -127,18 +129,38 @@ def learn(
         unit = max(scalars[UNIT], loss / CAP, value(code, parameter, DIGITS * (scalars[HIGH] - scalars[LOW]), 0.0))
         scale = 1.0 / unit if unit > STILL else 0.0
         steep = slope(code, parameter, scalars[POOLED], y)
-    for k in range(M.shape[0]):
-        regret = steep * (scalars[POOLED] - own[CLIPPED, k]) * scale
-        books[REGRET, k] += regret
-        books[SQUARED, k] += regret * regret
-        if code == SQUARED_LOSS:
-            books[LOSS, k] += (y - own[CLIPPED, k]) ** 2 * scale
-        else:
-            books[LOSS, k] += value(code, parameter, own[CLIPPED, k], y) * scale
-        scalars[TOP] = max(scalars[TOP], regret * regret)
+    credit(y, code, parameter, steep, scale, books, scalars, own)
     absorb(y, M, C, gains, own)
     if level > 0.0 and scalars[LEARNED] > 1.0:
         shift(y, level, scalars, shifts, own)
+
+
+@njit(cache=True)
+def credit(
+    y: float, code: int, parameter: float, steep: float, scale: float, books: np.ndarray, scalars: np.ndarray, own: np.ndarray
+) -> None:
+    """Regrets ℓ'(p̂)(p̂ − p_i) and losses of a round, in units of the running loss.
+
+    After an outlier, filters that follow quickly are far off for a round, and the linear regret of one that is far off is large
+    and of either sign: by chance the worst would lead for a thousand rounds. So a round counts for MOST at most, and a filter
+    that did worse than the aggregate by more than SLACK is credited with less, down to nothing. Both keep the guarantee: what
+    is booked lies between the true regret and the linear one, whose mean under the weights is 0.
+    """
+    far = 0.0
+    for k in range(own.shape[1]):
+        far = max(far, abs(steep * (scalars[POOLED] - own[CLIPPED, k]) * scale))
+    share = scale * (MOST / far) if far > MOST else scale
+    whole = 2.0 if code == SQUARED_LOSS else 1.0  # (p − y)², not its half
+    pooled = whole * value(code, parameter, scalars[POOLED], y)
+    for k in range(own.shape[1]):
+        loss = whole * value(code, parameter, own[CLIPPED, k], y)
+        books[LOSS, k] += loss * scale
+        regret = steep * (scalars[POOLED] - own[CLIPPED, k]) * share
+        if regret > 0.0:
+            regret = max(regret - max((loss - pooled) * share - SLACK, 0.0), 0.0)
+        books[REGRET, k] += regret
+        books[SQUARED, k] += regret * regret
+        scalars[TOP] = max(scalars[TOP], regret * regret)
 
 
 @njit(cache=True)
@@ -178,6 +200,34 @@ def shift(y: float, level: float, scalars: np.ndarray, shifts: np.ndarray, own: 
 
 
 @njit(cache=True)
+def turn(
+    x: np.ndarray,
+    y: float,
+    time: float,
+    code: int,
+    parameter: float,
+    level: float,
+    clock: np.ndarray,
+    rates: np.ndarray,
+    features: np.ndarray,
+    M: np.ndarray,
+    C: np.ndarray,
+    books: np.ndarray,
+    scalars: np.ndarray,
+    shifts: np.ndarray,
+    z: np.ndarray,
+    gains: np.ndarray,
+    own: np.ndarray,
+    weights: np.ndarray,
+) -> float:
+    """A whole round; returns its forecast."""
+    propose(x, tick(time, clock), rates, features, M, C, books, scalars, shifts, z, gains, own, weights)
+    forecast = scalars[ORIGIN] + scalars[FORECAST]
+    learn(y, code, parameter, level, M, C, books, scalars, shifts, gains, own)
+    return float(forecast)
+
+
+@njit(cache=True)
 def stream(
     X: np.ndarray,
     y: np.ndarray,
@@ -200,11 +250,9 @@ def stream(
     forecasts: np.ndarray,
 ) -> None:
     """Rounds in bulk."""
+    filters = (rates, features, M, C, books, scalars, shifts, z, gains, own, weights)
     for t in range(y.size):
-        pace = tick(times[t], clock)
-        propose(X[t], pace, rates, features, M, C, books, scalars, shifts, z, gains, own, weights)
-        forecasts[t] = scalars[ORIGIN] + scalars[FORECAST]
-        learn(y[t], code, parameter, level, M, C, books, scalars, shifts, gains, own)
+        forecasts[t] = turn(X[t], y[t], times[t], code, parameter, level, clock, *filters)
 
 
 @njit(cache=True)
@@ -230,3 +278,13 @@ def peek(
                 raw += look[OLD, i] * M[k, i]
             forecast += weights[BLEND, k] * clipped(raw, k, scalars, shifts)
         forecasts[t] = scalars[ORIGIN] + forecast
+
+
+@njit(cache=True)
+def peek_one(
+    x: np.ndarray, features: np.ndarray, M: np.ndarray, books: np.ndarray, scalars: np.ndarray, shifts: np.ndarray
+) -> float:
+    """The forecast for x."""
+    look, weights, forecasts = np.empty((3, M.shape[1])), np.empty((2, M.shape[0])), np.empty(1)
+    peek(x.reshape(1, -1), features, M, books, scalars, shifts, look, weights, forecasts)
+    return float(forecasts[0])

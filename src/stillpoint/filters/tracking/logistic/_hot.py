@@ -164,6 +164,30 @@ def learn(
 
 
 @njit(cache=True)
+def turn(
+    x: np.ndarray,
+    label: int,
+    time: float,
+    clock: np.ndarray,
+    learned: np.ndarray,
+    rates: np.ndarray,
+    features: np.ndarray,
+    M: np.ndarray,
+    C: np.ndarray,
+    weights: np.ndarray,
+    z: np.ndarray,
+    gains: np.ndarray,
+    own: np.ndarray,
+    reads: np.ndarray,
+    mixed: np.ndarray,
+    rules: np.ndarray,
+) -> None:
+    """A whole round."""
+    propose(x, tick(time, clock), rates, features, M, C, weights, z, gains, own, reads, mixed)
+    learn(label, M, C, weights, gains, own, reads, mixed, rules, learned)
+
+
+@njit(cache=True)
 def stream(
     X: np.ndarray,
     y: np.ndarray,
