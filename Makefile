@@ -22,7 +22,7 @@ test: lint
 
 # Tests that need what a plain install does not have (river, scikit-learn, a browser) carry the marker `extra`; here they must run.
 test-extras: docs
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[river,sklearn,real]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[river,sklearn,real,parquet]'
 	command -v chromium >/dev/null || (apt-get update -qq && apt-get install -y -qq chromium >/dev/null)
 	STILLPOINT_EXTRAS=required $(BIN)/python -m pytest -m extra
 
@@ -42,6 +42,7 @@ bench: $(VENV)/.ready
 	$(BIN)/stillpoint bench speed --out docs/bench
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[real]'
 	$(BIN)/python benchmarks/mapie_aci.py
+	$(BIN)/python benchmarks/estimators.py
 	$(BIN)/stillpoint bench real --rounds 20000 --out docs/bench
 	$(BIN)/python benchmarks/readme.py
 

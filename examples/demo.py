@@ -1,11 +1,12 @@
-"""The main job on an embedded stream: follow a drifting level through noise and account for every loss.
+"""The main job on two embedded streams: a real one as a file, and a drifting level whose truth is known.
 
     python examples/demo.py --out demo-out
 
-Prints a table and writes report.html (self-contained) into the folder given.
+Prints a table each and writes their pages, which open offline, into the folder given: volume/report.html and report.html.
 """
 
 import argparse
+import csv
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,8 @@ from rich.table import Table
 import stillpoint as sp
 from stillpoint.report.page import write_page
 from stillpoint.report.page_data import history_from_arrays
+from stillpoint.streams import real
+from stillpoint.track import track
 
 
 def stream(rounds=5000, seed=7):
@@ -54,11 +57,31 @@ def page(out, run, y, rivals, bound, measured):
     write_page(out / "report.html", history, summary, "Following a drifting level")
 
 
+def follow_a_file(out):
+    """Four years of a share's daily volume, from a file: what `stillpoint track` does with one command."""
+    shares = real.load("volume")
+    out.mkdir(parents=True, exist_ok=True)
+    with (out / "volume.csv").open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["date", *shares.features, "volume"])
+        for day, x, y in zip(shares.times, shares.X, shares.y, strict=True):
+            writer.writerow([np.datetime64(int(day), "D"), *x, y])
+    print(f"stillpoint track {out / 'volume.csv'} --target volume --time date --out {out / 'volume'}")
+    return track(str(out / "volume.csv"), "volume", out / "volume", time="date")
+
+
 def main():
-    """Play, print the table, write the page."""
+    """Follow the file, then the level."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, default=Path("demo-out"), help="folder for report.html")
+    parser.add_argument("--out", type=Path, default=Path("demo-out"), help="folder for the pages")
     out = parser.parse_args().out
+    code = follow_a_file(out)
+    follow_a_level(out)
+    return code
+
+
+def follow_a_level(out):
+    """A level that drifts and jumps under noise, with the truth at hand: play, print the table, write the page."""
     target, y = stream()
     losses = sp.losses.Absolute().on(y)
     kernel = sp.kernels.OUMixture(rates=[0.1, 0.02, 0.005, 0.001], weights=[0.25] * 4)
@@ -93,4 +116,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

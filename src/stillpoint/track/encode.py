@@ -1,0 +1,257 @@
+"""From cells to numbers: features, one-hot categories, labels, times. Nothing changes unless the whole batch is good."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import Any
+
+import numpy as np
+
+from stillpoint._validate import Array
+from stillpoint.track.options import Options, RowError
+from stillpoint.track.readers import Batch, Cells
+
+MISSING = {"", "na", "n/a", "nan", "null", "none"}
+FEATURE_LIMIT, TARGET_LIMIT = 1e100, 1e75  # of the cores
+CATEGORIES = 100  # that become features, over all columns: a filter's cost grows with their square
+_TRUE, _FALSE = ("1", "1.0", "true"), ("0", "0.0", "false")
+_EPOCH, _SECOND = datetime(1970, 1, 1, tzinfo=UTC), 1e-6
+
+
+@dataclass
+class Rows:
+    """A batch in numbers. X (T, dim) for the dim of its end; pieces: (start, stop, dim) as features join on the way.
+
+    y: NaN where missing; labels are 0 and 1. times: NaN without a time. texts: how to write times and targets to a file.
+    """
+
+    X: Array
+    y: Array
+    times: Array
+    pieces: list[tuple[int, int, int]]
+    time_texts: Sequence[str] | None
+    y_texts: Sequence[str] | None
+
+
+class Encoder:
+    """Kinds of columns, categories and labels as they come; its `state` is plain JSON."""
+
+    def __init__(self, options: Options, features: Sequence[str]) -> None:
+        self.options, self.features = options, list(features)
+        self.names = [options.target, *([options.time] if options.time is not None else []), *features]
+        self.kinds: list[str] | None = None  # of the features: "number" or "category"
+        self.categories: dict[tuple[int, str], int] = {}  # (feature, category) to place
+        self.labels: dict[str, int] = {}
+        self.time_kind = "row" if options.time is None else ""
+        self.last_time, self.full = -math.inf, False
+
+    @property
+    def numeric(self) -> list[int]:
+        """Features that are numbers."""
+        return [i for i, kind in enumerate(self.kinds or ()) if kind == "number"]
+
+    @property
+    def base(self) -> int:
+        """How many columns of X are not categories: there is always one, 0 where no feature is a number."""
+        return max(len(self.numeric), 1)
+
+    @property
+    def dim(self) -> int:
+        """Columns of X so far."""
+        return self.base + len(self.categories)
+
+    @property
+    def feature_names(self) -> list[str]:
+        """What the columns of X stand for."""
+        plain = [self.features[i] for i in self.numeric] or ["(constant)"]
+        return plain + [f"{self.features[i]}={text}" for i, text in self.categories]
+
+    def encode(self, batch: Batch) -> Rows:
+        """The batch in numbers; RowError names the first row found that cannot be."""
+        T, columns = batch.rows, batch.columns
+        features = columns[len(columns) - len(self.features) :]
+        kinds = [_kind(column[0]) for column in features] if self.kinds is None else self.kinds
+        labels = dict(self.labels)
+        if self.options.task == "binary":
+            y = _labels(columns[0], labels, self.options.target)
+            names = [_write(cell) for cell in columns[0]]
+            y_texts: Sequence[str] | None = ["" if math.isnan(v) else n for v, n in zip(y, names, strict=True)]
+        else:
+            y, y_texts = numbers(columns[0], self.options.target, TARGET_LIMIT, "leave it empty to forecast only"), None
+        times, texts, time_kind = np.full(T, np.nan), None, self.time_kind
+        if self.options.time is not None:
+            time_kind = time_kind or _time_kind(columns[1][0])
+            times, texts = self._times(columns[1], time_kind)
+        table, places, pieces, full = self._features(features, kinds, T)
+        self.kinds, self.labels, self.time_kind, self.categories, self.full = kinds, labels, time_kind, places, full
+        if T and texts is not None:
+            self.last_time = float(times[-1])
+        return Rows(table, y, times, pieces, texts, y_texts)
+
+    def _features(
+        self, columns: Sequence[Cells], kinds: list[str], T: int
+    ) -> tuple[Array, dict[tuple[int, str], int], list[tuple[int, int, int]], bool]:
+        plain = [i for i, kind in enumerate(kinds) if kind == "number"]
+        places, base, full = dict(self.categories), max(len(plain), 1), self.full
+        hint = "repair it, or leave the column out with --features; categories must begin in the first row"
+        values = [numbers(columns[i], self.features[i], FEATURE_LIMIT, hint) for i in plain] or [np.zeros(T)]
+        if len(plain) == len(kinds):
+            return np.stack(values, axis=1), places, [(0, T, base)], full
+        texts = [(i, [_category(cell) for cell in columns[i]]) for i, kind in enumerate(kinds) if kind == "category"]
+        starts, dims = [0], [base + len(places)]
+        for t in range(T):
+            for i, column in texts:
+                if column[t] and (i, column[t]) not in places:
+                    if len(places) >= CATEGORIES:
+                        full = True
+                        continue
+                    places[i, column[t]] = base + len(places)
+                    if starts[-1] != t:
+                        starts.append(t)
+                        dims.append(0)
+                    dims[-1] = base + len(places)
+        table = np.zeros((T, base + len(places)))
+        table[:, :base] = np.stack(values, axis=1)
+        for i, column in texts:
+            own = [place for (feature, _), place in places.items() if feature == i]
+            for t, text in enumerate(column):
+                if not text:
+                    table[t, own] = np.nan
+                elif (i, text) in places:
+                    table[t, places[i, text]] = 1.0
+        return table, places, list(zip(starts, [*starts[1:], T], dims, strict=True)), full
+
+    def _times(self, cells: Cells, kind: str) -> tuple[Array, list[str]]:
+        name = self.options.time or ""
+        if kind == "date":
+            times = _parse(cells, _seconds, lambda cell: f"column {name!r} must hold ISO dates: got {_show(cell)}; repair it")
+        else:
+            times = numbers(cells, name, FEATURE_LIMIT, "give every row its time")
+        missing = np.isnan(times)
+        if missing.any():
+            at = int(np.argmax(missing))
+            raise RowError(at, f"column {name!r} must hold a time: got {_show(cells[at])}; give every row its time")
+        steps = np.diff(np.concatenate([[self.last_time], times]))
+        if not (steps > 0.0).all():
+            at = int(np.argmin(steps > 0.0))
+            what = "the same time as the row before" if steps[at] == 0.0 else "an earlier time than the row before"
+            raise RowError(at, f"column {name!r} must increase: got {_show(cells[at])}, {what}; sort the rows, drop duplicates")
+        return times, [_write(cell) for cell in cells]
+
+    def state(self) -> dict[str, Any]:
+        """The state, for saving."""
+        categories = [[i, text] for i, text in self.categories]
+        last = None if math.isinf(self.last_time) else self.last_time
+        own = {"kinds": self.kinds, "categories": categories, "labels": self.labels}
+        return {**own, "time_kind": self.time_kind, "last_time": last, "full": self.full}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Inverse of `state`."""
+        self.kinds, self.labels, self.time_kind = state["kinds"], dict(state["labels"]), state["time_kind"]
+        self.last_time = -math.inf if state["last_time"] is None else float(state["last_time"])
+        self.categories = {(int(i), text): self.base + k for k, (i, text) in enumerate(state["categories"])}
+        self.full = bool(state["full"])
+
+
+def numbers(cells: Cells, name: str, limit: float, remedy: str) -> Array:
+    """A column of numbers, NaN where a cell is missing."""
+    result = _parse(cells, _number, lambda cell: f"column {name!r} must be numeric: got {_show(cell)}; {remedy}")
+    if not (np.abs(result) <= limit).all() and (np.abs(result) > limit).any():
+        at = int(np.argmax(np.abs(result) > limit))
+        raise RowError(at, f"column {name!r} must be within ±{limit:g}: got {_show(cells[at])}; rescale or drop it")
+    return result
+
+
+def _parse(cells: Cells, read: Callable[[Any], float], complaint: Callable[[Any], str]) -> Array:
+    if read is _number:
+        try:
+            return np.array(list(map(float, cells)))
+        except (TypeError, ValueError, OverflowError):
+            pass
+    result = np.empty(len(cells))
+    for i, cell in enumerate(cells):
+        try:
+            result[i] = math.nan if _missing(cell) else read(cell)
+        except (TypeError, ValueError, OverflowError):
+            raise RowError(i, complaint(cell)) from None
+    return result
+
+
+def _number(cell: Any) -> float:
+    if isinstance(cell, str) and cell.strip().lower() in ("true", "false"):
+        return float(cell.strip().lower() == "true")
+    return float(cell)
+
+
+def _missing(cell: Any) -> bool:
+    if isinstance(cell, str):
+        return cell.strip().lower() in MISSING
+    return cell is None or (isinstance(cell, float) and cell != cell)
+
+
+def _kind(cell: Any) -> str:
+    try:
+        if not _missing(cell):
+            _number(cell)
+    except (TypeError, ValueError, OverflowError):
+        return "category" if isinstance(cell, str) else "number"
+    return "number"
+
+
+def _time_kind(cell: Any) -> str:
+    try:
+        float(cell)
+    except (TypeError, ValueError):
+        return "date"
+    return "number"
+
+
+def _seconds(cell: Any) -> float:
+    """Seconds since 1970; a date without a zone counts as UTC."""
+    if isinstance(cell, date) and not isinstance(cell, datetime):
+        cell = datetime(cell.year, cell.month, cell.day)
+    moment = cell if isinstance(cell, datetime) else datetime.fromisoformat(cell.strip())
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    gap = moment - _EPOCH
+    return gap.days * 86400.0 + gap.seconds + gap.microseconds * _SECOND
+
+
+def _category(cell: Any) -> str:
+    return "" if _missing(cell) else _write(cell).strip()
+
+
+def _labels(cells: Cells, known: dict[str, int], name: str) -> Array:
+    """Classes of labels; `known` learns them: 0 and false are class 0, 1 and true class 1, others in the order they appear."""
+    result = np.full(len(cells), np.nan)
+    for t, cell in enumerate(cells):
+        label = known.get(cell) if isinstance(cell, str) else None
+        if label is None:
+            if _missing(cell):
+                continue
+            text = _plain(cell)
+            label = known.get(text)
+            if label is None:
+                if len(known) == 2:
+                    both = " and ".join(map(repr, known))
+                    raise RowError(t, f"column {name!r} must hold two labels: got {text!r} beside {both}; merge classes first")
+                label = 1 - next(iter(known.values())) if known else int(text == "1")
+                known[text] = label
+        result[t] = label
+    return result
+
+
+def _plain(cell: Any) -> str:
+    text = _write(cell).strip()
+    low = text.lower()
+    return "1" if low in _TRUE else "0" if low in _FALSE else text
+
+
+def _write(cell: Any) -> str:
+    return cell if isinstance(cell, str) else "" if cell is None else str(cell)
+
+
+def _show(cell: Any) -> str:
+    text = repr(cell)
+    return text if len(text) <= 40 else text[:37] + "..."

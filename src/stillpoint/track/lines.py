@@ -1,0 +1,175 @@
+"""Records of a file, a pipe or standard input: whole lines with their place in bytes, in bounded memory, waiting if asked to."""
+
+import hashlib
+import os
+import select
+import stat
+import sys
+import time
+from collections import deque
+
+from stillpoint.track.options import InputError
+
+BLOCK = 1 << 18
+LONGEST = 1 << 24  # of a record: a file without line ends is not read into memory
+HEAD = 4096  # bytes that tell one input from another
+PAUSE = 0.1  # seconds between looks at an input that has nothing new
+
+
+class Lines:
+    """Records of `source` ("-" is standard input), in order, by `take`.
+
+    follow: wait for more at the end of a file; standard input ends when whoever writes to it closes it.
+    quotes: whether a line end between double quotes belongs to the record, as in CSV.
+    """
+
+    def __init__(self, source: str, follow: bool, quotes: bool) -> None:
+        self.follow, self.quotes, self.position = follow, quotes, 0
+        self._ready: deque[bytes] = deque()
+        self._rest, self._ended, self._unended, self.head = b"", False, False, b""
+        self._own = source != "-"
+        self._fd = _open(source, follow) if self._own else _standard_input()
+        mode = os.fstat(self._fd).st_mode
+        if stat.S_ISDIR(mode):
+            self.close()
+            raise InputError(f"the input must be a file: got the folder {source}; name a file in it")
+        self.regular = stat.S_ISREG(mode)
+        self._waits = follow and (self.regular or self._own)
+
+    @property
+    def size(self) -> int | None:
+        """Bytes in all, for files."""
+        return os.fstat(self._fd).st_size if self.regular else None
+
+    @property
+    def ended(self) -> bool:
+        """Whether there is nothing more to come."""
+        return self._ended and not self._ready
+
+    def take(self, limit: int, patient: bool = True) -> list[bytes]:
+        """Up to so many records: as many as are there, or, if there is none, after a short wait, maybe none."""
+        while len(self._ready) < limit and not self._ended:
+            if not self._fill(wait=patient and not self._ready):
+                break
+        records = [self._ready.popleft() for _ in range(min(limit, len(self._ready)))]
+        self.position += sum(map(len, records)) + len(records)
+        if self.ended and self._unended and records:
+            self.position -= 1  # the last line has no end
+        return records
+
+    def put_back(self, records: list[bytes]) -> None:
+        """The last records taken come again."""
+        if self.ended and self._unended and records:
+            self.position += 1
+        self._ready.extendleft(reversed(records))
+        self.position -= sum(map(len, records)) + len(records)
+
+    def seek(self, position: int) -> None:
+        """Go on at this place, where a record begins; called once the first record, the header, has been taken."""
+        if self.regular:
+            size = self.size or 0
+            if size < position:
+                raise InputError(f"the input must not have shrunk: got {size} bytes of {position} read before; begin anew")
+            os.lseek(self._fd, position, os.SEEK_SET)
+            self._ready.clear()
+            self._rest, self._ended, self._unended, self.position = b"", False, False, position
+            if position and os.pread(self._fd, 1, position - 1) != b"\n":
+                self._after_unended(position)
+            return
+        while self.position < position:
+            if not self.take(1) and self.ended:
+                raise InputError(f"the input must be as long as before: got {self.position} bytes of {position}; begin anew")
+
+    def _after_unended(self, position: int) -> None:
+        """The last line read had no end: more may have come, but not to that line."""
+        mark = os.pread(self._fd, 2, position)
+        width = 1 if mark[:1] == b"\n" else 2 if mark == b"\r\n" else 0
+        if mark and not width:
+            raise InputError("the last line read must not change: more was added to it; delete the checkpoint to begin anew")
+        os.lseek(self._fd, position + width, os.SEEK_SET)
+        self.position += width
+
+    def fingerprint(self, head: int, tail: int) -> list[str | None]:
+        """Of the first `head` bytes, and of those before `tail`, where they can be read again: pipes cannot."""
+        if not self.regular:
+            return [_hash(self.head[:head]), None]
+        start = max(tail - HEAD, 0)
+        return [_hash(os.pread(self._fd, head, 0)), _hash(os.pread(self._fd, tail - start, start))]
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._own:
+            os.close(self._fd)
+
+    def _fill(self, wait: bool) -> bool:
+        """Read a block and cut it into records; returns whether anything came."""
+        if not self.regular and not select.select([self._fd], [], [], PAUSE if wait else 0.0)[0]:
+            return False
+        try:
+            block = os.read(self._fd, BLOCK)
+        except BlockingIOError:
+            return False
+        if not block:
+            self._nothing(wait)
+            return False
+        self._grow(block)
+        self._cut(block)
+        return True
+
+    def _nothing(self, wait: bool) -> None:
+        if not self._waits:
+            self._ended = True
+            if self._rest:
+                self._ready.append(self._rest)
+                self._rest, self._unended = b"", True
+            return
+        if self.regular and (self.size or 0) < os.lseek(self._fd, 0, os.SEEK_CUR):
+            raise InputError("the input must only grow while it is followed: it got shorter; start again")
+        if wait:
+            time.sleep(PAUSE)
+
+    def _grow(self, block: bytes) -> None:
+        if len(self.head) < HEAD:
+            self.head = (self.head + block)[:HEAD]
+        if len(self._rest) > LONGEST:
+            most = f"{LONGEST >> 20} MiB"
+            raise InputError(f"a row must be shorter than {most}: byte {self.position} begins a longer one; check quotes")
+
+    def _cut(self, block: bytes) -> None:
+        data = self._rest + block
+        parts = data.split(b"\n")
+        self._rest = parts.pop()
+        if not self.quotes or b'"' not in data:
+            self._ready.extend(parts)
+            return
+        held: list[bytes] = []
+        odd = False
+        for part in parts:
+            held.append(part)
+            odd ^= part.count(b'"') % 2 == 1
+            if not odd:
+                self._ready.append(b"\n".join(held))
+                held = []
+        if held:  # a line end between quotes: the record goes on
+            self._rest = b"\n".join([*held, self._rest])
+
+
+def _standard_input() -> int:
+    try:
+        return sys.stdin.fileno()
+    except (AttributeError, OSError, ValueError):  # closed, or replaced by something that is not a file
+        return 0
+
+
+def _hash(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _open(source: str, follow: bool) -> int:
+    try:
+        # a named pipe that is followed must not hold up Ctrl-C until somebody writes to it
+        return os.open(source, os.O_RDONLY | (os.O_NONBLOCK if follow else 0))
+    except FileNotFoundError:
+        raise InputError(f"the input must exist: got {source}; check the path, or give - for standard input") from None
+    except PermissionError:
+        raise InputError(f"the input must be readable: got {source}; check its permissions") from None

@@ -1,0 +1,264 @@
+"""CSV, JSON lines and Parquet as batches of columns; a batch that holds a bad row is cut before it."""
+
+import csv
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from stillpoint.track.lines import Lines
+from stillpoint.track.options import InputError, Options, RowError
+
+Cells = Sequence[Any]
+_DELIMITERS = (",", ";", "\t", "|")
+
+
+@dataclass
+class Batch:
+    """Rows by column, in the order asked for; `records` and `places`, the record of each row, are the reader's."""
+
+    columns: list[Cells]
+    rows: int
+    records: list[bytes] = field(default_factory=list)
+    places: list[int] | None = None
+
+    def kept(self, rows: int) -> int:
+        """How many records hold the first rows."""
+        return rows if self.places is None or rows == 0 else self.places[rows - 1] + 1
+
+    def head(self, rows: int) -> "Batch":
+        """The first rows."""
+        places = None if self.places is None else self.places[:rows]
+        return Batch([column[:rows] for column in self.columns], rows, self.records[: self.kept(rows)], places)
+
+
+class Reader(Protocol):
+    """What a run asks of an input: batches of rows, and a place to go on from."""
+
+    names: list[str]
+
+    @property
+    def ended(self) -> bool:
+        """Whether there is nothing more to come."""
+
+    @property
+    def position(self) -> int:
+        """Where the next row begins."""
+
+    @property
+    def size(self) -> int | None:
+        """Where the last one ends, if that is known."""
+
+    def begin(self, patient: bool = True) -> bool:
+        """Find the names of the columns; False while there is nothing to read them from."""
+
+    def use(self, columns: Sequence[str]) -> None:
+        """Columns to read, and their order."""
+
+    def read(self, limit: int) -> Batch:
+        """Up to so many rows; none where nothing has come. A row that cannot be read is refused when it is the first."""
+
+    def back(self, batch: Batch, rows: int) -> None:
+        """All but the first rows of the batch just read come again."""
+
+    def seek(self, position: int) -> None:
+        """Go on at a position."""
+
+    def fingerprint(self, head: int, position: int) -> list[str | None]:
+        """What tells this input from another, up to that position; None for a part that cannot be told."""
+
+    def close(self) -> None:
+        """Close the input."""
+
+
+class TextReader:
+    """Rows of text, a record each; subclasses say how a record is read."""
+
+    names: list[str]
+
+    def __init__(self, lines: Lines) -> None:
+        self.lines = lines
+        self.names, self._used = [], [""]
+
+    def begin(self, patient: bool = True) -> bool:
+        """Find the names of the columns; False while there is nothing to read them from."""
+        raise NotImplementedError
+
+    def _rows(self, records: list[bytes]) -> tuple[list[Any], list[int] | None]:
+        """Rows, and the record each came from if that is not one for one. RowError's index is that of the row."""
+        raise NotImplementedError
+
+    def _columns(self, rows: list[Any]) -> list[Cells]:
+        raise NotImplementedError
+
+    def use(self, columns: Sequence[str]) -> None:
+        """Columns to read, and their order."""
+        self._used = list(columns)
+
+    def read(self, limit: int) -> Batch:
+        """Up to so many rows; none where nothing has come. A row that cannot be read is refused when it is the first."""
+        records = self.lines.take(limit)
+        while True:
+            try:
+                rows, places = self._rows(records)
+                return Batch(self._columns(rows), len(rows), records, places)
+            except RowError as error:
+                kept = min(_holding(records, error.index), len(records) - 1)
+                self.lines.put_back(records[kept:])
+                if kept == 0:
+                    raise
+                records = records[:kept]
+
+    def back(self, batch: Batch, rows: int) -> None:
+        """All but the first rows of the batch just read come again."""
+        self.lines.put_back(batch.records[batch.kept(rows) :])
+
+    @property
+    def ended(self) -> bool:
+        """Whether there is nothing more to come."""
+        return self.lines.ended
+
+    @property
+    def position(self) -> int:
+        """Where the next row begins."""
+        return self.lines.position
+
+    @property
+    def size(self) -> int | None:
+        """Where the last one ends, if that is known."""
+        return self.lines.size
+
+    def seek(self, position: int) -> None:
+        """Go on at a position."""
+        self.lines.seek(position)
+
+    def fingerprint(self, head: int, position: int) -> list[str | None]:
+        """What tells this input from another, up to that position; None for a part that cannot be told."""
+        return self.lines.fingerprint(head, position)
+
+    def close(self) -> None:
+        """Close the input."""
+        self.lines.close()
+
+
+class CsvReader(TextReader):
+    """A header, then rows with as many cells. The delimiter is read off the header: comma, semicolon, tab or bar."""
+
+    def begin(self, patient: bool = True) -> bool:
+        """Read the header."""
+        first = b""
+        while not first.strip():
+            records = self.lines.take(1, patient)
+            if not records:
+                return False
+            first = records[0]
+        header = _text(0, first, "the header").removeprefix("\ufeff")
+        self._delimiter = max(_DELIMITERS, key=header.count)
+        self.names = [name.strip() for name in next(csv.reader([header], delimiter=self._delimiter))]
+        for name in self.names:
+            if self.names.count(name) > 1:
+                raise InputError(f"columns must have different names: got {name!r} twice; rename one in the header")
+        self._width = len(self.names)
+        return True
+
+    def _rows(self, records: list[bytes]) -> tuple[list[Any], list[int] | None]:
+        try:
+            texts = [record.decode() for record in records]
+        except UnicodeDecodeError:
+            texts = [_text(sum(map(bool, map(bytes.strip, records[:i]))), r, "a row") for i, r in enumerate(records)]
+        reader = csv.reader(texts, delimiter=self._delimiter)
+        rows: list[list[str]] = []
+        places: list[int] | None = None
+        try:
+            rows.extend(reader)
+        except csv.Error as error:
+            raise RowError(sum(map(bool, rows)), f"a row must be CSV: {error}; check its quotes") from None
+        if [] in rows or len(rows) != len(records):
+            rows, places = [], []
+            reader = csv.reader(texts, delimiter=self._delimiter)
+            for row in reader:
+                if row:
+                    rows.append(row)
+                    places.append(reader.line_num - 1)
+        if set(map(len, rows)) - {self._width}:
+            bad = next(i for i, row in enumerate(rows) if len(row) != self._width)
+            raise RowError(bad, f"a row must have {self._width} cells: got {len(rows[bad])}; repair it, quote cells with commas")
+        return rows, places
+
+    def _columns(self, rows: list[Any]) -> list[Cells]:
+        if not rows:
+            return [() for _ in self._used]
+        cells = list(zip(*rows, strict=True))
+        return [cells[self.names.index(name)] for name in self._used]
+
+
+class JsonReader(TextReader):
+    """One JSON object a line; columns are the keys of the first, and a key that is not there is a missing cell."""
+
+    def begin(self, patient: bool = True) -> bool:
+        """Read the keys off the first object, which comes again as a row."""
+        while True:
+            records = self.lines.take(1, patient)
+            if not records:
+                return False
+            if records[0].strip():
+                break
+        rows, _ = self._rows(records)
+        self.names = list(rows[0])
+        self.lines.put_back(records)
+        return True
+
+    def _rows(self, records: list[bytes]) -> tuple[list[Any], list[int] | None]:
+        rows: list[Any] = []
+        places: list[int] = []
+        for i, record in enumerate(records):
+            if not record.strip():
+                continue
+            try:
+                row = json.loads(record)
+            except (ValueError, RecursionError) as error:
+                raise RowError(len(rows), f"a row must be JSON: {error}; write one object a line") from None
+            if not isinstance(row, dict):
+                raise RowError(len(rows), f"a row must be a JSON object: got {_short(row)}; write one object a line")
+            rows.append(row)
+            places.append(i)
+        return rows, None if len(rows) == len(records) else places
+
+    def _columns(self, rows: list[Any]) -> list[Cells]:
+        return [[row.get(name) for row in rows] for name in self._used]
+
+
+def open_reader(options: Options) -> Reader:
+    """The reader of the input's format."""
+    kind = options.kind
+    if kind == "parquet":
+        if options.source == "-" or options.follow:
+            what = "--follow" if options.follow else "-"
+            raise InputError(f"Parquet must be a whole file: got {what}; convert it to CSV or JSON lines to stream it")
+        from stillpoint.track.parquet import ParquetReader
+
+        return ParquetReader(options.source)
+    lines = Lines(options.source, options.follow, quotes=kind == "csv")
+    return CsvReader(lines) if kind == "csv" else JsonReader(lines)
+
+
+def _holding(records: list[bytes], rows: int) -> int:
+    """How many records hold the first rows and no more; blank lines hold none."""
+    seen = 0
+    for i, record in enumerate(records):
+        if seen == rows:
+            return i
+        seen += bool(record.strip())
+    return len(records)
+
+
+def _text(index: int, record: bytes, what: str) -> str:
+    try:
+        return record.decode()
+    except UnicodeDecodeError as error:
+        raise RowError(index, f"{what} must be UTF-8: {error.reason} at byte {error.start}; convert the file first") from None
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else text[:37] + "..."

@@ -1,0 +1,276 @@
+"""One run: batches from the reader through the learners into the files, checkpoints on the way, summary and report at the end."""
+
+import json
+import os
+import time
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+import stillpoint
+from stillpoint.track.checkpoint import Checkpoint, replace, same_command
+from stillpoint.track.encode import CATEGORIES, Encoder, Rows
+from stillpoint.track.engine import Engine
+from stillpoint.track.history import History
+from stillpoint.track.lines import HEAD
+from stillpoint.track.options import InputError, Options, RowError
+from stillpoint.track.readers import Batch, Reader
+from stillpoint.track.sink import Sink, check
+from stillpoint.track.stop import Stop
+
+BATCH = 4096  # rows
+EVERY = 0.5  # seconds between checkpoints
+_FILES = ("predictions.csv", "summary.json", "report.html")
+
+
+class Session:
+    """A run of the command, from the beginning or from its checkpoint."""
+
+    def __init__(self, options: Options, reader: Reader, stop: Stop, bar: bool) -> None:
+        self.options, self.reader, self.stop, self.bar = options, reader, stop, bar
+        self.features = options.columns(reader.names)
+        if options.predictions == "parquet":
+            from stillpoint.track.parquet import load
+
+            load("--predictions parquet")
+        self.encoder = Encoder(options, self.features)
+        self.reader.use(self.encoder.names)
+        self.rows, self.targets, self.notes = 0, 0, list[str]()
+        self.engine: Engine | None = None
+        self.history: History | None = None
+        self._sink: Sink | None = None
+        self._length: int | None = None
+        self._timed = [0, 0.0]  # rows and seconds, without the first batch, which compiles
+        self._infinite, self._empty = 0, 0
+        self._started, self._finished, self._fresh = _now(), False, False
+        self._saved = time.monotonic()
+        self.checkpoint = Checkpoint(options.checkpoint) if options.checkpoint is not None else None
+        try:
+            self._resume()
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def predictions(self) -> Any:
+        """Where the predictions go."""
+        return self.options.out / _FILES[0]
+
+    def play(self) -> None:
+        """Read, forecast and write until the input ends or a stop is asked for."""
+        with ExitStack() as stack:
+            advance = _progress(stack, self.reader.size if self.bar else None, self.bar)
+            first = True
+            while not self.stop.signal:
+                begun = time.perf_counter()
+                batch = self._read()
+                if batch.rows == 0:
+                    if self.reader.ended:
+                        return
+                    self._commit(EVERY)
+                    continue
+                self._batch(batch)
+                if not first:
+                    self._timed[0] += batch.rows
+                    self._timed[1] += time.perf_counter() - begun
+                first = False
+                advance(self.rows, self.reader.position)
+                self._commit(EVERY)
+
+    def _read(self) -> Batch:
+        try:
+            return self.reader.read(BATCH)
+        except RowError as error:
+            self._commit(0.0)
+            raise InputError(f"row {self.rows + 1}: {error.what}") from None
+
+    def _batch(self, batch: Batch) -> None:
+        while True:  # rows before a bad one are good for use; the next batch begins with it
+            try:
+                rows = self.encoder.encode(batch)
+                break
+            except RowError as error:
+                self.reader.back(batch, error.index)
+                if error.index == 0:
+                    self._commit(0.0)
+                    raise InputError(f"row {self.rows + 1}: {error.what}") from None
+                batch = batch.head(error.index)
+        self._learn(rows)
+
+    def _learn(self, rows: Rows) -> None:
+        row = self.rows + 1
+        engine, history = self._learners(rows.pieces[0][2])
+        forecasts, lo, hi, losses, shares = engine.run(rows, row)
+        T, banded = forecasts.size, engine.band is not None
+        times = np.arange(row, row + T, dtype=np.float64) if np.isnan(rows.times[0]) else rows.times
+        if self._sink is None:
+            self._sink = Sink(self.predictions, self._length)
+        self._sink.add(row, rows, forecasts, lo, hi, banded)
+        history.add(row, times, rows.y, forecasts, lo, hi, banded, losses, shares)
+        if banded:
+            self._infinite += int((np.isinf(hi) & (hi > 0)).sum())
+            self._empty += int((lo > hi).sum())
+        self.rows, self.targets, self._fresh = self.rows + T, self.targets + int((~np.isnan(rows.y)).sum()), True
+        self._length = self._sink.length
+
+    def _learners(self, dim: int) -> tuple[Engine, History]:
+        if self.engine is None or self.history is None:
+            self.engine = Engine(self.options, dim, series=not self.features)
+            self.history = History(self.options.task, self.engine.loss_name, self.engine.names, self.engine.part.labels)
+        return self.engine, self.history
+
+    def finish(self) -> dict[str, Any]:
+        """Write summary and report, and close the checkpoint; a run that was finished before is left as it is."""
+        files = [self.options.out / name for name in _FILES[1:]]
+        if self._finished and not self._fresh and all(file.exists() for file in files):
+            summary: dict[str, Any] = json.loads(files[0].read_text(encoding="utf-8"))
+            return summary
+        self._commit(0.0)
+        if self._sink is not None and self.checkpoint is None:
+            self._sink.sync()
+        summary = self._summary()
+        if self.options.predictions == "parquet":
+            from stillpoint.track.parquet import to_parquet
+
+            to_parquet(self.predictions, self.encoder.time_kind == "date", self.options.task == "binary")
+            if self.checkpoint is None:
+                self.predictions.unlink()  # with a checkpoint the rows to come are appended to it
+        replace(files[0], (json.dumps(summary, indent=2, ensure_ascii=False) + "\n").encode())
+        self._page(summary)
+        self._finished = not self.stop.signal
+        self._fresh = True
+        self._commit(0.0)
+        return summary
+
+    def _summary(self) -> dict[str, Any]:
+        from stillpoint.track.summary import figures, plain
+
+        assert self.engine is not None
+        assert self.history is not None
+        o, rows, seconds = self.options, *self._timed
+        head: dict[str, Any] = {
+            "version": stillpoint.__version__,
+            "source": o.source,
+            "task": o.task,
+            "target": o.target,
+            "time": o.time,
+            "time_kind": self.encoder.time_kind,
+            "features": list(self.features),
+            "columns": self.encoder.feature_names if self.features else [],
+            "delay": o.delay,
+            "rows": self.rows,
+            "targets": self.targets,
+            "complete": not self.stop.signal,
+        }
+        if o.task == "quantile":
+            head["level"] = o.level
+        if o.task == "binary":
+            head["labels"] = {str(label): text for text, label in sorted(self.encoder.labels.items(), key=lambda item: item[1])}
+        result = {**head, **figures(self.engine, self.history)}
+        if "coverage" in result:
+            result["coverage"] |= {"infinite": self._infinite, "empty": self._empty}
+        if self.encoder.full:
+            self.notes.append(f"more than {CATEGORIES} categories: those that came later are not told apart; drop the column")
+        files = ["predictions.parquet" if o.predictions == "parquet" else _FILES[0], _FILES[1]]
+        if find_spec("stillpoint.report.page") is not None:
+            files.append(_FILES[2])
+        result |= {"rows_per_second": rows / seconds if seconds else None, "started": self._started, "finished": _now()}
+        plainly: dict[str, Any] = plain({**result, "notes": self.notes, "files": files})
+        return plainly
+
+    def _page(self, summary: dict[str, Any]) -> None:
+        assert self.history is not None
+        path = self.options.out / _FILES[2]
+        temporary = path.with_name(f".{path.name}.part")
+        try:
+            from stillpoint.report.page import write_page
+
+            write_page(temporary, self.history, summary, f"Forecasting {self.options.target}")
+            os.replace(temporary, path)
+        except OSError:
+            raise
+        except Exception as error:  # the numbers are safe on disk: a page that cannot be drawn must not lose them
+            self.notes.append(f"report.html was left out: {type(error).__name__}: {error}; reinstall stillpoint")
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    def _command(self) -> dict[str, Any]:
+        """What must not change between a run and its continuation."""
+        o = self.options
+        own = {"--target": o.target, "--time": o.time, "--features": list(self.features), "--task": o.task, "--delay": o.delay}
+        places = {"--format": o.kind, "--out": str(o.out.resolve()), "--predictions": o.predictions}
+        return {**own, "--level": o.level, "--coverage": o.coverage, **places, "the columns": self.reader.names}
+
+    def _commit(self, every: float) -> None:
+        """Bring what is new to the disk, predictions first, if that is `every` seconds old."""
+        if self.checkpoint is None or not self._fresh or time.monotonic() - self._saved < every:
+            return
+        assert self.engine is not None
+        assert self.history is not None
+        if self._sink is not None:
+            self._length = self._sink.sync()
+        head = min(HEAD, self.reader.position)
+        header = {
+            "command": self._command(),
+            "position": self.reader.position,
+            "head": head,
+            "fingerprint": self.reader.fingerprint(head, self.reader.position),
+            "length": self._length,
+            "rows": self.rows,
+            "targets": self.targets,
+            "counts": [self._infinite, self._empty],
+            "encoder": self.encoder.state(),
+            "timed": self._timed,
+            "started": self._started,
+            "finished": self._finished,
+        }
+        history = {f"history.{name}": value for name, value in self.history.arrays().items()}
+        self.checkpoint.save(header, {**history, **{f"engine.{name}": v for name, v in self.engine.arrays().items()}})
+        self._saved, self._fresh = time.monotonic(), False
+
+    def _resume(self) -> None:
+        stored = self.checkpoint.load() if self.checkpoint is not None else None
+        if stored is None:
+            return
+        header, state = stored
+        same_command(self._command(), header["command"])
+        self._length, position = header["length"], header["position"]
+        check(self.predictions, header["length"])
+        self.reader.seek(position)
+        pairs = zip(self.reader.fingerprint(header["head"], position), header["fingerprint"], strict=True)
+        if any(a != b for a, b in pairs if a is not None and b is not None):
+            raise InputError("the input must be that of the checkpoint: got another content; give another --checkpoint folder")
+        self.encoder.restore(header["encoder"])
+        engine, history = self._learners(self.encoder.dim)
+        engine.restore({name[7:]: value for name, value in state.items() if name.startswith("engine.")})
+        history.restore({name[8:]: value for name, value in state.items() if name.startswith("history.")})
+        self.rows, self.targets, self._timed = header["rows"], header["targets"], header["timed"]
+        self._infinite, self._empty = header["counts"]
+        self._started, self._finished = header["started"], header["finished"]
+
+    def close(self) -> None:
+        """Close what is open."""
+        if self._sink is not None:
+            self._sink.close()
+        if self.checkpoint is not None:
+            self.checkpoint.close()
+
+
+def _progress(stack: ExitStack, size: int | None, bar: bool) -> Any:
+    """A bar on a terminal, by bytes where the size is known."""
+    if not bar:
+        return lambda rows, position: None
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = TextColumn("{task.fields[rows]:,} rows"), BarColumn(), TimeRemainingColumn()
+    progress = stack.enter_context(Progress(*columns, console=Console(stderr=True), transient=True))
+    task = progress.add_task("", total=size, rows=0)
+    return lambda rows, position: progress.update(task, completed=position, rows=rows)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,80 @@
+"""predictions.csv, row by row: whole rows only, whatever happens."""
+
+import os
+from pathlib import Path
+
+from stillpoint._validate import Array
+from stillpoint.track.encode import Rows
+from stillpoint.track.options import InputError
+
+HEADER = b"row,time,y,forecast,lo,hi\n"
+
+
+class Sink:
+    """The file of predictions. length: bytes to keep of what is there, from a checkpoint; None begins a new file."""
+
+    def __init__(self, path: Path, length: int | None) -> None:
+        self.path, self.length = path, 0
+        if length is None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+            self._write(HEADER)
+            return
+        check(path, length)
+        self._fd = os.open(path, os.O_WRONLY)
+        os.ftruncate(self._fd, length)
+        os.lseek(self._fd, length, os.SEEK_SET)
+        self.length = length
+
+    def add(self, row: int, rows: Rows, forecasts: Array, lo: Array, hi: Array, banded: bool) -> None:
+        """Write rows from number `row` on."""
+        T = forecasts.size
+        numbers = [str(i) for i in range(row, row + T)]
+        times = numbers if rows.time_texts is None else [_quoted(text) for text in rows.time_texts]
+        targets = [_cell(v) for v in rows.y.tolist()] if rows.y_texts is None else [_quoted(text) for text in rows.y_texts]
+        middles = map(repr, forecasts.tolist())
+        if banded:
+            cells = zip(numbers, times, targets, middles, map(repr, lo.tolist()), map(repr, hi.tolist()), strict=True)
+            text = "\n".join(map(",".join, cells))
+        else:
+            text = ",,\n".join(map(",".join, zip(numbers, times, targets, middles, strict=True))) + ",,"
+        self._write((text + "\n").encode())
+
+    def _write(self, data: bytes) -> None:
+        view = memoryview(data)
+        try:
+            while view:
+                view = view[os.write(self._fd, view) :]
+        except BaseException:
+            os.ftruncate(self._fd, self.length)  # a full disk, say: no half row stays behind
+            os.lseek(self._fd, self.length, os.SEEK_SET)
+            raise
+        self.length += len(data)
+
+    def sync(self) -> int:
+        """Bring all to the disk; returns the length."""
+        os.fsync(self._fd)
+        return self.length
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._fd)
+
+
+def check(path: Path, length: int) -> None:
+    """Refuse a file that is not the one a checkpoint speaks of."""
+    size = path.stat().st_size if path.exists() else 0
+    if size < length:
+        raise InputError(
+            f"{path} must be as the checkpoint left it: got {size} bytes of {length}; delete the checkpoint to begin anew"
+        )
+
+
+def _cell(value: float) -> str:
+    return repr(value) if value == value else ""
+
+
+def _quoted(text: str) -> str:
+    if any(mark in text for mark in ',"\n\r'):
+        return '"' + text.replace('"', '""') + '"'
+    return text

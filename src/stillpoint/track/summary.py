@@ -1,0 +1,106 @@
+"""What a run came to: a summary for JSON and the report, and a table for the terminal."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from stillpoint.estimators.intervals import IntervalTracker, QuantileTracker
+from stillpoint.track import _hot
+from stillpoint.track.engine import OURS, Engine, expert_weights
+from stillpoint.track.history import History
+
+_MEMORIES = (2, 5, 15, 50, 200, 1000)
+_STEPS = {IntervalTracker: (0.02, 0.06, 0.2), QuantileTracker: (0.05, 0.15, 0.5)}
+
+
+def figures(engine: Engine, history: History) -> dict[str, Any]:
+    """Losses, coverage, certificates and weights of a run."""
+    rows = engine.loss_rows
+    loss = {name: history.total(_hot.FIELDS + j) / rows if rows else None for j, name in enumerate(engine.names)}
+    result: dict[str, Any] = {"loss_name": engine.loss_name, "loss": loss, "loss_rows": engine.loss_rows}
+    certificate: dict[str, float] = {}
+    if engine.delay == 0:  # what the cores promise is about targets learnt at once
+        certificate |= engine.part.certificate()
+    if engine.band is not None:
+        result["coverage"] = _coverage(engine, history)
+        if engine.delay == 0:
+            least, most = engine.band.miss_bound()
+            certificate |= {"misses at least": float(least), "misses at most": float(most)}
+    result["certificate"] = certificate
+    if engine.delay:
+        result["certificate_note"] = f"none: the promises are for targets learnt at once, not {engine.delay} rows later"
+    result["weights"] = expert_weights(engine.part.labels, engine.part.weights())
+    if engine.band is not None:
+        labels = [f"memory {n}" for n in _MEMORIES] + [f"step {step:g}" for step in _STEPS[type(engine.band)]]
+        result["interval_weights"] = expert_weights(labels, engine.band.weights)
+    return result
+
+
+def _coverage(engine: Engine, history: History) -> dict[str, Any]:
+    band, result = engine.band, {"target": engine.target_share}
+    assert band is not None
+    scored, covered = history.total(_hot.SCORED), history.total(_hot.COVERED)
+    misses = scored - covered
+    if engine.delay == 0:  # the tracker's own account, which its theorem is about: a quantile's leaves out the first target
+        scored, misses = float(band.seen), float(band.misses)
+        least, most = band.miss_bound()
+        result |= {"least_misses": least, "most_misses": most}
+    result |= {"scored": int(scored), "misses": int(misses), "achieved": 1.0 - misses / scored if scored else None}
+    number = history.total(_hot.WIDTH_COUNT)
+    if engine.task != "quantile":
+        result["mean_width"] = history.total(_hot.WIDTH) / number if number else None
+    return result
+
+
+def plain(value: Any) -> Any:
+    """JSON without infinities: null stands for a number that is not finite, and "not_finite" says which they are."""
+    gone: list[str] = []
+
+    def walk(item: Any, name: str) -> Any:
+        if isinstance(item, dict):
+            return {key: walk(inner, f"{name}.{key}" if name else str(key)) for key, inner in item.items()}
+        if isinstance(item, list | tuple):
+            return [walk(inner, f"{name}[{i}]") for i, inner in enumerate(item)]
+        if isinstance(item, np.generic):
+            item = item.item()
+        if isinstance(item, float) and not math.isfinite(item):
+            gone.append(name)
+            return None
+        return item
+
+    result = walk(value, "")
+    return {**result, "not_finite": gone} if gone else result
+
+
+def show(summary: dict[str, Any]) -> None:
+    """The table on the terminal."""
+    from rich.console import Console
+    from rich.table import Table
+
+    name, loss = summary["loss_name"], summary["loss"]
+    table = Table(title=f"{summary['target']}: {summary['rows']:,} rows, {summary['task']}")
+    for i, head in enumerate(("forecaster", f"mean {name}", "less by")):
+        table.add_column(head, justify="right" if i else "left")
+    for who, value in loss.items():
+        ours = loss[OURS]
+        saved = "" if who == OURS or value is None or ours is None or value <= 0.0 else f"{100.0 * (1.0 - ours / value):.1f}%"
+        table.add_row(who, "–" if value is None else f"{value:.6g}", saved)
+    console = Console()
+    console.print(table)
+    coverage = summary.get("coverage")
+    if coverage and coverage["achieved"] is not None:
+        text = f"coverage {100 * coverage['achieved']:.2f}% for {100 * coverage['target']:g}% asked"
+        if coverage.get("mean_width") is not None:
+            text += f", mean width {coverage['mean_width']:.6g}"
+        if "most_misses" in coverage:
+            least, most = coverage["least_misses"], coverage["most_misses"]
+            text += f"; {coverage['misses']:,} misses, certified {least:,.0f} to {most:,.0f}"
+        console.print(text, highlight=False)
+    for label, value in summary["certificate"].items():
+        if not label.startswith("misses"):
+            console.print(f"{label}: {value:,.4g}" if value is not None else f"{label}: infinite", highlight=False)
+    if "1" in summary.get("labels", {}):
+        console.print(f"forecasts are probabilities of {summary['labels']['1']!r}", highlight=False)
+    rate = summary.get("rows_per_second")
+    console.print(f"{rate:,.0f} rows a second" if rate else "", highlight=False, end="\n" if rate else "")
