@@ -210,3 +210,17 @@ def test_mixture_kernels_certify_a_tracker_on_long_streams():
     run = sp.play(learner, sp.losses.Absolute().on(y))
     target = np.sin(np.arange(5000) / 200)
     assert run.regret(target)[-1] <= learner.certificate(sp.regret.rkhs_norm(kernel, target))
+
+
+@pytest.mark.parametrize("text", ["5", b"5", np.str_("5")])
+def test_text_is_not_a_number(text):
+    """A column that nobody converted must not slip in as numbers."""
+    for call in (
+        lambda: sp.Forecaster().update(text),
+        lambda: sp.Forecaster().forecast_stream([text, text]),
+        lambda: sp.KernelVAW().forecast_stream(np.array([text, 1.0], dtype=object)),
+        lambda: sp.Tracker(dim=2).update([text, text]),
+        lambda: sp.kernels.OU(rate=text),
+    ):
+        with pytest.raises(ValueError, match=r"must be (numeric|a number|plain real numbers)"):
+            call()

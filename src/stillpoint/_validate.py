@@ -10,8 +10,10 @@ Array = NDArray[np.float64]
 
 
 def number(name: str, value: Any, remedy: str = "give a finite number") -> float:
-    """Return `value` as a finite float."""
+    """Return `value` as a finite float; text is not a number, even where it looks like one."""
     try:
+        if isinstance(value, str | bytes):
+            raise TypeError
         result = float(value)
     except (TypeError, ValueError, OverflowError):
         raise ValueError(f"{name} must be a number: got {value!r}; {remedy}") from None
@@ -48,7 +50,10 @@ def real(name: str, value: ArrayLike, remedy: str) -> Array:
     if np.ma.isMaskedArray(value) or np.iscomplexobj(value):
         raise ValueError(f"{name} must be plain real numbers: got {value!r}; {remedy}")
     try:
-        return np.asarray(value, dtype=np.float64)
+        given = np.asarray(value)
+        if given.dtype.kind in "US" or (given.dtype.kind == "O" and any(isinstance(one, str | bytes) for one in given.flat)):
+            raise TypeError  # text that looks like numbers is a column nobody has converted
+        return np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         raise ValueError(f"{name} must be numeric: got {value!r}; {remedy}") from None
 
