@@ -50,6 +50,10 @@ figures: $(VENV)/.ready
 	$(BIN)/python examples/kernel_tradeoffs.py
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[river,sklearn]'
 	$(BIN)/python tests/pages.py docs/guide/*.md
+	$(BIN)/stillpoint reproduce --out build/reproduce
+	cp build/reproduce/reproduce.md build/reproduce/*.png docs/reproduce/
+	$(BIN)/python examples/demo.py --out demo-out
+	chromium --headless --no-sandbox --hide-scrollbars --window-size=1000,1180 --screenshot=docs/report.png demo-out/report.html
 
 clean:
 	rm -rf $(VENV) demo-out site build src/*.egg-info
