@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
+_FEW = 16  # up to here Python looks at floats faster than NumPy does
 
 
 def number(name: str, value: Any, remedy: str = "give a finite number") -> float:
@@ -47,6 +48,8 @@ def count(name: str, value: Any, remedy: str = "give a whole number, 1 or more")
 
 def real(name: str, value: ArrayLike, remedy: str) -> Array:
     """Return `value` as a float64 array; NaN and infinity may be in it."""
+    if type(value) is np.ndarray and value.dtype.char == "d":  # what most calls pass, and every round pays for
+        return value
     if np.ma.isMaskedArray(value) or np.iscomplexobj(value):
         raise ValueError(f"{name} must be plain real numbers: got {value!r}; {remedy}")
     try:
@@ -61,6 +64,8 @@ def real(name: str, value: ArrayLike, remedy: str) -> Array:
 def finite(name: str, value: ArrayLike, remedy: str = "drop or repair such entries") -> Array:
     """Return `value` as a float64 array without NaN or infinity."""
     result = real(name, value, remedy)
+    if result.ndim == 1 and result.size <= _FEW and all(map(math.isfinite, result.tolist())):
+        return result
     if not np.isfinite(result).all():
         bad = np.argwhere(~np.isfinite(result))[0]
         where = "" if result.ndim == 0 else f" at index {tuple(int(i) for i in bad)}"
@@ -70,6 +75,8 @@ def finite(name: str, value: ArrayLike, remedy: str = "drop or repair such entri
 
 def vector(name: str, value: ArrayLike, dim: int, remedy: str = "drop or repair such entries") -> Array:
     """Return `value` as a finite float64 vector of shape (dim,); with dim 1 a plain number will do."""
+    if dim == 1 and isinstance(value, float):
+        return np.array([number(name, value, remedy)])
     result = finite(name, value, remedy)
     if dim == 1 and result.ndim == 0:
         result = result.reshape(1)
