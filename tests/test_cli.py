@@ -67,6 +67,27 @@ def test_mistakes_are_answered_without_a_traceback(call, arguments, message):
     assert "Traceback" not in result.output
 
 
+@pytest.mark.parametrize("command", [["streams", "export", "walk"], ["reproduce", "--quick"], [*SMALL, "--horizon", "100"]])
+def test_a_place_that_cannot_be_written_is_told(call, tmp_path, command):
+    (tmp_path / "file").touch()
+    result = call(*command, "--out", str(tmp_path / "file" / "x"))
+    assert result.exit_code == 1
+    assert "error: reading or writing failed" in result.output
+    assert "give another --out" in result.output
+
+
+def test_an_interrupt_is_one_line(call, monkeypatch):
+    from stillpoint.streams import export
+
+    def interrupted(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(export, "describe", interrupted)
+    result = call("streams", "describe", "walk")
+    assert result.exit_code == 130
+    assert result.output == "interrupted; run the command again\n"
+
+
 def test_bench_speed_prints_and_writes(call, tmp_path, monkeypatch):
     from stillpoint.experiments import speed
 
@@ -111,6 +132,8 @@ def test_streams_describe_and_export(call, tmp_path):
     vectors = next(spec.name for spec in streams.all_streams() if spec.kind == "vectors")
     assert call("streams", "export", vectors, "--out", str(path)).exit_code == 0
     assert path.read_text().startswith("y1,y2")
+    told = json.loads(call("streams", "export", "walk", "--out", str(tmp_path / "new" / "walk.csv"), "--json").stdout)
+    assert (told["rows"], told["file"]) == (2000, str(tmp_path / "new" / "walk.csv"))
     for arguments, message in [
         (["streams", "export", "fleeing", "--out", str(path)], "must not answer its learner"),
         (["streams", "describe", "wolk"], "did you mean walk"),

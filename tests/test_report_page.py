@@ -306,6 +306,32 @@ def test_numbers_for_people():
         "–",
         f"1.00{thin}×{thin}10³⁰²%",
     ]
-    assert [verdict(a, 1.0) for a in (0.63, 1.12, 1.004, 3.0)] == [
+    assert [percent(v) for v in (0.9996, 0.99999)] == ["over 99.9%"] * 2
+    assert [verdict(a, 1.0) for a in (0.63, 1.12, 1.004, 3.0, 0.001, 0.0)] == [
         "about 37% less error than", "about 12% more error than", "about the same error as", "about 3.0 times the error of",
+        "over 99% less error than", "about 100% less error than",
     ]  # fmt: skip
+
+
+def test_a_baseline_far_behind_still_has_not_all_of_the_error(tmp_path):
+    history, summary = run_of()
+    text = Reader(written(tmp_path, history, summary | {"loss": {"stillpoint": 0.001, "last value": 1.0}})).text
+    assert "over 99% less" in text
+    assert "100% less" not in text
+
+
+def test_a_run_without_a_target_claims_no_error(tmp_path):
+    history, _ = run_of(losses={"stillpoint": np.zeros(1500), "last value": np.zeros(1500)})
+    given = {"rows": 1500, "target": "level", "loss": {"stillpoint": None, "last value": None}, "loss_rows": 0}
+    reader = Reader(written(tmp_path, history, given))
+    assert "No forecast could be scored" in reader.text
+    assert "Error added up" not in reader.text
+    assert "Ahead or behind" not in reader.text
+    assert "Mean error" not in reader.text
+
+
+def test_the_chance_is_that_of_a_label(tmp_path):
+    history, summary = run_of()
+    text = Reader(written(tmp_path, history, summary | {"task": "binary", "labels": {"0": "no", "1": "<yes>"}})).text
+    assert "the chance that level is “<yes>” for" in re.sub(r"\s+", " ", text)
+    assert "the chance of level for" in re.sub(r"\s+", " ", Reader(written(tmp_path, history, summary | {"task": "binary"})).text)

@@ -2,6 +2,7 @@
 
 import contextlib
 import csv
+import ctypes
 import itertools
 import json
 import os
@@ -129,6 +130,22 @@ def test_times_reach_the_cores(data, tmp_path, stamp):
     assert summary["time_kind"] == stamp
 
 
+@pytest.mark.parametrize("options", [{}, {"task": "binary", "target": "k"}, {"delay": 3}])
+def test_rows_may_share_a_time(data, tmp_path, options):
+    X, y, times = data
+    ties = np.repeat(times[::4], 4)
+    labels = (y > 0.0).astype(float)
+    columns = table(data, k=labels.astype(int).tolist()) | {"t": ties.tolist()}
+    options = {"time": "t", "features": "a,b,c", **options}
+    rows, _ = run(write(tmp_path / "d.csv", columns), tmp_path / "o", checkpoint=tmp_path / "c", **options)
+    if "task" in options:
+        forecasts = TrackingProbabilities(3, 2, missing=True).forecast_stream(X, labels.astype(int), ties)[:, 1]
+        np.testing.assert_array_equal(floats(rows["forecast"]), forecasts)
+    elif "delay" not in options:
+        np.testing.assert_array_equal(floats(rows["forecast"]), TrackingForecaster(3, missing=True).forecast_stream(X, y, ties))
+    assert np.isfinite(floats(rows["forecast"])).all()
+
+
 @pytest.mark.parametrize("timed", [False, True])
 @pytest.mark.parametrize("task", ["regression", "interval"])
 def test_no_features_make_a_series(data, tmp_path, timed, task):
@@ -183,6 +200,12 @@ def test_binary_is_the_probability_of_class_one(data, tmp_path, words):
     assert summary["certificate"]["log loss more than the best read-out's, at most"] == pytest.approx(core.bound())
     assert "coverage" not in summary
     assert set(summary["labels"]) == {"0", "1"}
+
+
+@pytest.mark.parametrize("labels", ["yes no", "no yes", "Yes No", "True False", "false true", "1 0"])
+def test_the_chance_is_that_of_yes(tmp_path, labels):
+    _, summary = run(write(tmp_path / "d.csv", {"y": labels.split() * 3}), tmp_path / "o", task="binary")
+    assert summary["labels"]["1"].lower() in ("yes", "1")
 
 
 def test_binary_without_features(data, tmp_path):
@@ -384,6 +407,18 @@ def test_parquet_in_and_out(plain, tmp_path):
     assert (table["time"].to_pylist(), table["y"].to_pylist()) == (["2020-01-01", "2020-01-02"], ["1", "b"])
 
 
+@pytest.mark.extra
+def test_parquet_that_cannot_be_used(tmp_path, capsys):
+    arrow, parquet = package("pyarrow"), package("pyarrow.parquet")
+    path, columns = tmp_path / "d.parquet", [arrow.array(np.arange(5000.0))] * 3
+    parquet.write_table(arrow.Table.from_arrays(columns, names=["y", "x", "x"]), path)
+    bad(tmp_path, capsys, None, "different names: got 'x' twice", name="d.parquet")
+    parquet.write_table(arrow.Table.from_arrays(columns, names=["y", "x", "z"]), path)
+    content = path.read_bytes()
+    path.write_bytes(content[:4] + bytes(60) + content[64:])
+    bad(tmp_path, capsys, None, "row 1: the Parquet file must be whole", name="d.parquet")
+
+
 def test_without_pyarrow_the_remedy_is_told(plain, tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     monkeypatch.setitem(sys.modules, "pyarrow.csv", None)
@@ -523,10 +558,49 @@ def bad(tmp_path, capsys, content, *parts, name="x.csv", code=2, target="y", **o
         ("a,y\n1,1\n", {"features": "a,a"}, ["--features must differ"]),
         ("y\n1\n", {"predictions": "xls"}, ["--predictions must be one of"]),
         ("y\n1\n", {"format": "parquet", "follow": True}, ["Parquet must be a whole file"]),
+        ("a,y\r1,2\r", {}, ["the header must be CSV"]),
+        ("y," + "x" * 200_000 + "\n1,2\n", {}, ["the header must be CSV: field larger"]),
+        ('a,y\nu,1\n"v,2\nw,3\n', {}, ["row 2:", "must close its quotes"]),
+        ('a,y\nv"v,1\nw"w,2\nu,3\n', {}, ["row 1:", "must be CSV", "check its quotes"]),
+        ('y,a,b\n1,u,v\n2,w"w,"v\n3,u,v\n4,u,v\n', {}, ["row 2:", "must close its quotes"]),
+        ('{"t": "2020-01-01", "y": 1}\n{"t": 5, "y": 1}\n', {"name": "x.jsonl", "time": "t"}, ["row 2:", "ISO dates: got 5"]),
+        ('{"t": [1], "y": 1}\n', {"name": "x.jsonl", "time": "t"}, ["row 1:", "ISO dates: got [1]"]),
+        ('{"y": "u"}\n{"y": "\\ud800"}\n', {"name": "x.jsonl", "task": "binary"}, ["row 2:", "surrogate"]),
+        ("y\n1\n", {"delay": 10**20}, ["--delay must be at most"]),
     ],
 )  # fmt: skip
 def test_bad_input_is_told_in_one_line(tmp_path, capsys, content, options, parts):
     bad(tmp_path, capsys, content, *parts, **options)
+
+
+def test_a_delimiter_within_a_quoted_name(tmp_path):
+    (tmp_path / "d.csv").write_text('"a,b,c";y\n1;2\n2;3\n')
+    assert run(str(tmp_path / "d.csv"), tmp_path / "o")[1]["features"] == ["a,b,c"]
+
+
+def test_numbers_with_commas_are_not_taken_for_words_in_silence(tmp_path, capsys):
+    (tmp_path / "d.csv").write_text("y;x;k\n1;1,5;u\n2;2,5;v\n")
+    notes = run(str(tmp_path / "d.csv"), tmp_path / "o")[1]["notes"]
+    assert notes == ["column 'x' was read as words: got '1,5'; write numbers as 1234.5 if they are numbers"]
+    assert "note: column 'x'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["[/b]", "[red]"])
+def test_names_are_not_markup(tmp_path, capsys, name):
+    source = write(tmp_path / "d.csv", {name: [name, "u"] * 3, "x": range(6), "y": range(6)})
+    assert track(source, name, tmp_path / "o", task="binary") == 0
+    assert f"{name}: 6 rows" in capsys.readouterr().out
+    labelled = write(tmp_path / "e.csv", {"y": ["u", name] * 3})
+    assert track(labelled, "y", tmp_path / "o", task="binary") == 0
+    assert f"probabilities of {name!r}" in capsys.readouterr().out
+
+
+def test_a_new_run_does_not_leave_the_files_of_an_old_one(plain, tmp_path, capsys):
+    out = tmp_path / "o"
+    run(plain, out)
+    (tmp_path / "d.csv").write_text("y\n1\nx\n")
+    assert track(str(tmp_path / "d.csv"), "y", out) == 2
+    assert sorted(file.name for file in out.iterdir()) == ["predictions.csv"]
 
 
 def test_folders_and_files_that_stand_in_the_way(plain, tmp_path, capsys):
@@ -615,12 +689,16 @@ def on_pipe(pipe, *others):
 
 
 def forked(work):
-    """Run work() in a child that shares what is compiled, and end with the code it returns."""
-    child = os.fork()
+    """Run work() in a child that shares what is compiled, and end with the code it returns, or when the tests are killed."""
+    parent, child = os.getpid(), os.fork()
     if child:
         CHILDREN.append(child)
         return child
     try:
+        with contextlib.suppress(AttributeError):  # Linux: the kernel kills it with its parent, whom no fixture survives
+            ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+        if os.getppid() != parent:
+            os._exit(98)
         code = work()
         sys.stderr.flush()
         os._exit(code)
@@ -713,6 +791,13 @@ def test_a_finished_run_goes_on_when_the_file_has_grown(plain, tmp_path):
     assert read(tmp_path / "o") == whole
 
 
+def test_a_finished_run_writes_a_broken_summary_anew(plain, tmp_path):
+    _, summary = run(plain, tmp_path / "o", checkpoint=tmp_path / "c")
+    (tmp_path / "o" / "summary.json").write_text('{"rows": ')
+    again = run(plain, tmp_path / "o", checkpoint=tmp_path / "c")[1]
+    assert again["loss"] == summary["loss"]
+
+
 def test_the_checkpoint_is_of_one_command_and_one_input(data, plain, tmp_path, capsys):
     out, folder = tmp_path / "o", tmp_path / "c"
     run(plain, out, checkpoint=folder)
@@ -791,6 +876,12 @@ def wait_for(condition, seconds=20.0):
         time.sleep(0.01)
 
 
+def soon(child):
+    """Its exit code, if it ends by itself within a while."""
+    wait_for(lambda: os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None)
+    return ended(child)
+
+
 def lines_of(path):
     return path.read_bytes().count(b"\n") if path.exists() else 0
 
@@ -828,9 +919,108 @@ def test_a_followed_file_must_not_shrink(plain, tmp_path, capfd):
     child = forked(lambda: track(str(source), "y", out, follow=True))
     wait_for(lambda: lines_of(out / "predictions.csv") == T + 1)
     source.write_text("a,b,c,y\n")
-    assert ended(child) == 2
+    assert soon(child) == 2
     assert "error: the input must only grow while it is followed" in capfd.readouterr().err
     assert len(read(out)["row"]) == T
+
+
+@pytest.mark.parametrize("kind", ["file", "pipe"])
+def test_a_followed_input_that_is_deleted_ends_the_run(plain, tmp_path, capfd, kind):
+    run(plain, tmp_path / "compiled")
+    source, out = tmp_path / "grows.csv", tmp_path / "o"
+    if kind == "pipe":
+        os.mkfifo(source)
+    else:
+        source.write_text("")
+    child = forked(lambda: track(str(source), "y", out, follow=True, quiet=True))
+    with open(source, "a") as file:
+        file.write(Path(plain).read_text() + "1,2")  # half a row is none
+    wait_for(lambda: lines_of(out / "predictions.csv") == T + 1)
+    source.unlink()
+    assert soon(child) == 0
+    assert "note: the input was deleted" in capfd.readouterr().err
+    assert json.loads((out / "summary.json").read_text())["rows"] == T
+
+
+def test_following_waits_without_work(plain, tmp_path):
+    """Less than a tenth of a core while nothing comes, from a file, a named pipe without a writer, and one whose writer left."""
+    run(plain, tmp_path / "compiled")
+    for name in ("file.csv", "pipe.csv", "left.csv"):
+        source, out = tmp_path / name, tmp_path / f"o-{name}"
+        (source.touch if name == "file.csv" else lambda source=source: os.mkfifo(source))()
+        child = forked(lambda source=source, out=out: track(str(source), "y", out, follow=True, quiet=True))
+        if name != "pipe.csv":
+            with open(source, "a") as file:
+                file.write(Path(plain).read_text())
+            wait_for(lambda out=out: lines_of(out / "predictions.csv") == T + 1)
+        time.sleep(0.3)
+        spent = [sum(map(int, Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[11:13]))]
+        time.sleep(1.0)
+        spent.append(sum(map(int, Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[11:13])))
+        assert (spent[1] - spent[0]) / os.sysconf("SC_CLK_TCK") < 0.1
+        os.kill(child, signal.SIGTERM)
+        assert soon(child) == 0
+
+
+def test_ctrl_c_while_nobody_writes_to_a_named_pipe(tmp_path):
+    os.mkfifo(tmp_path / "pipe.csv")
+    child = forked(lambda: track(str(tmp_path / "pipe.csv"), "y", tmp_path / "o"))
+    time.sleep(0.3)
+    os.kill(child, signal.SIGINT)
+    assert soon(child) == 130
+
+
+def test_a_named_pipe_is_read_to_its_end(plain, tmp_path):
+    whole, pipe = run(plain, tmp_path / "whole")[0], tmp_path / "pipe.csv"
+    os.mkfifo(pipe)
+    child = forked(lambda: track(str(pipe), "y", tmp_path / "o", quiet=True))
+    time.sleep(0.3)
+    pipe.write_bytes(Path(plain).read_bytes())
+    assert soon(child) == 0
+    assert read(tmp_path / "o") == whole
+
+
+def test_two_runs_do_not_write_to_one_folder(plain, tmp_path, capsys):
+    run(plain, tmp_path / "compiled")
+    source, out = tmp_path / "grows.csv", tmp_path / "o"
+    source.write_text(Path(plain).read_text())
+    child = forked(lambda: track(str(source), "y", out, follow=True, quiet=True))
+    wait_for(lambda: lines_of(out / "predictions.csv") == T + 1)
+    assert track(plain, "y", out) == 2
+    assert "--out must be free: another process is writing" in capsys.readouterr().err
+    assert lines_of(out / "predictions.csv") == T + 1
+    os.kill(child, signal.SIGKILL)
+    ended(child)
+    run(plain, out)
+
+
+def test_standard_input_that_was_read_in_part_goes_on_with_a_checkpoint(plain, tmp_path, monkeypatch):
+    whole = run(plain, tmp_path / "whole")[0]
+    skipped, lines = b"a comment that a shell has read\n", Path(plain).read_bytes().splitlines(keepends=True)
+    source, out = tmp_path / "d.csv", tmp_path / "o"
+    for end in (100, T + 1):
+        source.write_bytes(skipped + b"".join(lines[:end]))
+        with open(source) as file:
+            os.lseek(file.fileno(), len(skipped), os.SEEK_SET)
+            monkeypatch.setattr(sys, "stdin", file)
+            assert track("-", "y", out, checkpoint=tmp_path / "c", quiet=True) == 0
+    assert read(out) == whole
+
+
+def test_children_die_with_the_tests(tmp_path):
+    """What `forked` started ends when its parent is killed, which no fixture survives."""
+
+    def parent():
+        (tmp_path / "child").write_text(str(forked(lambda: time.sleep(60))))
+        time.sleep(60)
+
+    child = forked(parent)
+    wait_for(lambda: (tmp_path / "child").exists() and (tmp_path / "child").read_text())
+    time.sleep(0.2)
+    os.kill(child, signal.SIGKILL)
+    ended(child)
+    grandchild = Path("/proc") / (tmp_path / "child").read_text() / "stat"
+    wait_for(lambda: not grandchild.exists() or grandchild.read_text().rpartition(")")[2].split()[0] == "Z")
 
 
 def test_follow_a_pipe_and_a_named_pipe(plain, tmp_path, monkeypatch):

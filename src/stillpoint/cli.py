@@ -232,12 +232,17 @@ def streams_export(
     out: Annotated[Path, typer.Option("--out", help="The CSV file to write.")],
     seed: Annotated[int, typer.Option(min=0)] = 0,
     rounds: Annotated[int, typer.Option(min=100, help="How long to draw it; real streams have their length.")] = 2000,
+    json: Json = False,
 ) -> None:
     """Write a stream as CSV: times, features, targets, and the truth where it is known."""
     with _plain_errors():
         from stillpoint.streams.export import export
 
-        typer.echo(f"wrote {export(name, rounds, seed, out)} rows to {out}")
+        rows = export(name, rounds, seed, out)
+        if json:
+            _print_json({"stream": name, "rows": rows, "file": str(out)})
+        else:
+            typer.echo(f"wrote {rows} rows to {out}")
 
 
 def _show(grids: list["Grid"]) -> None:
@@ -261,9 +266,18 @@ def _report(files: list[Path]) -> None:
 
 @contextmanager
 def _plain_errors() -> Iterator[None]:
-    """A bad argument ends with its message, not a traceback."""
+    """A bad argument, or a file that cannot be written, ends with its message, not a traceback."""
     try:
         yield
     except ValueError as error:
         typer.echo(f"error: {error}", err=True)
         raise typer.Exit(2) from None
+    except KeyboardInterrupt:
+        typer.echo("interrupted; run the command again", err=True)
+        raise typer.Exit(130) from None
+    except BrokenPipeError:
+        raise typer.Exit(1) from None
+    except OSError as error:
+        place = f" ({error.filename})" if error.filename else ""
+        typer.echo(f"error: reading or writing failed{place}: {error.strerror or error}; give another --out", err=True)
+        raise typer.Exit(1) from None

@@ -21,6 +21,7 @@ _SUPER = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _BASELINES = {
     "last value": "repeating the last value",
     "running mean": "forecasting the average of everything so far",
+    "normal quantile": "the quantile of a normal distribution fitted to everything so far",
     "full-history RLS": "a regression on the whole history that never forgets",
     "full-history logistic": "a logistic regression on the whole history that never forgets",
 }
@@ -82,6 +83,8 @@ def percent(value: Any) -> str:
     x = number(value)
     if x is None or abs(x) >= 100.0:
         return "–" if x is None else figure(100.0 * x) + "%"
+    if 0.9995 <= x < 1.0:
+        return "over 99.9%"  # 100% is all of it
     return f"{100.0 * x:.1f}".removesuffix(".0").replace("-", "−") + "%"
 
 
@@ -101,14 +104,16 @@ def verdict(ours: float, theirs: float) -> str:
         return "about the same error as"
     if ratio > 2.0:
         return f"about {figure(ratio, 2)} times the error of"
-    return f"about {abs(round(100.0 * (1.0 - ratio)))}% {'less' if ratio < 1.0 else 'more'} error than"
+    share = "over 99" if 0.0 < ratio < 0.005 else f"about {abs(round(100.0 * (1.0 - ratio)))}"  # 100% less is no error at all
+    return f"{share}% {'less' if ratio < 1.0 else 'more'} error than"
 
 
 class Page:
     """A run as the template needs it: facts for the words, rows for the tables, charts for the script."""
 
     def __init__(self, history: History, summary: Mapping[str, Any]) -> None:
-        self.columns, self.given, self.loss_name = data.cleaned(history), summary, history.loss_name or "loss"
+        self.columns, self.given = data.cleaned(history, summary.get("loss_rows") != 0), summary
+        self.loss_name = history.loss_name or "loss"
         self.task = str(summary.get("task") or history.task)
         self.labels = [str(label) for label in history.expert_labels]
         self.rows = int(number(summary.get("rows")) or np.nansum(self.columns["rows"]))
@@ -119,8 +124,7 @@ class Page:
         self.short = self.kind == "date" and bool(self.x[-1] - self.x[0] < 4 * 86400)  # then dates need the hour
         self.change = data.largest_change(self.columns, self.labels)
         self.hardest = data.hardest_stretch(self.columns)
-        self.losses = self._losses()
-        self.coverage = self._coverage()
+        self.losses, self.coverage = self._losses(), self._coverage()
         self.drawn: Columns = {}
         self.charts = list(self._charts()) if len(self.x) > 1 else []
 
@@ -227,9 +231,8 @@ class Page:
         if len(table) > 1:
             d.update({f"weight:{k}": values.round(4) for k, values in enumerate(table)})
             names = [*self.labels, *(f"expert {k + 1}" for k in range(len(self.labels), len(table)))]
-            yield self._chart(
-                "weights", [_line(names[k], f"weight:{k}", "") for k in range(len(table))], "heat", format="percent"
-            )
+            lines = [_line(names[k], f"weight:{k}", "") for k in range(len(table))]
+            yield self._chart("weights", lines, "heat", format="percent")
         share, window = data.coverage_in_windows(c)
         if self.coverage and window:
             aim = float(self.coverage["target"])
@@ -262,11 +265,8 @@ class Page:
             yield self._chart("regret", series, zero=True)
 
     def _guarantees(self) -> Iterator[dict[str, Any]]:
-        misses = {
-            "at most": "at most, by the theorem",
-            "at least": "at least, by the theorem",
-            "excess": "misses beyond their share",
-        }
+        words = "at most, by the theorem", "at least, by the theorem", "misses beyond their share"
+        misses = dict(zip(("at most", "at least", "excess"), words, strict=True))
         curves = {"bound": "certified at most", "measured": "measured"}
         for key, names, found in (
             ("misses", misses, data.drift_of_misses(self.columns, self.coverage)),

@@ -124,9 +124,13 @@ def _reduce(rule: np.ufunc, values: Array, starts: Any, start: float) -> Array:
     return result
 
 
-def cleaned(history: History) -> Columns:
-    """The history's columns as float arrays of one length, with every infinity a NaN: neither can be drawn."""
-    columns = {name: np.array(values, dtype=float).ravel() for name, values in history.columns().items()}
+def cleaned(history: History, scored: bool = True) -> Columns:
+    """The history's columns as float arrays of one length, with every infinity a NaN: neither can be drawn.
+
+    scored: whether any forecast was held against a target; if not, losses of 0 would read as no error and are left out.
+    """
+    given = {name: values for name, values in history.columns().items() if scored or not name.startswith("loss:")}
+    columns = {name: np.array(values, dtype=float).ravel() for name, values in given.items()}
     size = len(columns.get("row", next(iter(columns.values()), np.zeros(0))))
     columns = {name: np.where(np.isfinite(v), v, np.nan) for name, v in columns.items() if v.size == size}
     columns.setdefault("rows", np.ones(size))

@@ -52,6 +52,7 @@ def describe(name: str, rounds: int, seed: int) -> dict[str, Any]:
 def export(name: str, rounds: int, seed: int, path: Path) -> int:
     """Write the stream as CSV; returns the number of rows."""
     _, table = columns(name, rounds, seed)
+    path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(table)

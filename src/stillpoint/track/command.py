@@ -35,13 +35,15 @@ def track(
     """Forecast every row of `source` before its target is learnt; write predictions, summary and report to the folder `out`.
 
     source: a CSV, JSON-lines or Parquet file, by suffix or `format`; "-" is standard input. target: the column to forecast; rows
-    where it is empty are only forecast. time: a column of numbers or ISO dates that increases; drift follows the gaps.
+    where it is empty are only forecast. time: a column of sorted numbers or ISO dates; drift follows the gaps. Rows may
+    share a time unless the target is all there is.
     features: names, or one string of names with commas; None takes all other columns, and "" or no other column makes it a
     series. Empty feature cells are not seen; a column with words in the first row is one-hot encoded, at most 100 words in all.
     task: regression and interval give a forecast and an interval [lo, hi] of `coverage`; quantile forecasts the quantile at
     `level`, and hi is that quantile corrected so that its share of misses is guaranteed; binary gives the probability of class
-    1 (of 1 or true, else of the second label to appear). delay: the target of row t is learnt after row t + delay was forecast.
-    follow: wait for more rows until Ctrl-C. checkpoint: a folder to go on from after a kill. Returns the exit code.
+    1 (of 1, true or yes, else of the second label to appear). delay: the target of row t is learnt after row t + delay was
+    forecast. follow: wait for more rows until Ctrl-C, or until the file is deleted. checkpoint: a folder to go on from after a
+    kill. Returns the exit code.
     """
     try:
         names = tuple(filter(None, (name.strip() for name in features.split(",")))) if isinstance(features, str) else features
@@ -52,7 +54,8 @@ def track(
         with Stop() as stop:
             return _run(options, stop, print_json, quiet)
     except KeyboardInterrupt:
-        return _say("interrupted; what was written is whole, run the command again to start over", 130)
+        again = "go on" if checkpoint else "start over"
+        return _say(f"interrupted; what was written is whole, run the command again to {again}", 130)
     except BrokenPipeError:
         return 1
     except OSError as error:

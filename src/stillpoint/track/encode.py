@@ -1,6 +1,7 @@
 """From cells to numbers: features, one-hot categories, labels, times. Nothing changes unless the whole batch is good."""
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -14,6 +15,7 @@ from stillpoint.track.readers import Batch, Cells
 
 MISSING = {"", "na", "n/a", "nan", "null", "none"}
 FEATURE_LIMIT, TARGET_LIMIT = 1e100, 1e75  # of the cores
+_NUMBER_LIKE = re.compile(r"[-+]?\d+(,\d+)+(\.\d+)?")  # a decimal comma, or thousands set apart
 CATEGORIES = 100  # that become features, over all columns: a filter's cost grows with their square
 _TRUE, _FALSE = ("1", "1.0", "true"), ("0", "0.0", "false")
 _EPOCH, _SECOND = datetime(1970, 1, 1, tzinfo=UTC), 1e-6
@@ -45,6 +47,7 @@ class Encoder:
         self.labels: dict[str, int] = {}
         self.time_kind = "row" if options.time is None else ""
         self.last_time, self.full = -math.inf, False
+        self.ties = bool(self.features) or options.task in ("binary", "quantile")  # the core of a bare series has no gap of 0
 
     @property
     def numeric(self) -> list[int]:
@@ -66,6 +69,16 @@ class Encoder:
         """What the columns of X stand for."""
         plain = [self.features[i] for i in self.numeric] or ["(constant)"]
         return plain + [f"{self.features[i]}={text}" for i, text in self.categories]
+
+    def notes(self) -> list[str]:
+        """What a person should know of how the columns were read."""
+        notes = []
+        if self.full:
+            notes.append(f"more than {CATEGORIES} categories: those that came later are not told apart; drop the column")
+        odd = {self.features[i]: text for i, text in reversed(self.categories) if _NUMBER_LIKE.fullmatch(text)}
+        for name, text in odd.items():
+            notes.append(f"column {name!r} was read as words: got {text!r}; write numbers as 1234.5 if they are numbers")
+        return notes
 
     def encode(self, batch: Batch) -> Rows:
         """The batch in numbers; RowError names the first row found that cannot be."""
@@ -133,10 +146,12 @@ class Encoder:
             at = int(np.argmax(missing))
             raise RowError(at, f"column {name!r} must hold a time: got {_show(cells[at])}; give every row its time")
         steps = np.diff(np.concatenate([[self.last_time], times]))
-        if not (steps > 0.0).all():
-            at = int(np.argmin(steps > 0.0))
-            what = "the same time as the row before" if steps[at] == 0.0 else "an earlier time than the row before"
-            raise RowError(at, f"column {name!r} must increase: got {_show(cells[at])}, {what}; sort the rows, drop duplicates")
+        good = steps >= 0.0 if self.ties else steps > 0.0
+        if not good.all():
+            at = int(np.argmin(good))
+            earlier = "an earlier time than the row before; sort the rows"
+            what = "the same time as the row before, and there are no features; drop duplicates" if steps[at] == 0.0 else earlier
+            raise RowError(at, f"column {name!r} must increase: got {_show(cells[at])}, {what}")
         return times, [_write(cell) for cell in cells]
 
     def state(self) -> dict[str, Any]:
@@ -211,7 +226,7 @@ def _seconds(cell: Any) -> float:
     """Seconds since 1970; a date without a zone counts as UTC."""
     if isinstance(cell, date) and not isinstance(cell, datetime):
         cell = datetime(cell.year, cell.month, cell.day)
-    moment = cell if isinstance(cell, datetime) else datetime.fromisoformat(cell.strip())
+    moment = cell if isinstance(cell, datetime) else datetime.fromisoformat(str.strip(cell))
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     gap = moment - _EPOCH
@@ -223,7 +238,7 @@ def _category(cell: Any) -> str:
 
 
 def _labels(cells: Cells, known: dict[str, int], name: str) -> Array:
-    """Classes of labels; `known` learns them: 0 and false are class 0, 1 and true class 1, others in the order they appear."""
+    """Classes of labels; `known` learns them: 1, true, yes are class 1, 0 and false class 0, others as they appear."""
     result = np.full(len(cells), np.nan)
     for t, cell in enumerate(cells):
         label = known.get(cell) if isinstance(cell, str) else None
@@ -236,7 +251,7 @@ def _labels(cells: Cells, known: dict[str, int], name: str) -> Array:
                 if len(known) == 2:
                     both = " and ".join(map(repr, known))
                     raise RowError(t, f"column {name!r} must hold two labels: got {text!r} beside {both}; merge classes first")
-                label = 1 - next(iter(known.values())) if known else int(text == "1")
+                label = 1 - next(iter(known.values())) if known else int(text == "1" or text.lower() == "yes")
                 known[text] = label
         result[t] = label
     return result

@@ -19,12 +19,12 @@ PAUSE = 0.1  # seconds between looks at an input that has nothing new
 class Lines:
     """Records of `source` ("-" is standard input), in order, by `take`.
 
-    follow: wait for more at the end of a file; standard input ends when whoever writes to it closes it.
+    follow: wait for more at the end of a file until it is deleted; standard input ends when whoever writes to it closes it.
     quotes: whether a line end between double quotes belongs to the record, as in CSV.
     """
 
     def __init__(self, source: str, follow: bool, quotes: bool) -> None:
-        self.follow, self.quotes, self.position = follow, quotes, 0
+        self.follow, self.quotes, self.gone = follow, quotes, False
         self._ready: deque[bytes] = deque()
         self._rest, self._ended, self._unended, self.head = b"", False, False, b""
         self._own = source != "-"
@@ -34,6 +34,7 @@ class Lines:
             self.close()
             raise InputError(f"the input must be a file: got the folder {source}; name a file in it")
         self.regular = stat.S_ISREG(mode)
+        self.position = os.lseek(self._fd, 0, os.SEEK_CUR) if self.regular else 0  # a shell may have read some of it
         self._waits = follow and (self.regular or self._own)
 
     @property
@@ -125,6 +126,9 @@ class Lines:
             return
         if self.regular and (self.size or 0) < os.lseek(self._fd, 0, os.SEEK_CUR):
             raise InputError("the input must only grow while it is followed: it got shorter; start again")
+        if self._own and os.fstat(self._fd).st_nlink == 0:  # nobody can write to it by name: waiting would be for ever
+            self._ended = self.gone = True
+            return
         if wait:
             time.sleep(PAUSE)
 
@@ -167,8 +171,8 @@ def _hash(content: bytes) -> str:
 
 def _open(source: str, follow: bool) -> int:
     try:
-        # a named pipe that is followed must not hold up Ctrl-C until somebody writes to it
-        return os.open(source, os.O_RDONLY | (os.O_NONBLOCK if follow else 0))
+        # a named pipe must not hold up Ctrl-C until somebody writes to it; only on Linux select tells "nobody yet" from the end
+        return os.open(source, os.O_RDONLY | (os.O_NONBLOCK if follow or sys.platform == "linux" else 0))
     except FileNotFoundError:
         raise InputError(f"the input must exist: got {source}; check the path, or give - for standard input") from None
     except PermissionError:

@@ -8,6 +8,7 @@ from pathlib import Path
 TASKS = ("regression", "binary", "quantile", "interval")
 FORMATS = ("csv", "jsonl", "parquet")
 PREDICTIONS = ("csv", "parquet")
+MOST_DELAY = 10**8
 _SUFFIXES = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl"}
 _SUFFIXES |= {".parquet": "parquet", ".pq": "parquet"}
 
@@ -52,6 +53,8 @@ class Options:
                 raise InputError(f"{name} must be between 0 and 1: got {share}; give a share such as 0.9")
         if self.delay < 0:
             raise InputError(f"--delay must not be negative: got {self.delay}; give how many rows later targets are known")
+        if self.delay > MOST_DELAY:
+            raise InputError(f"--delay must be at most {MOST_DELAY}: got {self.delay}; so many rows are kept in memory")
         if self.time == self.target:
             raise InputError(f"--time must not be the target: got {self.time!r}; name the column of times, or leave it out")
         for name in self.features or ():

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from stillpoint.track.lines import HEAD
-from stillpoint.track.options import InputError
+from stillpoint.track.options import InputError, RowError
 from stillpoint.track.readers import Batch, Cells
 
 
@@ -25,6 +25,8 @@ def load(what: str) -> Any:
 class ParquetReader:
     """Rows of a Parquet file, by pyarrow; positions are row numbers."""
 
+    gone = False  # it is not followed
+
     def __init__(self, path: str) -> None:
         arrow = load("Parquet")
         if not Path(path).is_file():
@@ -32,8 +34,13 @@ class ParquetReader:
         try:
             self._file = arrow.parquet.ParquetFile(path)
         except (arrow.ArrowException, OSError) as error:
-            raise InputError(f"the input must be a Parquet file: got {path} ({error}); give --format csv or jsonl") from None
+            what = " ".join(str(error).split())
+            raise InputError(f"the input must be a Parquet file: got {path} ({what}); give --format csv or jsonl") from None
+        self._broken = arrow.ArrowException, OSError
         self._path, self.names, self.size = path, list(self._file.schema_arrow.names), int(self._file.metadata.num_rows)
+        for name in self.names:
+            if self.names.count(name) > 1:
+                raise InputError(f"columns must have different names: got {name!r} twice; rename one")
         self.position, self._cursor, self._count = 0, 0, 0
         self._loaded: list[Cells] = []
 
@@ -49,7 +56,11 @@ class ParquetReader:
     def read(self, limit: int) -> Batch:
         """Up to so many rows."""
         while self._cursor == self._count and self.position < self.size:
-            batch = next(self._batches)
+            try:
+                batch = next(self._batches)
+            except self._broken as error:
+                what = " ".join(str(error).split())
+                raise RowError(0, f"the Parquet file must be whole: got {what}; write it anew") from None
             self._loaded = [batch.column(name).to_pylist() for name in self._used]
             self._cursor, self._count = 0, int(batch.num_rows)
         rows = min(limit, self._count - self._cursor)

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -11,6 +12,7 @@ from stillpoint.track.options import InputError, Options, RowError
 
 Cells = Sequence[Any]
 _DELIMITERS = (",", ";", "\t", "|")
+_OPEN = "a row must close its quotes: got one that stays open; close it, or double a quote that is part of a cell"
 
 
 @dataclass
@@ -40,6 +42,10 @@ class Reader(Protocol):
     @property
     def ended(self) -> bool:
         """Whether there is nothing more to come."""
+
+    @property
+    def gone(self) -> bool:
+        """Whether it ended because it was deleted while it was followed."""
 
     @property
     def position(self) -> int:
@@ -119,6 +125,11 @@ class TextReader:
         return self.lines.ended
 
     @property
+    def gone(self) -> bool:
+        """Whether it ended because it was deleted while it was followed."""
+        return self.lines.gone
+
+    @property
     def position(self) -> int:
         """Where the next row begins."""
         return self.lines.position
@@ -153,8 +164,11 @@ class CsvReader(TextReader):
                 return False
             first = records[0]
         header = _text(0, first, "the header").removeprefix("\ufeff")
-        self._delimiter = max(_DELIMITERS, key=header.count)
-        self.names = [name.strip() for name in next(csv.reader([header], delimiter=self._delimiter))]
+        self._delimiter = max(_DELIMITERS, key=re.sub(r'"[^"]*"', "", header).count)  # a name in quotes may hold any of them
+        try:
+            self.names = [name.strip() for name in next(csv.reader([header], delimiter=self._delimiter))]
+        except csv.Error as error:
+            raise InputError(f"the header must be CSV: {error}; end lines with \\n, check quotes") from None
         for name in self.names:
             if self.names.count(name) > 1:
                 raise InputError(f"columns must have different names: got {name!r} twice; rename one in the header")
@@ -166,6 +180,8 @@ class CsvReader(TextReader):
             texts = [record.decode() for record in records]
         except UnicodeDecodeError:
             texts = [_text(sum(map(bool, map(bytes.strip, records[:i]))), r, "a row") for i, r in enumerate(records)]
+        if records and self.lines.ended and records[-1].count(b'"') % 2:  # it would swallow all rows after the quote
+            raise RowError(sum(map(bool, map(bytes.strip, records[:-1]))), _OPEN)
         reader = csv.reader(texts, delimiter=self._delimiter)
         rows: list[list[str]] = []
         places: list[int] | None = None
@@ -176,7 +192,9 @@ class CsvReader(TextReader):
         if [] in rows or len(rows) != len(records):
             rows, places = [], []
             reader = csv.reader(texts, delimiter=self._delimiter)
-            for row in reader:
+            for i, row in enumerate(reader, 1):
+                if reader.line_num > i:  # a quote that no count of quotes shows: it has swallowed the next record
+                    raise RowError(len(rows), _OPEN)
                 if row:
                     rows.append(row)
                     places.append(reader.line_num - 1)
@@ -220,6 +238,8 @@ class JsonReader(TextReader):
                 raise RowError(len(rows), f"a row must be JSON: {error}; write one object a line") from None
             if not isinstance(row, dict):
                 raise RowError(len(rows), f"a row must be a JSON object: got {_short(row)}; write one object a line")
+            if b"\\ud" in record.lower() and not _writable(row):
+                raise RowError(len(rows), "a row must be Unicode: got half of a surrogate pair; write whole characters")
             rows.append(row)
             places.append(i)
         return rows, None if len(rows) == len(records) else places
@@ -257,6 +277,14 @@ def _text(index: int, record: bytes, what: str) -> str:
         return record.decode()
     except UnicodeDecodeError as error:
         raise RowError(index, f"{what} must be UTF-8: {error.reason} at byte {error.start}; convert the file first") from None
+
+
+def _writable(row: dict[str, Any]) -> bool:
+    try:
+        json.dumps(row, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _short(value: Any) -> str:

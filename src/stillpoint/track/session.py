@@ -3,7 +3,7 @@
 import json
 import os
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from importlib.util import find_spec
 from typing import Any
@@ -12,7 +12,7 @@ import numpy as np
 
 import stillpoint
 from stillpoint.track.checkpoint import Checkpoint, replace, same_command
-from stillpoint.track.encode import CATEGORIES, Encoder, Rows
+from stillpoint.track.encode import Encoder, Rows
 from stillpoint.track.engine import Engine
 from stillpoint.track.history import History
 from stillpoint.track.lines import HEAD
@@ -69,6 +69,8 @@ class Session:
                 batch = self._read()
                 if batch.rows == 0:
                     if self.reader.ended:
+                        if self.reader.gone:
+                            self.notes.append("the input was deleted: there is nothing more to follow; start again on a new one")
                         return
                     self._commit(EVERY)
                     continue
@@ -108,6 +110,9 @@ class Session:
         times = np.arange(row, row + T, dtype=np.float64) if np.isnan(rows.times[0]) else rows.times
         if self._sink is None:
             self._sink = Sink(self.predictions, self._length)
+            if self._length is None:  # files of an earlier run would not belong to these predictions
+                for name in (*_FILES[1:], "predictions.parquet"):
+                    (self.options.out / name).unlink(missing_ok=True)
         self._sink.add(row, rows, forecasts, lo, hi, banded)
         history.add(row, times, rows.y, forecasts, lo, hi, banded, losses, shares)
         if banded:
@@ -125,9 +130,11 @@ class Session:
     def finish(self) -> dict[str, Any]:
         """Write summary and report, and close the checkpoint; a run that was finished before is left as it is."""
         files = [self.options.out / name for name in _FILES[1:]]
-        if self._finished and not self._fresh and all(file.exists() for file in files):
-            summary: dict[str, Any] = json.loads(files[0].read_text(encoding="utf-8"))
-            return summary
+        written = [*files, self.predictions.with_suffix(".parquet")] if self.options.predictions == "parquet" else files
+        if self._finished and not self._fresh and all(file.exists() for file in written):
+            with suppress(ValueError):  # a summary that is no longer JSON is written anew
+                before: dict[str, Any] = json.loads(files[0].read_text(encoding="utf-8"))
+                return before
         self._commit(0.0)
         if self._sink is not None and self.checkpoint is None:
             self._sink.sync()
@@ -172,8 +179,7 @@ class Session:
         result = {**head, **figures(self.engine, self.history)}
         if "coverage" in result:
             result["coverage"] |= {"infinite": self._infinite, "empty": self._empty}
-        if self.encoder.full:
-            self.notes.append(f"more than {CATEGORIES} categories: those that came later are not told apart; drop the column")
+        self.notes += self.encoder.notes()
         files = ["predictions.parquet" if o.predictions == "parquet" else _FILES[0], _FILES[1]]
         if find_spec("stillpoint.report.page") is not None:
             files.append(_FILES[2])

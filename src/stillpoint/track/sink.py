@@ -17,11 +17,12 @@ class Sink:
         self.path, self.length = path, 0
         if length is None:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+            self._fd = _held(path, os.O_WRONLY | os.O_CREAT)
+            os.ftruncate(self._fd, 0)
             self._write(HEADER)
             return
         check(path, length)
-        self._fd = os.open(path, os.O_WRONLY)
+        self._fd = _held(path, os.O_WRONLY)
         os.ftruncate(self._fd, length)
         os.lseek(self._fd, length, os.SEEK_SET)
         self.length = length
@@ -59,6 +60,21 @@ class Sink:
     def close(self) -> None:
         """Close the file."""
         os.close(self._fd)
+
+
+def _held(path: Path, flags: int) -> int:
+    """Open a file that no other run is writing: two would mix their rows."""
+    import fcntl
+
+    fd = os.open(path, flags, 0o644)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(fd)
+        raise InputError(f"--out must be free: another process is writing {path}; wait for it or use another folder") from None
+    except OSError:
+        pass  # a file system without locks
+    return fd
 
 
 def check(path: Path, length: int) -> None:

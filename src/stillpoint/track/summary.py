@@ -76,10 +76,11 @@ def plain(value: Any) -> Any:
 def show(summary: dict[str, Any]) -> None:
     """The table on the terminal."""
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     name, loss = summary["loss_name"], summary["loss"]
-    table = Table(title=f"{summary['target']}: {summary['rows']:,} rows, {summary['task']}")
+    table = Table(title=f"{escape(summary['target'])}: {summary['rows']:,} rows, {summary['task']}")
     for i, head in enumerate(("forecaster", f"mean {name}", "less by")):
         table.add_column(head, justify="right" if i else "left")
     for who, value in loss.items():
@@ -101,6 +102,6 @@ def show(summary: dict[str, Any]) -> None:
         if not label.startswith("misses"):
             console.print(f"{label}: {value:,.4g}" if value is not None else f"{label}: infinite", highlight=False)
     if "1" in summary.get("labels", {}):
-        console.print(f"forecasts are probabilities of {summary['labels']['1']!r}", highlight=False)
+        console.print(f"forecasts are probabilities of {summary['labels']['1']!r}", highlight=False, markup=False)
     rate = summary.get("rows_per_second")
     console.print(f"{rate:,.0f} rows a second" if rate else "", highlight=False, end="\n" if rate else "")
