@@ -38,6 +38,7 @@ bench: $(VENV)/.ready
 	$(BIN)/python benchmarks/filters.py
 	$(BIN)/python benchmarks/slopes.py
 	$(BIN)/python benchmarks/intervals.py
+	$(BIN)/python benchmarks/fleet.py
 	$(BIN)/stillpoint bench regret --stream chosen --first-seed 1000 --out docs/bench
 	$(BIN)/stillpoint bench speed --out docs/bench
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[real]'

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         TrackingVAW,
         VariationForecaster,
     )
+    from stillpoint.fleet import Fleet
     from stillpoint.learners import Directional, KernelFTRL, MultiScale, Tracker
     from stillpoint.persist import load, save
 
@@ -25,6 +26,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Directional",
     "ExpConcave",
+    "Fleet",
     "Forecaster",
     "IntervalTracker",
     "KernelFTRL",
@@ -63,6 +65,7 @@ _HOMES = {
         "TrackingVAW",
         "VariationForecaster",
     ),
+    "fleet": ("Fleet",),
     "learners": ("Directional", "KernelFTRL", "MultiScale", "Tracker"),
     "persist": ("load", "save"),
 }

@@ -22,6 +22,7 @@ from stillpoint.filters import (
     TrackingVAW,
     VariationForecaster,
 )
+from stillpoint.fleet import Fleet
 from stillpoint.learners import Directional, GradientDescent, KernelFTRL, MultiScale, Tracker
 
 FORMAT = 1
@@ -47,6 +48,7 @@ _BASELINES = ("OGD", "Ader", "KT", "COCOB", "COCOBBackprop", "FreeGrad", "Sparse
 _LEARNERS: dict[str, type[Savable]] = {
     "Directional": Directional,
     "ExpConcave": ExpConcave,
+    "Fleet": Fleet,
     "Forecaster": Forecaster,
     "IntervalTracker": IntervalTracker,
     "KernelFTRL": KernelFTRL,

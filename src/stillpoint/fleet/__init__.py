@@ -1,0 +1,5 @@
+"""Many streams at once: one learner a key, states stacked in arrays, rounds in compiled batches."""
+
+from stillpoint.fleet.fleet import Fleet
+
+__all__ = ["Fleet"]

@@ -1,0 +1,217 @@
+"""Fleet: one learner a key, number for number as single learners, in compiled batches over stacked states."""
+
+import warnings
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from stillpoint._validate import count
+from stillpoint.fleet.keys import KeyIndex, Keys, Slots
+from stillpoint.fleet.stacks import STACKS, Fault, Stack
+
+GivenKeys = Sequence[Hashable] | NDArray[Any]
+_NAMES = {kind.__name__: kind for kind in STACKS}
+
+
+class Fleet:
+    """One learner a key, of one class and configuration: arrays in, arrays out, any keys in any round.
+
+    learner: Tracker, MultiScale, QuantileTracker, IntervalTracker or Forecaster, as a class or by name. config: its arguments.
+    on_bad: what a value does that the learner would refuse, such as NaN. "raise": ValueError that names the key, and nothing at
+    all moves, of no key. "skip": the round of that key is closed without feedback, as the learner's skip() does, or with a bad
+    time or forecast not opened; `rejected` says why, and all others go on.
+    threads: how many threads share a batch; the numbers are the same for any.
+
+    Keys are whole numbers, strings or other hashable names; new ones begin where they are first seen, in predict or update.
+    Rounds and times are each key's own: a key that sleeps misses nothing but its rounds. Keys of a batch must differ. As for
+    single learners, predict may be called again before update, and update without predict (but for IntervalTracker).
+    """
+
+    def __init__(self, learner: type[Any] | str, *, threads: int = 1, on_bad: str = "raise", **config: Any) -> None:
+        kind = _NAMES.get(learner) if isinstance(learner, str) else learner
+        if kind not in STACKS:
+            raise ValueError(f"learner must be one of {sorted(_NAMES)}: got {learner!r}; pass the class, not an instance")
+        if on_bad not in ("raise", "skip"):
+            raise ValueError(f"on_bad must be 'raise' or 'skip': got {on_bad!r}; choose one")
+        self._kind, self.threads, self.on_bad = kind, count("threads", threads), on_bad
+        built = kind(**config)
+        self._config: dict[str, Any] = dict(built.config)
+        self._stack: Stack = STACKS[kind](built, self.threads)
+        self._index = KeyIndex()
+        self._warned = False
+        self.rejected: list[tuple[Any, str]] = []  # (key, reason) of the last predict or update
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The arguments that build this fleet anew."""
+        return {"learner": self._kind.__name__, "threads": self.threads, "on_bad": self.on_bad, **self._config}
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    def __contains__(self, key: Hashable) -> bool:
+        return bool(self._index.find([key])[1][0] >= 0)
+
+    def keys(self) -> Keys:
+        """All keys: an array where they are whole numbers, a list otherwise."""
+        return self._index.names(self._index.slots())
+
+    @property
+    def bytes_per_key(self) -> int:
+        """State of one key now; experts and levels that join later add to it."""
+        return self._stack.bytes_per_key
+
+    @property
+    def nbytes(self) -> int:
+        """Memory held: states and keys, room for as many more as there is included."""
+        return self._stack.nbytes + self._index.nbytes
+
+    def predict(self, keys: GivenKeys, forecasts: ArrayLike | None = None, *, time: ArrayLike | None = None) -> Any:
+        """Open the round of each key: plays (n, dim), quantiles or forecasts (n,), or for IntervalTracker ends (lo, hi).
+
+        forecasts: what IntervalTracker's intervals are around, one a key. time: one for all or one a key, where the learner takes
+        times. Rows of rejected keys are NaN.
+        """
+        names, slots, new = self._enter(keys)
+        try:
+            when, faults = self._stack.moments(slots, time)
+            centres, more = self._stack.centres(slots, forecasts)
+            bad = self._judge(names, [*faults, *more])
+        except Exception:
+            self._index.remove(new)
+            raise
+        if bad is None:
+            plays = self._stack.open(slots, when, centres)
+            self._warn()
+            return plays
+        good = ~(bad[0] | bad[1])
+        plays = self._stack.open(slots[good], when[good] if when.size else when, centres[good] if centres.size else centres)
+        out = self._stack.blank_plays(slots.size)
+        for target, source in zip(out, plays, strict=True) if isinstance(out, tuple) else [(out, plays)]:
+            target[good] = source
+        self._warn()
+        return out
+
+    def update(self, keys: GivenKeys, feedback: ArrayLike, *, time: ArrayLike | None = None) -> None:
+        """Close the round of each key with its gradient (n, dim), in one dimension (n,) too, or its target (n,)."""
+        names, slots, new = self._enter(keys)
+        try:
+            when, faults = self._stack.moments(slots, time)
+            values, more = self._stack.feedback(slots, feedback)
+            bad = self._judge(names, [*faults, *more])
+        except Exception:
+            self._index.remove(new)
+            raise
+        if bad is None:
+            self._stack.close(slots, when, values)
+        else:
+            unusable, refused = bad
+            good, skipped = ~(unusable | refused), unusable & ~refused
+            self._stack.close(slots[good], when[good] if when.size else when, tuple(v[good] for v in values))
+            self._stack.skip(slots[skipped], when[skipped] if when.size else when)
+        self._warn()
+
+    def skip(self, keys: GivenKeys, *, time: ArrayLike | None = None) -> None:
+        """Close the round of each key without feedback."""
+        names, slots, new = self._enter(keys)
+        try:
+            when, faults = self._stack.moments(slots, time)
+            bad = self._judge(names, faults)
+        except Exception:
+            self._index.remove(new)
+            raise
+        if bad is not None:
+            slots, when = slots[~bad[1]], when[~bad[1]]
+        self._stack.skip(slots, when)
+        self._warn()
+
+    def retire(self, keys: GivenKeys) -> None:
+        """Forget these keys; seen again, they begin anew."""
+        self._index.remove(self._known(keys))
+
+    def learner(self, key: Hashable) -> Any:
+        """A learner of its own with the state of this key."""
+        learner = self._kind(**self._config)
+        learner.restore(self._stack.state(int(self._known([key])[0])))
+        return learner
+
+    def adopt(self, key: Hashable, learner: Any) -> None:
+        """Take over the state of a learner, under a new key: the inverse of `learner`."""
+        if type(learner) is not self._kind or learner.config != self._config:
+            given = f"{type(learner).__name__} {getattr(learner, 'config', '')}"
+            raise ValueError(f"learner must be a {self._kind.__name__} with {self._config}: got {given}; build it alike")
+        if key in self:
+            raise ValueError(f"key must be new: got {key!r}, which the fleet has; retire it first")
+        _, slots, _ = self._enter([key])
+        self._stack.adopt(int(slots[0]), learner.arrays())
+
+    def arrays(self) -> dict[str, Any]:
+        """The state, for saving: keys, and every state array with a row a key."""
+        slots = self._index.slots()
+        names = self._index.names(slots)
+        if isinstance(names, list):
+            for key in names:
+                if not isinstance(key, str | int):
+                    raise ValueError(f"keys must be whole numbers or strings to be saved: got {key!r}; name the streams so")
+        return {"keys": names, **{f"state.{name}": value for name, value in self._stack.take(slots).items()}}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Inverse of `arrays`, in a fleet built from the same `config`."""
+        self._index, self._stack = KeyIndex(), STACKS[self._kind](self._kind(**self._config), self.threads)
+        _, slots, _ = self._enter(state["keys"])
+        self._stack.put(slots, {key[6:]: value for key, value in state.items() if key.startswith("state.")})
+
+    def _enter(self, keys: GivenKeys) -> tuple[Keys, Slots, Slots]:
+        """Keys and their places, new keys' among them, and which places are new."""
+        names, slots = self._index.find(keys)
+        if len(slots) == 0 or slots.min() >= 0:
+            return names, slots, slots[:0]
+        more = self._index.missing(slots)
+        if more:
+            capacity = max(self._index.capacity + more, 2 * self._index.capacity, 16)
+            self._index.grow(capacity)
+            self._stack.grow(capacity)
+        new = self._index.enter(names, slots)
+        self._stack.clear(new)
+        return names, slots, new
+
+    def _known(self, keys: GivenKeys) -> Slots:
+        names, slots = self._index.find(keys)
+        if len(slots) and slots.min() < 0:
+            unknown = _plain(names, int(np.argmin(slots)))
+            raise ValueError(f"keys must be in the fleet: got {unknown!r}, which is not; see keys()")
+        return slots
+
+    def _judge(self, names: Keys, faults: list[Fault]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]] | None:
+        """Raise for the first fault, or note all: which rows have unusable feedback, and which no round."""
+        self.rejected = []
+        if not faults:
+            return None
+        unusable, refused = np.zeros(len(names), bool), np.zeros(len(names), bool)
+        for fault in faults:
+            for row, reason in fault:
+                key = _plain(names, row)
+                if self.on_bad == "raise":
+                    raise ValueError(f"{reason} (key {key!r})")
+                if not (unusable[row] or refused[row]):
+                    self.rejected.append((key, reason))
+                (unusable if fault.feedback else refused)[row] = True
+        return unusable, refused
+
+    def _warn(self) -> None:
+        """Say, once, that plays have stopped growing."""
+        if self._stack.saturated and not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"the plays of {self._stack.saturated} keys saturated: their gradients never turn; give a bounded domain=, "
+                "such as sp.domains.Ball(radius), or check the sign of the gradients",
+                RuntimeWarning,
+                stacklevel=3,
+            )
+
+
+def _plain(names: Keys, row: int) -> Any:
+    """A key as it was given."""
+    return names[row].item() if isinstance(names, np.ndarray) else names[row]

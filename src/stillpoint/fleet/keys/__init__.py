@@ -1,0 +1,181 @@
+"""From keys to places in the stacked arrays: whole numbers through a compiled hash table, other keys through a dict."""
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stillpoint.fleet.keys import _hot
+
+Slots = NDArray[np.int64]
+Keys = NDArray[np.int64] | list[Any]
+_REMEDY = "pass an array or a list of whole numbers or strings, one a stream"
+_FREE, _NUMBER, _OBJECT = 0, 1, 2  # what is at a place
+_INT64 = np.iinfo(np.int64)
+
+
+def _is_number(key: Any) -> bool:
+    """Whether a key goes through the table; larger whole numbers are objects like any other."""
+    return isinstance(key, int | np.integer) and not isinstance(key, bool) and _INT64.min <= int(key) <= _INT64.max
+
+
+class KeyIndex:
+    """Places of keys. Places of retired keys are given out again; the table is at most half full."""
+
+    def __init__(self) -> None:
+        self.capacity = 0
+        self._names, self._stamps, self._what = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.uint8)
+        self._table = np.full(16, _hot.EMPTY)
+        self._used, self._stamp = 0, 0  # entries of the table that are not EMPTY; mark of the last search for repeats
+        self._objects: dict[Hashable, int] = {}
+        self._owners: dict[int, Hashable] = {}
+        self._free: list[int] = []
+        self._top = 0  # places below it have been given out at some time
+        self._last: tuple[Any, Slots] | None = None
+
+    def __len__(self) -> int:
+        return self._top - len(self._free)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the arrays; a dict of other keys comes on top."""
+        return self._names.nbytes + self._stamps.nbytes + self._what.nbytes + self._table.nbytes
+
+    def slots(self) -> Slots:
+        """Places in use, in order."""
+        return np.flatnonzero(self._what[: self._top] != _FREE)
+
+    def names(self, slots: Slots) -> Keys:
+        """The keys at these places: an array where all are whole numbers, a list otherwise."""
+        if (self._what[slots] == _NUMBER).all():
+            return self._names[slots]
+        return [int(self._names[slot]) if self._what[slot] == _NUMBER else self._owners[slot] for slot in slots.tolist()]
+
+    def find(self, keys: Any) -> tuple[Keys, Slots]:
+        """The keys as an array of whole numbers or a list, and their places, −1 where unknown; ValueError for repeats."""
+        names = _as_keys(keys)
+        if self._last is not None and _same(names, self._last[0]):  # most streams come in the same batches again and again
+            return names, self._last[1]
+        slots = np.empty(len(names), np.int64)
+        if isinstance(names, np.ndarray):
+            unknown = _hot.find(names, self._table, self._names, slots)
+        else:
+            slots[:] = [self._place(key) for key in names]
+            unknown = int((slots < 0).sum())
+        self._stamp += 1
+        again = _hot.repeated(slots, self._stamps, self._stamp)
+        if again < 0 and unknown:
+            again = _repeated_new(names, slots)
+        if again >= 0:
+            raise ValueError(f"keys must differ within a batch: got {names[again]} twice; pass its rounds one after the other")
+        if not unknown:
+            self._last = (names.copy(), slots)
+        return names, slots
+
+    def _place(self, key: Any) -> int:
+        if _is_number(key):
+            slot = np.empty(1, np.int64)
+            _hot.find(np.array([key], np.int64), self._table, self._names, slot)
+            return int(slot[0])
+        try:
+            return self._objects.get(key, _hot.EMPTY)
+        except TypeError:
+            raise ValueError(f"keys must be hashable: got {key!r}; {_REMEDY}") from None
+
+    def missing(self, slots: Slots) -> int:
+        """How many new places have to be made before the unknown of these can `enter`."""
+        return max(0, int((slots < 0).sum()) - len(self._free) - (self.capacity - self._top))
+
+    def grow(self, capacity: int) -> None:
+        """Make room."""
+        more = capacity - self.capacity
+        self._names, self._stamps = (np.append(old, np.zeros(more, np.int64)) for old in (self._names, self._stamps))
+        self._what = np.append(self._what, np.zeros(more, np.uint8))
+        self.capacity = capacity
+
+    def enter(self, names: Keys, slots: Slots) -> Slots:
+        """Give the unknown ones (−1 in slots, which is filled in) a place each; returns those places."""
+        new = np.flatnonzero(slots < 0)
+        reused = [self._free.pop() for _ in range(min(new.size, len(self._free)))]
+        fresh = np.append(np.array(reused, np.int64), np.arange(self._top, self._top + new.size - len(reused)))
+        self._top += new.size - len(reused)
+        slots[new] = fresh
+        if isinstance(names, np.ndarray):
+            numbers, values = fresh, names[new]
+        else:
+            given = [(slot, names[i]) for i, slot in zip(new.tolist(), fresh.tolist(), strict=True)]
+            pairs = [pair for pair in given if _is_number(pair[1])]
+            numbers, values = (np.array([pair[j] for pair in pairs], np.int64) for j in (0, 1))
+            others = {slot: key for slot, key in given if not _is_number(key)}
+            self._owners |= others
+            self._objects |= {key: slot for slot, key in others.items()}
+            self._what[list(others)] = _OBJECT
+        self._names[numbers], self._what[numbers] = values, _NUMBER
+        self._used += numbers.size
+        if 2 * self._used > self._table.size:
+            self._rebuild()
+        else:
+            _hot.insert(numbers, self._table, self._names)
+        self._last = (names.copy(), slots)
+        return fresh
+
+    def _rebuild(self) -> None:
+        numbers = np.flatnonzero(self._what[: self._top] == _NUMBER)
+        self._used = numbers.size
+        size = 16
+        while size < 4 * self._used:
+            size *= 2
+        self._table = np.full(size, _hot.EMPTY)
+        _hot.insert(numbers, self._table, self._names)
+
+    def remove(self, slots: Slots) -> None:
+        """Forget the keys at these places."""
+        numbers = slots[self._what[slots] == _NUMBER]
+        _hot.remove(numbers, self._table, self._names)
+        for slot in slots[self._what[slots] == _OBJECT].tolist():
+            del self._objects[self._owners.pop(slot)]
+        self._what[slots] = _FREE
+        self._free.extend(slots.tolist())
+        self._last = None
+
+
+def _as_keys(keys: Any) -> Keys:
+    """Whole numbers as an int64 array, other keys as a list."""
+    if hasattr(keys, "__array__"):  # arrays, and columns of data frames
+        keys = np.asarray(keys)
+        if keys.ndim != 1 or keys.dtype.kind not in "iuUSO":
+            raise ValueError(f"keys must be a vector of whole numbers or strings: got {keys.dtype} {keys.shape}; {_REMEDY}")
+        fits = keys.dtype.kind == "i" or (keys.dtype.kind == "u" and (keys.size == 0 or keys.max() <= _INT64.max))
+        if fits:
+            return np.require(keys, np.int64, ["C", "W"])  # for arrays that may not be written to, loops are compiled anew
+        keys = keys.tolist()
+    elif isinstance(keys, str | bytes) or not isinstance(keys, Sequence):
+        raise ValueError(f"keys must be a sequence: got {keys!r}; {_REMEDY}")
+    if all(type(key) is int for key in keys) and all(map(_is_number, keys)):
+        return np.array(keys, np.int64)
+    for key in keys:
+        if key is None or isinstance(
+            key, bool | float | np.floating | np.bool_
+        ):  # 1.0 and True would be the key 1, and NaN no key
+            raise ValueError(f"keys must be whole numbers, strings or other names: got {key!r}; {_REMEDY}")
+    return list(keys)
+
+
+def _same(names: Keys, last: Keys) -> bool:
+    if isinstance(names, np.ndarray) and isinstance(last, np.ndarray):
+        return names.size == last.size and bool((names == last).all())
+    return isinstance(names, list) and isinstance(last, list) and names == last
+
+
+def _repeated_new(names: Keys, slots: Slots) -> int:
+    """Index of a new key that is there twice, or −1."""
+    new = np.flatnonzero(slots < 0)
+    if isinstance(names, np.ndarray) and np.unique(names[new]).size == new.size:
+        return -1
+    seen = set()
+    for i in new.tolist():
+        if names[i] in seen:
+            return i
+        seen.add(names[i])
+    return -1
