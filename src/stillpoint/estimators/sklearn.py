@@ -142,7 +142,7 @@ def _unchanged_on_failure(model: BaseEstimator) -> Iterator[None]:
     before = dict(vars(model))
     try:
         yield
-    except Exception:
+    except Exception:  # whatever it was, it is raised again
         vars(model).clear()
         vars(model).update(before)
         raise

@@ -79,7 +79,7 @@ class Fleet:
             when, faults = self._stack.moments(slots, time)
             centres, more = self._stack.centres(slots, forecasts)
             bad = self._judge(names, [*faults, *more])
-        except Exception:
+        except Exception:  # whatever it was, keys met for the first time in a refused call are not kept
             self._index.remove(new)
             raise
         if bad is None:
@@ -101,7 +101,7 @@ class Fleet:
             when, faults = self._stack.moments(slots, time)
             values, more = self._stack.feedback(slots, feedback)
             bad = self._judge(names, [*faults, *more])
-        except Exception:
+        except Exception:  # whatever it was, keys met for the first time in a refused call are not kept
             self._index.remove(new)
             raise
         if bad is None:
@@ -119,7 +119,7 @@ class Fleet:
         try:
             when, faults = self._stack.moments(slots, time)
             bad = self._judge(names, faults)
-        except Exception:
+        except Exception:  # whatever it was, keys met for the first time in a refused call are not kept
             self._index.remove(new)
             raise
         if bad is not None:
