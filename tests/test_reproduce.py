@@ -13,6 +13,7 @@ from stillpoint.experiments.reproduce.figures import PICTURES
 from stillpoint.experiments.reproduce.page import maths, ratio, summary, table
 from stillpoint.experiments.reproduce.registry import claim, measure
 from stillpoint.experiments.reproduce.result import compared, number
+from test_supply import remote
 
 ROOT = Path(__file__).parent.parent
 KIND = re.compile(r"^(Theorem|Proposition|Lemma|Example|Remark|Algorithm|Appendix)s?\b")
@@ -64,6 +65,7 @@ def test_a_quick_run_holds_and_writes_its_files(quick):
     assert {file.name for file in result.files} == {*FILES, *(f"{picture.name}.png" for picture in PICTURES)}
     assert all(file.stat().st_size > 5000 for file in result.files)
     assert len(result.refuted) >= 10  # what the errata say of the printed statements is measured too
+    assert remote([file for file in result.files if file.suffix != ".png"]) == {}
 
 
 def test_the_markdown_has_a_row_a_claim_and_its_figures(quick):

@@ -1,8 +1,8 @@
 """`stillpoint track`: what it writes against direct use of the cores, every option, every bad input, kills and resumption."""
 
-import contextlib
 import csv
-import ctypes
+import hashlib
+import io
 import itertools
 import json
 import os
@@ -18,12 +18,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from children import ended, forked, lines_of, no_child_survives, on_pipe, snapshot, soon, wait_for  # noqa: F401
 from extras import package
+from stillpoint import _container
 from stillpoint.estimators.intervals import IntervalTracker, QuantileTracker
 from stillpoint.filters import TrackingForecaster, TrackingProbabilities, VariationForecaster
 from stillpoint.filters.tracking._hot import ORIGIN
 from stillpoint.filters.tracking.linear._hot import CLIPPED
 from stillpoint.losses import Pinball
+from stillpoint.persist.codec import decode_fields
 from stillpoint.track import session, track
 from stillpoint.track.checkpoint import Checkpoint
 from stillpoint.track.history import History
@@ -662,55 +665,6 @@ def test_a_disk_that_fills(plain, tmp_path, capfd, monkeypatch):
 # kills, interrupts, locks
 
 
-CHILDREN: list[int] = []
-
-
-@pytest.fixture(autouse=True)
-def no_child_survives():
-    yield
-    while CHILDREN:
-        child = CHILDREN.pop()
-        with contextlib.suppress(ProcessLookupError, ChildProcessError):
-            os.kill(child, signal.SIGKILL)
-            os.waitpid(child, 0)
-
-
-def ended(child):
-    """Its exit code."""
-    CHILDREN.remove(child)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-
-
-def on_pipe(pipe, *others):
-    """Make a pipe standard input, in a child."""
-    for fd in others:
-        os.close(fd)
-    sys.stdin = os.fdopen(pipe)
-
-
-def forked(work):
-    """Run work() in a child that shares what is compiled, and end with the code it returns, or when the tests are killed."""
-    parent, child = os.getpid(), os.fork()
-    if child:
-        CHILDREN.append(child)
-        return child
-    try:
-        with contextlib.suppress(AttributeError):  # Linux: the kernel kills it with its parent, whom no fixture survives
-            ctypes.CDLL(None).prctl(1, signal.SIGKILL)
-        if os.getppid() != parent:
-            os._exit(98)
-        code = work()
-        sys.stderr.flush()
-        os._exit(code)
-    finally:
-        os._exit(99)
-
-
-def snapshot(*folders):
-    files = [path for folder in folders for path in sorted(Path(folder).rglob("*")) if path.is_file()]
-    return {str(path): (path.stat().st_mtime_ns, path.read_bytes()) for path in files}
-
-
 @pytest.fixture
 def long(tmp_path):
     rng = np.random.default_rng(8)
@@ -833,16 +787,61 @@ def test_a_corrupted_checkpoint_is_refused(plain, tmp_path, capsys):
     content = path.read_bytes()
     for broken in (
         content[:-5],
-        content[:3000] + b"?" + content[3001:],
+        content[:3000] + bytes([content[3000] ^ 1]) + content[3001:],
         b"",
         b"PK" + content,
-        content.replace(b"track-1", b"track-9"),
+        content.replace(b"track 2 ", b"track 9 ", 1),
     ):
         path.write_bytes(broken)
         assert track(plain, "y", tmp_path / "o", checkpoint=folder) == 2
         error = capsys.readouterr().err
         assert "the checkpoint must be" in error
         assert "delete" in error
+
+
+def as_first_version(data):
+    """A checkpoint as the first version wrote it."""
+    header, arrays = _container.read("track", 2, data)
+    text = json.dumps({**header, "numbers": decode_fields(header["numbers"])}).encode()
+    body = io.BytesIO()
+    np.savez(body, header=np.frombuffer(text, dtype=np.uint8), **{f"array.{key}": value for key, value in arrays.items()})
+    return b"stillpoint-track-1 " + hashlib.sha256(body.getvalue()).hexdigest().encode() + b"\n" + body.getvalue()
+
+
+@pytest.mark.parametrize("options", [{}, {"delay": 3}, {"task": "quantile", "delay": 1}], ids=str)
+def test_a_checkpoint_of_the_first_version_goes_on(plain, tmp_path, capsys, options):
+    whole = run(plain, tmp_path / "whole", **options)[0]
+    lines, source = Path(plain).read_text().splitlines(keepends=True), tmp_path / "grows.csv"
+    path = tmp_path / "c" / "checkpoint.npz"
+    source.write_text("".join(lines[:150]))
+    run(str(source), tmp_path / "o", checkpoint=tmp_path / "c", **options)
+    old = as_first_version(path.read_bytes())
+    source.write_text("".join(lines))
+    for broken in (old[:-1], old[:2000] + bytes([old[2000] ^ 1]) + old[2001:]):
+        path.write_bytes(broken)
+        assert track(str(source), "y", tmp_path / "o", checkpoint=tmp_path / "c", **options) == 2
+        assert "the checkpoint must be whole" in capsys.readouterr().err
+    path.write_bytes(old)
+    assert run(str(source), tmp_path / "o", checkpoint=tmp_path / "c", **options)[0] == whole
+    assert path.read_bytes().startswith(b"stillpoint track 2 ")
+
+
+def test_a_checkpoint_with_another_state_under_a_right_checksum_is_refused(plain, tmp_path, capsys):
+    lines, source = Path(plain).read_text().splitlines(keepends=True), tmp_path / "grows.csv"
+    path = tmp_path / "c" / "checkpoint.npz"
+    source.write_text("".join(lines[:150]))
+    run(str(source), tmp_path / "o", checkpoint=tmp_path / "c", delay=3)
+    whole = path.read_bytes()
+    source.write_text("".join(lines))
+    header, arrays = _container.read("track", 2, whole)
+    for name, array in arrays.items():
+        for other in (array[:0], np.concatenate([array, array]), array[None], array.astype("U8"), np.zeros(7), None):
+            changed = {key: value for key, value in arrays.items() if key != name} | ({} if other is None else {name: other})
+            path.write_bytes(b"".join(_container.write("track", 2, header, changed)))
+            assert track(str(source), "y", tmp_path / "o", checkpoint=tmp_path / "c", delay=3) == 2, name
+            assert "the checkpoint must be whole" in capsys.readouterr().err
+    path.write_bytes(whole)
+    assert track(str(source), "y", tmp_path / "o", checkpoint=tmp_path / "c", delay=3) == 0
 
 
 def test_the_lock_dies_with_its_process(plain, tmp_path, capsys):
@@ -867,23 +866,6 @@ def test_the_lock_dies_with_its_process(plain, tmp_path, capsys):
     run(plain, tmp_path / "o", checkpoint=folder)
     with pytest.raises(InputError, match="must be a folder"):
         Checkpoint(folder / "lock")
-
-
-def wait_for(condition, seconds=20.0):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "waited too long"
-        time.sleep(0.01)
-
-
-def soon(child):
-    """Its exit code, if it ends by itself within a while."""
-    wait_for(lambda: os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None)
-    return ended(child)
-
-
-def lines_of(path):
-    return path.read_bytes().count(b"\n") if path.exists() else 0
 
 
 @pytest.mark.parametrize("checkpoint", [False, True])

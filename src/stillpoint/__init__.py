@@ -1,9 +1,11 @@
 """stillpoint: learners that follow a moving target, with a live certificate of how much they can have lost."""
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # typing's own would be imported before `_start` can see to Ctrl-C
 if TYPE_CHECKING:
+    from typing import Any
+
     from stillpoint import baselines, domains, kernels, losses, potentials, regret, streams
     from stillpoint.estimators.intervals import IntervalTracker, QuantileTracker
     from stillpoint.experiments.play import play
@@ -72,7 +74,7 @@ _HOMES = {
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     if name in _HOME:
         value = getattr(import_module(f"stillpoint.{_HOME[name]}"), name)
     elif name in __all__:

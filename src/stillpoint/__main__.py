@@ -1,6 +1,6 @@
 """`python -m stillpoint`: the command line."""
 
-from stillpoint.cli import app
+from stillpoint._start import main
 
 if __name__ == "__main__":
-    app(prog_name="stillpoint")
+    main()

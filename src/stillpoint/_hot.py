@@ -3,7 +3,8 @@
 import math
 
 import numpy as np
-from numba import njit
+
+from stillpoint._jit import njit
 
 SMALLEST, LARGEST = 1e-150, 1e150  # gradients whose squares are floats
 

@@ -39,9 +39,15 @@ def nonnegative(name: str, value: Any, remedy: str = "give 0 or a number above i
     return result
 
 
+def squared(name: str, value: Any) -> float:
+    """The square of a finite float, 0 or above; infinite where floats end, which `**` would make an OverflowError."""
+    result = nonnegative(name, value)
+    return result * result
+
+
 def count(name: str, value: Any, remedy: str = "give a whole number, 1 or more") -> int:
-    """Return `value` as an int, 1 or more."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+    """Return `value` as an int, 1 or more; beyond 2⁵³ arithmetic in floats would not be that of whole numbers."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 1 <= value <= 1 << 53:
         raise ValueError(f"{name} must be a positive whole number: got {value!r}; {remedy}")
     return int(value)
 
@@ -83,6 +89,30 @@ def vector(name: str, value: ArrayLike, dim: int, remedy: str = "drop or repair 
     if result.shape != (dim,):
         raise ValueError(f"{name} must have shape ({dim},): got shape {result.shape}; pass one value a coordinate")
     return result
+
+
+def stored(state: dict[str, Any], name: str, *shape: int | None, dtype: Any = np.float64) -> NDArray[Any]:
+    """Return a copy of that array of a saved state, made sure of type and shape; None stands for any length.
+
+    Compiled loops trust lengths: what a damaged file holds must not get as far as that.
+    """
+    value = state[name]
+    if not isinstance(value, np.ndarray) or value.dtype != dtype:
+        raise ValueError(f"state {name!r} must be an array of {np.dtype(dtype)}: got {_brief(value)}; save the learner again")
+    if value.ndim != len(shape) or any(want not in (None, got) for want, got in zip(shape, value.shape, strict=True)):
+        wanted = "×".join("n" if want is None else str(want) for want in shape)
+        raise ValueError(f"state {name!r} must have shape {wanted}: got {value.shape}; save the learner again")
+    return np.array(value)
+
+
+def counted(name: str, value: float, most: float) -> None:
+    """Make sure that a saved number which compiled loops count or index by is whole, 0 or more and at most this."""
+    if not (0.0 <= value <= most and value == math.floor(value)):
+        raise ValueError(f"state {name!r} must be a whole number from 0 to {most:g}: got {value}; save the learner again")
+
+
+def _brief(value: Any) -> str:
+    return str(value.dtype) if isinstance(value, np.ndarray) else type(value).__name__
 
 
 def increasing(name: str, value: ArrayLike) -> Array:

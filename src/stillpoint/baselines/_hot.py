@@ -3,9 +3,9 @@
 import math
 
 import numpy as np
-from numba import njit
 
 from stillpoint._hot import dot, norm
+from stillpoint._jit import njit
 from stillpoint.domains._hot import BALL, project
 from stillpoint.losses import _hot as losses
 from stillpoint.potentials import _hot as potentials

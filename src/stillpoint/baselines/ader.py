@@ -5,11 +5,13 @@ Experts i = 1..N run OGD in the ball with η_i = 2^{i−1}(D/G)√(7/(2T)), N = 
 """
 
 import math
+from contextlib import nullcontext
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from stillpoint._hot import norm
+from stillpoint._undo import unchanged
 from stillpoint._validate import Array, count, nonnegative, number, positive, vector
 from stillpoint.baselines import _hot
 from stillpoint.baselines.base import Baseline, block
@@ -89,8 +91,11 @@ class Ader(Baseline):
 
         surrogate=False asks it for a value and a gradient at every expert, surrogate=True for the gradient at the play.
         """
+        if not (callable(getattr(loss, "value", None)) and callable(getattr(loss, "gradient", None))):
+            raise ValueError(f"loss must have value(w) and gradient(w): got {loss!r}; pass a member of Absolute().on(y), or such")
         if self.surrogate:
-            self.update(loss.gradient(self.predict()))
+            with unchanged(self) if self._play is None else nullcontext():
+                self.update(loss.gradient(self.predict()))
             return
         values = np.array([number("loss.value", loss.value(x.copy())) for x in self._experts])
         gradients = [vector("loss.gradient", loss.gradient(x.copy()), self.dim) for x in self._experts]

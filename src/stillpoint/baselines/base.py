@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from stillpoint._validate import Array, positive
+from stillpoint._validate import Array, positive, stored
 from stillpoint.learners.base import GradientLearner
 from stillpoint.losses import LossStream
 from stillpoint.potentials import CAP
@@ -21,6 +21,7 @@ class Baseline(GradientLearner):
     """
 
     told: tuple[str, ...] = ()
+    _picky = False
     _fields: ClassVar[tuple[str, ...]] = ()  # attributes, arrays or numbers, that make up the state
 
     def __init__(self, dim: int, lipschitz: float | None = None) -> None:
@@ -52,8 +53,13 @@ class Baseline(GradientLearner):
         super().restore(state)
         self.observed = int(state["observed"])
         for name in self._fields:
-            value, old = state[name[1:]], getattr(self, name)
-            setattr(self, name, np.array(value) if isinstance(old, np.ndarray) else type(old)(value))
+            old = getattr(self, name)
+            shape = self._shape(name, old) if isinstance(old, np.ndarray) else ()
+            setattr(self, name, stored(state, name[1:], *shape) if shape else type(old)(state[name[1:]]))
+
+    def _shape(self, name: str, array: Array) -> tuple[int | None, ...]:
+        """What shape a saved array must have; None for lengths that change with the rounds."""
+        return array.shape
 
     def _after_block(self, played: int, times: Array, first: int, out: dict[str, Array]) -> int:
         """Account for `played` compiled rounds; see `GradientLearner._finish_block`."""

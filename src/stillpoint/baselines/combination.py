@@ -6,12 +6,14 @@ The range of these losses need not be told: B_t, the largest so far, is the hint
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from contextlib import ExitStack, nullcontext
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from stillpoint._hot import dot
+from stillpoint._undo import unchanged
 from stillpoint._validate import Array, finite, nonnegative
 from stillpoint.baselines.base import Baseline
 from stillpoint.learners.base import GradientLearner
@@ -44,6 +46,9 @@ class Combination(Baseline):
         if weights.shape != (len(self.learners),) or (weights <= 0.0).any():
             raise ValueError(f"prior must have {len(self.learners)} positive values: got {prior!r}; give one a learner")
         self.prior: Array = weights / weights.sum()
+        self._told_prior = None if prior is None else tuple(weights.tolist())
+        self._late = any(each._late for each in self.learners)
+        self._picky = any(each._picky for each in self.learners)
         self.loss_range = nonnegative("loss_range", loss_range)
         self._hint = self.loss_range  # B_t
         self._least = self.loss_range  # the first hint that was not 0
@@ -51,7 +56,7 @@ class Combination(Baseline):
     @property
     def config(self) -> dict[str, Any]:
         """The arguments that build this learner anew, once each of the learners is."""
-        return {"learners": self.learners, "prior": tuple(self.prior.tolist()), "loss_range": self.loss_range}
+        return {"learners": self.learners, "prior": self._told_prior, "loss_range": self.loss_range}
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving: the learners' under their number."""
@@ -81,14 +86,16 @@ class Combination(Baseline):
         """Take in the learners' losses, of range at most the hint, and their mean under the weights."""
 
     def _propose(self, time: float) -> Array:
-        before = [(each.time, each._started) for each in self.learners]
-        try:
+        with ExitStack() as stack:
+            for each in self.learners if self._picky else ():  # one may refuse a time that others have moved to
+                stack.enter_context(unchanged(each))
             plays = np.stack([each.predict(time) for each in self.learners])
-        except ValueError:  # one refused the time: the others must not be left waiting for this round's gradient
-            for each, (then, started) in zip(self.learners, before, strict=True):
-                each.time, each._started, each._play = then, started, None
-            raise
         return np.asarray((self.weights[:, None] * plays).sum(axis=0))
+
+    def update(self, g: ArrayLike, time: float | None = None) -> None:
+        """Tell the learners a subgradient at the play of the open round (predicts first where none is open)."""
+        with unchanged(self) if self._late else nullcontext():  # one may refuse after others have learnt
+            super().update(g, time)
 
     def _check_gradient(self, g: Array, size: float) -> None:
         super()._check_gradient(g, size)

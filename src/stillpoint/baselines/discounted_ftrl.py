@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from stillpoint._hot import norm
-from stillpoint._validate import Array, nonnegative, number, positive
+from stillpoint._validate import Array, nonnegative, number, positive, squared
 from stillpoint.baselines.base import Baseline
 from stillpoint.domains import Domain, Everywhere
 
@@ -70,7 +70,7 @@ class DiscountedFTRL(Baseline):
 
         (‖u‖²/(2r) + 2.75r)√V_t + 3.5 min(r√(t − 1), diameter)·max_s γ^{t−s}‖g_s‖.
         """
-        first = nonnegative("size", size) ** 2 / (2.0 * self.radius) + 2.75 * self.radius
+        first = squared("size", size) / (2.0 * self.radius) + 2.75 * self.radius
         return first * self._root + 3.5 * self._jump * self._top
 
     def bound(self, magnitude: float, path_length: float = 0.0) -> float:
@@ -79,6 +79,6 @@ class DiscountedFTRL(Baseline):
         ⟨g_t, w_t − u_t⟩ = R_t(u_t) − γR_{t−1}(u_t) for the discounted regrets R_t, so with their bounds B_t it is
         (1 − γ)ΣB_t + γB_T + γ·max‖θ_t‖·P.
         """
-        gamma, first = self.discount, nonnegative("magnitude", magnitude) ** 2 / (2.0 * self.radius) + 2.75 * self.radius
+        gamma, first = self.discount, squared("magnitude", magnitude) / (2.0 * self.radius) + 2.75 * self.radius
         average = (1.0 - gamma) * (first * self._roots + 3.5 * self._tops)
         return average + gamma * (self.discounted_bound(magnitude) + self._pull * nonnegative("path_length", path_length))

@@ -36,7 +36,8 @@ class Hedge(Combination):
 
     def _weigh(self, losses: Array, mean: float) -> None:
         self._cumulative += losses - mean  # only differences count; sums stay small
-        self._variance += float(losses.max() - losses.min()) ** 2
+        spread = float(losses.max() - losses.min())
+        self._variance += spread * spread  # `**` would raise where floats end
 
     def bound(self, index: int) -> float:
         """Σ⟨g_t, w_t − x_{t,index}⟩ so far is at most this.

@@ -50,5 +50,6 @@ class KT(Baseline):
         size, t = nonnegative("norm", norm), self.observed
         if t == 0:
             return 0.0
-        growth = size * math.sqrt(t * math.log1p(24.0 * (t * size / self.scale) ** 2))
+        ratio = t * size / self.scale
+        growth = size * math.sqrt(t * math.log1p(24.0 * ratio * ratio))  # `**` would raise where floats end
         return self.lipschitz * (growth + self.scale * (1.0 - 1.0 / (math.e * math.sqrt(math.pi * t))))

@@ -12,10 +12,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stillpoint._validate import Array, count, finite, positive
+from stillpoint._validate import Array, count, counted, finite, positive, stored
 from stillpoint.baselines import _hot
 from stillpoint.baselines.base import Baseline
 from stillpoint.potentials import CAP, Erfi, FreeGrad, ParameterFree
+
+_MOST = 1000  # levels: 2^1000 rounds
 
 
 class SparseHaar(Baseline):
@@ -53,6 +55,17 @@ class SparseHaar(Baseline):
     def config(self) -> dict[str, Any]:
         """The arguments that build this learner anew."""
         return {"dim": self.dim, "lipschitz": self.lipschitz, "horizon": self.horizon, "potential": self.potential}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Inverse of `arrays`."""
+        super().restore(state)
+        counted("variances", self._variances.size, _MOST)
+        stored(state, "sums", self._variances.size, self.dim)
+        counted("start", self._start, self.rounds)
+        counted("rounds", self.rounds - self._start, 2.0 ** (self._variances.size - 1))
+
+    def _shape(self, name: str, array: Array) -> tuple[int | None, ...]:
+        return (None, *array.shape[1:])
 
     def _begin(self, levels: int) -> None:
         self._sums = np.zeros((1 + levels, self.dim))

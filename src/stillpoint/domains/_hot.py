@@ -3,8 +3,8 @@
 import math
 
 import numpy as np
-from numba import njit
 
+from stillpoint._jit import njit
 from stillpoint._validate import Array
 
 EVERYWHERE = 0  # no parameters

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from stillpoint._validate import Array
+from stillpoint._validate import Array, stored
 from stillpoint.filters.tracking._hot import LIMIT, sound
 
 _PLAIN = {float, int, bool, np.float64}  # types of value that need no closer look
@@ -26,6 +26,12 @@ class Core(Protocol):
 
     def grow(self, dim: int) -> None:
         """Let more features join."""
+
+    def arrays(self) -> dict[str, Any]:
+        """The state."""
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Inverse of `arrays`."""
 
 
 class Columns:
@@ -61,9 +67,26 @@ class Columns:
         if fresh:
             if row.size > core.dim:
                 core.grow(row.size)
-            self.names, self._keys = places, frozenset(places) if self.time is None else frozenset([*places, self.time])
-            self._pick = itemgetter(*places) if len(places) > 1 else None
+            self._name(places)
         return row, moment
+
+    def _name(self, places: dict[Hashable, int]) -> None:
+        self.names, self._keys = places, frozenset(places) if self.time is None else frozenset([*places, self.time])
+        self._pick = itemgetter(*places) if len(places) > 1 else None
+
+    def restore(self, names: Any, core: Core, state: dict[str, Any]) -> None:
+        """Take over feature names and the state of the core that goes with them, whose arrays are under `core.`."""
+        own = {key[5:]: value for key, value in state.items() if key.startswith("core.")}
+        width = max(len(names), 1)
+        stored(own, "covariances", None, width + 1, width + 1)  # before the core makes room for as many
+        places = {name: place for place, name in enumerate(names)}
+        if len(places) < len(names) or self.time in places:
+            raise ValueError(f"state 'names' must be different features: got {names}; save the model again")
+        if width > core.dim:
+            core.grow(width)
+        core.restore(own)
+        if places:
+            self._name(places)
 
     def _whole(self, x: Mapping[Any, Any]) -> Array | None:
         """The row of an x with exactly the known names and plain numbers, which is what most are; None if it is not."""

@@ -48,6 +48,19 @@ class TrackingRegressor(base.Regressor):
         row, _ = self._columns.read(x, self._core)
         return self._core.answer(row)
 
+    @property
+    def config(self) -> dict[str, Any]:
+        """The arguments that build this model anew, for saving."""
+        return {"loss": self.loss, "absent": self.absent, "time": self.time}
+
+    def arrays(self) -> dict[str, Any]:
+        """The state, for saving: names of features, and that of the forecaster."""
+        return {"names": list(self._columns.names), **{f"core.{key}": value for key, value in self._core.arrays().items()}}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Inverse of `arrays`."""
+        self._columns.restore(state["names"], self._core, state)
+
 
 class TrackingClassifier(base.Classifier):
     """Logistic regression whose coefficients may drift or jump, with nothing to tune, for two classes or more.
@@ -91,6 +104,25 @@ class TrackingClassifier(base.Classifier):
             return dict.fromkeys(self._labels, 1.0)
         row, moment = self._columns.read(x, self._core)
         return dict(zip(self._labels, self._core.answer(row, moment).tolist(), strict=True))
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The arguments that build this model anew, for saving."""
+        return {"absent": self.absent, "time": self.time}
+
+    def arrays(self) -> dict[str, Any]:
+        """The state, for saving: names of features, labels, and that of the filters."""
+        core = {f"core.{key}": value for key, value in self._core.arrays().items()}
+        return {"names": list(self._columns.names), "labels": list(self._labels), **core}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Inverse of `arrays`."""
+        labels = {label: place for place, label in enumerate(state["labels"])}
+        if len(labels) < len(state["labels"]) or len(labels) > max(2, state["core.mixed"].size):
+            raise ValueError(f"state 'labels' must be different, one a class: got {state['labels']}; save the model again")
+        self._core = TrackingProbabilities(1, classes=max(len(labels), 2), missing=True)
+        self._columns.restore(state["names"], self._core, state)
+        self._labels = labels
 
 
 def _check_label(y: Any) -> None:

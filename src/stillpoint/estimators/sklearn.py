@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from stillpoint._validate import Array
+from stillpoint._validate import Array, stored
 from stillpoint.filters.tracking import TrackingForecaster
 from stillpoint.filters.tracking.probabilities import TrackingProbabilities
 from stillpoint.losses import Absolute, Huber, Pinball, Squared
@@ -68,6 +68,21 @@ class TrackingRegressor(RegressorMixin, BaseEstimator):
         """A forecast for each row, each as if it came next; nothing is learnt."""
         check_is_fitted(self)
         return self.core_.peek_stream(validate_data(self, X, reset=False, dtype=np.float64))
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The arguments that build this model anew, for saving."""
+        return {"loss": self.loss}
+
+    def arrays(self) -> dict[str, Any]:
+        """The state, for saving; empty before `fit`."""
+        return _taken(self)
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Inverse of `arrays`."""
+        if state:
+            self.core_ = TrackingForecaster(_width(state), loss=self.loss)
+            _put(self, state)
 
 
 class TrackingClassifier(ClassifierMixin, BaseEstimator):
@@ -135,6 +150,26 @@ class TrackingClassifier(ClassifierMixin, BaseEstimator):
         best = self.predict_proba(X).argmax(axis=1)  # checks first that there are classes
         return np.asarray(self.classes_[best])
 
+    @property
+    def config(self) -> dict[str, Any]:
+        """The arguments that build this model anew, for saving: none."""
+        return {}
+
+    def arrays(self) -> dict[str, Any]:
+        """The state, for saving; empty before `fit`."""
+        return {**_taken(self), **({"classes": _portable(self.classes_)} if hasattr(self, "core_") else {})}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Inverse of `arrays`."""
+        if not state:
+            return
+        labels = state["classes"]
+        classes = np.array(labels, dtype=None if isinstance(labels, np.ndarray) else object)
+        if classes.ndim != 1 or not 0 < classes.size == len(set(classes.tolist())) <= max(2, state["core.mixed"].size):
+            raise ValueError(f"state 'classes' must be different labels, one a class: got {labels!r}; save the model again")
+        self.core_, self.classes_ = TrackingProbabilities(_width(state), classes=max(classes.size, 2)), classes
+        _put(self, state)
+
 
 @contextmanager
 def _unchanged_on_failure(model: BaseEstimator) -> Iterator[None]:
@@ -146,6 +181,37 @@ def _unchanged_on_failure(model: BaseEstimator) -> Iterator[None]:
         vars(model).clear()
         vars(model).update(before)
         raise
+
+
+def _taken(model: Any) -> dict[str, Any]:
+    """The state of a model that has been fitted: its core's, and what scikit-learn notes about columns."""
+    if not hasattr(model, "core_"):
+        return {}
+    names = getattr(model, "feature_names_in_", None)
+    own = {"features": None if names is None else names.tolist()}
+    return {**own, **{f"core.{key}": value for key, value in model.core_.arrays().items()}}
+
+
+def _width(state: dict[str, Any]) -> int:
+    """How many features a saved state is for."""
+    width = stored(state, "core.x", None).size
+    stored(state, "core.covariances", None, width + 1, width + 1)  # before the core makes room for as many
+    return width
+
+
+def _put(model: Any, state: dict[str, Any]) -> None:
+    """Inverse of `_taken`, in a model with a new core."""
+    model.core_.restore({key[5:]: value for key, value in state.items() if key.startswith("core.")})
+    model.n_features_in_, names = model.core_.dim, state["features"]
+    if names is not None:
+        if len(names) != model.n_features_in_ or not all(isinstance(name, str) for name in names):
+            raise ValueError(f"state 'features' must be {model.n_features_in_} names: got {names}; save the model again")
+        model.feature_names_in_ = np.array(names, dtype=object)
+
+
+def _portable(labels: NDArray[Any]) -> Any:
+    """Labels as they can be saved: objects as a list."""
+    return labels if labels.dtype.kind in "biufU" else labels.tolist()
 
 
 def _moments(times: ArrayLike | None) -> ArrayLike | None:

@@ -1,53 +1,23 @@
 """The regret benchmark: learners × streams × seeds × horizons, beside OGD whose step is chosen in hindsight (OGD*)."""
 
-import importlib
 import json
 import math
-import warnings
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import nullcontext
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
-from difflib import get_close_matches
-from functools import partial
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 from stillpoint._validate import count
 from stillpoint.baselines import hindsight_ogd
-from stillpoint.domains import Ball
-from stillpoint.experiments.play import Playable, play
+from stillpoint.experiments.contenders import Contender, Learner, lineup, outcome
+from stillpoint.experiments.workers import watched, workers
 from stillpoint.streams.reactive import ReactiveStream
-from stillpoint.streams.registry import AnyStream, Spec, find
+from stillpoint.streams.registry import AnyStream, Spec
 
 FLOOR = 0.01  # ratios below count as this in geometric means: a regret may be 0 or negative
 _RADIUS = 30.0  # OGD* stays in this ball, in units of the stream
-
-
-@dataclass(frozen=True)
-class Facts:
-    """What a contender may be told about a stream before it starts.
-
-    lipschitz: bounds gradients at every play; infinite for squared losses. radius: the largest norm of the comparator.
-    within: the gradient bound that holds inside a ball, from its radius, for those that stay in one.
-    """
-
-    dim: int
-    horizon: int = 1000
-    lipschitz: float = 1.0
-    radius: float = 1.0
-    within: Callable[[float], float] = lambda radius: 1.0
-
-
-@dataclass(frozen=True)
-class Contender:
-    """A learner in the benchmark: `build(facts)` makes it, `told` says which facts it uses."""
-
-    name: str
-    told: str
-    build: Callable[[Facts], Playable]
 
 
 @dataclass(frozen=True)
@@ -152,7 +122,7 @@ def summarise(rows: Sequence[Row], label: str) -> Summary:
 
 
 def regret_bench(
-    learners: Sequence[str | Contender] = (),
+    learners: Sequence[Learner] = (),
     streams: Sequence[str | Spec] = ("chosen",),
     *,
     seeds: Iterable[int] = range(10),
@@ -162,61 +132,34 @@ def regret_bench(
 ) -> RegretBench:
     """Play every learner on every stream; regret is against the stream's true comparator.
 
-    learners: names from `contenders()`, or contenders; none means all. streams: what `streams.find` takes, or specs.
+    learners: what `contenders.choose` takes; none means all. streams: what `streams.find` takes, or specs.
     jobs: processes. A learner that refuses a stream (say, one without a gradient bound) leaves a row that says why.
     """
-    players = choose(learners)
-    specs = [spec for entry in streams for spec in ([entry] if isinstance(entry, Spec) else find([entry]))]
-    specs = list({spec.name: spec for spec in specs}.values())
-    seeds, horizons = list(seeds), [count("horizons", horizon) for horizon in horizons]
-    if not (specs and seeds and horizons):
-        raise ValueError("streams, seeds and horizons must each have an entry; give at least one of each")
-    tasks = [(players, spec, horizon, seed) for horizon in horizons for spec in specs for seed in seeds]
-    rows = [row for batch in _run(tasks, count("jobs", jobs), progress) for row in batch]
+    players, specs, starts, rounds = lineup(learners, streams, seeds, horizons)
+    tasks = [(players, spec, horizon, seed) for horizon in rounds for spec in specs for seed in starts]
+    with workers("loky", count("jobs", jobs)) as parallel:
+        batches = list(watched(parallel(_task, tasks, ordered=True), len(tasks), show=progress))
     settings = {
         "learners": {player.name: player.told for player in players},
         "streams": [spec.name for spec in specs],
-        "seeds": seeds,
-        "horizons": horizons,
+        "seeds": starts,
+        "horizons": rounds,
         "ogd": {"radius": _RADIUS, "floor": FLOOR},
     }
-    return RegretBench(rows, settings)
-
-
-def _run(tasks: list[Any], jobs: int, progress: bool) -> list[list[Row]]:
-    from joblib import Parallel, delayed
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    results = Parallel(n_jobs=jobs, return_as="generator")(delayed(_task)(*task) for task in tasks)
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    with Progress(*columns) if progress else nullcontext() as bar:
-        return list(results if bar is None else bar.track(results, total=len(tasks), description="playing"))
+    return RegretBench([row for batch in batches for row in batch], settings)
 
 
 def _task(players: Sequence[Contender], spec: Spec, horizon: int, seed: int) -> list[Row]:
     """Every learner on one stream, and OGD* once."""
     stream = spec.make(horizon, seed)
     ogd = tuned_ogd(stream)
-    facts = Facts(stream.dim, len(stream), stream.lipschitz, stream.radius or stream.unit, stream.lipschitz_within)
     rows = []
     for player in players:
-        regret = ratio = speed = None
-        error = ""
-        try:
-            with warnings.catch_warnings(record=True) as heard:
-                warnings.simplefilter("always")
-                learner = player.build(facts)
-                start = perf_counter()
-                run = play(learner, stream.losses)
-                speed = len(stream) / (perf_counter() - start)
-            regret = float(run.regret(stream.target)[-1])
-            if not math.isfinite(regret):
-                raise ValueError(f"regret must be finite: got {regret}")
-            ratio = regret / ogd if spec.rated and ogd > 0.0 else None
-        except Exception as refusal:  # one learner's fault must not cost the run of all others; the row keeps it
-            regret, error = None, f"{type(refusal).__name__}: {refusal}"
+        found = outcome(player, stream)
+        ratio = found.regret / ogd if found.regret is not None and spec.rated and ogd > 0.0 else None
+        speed = None if found.error else len(stream) / found.seconds
         key = (player.name, player.told, spec.name, spec.kind, spec.group, horizon, seed, len(stream))
-        rows.append(Row(*key, regret, ogd, ratio, speed, error, str(heard[0].message) if heard else ""))
+        rows.append(Row(*key, found.regret, ogd, ratio, speed, found.error, found.warning))
     return rows
 
 
@@ -236,53 +179,3 @@ def _game(stream: ReactiveStream, step: float, radius: float) -> float:
         w = w - step * g
         w *= min(1.0, radius / max(float(np.linalg.norm(w)), 1e-300))
     return total - float(stream.game.losses.values(stream.target).sum())
-
-
-# name, class, what it is told, and how it is built; facts are true ones, D the largest norm of the comparator
-_ENTRIES: list[tuple[str, str, str, Callable[[Any, Facts], Any]]] = [
-    ("Tracker", "Tracker", "nothing", lambda new, f: new(f.dim)),
-    ("MultiScale", "MultiScale", "G", lambda new, f: new(f.dim, lipschitz=f.lipschitz)),
-    ("MultiScale-free", "MultiScale", "nothing", lambda new, f: new(f.dim)),
-    ("Algorithm2", "KernelFTRL", "G", lambda new, f: new(f.dim, lipschitz=f.lipschitz)),
-    ("Ader", "Ader", "T, G, D", lambda new, f: _ader(new, f, f.radius)),
-    ("Ader-10D", "Ader", "T, G, D ten times too large", lambda new, f: _ader(new, f, 10 * f.radius)),
-    ("Ader-D1", "Ader", "T, G, D = 1 whatever it is", lambda new, f: _ader(new, f, 1.0)),
-    ("OGD-sqrt", "OGD", "G, D", lambda new, f: new(f.dim, f.radius / f.within(f.radius), schedule="sqrt", domain=Ball(f.radius))),
-    ("OGD-scale-free", "OGD", "D", lambda new, f: new(f.dim, f.radius, schedule="scale-free", domain=Ball(f.radius))),
-    ("DiscountedFTRL", "DiscountedFTRL", "D, discount 0.99", lambda new, f: new(f.dim, 0.99, f.radius)),
-    ("SparseHaar", "SparseHaar", "T, G", lambda new, f: new(f.dim, f.lipschitz, f.horizon)),
-    ("KT", "KT", "G", lambda new, f: new(f.dim, f.lipschitz)),
-    ("COCOB", "COCOB", "G", lambda new, f: new(f.dim, f.lipschitz)),
-    ("FreeGrad", "FreeGrad", "G", lambda new, f: new(f.dim, f.lipschitz)),
-]
-
-
-def _ader(new: Any, facts: Facts, radius: float) -> Any:
-    return new(facts.dim, facts.horizon, facts.within(radius), radius)
-
-
-def contenders() -> dict[str, Contender]:
-    """Every learner that can be entered, by name; those that the library does not have are left out."""
-    return {name: Contender(name, told, partial(_build, cls, make)) for name, cls, told, make in _ENTRIES if _class(cls)}
-
-
-def choose(learners: Sequence[str | Contender]) -> list[Contender]:
-    """Contenders by name; contenders given pass through; none means all."""
-    known = contenders()
-    players = []
-    for learner in learners or known:
-        if isinstance(learner, str) and learner not in known:
-            near = get_close_matches(learner, known, 1, 0.5)
-            hint = f"did you mean {near[0]}? " if near else ""
-            raise ValueError(f"learner must be known: got {learner!r}; {hint}the known ones are {', '.join(known)}")
-        players.append(known[learner] if isinstance(learner, str) else learner)
-    return players
-
-
-def _class(name: str) -> Any:
-    homes = (importlib.import_module(module) for module in ("stillpoint", "stillpoint.baselines"))
-    return next((getattr(home, name) for home in homes if hasattr(home, name)), None)
-
-
-def _build(name: str, make: Callable[[Any, Facts], Any], facts: Facts) -> Any:
-    return make(_class(name), facts)

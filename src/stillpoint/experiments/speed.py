@@ -12,10 +12,10 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from stillpoint._jit import njit
 from stillpoint._validate import Array, count
-from stillpoint.experiments.bench import Contender, Facts, choose
+from stillpoint.experiments.contenders import Contender, Facts, choose
 from stillpoint.experiments.play import Playable, play
 from stillpoint.losses import Absolute, LossStream
 

@@ -3,9 +3,9 @@
 import math
 
 import numpy as np
-from numba import njit
 
 from stillpoint._hot import dot
+from stillpoint._jit import njit
 
 # Places in the totals of compiled rounds. Growth is Π(1 + v/λ) − 1 of the rounds whose logarithm is not yet in the first:
 # the logarithm is taken once in a while, and small v lose nothing.

@@ -14,10 +14,10 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike
 
-from stillpoint._validate import Array, finite, nonnegative, number
+from stillpoint._jit import njit
+from stillpoint._validate import Array, counted, finite, nonnegative, number, stored
 
 VOVK, EXPONENTIAL, ML_POLY = 0, 1, 2
 LARGEST = 1e75  # ML-Poly sums fourth powers of the targets
@@ -165,8 +165,9 @@ class Aggregator:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
-        self.experts = int(state["experts"])
-        self.R, self.V, self.s = (np.array(state[key], dtype=np.float64) for key in ("R", "V", "scalars"))
+        self.R, self.s = stored(state, "R", None), stored(state, "scalars", self.s.size)
+        self.V, self.experts = stored(state, "V", self.R.size), int(state["experts"])
+        counted("experts", self.experts, self.R.size)
         self.w = np.zeros(self.R.size)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stillpoint._validate import Array, increasing, nonnegative, number, positive
+from stillpoint._validate import Array, increasing, number, positive, squared, stored
 from stillpoint.filters._hot import DIMENSION, EXCESS, GROWTH, LARGEST, LOG_DET, TOTALS
 from stillpoint.kernels import Kernel, Spline
 
@@ -93,11 +93,11 @@ class VAWForecaster:
 
         λ·radius²/2 + ½Σ(1 − κ_t)(y_t² − κ_t m_t²), κ_t = λ/(λ + v_t): an equality for the ridge optimum (KALMAN section 1).
         """
-        return 0.5 * (self.ridge * nonnegative("radius", radius) ** 2 + self._excess)
+        return 0.5 * (self.ridge * squared("radius", radius) + self._excess)
 
     def bound(self, norm: float) -> float:
         """Proposition regression-curvature, corrected (E10): (λ/2)‖u‖² + (y_max²/2) log det(I + K/λ), K the Gram matrix seen."""
-        return 0.5 * (self.ridge * nonnegative("norm", norm) ** 2 + self._largest * self.log_det)
+        return 0.5 * (self.ridge * squared("norm", norm) + self._largest * self.log_det)
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
@@ -107,7 +107,7 @@ class VAWForecaster:
         """Inverse of `arrays`."""
         for name in self._state:
             old = getattr(self, name)
-            setattr(self, name, np.array(state[name]) if isinstance(old, np.ndarray) else type(old)(state[name]))
+            setattr(self, name, stored(state, name, *old.shape) if isinstance(old, np.ndarray) else type(old)(state[name]))
 
 
 def limited(name: str, values: Array, remedy: str) -> Array:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stillpoint._validate import Array
+from stillpoint._validate import Array, stored
 from stillpoint.filters import _hot
 from stillpoint.kernels import Kernel
 from stillpoint.kernels.state_space import Exponentials, StateSpace
@@ -194,5 +194,5 @@ class SharedBelief(Belief):
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
         super().restore(state)
-        self.mean, self.gain_now = np.array(state["mean"]), np.array(state["gain"])
+        self.mean, self.gain_now = stored(state, "mean", self.mean.size), stored(state, "gain", self.gain_now.size)
         self.variance, self.dimension = float(state["variance"]), float(state["dimension"])

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from stillpoint._validate import Array
+from stillpoint._validate import Array, stored
 from stillpoint.filters.belief import SharedBelief
 from stillpoint.kernels import Kernel
 
@@ -84,8 +84,15 @@ class PointBelief:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
-        for name in self._state:
-            setattr(self, name, np.array(state[name]) if isinstance(getattr(self, name), np.ndarray) else float(state[name]))
+        knots, seen = stored(state, "_knots", None, self._knots.shape[1]), stored(state, "_seen", None, dtype=np.int64)
+        if seen.size and not 0 <= seen.min() <= seen.max() < len(knots):
+            raise ValueError(f"state '_seen' must count knots, {len(knots)} of them: got {seen}; save the learner again")
+        self._knots, self._beta = knots, stored(state, "_beta", len(knots), self._beta.shape[1])
+        self._seen, self._factor = seen, stored(state, "_factor", seen.size, seen.size)
+        self._point, self._row = stored(state, "_point", 1, knots.shape[1]), stored(state, "_row", None, 1)
+        if seen.size - len(self._row) not in (0, 1):  # that of the last look, which may be before the last observation
+            raise ValueError(f"state '_row' must have {seen.size} entries, or one less: got {len(self._row)}; save it again")
+        self.time = float(state["time"])
 
 
 class DenseBelief(PointBelief):
@@ -97,6 +104,11 @@ class DenseBelief(PointBelief):
         super().__init__(product(kernel), 1, outputs, noise)
         self.kernel, self.variance = kernel, 0.0
         self.mean: Array = np.zeros(outputs)
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Inverse of `arrays`."""
+        super().restore(state)
+        self.mean, self.variance = stored(state, "mean", self.mean.size), float(state["variance"])
 
     def advance(self, time: float) -> None:
         """Move to a later time: mean and variance there."""

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from stillpoint._validate import Array
+from stillpoint._validate import Array, stored
 from stillpoint.filters.belief import Belief
 from stillpoint.filters.dense import Gram, PointBelief, product
 from stillpoint.kernels import Kernel
@@ -107,7 +107,8 @@ class StreamingDirections(Belief):
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
         super().restore(state)
-        self._a, self._gain, self.dimension = np.array(state["direction"]), np.array(state["gain"]), float(state["dimension"])
+        self._a, self._gain = stored(state, "direction", self._a.size), stored(state, "gain", self._gain.size)
+        self.dimension = float(state["dimension"])
 
 
 class DenseDirections(PointBelief):

@@ -1,12 +1,15 @@
 """Newton steps in an RKHS as Kalman filters: StronglyConvex (Theorem sc-regret; E13, F6), ExpConcave (Theorem kons; E12, F5)."""
 
 import math
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.optimize import minimize
 
-from stillpoint._validate import Array, nonnegative, positive
+from stillpoint._undo import unchanged
+from stillpoint._validate import Array, positive, squared
 from stillpoint.domains import Ball, Box, Domain, Everywhere
 from stillpoint.filters.belief import SharedBelief
 from stillpoint.filters.dense import DenseBelief, shared_belief
@@ -67,7 +70,7 @@ class _Newton(GradientLearner):
 
     def certificate(self, radius: float) -> float:
         """Regret so far is at most this against every comparator in the domain with ‖U‖ ≤ radius, given the curvature."""
-        return 0.5 * self.ridge * nonnegative("radius", radius) ** 2 + self._cost
+        return 0.5 * self.ridge * squared("radius", radius) + self._cost
 
 
 class StronglyConvex(_Newton):
@@ -105,7 +108,7 @@ class StronglyConvex(_Newton):
 
     def bound(self, norm: float) -> float:
         """Theorem sc-regret (E13): (λ/2)‖U‖² + (G²/2β) log det(I + βK/λ), G the largest gradient so far."""
-        return 0.5 * self.ridge * nonnegative("norm", norm) ** 2 + self._top * self.log_det / (2.0 * self.curvature)
+        return 0.5 * self.ridge * squared("norm", norm) + self._top * self.log_det / (2.0 * self.curvature)
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
@@ -125,6 +128,7 @@ class ExpConcave(_Newton):
     Kernels without a state space run dense, O(t²) a round.
     """
 
+    _late = True
     _belief: Directions
 
     def __init__(self, dim: int, *, kernel: Kernel, curvature: float, ridge: float = 1.0, domain: Domain | None = None) -> None:
@@ -135,6 +139,12 @@ class ExpConcave(_Newton):
             raise ValueError(
                 f"domain must be a Ball around 0, a Box or None: got {self.domain!r}; its metric changes every round"
             )
+
+    def update(self, g: ArrayLike, time: float | None = None) -> None:
+        """Tell the learner a subgradient at the play of the open round (predicts first where none is open)."""
+        # whether curvature drowns in g shows once the round is open: one that this call opened must not stay so
+        with unchanged(self) if self._play is None else nullcontext():
+            super().update(g, time)
 
     def _propose(self, time: float) -> Array:
         belief = self._belief
@@ -168,7 +178,7 @@ class ExpConcave(_Newton):
 
     def bound(self, norm: float) -> float:
         """Theorem kons, corrected (E12): (λ/2)‖U‖² + (1/2β) log det(I + (β/λ)K_g), K_g the Gram matrix of the gradients."""
-        return 0.5 * self.ridge * nonnegative("norm", norm) ** 2 + self.log_det / (2.0 * self.curvature)
+        return 0.5 * self.ridge * squared("norm", norm) + self.log_det / (2.0 * self.curvature)
 
 
 def project_in_metric(domain: Domain, w: Array, metric: Array) -> Array:

@@ -5,11 +5,13 @@ With a kernel κ on contexts it is κ(x_s, x_t)k(s, t), and the filter a dense o
 """
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from stillpoint._undo import unchanged
 from stillpoint._validate import Array, count, finite, number, real, vector
 from stillpoint.filters.base import VAWForecaster, limited
 from stillpoint.filters.dense import Gram
@@ -84,10 +86,15 @@ class TrackingVAW(VAWForecaster):
     def update(self, x: ArrayLike, y: float) -> None:
         """What the round with context x turned out to be; without `predict` the round is one time step after the last.
 
-        A context too long for double precision is refused once the round is open; `skip` closes it.
+        A context too long for double precision is refused; `skip` closes a round that `predict` has opened with one.
         """
         target = number("y", y, "call skip() for a missing observation")
         limited("y", np.array([target]), "rescale the targets")
+        # whether ridge drowns in x shows once the round is open: one that this call opened must not stay so
+        with nullcontext() if self._open else unchanged(self):
+            self._take(x, target)
+
+    def _take(self, x: ArrayLike, target: float) -> None:
         self.predict(x)
         if drowned(self._prior, self._variance + self.ridge):
             raise ValueError(

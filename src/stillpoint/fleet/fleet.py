@@ -80,7 +80,7 @@ class Fleet:
             centres, more = self._stack.centres(slots, forecasts)
             bad = self._judge(names, [*faults, *more])
         except Exception:  # whatever it was, keys met for the first time in a refused call are not kept
-            self._index.remove(new)
+            self._index.withdraw(new)
             raise
         if bad is None:
             plays = self._stack.open(slots, when, centres)
@@ -102,7 +102,7 @@ class Fleet:
             values, more = self._stack.feedback(slots, feedback)
             bad = self._judge(names, [*faults, *more])
         except Exception:  # whatever it was, keys met for the first time in a refused call are not kept
-            self._index.remove(new)
+            self._index.withdraw(new)
             raise
         if bad is None:
             self._stack.close(slots, when, values)
@@ -120,7 +120,7 @@ class Fleet:
             when, faults = self._stack.moments(slots, time)
             bad = self._judge(names, faults)
         except Exception:  # whatever it was, keys met for the first time in a refused call are not kept
-            self._index.remove(new)
+            self._index.withdraw(new)
             raise
         if bad is not None:
             slots, when = slots[~bad[1]], when[~bad[1]]

@@ -6,9 +6,9 @@ stats holds the scalars of a run at the indices below. Everything about gradient
 import math
 
 import numpy as np
-from numba import njit
 
 from stillpoint._hot import norm, usable_norm
+from stillpoint._jit import njit
 from stillpoint.domains import _hot as domains
 from stillpoint.losses import _hot as losses
 from stillpoint.memory import _hot as memory

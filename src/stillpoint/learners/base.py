@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stillpoint._hot import LARGEST, norm, usable_norm
-from stillpoint._validate import Array, count, finite, nonnegative, number, vector
+from stillpoint._validate import Array, count, finite, nonnegative, number, stored, vector
 from stillpoint.losses import LossStream
 from stillpoint.regret.ledger import Ledger
 
@@ -26,6 +26,8 @@ class GradientLearner(ABC):
     """
 
     ledger: Ledger | None = None
+    _late = False  # whether a gradient may be refused after `_check_gradient` has let it pass
+    _picky = True  # whether a time may be refused by `_propose`
 
     def __init__(self, dim: int) -> None:
         self.dim = count("dim", dim)
@@ -53,6 +55,8 @@ class GradientLearner(ABC):
             when = self.time + 1.0 if time is None else float("nan")
             if not when > self.time:  # a time was given, or this one is too large for 1 to show
                 when = self._check_time(when if time is None else time)
+            if self.ledger is not None and not (self._started or self.ledger.shared):
+                self.ledger.memory.kernel.diagonal(when)  # a kernel may refuse a time before the first it lives on
             play = self._propose(when)
             if self.ledger is not None and not self.ledger.shared:
                 self.ledger.advance(when)
@@ -129,7 +133,7 @@ class GradientLearner(ABC):
         """Take over a state that `arrays` returned, in a learner built from the same `config`."""
         self.rounds, self.time, self._started = int(state["rounds"]), float(state["time"]), bool(state["started"])
         self._warned = bool(state["warned"])
-        self._play = np.array(state["play"]) if "play" in state else None
+        self._play = stored(state, "play", self.dim) if "play" in state else None
         if self.ledger is not None:
             self.ledger.restore({key[7:]: value for key, value in state.items() if key.startswith("ledger.")})
 

@@ -129,4 +129,5 @@ class ConstrainedLearner(GradientLearner):
         if not self.domain.contains(np.zeros(self.dim)):
             raise ValueError(f"domain must contain 0 for a scale-free bound: got {self.domain!r}; bound it, or shift it")
         size = nonnegative("magnitude", magnitude)
-        return top * (self.radius + min(self.radius, size) + size**3 / self.radius_scale**2 + size)
+        ratio = size / self.radius_scale  # `**` would raise where floats end
+        return top * (self.radius + min(self.radius, size) + size * ratio * ratio + size)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from stillpoint._validate import Array, nonnegative, positive
+from stillpoint._validate import Array, nonnegative, positive, squared
 from stillpoint.kernels import Kernel
 from stillpoint.learners.base import GradientLearner
 from stillpoint.learners.norms import Diagonal, FullMatrix, Norms
@@ -99,7 +99,7 @@ class Directional(GradientLearner):
 
         alignment: ⟨U, (Σ − (λ + G0²)I)U⟩ of the norm now: Σ⟨g_t, u_t⟩² for "full", Σ_i(weights_i − λ − G0²)‖u_i‖² for "diagonal".
         """
-        weighted = math.sqrt(self._floor * nonnegative("norm", norm) ** 2 + nonnegative("alignment", alignment))
+        weighted = math.sqrt(self._floor * squared("norm", norm) + nonnegative("alignment", alignment))
         return self._potential.bound(weighted, self.variance, 1.0)
 
     def arrays(self) -> dict[str, Any]:

@@ -81,7 +81,7 @@ class KernelFTRL(ConstrainedLearner):
     def variance(self) -> float:
         """V_t = offset·h² + Σ_{s<t}‖G_s‖² of the fed gradients."""
         offset = self.potential.offset if isinstance(self.potential, Potential) else 0.0
-        return offset * self.hint**2 + float(self._stats[_hot.VARIANCE])
+        return offset * self.hint * self.hint + float(self._stats[_hot.VARIANCE])
 
     @property
     def _count(self) -> float:
@@ -141,7 +141,7 @@ class KernelFTRL(ConstrainedLearner):
         magnitude: M = max‖u_t‖, needed with lipschitz=None. On an unbounded domain `norm` is then that of the comparators
         projected on the artificial balls (unconstrained-scale-free, corrected by E15).
         """
-        nonnegative("norm", norm)
+        norm = nonnegative("norm", norm)
         if isinstance(self.potential, Potential) and not self._fixed and not self.potential.running_hints:
             raise ValueError(
                 f"{type(self.potential).__name__} has no bound with running hints; give lipschitz and kernel_bound, or use Erfi"

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from stillpoint._validate import Array
+from stillpoint._validate import Array, stored
 from stillpoint.filters.directions import directions
 from stillpoint.kernels import Kernel
 from stillpoint.memory import Memory, make_memory
@@ -123,5 +123,5 @@ class Diagonal:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
-        self.weights, self._squares = np.array(state["weights"]), np.array(state["squares"])
+        self.weights, self._squares = (stored(state, name, self.weights.size) for name in ("weights", "squares"))
         self.memory.restore({key[7:]: value for key, value in state.items() if key.startswith("memory.")})

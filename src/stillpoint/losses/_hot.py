@@ -2,9 +2,8 @@
 
 import math
 
-from numba import njit
-
 from stillpoint._hot import dot, norm
+from stillpoint._jit import njit
 from stillpoint._validate import Array
 
 SQUARED = 0

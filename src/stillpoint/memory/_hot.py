@@ -1,9 +1,9 @@
 """Streaming sums of the past: Z ← F Z, pull = Z h, Z ← Z + g·gain' (KALMAN section 5, last item). No allocation."""
 
 import numpy as np
-from numba import njit
 
 from stillpoint._hot import dot
+from stillpoint._jit import njit
 
 
 @njit(cache=True)

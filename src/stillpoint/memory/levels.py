@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillpoint._hot import dot
-from stillpoint._validate import Array, positive
+from stillpoint._validate import Array, number, positive, stored
 from stillpoint.kernels import Kernel
 from stillpoint.memory import _hot
 from stillpoint.memory.base import Memory
@@ -31,7 +31,7 @@ class Levels(Kernel):
     def count(self, time: float) -> int:
         """How many levels run at `time`."""
         levels, start = 1, 1.0
-        while time - self.origin >= start * (1.0 - 1e-12):
+        while time - self.origin >= start * (1.0 - 1e-12) and start < np.inf:
             levels, start = levels + 1, start * self.base
         return levels
 
@@ -39,7 +39,7 @@ class Levels(Kernel):
         earlier = np.minimum(s, t) - self.origin
         total = np.ones(np.broadcast(s, t).shape)
         start = 1.0
-        while (earlier >= start * (1.0 - 1e-12)).any():
+        while start < np.inf and (earlier >= start * (1.0 - 1e-12)).any():
             total += np.where(earlier >= start * (1.0 - 1e-12), np.exp(-np.abs(s - t) / start), 0.0)
             start *= self.base
         return total
@@ -61,7 +61,12 @@ class LevelMemory(Memory):
 
     def starts(self, level: int) -> float:
         """The time from which `level` runs."""
-        return self.kernel.origin + (1.0 if level == 0 else self.kernel.base ** (level - 1) * (1.0 - 1e-12))
+        if level == 0:
+            return self.kernel.origin + 1.0
+        try:
+            return self.kernel.origin + self.kernel.base ** (level - 1) * (1.0 - 1e-12)
+        except OverflowError:  # later than any time
+            return np.inf
 
     def start_due(self, time: float) -> None:
         """Start the levels that are due at `time`."""
@@ -142,9 +147,10 @@ class LevelMemory(Memory):
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
-        self.kernel = Levels(self.kernel.base, float(state["origin"]))
-        self.states, self.squares = np.array(state["states"]), np.array(state["squares"])
-        self.variances = np.array(state["variances"])
+        self.kernel = Levels(self.kernel.base, number("origin", state["origin"]))  # from −∞ levels would start without end
+        self.squares = stored(state, "squares", None)
+        self.states = stored(state, "states", self.squares.size, self.dim)
+        self.variances = stored(state, "variances", self.squares.size)
         self.rates = np.append(0.0, self.kernel.base ** (1.0 - np.arange(1.0, self.squares.size)))[: self.squares.size]
         self._restore_common(state)
         self._gap = np.nan

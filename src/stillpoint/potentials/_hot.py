@@ -3,8 +3,9 @@
 import math
 
 import numpy as np
-from numba import njit
 from scipy.special import dawsn
+
+from stillpoint._jit import njit
 
 CAP = 1e150  # plays stop here: the square still fits a float
 LOG_CAP = math.log(CAP)
@@ -31,7 +32,7 @@ _TAYLOR = _taylor_table()
 @njit(cache=True)
 def dawson(x: float) -> float:
     """D(x) = e^{−x²}∫_0^x e^{y²}dy for x ≥ 0: a Taylor polynomial at the nearest node, asymptotic beyond 10."""
-    if x > 10.0:
+    if not x <= 10.0:  # NaN, too, must not come to the table
         y = 0.5 / (x * x)
         series = 1.0
         for odd in range(21, 0, -2):

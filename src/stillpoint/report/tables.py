@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from stillpoint.experiments.bench import RegretBench, Row, Summary
     from stillpoint.experiments.speed import SpeedBench
+    from stillpoint.experiments.sweep import Mean, Sweep
 
 T = TypeVar("T")
 _TITLES = {"chosen": "Streams on which constants were chosen", "reported": "Streams only reported on"}
@@ -131,6 +132,24 @@ def _stream_grid(bench: RegretBench, group: str, horizon: int) -> Grid:
         body.append([stream, *cells])
     title = f"{_TITLES.get(group, group)}, T = {horizon}: ratio (mean regret)"
     return Grid(title, ["stream", "OGD*", *learners], body, deep=len(body) > 20 or len(learners) > _FIT)
+
+
+def sweep_grids(sweep: Sweep) -> list[Grid]:
+    """Mean regret over seeds, tables for each horizon: a row a stream and a column a learner, in blocks that a terminal holds."""
+    means = {(mean.horizon, mean.stream, mean.learner): mean for mean in sweep.means()}
+    learners, streams = _ordered(key[2] for key in means), _ordered(key[1] for key in means)
+    grids = []
+    for horizon in _ordered(key[0] for key in means):
+        for first in range(0, len(learners), _FIT):
+            block = learners[first : first + _FIT]
+            body = [[stream, *(_mean(means[horizon, stream, learner]) for learner in block)] for stream in streams]
+            grids.append(Grid(f"Mean regret, T = {horizon}", ["stream", *block], body))
+    return grids
+
+
+def _mean(mean: Mean) -> str:
+    failed = f" ({mean.failed} failed)" if mean.failed else ""
+    return "failed" if mean.regret is None else f"{mean.regret:.4g}{failed}"
 
 
 def ratio_figure(bench: RegretBench, group: str) -> Figure:

@@ -7,8 +7,8 @@ up to t − delay − 1 taught; then row t − delay is learnt. Without a delay 
 import math
 
 import numpy as np
-from numba import njit
 
+from stillpoint._jit import njit
 from stillpoint.estimators.intervals import _hot as bands
 from stillpoint.filters.tracking._hot import BLEND, FORECAST, OLD, ORIGIN, gap, tick
 from stillpoint.filters.tracking.linear import _hot as linear

@@ -1,18 +1,29 @@
 """Checkpoints: one file of JSON and raw arrays under a checksum, replaced atomically; a lock that dies with its process."""
 
 import hashlib
-import io
-import json
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
+from stillpoint import _container
+from stillpoint.persist.codec import check_state, decode_fields, encode_fields
 from stillpoint.track.options import InputError
 
-FORMAT = b"stillpoint-track-1 "
+VERSION, _KIND = 2, "track"
+_FIRST = b"stillpoint-track-1 "  # how version 1 began; the checksum followed, and NaN stood in its JSON as such
 NAME, LOCK = "checkpoint.npz", "lock"
+
+
+class Restorable(Protocol):
+    """What has a state."""
+
+    def arrays(self) -> dict[str, Any]:
+        """The state."""
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Inverse of `arrays`."""
 
 
 class Checkpoint:
@@ -29,50 +40,45 @@ class Checkpoint:
         """Header and arrays; None where there is no checkpoint yet."""
         if not self.path.exists():
             return None
-        data = self.path.read_bytes()
         remedy = f"delete {self.folder} to begin anew"
-        head, _, body = data.partition(b"\n")
-        if not head.startswith(FORMAT):
-            raise InputError(f"the checkpoint must be of this version: got {self.path}; {remedy}")
-        if hashlib.sha256(body).hexdigest().encode() != head[len(FORMAT) :]:
-            raise InputError(f"the checkpoint must be whole: {self.path} does not match its checksum; {remedy}")
-        with np.load(io.BytesIO(body), allow_pickle=False) as file:
-            header = json.loads(file["header"].tobytes().decode())
-            arrays = {key[6:]: file[key] for key in file.files if key.startswith("array.")}
-        return header, {**header["numbers"], **arrays}
+        try:
+            header, arrays = _read(self.path.read_bytes())
+            return header, {**header["numbers"], **arrays}
+        except _container.Newer as error:
+            raise InputError(f"the checkpoint must be of this version: got {self.path}, {error}; upgrade, or {remedy}") from None
+        except (ValueError, KeyError, TypeError) as error:
+            raise InputError(f"the checkpoint must be whole: got {self.path}, {error}; {remedy}") from None
 
     def save(self, header: dict[str, Any], state: dict[str, Any]) -> None:
         """Replace the checkpoint; the old one stays if that fails."""
-        arrays = {f"array.{key}": value for key, value in state.items() if isinstance(value, np.ndarray)}
-        numbers = {key: value for key, value in state.items() if not isinstance(value, np.ndarray)}
-        text = json.dumps({**header, "numbers": numbers}).encode()
-        body = io.BytesIO()
-        np.savez(body, header=np.frombuffer(text, dtype=np.uint8), **arrays)  # type: ignore[arg-type]
-        content = body.getvalue()
-        replace(self.path, FORMAT + hashlib.sha256(content).hexdigest().encode() + b"\n" + content)
+        arrays = {key: value for key, value in state.items() if isinstance(value, np.ndarray)}
+        numbers = encode_fields({key: value for key, value in state.items() if not isinstance(value, np.ndarray)})
+        _container.replace(self.path, *_container.write(_KIND, VERSION, {**header, "numbers": numbers}, arrays))
+
+    def hand(self, part: Restorable, prefix: str, state: dict[str, Any]) -> None:
+        """Restore a part of the run from what is under its prefix in the state that was loaded."""
+        own = {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}
+        try:
+            part.restore(own)
+            check_state(part.arrays(), own)
+        except Exception as error:  # a state that someone made up fails in as many ways as there are learners
+            remedy = f"delete {self.folder} to begin anew"
+            raise InputError(f"the checkpoint must be whole: got {self.path}, {error}; {remedy}") from None
 
     def close(self) -> None:
         """Give up the lock."""
         os.close(self._lock)
 
 
-def replace(path: Path, content: bytes) -> None:
-    """Write a file so that at every moment either the old one or the new one is there, whole."""
-    temporary = path.with_name(f".{path.name}.part")  # one name: what a killed process leaves is overwritten, not piled up
-    try:
-        with temporary.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)  # the name, too, has to survive a power cut
-    finally:
-        os.close(folder)
+def _read(data: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Header, its numbers as such, and arrays."""
+    if not data.startswith(_FIRST):
+        header, arrays = _container.read(_KIND, VERSION, data)
+        return {**header, "numbers": decode_fields(header["numbers"])}, arrays
+    line, _, body = data.partition(b"\n")
+    if hashlib.sha256(body).hexdigest().encode() != line[len(_FIRST) :]:
+        raise ValueError("it does not match its checksum")
+    return _container.unzip(body, strict=False)
 
 
 def _locked(path: Path) -> int:

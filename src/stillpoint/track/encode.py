@@ -138,20 +138,20 @@ class Encoder:
     def _times(self, cells: Cells, kind: str) -> tuple[Array, list[str]]:
         name = self.options.time or ""
         if kind == "date":
-            times = _parse(cells, _seconds, lambda cell: f"column {name!r} must hold ISO dates: got {_show(cell)}; repair it")
+            times = _parse(cells, seconds, lambda cell: f"column {name!r} must hold ISO dates: got {show_cell(cell)}; repair it")
         else:
             times = numbers(cells, name, FEATURE_LIMIT, "give every row its time")
         missing = np.isnan(times)
         if missing.any():
             at = int(np.argmax(missing))
-            raise RowError(at, f"column {name!r} must hold a time: got {_show(cells[at])}; give every row its time")
+            raise RowError(at, f"column {name!r} must hold a time: got {show_cell(cells[at])}; give every row its time")
         steps = np.diff(np.concatenate([[self.last_time], times]))
         good = steps >= 0.0 if self.ties else steps > 0.0
         if not good.all():
             at = int(np.argmin(good))
             earlier = "an earlier time than the row before; sort the rows"
             what = "the same time as the row before, and there are no features; drop duplicates" if steps[at] == 0.0 else earlier
-            raise RowError(at, f"column {name!r} must increase: got {_show(cells[at])}, {what}")
+            raise RowError(at, f"column {name!r} must increase: got {show_cell(cells[at])}, {what}")
         return times, [_write(cell) for cell in cells]
 
     def state(self) -> dict[str, Any]:
@@ -171,10 +171,10 @@ class Encoder:
 
 def numbers(cells: Cells, name: str, limit: float, remedy: str) -> Array:
     """A column of numbers, NaN where a cell is missing."""
-    result = _parse(cells, _number, lambda cell: f"column {name!r} must be numeric: got {_show(cell)}; {remedy}")
+    result = _parse(cells, _number, lambda cell: f"column {name!r} must be numeric: got {show_cell(cell)}; {remedy}")
     if not (np.abs(result) <= limit).all() and (np.abs(result) > limit).any():
         at = int(np.argmax(np.abs(result) > limit))
-        raise RowError(at, f"column {name!r} must be within ±{limit:g}: got {_show(cells[at])}; rescale or drop it")
+        raise RowError(at, f"column {name!r} must be within ±{limit:g}: got {show_cell(cells[at])}; rescale or drop it")
     return result
 
 
@@ -187,7 +187,7 @@ def _parse(cells: Cells, read: Callable[[Any], float], complaint: Callable[[Any]
     result = np.empty(len(cells))
     for i, cell in enumerate(cells):
         try:
-            result[i] = math.nan if _missing(cell) else read(cell)
+            result[i] = math.nan if missing(cell) else read(cell)
         except (TypeError, ValueError, OverflowError):
             raise RowError(i, complaint(cell)) from None
     return result
@@ -199,7 +199,8 @@ def _number(cell: Any) -> float:
     return float(cell)
 
 
-def _missing(cell: Any) -> bool:
+def missing(cell: Any) -> bool:
+    """Whether a cell stands for no value."""
     if isinstance(cell, str):
         return cell.strip().lower() in MISSING
     return cell is None or (isinstance(cell, float) and cell != cell)
@@ -207,7 +208,7 @@ def _missing(cell: Any) -> bool:
 
 def _kind(cell: Any) -> str:
     try:
-        if not _missing(cell):
+        if not missing(cell):
             _number(cell)
     except (TypeError, ValueError, OverflowError):
         return "category" if isinstance(cell, str) else "number"
@@ -219,10 +220,12 @@ def _time_kind(cell: Any) -> str:
         float(cell)
     except (TypeError, ValueError):
         return "date"
+    except OverflowError:  # a whole number of JSON beyond all floats, which is refused as a number
+        pass
     return "number"
 
 
-def _seconds(cell: Any) -> float:
+def seconds(cell: Any) -> float:
     """Seconds since 1970; a date without a zone counts as UTC."""
     if isinstance(cell, date) and not isinstance(cell, datetime):
         cell = datetime(cell.year, cell.month, cell.day)
@@ -234,7 +237,7 @@ def _seconds(cell: Any) -> float:
 
 
 def _category(cell: Any) -> str:
-    return "" if _missing(cell) else _write(cell).strip()
+    return "" if missing(cell) else _write(cell).strip()
 
 
 def _labels(cells: Cells, known: dict[str, int], name: str) -> Array:
@@ -243,7 +246,7 @@ def _labels(cells: Cells, known: dict[str, int], name: str) -> Array:
     for t, cell in enumerate(cells):
         label = known.get(cell) if isinstance(cell, str) else None
         if label is None:
-            if _missing(cell):
+            if missing(cell):
                 continue
             text = _plain(cell)
             label = known.get(text)
@@ -267,6 +270,7 @@ def _write(cell: Any) -> str:
     return cell if isinstance(cell, str) else "" if cell is None else str(cell)
 
 
-def _show(cell: Any) -> str:
+def show_cell(cell: Any) -> str:
+    """A cell for an error message."""
     text = repr(cell)
     return text if len(text) <= 40 else text[:37] + "..."

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from stillpoint._validate import Array
+from stillpoint._validate import Array, counted, stored
 from stillpoint.estimators.intervals import IntervalTracker, QuantileTracker
 from stillpoint.filters import TrackingForecaster, TrackingProbabilities, VariationForecaster
 from stillpoint.filters.tracking import forecaster as linear
@@ -240,7 +240,10 @@ class Engine:
             self.band.restore(_under("band.", state))
         self._simple[:], self.loss_rows = state["simple"], int(state["loss_rows"])
         waiting = _under("waiting.", state)
-        self._X, self._y, self._times, self._forecasts = (waiting[name] for name in ("X", "y", "times", "forecasts"))
+        self._y = stored(waiting, "y", None)
+        self._X = stored(waiting, "X", self._y.size, None)
+        counted("X", self._X.shape[1], 1 if self.series else self.part.core.dim)
+        self._times, self._forecasts = (stored(waiting, name, self._y.size) for name in ("times", "forecasts"))
 
 
 def _under(prefix: str, state: dict[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from stillpoint._validate import Array, count
+from stillpoint._validate import Array, count, counted, stored
 from stillpoint.track import _hot
 
 CAPACITY = 2000
@@ -73,5 +73,7 @@ class History:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
-        self._state[:] = state["state"]
+        used = stored(state, "state", 2, dtype=np.int64)
+        counted("state", used[0], len(self._buckets))
+        self._state[:] = used
         self._buckets[: self._state[0]] = state["buckets"]

@@ -35,6 +35,8 @@ class Lines:
             raise InputError(f"the input must be a file: got the folder {source}; name a file in it")
         self.regular = stat.S_ISREG(mode)
         self.position = os.lseek(self._fd, 0, os.SEEK_CUR) if self.regular else 0  # a shell may have read some of it
+        # of all bytes up to the records taken last, which may be put back, and those
+        self._digest, self._digested, self._pending, self._start = hashlib.sha256(), self.position, b"", self.position
         self._waits = follow and (self.regular or self._own)
 
     @property
@@ -53,8 +55,13 @@ class Lines:
             if not self._fill(wait=patient and not self._ready):
                 break
         records = [self._ready.popleft() for _ in range(min(limit, len(self._ready)))]
-        self.position += sum(map(len, records)) + len(records)
-        if self.ended and self._unended and records:
+        if not records:
+            return records
+        self._digest.update(self._pending)
+        self._digested += len(self._pending)
+        self._pending = b"\n".join([*records, b""])
+        self.position += len(self._pending)
+        if self.ended and self._unended:
             self.position -= 1  # the last line has no end
         return records
 
@@ -63,7 +70,9 @@ class Lines:
         if self.ended and self._unended and records:
             self.position += 1
         self._ready.extendleft(reversed(records))
-        self.position -= sum(map(len, records)) + len(records)
+        size = sum(map(len, records)) + len(records)
+        self.position -= size
+        self._pending = self._pending[: len(self._pending) - size]
 
     def seek(self, position: int) -> None:
         """Go on at this place, where a record begins; called once the first record, the header, has been taken."""
@@ -71,6 +80,7 @@ class Lines:
             size = self.size or 0
             if size < position:
                 raise InputError(f"the input must not have shrunk: got {size} bytes of {position} read before; begin anew")
+            self._digest_again(position)
             os.lseek(self._fd, position, os.SEEK_SET)
             self._ready.clear()
             self._rest, self._ended, self._unended, self.position = b"", False, False, position
@@ -79,7 +89,18 @@ class Lines:
             return
         while self.position < position:
             if not self.take(1) and self.ended:
-                raise InputError(f"the input must be as long as before: got {self.position} bytes of {position}; begin anew")
+                got = f"got {self.position} bytes of {position} read before"
+                raise InputError(f"the input must be as long as before: {got}; replay a pipe from its start, or begin anew")
+
+    def _digest_again(self, position: int) -> None:
+        """Read what a run before this one has read: an edit anywhere in it makes the rows to come those of another input."""
+        self._digest, self._digested, self._pending = hashlib.sha256(), self._start, b""
+        while self._digested < position:
+            block = os.pread(self._fd, min(BLOCK, position - self._digested), self._digested)
+            if not block:  # it was long enough a moment ago
+                raise InputError("the input must not have shrunk: it got shorter while it was read; begin anew")
+            self._digest.update(block)
+            self._digested += len(block)
 
     def _after_unended(self, position: int) -> None:
         """The last line read had no end: more may have come, but not to that line."""
@@ -89,13 +110,20 @@ class Lines:
             raise InputError("the last line read must not change: more was added to it; delete the checkpoint to begin anew")
         os.lseek(self._fd, position + width, os.SEEK_SET)
         self.position += width
+        self._pending = mark[:width]
 
     def fingerprint(self, head: int, tail: int) -> list[str | None]:
-        """Of the first `head` bytes, and of those before `tail`, where they can be read again: pipes cannot."""
+        """Of the first `head` bytes, of the last before `tail` where they can be read again, and of all before `tail`.
+
+        tail: where the records taken last end, or, after `seek`, the place that was sought. The last of the three tells all that
+        the others do; checkpoints that have only those go on.
+        """
+        whole = self._digest.copy()
+        whole.update(self._pending[: max(tail - self._digested, 0)])
         if not self.regular:
-            return [_hash(self.head[:head]), None]
+            return [_hash(self.head[:head]), None, whole.hexdigest()]
         start = max(tail - HEAD, 0)
-        return [_hash(os.pread(self._fd, head, 0)), _hash(os.pread(self._fd, tail - start, start))]
+        return [_hash(os.pread(self._fd, head, 0)), _hash(os.pread(self._fd, tail - start, start)), whole.hexdigest()]
 
     def close(self) -> None:
         """Close the file."""

@@ -9,8 +9,8 @@ TASKS = ("regression", "binary", "quantile", "interval")
 FORMATS = ("csv", "jsonl", "parquet")
 PREDICTIONS = ("csv", "parquet")
 MOST_DELAY = 10**8
-_SUFFIXES = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl"}
-_SUFFIXES |= {".parquet": "parquet", ".pq": "parquet"}
+SUFFIXES = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl"}
+SUFFIXES |= {".parquet": "parquet", ".pq": "parquet"}
 
 
 class InputError(ValueError):
@@ -44,10 +44,10 @@ class Options:
     predictions: str = "csv"
 
     def __post_init__(self) -> None:
-        _one_of("--task", self.task, TASKS)
-        _one_of("--predictions", self.predictions, PREDICTIONS)
+        one_of("--task", self.task, TASKS)
+        one_of("--predictions", self.predictions, PREDICTIONS)
         if self.format is not None:
-            _one_of("--format", self.format, FORMATS)
+            one_of("--format", self.format, FORMATS)
         for name, share in (("--level", self.level), ("--coverage", self.coverage)):
             if not 1e-6 <= share <= 1.0 - 1e-6:
                 raise InputError(f"{name} must be between 0 and 1: got {share}; give a share such as 0.9")
@@ -73,9 +73,9 @@ class Options:
         if self.source == "-":
             return "csv"
         suffix = Path(self.source).suffix.lower()
-        if suffix not in _SUFFIXES:
+        if suffix not in SUFFIXES:
             raise InputError(f"the format must be known: got the suffix {suffix!r}; add --format csv, jsonl or parquet")
-        return _SUFFIXES[suffix]
+        return SUFFIXES[suffix]
 
     def columns(self, names: Sequence[str]) -> tuple[str, ...]:
         """The features, once the columns of the input are known; refuses names that are not among them."""
@@ -90,7 +90,8 @@ class Options:
         return tuple(name for name in names if name not in (self.target, self.time))
 
 
-def _one_of(option: str, given: str, known: Sequence[str]) -> None:
+def one_of(option: str, given: str, known: Sequence[str]) -> None:
+    """Refuse a word that is not known, with the nearest that is."""
     if given not in known:
         near = difflib.get_close_matches(given, known, 1, 0.5)
         hint = f"did you mean {near[0]}? " if near else ""

@@ -43,6 +43,7 @@ class ParquetReader:
                 raise InputError(f"columns must have different names: got {name!r} twice; rename one")
         self.position, self._cursor, self._count = 0, 0, 0
         self._loaded: list[Cells] = []
+        self._prints: list[str | None] | None = None
 
     def begin(self, patient: bool = True) -> bool:
         """The names are in the file."""
@@ -85,11 +86,15 @@ class ParquetReader:
             self.read(min(position - self.position, 1 << 15))
 
     def fingerprint(self, head: int, position: int) -> list[str | None]:
-        """Of its first bytes and its last, where the sizes of all columns stand."""
-        with open(self._path, "rb") as file:
-            first = file.read(HEAD)
-            file.seek(-min(HEAD, file.seek(0, 2)), 2)
-            return [hashlib.sha256(first + b"|" + file.read()).hexdigest()]
+        """Of its first bytes and its last, where the sizes of all columns stand, and of all. It does not grow: once is enough."""
+        if self._prints is None:
+            with open(self._path, "rb") as file:
+                whole = hashlib.file_digest(file, "sha256").hexdigest()
+                file.seek(0)
+                first = file.read(HEAD)
+                file.seek(-min(HEAD, file.seek(0, 2)), 2)
+                self._prints = [hashlib.sha256(first + b"|" + file.read()).hexdigest(), whole]
+        return self._prints
 
     def close(self) -> None:
         """Close the file."""

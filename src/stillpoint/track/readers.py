@@ -97,6 +97,19 @@ class TextReader:
     def _columns(self, rows: list[Any]) -> list[Cells]:
         raise NotImplementedError
 
+    def _blank(self, record: bytes) -> bool:
+        """Whether a record holds no row."""
+        return not record.strip()
+
+    def _holding(self, records: list[bytes], rows: int) -> int:
+        """How many records hold the first rows and no more; blank ones hold none."""
+        seen = 0
+        for i, record in enumerate(records):
+            if seen == rows:
+                return i
+            seen += not self._blank(record)
+        return len(records)
+
     def use(self, columns: Sequence[str]) -> None:
         """Columns to read, and their order."""
         self._used = list(columns)
@@ -109,7 +122,7 @@ class TextReader:
                 rows, places = self._rows(records)
                 return Batch(self._columns(rows), len(rows), records, places)
             except RowError as error:
-                kept = min(_holding(records, error.index), len(records) - 1)
+                kept = min(self._holding(records, error.index), len(records) - 1)
                 self.lines.put_back(records[kept:])
                 if kept == 0:
                     raise
@@ -164,9 +177,9 @@ class CsvReader(TextReader):
                 return False
             first = records[0]
         header = _text(0, first, "the header").removeprefix("\ufeff")
-        self._delimiter = max(_DELIMITERS, key=re.sub(r'"[^"]*"', "", header).count)  # a name in quotes may hold any of them
+        self.delimiter = max(_DELIMITERS, key=re.sub(r'"[^"]*"', "", header).count)  # a name in quotes may hold any of them
         try:
-            self.names = [name.strip() for name in next(csv.reader([header], delimiter=self._delimiter))]
+            self.names = [name.strip() for name in next(csv.reader([header], delimiter=self.delimiter))]
         except csv.Error as error:
             raise InputError(f"the header must be CSV: {error}; end lines with \\n, check quotes") from None
         for name in self.names:
@@ -175,14 +188,17 @@ class CsvReader(TextReader):
         self._width = len(self.names)
         return True
 
+    def _blank(self, record: bytes) -> bool:
+        return not record.strip(b"\r\n")  # spaces are a cell, tabs may be the marks between some
+
     def _rows(self, records: list[bytes]) -> tuple[list[Any], list[int] | None]:
         try:
             texts = [record.decode() for record in records]
         except UnicodeDecodeError:
-            texts = [_text(sum(map(bool, map(bytes.strip, records[:i]))), r, "a row") for i, r in enumerate(records)]
+            texts = [_text(sum(not self._blank(r) for r in records[:i]), record, "a row") for i, record in enumerate(records)]
         if records and self.lines.ended and records[-1].count(b'"') % 2:  # it would swallow all rows after the quote
-            raise RowError(sum(map(bool, map(bytes.strip, records[:-1]))), _OPEN)
-        reader = csv.reader(texts, delimiter=self._delimiter)
+            raise RowError(sum(not self._blank(record) for record in records[:-1]), _OPEN)
+        reader = csv.reader(texts, delimiter=self.delimiter)
         rows: list[list[str]] = []
         places: list[int] | None = None
         try:
@@ -191,7 +207,7 @@ class CsvReader(TextReader):
             raise RowError(sum(map(bool, rows)), f"a row must be CSV: {error}; check its quotes") from None
         if [] in rows or len(rows) != len(records):
             rows, places = [], []
-            reader = csv.reader(texts, delimiter=self._delimiter)
+            reader = csv.reader(texts, delimiter=self.delimiter)
             for i, row in enumerate(reader, 1):
                 if reader.line_num > i:  # a quote that no count of quotes shows: it has swallowed the next record
                     raise RowError(len(rows), _OPEN)
@@ -260,16 +276,6 @@ def open_reader(options: Options) -> Reader:
         return ParquetReader(options.source)
     lines = Lines(options.source, options.follow, quotes=kind == "csv")
     return CsvReader(lines) if kind == "csv" else JsonReader(lines)
-
-
-def _holding(records: list[bytes], rows: int) -> int:
-    """How many records hold the first rows and no more; blank lines hold none."""
-    seen = 0
-    for i, record in enumerate(records):
-        if seen == rows:
-            return i
-        seen += bool(record.strip())
-    return len(records)
 
 
 def _text(index: int, record: bytes, what: str) -> str:

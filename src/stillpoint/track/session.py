@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 import stillpoint
-from stillpoint.track.checkpoint import Checkpoint, replace, same_command
+from stillpoint._container import replace
+from stillpoint.track.checkpoint import Checkpoint, same_command
 from stillpoint.track.encode import Encoder, Rows
 from stillpoint.track.engine import Engine
 from stillpoint.track.history import History
@@ -62,7 +63,7 @@ class Session:
     def play(self) -> None:
         """Read, forecast and write until the input ends or a stop is asked for."""
         with ExitStack() as stack:
-            advance = _progress(stack, self.reader.size if self.bar else None, self.bar)
+            advance = progress(stack, self.reader.size if self.bar else None, self.bar)
             first = True
             while not self.stop.signal:
                 begun = time.perf_counter()
@@ -130,6 +131,8 @@ class Session:
     def finish(self) -> dict[str, Any]:
         """Write summary and report, and close the checkpoint; a run that was finished before is left as it is."""
         files = [self.options.out / name for name in _FILES[1:]]
+        if self._sink is None and self._length is not None and self.predictions.stat().st_size > self._length:
+            self._sink = Sink(self.predictions, self._length)  # no row came to cut off what nobody synced
         written = [*files, self.predictions.with_suffix(".parquet")] if self.options.predictions == "parquet" else files
         if self._finished and not self._fresh and all(file.exists() for file in written):
             with suppress(ValueError):  # a summary that is no longer JSON is written anew
@@ -239,20 +242,22 @@ class Session:
 
     def _resume(self) -> None:
         stored = self.checkpoint.load() if self.checkpoint is not None else None
-        if stored is None:
+        if self.checkpoint is None or stored is None:
             return
         header, state = stored
         same_command(self._command(), header["command"])
         self._length, position = header["length"], header["position"]
         check(self.predictions, header["length"])
         self.reader.seek(position)
-        pairs = zip(self.reader.fingerprint(header["head"], position), header["fingerprint"], strict=True)
+        prints = self.reader.fingerprint(header["head"], position)
+        pairs = zip(prints, header["fingerprint"], strict=False)  # checkpoints of old have fewer
         if any(a != b for a, b in pairs if a is not None and b is not None):
-            raise InputError("the input must be that of the checkpoint: got another content; give another --checkpoint folder")
+            remedy = "replay a pipe from its start, or give another --checkpoint folder"
+            raise InputError(f"the input must be that of the checkpoint: got another content; {remedy}")
         self.encoder.restore(header["encoder"])
         engine, history = self._learners(self.encoder.dim)
-        engine.restore({name[7:]: value for name, value in state.items() if name.startswith("engine.")})
-        history.restore({name[8:]: value for name, value in state.items() if name.startswith("history.")})
+        self.checkpoint.hand(engine, "engine.", state)
+        self.checkpoint.hand(history, "history.", state)
         self.rows, self.targets, self._timed = header["rows"], header["targets"], header["timed"]
         self._infinite, self._empty = header["counts"]
         self._started, self._finished = header["started"], header["finished"]
@@ -265,7 +270,7 @@ class Session:
             self.checkpoint.close()
 
 
-def _progress(stack: ExitStack, size: int | None, bar: bool) -> Any:
+def progress(stack: ExitStack, size: int | None, bar: bool) -> Any:
     """A bar on a terminal, by bytes where the size is known."""
     if not bar:
         return lambda rows, position: None

@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+from stillpoint._container import sync_folder
 from stillpoint._validate import Array
 from stillpoint.track.encode import Rows
 from stillpoint.track.options import InputError
@@ -13,13 +14,16 @@ HEADER = b"row,time,y,forecast,lo,hi\n"
 class Sink:
     """The file of predictions. length: bytes to keep of what is there, from a checkpoint; None begins a new file."""
 
+    header = HEADER
+
     def __init__(self, path: Path, length: int | None) -> None:
-        self.path, self.length = path, 0
+        self.path, self.length, self._new = path, 0, False
         if length is None:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._fd = _held(path, os.O_WRONLY | os.O_CREAT)
             os.ftruncate(self._fd, 0)
-            self._write(HEADER)
+            self._write(self.header)
+            self._new = True
             return
         check(path, length)
         self._fd = _held(path, os.O_WRONLY)
@@ -31,8 +35,8 @@ class Sink:
         """Write rows from number `row` on."""
         T = forecasts.size
         numbers = [str(i) for i in range(row, row + T)]
-        times = numbers if rows.time_texts is None else [_quoted(text) for text in rows.time_texts]
-        targets = [_cell(v) for v in rows.y.tolist()] if rows.y_texts is None else [_quoted(text) for text in rows.y_texts]
+        times = numbers if rows.time_texts is None else [quoted(text) for text in rows.time_texts]
+        targets = [cell(v) for v in rows.y.tolist()] if rows.y_texts is None else [quoted(text) for text in rows.y_texts]
         middles = map(repr, forecasts.tolist())
         if banded:
             cells = zip(numbers, times, targets, middles, map(repr, lo.tolist()), map(repr, hi.tolist()), strict=True)
@@ -55,6 +59,10 @@ class Sink:
     def sync(self) -> int:
         """Bring all to the disk; returns the length."""
         os.fsync(self._fd)
+        if self._new:  # the names, too: a checkpoint that a power cut left without its predictions could not go on
+            for folder in (self.path.parent, self.path.parent.parent):
+                sync_folder(folder)
+            self._new = False
         return self.length
 
     def close(self) -> None:
@@ -86,11 +94,13 @@ def check(path: Path, length: int) -> None:
         )
 
 
-def _cell(value: float) -> str:
+def cell(value: float) -> str:
+    """A number for a cell, nothing for NaN."""
     return repr(value) if value == value else ""
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
+    """A text for a cell, in quotes where it needs them."""
     if any(mark in text for mark in ',"\n\r'):
         return '"' + text.replace('"', '""') + '"'
     return text

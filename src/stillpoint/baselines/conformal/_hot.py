@@ -3,8 +3,8 @@
 import math
 
 import numpy as np
-from numba import njit
 
+from stillpoint._jit import njit
 from stillpoint.losses._hot import PINBALL, value
 
 ACI, SCALE_FREE, DECAYING, BETTING = range(4)

@@ -1,6 +1,7 @@
 """What the conformal baselines share: a coverage, and radii for scores."""
 
 from abc import ABC, abstractmethod
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,6 +18,8 @@ class RadiusTracker(ABC):
     """
 
     told: tuple[str, ...] = ()
+    _given: ClassVar[tuple[str, ...]] = ()  # arguments beside coverage
+    _fields: ClassVar[tuple[str, ...]] = ("_state",)  # arrays that are the state
 
     def __init__(self, coverage: float) -> None:
         self.coverage = number("coverage", coverage, "give a number between 0 and 1, such as 0.9")
@@ -39,6 +42,20 @@ class RadiusTracker(ABC):
         if (given < 0.0).any():
             raise ValueError(f"scores must not be negative: got {given.min()}; {_REMEDY}")
         return self._rounds(given)
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The arguments that build this tracker anew."""
+        return {name: getattr(self, name) for name in ("coverage", *self._given)}
+
+    def arrays(self) -> dict[str, Any]:
+        """The state, for saving."""
+        return {name[1:]: getattr(self, name).copy() for name in self._fields}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Inverse of `arrays`."""
+        for name in self._fields:
+            getattr(self, name)[:] = state[name[1:]]
 
     @abstractmethod
     def _rounds(self, scores: Array) -> Array:

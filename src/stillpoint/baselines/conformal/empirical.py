@@ -1,8 +1,10 @@
 """α-ACI: Gibbs & Candès (2021), "Adaptive conformal inference under distribution shift", with an empirical quantile."""
 
+from typing import Any, ClassVar
+
 import numpy as np
 
-from stillpoint._validate import Array, count, positive
+from stillpoint._validate import Array, count, counted, positive
 from stillpoint.baselines.conformal import _hot
 from stillpoint.baselines.conformal.base import RadiusTracker
 
@@ -16,12 +18,20 @@ class WindowACI(RadiusTracker):
     """
 
     told: tuple[str, ...] = ("step", "window")
+    _given: ClassVar[tuple[str, ...]] = ("step", "window")
+    _fields: ClassVar[tuple[str, ...]] = ("_state", "_window", "_ordered")
 
     def __init__(self, coverage: float = 0.9, step: float = 0.005, window: int = 500) -> None:
         super().__init__(coverage)
         self.step, self.window = positive("step", step), count("window", window)
         self._state, self._window, self._ordered = np.zeros(3), np.zeros(self.window), np.zeros(self.window)
         self._state[_hot.ALPHA] = 1.0 - self.coverage
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Inverse of `arrays`."""
+        super().restore(state)
+        counted("state", self._state[_hot.FILLED], self.window)
+        counted("state", self._state[_hot.OLDEST], self.window - 1)
 
     def predict(self) -> float:
         """The radius of the coming round."""

@@ -4,9 +4,11 @@ Their Algorithm 1. In each round an expert is born, which runs SF-OGD from where
 largest power of 2 that divides the round; coin betting (Jun et al. 2017) weighs those alive by what they gained on the aggregate.
 """
 
+from typing import Any, ClassVar
+
 import numpy as np
 
-from stillpoint._validate import Array, count, positive
+from stillpoint._validate import Array, count, counted, positive
 from stillpoint.baselines.conformal import _hot
 from stillpoint.baselines.conformal.base import RadiusTracker
 
@@ -15,12 +17,20 @@ class SAOCP(RadiusTracker):
     """Σ p_i r_i over the experts alive; O(log t) a round. largest: D, the largest score to come. life: the shortest lifetime."""
 
     told: tuple[str, ...] = ("D",)
+    _given: ClassVar[tuple[str, ...]] = ("largest", "life")
+    _fields: ClassVar[tuple[str, ...]] = ("_experts", "_shares", "_clock")
 
     def __init__(self, coverage: float = 0.9, largest: float = 1.0, life: int = 8) -> None:
         super().__init__(coverage)
         self.largest, self.life = positive("largest", largest), count("life", life)
         places = self.life * (_hot.PLACES // 8)
         self._experts, self._shares, self._clock = np.zeros((7, places)), np.zeros(places), np.zeros(3)
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Inverse of `arrays`."""
+        super().restore(state)
+        counted("clock", self._clock[0], 2.0**53)
+        counted("clock", self._clock[1], self._shares.size - 1)
 
     def predict(self) -> float:
         """The radius of the coming round."""

@@ -3,6 +3,8 @@
 g_t = 1 − coverage at a hit, −coverage at a miss, is a subgradient of the pinball loss at the radius. All start at radius 0.
 """
 
+from typing import ClassVar
+
 import numpy as np
 
 from stillpoint._validate import Array, positive
@@ -35,6 +37,7 @@ class ACI(_Stepping):
     """
 
     told: tuple[str, ...] = ("step",)
+    _given: ClassVar[tuple[str, ...]] = ("step",)
 
     def __init__(self, coverage: float = 0.9, step: float = 0.1) -> None:
         self.step = positive("step", step)
@@ -48,6 +51,7 @@ class DecayingStep(_Stepping):
     """
 
     told: tuple[str, ...] = ("step",)
+    _given: ClassVar[tuple[str, ...]] = ("step", "power")
     _rule = _hot.DECAYING
 
     def __init__(self, coverage: float = 0.9, step: float = 1.0, power: float = 0.6) -> None:
@@ -62,6 +66,7 @@ class SFOGD(_Stepping):
     """
 
     told: tuple[str, ...] = ("D",)
+    _given: ClassVar[tuple[str, ...]] = ("largest",)
     _rule = _hot.SCALE_FREE
 
     def __init__(self, coverage: float = 0.9, largest: float = 1.0) -> None:
@@ -77,6 +82,7 @@ class Betting(_Stepping):
     """
 
     told: tuple[str, ...] = ("wealth",)
+    _given: ClassVar[tuple[str, ...]] = ("wealth",)
     _rule = _hot.BETTING
 
     def __init__(self, coverage: float = 0.9, wealth: float = 1.0) -> None:

@@ -6,8 +6,8 @@ Bands have one lane a coverage, or two (lower and upper side) next to each other
 import math
 
 import numpy as np
-from numba import njit
 
+from stillpoint._jit import njit
 from stillpoint.estimators.intervals.lanes._hot import MISSES, START, UNSEEN, learn_score, learn_value, quantile, radius
 from stillpoint.filters.tracking._hot import FORECAST, ORIGIN, SEEN
 

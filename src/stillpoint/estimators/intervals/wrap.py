@@ -1,10 +1,12 @@
 """Intervals around a point forecaster of any make, told apart by its methods; river and scikit-learn are not imported."""
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stillpoint._undo import unchanged
 from stillpoint._validate import real
 from stillpoint.estimators.intervals.lanes import value
 
@@ -21,7 +23,8 @@ class Wrapped:
     update(x, y); with predict, scikit-learn's, on a table of one row, learning by partial_fit where it has that; or a plain
     function x -> forecast, which does not learn. A scikit-learn model that has seen nothing yet forecasts 0; its x are sequences
     of numbers, or with names a row of a data frame (df.iloc[i] or df.iloc[[i]]).
-    tracker: the IntervalTracker, for coverage, bounds and saving; the model is yours to save.
+    tracker: the IntervalTracker, for coverage and bounds. `sp.save` saves both where the model is one of this library; otherwise
+    save the tracker, and the model by its own means.
     """
 
     def __init__(self, tracker: "IntervalTracker", model: Any) -> None:
@@ -47,17 +50,43 @@ class Wrapped:
     def update(self, x: Any, y: float) -> None:
         """What the round with features x turned out to be: the tracker learns from it, then the model."""
         value("y", y, "call skip() for a missing target")
-        if x is not self._x:  # not the object the round was opened with: the tracker tells whether the forecast is the same
-            self.predict(x)
-        self._learn(x, float(y))  # first, so that a model that refuses leaves the tracker in the open round
-        self.tracker.update(y)
+        own = self if hasattr(self.model, "arrays") and hasattr(self.model, "restore") else self.tracker
+        with nullcontext() if self.tracker._open else unchanged(own):  # a model may refuse y once the round is open
+            if x is not self._x:  # not the object the round was opened with: the tracker tells whether the forecast is the same
+                self.predict(x)
+            self._learn(x, float(y))  # first, so that a model that refuses leaves the tracker in the open round
+            self.tracker.update(y)
         self._x = _UNSET
 
     learn_one = update
 
     def skip(self) -> None:
         """A round whose target is missing."""
+        model = self.model
+        if not hasattr(model, "predict_one") and all(hasattr(model, name) for name in ("predict", "update", "skip")):
+            model.skip()  # its round is open too, or passes as the tracker's does
         self.tracker.skip()
+        self._x = _UNSET
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The arguments that build this anew, once tracker and model are."""
+        return {"tracker": self.tracker, "model": self.model}
+
+    def arrays(self) -> dict[str, Any]:
+        """The state, for saving: that of the tracker and that of the model."""
+        if not (hasattr(self.model, "arrays") and hasattr(self.model, "restore")):
+            raise ValueError(
+                f"the model must be one of this library to be saved with its intervals: got {self.model!r}; save the tracker, "
+                "which is .tracker here, and the model by its own means"
+            )
+        pairs = ("tracker", self.tracker), ("model", self.model)
+        return {f"{name}.{key}": value for name, part in pairs for key, value in part.arrays().items()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Inverse of `arrays`; a round that was open is known again by its forecast."""
+        self.tracker.restore({key[8:]: value for key, value in state.items() if key.startswith("tracker.")})
+        self.model.restore({key[6:]: value for key, value in state.items() if key.startswith("model.")})
         self._x = _UNSET
 
     def _forecast(self, x: Any) -> Any:

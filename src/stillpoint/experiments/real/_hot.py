@@ -7,8 +7,8 @@ learn. Forgetting pauses for a filter whose covariance has grown past CEILING: w
 import math
 
 import numpy as np
-from numba import njit
 
+from stillpoint._jit import njit
 from stillpoint.filters.tracking._hot import CENTRE, COUNT, MEAN, SCALE, SQUARES, standardise
 
 CEILING = 1e12

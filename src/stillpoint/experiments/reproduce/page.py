@@ -77,12 +77,12 @@ def markdown(result: Result, pictures: list[Picture]) -> str:
 def html(result: Result, pictures: list[Picture], drawings: Mapping[str, Figure]) -> str:
     """reproduce.html: nothing outside it is needed."""
     from jinja2 import Environment
-    from markupsafe import Markup
 
     from stillpoint.experiments.reproduce.template import TEMPLATE
 
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment.filters.update(compared=compared, ratio=ratio, numbers=_numbers, maths=lambda text: Markup(maths(text)))
+    safe = environment.filters["safe"]
+    environment.filters.update(compared=compared, ratio=ratio, numbers=_numbers, maths=lambda text: safe(maths(text)))
     intro = re.split(r"`([^`]+)`", explanation(result))
     return environment.from_string(TEMPLATE).render(
         title=_TITLE, result=result, summary=summary(result), intro=intro, sections=sections(result), pictures=pictures,

@@ -3,8 +3,8 @@
 import math
 
 import numpy as np
-from numba import njit
 
+from stillpoint._jit import njit
 from stillpoint.filters.aggregation import combine, learn
 
 TIME, FIRST, ROUNDS, SEEN, RESIDUAL, OPEN, FORECAST, EXPERTS = 0, 1, 2, 3, 4, 5, 6, 7  # places in the vector of scalars c

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stillpoint._validate import Array, finite, positive
+from stillpoint._validate import Array, finite, positive, stored
 from stillpoint.filters import aggregation as rules
 from stillpoint.filters.forecaster import _hot
 from stillpoint.filters.forecaster._hot import EXPERTS, FIRST, FORECAST, OPEN, RESIDUAL, ROUNDS, SEEN, TIME
@@ -111,6 +111,7 @@ class Forecaster(SeriesForecaster):
         self._m[:], self._C[:], self._v[:] = state["mean"], state["covariance"], state["variance"]
         self._p[:], self._c[:] = state["forecasts"], state["clock"]
         self.aggregator.restore(_part(state, "aggregator."))
+        stored(state, "aggregator.R", self._lam.size)
         for i, member in enumerate(self._members):
             member.restore(_part(state, f"member{i}."))
 

@@ -3,7 +3,8 @@
 import math
 
 import numpy as np
-from numba import njit
+
+from stillpoint._jit import njit
 
 # rows of `features`, one column a feature
 MEAN, SQUARES, CENTRE, SCALE, COUNT = range(5)

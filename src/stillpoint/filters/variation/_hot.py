@@ -8,8 +8,8 @@ bits cleared one by one.
 import math
 
 import numpy as np
-from numba import njit
 
+from stillpoint._jit import njit
 from stillpoint.filters.aggregation import VOVK, combine
 
 LEVELS = 50  # 2^50 rounds

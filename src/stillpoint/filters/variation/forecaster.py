@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stillpoint._validate import Array, count, nonnegative
+from stillpoint._validate import Array, count, counted, nonnegative
 from stillpoint.filters.series import SeriesForecaster
 from stillpoint.filters.variation import _hot
 from stillpoint.filters.variation._hot import (
@@ -174,6 +174,10 @@ class VariationForecaster(SeriesForecaster):
         """Inverse of `arrays`."""
         for mine, name in zip((*self._state(), *self._scratch()), self.arrays(), strict=True):
             mine[...] = state[name]
+        counted("counts", self._counts.max(), KEPT)
+        counted("counts", self._counts.min(), KEPT)
+        counted("clock", self._c[TOP], LEVELS - 2)
+        counted("clock", self._c[SEEN], 2.0 ** (LEVELS - 1))
 
     def _state(self) -> tuple[Array, Array, NDArray[np.int64], Array, Array]:
         return self._means, self._filters, self._counts, self._specialists, self._c

@@ -1,9 +1,9 @@
 """KernelVAW over many rounds (KALMAN section 1), one loop a form of the state space; see `KernelVAW.forecast_stream`."""
 
 import numpy as np
-from numba import njit
 
 from stillpoint._hot import dot
+from stillpoint._jit import njit
 from stillpoint.filters._hot import account, correct, correct_value, gain, propagate, propagate_diagonal, spread, spread_value
 
 

@@ -31,7 +31,7 @@ class KeyIndex:
         self._objects: dict[Hashable, int] = {}
         self._owners: dict[int, Hashable] = {}
         self._free: list[int] = []
-        self._top = 0  # places below it have been given out at some time
+        self._top, self._before = 0, 0  # places below have been given out at some time; before the last keys that entered
         self._last: tuple[Any, Slots] | None = None
 
     def __len__(self) -> int:
@@ -61,7 +61,10 @@ class KeyIndex:
         if isinstance(names, np.ndarray):
             unknown = _hot.find(names, self._table, self._names, slots)
         else:
-            slots[:] = [self._place(key) for key in names]
+            if set(map(type, names)) == {str}:  # most names are text, and none of that is in the table
+                slots[:] = [self._objects.get(key, _hot.EMPTY) for key in names]
+            else:
+                slots[:] = [self._place(key) for key in names]
             unknown = int((slots < 0).sum())
         self._stamp += 1
         again = _hot.repeated(slots, self._stamps, self._stamp)
@@ -96,7 +99,7 @@ class KeyIndex:
 
     def enter(self, names: Keys, slots: Slots) -> Slots:
         """Give the unknown ones (−1 in slots, which is filled in) a place each; returns those places."""
-        new = np.flatnonzero(slots < 0)
+        new, self._before = np.flatnonzero(slots < 0), self._top
         reused = [self._free.pop() for _ in range(min(new.size, len(self._free)))]
         fresh = np.append(np.array(reused, np.int64), np.arange(self._top, self._top + new.size - len(reused)))
         self._top += new.size - len(reused)
@@ -129,6 +132,14 @@ class KeyIndex:
         self._table = np.full(size, _hot.EMPTY)
         _hot.insert(numbers, self._table, self._names)
 
+    def withdraw(self, slots: Slots) -> None:
+        """Undo the last `enter`, which gave out these places: later keys get those they would have got without it."""
+        if slots.size:
+            self.remove(slots)
+            del self._free[-slots.size :]
+            self._top = self._before
+            self._free.extend(reversed(slots[slots < self._top].tolist()))
+
     def remove(self, slots: Slots) -> None:
         """Forget the keys at these places."""
         numbers = slots[self._what[slots] == _NUMBER]
@@ -152,6 +163,8 @@ def _as_keys(keys: Any) -> Keys:
         keys = keys.tolist()
     elif isinstance(keys, str | bytes) or not isinstance(keys, Sequence):
         raise ValueError(f"keys must be a sequence: got {keys!r}; {_REMEDY}")
+    if set(map(type, keys)) == {str}:
+        return list(keys)
     if all(type(key) is int for key in keys) and all(map(_is_number, keys)):
         return np.array(keys, np.int64)
     for key in keys:

@@ -1,7 +1,8 @@
 """A hash table of whole numbers by linear probing: `table` holds places, `names` the key at each place."""
 
 import numpy as np
-from numba import njit
+
+from stillpoint._jit import njit
 
 EMPTY, GONE = -1, -2  # entries of the table that hold no place; a search goes on past GONE
 

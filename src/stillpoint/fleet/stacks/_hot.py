@@ -9,11 +9,11 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numba.core import cgutils
 from numba.extending import intrinsic
 
 from stillpoint._hot import dot, norm, usable_norm
+from stillpoint._jit import njit
 from stillpoint.domains import _hot as domains
 from stillpoint.learners import _hot as shared
 from stillpoint.learners.multiscale import _hot as multiscale

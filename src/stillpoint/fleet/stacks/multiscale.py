@@ -77,7 +77,7 @@ class MultiScaleStack(GradientStack):
             return
         rows, elapsed = slots[due], when[due] - origins[due]
         running, start = np.ones(rows.size, np.int64), 1.0
-        while (going := elapsed >= start * (1.0 - 1e-12)).any():
+        while start < np.inf and (going := elapsed >= start * (1.0 - 1e-12)).any():
             running[going] += 1
             start *= kernel.base
         self._room(int(running.max()))

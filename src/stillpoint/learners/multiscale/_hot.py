@@ -3,9 +3,9 @@
 import math
 
 import numpy as np
-from numba import njit
 
 from stillpoint._hot import norm, usable_norm
+from stillpoint._jit import njit
 from stillpoint.domains import _hot as domains
 from stillpoint.learners import _hot as shared
 from stillpoint.losses import _hot as losses
@@ -26,7 +26,9 @@ def propose(
     h = stats[shared.HINT]
     for j in range(squares.size):
         S = math.sqrt(max(squares[j], 0.0))
-        if squares[j] < 1e-8 * variances[j]:
+        if j == 0 and squares[0] < 0.01 * variances[0]:
+            S = norm(states[0])  # constants do not fade: θ_0(t) is θ_0, of which no digit is lost where gradients cancel
+        elif squares[j] < 1e-8 * variances[j]:
             S = max(S, norm(states[j]))  # S² has lost its digits; ‖θ_j‖ ≥ ‖θ_j(t)‖ holds in every RKHS
         m = potentials.magnitude(potentials.ERFI, parameters, S, variances[j], h, 0.0)
         saturated = saturated or m >= potentials.CAP

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from stillpoint._validate import Array, finite, nonnegative, positive
+from stillpoint._validate import Array, counted, finite, nonnegative, positive, stored
 from stillpoint.domains import Domain
 from stillpoint.learners import _hot as shared
 from stillpoint.learners.constrained import ConstrainedLearner
@@ -47,6 +47,7 @@ class MultiScale(ConstrainedLearner):
     R(u) ≤ Σ_j [ε√(αV) + ‖u^j‖√(4αV log(1 + ‖u^j‖/ε))], hence Õ(√((M² + M·P_T)V)) without knowing T, M or P_T.
     """
 
+    _picky = False
     memory: LevelMemory
 
     def __init__(
@@ -82,7 +83,8 @@ class MultiScale(ConstrainedLearner):
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
         super().restore(state)
-        self._coefficients = np.array(state["coefficients"])
+        self._coefficients = stored(state, "coefficients", None)
+        counted("coefficients", self._coefficients.size, self.memory.rates.size)
 
     def levels(self) -> list[Level]:
         """The time scales at work, static one first: which of them the learner is using, and how much it has gathered."""

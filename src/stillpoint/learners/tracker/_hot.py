@@ -7,9 +7,9 @@ carried along by ‖x − ηg‖² = ‖x‖² − 2η⟨g, x⟩ + η²‖g‖²
 import math
 
 import numpy as np
-from numba import njit
 
 from stillpoint._hot import dot, norm, usable_norm
+from stillpoint._jit import njit
 from stillpoint.domains import _hot as domains
 from stillpoint.losses import _hot as losses
 

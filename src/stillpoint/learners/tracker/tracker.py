@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from stillpoint._hot import norm
-from stillpoint._validate import Array, nonnegative
+from stillpoint._validate import Array, counted, nonnegative, stored
 from stillpoint.domains import Ball, Domain, Everywhere
 from stillpoint.domains import _hot as domain_hot
 from stillpoint.kernels import Kernel
@@ -22,6 +22,8 @@ from stillpoint.memory import make_memory
 from stillpoint.regret.ledger import Ledger
 
 _BLOCK = 65536
+
+_MOST = _hot.LOG_PRIOR.size - 2  # experts: one joins each time the rounds have grown 16-fold
 
 
 class Tracker(GradientLearner):
@@ -47,6 +49,7 @@ class Tracker(GradientLearner):
         if certify is not None and not isinstance(certify, Kernel):
             raise ValueError(f"certify must be a kernel: got {certify!r}; use one of sp.kernels")
         self._config = {"dim": self.dim, "domain": self.domain, "certify": certify}
+        self._picky = certify is not None
         if certify is not None:
             self.ledger = Ledger(make_memory(certify, self.dim), shared=False)
 
@@ -107,10 +110,17 @@ class Tracker(GradientLearner):
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
         super().restore(state)
-        self._stats, self._rows, self._losses = (np.array(state[key]) for key in ("stats", "rows", "losses"))
-        self._squares, self._weights = np.array(state["squares"]), np.array(state["weights"])
+        self._stats, self._squares = stored(state, "stats", self._stats.size), stored(state, "squares", None)
+        experts = self._squares.size
+        counted("squares", experts, _MOST)
+        self._rows = stored(state, "rows", _hot.EXPERTS + experts, self.dim)
+        self._losses, self._weights = stored(state, "losses", 1 + experts), stored(state, "weights", 1 + experts)
         self._due = _hot.BASE ** (2 * self._squares.size)
         self._view = self._rows[_hot.PLAY]
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._view = self._rows[_hot.PLAY]  # pickles and deep copies do not keep that one array is a part of another
 
     def _join(self) -> None:
         """Expert i joins at round 16^i, where the last play was, with the account of one that had played as the learner did."""

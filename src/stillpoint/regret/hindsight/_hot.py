@@ -3,9 +3,9 @@
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from stillpoint._jit import njit
 from stillpoint._validate import Array
 
 Index = NDArray[np.int64]

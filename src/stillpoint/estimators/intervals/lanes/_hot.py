@@ -7,8 +7,8 @@ in filters/tracking, whose aggregation is used.
 import math
 
 import numpy as np
-from numba import njit
 
+from stillpoint._jit import njit
 from stillpoint.filters.tracking._hot import (
     BLEND,
     CAP,

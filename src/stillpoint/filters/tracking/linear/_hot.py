@@ -4,8 +4,8 @@ Targets enter less the first one seen, so that a large common level costs no dig
 """
 
 import numpy as np
-from numba import njit
 
+from stillpoint._jit import njit
 from stillpoint.filters.tracking._hot import (
     BLEND,
     CAP,

@@ -7,8 +7,8 @@ Set s forecasts whether the label is s; with two classes there is one set, of cl
 import math
 
 import numpy as np
-from numba import njit
 
+from stillpoint._jit import njit
 from stillpoint.filters.tracking._hot import FRESH, NEW, OLD, drift, glimpse, standardise, tick
 
 # rows of `own`, one column a filter: this round's log-odds and their variance

@@ -1,8 +1,8 @@
 """Rounds of many keys for learners of one series: bands, quantiles and splines; loops are laid out as in stacks/_hot.py."""
 
 import numpy as np
-from numba import njit
 
+from stillpoint._jit import njit
 from stillpoint.estimators.intervals import _hot as bands
 from stillpoint.filters.forecaster import _hot as splines
 from stillpoint.fleet.stacks._hot import bare

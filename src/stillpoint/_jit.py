@@ -1,0 +1,45 @@
+"""Numba's `njit`, whose cache is a convenience and never a condition: where none can be read or written, functions are compiled.
+
+Numba itself refuses to import a function where no folder for its cache can be written to (a read-only install of a user without a
+home), fails the call that compiled it when the disk is full, and every call after a power cut that left half a file.
+"""
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, TypeVar, cast
+
+import numba
+from numba.core.caching import FunctionCache
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Cache(FunctionCache):
+    """Numba's cache of one function; what goes wrong in it is as if nothing had been there."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Compiled code from the disk; None where there is none that can be used."""
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception:  # damaged pickles raise nearly anything
+            with suppress(Exception):
+                self.flush()  # else every process to come would meet the damage, and none could mend it
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Write compiled code to the disk, where that can be done."""
+        with suppress(Exception):  # a full disk, a folder that has become read-only, a damaged index
+            super().save_overload(sig, data)
+
+
+def njit(*, cache: bool, **options: Any) -> Callable[[F], F]:
+    """`numba.njit(cache=cache, **options)` with the cache above."""
+
+    def compiled(function: F) -> F:
+        dispatcher: Any = numba.njit(**options)(function)
+        if cache and hasattr(dispatcher, "enable_caching"):  # with NUMBA_DISABLE_JIT it is the function itself
+            with suppress(RuntimeError, OSError):  # no folder can be written to
+                dispatcher._cache = Cache(function)
+        return cast(F, dispatcher)
+
+    return compiled

@@ -1,0 +1,23 @@
+"""For calls that find out late that they must refuse: the learner goes back to where it was."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from copy import deepcopy
+from typing import Any, Protocol
+
+
+class _Restorable(Protocol):
+    def arrays(self) -> dict[str, Any]: ...
+
+    def restore(self, state: dict[str, Any]) -> None: ...
+
+
+@contextmanager
+def unchanged(learner: _Restorable) -> Iterator[None]:
+    """Put the learner back, bit for bit, if what is done inside raises. It costs a copy of its state."""
+    before = deepcopy(learner.arrays())
+    try:
+        yield
+    except BaseException:
+        learner.restore(before)
+        raise

@@ -1,0 +1,149 @@
+"""`stillpoint bench regret | speed | real` and `stillpoint sweep`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from stillpoint.cli_shared import Json, Out, Quick, plain_errors, print_json, report, show
+
+bench = typer.Typer(no_args_is_help=True, help="Compare learners: what they lose, and what they cost.")
+
+Learners = Annotated[list[str] | None, typer.Option("--learner", help="A learner by name; repeat for more. Default: all.")]
+Seeds = Annotated[int, typer.Option(min=1, help="How many seeds.")]
+FirstSeed = Annotated[int, typer.Option(min=0, help="The first of them; fresh ones tell fitting from learning.")]
+Horizons = Annotated[
+    list[int] | None, typer.Option("--horizon", min=100, help="Rounds; repeat for more. Default: 2000 and 20000.")
+]
+Streams = Annotated[
+    list[str] | None,
+    typer.Option("--stream", help="A stream, set, group or wildcard ('x1000/*'); repeat for more. Default: all."),
+]
+
+
+@bench.command()
+def regret(
+    learner: Learners = None,
+    stream: Streams = None,
+    seeds: Seeds = 10,
+    first_seed: FirstSeed = 0,
+    horizon: Horizons = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
+    out: Out = None,
+    quick: Quick = False,
+    json: Json = False,
+) -> None:
+    """Regret against the true target, beside OGD whose step is chosen in hindsight."""
+    with plain_errors():
+        from stillpoint.experiments.bench import regret_bench
+        from stillpoint.report.tables import regret_grids
+
+        result = regret_bench(
+            learner or (),
+            stream or (["chosen"] if quick else ["all"]),
+            seeds=range(first_seed, first_seed + (min(seeds, 2) if quick else seeds)),
+            horizons=horizon or ([500] if quick else [2000, 20000]),
+            jobs=1 if quick else jobs,
+            progress=not json,
+        )
+        files = result.save(out) if out else []
+        if json:
+            print_json(result.to_dict())
+            return
+        show(regret_grids(result))
+        report(files)
+        failures = sum(bool(row.error) for row in result.rows)
+        if failures:
+            first = next(row for row in result.rows if row.error)
+            typer.echo(f"{failures} runs were refused; the first: {first.learner} on {first.stream}: {first.error}", err=True)
+
+
+@bench.command()
+def speed(
+    learner: Learners = None,
+    out: Out = None,
+    quick: Quick = False,
+    json: Json = False,
+) -> None:
+    """µs a round, interactive and bulk, by dimension and by age, beside a bare compiled OGD loop."""
+    with plain_errors():
+        from stillpoint.experiments.speed import speed_bench
+        from stillpoint.report.tables import speed_grids
+
+        if quick:
+            sizes = {"dims": (1, 10), "ages": (1_000, 10_000)}
+            result = speed_bench(learner or (), **sizes, repeats=2, patience=5.0, progress=not json)
+        else:
+            result = speed_bench(learner or (), progress=not json)
+        files = result.save(out) if out else []
+        if json:
+            print_json(result.to_dict())
+            return
+        show(speed_grids(result))
+        report(files)
+
+
+@bench.command()
+def real(
+    stream: Annotated[
+        list[str] | None, typer.Option("--stream", help="A real stream by name; repeat for more. Default: all installed.")
+    ] = None,
+    task: Annotated[str | None, typer.Option(help="Only streams of a task: regression, binary or multiclass.")] = None,
+    rounds: Annotated[int, typer.Option(min=20, help="Cut streams to their first rounds, for everybody alike.")] = 5000,
+    json: Json = False,
+    out: Out = None,
+) -> None:
+    """Real streams: ours beside the best filter in hindsight, river and Vowpal Wabbit; predict, then learn."""
+    with plain_errors():
+        from stillpoint.experiments.real.command import run
+
+        files = run(stream or (), out, rounds, json, task)
+        if not json:
+            report(files)
+
+
+def sweep(
+    out: Annotated[Path, typer.Option("--out", help="Folder for the results; what it has is not played again.")],
+    learner: Learners = None,
+    stream: Streams = None,
+    seeds: Seeds = 10,
+    first_seed: FirstSeed = 0,
+    horizon: Horizons = None,
+    backend: Annotated[str, typer.Option(help="loky for processes here; dask or ray, also for clusters.")] = "loky",
+    address: Annotated[str | None, typer.Option(help="A running Dask scheduler or Ray head. Default: start one here.")] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Processes. Default: one a core.")] = None,
+    retry: Annotated[bool, typer.Option("--retry", help="Play cells again that failed.")] = False,
+    json: Json = False,
+) -> None:
+    """Play learners on streams, for every seed and horizon, into Parquet; exit code 1 if a run failed.
+
+    After a kill, run the same command again: only what is missing is played. With other options the folder grows.
+
+    Examples:
+
+    - `stillpoint sweep --learner Tracker --learner KT --stream families --horizon 2000 --out results`
+
+    - `stillpoint sweep --backend dask --address tcp://head:8786 --out results`
+    """
+    with plain_errors():
+        from stillpoint.experiments.sweep import SweepStopped
+        from stillpoint.experiments.sweep import sweep as run
+        from stillpoint.report.tables import sweep_grids
+
+        try:
+            result = run(
+                learner or (), stream or ["all"], range(first_seed, first_seed + seeds), horizon or [2000, 20000],
+                out=out, backend=backend, jobs=jobs, address=address, retry=retry, progress=not json,
+            )  # fmt: skip
+        except SweepStopped as stop:
+            typer.echo(f"error: {stop}", err=True)
+            raise typer.Exit(1) from None
+        if json:
+            print_json(result.to_dict())
+        else:
+            show(sweep_grids(result))
+            typer.echo(f"{result.played} cells played, {len(result.rows) - result.played} were there; all are in {result.folder}")
+        for line in result.notes():
+            typer.echo(line, err=True)
+        if result.failures:
+            raise typer.Exit(1)

@@ -1,0 +1,56 @@
+"""What the commands have in common: options, tables, JSON, and errors without tracebacks."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from stillpoint.report.tables import Grid
+
+Out = Annotated[Path | None, typer.Option("--out", help="Folder for the full tables, the raw rows and figures.")]
+Quick = Annotated[bool, typer.Option("--quick", help="A small run, in seconds, to see that all is well.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+
+
+def show(grids: list["Grid"]) -> None:
+    """Tables on the terminal, without those too long for one."""
+    from rich.console import Console
+
+    console = Console()
+    for grid in grids:
+        if not grid.deep:
+            console.print(grid.rich())
+
+
+def print_json(value: object) -> None:
+    """A value as JSON."""
+    import json
+
+    typer.echo(json.dumps(value, indent=1, allow_nan=False))
+
+
+def report(files: list[Path]) -> None:
+    """Which files were written."""
+    typer.echo("\n".join(f"wrote {file}" for file in files) or "give --out DIR to keep all rows, tables by stream and figures")
+
+
+@contextmanager
+def plain_errors() -> Iterator[None]:
+    """A bad argument, or a file that cannot be written, ends with its message, not a traceback."""
+    try:
+        yield
+    except ValueError as error:
+        typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(2) from None
+    except KeyboardInterrupt as stop:
+        typer.echo(str(stop) or "interrupted; run the command again", err=True)
+        raise typer.Exit(130) from None
+    except BrokenPipeError:
+        raise typer.Exit(1) from None
+    except OSError as error:
+        place = f" ({error.filename})" if error.filename else ""
+        typer.echo(f"error: reading or writing failed{place}: {error.strerror or error}; give another --out", err=True)
+        raise typer.Exit(1) from None

@@ -1,0 +1,176 @@
+"""Who plays in benchmarks and sweeps: learners by name or by class, what each is told, and what one play of a stream comes to."""
+
+import importlib
+import math
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import partial
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from stillpoint._validate import count
+from stillpoint.domains import Ball
+from stillpoint.experiments.play import Playable, play
+from stillpoint.streams.registry import AnyStream, Spec, find
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a contender may be told about a stream before it starts.
+
+    lipschitz: bounds gradients at every play; infinite for squared losses. radius: the largest norm of the comparator.
+    within: the gradient bound that holds inside a ball, from its radius, for those that stay in one.
+    """
+
+    dim: int
+    horizon: int = 1000
+    lipschitz: float = 1.0
+    radius: float = 1.0
+    within: Callable[[float], float] = lambda radius: 1.0
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A learner in the benchmark: `build(facts)` makes it, `told` says which facts it uses."""
+
+    name: str
+    told: str
+    build: Callable[[Facts], Playable]
+
+
+Learner = str | Contender | tuple[str, Callable[..., Any], Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One play: regret against the true comparator, loss in all, seconds it took; error: why there is no regret."""
+
+    regret: float | None
+    loss: float | None
+    seconds: float
+    error: str = ""
+    warning: str = ""
+
+
+def outcome(player: Contender, stream: AnyStream) -> Outcome:
+    """Play `player` on `stream`; whatever it raises is kept as text, so that one learner's fault does not cost the others."""
+    facts = Facts(stream.dim, len(stream), stream.lipschitz, stream.radius or stream.unit, stream.lipschitz_within)
+    regret = loss = None
+    error = ""
+    start = perf_counter()
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        try:
+            learner = player.build(facts)
+            start = perf_counter()
+            run = play(learner, stream.losses)
+            seconds = perf_counter() - start
+            regret, loss = float(run.regret(stream.target)[-1]), float(run.losses.sum())
+            if not math.isfinite(regret):
+                raise ValueError(f"regret must be finite: got {regret}")
+        except Exception as refusal:
+            regret, loss, seconds, error = None, None, perf_counter() - start, complaint(refusal)
+    return Outcome(regret, loss, seconds, error, str(heard[0].message) if heard else "")
+
+
+def complaint(error: Exception) -> str:
+    """An exception as one text."""
+    return f"{type(error).__name__}: {error}"
+
+
+# name, class, what it is told, and how it is built; facts are true ones, D the largest norm of the comparator
+_ENTRIES: list[tuple[str, str, str, Callable[[Any, Facts], Any]]] = [
+    ("Tracker", "Tracker", "nothing", lambda new, f: new(f.dim)),
+    ("MultiScale", "MultiScale", "G", lambda new, f: new(f.dim, lipschitz=f.lipschitz)),
+    ("MultiScale-free", "MultiScale", "nothing", lambda new, f: new(f.dim)),
+    ("Algorithm2", "KernelFTRL", "G", lambda new, f: new(f.dim, lipschitz=f.lipschitz)),
+    ("Ader", "Ader", "T, G, D", lambda new, f: _ader(new, f, f.radius)),
+    ("Ader-10D", "Ader", "T, G, D ten times too large", lambda new, f: _ader(new, f, 10 * f.radius)),
+    ("Ader-D1", "Ader", "T, G, D = 1 whatever it is", lambda new, f: _ader(new, f, 1.0)),
+    ("OGD-sqrt", "OGD", "G, D", lambda new, f: new(f.dim, f.radius / f.within(f.radius), schedule="sqrt", domain=Ball(f.radius))),
+    ("OGD-scale-free", "OGD", "D", lambda new, f: new(f.dim, f.radius, schedule="scale-free", domain=Ball(f.radius))),
+    ("DiscountedFTRL", "DiscountedFTRL", "D, discount 0.99", lambda new, f: new(f.dim, 0.99, f.radius)),
+    ("SparseHaar", "SparseHaar", "T, G", lambda new, f: new(f.dim, f.lipschitz, f.horizon)),
+    ("KT", "KT", "G", lambda new, f: new(f.dim, f.lipschitz)),
+    ("COCOB", "COCOB", "G", lambda new, f: new(f.dim, f.lipschitz)),
+    ("FreeGrad", "FreeGrad", "G", lambda new, f: new(f.dim, f.lipschitz)),
+]
+
+
+def _ader(new: Any, facts: Facts, radius: float) -> Any:
+    return new(facts.dim, facts.horizon, facts.within(radius), radius)
+
+
+def contenders() -> dict[str, Contender]:
+    """Every learner that can be entered, by name; those that the library does not have are left out."""
+    return {name: Contender(name, told, partial(_build, cls, make)) for name, cls, told, make in _ENTRIES if _class(cls)}
+
+
+def choose(learners: Sequence[Learner]) -> list[Contender]:
+    """Contenders from names, from (name, class, config) triples, or as they are; none means all."""
+    known = contenders()
+    players = []
+    for learner in learners or known:
+        if isinstance(learner, Contender):
+            players.append(learner)
+        elif not isinstance(learner, str):
+            players.append(_configured(learner))
+        elif learner in known:
+            players.append(known[learner])
+        else:
+            near = get_close_matches(learner, known, 1, 0.5)
+            hint = f"did you mean {near[0]}? " if near else ""
+            raise ValueError(f"learner must be known: got {learner!r}; {hint}the known ones are {', '.join(known)}")
+    return players
+
+
+def lineup(
+    learners: Sequence[Learner], streams: Sequence[str | Spec], seeds: Iterable[int], horizons: Sequence[int]
+) -> tuple[list[Contender], list[Spec], list[int], list[int]]:
+    """Everything that is to be played, by name or as it is: checked, each once, in the order given."""
+    players: dict[str, Contender] = {}
+    for player in choose(learners):
+        if players.setdefault(player.name, player) is not player:
+            raise ValueError(f"learners must have different names: got {player.name!r} twice; rename one")
+    specs = [spec for entry in streams for spec in ([entry] if isinstance(entry, Spec) else find([entry]))]
+    rounds = [count("horizons", horizon) for horizon in horizons]
+    starts = [seed if seed == 0 else count("seeds", seed, "give whole numbers, 0 or more") for seed in seeds]
+    if not (specs and starts and rounds):
+        raise ValueError("streams, seeds and horizons must each have an entry; give at least one of each")
+    unique = {spec.name: spec for spec in specs}
+    return list(players.values()), list(unique.values()), list(dict.fromkeys(starts)), list(dict.fromkeys(rounds))
+
+
+def _configured(learner: Any) -> Contender:
+    try:
+        name, make, config = learner
+        settings = dict(config)
+        if not (isinstance(name, str) and callable(make)):
+            raise TypeError
+    except (TypeError, ValueError):
+        remedy = "give a known name, (name, class, {argument: value}) or a Contender"
+        raise ValueError(f"learner must be a name or say how it is built: got {learner!r}; {remedy}") from None
+    with np.printoptions(threshold=sys.maxsize):  # in full: results are found again by it
+        told = ", ".join(f"{key}={value!r}" for key, value in settings.items())
+    if " at 0x" in told:
+        remedy = "use a value whose repr says what it is, or a Contender, whose `told` does"
+        raise ValueError(f"config must read the same in every run: got {told}; {remedy}")
+    return Contender(name, told or "nothing", partial(_construct, make, settings))
+
+
+def _construct(make: Callable[..., Any], config: dict[str, Any], facts: Facts) -> Any:
+    return make(facts.dim, **config)
+
+
+def _class(name: str) -> Any:
+    homes = (importlib.import_module(module) for module in ("stillpoint", "stillpoint.baselines"))
+    return next((getattr(home, name) for home in homes if hasattr(home, name)), None)
+
+
+def _build(name: str, make: Callable[[Any, Facts], Any], facts: Facts) -> Any:
+    return make(_class(name), facts)

@@ -1,0 +1,130 @@
+"""What a run over many streams came to: sums by key, a summary for JSON, a table for the terminal."""
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from stillpoint.fleet.rows import Played, RowPlayer
+
+WORST = 10
+ENOUGH = 10  # targets that a key must have had to be among the worst, if any key has so many
+_SUMS = ("targets", "losses", "hits", "rejected")
+
+
+class Account:
+    """Sums by place in the fleet, and reasons of rejected rows."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self.sums = {name: np.zeros(0) for name in _SUMS}
+        self.reasons: Counter[str] = Counter()
+
+    def add(self, played: Played) -> None:
+        """A batch."""
+        known = played.slots >= 0
+        size = int(played.slots.max(initial=-1)) + 1
+        learnt = known & ~np.isnan(played.losses)
+        lost = np.zeros(played.losses.size, bool)
+        lost[list(played.rejected)] = True
+        told = {
+            "targets": (learnt, None),
+            "losses": (learnt, played.losses),
+            "hits": (learnt, played.hits),
+            "rejected": (known & lost, None),
+        }
+        for name, (rows, values) in told.items():
+            old = self.sums[name]
+            if size > old.size:
+                old = np.append(old, np.zeros(max(size, 2 * old.size) - old.size))
+            # row after row, so that sums do not depend on how rows were cut into batches
+            np.add.at(old, played.slots[rows], 1.0 if values is None else values[rows])
+            self.sums[name] = old
+        self.rows += played.losses.size
+        self.reasons.update(reason.partition(": got ")[0] for reason in played.rejected.values())
+
+    def figures(self, player: RowPlayer) -> dict[str, Any]:
+        """Rows, keys, loss, coverage, what was rejected and the keys that fared worst."""
+        count = len(player.fleet)
+        targets, losses, hits, rejected = (self.sums[name][:count] for name in _SUMS)
+        total = float(targets.sum())
+        result: dict[str, Any] = {"rows": self.rows, "targets": int(total), "keys": count, "loss_name": player.loss_name}
+        result["loss"] = float(losses.sum()) / total if total else None
+        asked = player.fleet.config.get("coverage", player.fleet.config.get("level"))
+        if asked is not None:
+            result["coverage"] = {"asked": asked, "achieved": float(hits.sum()) / total if total else None}
+        names = player.fleet.keys()
+        worst = np.flatnonzero(targets >= min(ENOUGH, targets.max(initial=1.0)))
+        mean = losses[worst] / targets[worst] if worst.size else losses[worst]
+        order = worst[np.argsort(-mean, kind="stable")[:WORST]]
+        result["worst"] = [
+            {
+                "key": _plain(names[i]),
+                "targets": int(targets[i]),
+                "loss": float(losses[i] / targets[i]),
+                "rejected": int(rejected[i]),
+            }
+            for i in order.tolist()
+        ]
+        most = np.argsort(-rejected, kind="stable")[:WORST]
+        result["rejected"] = {
+            "rows": sum(self.reasons.values()),
+            "reasons": dict(self.reasons.most_common()),
+            "keys": [{"key": _plain(names[i]), "rows": int(rejected[i])} for i in most.tolist() if rejected[i] > 0],
+        }
+        return result
+
+    def arrays(self) -> dict[str, Any]:
+        """The state, for saving."""
+        return dict(self.sums)
+
+    def state(self) -> dict[str, Any]:
+        """What of it is plain JSON."""
+        return {"rows": self.rows, "reasons": dict(self.reasons)}
+
+    def restore(self, state: dict[str, Any], arrays: dict[str, Any]) -> None:
+        """Inverse of `state` and `arrays`."""
+        self.rows, self.reasons = state["rows"], Counter(state["reasons"])
+        self.sums = {name: np.array(arrays[name]) for name in _SUMS}
+
+
+def _plain(key: Any) -> Any:
+    return key.item() if isinstance(key, np.generic) else key
+
+
+def show(summary: dict[str, Any]) -> None:
+    """The table on the terminal."""
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    console = Console()
+    name = summary["loss_name"]
+    console.print(
+        f"{escape(summary['target'])}: {summary['rows']:,} rows of {summary['keys']:,} keys, {summary['learner']}",
+        highlight=False,
+    )
+    table = Table()
+    for i, head in enumerate(("worst keys", "targets", f"mean {name}" if name != "misses" else "share of misses", "rejected")):
+        table.add_column(head, justify="right" if i else "left")
+    for row in summary["worst"]:
+        table.add_row(escape(str(row["key"])), f"{row['targets']:,}", f"{row['loss']:.6g}", f"{row['rejected']:,}")
+    loss = "–" if summary["loss"] is None else f"{summary['loss']:.6g}"
+    table.add_section()
+    table.add_row("all keys", f"{summary['targets']:,}", loss, f"{summary['rejected']['rows']:,}")
+    console.print(table)
+    coverage = summary.get("coverage")
+    if coverage and coverage["achieved"] is not None:
+        text = f"coverage {100 * coverage['achieved']:.2f}% for {100 * coverage['asked']:g}% asked"
+        console.print(text, highlight=False)
+    for reason, rows in summary["rejected"]["reasons"].items():
+        console.print(f"rejected: {_rows(rows)}, because {reason}", highlight=False, markup=False)
+    for row in summary["rejected"]["keys"][:3]:
+        console.print(f"  key {row['key']}: {_rows(row['rows'])}", highlight=False, markup=False)
+    rate = summary.get("rows_per_second")
+    if rate:
+        console.print(f"{rate:,.0f} rows a second", highlight=False)
+
+
+def _rows(count: int) -> str:
+    return "1 row" if count == 1 else f"{count:,} rows"

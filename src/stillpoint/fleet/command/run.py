@@ -1,0 +1,97 @@
+"""`stillpoint fleet`: read, predict, learn, write; answers with an exit code and one line where something is wrong.
+
+Exit codes: 0 done; 1 reading or writing failed; 2 arguments or input cannot be used; 130 interrupted (143: terminated). In every
+case what was written is whole.
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from stillpoint.fleet.command.options import FleetOptions
+from stillpoint.track.stop import Stop
+
+
+def fleet(
+    source: str,
+    key: str,
+    target: str,
+    out: str | Path,
+    *,
+    learner: str = "forecaster",
+    loss: str | None = None,
+    level: float | None = None,
+    coverage: float | None = None,
+    time: str | None = None,
+    forecast: str | None = None,
+    checkpoint: str | Path | None = None,
+    engine: str = "local",
+    threads: int = 1,
+    print_json: bool = False,
+    quiet: bool = False,
+) -> int:
+    """One learner a key over the rows of `source`: each row is predicted before its target is learnt.
+
+    source: a CSV, JSON-lines or Parquet file, a folder of them, played in the order of their names, or "-" for CSV from standard
+    input. The folder `out` gets predictions (the columns named here, then prediction or lo and hi, then why a row was rejected)
+    and summary.json. time: increasing for each key. checkpoint: a folder to go on from after a kill. engine: local, or spark,
+    which writes predictions as a folder of Parquet files. Returns the exit code.
+    """
+    try:
+        folder = None if checkpoint is None else Path(checkpoint)
+        options = FleetOptions(
+            source, key, target, Path(out), learner, loss, level, coverage, time, forecast, folder, engine, threads
+        )
+        with Stop() as stop:
+            return _run(options, stop, print_json, quiet)
+    except KeyboardInterrupt:
+        again = "go on" if checkpoint else "start over"
+        return _say(f"interrupted; what was written is whole, run the command again to {again}", 130)
+    except BrokenPipeError:
+        return 1
+    except OSError as error:
+        place = f" ({error.filename})" if error.filename else ""
+        again = "run it again to go on" if checkpoint else "run it again; with --checkpoint DIR it can go on"
+        return _say(f"error: reading or writing failed{place}: {error.strerror or error}; what was written is whole, {again}", 1)
+    except ValueError as error:
+        return _say(f"error: {error}", 2)
+
+
+def _say(message: str, code: int) -> int:
+    print(message, file=sys.stderr)
+    return code
+
+
+def _run(options: FleetOptions, stop: Stop, print_json: bool, quiet: bool) -> int:
+    bar = not quiet and sys.stderr.isatty()
+    if options.engine == "spark":
+        try:
+            from stillpoint.fleet.spark.command import run
+        except ImportError as error:
+            raise ValueError(str(error)) from None
+        summary = run(options, stop, bar)
+    else:
+        from stillpoint.fleet.command.local import LocalRun
+
+        local = LocalRun(options, stop, bar)
+        try:
+            local.play()
+            summary = local.finish()
+        finally:
+            local.close()
+    _answer(summary, options, print_json, quiet)
+    if not stop.signal:
+        return 0
+    remedy = "run the same command to go on" if options.checkpoint else "add --checkpoint DIR to be able to go on"
+    return _say(f"interrupted: stopped after {summary['rows']:,} rows; all files are whole; {remedy}", 128 + stop.signal)
+
+
+def _answer(summary: dict[str, Any], options: FleetOptions, print_json: bool, quiet: bool) -> None:
+    if print_json:
+        print(json.dumps(summary, indent=2, ensure_ascii=False))
+    elif not quiet:
+        from stillpoint.fleet.command.account import show
+
+        show(summary)
+        print(f"wrote {', '.join(str(options.out / name) for name in summary['files'])}")

@@ -1,0 +1,43 @@
+"""From targets to what a learner is fed: slopes of losses, on tensors or traced."""
+
+from collections.abc import Sequence
+
+from stillpoint.fleet.gpu.plans.base import length
+from stillpoint.fleet.gpu.trace import Number, exp, inverse, larger, size, where
+from stillpoint.losses import _hot as losses
+
+_IN_SPACE = (losses.SQUARED, losses.ABSOLUTE, losses.HUBER)  # of the distance to a target; others are of one number
+
+
+def supports(code: int, dim: int) -> bool:
+    """Whether targets can be turned into gradients under this loss."""
+    return code == losses.LINEAR or (code in _IN_SPACE if dim > 1 else code != losses.LOG)
+
+
+def gradient(code: int, parameter: float, play: Sequence[Number], target: Sequence[Number]) -> Sequence[Number]:
+    """The gradient of the loss at the play, 0 at a kink; a linear loss is its own gradient."""
+    if code == losses.LINEAR:
+        return target
+    gap = [p - y for p, y in zip(play, target, strict=True)]
+    if len(gap) == 1:
+        return [_slope(code, parameter, play[0], target[0], gap[0])]
+    if code == losses.SQUARED:
+        return gap
+    far = length(gap)
+    factor = inverse(larger(far, 1e-37))
+    if code == losses.HUBER:
+        factor = where(far > parameter, parameter * factor, 1.0)
+    return [factor * x for x in gap]
+
+
+def _slope(code: int, parameter: float, p: Number, y: Number, r: Number) -> Number:
+    if code == losses.LOGISTIC:
+        decay = exp(-size(y * p))
+        return -y * (where(y * p > 0.0, decay, 1.0) / (1.0 + decay))
+    if code == losses.HINGE:
+        return where(y * p < 1.0, -y, 0.0)
+    up, down = {losses.ABSOLUTE: (1.0, -1.0), losses.PINBALL: (1.0 - parameter, -parameter)}.get(code, (parameter, -parameter))
+    sign = where(r > 0.0, up, where(r < 0.0, down, 0.0))
+    if code == losses.HUBER:
+        return where(size(r) > parameter, sign, r)
+    return r if code == losses.SQUARED else sign

@@ -1,0 +1,260 @@
+"""Rows of many streams through a fleet, in the order they come: batches are cut into waves in which keys differ."""
+
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from stillpoint._validate import Array, real
+from stillpoint.fleet.fleet import Fleet
+from stillpoint.fleet.keys import Slots
+from stillpoint.losses import Absolute, Huber, Linear, Log, Loss, Pinball, Squared
+
+LOSSES = ("absolute", "squared", "huber", "pinball")
+GRADIENT = ("Tracker", "MultiScale")
+_LENGTH = struct.Struct("<Q")
+_NOT_FINITE = "target must be finite: got {}; leave it empty to forecast only"
+_NOT_A_KEY = "key must be a whole number or text: got {!r}; give every row its key"
+_FOR_FLEETS = 'leave that key out, or build the fleet with on_bad="skip"'
+_NOT_LATER = "time must increase: got {} after {}; sort the rows, and drop repeats"
+
+
+@dataclass(frozen=True)
+class Played:
+    """What a batch came to, a value a row. NaN: no play, or no loss, because the row was rejected or had no target.
+
+    plays: (prediction,), or (lo, hi) of intervals. losses: the gradient learners' own, pinball, squared error, or 1 for a miss.
+    hits: whether the target was at or below the quantile, or in the interval. slots: the place of the row's key in the fleet,
+    −1 for none. rejected: why a row was not learnt from, by row; rows without a target are not among them.
+    """
+
+    plays: tuple[Array, ...]
+    losses: Array
+    hits: NDArray[np.bool_]
+    slots: Slots
+    rejected: dict[int, str] = field(default_factory=dict)
+
+
+class RowPlayer:
+    """A fleet that is fed rows: predict, then learn, row after row; each key meets its rows in the order they come.
+
+    learner, config: as for `Fleet`, with one dimension, level or coverage. loss: for Tracker and MultiScale, what a prediction
+    loses to the target, by name (absolute, squared, huber) or one of sp.losses. A row that the learner would refuse is reported
+    and skipped. The numbers are those of single learners, however rows are cut into batches.
+    """
+
+    def __init__(self, learner: type[Any] | str, *, loss: Loss | str | None = None, threads: int = 1, **config: Any) -> None:
+        name = learner if isinstance(learner, str) else getattr(learner, "__name__", "")
+        if name in GRADIENT:
+            config = {"dim": 1, **config}
+        self.fleet = Fleet(learner, threads=threads, on_bad="skip", **config)
+        for part in ("dim", "level", "coverage"):
+            if np.ndim(self.fleet.config.get(part, 1)) or (part == "dim" and self.fleet.config.get(part, 1) != 1):
+                raise ValueError(f"{part} must be one for rows: got {self.fleet.config[part]}; use sp.Fleet for several")
+        self.kind = name
+        self.loss = self._own_loss(loss)
+        self._last = np.zeros(0)  # by place in the fleet: the latest time, where learners do not keep times themselves
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the plays."""
+        return ("lo", "hi") if self.kind == "IntervalTracker" else ("prediction",)
+
+    @property
+    def loss_name(self) -> str:
+        """What is lost."""
+        if self.loss is not None:
+            return f"{type(self.loss).__name__.lower()} loss"
+        return "misses" if self.kind == "IntervalTracker" else "squared error"
+
+    def _own_loss(self, loss: Loss | str | None) -> Loss | None:
+        if self.kind in GRADIENT:
+            chosen = as_loss("absolute" if loss is None else loss)
+            if chosen.labels or isinstance(chosen, Linear | Log):
+                raise ValueError(f"loss must be one of a prediction and a number: got {chosen!r}; use one of {', '.join(LOSSES)}")
+            return chosen
+        if loss is not None:
+            raise ValueError(f"loss must be left out for {self.kind}: got {loss!r}; it learns from targets, not gradients")
+        return Pinball(self.fleet.config["level"]) if self.kind == "QuantileTracker" else None
+
+    def play(
+        self,
+        keys: Sequence[Any] | NDArray[Any],
+        targets: ArrayLike,
+        *,
+        times: ArrayLike | None = None,
+        forecasts: ArrayLike | None = None,
+    ) -> Played:
+        """Predict each row, then learn its target; NaN as a target is a row to predict only.
+
+        times: one a row, increasing for each key; MultiScale and Forecaster follow the gaps. forecasts: what IntervalTracker's
+        intervals are around.
+        """
+        n = len(keys)
+        y = _column("targets", targets, n)
+        when = None if times is None else _column("times", times, n)
+        if (forecasts is None) == (self.kind == "IntervalTracker"):
+            what = "given" if forecasts is None else "left out"
+            raise ValueError(f"forecasts must be {what} for {self.kind}: got {forecasts!r}; only intervals are around forecasts")
+        centres = None if forecasts is None else _column("forecasts", forecasts, n)
+        names, codes, rejected = _coded(keys)
+        played = Played(
+            tuple(np.full(n, np.nan) for _ in self.columns), np.full(n, np.nan), np.zeros(n, bool), np.full(n, -1), rejected
+        )
+        for row in np.flatnonzero(np.isinf(y)).tolist():
+            rejected.setdefault(row, _NOT_FINITE.format(y[row]))
+        y = np.where(np.isinf(y), np.nan, y)
+        last = self._latest(names) if when is not None and not self.fleet._stack.timed else None
+        for rows in waves(codes):
+            if last is not None and when is not None:
+                rows = self._later(rows, codes, when, last, rejected)
+            self._wave(keys, rows, y, when if last is None else None, centres, played)
+        slots = self.fleet._index.find(names)[1]
+        played.slots[codes >= 0] = slots[codes[codes >= 0]]
+        if last is not None:
+            known = slots >= 0
+            self._reach(int(slots.max(initial=-1)) + 1)
+            self._last[slots[known]] = last[known]
+        return played
+
+    def _wave(self, keys: Any, rows: Slots, y: Array, when: Array | None, centres: Array | None, played: Played) -> None:
+        """One round of keys that differ."""
+        if rows.size == 0:
+            return
+        fleet, rejected = self.fleet, played.rejected
+        names = keys if rows.size == len(keys) else _take(keys, rows)
+        plays = fleet.predict(names, None if centres is None else centres[rows], time=None if when is None else when[rows])
+        parts = plays if isinstance(plays, tuple) else (plays.reshape(rows.size),)
+        if fleet.rejected:
+            lost = self._report(names, rows, rejected)
+            names, rows, parts = _take(names, np.flatnonzero(~lost)), rows[~lost], tuple(part[~lost] for part in parts)
+        for own, part in zip(played.plays, parts, strict=True):
+            own[rows] = part
+        told = ~np.isnan(y[rows])
+        if not told.all():
+            fleet.skip(_take(names, np.flatnonzero(~told)))
+            names, rows, parts = _take(names, np.flatnonzero(told)), rows[told], tuple(part[told] for part in parts)
+        targets = y[rows]
+        gradient = self.loss.gradient(parts[0], targets) if self.loss is not None and self.kind in GRADIENT else None
+        fleet.update(names, targets if gradient is None else gradient)
+        good: Any = slice(None)
+        if fleet.rejected:
+            good = ~self._report(names, rows, rejected)
+        losses, hits = self.score(tuple(part[good] for part in parts), targets[good])
+        played.losses[rows[good]], played.hits[rows[good]] = losses, hits
+
+    def score(self, parts: Sequence[Array], y: Array) -> tuple[Array, NDArray[np.bool_]]:
+        """Losses and hits of plays that were made for these targets."""
+        if self.kind == "IntervalTracker":
+            inside = (parts[0] <= y) & (y <= parts[1])
+            return (~inside).astype(float), inside
+        if self.loss is None:
+            return (parts[0] - y) ** 2, np.zeros(y.size, bool)
+        return np.asarray(self.loss.value(parts[0], y)), y <= parts[0]
+
+    def _report(self, names: Any, rows: Slots, rejected: dict[int, str]) -> NDArray[np.bool_]:
+        """Note what the fleet refused of a wave; returns which rows."""
+        reasons = {key: reason.replace(_FOR_FLEETS, "repair it") for key, reason in self.fleet.rejected}
+        given = names.tolist() if isinstance(names, np.ndarray) else names
+        lost = np.array([name in reasons for name in given], bool)
+        for i in np.flatnonzero(lost).tolist():
+            rejected.setdefault(int(rows[i]), reasons[given[i]])
+        return lost
+
+    def _later(self, rows: Slots, codes: Slots, when: Array, last: Array, rejected: dict[int, str]) -> Slots:
+        """The rows of a wave whose time is after their key's last, which they move on."""
+        which = codes[rows]
+        good = np.isfinite(when[rows]) & (when[rows] > last[which])
+        for row in rows[~good].tolist():
+            rejected.setdefault(row, _NOT_LATER.format(when[row], last[codes[row]]))
+        last[which[good]] = when[rows[good]]
+        return rows[good]
+
+    def _latest(self, names: Any) -> Array:
+        slots = self.fleet._index.find(names)[1]
+        self._reach(int(slots.max(initial=-1)) + 1)
+        return np.where(slots >= 0, self._last[slots] if self._last.size else -np.inf, -np.inf)
+
+    def _reach(self, size: int) -> None:
+        if size > self._last.size:
+            self._last = np.append(self._last, np.full(max(size, 2 * self._last.size) - self._last.size, -np.inf))
+
+    def pack(self) -> bytes:
+        """All states in one piece."""
+        from stillpoint.persist import pack
+
+        fleet, last = pack(self.fleet), self._last[: len(self.fleet)].astype("<f8").tobytes()
+        return _LENGTH.pack(len(fleet)) + fleet + last
+
+    def unpack(self, data: bytes) -> None:
+        """Go on where the player stood that was packed; it was built alike."""
+        from stillpoint.persist import unpack
+
+        size = _LENGTH.unpack_from(data)[0]
+        fleet = unpack(data[_LENGTH.size : _LENGTH.size + size])
+        if {**fleet.config, "threads": 0} != {**self.fleet.config, "threads": 0}:
+            raise ValueError(
+                f"the learners must be those of the state: got {self.fleet.config}, kept were {fleet.config}; begin anew"
+            )
+        self.fleet, self._last = fleet, np.frombuffer(data, "<f8", offset=_LENGTH.size + size).copy()
+
+
+def as_loss(loss: Loss | str, level: float | None = None) -> Loss:
+    """A loss by name."""
+    if isinstance(loss, Loss):
+        return loss
+    if loss == "pinball" and level is not None:
+        return Pinball(level)
+    known: dict[str, Loss] = {"absolute": Absolute(), "squared": Squared(), "huber": Huber()}
+    if loss not in known:
+        raise ValueError(f"loss must be one of {', '.join(known)}: got {loss!r}; or pass one of sp.losses, such as Pinball(0.9)")
+    return known[loss]
+
+
+def waves(codes: Slots) -> Iterator[Slots]:
+    """Rows whose keys differ, the k-th occurrences of all keys in wave k, in order; codes: keys as 0, 1, …, −1 for none."""
+    rows = np.flatnonzero(codes >= 0)
+    given = codes[rows]
+    if rows.size == 0:
+        return
+    sizes = np.bincount(given)
+    if sizes.max() == 1:
+        yield rows
+        return
+    order = np.argsort(given, kind="stable")
+    rank = np.empty(rows.size, np.int64)
+    rank[order] = np.arange(rows.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    by_wave = rows[np.argsort(rank, kind="stable")]
+    yield from np.split(by_wave, np.cumsum(np.bincount(rank))[:-1])
+
+
+def _coded(keys: Any) -> tuple[Any, Slots, dict[int, str]]:
+    """The keys there are, which of them each row has (−1: none that can be one), and complaints."""
+    if isinstance(keys, np.ndarray) and keys.dtype.kind in "iu":
+        names, codes = np.unique(keys, return_inverse=True)
+        return names, codes.astype(np.int64), {}
+    index: dict[Any, int] = {}
+    if set(map(type, keys)) <= {str, int} and "" not in keys:
+        given = [index.setdefault(key, len(index)) for key in keys]
+        return list(index), np.array(given, np.int64), {}
+    codes, bad = np.full(len(keys), -1), {}
+    for row, key in enumerate(keys):
+        if (isinstance(key, str) and key) or (isinstance(key, int | np.integer) and not isinstance(key, bool)):
+            codes[row] = index.setdefault(key, len(index))
+        else:
+            bad[row] = _NOT_A_KEY.format(key)
+    return list(index), codes, bad
+
+
+def _take(keys: Any, rows: Slots) -> Any:
+    return keys[rows] if isinstance(keys, np.ndarray) else [keys[row] for row in rows.tolist()]
+
+
+def _column(name: str, given: ArrayLike, n: int) -> Array:
+    values = np.asarray(real(name, given, "pass one number a row"), dtype=np.float64)
+    if values.shape != (n,):
+        raise ValueError(f"{name} must be as many as keys: got shape {values.shape} for {n} keys; pass one number a row")
+    return values

@@ -1,0 +1,16 @@
+"""Fleets on Spark: Structured Streaming with the learners as checkpointed state, and a batch form for back-tests."""
+
+from importlib import import_module
+
+for _name in ("pyspark", "pandas", "pyarrow", "google.protobuf"):
+    try:
+        import_module(_name)
+    except ImportError:
+        raise ImportError(
+            f"stillpoint.fleet.spark must have {_name}: it is not installed; run: pip install 'stillpoint[spark]'"
+        ) from None
+
+from stillpoint.fleet.spark.frames import batch, stream  # noqa: E402
+from stillpoint.fleet.spark.session import session  # noqa: E402
+
+__all__ = ["batch", "session", "stream"]

@@ -1,0 +1,102 @@
+"""Save and load learners: one versioned file of raw arrays and JSON, written atomically; loading executes no code."""
+
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from stillpoint import _container
+from stillpoint.persist.codec import check_state, decode_fields, encode, encode_fields, migrate
+from stillpoint.persist.registry import LEARNERS, Savable, learner_class, learner_name
+
+__all__ = ["FORMAT", "LEARNERS", "Savable", "load", "pack", "save", "unpack"]
+
+FORMAT = 2  # 1 was an npz without a first line
+_KIND = "learner"
+_FIRST = b"PK\x03\x04"  # how files of format 1 begin
+_SIZES = ("dim", "outputs", "classes", "window", "life", "streams")  # arguments that say how large the state is
+_SQUARED = ("TrackingForecaster", "TrackingProbabilities")  # where it is at least dim²
+
+
+def pack(learner: Savable) -> bytes:
+    """`learner` as bytes, those of the file that `save` writes."""
+    return b"".join(_content(learner))
+
+
+def unpack(data: bytes | bytearray | memoryview) -> Any:
+    """A learner from what `pack` returned; it goes on exactly where the packed one stood."""
+    return _unpack(bytes(data), "data must be what stillpoint.persist.pack returned: this is not", "pack the learner again")
+
+
+def save(learner: Savable, path: str | os.PathLike[str]) -> None:
+    """Write `learner` to `path`, replacing what is there only once the new file is whole and on disk."""
+    _container.replace(Path(path), *_content(learner), mark=f".{os.getpid()}.{threading.get_ident()}")
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Read a learner that `save` wrote; it goes on exactly where the saved one stood."""
+    problem, remedy = f"path must be a file that sp.save wrote: got {path}", "save the learner again, or load a copy of the file"
+    if Path(path).is_dir():
+        raise ValueError(f"{problem}, and it is a folder; name the file in it")
+    with Path(path).open("rb") as file:
+        start = file.read(len(_container.MAGIC))
+        if not (_container.is_one(start) or start.startswith(_FIRST)):  # not to read all of some other large file
+            raise ValueError(f"{problem}, and it has another beginning; {remedy}")
+        data = start + file.read()
+    return _unpack(data, problem, remedy)
+
+
+def _content(learner: Savable) -> tuple[bytes, memoryview]:
+    name, state = learner_name(learner), learner.arrays()
+    arrays = {key: value for key, value in state.items() if isinstance(value, np.ndarray)}
+    scalars = {key: encode(value) for key, value in state.items() if not isinstance(value, np.ndarray)}
+    header = {"learner": name, "config": encode_fields(learner.config), "scalars": scalars}
+    return _container.write(_KIND, FORMAT, header, arrays)
+
+
+def _unpack(data: bytes, problem: str, remedy: str) -> Any:
+    try:
+        if data.startswith(_FIRST):
+            header, arrays = _container.unzip(data, strict=False)
+            if header.get("format") != 1:
+                raise _container.Newer(f"it has format {header.get('format')}, and the newest known without a checksum is 1")
+            header = migrate(header)
+        else:
+            header, arrays = _container.read(_KIND, FORMAT, data)
+        return _build(header, arrays)
+    except _container.Newer as error:
+        raise ValueError(f"{problem}, and {error}; upgrade stillpoint") from None
+    except Exception as error:  # restoring what someone made up fails in as many ways as there are learners
+        reason = str(error) if type(error) is ValueError else f"{type(error).__name__}: {error}"
+        raise ValueError(f"{problem}, and {reason}; {remedy}") from None
+
+
+def _check_sizes(tree: Any, room: int) -> None:
+    """Refuse configurations, in the JSON, that ask for far more memory than the state takes, before the memory is taken."""
+    if isinstance(tree, list):
+        for item in tree:
+            _check_sizes(item, room)
+    elif isinstance(tree, dict):
+        for key, value in tree.items():
+            squared = tree.get("learner") in _SQUARED
+            sizes = value if key == "config" and isinstance(value, dict) else {}
+            for name, size in sizes.items():
+                if name in _SIZES and isinstance(size, int) and (size > room or (squared and size * size > room)):
+                    raise ValueError(f"{name} = {size} does not go with a state of {room} numbers")
+            _check_sizes(value, room)
+
+
+def _build(header: dict[str, Any], arrays: _container.Arrays) -> Any:
+    name, scalars = header["learner"], decode_fields(header["scalars"])
+    _check_sizes(header, sum(array.size or max(array.shape) for array in arrays.values()))
+    learner = learner_class(name)(**decode_fields(header["config"]))
+    state = {**scalars, **arrays}
+    learner.restore({key: value.copy() if isinstance(value, np.ndarray) else value for key, value in state.items()})
+    if name == "Fleet":
+        from stillpoint.persist.fleets import check_fleet
+
+        check_fleet(learner)  # type: ignore[arg-type]
+    check_state(learner.arrays(), state)
+    return learner

@@ -1,0 +1,143 @@
+"""Rows through a fleet: however they are cut into batches, the numbers of single learners, row by row."""
+
+import numpy as np
+import pytest
+
+import stillpoint as sp
+from stillpoint.fleet import RowPlayer
+
+CASES = {
+    "tracker": (sp.Tracker, {"loss": "absolute"}),
+    "tracker squared": (sp.Tracker, {"loss": sp.losses.Squared()}),
+    "multiscale": (sp.MultiScale, {"loss": "huber"}),
+    "quantile": (sp.QuantileTracker, {"level": 0.8}),
+    "interval": (sp.IntervalTracker, {"coverage": 0.8}),
+    "forecaster": (sp.Forecaster, {}),
+}
+TIMED = ("Tracker", "MultiScale", "Forecaster")
+
+
+def table(n=3000, keys=40, seed=0, text=False):
+    """Keys in any order, some very often; targets with gaps; times that increase for each key."""
+    rng = np.random.default_rng(seed)
+    which = np.minimum(rng.geometric(0.1, n), keys) - 1
+    y = np.sin(which + np.arange(n) / 200) + 0.1 * rng.standard_t(3, n)
+    y[rng.random(n) < 0.05] = np.nan
+    times = np.cumsum(rng.exponential(1.0, n))
+    names = [f"κ{k}" for k in which] if text else which * 7919 - 3
+    return names, y, times, np.round(np.nan_to_num(y, nan=0.3), 1)
+
+
+def single(kind, config, names, y, times, centres):
+    """Learner by learner, row by row."""
+    config = dict(config)
+    loss = config.pop("loss", None)
+    loss = {"absolute": sp.losses.Absolute(), "huber": sp.losses.Huber()}.get(loss, loss) if isinstance(loss, str) else loss
+    learners, out = {}, []
+    for i, key in enumerate(names):
+        learner = learners.setdefault(key, kind(**({"dim": 1, **config} if loss else config)))
+        told = [centres[i]] if kind is sp.IntervalTracker else [times[i]] if times is not None and kind.__name__ in TIMED else []
+        play = learner.predict(*told)
+        out.append(np.ravel(play))
+        if np.isnan(y[i]):
+            learner.skip()
+        else:
+            learner.update(float(loss.gradient(float(play[0]), y[i])) if loss else y[i])
+    return np.array(out), learners
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("timed", [False, True])
+def test_any_batching_gives_the_numbers_of_single_learners(name, timed):
+    kind, config = CASES[name]
+    names, y, times, centres = table(text=timed)
+    expected, learners = single(kind, config, names, y, times if timed else None, centres)
+    rng = np.random.default_rng(1)
+    for size in (1, 37, 1000, 3000):
+        player, at, plays = RowPlayer(kind, **config), 0, []
+        while at < len(y) and not (size == 1 and at == 200):
+            cut = slice(at, at + (1 if size == 1 else int(rng.integers(size // 2, size + 1))))
+            told = {"times": times[cut]} if timed else {}
+            told |= {"forecasts": centres[cut]} if kind is sp.IntervalTracker else {}
+            played = player.play(names[cut], y[cut], **told)
+            assert not played.rejected
+            assert np.isnan(played.losses[np.isnan(y[cut])]).all()
+            assert np.isfinite(played.losses[~np.isnan(y[cut])]).all()
+            plays.append(np.stack(played.plays, axis=1))
+            at = cut.stop
+            again = RowPlayer(kind, **config)
+            again.unpack(player.pack())  # every batch goes on from a packed state
+            player = again
+        ours = np.concatenate(plays)
+        np.testing.assert_array_equal(ours, expected[: len(ours)])
+    for key, learner in learners.items():
+        state = player.fleet.learner(key).arrays()
+        for entry, value in learner.arrays().items():
+            np.testing.assert_array_equal(state[entry], value)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_bad_rows_are_told_and_touch_no_other_key(name):
+    kind, config = CASES[name]
+    names, y, times, centres = table(400, 5, seed=2)
+    bad_y, bad_t, bad_c = y.copy(), times.copy(), centres.copy()
+    bad_y[100] = np.inf
+    bad_t[101] = np.nan
+    bad_t[102] = -5.0
+    told, clean = {}, np.setdiff1d(np.arange(400), [101, 102])
+    if kind is sp.IntervalTracker:
+        bad_c[103] = np.nan
+        told["forecasts"], clean = bad_c, np.setdiff1d(clean, [103])
+    player = RowPlayer(kind, **config)
+    played = player.play(names, bad_y, times=bad_t, **told)
+    assert sorted(played.rejected) == [100, 101, 102] + ([103] if told else [])
+    assert "target must be finite: got inf" in played.rejected[100]
+    assert "time must" in played.rejected[101]
+    assert "time must increase" in played.rejected[102]
+    assert np.isnan(played.plays[0][[101, 102]]).all()
+    assert not np.isnan(played.plays[0][100])
+    y[100] = np.nan
+    expected, _ = single(kind, config, names[clean], y[clean], times[clean], centres[clean])
+    np.testing.assert_array_equal(np.stack(played.plays, axis=1)[clean], expected)
+
+
+def test_keys_that_are_none_are_told():
+    player = RowPlayer(sp.QuantileTracker)
+    played = player.play(["a", None, "", 3, True, 2.5, "a"], np.arange(7.0))
+    assert sorted(played.rejected) == [1, 2, 4, 5]
+    assert "key must be" in played.rejected[1]
+    assert played.slots.tolist() == [0, -1, -1, 1, -1, -1, 0]
+    assert set(player.fleet.keys()) == {"a", 3}
+
+
+def test_times_of_learners_without_times_must_increase_too():
+    player = RowPlayer(sp.QuantileTracker)
+    player.play([1, 2], [1.0, 1.0], times=[10.0, 20.0])
+    again = RowPlayer(sp.QuantileTracker)
+    again.unpack(player.pack())
+    played = again.play([2, 1, 3], [1.0, 1.0, 1.0], times=[15.0, 15.0, 0.0])
+    assert list(played.rejected) == [0]
+
+
+def test_too_large_a_target_is_told_and_the_round_goes_by():
+    played = RowPlayer(sp.Forecaster).play([1, 1], [1e200, 1.0])
+    assert "repair it" in played.rejected[0]
+    assert np.isfinite(played.plays[0]).all()
+
+
+def test_what_does_not_fit_is_refused():
+    cases = [
+        (lambda: RowPlayer(sp.Tracker, dim=2), "dim must be one"),
+        (lambda: RowPlayer(sp.QuantileTracker, level=(0.1, 0.9)), "level must be one"),
+        (lambda: RowPlayer(sp.QuantileTracker, loss="absolute"), "loss must be left out"),
+        (lambda: RowPlayer(sp.Tracker, loss="abs"), "loss must be one of"),
+        (lambda: RowPlayer(sp.Tracker, loss=sp.losses.Logistic()), "loss must be one of"),
+        (lambda: RowPlayer(sp.IntervalTracker).play([1], [1.0]), "forecasts must be given"),
+        (lambda: RowPlayer(sp.Forecaster).play([1], [1.0], forecasts=[1.0]), "forecasts must be left out"),
+        (lambda: RowPlayer(sp.Forecaster).play([1, 2], [1.0]), "targets must be as many"),
+        (lambda: RowPlayer(sp.Forecaster).play([1, 2], ["a", "b"]), "targets must be numeric"),
+        (lambda: RowPlayer(sp.Forecaster).unpack(RowPlayer(sp.Tracker).pack()), "learners must be those of the state"),
+    ]
+    for call, message in cases:
+        with pytest.raises(ValueError, match=message):
+            call()

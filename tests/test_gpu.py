@@ -1,0 +1,292 @@
+"""Device fleets on the CPU: torch beside the float64 fleets, and the Triton kernels, interpreted, beside torch."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.special import dawsn
+
+import extras
+import stillpoint as sp
+from stillpoint.fleet import Fleet
+from stillpoint.fleet.gpu import DeviceFleet, feedback
+from stillpoint.fleet.gpu.plans import levels
+from stillpoint.losses import _hot as losses
+
+pytestmark = pytest.mark.extra
+
+LEARNERS = {
+    "tracker": ("Tracker", {"dim": 1}),
+    "tracker d=3": ("Tracker", {"dim": 3}),
+    "tracker ball": ("Tracker", {"dim": 2, "domain": sp.domains.Ball(0.7)}),
+    "multiscale": ("MultiScale", {"dim": 1}),
+    "multiscale d=2": ("MultiScale", {"dim": 2, "base": 6.0}),
+    "multiscale told": ("MultiScale", {"dim": 1, "lipschitz": 1e5, "budget": 0.3}),
+    "interval": ("IntervalTracker", {"coverage": 0.8}),
+    "interval full": ("IntervalTracker", {"empty": False}),
+    "quantile": ("QuantileTracker", {"level": 0.7}),
+}
+N = 40
+
+
+@pytest.fixture(scope="module", autouse=True)
+def torch():
+    torch = extras.package("torch")
+    torch.set_num_threads(1)
+    return torch
+
+
+def targets(rounds, dim, seed=0):
+    """Walks with jumps at scales from 1e-3 to 1e3, rounded to float32."""
+    rng = np.random.default_rng(seed)
+    scale = 10.0 ** rng.uniform(-3, 3, (N, 1))
+    level = np.cumsum(0.05 * rng.normal(size=(rounds, N, dim)), axis=0) + 2.0 * (np.arange(rounds) // 100 % 2)[:, None, None]
+    return (scale * (level + 0.3 * rng.normal(size=level.shape))).astype(np.float32).astype(float)
+
+
+def opened(fleet, keys=None, centres=None):
+    """Plays as an array (streams, numbers); of intervals the upper end."""
+    given = [] if fleet.config["learner"] != "IntervalTracker" else [np.zeros(N) if centres is None else centres]
+    plays = fleet.predict(keys, *given) if keys is not None else fleet.predict(*given)
+    plays = plays[1] if given else plays
+    return np.asarray(plays, dtype=float).reshape(len(plays), -1)
+
+
+def unit(gap):
+    """Directions, as float32 has them."""
+    size = np.linalg.norm(gap, axis=-1, keepdims=True)
+    return (gap / np.where(size > 0, size, 1.0)).astype(np.float32).astype(float)
+
+
+def error(ours, theirs):
+    """Largest difference of each stream over the largest play; infinite plays must coincide."""
+    finite = np.isfinite(theirs)
+    assert (np.isfinite(ours) == finite).all()
+    size = np.where(finite, np.abs(theirs), 0.0).max(axis=(0, 2))
+    return np.where(finite, np.abs(np.where(finite, ours, 0.0) - np.where(finite, theirs, 0.0)), 0.0).max(axis=(0, 2)) / size
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_plays_follow_those_of_float64_fleets(name):
+    kind, config = LEARNERS[name]
+    dim, keys = config.get("dim", 1), np.arange(N)
+    cpu, device = Fleet(kind, **config), DeviceFleet(kind, N, device="cpu", **config)
+    ours, theirs = [], []
+    for y in targets(300, dim):  # past round 256, in which a third expert joins
+        theirs.append(opened(cpu, keys))
+        ours.append(opened(device))
+        back = unit(theirs[-1] - y) if "dim" in config else y[:, 0]
+        cpu.update(keys, back)
+        device.update(back)
+    errors = error(np.array(ours), np.array(theirs))
+    assert np.sort(errors)[-2] < 2e-5  # one stream may meet a comparison that rounding decides
+    assert errors.max() < 0.2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LEARNERS)
+def test_plays_follow_over_ten_thousand_rounds(name):
+    kind, config = LEARNERS[name]
+    dim, keys, y = config.get("dim", 1), np.arange(N), targets(10_000, config.get("dim", 1), seed=1)
+    cpu, device = Fleet(kind, **config), DeviceFleet(kind, N, device="cpu", **config)
+    ours, theirs = [], []
+    for t in range(10_000):
+        theirs.append(opened(cpu, keys))
+        ours.append(opened(device))
+        back = unit(theirs[-1] - y[t]) if "dim" in config else y[t, :, 0]
+        cpu.update(keys, back)
+        device.update(back)
+    errors = error(np.array(ours), np.array(theirs))
+    assert (errors < 1e-4).mean() >= (0.97 if dim and "dim" in config else 0.9)
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_replay_is_round_by_round(name, torch):
+    kind, config = LEARNERS[name]
+    dim, told = config.get("dim", 1), kind == "IntervalTracker"
+    y = targets(40, dim)
+    y = y if dim > 1 else y[..., 0]
+    y[3, 5] = np.nan
+    one, many = (DeviceFleet(kind, N, device="cpu", **config) for _ in range(2))
+    singly = []
+    for row in y:
+        plays = one.predict(torch.full((N,), 0.1)) if told else one.predict()
+        singly.append(torch.stack(plays) if told else plays)
+        one.update(row)
+    together = many.replay(y, *[np.full(y.shape, 0.1, np.float32)] * told)
+    together = torch.stack(together, dim=1) if told else together.reshape(torch.stack(singly).shape)
+    assert torch.equal(torch.stack(singly), together)
+    assert torch.equal(one.rejected, many.rejected)
+    assert one.rejected.tolist() == [int(i == 5) for i in range(N)]
+    assert torch.equal(one.rounds, many.rounds)
+    assert one.rounds.tolist() == [40] * N
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_some_streams_some_rounds(name, torch):
+    """Streams that take part in some rounds only are where they would be alone; a NaN leaves all others alone."""
+    kind, config = LEARNERS[name]
+    dim, rng = config.get("dim", 1), np.random.default_rng(2)
+    y = targets(60, dim)
+    some, alone = DeviceFleet(kind, N, device="cpu", **config), DeviceFleet(kind, 1, device="cpu", **config)
+    for t in range(60):
+        which = np.flatnonzero(rng.random(N) < 0.5)
+        back = y[t, which].copy()
+        back[which == 7] = np.nan
+        zeros = [torch.zeros(which.size)] if kind == "IntervalTracker" else []
+        some.predict(*zeros, which=which)
+        some.update(back if dim > 1 else back[:, 0], which=which)
+        if 11 in which:
+            alone.predict(*[torch.zeros(1)] * len(zeros))
+            alone.update(y[t, 11][None] if dim > 1 else y[t, 11])
+    n = len(alone._plan.columns)
+    shared = [some._plan.columns.index(name) for name in alone._plan.columns]
+    torch.testing.assert_close(some._state[shared, 11], alone._state[:n, 0], rtol=1e-6, atol=1e-30)
+    assert int(some.rounds[11]) == int(alone.rounds[0])
+    assert int(some.rejected.sum()) == int(some.rejected[7]) > 0
+    assert torch.isfinite(some._state).all()
+
+
+def test_a_whole_stream_of_nothing_but_nan_stays_new(torch):
+    for kind, config in LEARNERS.values():
+        fleet = DeviceFleet(kind, 2, device="cpu", **config)
+        before = fleet._state.clone()
+        shape = (9, 2, config["dim"]) if config.get("dim", 1) > 1 else (9, 2)
+        told = [np.zeros((9, 2))] if kind == "IntervalTracker" else []
+        fleet.replay(np.full(shape, np.nan), *told)
+        columns = DeviceFleet(kind, 2, device="cpu", **config)
+        columns._widen(9)
+        assert torch.equal(fleet._state, columns._state), kind
+        assert before.shape[1] == fleet._state.shape[1]
+
+
+def test_any_units_of_gradients_give_the_same_plays():
+    rng = np.random.default_rng(3)
+    g = np.sign(rng.normal(size=(100, 8))) * rng.uniform(0.5, 1, (100, 8))
+    for kind in ("Tracker", "MultiScale"):
+        fleets = {unit: DeviceFleet(kind, 8, device="cpu", dim=1) for unit in (1.0, 2.0**60, 2.0**-60, 1e-20, 1e20)}
+        plain, *exact, small, large = (fleet.replay(g * unit).numpy() for unit, fleet in fleets.items())
+        for plays in exact:
+            np.testing.assert_array_equal(plays, plain)
+        for plays in (small, large):
+            assert np.abs(plays - plain).max() < 3e-6 * np.abs(plain).max()
+
+
+def test_gradients_above_the_bound_that_was_told_are_refused(torch):
+    fleet = DeviceFleet("MultiScale", 2, device="cpu", dim=1, lipschitz=1.0)
+    before = fleet._state.clone()
+    fleet.update([1.1, 1.0])
+    assert fleet.rejected.tolist() == [1, 0]
+    assert torch.equal(fleet._state[:, 0], before[:, 0])
+    assert not torch.equal(fleet._state[:, 1], before[:, 1])
+
+
+def test_extreme_feedback_stays_finite(torch):
+    rng = np.random.default_rng(4)
+    for kind, config in LEARNERS.values():
+        shape = (200, 16, config["dim"]) if config.get("dim", 1) > 1 else (200, 16)
+        y = rng.normal(size=shape) * 10.0 ** rng.integers(-36, 29, shape)
+        y[:, 0], y[:, 1], y[50:, 2] = 0.0, 1.0, 1e29
+        fleet = DeviceFleet(kind, 16, device="cpu", **config)
+        fleet.replay(y, *[np.zeros(shape)] * (kind == "IntervalTracker"))
+        assert torch.isfinite(fleet._state).all(), kind
+
+
+def test_gradients_of_losses(torch):
+    rng = np.random.default_rng(5)
+    p, y = rng.normal(size=50), np.sign(rng.normal(size=50))
+    for loss in (sp.losses.Absolute(), sp.losses.Squared(), sp.losses.Pinball(0.3), sp.losses.Huber(0.5), sp.losses.Logistic(),
+                 sp.losses.Hinge()):  # fmt: skip
+        got = feedback.gradient(loss.code, loss.parameter, [torch.as_tensor(p)], [torch.as_tensor(y)])[0]
+        np.testing.assert_allclose(got.numpy(), loss.gradient(p, y), rtol=1e-6)
+    w, goal, g = rng.normal(size=(50, 3)), rng.normal(size=(50, 3)), np.empty(3)
+    for loss in (sp.losses.Absolute(), sp.losses.Squared(), sp.losses.Huber(0.5)):
+        got = feedback.gradient(
+            loss.code, loss.parameter, list(torch.as_tensor(w).unbind(1)), list(torch.as_tensor(goal).unbind(1))
+        )
+        for i in range(50):
+            losses.evaluate(loss.code, loss.parameter, losses.VECTOR, goal[i], goal[i], w[i], g)
+            np.testing.assert_allclose([float(x[i]) for x in got], g, rtol=1e-6)
+
+
+def test_dawson_in_float32(torch):
+    x = np.concatenate([np.geomspace(1e-6, 1, 500), np.linspace(1, 12, 2000), np.geomspace(12, 1e6, 500)])
+    got = levels.dawson(torch.as_tensor(x, dtype=torch.float32)).numpy()
+    assert np.abs(got / dawsn(x.astype(np.float32)) - 1.0).max() < 1.5e-6
+
+
+def test_streams_come_and_go(torch):
+    fleet, twin = (DeviceFleet("Tracker", n, device="cpu", dim=1) for n in (3, 5))
+    g = np.sign(np.random.default_rng(6).normal(size=(30, 5)))
+    for row in g[:10]:
+        fleet.update(row[:3])
+        twin.update(row)
+    assert list(fleet.add(2)) == [3, 4]
+    twin.retire([3, 4])
+    for row in g[10:]:
+        fleet.update(row)
+        twin.update(row)
+    assert len(fleet) == 5
+    assert torch.equal(fleet.predict(), twin.predict())
+    assert fleet.rounds.tolist() == [30, 30, 30, 20, 20]
+
+
+def test_plays_that_were_handed_out_stay(torch):
+    fleet = DeviceFleet("Tracker", 4, device="cpu", dim=1)
+    fleet.update([1.0, -1.0, 1.0, -1.0])
+    before = fleet.predict()
+    kept = before.clone()
+    fleet.update([1.0, 1.0], which=[0, 1])
+    fleet.update([1.0, -1.0, 1.0, -1.0])
+    assert torch.equal(before, kept)
+    assert not torch.equal(fleet.predict(), kept)
+
+
+BAD = {
+    "learner must be one of": lambda: DeviceFleet(sp.Forecaster, 3),
+    "streams must": lambda: DeviceFleet("Tracker", 0, dim=1),
+    "dim must be at most 16": lambda: DeviceFleet("Tracker", 3, device="cpu", dim=17),
+    "domain must be all space or a ball": lambda: DeviceFleet("Tracker", 3, device="cpu", dim=1, domain=sp.domains.Box(0.0, 1.0)),
+    "domain must be all space on a device": lambda: DeviceFleet("MultiScale", 3, dim=1, domain=sp.domains.Ball(1.0)),
+    "two_sided must be False": lambda: DeviceFleet("IntervalTracker", 3, two_sided=True),
+    "one level or coverage": lambda: DeviceFleet("QuantileTracker", 3, level=(0.1, 0.9)),
+    "certify must be None": lambda: DeviceFleet("Tracker", 3, dim=1, certify=sp.kernels.OU(0.1)),
+    "shape \\(3, 1\\)": lambda: DeviceFleet("Tracker", 3, device="cpu", dim=1).update([1.0, 2.0]),
+    "feedback must be numbers": lambda: DeviceFleet("Tracker", 3, device="cpu", dim=1).update(["a", "b", "c"]),
+    "feedback must be real": lambda: DeviceFleet("Tracker", 3, device="cpu", dim=1).update(np.ones(3, bool)),
+    "which must name each stream once": lambda: DeviceFleet("Tracker", 3, device="cpu", dim=1).update([1.0, 1.0], which=[2, 2]),
+    "which must be within 0 to 2": lambda: DeviceFleet("Tracker", 3, device="cpu", dim=1).update([1.0], which=[3]),
+    "which must be a vector": lambda: DeviceFleet("Tracker", 3, device="cpu", dim=1).predict(which=[0.5]),
+    "forecasts must be given": lambda: DeviceFleet("IntervalTracker", 3, device="cpu").predict(),
+    "forecasts must be left out": lambda: DeviceFleet("Tracker", 3, device="cpu", dim=1).predict(np.zeros(3)),
+    "targets must have shape \\(rounds, 3\\)": lambda: DeviceFleet("Tracker", 3, device="cpu", dim=1).replay([1.0]),
+    "loss must be left out": lambda: DeviceFleet("QuantileTracker", 3).replay(np.zeros((2, 3)), loss=sp.losses.Absolute()),
+    "loss must have gradients": lambda: DeviceFleet("Tracker", 3, device="cpu", dim=2).replay(
+        np.zeros((2, 3, 2)), loss=sp.losses.Logistic()
+    ),
+}
+
+
+@pytest.mark.parametrize("message", BAD)
+def test_bad_input_is_refused(message):
+    with pytest.raises(ValueError, match=message):
+        BAD[message]()
+
+
+def test_without_torch_the_remedy_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(ValueError, match=r"pip install 'stillpoint\[gpu\]'"):
+        DeviceFleet("Tracker", 3, dim=1)
+
+
+def test_kernels_interpreted_are_the_torch_operations():
+    """Every kernel's own text, run by Triton's interpreter: whole batches, parts of them, replays and NaN."""
+    extras.package("triton")
+    environment = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": str(Path(sp.__file__).parents[1])}
+    script = Path(__file__).parent / "interpret_kernels.py"
+    done = subprocess.run([sys.executable, script], env=environment, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.count("agrees") == 6

@@ -1,0 +1,244 @@
+"""Threads, processes and caches: learners share nothing, survive fork and spawn, and compile where no cache can be kept."""
+
+import copy
+import functools
+import multiprocessing
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import joblib
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import persisted
+import stillpoint as sp
+from extras import package
+from persisted import CORE
+
+ROUNDS = 15
+SOURCE = Path(__file__).parent.parent / "src" / "stillpoint"
+OF_OTHERS = (
+    "baselines.AdaNormalHedge",
+    "baselines.Hedge",
+    "Wrapped",
+)  # whose configuration is other learners, theirs alone
+
+
+@functools.cache
+def alone(name, first):
+    return persisted.play(CORE[name], CORE[name].build(), first, first + ROUNDS).tobytes()
+
+
+def take_turns(name, turns):
+    """Two learners advance by half a round as `turns` say, then to their ends; the second has the configuration of the first."""
+    case = CORE[name]
+    one = case.build()
+    pair = one, case.build() if name in OF_OTHERS else type(one)(**one.config)  # shares kernels, domains and losses with it
+    plays, halves = ([], []), []
+
+    def rounds(which, first):
+        for t in range(first, first + ROUNDS):
+            plays[which].append(np.ravel(np.asarray(case.open(pair[which], t), dtype=float)))
+            yield
+            case.close(pair[which], t)
+            yield
+
+    halves = rounds(0, 0), rounds(1, 100)
+    for second in turns:
+        next(halves[second], None)
+    for each in halves:
+        for _ in each:
+            pass
+    for which, first in ((0, 0), (1, 100)):
+        assert np.concatenate(plays[which]).tobytes() == alone(name, first), name
+
+
+TURNS = st.lists(st.booleans(), min_size=ROUNDS, max_size=4 * ROUNDS)
+
+
+@pytest.mark.parametrize("name", CORE)
+@settings(max_examples=2)
+@given(turns=TURNS)
+def test_two_learners_taking_turns_are_as_alone(name, turns):
+    take_turns(name, turns)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CORE)
+@settings(max_examples=50)
+@given(turns=TURNS)
+def test_two_learners_taking_many_turns_are_as_alone(name, turns):
+    take_turns(name, turns)
+
+
+@pytest.mark.parametrize("name", CORE)
+def test_learners_in_threads_are_as_alone(name):
+    """Four at a time, with threads switched a hundred thousand times a second."""
+    case, firsts, results = CORE[name], (0, 0, 60, 120), {}
+    expected = {first: alone(name, first) for first in firsts}
+    barrier = threading.Barrier(len(firsts))
+
+    def work(place, first):
+        learner = case.build()
+        barrier.wait()
+        results[place] = persisted.play(case, learner, first, first + ROUNDS).tobytes()
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        threads = [threading.Thread(target=work, args=item) for item in enumerate(firsts)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(before)
+    assert [results[place] for place in range(len(firsts))] == [expected[first] for first in firsts]
+
+
+def begin(cases):
+    """All learners after the first rounds, every other one within a round."""
+    learners = {name: case.build() for name, case in cases.items()}
+    for i, (name, learner) in enumerate(learners.items()):
+        persisted.play(cases[name], learner, 0, ROUNDS)
+        if i % 2:
+            cases[name].open(learner, ROUNDS)
+    return learners
+
+
+def go_on(learners):
+    """What they do next; here, or in another process."""
+    cases = persisted.all_cases(list(learners))
+    return {name: persisted.play(cases[name], each, ROUNDS, 2 * ROUNDS).tobytes() for name, each in learners.items()}
+
+
+COPIES = {"pickle": lambda item: pickle.loads(pickle.dumps(item)), "deepcopy": copy.deepcopy}
+
+
+@pytest.mark.parametrize("way", ["pickle", "deepcopy", "fork", "spawn", "joblib"])
+def test_learners_are_copied_and_passed_to_processes_and_go_on_there(way):
+    begun = begin(CORE)
+    if way == "joblib":
+        there = joblib.Parallel(n_jobs=2)([joblib.delayed(go_on)(begun)] * 2)[0]
+    elif way in COPIES:
+        there = go_on(COPIES[way](begun))
+    else:
+        with multiprocessing.get_context(way).Pool(1) as pool:
+            there = pool.apply(go_on, (begun,))
+    assert there == go_on(begun)  # which the others have left alone
+
+
+@pytest.mark.extra
+@pytest.mark.parametrize("way", COPIES)
+@pytest.mark.parametrize("faces", ["river", "sklearn"])
+def test_faces_are_copied_and_go_on_alike(way, faces):
+    package(faces)
+    cases = getattr(persisted, f"{faces}_faces")()
+    begun = begin(cases)
+    there = go_on(COPIES[way](begun))
+    assert there == go_on(begun)
+
+
+# compiled code where none can be kept
+
+WORK = """
+import sys
+sys.path.insert(0, sys.argv[1])
+{refuse}
+import stillpoint as sp
+from stillpoint.learners import _hot
+assert sp.__file__.startswith(sys.argv[1]), sp.__file__
+learner = sp.Tracker(2)
+learner.update([1.0, -2.0])
+print(learner.predict().tobytes().hex(), _hot.observe._cache.cache_path or "", sep=",")
+"""
+REFUSE = """
+import tempfile
+def refused(*arguments, **named):
+    raise PermissionError(13, "Permission denied")
+tempfile.TemporaryFile = refused  # how numba finds out whether a folder can be written to
+"""
+
+
+def elsewhere(code, place, home, **environment):
+    """What a process prints that has this home and no folder for caches named to it."""
+    kept = {name: value for name, value in os.environ.items() if name not in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME", "PYTHONPATH")}
+    command = [sys.executable, "-W", "error", "-W", "ignore::DeprecationWarning", "-c", code, str(place)]
+    done = subprocess.run(command, env={**kept, "HOME": str(home), **environment}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip().split(",")
+
+
+@pytest.fixture
+def expected():
+    learner = sp.Tracker(2)
+    learner.update([1.0, -2.0])
+    return learner.predict().tobytes().hex()
+
+
+@pytest.fixture
+def read_only(tmp_path):
+    """The package where nobody may write, and what to say where only permissions could be set, which do not hold for root."""
+    place = tmp_path / "install"
+    shutil.copytree(SOURCE, place / "stillpoint", ignore=shutil.ignore_patterns("__pycache__"))
+    command = ["mount", "--bind", str(place), str(place)]
+    if not shutil.which("mount") or subprocess.run(command, capture_output=True).returncode:
+        yield place, REFUSE
+        return
+    try:
+        subprocess.run(["mount", "-o", "remount,bind,ro", str(place)], check=True)
+        yield place, ""
+    finally:
+        subprocess.run(["umount", str(place)], check=True)
+
+
+def test_a_read_only_install_without_a_home_compiles_and_runs(read_only, expected):
+    place, refuse = read_only
+    assert elsewhere(WORK.format(refuse=refuse), place, "/proc/nobody") == [expected, ""]
+
+
+@pytest.mark.slow
+def test_a_read_only_install_with_a_home_keeps_its_cache_there(read_only, expected, tmp_path):
+    place, refuse = read_only
+    if refuse:
+        pytest.skip("needs the right to mount a folder read-only")
+    assert elsewhere(WORK.format(refuse=""), place, tmp_path / "home")[0] == expected
+    assert list((tmp_path / "home").rglob("*.nbc"))
+
+
+COMPILED = """
+import sys
+sys.path.insert(0, sys.argv[1])
+{first}
+import compiled
+print(compiled.double(21), sum(compiled.double.stats.cache_hits.values()), sep=",")
+"""
+FULL = """
+import numba.core.caching
+def full(*arguments):
+    raise OSError(28, "No space left on device")
+numba.core.caching.IndexDataCacheFile.save = full
+"""
+
+
+def test_damaged_and_full_caches_are_compiled_past_and_mended(tmp_path):
+    source = "from stillpoint._jit import njit\n\n\n@njit(cache=True)\ndef double(x):\n    return 2 * x\n"
+    (tmp_path / "compiled.py").write_text(source)
+    cache = tmp_path / "cache"
+
+    def run(first=""):
+        return elsewhere(COMPILED.format(first=first), tmp_path, tmp_path, NUMBA_CACHE_DIR=str(cache))
+
+    assert run(FULL) == ["42", "0"]
+    assert run() == ["42", "0"]  # none was kept, but this one is
+    for file, damaged in zip(sorted(cache.rglob("*.nb?")), (lambda data: b"x" + data[1:], lambda data: data[:20]), strict=True):
+        file.write_bytes(damaged(file.read_bytes()))
+    assert run() == ["42", "0"]
+    assert run() == ["42", "1"]

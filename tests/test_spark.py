@@ -1,0 +1,311 @@
+"""Fleets on Spark, in local mode: streams and batches give the local engine's numbers, and a kill loses and doubles nothing."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from datetime import date, datetime
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from extras import package, program
+from stillpoint.fleet import RowPlayer
+
+# Spark warns of every pandas newer than itself
+pytestmark = [
+    pytest.mark.extra,
+    pytest.mark.filterwarnings("ignore::FutureWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+]
+FILES, ROWS, KEYS = 3, 400, 50
+QUERY = """
+import sys
+from stillpoint.fleet import spark as fleets
+spark = fleets.session(spark__master="local[2]")
+rows = spark.readStream.schema("k bigint, t bigint, y double").option("maxFilesPerTrigger", 1).parquet(sys.argv[1])
+played = fleets.stream(rows, "Tracker", key="k", target="y", time="t", loss="absolute", buckets=8)
+query = played.writeStream.format("parquet").option("checkpointLocation", sys.argv[3]).trigger(availableNow=True)
+query.start(sys.argv[2]).awaitTermination()
+"""
+
+
+@pytest.fixture(scope="module")
+def fleets():
+    for name in ("pyspark", "pandas", "pyarrow", "google.protobuf"):
+        package(name)
+    program("java")
+    return package("stillpoint.fleet.spark")
+
+
+@pytest.fixture(scope="module")
+def spark(fleets):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        session = fleets.session(spark__master="local[2]", spark__sql__session__timeZone="UTC")
+        session.sparkContext.setLogLevel("ERROR")
+        yield session
+        session.stop()
+
+
+def table(seed=0):
+    """Rows of many keys in the order of their times, some without a target, one bad."""
+    rng, n = np.random.default_rng(seed), FILES * ROWS
+    keys = rng.integers(0, KEYS, n) * 10**15 + 2**60  # too large for floats
+    y = keys % 7 + np.sin(np.arange(n) / 100) + 0.1 * rng.normal(size=n)
+    y[rng.random(n) < 0.03] = np.nan
+    y[ROWS + 5] = np.inf
+    return keys, np.arange(n) * 3, y
+
+
+@pytest.fixture(scope="module")
+def folder(fleets, tmp_path_factory):
+    """Files that were written one after the other."""
+    import pandas as pd
+
+    keys, times, y = table()
+    place = tmp_path_factory.mktemp("in")
+    for i in range(FILES):
+        cut = slice(i * ROWS, (i + 1) * ROWS)
+        order = np.random.default_rng(i).permutation(ROWS)  # within a micro-batch the times give the order
+        rows = {"k": keys[cut][order], "t": times[cut][order], "y": y[cut][order]}
+        pd.DataFrame(rows).to_parquet(place / f"{i}.parquet")
+        os.utime(place / f"{i}.parquet", (1e9 + i, 1e9 + i))
+    return place
+
+
+def numbers(frame, *columns):
+    """Columns in the order of times."""
+    return [frame.sort_values("t")[name].to_numpy() for name in columns]
+
+
+def start(query, *arguments):
+    process = [sys.executable, "-W", "ignore", "-c", query, *map(str, arguments)]
+    return subprocess.Popen(process, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+
+
+def test_killed_and_started_again_nothing_is_lost_or_doubled(fleets, spark, folder, tmp_path):
+    keys, times, y = table()
+    out, state = tmp_path / "out", tmp_path / "state"
+    process = start(QUERY, folder, out, state)
+    try:
+        limit = time.monotonic() + 60
+        while not (out / "_spark_metadata" / "0").exists():  # one micro-batch is written, the next is under way
+            assert time.monotonic() < limit
+            assert process.poll() is None
+            time.sleep(0.02)
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    done = len(list((state / "commits").glob("[0-9]*")))
+    assert done < FILES
+
+    def run(out, state):
+        rows = spark.readStream.schema("k bigint, t bigint, y double").option("maxFilesPerTrigger", 1).parquet(str(folder))
+        played = fleets.stream(rows, "Tracker", key="k", target="y", time="t", loss="absolute", buckets=8)
+        query = played.writeStream.format("parquet").option("checkpointLocation", str(state)).trigger(availableNow=True)
+        query = query.start(str(out))
+        query.awaitTermination()
+        return min(report["batchId"] for report in query.recentProgress), spark.read.parquet(str(out)).toPandas()
+
+    first, again = run(out, state)
+    assert first == done  # it went on, and did not begin anew
+    _, whole = run(tmp_path / "whole", tmp_path / "fresh")
+    one = fleets.batch(
+        spark.read.parquet(str(folder)), "Tracker", key="k", target="y", time="t", loss="absolute", buckets=5
+    ).toPandas()
+    local = RowPlayer("Tracker", loss="absolute").play(keys, y, times=times)
+    for frame in (again, whole, one):
+        assert list(frame.columns) == ["k", "t", "y", "prediction", "rejected"]
+        own = numbers(frame, "k", "t", "y", "prediction")
+        for ours, theirs in zip(own, (keys, times, y, local.plays[0]), strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+        bad = frame[frame["rejected"].notna()]
+        assert bad["t"].tolist() == [3 * (ROWS + 5)]
+        assert bad["rejected"].iloc[0] == local.rejected[ROWS + 5]
+
+
+def test_bad_rows_come_out_with_a_reason(fleets, spark):
+    rows = [
+        ("a", 1, 2.0), ("b", 1, float("nan")), ("a", 1, 5.0), (None, 2, 3.0), ("b", 3, None),
+        ("c", None, 4.0), ("b", 4, float("inf")), ("a", 5, 7.0),
+    ]  # fmt: skip
+    frame = spark.createDataFrame(rows, "name string, n int, value double")
+    played = fleets.batch(frame, "QuantileTracker", key="name", target="value", time="n", level=0.5)
+    assert dict(played.dtypes) == {
+        "name": "string", "n": "int", "value": "double", "prediction": "double", "rejected": "string",
+    }  # fmt: skip
+    rows = played.collect()
+    assert len(rows) == 8
+    said = {(row["name"], row["value"]): (row["rejected"] or "").partition(":")[0] for row in rows}
+    assert said["a", 2.0] == said["a", 7.0] == said["b", None] == ""
+    assert said["a", 5.0] == "time must increase"
+    assert said[None, 3.0] == "key must be given"
+    assert said["c", 4.0] == "time must be given"
+    assert said["b", float("inf")] == "target must be finite"
+
+
+def test_intervals_and_times_of_every_kind(fleets, spark):
+    days = [date(2024, 1, day) for day in (1, 3, 4, 9)]
+    moments = [datetime(2024, 1, day, 6, 30, 0, 123456) for day in (1, 3, 4, 9)]
+    y = [1.0, 2.0, 1.5, 4.0]
+    rows = [("x", d, m, value, 1.0) for d, m, value in zip(days, moments, y, strict=True)]
+    frame = spark.createDataFrame(rows, "k string, d date, m timestamp, y double, f double")
+    own = fleets.batch(frame, "IntervalTracker", key="k", target="y", time="d", forecast="f", coverage=0.8).toPandas()
+    played = RowPlayer("IntervalTracker", coverage=0.8).play(["x"] * 4, y, forecasts=[1.0] * 4)
+    np.testing.assert_array_equal(own.sort_values("d")[["lo", "hi"]].to_numpy().T, played.plays)
+    for name, given, fraction in (("d", days, 0.0), ("m", moments, 23400.123456)):
+        seconds = [(day - date(2024, 1, 1)).days * 86400.0 + 1704067200.0 + fraction for day in days]
+        played = RowPlayer("Forecaster").play(["x"] * 4, y, times=seconds)
+        own = fleets.batch(frame, "Forecaster", key="k", target="y", time=name).orderBy(name).collect()
+        assert [row[name] for row in own] == given
+        np.testing.assert_allclose([row["prediction"] for row in own], played.plays[0], rtol=1e-12)
+
+
+def test_what_does_not_fit_is_refused_before_anything_runs(fleets, spark, folder):
+    frame = spark.createDataFrame([("a", 1, 2.0, [1])], "k string, t int, y double, l array<int>")
+    rows = spark.readStream.schema("k bigint, t bigint, y double").parquet(str(folder))
+    good = {"key": "k", "target": "y", "time": "t"}
+    cases = [
+        (lambda: fleets.batch(frame, "Tracker", **{**good, "key": "q"}), "key must be a column: got 'q'"),
+        (lambda: fleets.batch(frame, "Tracker", **{**good, "key": "y"}), "must be different columns"),
+        (lambda: fleets.batch(frame, "Tracker", **{**good, "key": "l"}), "key must be whole numbers or text"),
+        (lambda: fleets.batch(frame, "Tracker", **{**good, "target": "l"}), "target must be numbers"),
+        (lambda: fleets.batch(frame, "Tracker", key="t", target="y", time="k"), "time must be numbers, timestamps or dates"),
+        (
+            lambda: fleets.batch(frame.withColumnRenamed("y", "lo"), "Tracker", key="k", target="lo", time="t"),
+            "named as an output",
+        ),
+        (lambda: fleets.batch(frame, "Trackr", **good), "learner must be one of"),
+        (lambda: fleets.batch(frame, "Tracker", dim=2, **good), "dim must be one"),
+        (lambda: fleets.batch(frame, "Tracker", buckets=0, **good), "buckets must be"),
+        (lambda: fleets.batch(frame, "IntervalTracker", **good), "forecast must be given"),
+        (lambda: fleets.batch(rows, "Tracker", **good), "frame must be all there"),
+        (lambda: fleets.stream(frame, "Tracker", **good), "frame must be a streaming one"),
+    ]
+    for call, message in cases:
+        with pytest.raises(ValueError, match=message):
+            call()
+    name = "spark.sql.streaming.stateStore.providerClass"
+    kept = spark.conf.get(name)
+    spark.conf.unset(name)
+    spark.conf.set(name, "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider")
+    try:
+        with pytest.raises(ValueError, match=r"must be RocksDB's: got .*HDFS"):
+            fleets.stream(rows, "Tracker", **good)
+    finally:
+        spark.conf.set(name, kept)
+
+
+def test_the_command_gives_the_numbers_of_the_local_engine(fleets, tmp_path):
+    import pandas as pd
+
+    rng = np.random.default_rng(3)
+    source = tmp_path / "in"
+    source.mkdir()
+    for i in range(2):
+        lines = ["sensor;when;value"] + [f"s{rng.integers(9)};{100 * i + j};{rng.normal()!r}" for j in range(100)]
+        lines[7] = f"s1;{100 * i + 6};x"
+        (source / f"{i}.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        os.utime(source / f"{i}.csv", (1e9 + i, 1e9 + i))
+    told = ["--key", "sensor", "--target", "value", "--time", "when", "--learner", "quantile", "--json"]
+    summaries = []
+    for engine in ("local", "spark"):
+        command = [
+            sys.executable,
+            "-m",
+            "stillpoint",
+            "fleet",
+            str(source),
+            *told,
+            "--out",
+            str(tmp_path / engine),
+            "--engine",
+            engine,
+        ]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        assert done.stderr == ""
+        summaries.append(json.loads(done.stdout))
+    for name in ("rows", "targets", "keys", "loss_name", "coverage"):
+        assert summaries[0][name] == summaries[1][name], name
+    assert summaries[0]["loss"] == pytest.approx(summaries[1]["loss"], rel=1e-12)
+    assert summaries[0]["rejected"] == summaries[1]["rejected"]
+    ours = pd.read_parquet(tmp_path / "spark" / "predictions").sort_values("when")
+    theirs = pd.read_csv(tmp_path / "local" / "predictions.csv")
+    assert ours["sensor"].tolist() == theirs["sensor"].tolist()
+    np.testing.assert_array_equal(ours["prediction"].to_numpy(), theirs["prediction"].to_numpy())
+    assert ours["rejected"].fillna("").tolist() == theirs["rejected"].fillna("").tolist()
+
+
+def test_a_checkpoint_is_of_one_job(fleets):
+    import pandas as pd
+
+    from stillpoint.fleet.spark.processor import Bucket, Job
+
+    class Handle:
+        value = None
+
+        def getValueState(self, name, schema):
+            return self
+
+        def get(self):
+            return self.value
+
+        def update(self, value):
+            self.value = value
+
+    handle = Handle()
+    rows = pd.DataFrame({"stream": [1, 1], "moment": [1, 2], "target": [1.0, 2.0], "reason": [None, None]})
+    for job, sound in (
+        (Job("Tracker", "absolute", {}, ("prediction",), 4), True),
+        (Job("Tracker", "absolute", {}, ("prediction",), 4), True),
+        (Job("Tracker", "absolute", {}, ("prediction",), 5), False),
+        (Job("Tracker", "squared", {}, ("prediction",), 4), False),
+        (Job("Forecaster", None, {}, ("prediction",), 4), False),
+    ):
+        bucket = Bucket(job)
+        bucket.init(handle)
+        if sound:
+            assert len(next(iter(bucket.handleInputRows((1,), iter([rows]), None)))) == 2
+            rows["moment"] += 2
+        else:
+            before = handle.value
+            with pytest.raises(ValueError, match="must be those of the checkpoint"):
+                next(iter(bucket.handleInputRows((1,), iter([rows]), None)))
+            assert handle.value == before
+
+
+def test_without_java_one_line_says_so(fleets, tmp_path):
+    (tmp_path / "a.csv").write_text("k,t,y\na,1,2\n", encoding="utf-8")
+    command = [sys.executable, "-m", "stillpoint", "fleet", str(tmp_path / "a.csv"), "--key", "k", "--target", "y", "--time", "t"]
+    command += ["--out", str(tmp_path / "out"), "--engine", "spark"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env={**os.environ, "JAVA_HOME": "/nowhere"})
+    assert done.returncode == 2
+    assert "Spark must have Java 17 or newer" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_the_guide_runs(fleets, spark, tmp_path, capsys):
+    import pandas as pd
+
+    rng, n = np.random.default_rng(4), 300
+    (tmp_path / "rows").mkdir()
+    when = pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(n), unit="s")
+    rows = {"sensor": [f"s{k}" for k in rng.integers(0, 3, n)], "when": when, "value": rng.normal(size=n)}
+    pd.DataFrame(rows).to_parquet(tmp_path / "rows" / "0.parquet", coerce_timestamps="us")
+    text = (Path(__file__).parent.parent / "docs" / "guide" / "fleet.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```py\n(.*?)```", text, flags=re.DOTALL)
+    assert len(blocks) == 2
+    namespace = {}
+    for block in blocks:
+        exec(re.sub(r'"(rows|state|predictions)"', lambda match: repr(str(tmp_path / match.group(1))), block), namespace)
+    own = pd.read_parquet(tmp_path / "predictions").sort_values("when")
+    played = RowPlayer("QuantileTracker", level=0.95).play(rows["sensor"], rows["value"])
+    np.testing.assert_array_equal(own["prediction"].to_numpy(), played.plays[0])
+    assert "covered" in capsys.readouterr().out
