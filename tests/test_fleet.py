@@ -389,6 +389,18 @@ def test_a_fleet_without_keys_is_restored(name):
     assert fleet.bytes_per_key == other.bytes_per_key
 
 
+def test_more_keys_than_memory_are_refused(monkeypatch):
+    fleet = Fleet(sp.Tracker, dim=1)
+    fleet.update([1, 2], [1.0, -1.0])
+    before = fleet.arrays()
+    monkeypatch.setattr("stillpoint.fleet.fleet._memory", lambda: 1e5)
+    with pytest.raises(ValueError, match="keys must fit in memory: got 1002, at 244 bytes each"):
+        fleet.predict(np.arange(1000) + 10)
+    for name, value in fleet.arrays().items():
+        np.testing.assert_array_equal(value, before[name])
+    assert len(fleet.predict(np.arange(14) + 10)) == 14
+
+
 def test_memory_is_stated_and_small():
     fleet = Fleet(sp.Tracker, dim=1)
     fleet.update(np.arange(1000), np.ones(1000))

@@ -246,6 +246,7 @@ def test_plays_that_were_handed_out_stay(torch):
 
 
 BAD = {
+    "streams must fit in the device's memory": lambda: DeviceFleet("Tracker", 10**15, device="cpu", dim=1),
     "learner must be one of": lambda: DeviceFleet(sp.Forecaster, 3),
     "streams must": lambda: DeviceFleet("Tracker", 0, dim=1),
     "dim must be at most 16": lambda: DeviceFleet("Tracker", 3, device="cpu", dim=17),

@@ -1,5 +1,7 @@
 """Fleet: one learner a key, number for number as single learners, in compiled batches over stacked states."""
 
+import math
+import os
 import warnings
 from collections.abc import Hashable, Sequence
 from typing import Any
@@ -170,12 +172,24 @@ class Fleet:
             return names, slots, slots[:0]
         more = self._index.missing(slots)
         if more:
-            capacity = max(self._index.capacity + more, 2 * self._index.capacity, 16)
-            self._index.grow(capacity)
-            self._stack.grow(capacity)
+            self._make_room(self._index.capacity + more)
         new = self._index.enter(names, slots)
         self._stack.clear(new)
         return names, slots, new
+
+    def _make_room(self, least: int) -> None:
+        """Room for so many keys, and for as many again where that is to be had."""
+        capacity = max(least, 2 * self._index.capacity, 16)
+        try:
+            if capacity * self._stack.bytes_per_key > _memory():  # asked for, it would be granted, and the process killed later
+                raise MemoryError
+            self._stack.grow(capacity)
+            self._index.grow(capacity)
+        except MemoryError:
+            raise ValueError(
+                f"keys must fit in memory: got {least}, at {self._stack.bytes_per_key} bytes each and twice that while arrays "
+                "grow; retire some, or share them out to several machines"
+            ) from None
 
     def _known(self, keys: GivenKeys) -> Slots:
         names, slots = self._index.find(keys)
@@ -210,6 +224,14 @@ class Fleet:
                 RuntimeWarning,
                 stacklevel=3,
             )
+
+
+def _memory() -> float:
+    """Bytes of memory that this machine has."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, OSError, ValueError):  # not a system that tells
+        return math.inf
 
 
 def _plain(names: Keys, row: int) -> Any:

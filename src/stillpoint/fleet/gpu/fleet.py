@@ -201,7 +201,12 @@ class DeviceFleet:
         return state
 
     def _zeros(self, shape: Any, dtype: Any) -> Tensor:
-        return _torch().zeros(shape, dtype=dtype, device=self.device)
+        try:
+            return _torch().zeros(shape, dtype=dtype, device=self.device)
+        except RuntimeError as error:  # torch's word for no memory, on any device
+            reason = str(error).splitlines()[0]
+            remedy = "share them out to several devices, or use fewer"
+            raise ValueError(f"streams must fit in the device's memory: got {self.streams} ({reason}); {remedy}") from None
 
     def _tensor(self, name: str, given: Any, shape: tuple[int, ...]) -> Tensor:
         """What was given, on the device, as float32 or float64; in one dimension the last axis may be left out."""
