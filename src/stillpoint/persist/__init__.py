@@ -94,9 +94,5 @@ def _build(header: dict[str, Any], arrays: _container.Arrays) -> Any:
     learner = learner_class(name)(**decode_fields(header["config"]))
     state = {**scalars, **arrays}
     learner.restore({key: value.copy() if isinstance(value, np.ndarray) else value for key, value in state.items()})
-    if name == "Fleet":
-        from stillpoint.persist.fleets import check_fleet
-
-        check_fleet(learner)  # type: ignore[arg-type]
     check_state(learner.arrays(), state)
     return learner

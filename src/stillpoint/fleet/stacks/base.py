@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from stillpoint._validate import Array, real
+from stillpoint._validate import Array, real, stored
 from stillpoint.fleet.keys import Slots
 from stillpoint.fleet.stacks import _hot
 
@@ -39,6 +39,8 @@ class Stack(ABC):
 
     timed = False  # rounds have times
     centred = False  # rounds are opened with a forecast
+    used: str | None = None  # the state that counts how much of the width a key uses, where that grows with its rounds
+    most = np.iinfo(np.int32).max  # that it can come to
 
     def __init__(self, threads: int) -> None:
         self.data: dict[str, NDArray[Any]] = {}
@@ -78,6 +80,10 @@ class Stack(ABC):
             self._blank[name] = np.pad(self._blank[name], [(0, more), *rest])
             self.data[name] = np.pad(self.data[name], [(0, 0), (0, more), *rest])
 
+    def _room(self, width: int) -> None:
+        """`widen` what goes with `used`."""
+        raise NotImplementedError(f"{type(self).__name__} does not grow")
+
     def clear(self, slots: Slots) -> None:
         """New keys begin at these places."""
         for name, blank in self._blank.items():
@@ -88,12 +94,17 @@ class Stack(ABC):
         return {name: array[slots] for name, array in self.data.items()}
 
     def put(self, slots: Slots, state: dict[str, Any]) -> None:
-        """Inverse of `take`."""
-        for name in self._blank:
-            given = np.asarray(state[name])
-            if self._blank[name].ndim:
-                self.widen(name, given.shape[1])
-            self.data[name][slots] = given
+        """Inverse of `take`; ValueError where arrays do not go together, which compiled loops take for granted."""
+        if self.used is not None:
+            width = stored(state, "squares", slots.size, None).shape[1]
+            used = stored(state, self.used, slots.size, dtype=self._blank[self.used].dtype)
+            if used.size and not 0 <= used.min() <= used.max() <= min(width, self.most):
+                raise ValueError(
+                    f"state {self.used!r} must be from 0 to {min(width, self.most)}: got {used.min()} to {used.max()}"
+                )
+            self._room(width)
+        for name, blank in self._blank.items():
+            self.data[name][slots] = stored(state, name, slots.size, *blank.shape, dtype=blank.dtype)
 
     def _get(self, *names: str) -> tuple[NDArray[Any], ...]:
         return tuple(self.data[name] for name in names)

@@ -21,6 +21,8 @@ _CLOCK = ("rounds", "time", "started", "warned")
 class MultiScaleStack(GradientStack):
     """States of `MultiScale`; those of its ledger (account.…) too where that keeps a memory of its own."""
 
+    used = "levels"
+
     def __init__(self, learner: MultiScale, threads: int) -> None:
         super().__init__(threads)
         if learner._compiled_domain is None:
@@ -61,9 +63,15 @@ class MultiScaleStack(GradientStack):
             return self._get(*_ACCOUNT, "account.squared_norm")
         return np.zeros((0, 0, 0)), np.zeros((0, 0)), np.zeros((0, 0)), np.zeros(0)
 
-    def _room(self, levels: int) -> None:
+    def _room(self, width: int) -> None:
         for name in (*_LEVELS, "coefficients", *(_ACCOUNT if self._own_account else ())):
-            self.widen(name, levels)
+            self.widen(name, width)
+
+    def put(self, slots: Slots, state: dict[str, Any]) -> None:
+        """Inverse of `take`."""
+        super().put(slots, state)
+        if not np.isfinite(self.data["origin"][slots]).all():
+            raise ValueError("state 'origin' must be finite: levels would start without end; save the fleet again")
 
     def _start(self, slots: Slots, when: Array) -> None:
         """`LevelMemory.start_due`, for all: the first round sets the origin, and levels start as time passes."""

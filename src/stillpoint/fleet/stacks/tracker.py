@@ -19,6 +19,8 @@ _FIRST = 3  # experts that there is room for at first: enough for 4095 rounds
 class TrackerStack(GradientStack):
     """States of `Tracker`."""
 
+    used, most = "experts", single.LOG_PRIOR.size - 2
+
     def __init__(self, learner: Tracker, threads: int) -> None:
         super().__init__(threads)
         if learner.config["certify"] is not None:
@@ -41,9 +43,9 @@ class TrackerStack(GradientStack):
     def _played(self) -> Array:
         return self.data["play"] if self._projected else np.zeros((0, self.dim))
 
-    def _room(self, experts: int) -> None:
+    def _room(self, width: int) -> None:
         for name, more in (("rows", single.EXPERTS), ("losses", 1), ("weights", 1), ("squares", 0)):
-            self.widen(name, experts + more)
+            self.widen(name, width + more)
 
     def _join(self, slots: Slots) -> None:
         """`Tracker._join` for the rows that are due; squares of lengths by the same product, whose bits count."""
