@@ -8,10 +8,10 @@ import pytest
 
 import stillpoint as sp
 from stillpoint import streams
+from stillpoint.experiments import tables
 from stillpoint.experiments.bench import FLOOR, RegretBench, Row, regret_bench, summarise, tuned_ogd
 from stillpoint.experiments.contenders import Contender, Facts, contenders
 from stillpoint.experiments.speed import BARE, RECORDED, SpeedBench, SpeedRow, bare_ogd, recorded_ogd, speed_bench
-from stillpoint.report import tables
 
 T = 200
 

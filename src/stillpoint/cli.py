@@ -150,7 +150,7 @@ def streams_default(context: typer.Context) -> None:
 @streams.command("list")
 def streams_list(json: Json = False) -> None:
     """List the synthetic streams of the benchmark with their set and group, and the real ones whose package is installed."""
-    from stillpoint.report.tables import Grid
+    from stillpoint.report.grid import Grid
     from stillpoint.streams import all_streams, real
 
     rows = [[spec.name, spec.kind, spec.group, spec.note] for spec in all_streams()]
@@ -174,7 +174,7 @@ def streams_describe(
 ) -> None:
     """What a stream is, and what it looks like in numbers."""
     with plain_errors():
-        from stillpoint.report.tables import Grid
+        from stillpoint.report.grid import Grid
         from stillpoint.streams.export import describe
 
         facts = describe(name, rounds, seed)

@@ -36,7 +36,7 @@ def regret(
     """Regret against the true target, beside OGD whose step is chosen in hindsight."""
     with plain_errors():
         from stillpoint.experiments.bench import regret_bench
-        from stillpoint.report.tables import regret_grids
+        from stillpoint.experiments.tables import regret_grids
 
         result = regret_bench(
             learner or (),
@@ -68,7 +68,7 @@ def speed(
     """µs a round, interactive and bulk, by dimension and by age, beside a bare compiled OGD loop."""
     with plain_errors():
         from stillpoint.experiments.speed import speed_bench
-        from stillpoint.report.tables import speed_grids
+        from stillpoint.experiments.tables import speed_grids
 
         if quick:
             sizes = {"dims": (1, 10), "ages": (1_000, 10_000)}
@@ -128,7 +128,7 @@ def sweep(
     with plain_errors():
         from stillpoint.experiments.sweep import SweepStopped
         from stillpoint.experiments.sweep import sweep as run
-        from stillpoint.report.tables import sweep_grids
+        from stillpoint.experiments.tables import sweep_grids
 
         try:
             result = run(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from stillpoint.report.tables import Grid
+    from stillpoint.report.grid import Grid
 
 Out = Annotated[Path | None, typer.Option("--out", help="Folder for the full tables, the raw rows and figures.")]
 Quick = Annotated[bool, typer.Option("--quick", help="A small run, in seconds, to see that all is well.")]

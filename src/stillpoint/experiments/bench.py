@@ -78,7 +78,7 @@ class RegretBench:
 
     def save(self, folder: str | Path) -> list[Path]:
         """Write Markdown, JSON and figures into `folder`; returns the files."""
-        from stillpoint.report import tables
+        from stillpoint.experiments import tables
 
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)

@@ -87,7 +87,7 @@ class SpeedBench:
 
     def save(self, folder: str | Path) -> list[Path]:
         """Write Markdown and JSON into `folder`; returns the files."""
-        from stillpoint.report import tables
+        from stillpoint.experiments import tables
 
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)

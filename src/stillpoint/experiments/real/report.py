@@ -12,7 +12,7 @@ from stillpoint.experiments.real.intervals import SHORTEST, SKIPPED, WINDOW, Ban
 from stillpoint.experiments.real.players import BEST_EKF, BEST_FILTER, BEST_SQUARES, FACTORS, OURS
 from stillpoint.experiments.real.prequential import FLOOR, Score
 from stillpoint.report.figures import CERTIFICATE, COLOURS, PLAY
-from stillpoint.report.tables import Grid
+from stillpoint.report.grid import Grid
 from stillpoint.streams.real import BINARY, MULTICLASS, REGRESSION
 
 if TYPE_CHECKING:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
+from stillpoint.report.grid import Grid
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-    from rich.table import Table
 
     from stillpoint.experiments.bench import RegretBench, Row, Summary
     from stillpoint.experiments.speed import SpeedBench
@@ -21,32 +21,6 @@ _TITLES = {"chosen": "Streams on which constants were chosen", "reported": "Stre
 _COLOURS = ("#1b4965", "#ca6702", "#0a9396", "#9b2226", "#6a4c93", "#588157", "#bb9457", "#3d3d3d")
 _MARKERS = "osD^vPX*"
 _FIT = 6  # columns of figures that a terminal holds
-
-
-@dataclass(frozen=True)
-class Grid:
-    """A table: the title, column names, and rows of text. `deep`: too long for a terminal."""
-
-    title: str
-    header: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    deep: bool = False
-
-    def markdown(self) -> str:
-        """As a Markdown section."""
-        lines = [f"| {' | '.join(cells)} |" for cells in (self.header, ["---"] * len(self.header), *self.rows)]
-        return "\n".join([f"## {self.title}", "", *lines, ""])
-
-    def rich(self) -> Table:
-        """For a terminal."""
-        from rich.table import Table
-
-        table = Table(title=self.title, title_justify="left")
-        for i, name in enumerate(self.header):
-            table.add_column(name, justify="left" if i == 0 else "right", overflow="fold")
-        for row in self.rows:
-            table.add_row(*row)
-        return table
 
 
 def regret_markdown(bench: RegretBench) -> str:
