@@ -90,7 +90,7 @@ def test_plays_follow_those_of_float64_fleets(name):
 @pytest.mark.parametrize("name", LEARNERS)
 def test_plays_follow_over_ten_thousand_rounds(name):
     kind, config = LEARNERS[name]
-    dim, keys, y = config.get("dim", 1), np.arange(N), targets(10_000, config.get("dim", 1), seed=1)
+    keys, y = np.arange(N), targets(10_000, config.get("dim", 1), seed=1)
     cpu, device = Fleet(kind, **config), DeviceFleet(kind, N, device="cpu", **config)
     ours, theirs = [], []
     for t in range(10_000):
@@ -100,7 +100,7 @@ def test_plays_follow_over_ten_thousand_rounds(name):
         cpu.update(keys, back)
         device.update(back)
     errors = error(np.array(ours), np.array(theirs))
-    assert (errors < 1e-4).mean() >= (0.97 if dim and "dim" in config else 0.9)
+    assert (errors < 1e-4).mean() >= (0.97 if "dim" in config else 0.9)
 
 
 @pytest.mark.parametrize("name", LEARNERS)
@@ -153,14 +153,88 @@ def test_some_streams_some_rounds(name, torch):
 def test_a_whole_stream_of_nothing_but_nan_stays_new(torch):
     for kind, config in LEARNERS.values():
         fleet = DeviceFleet(kind, 2, device="cpu", **config)
-        before = fleet._state.clone()
         shape = (9, 2, config["dim"]) if config.get("dim", 1) > 1 else (9, 2)
         told = [np.zeros((9, 2))] if kind == "IntervalTracker" else []
         fleet.replay(np.full(shape, np.nan), *told)
         columns = DeviceFleet(kind, 2, device="cpu", **config)
-        columns._widen(9)
+        columns._rounds_of(columns._at(None), 9, torch.zeros(0, 2, columns._plan.inputs), None, None)
         assert torch.equal(fleet._state, columns._state), kind
-        assert before.shape[1] == fleet._state.shape[1]
+
+
+@pytest.mark.parametrize("name", [name for name, (_, config) in LEARNERS.items() if "dim" in config])
+def test_empty_rounds_and_zero_gradients_are_those_of_float64_fleets(name):
+    """Most rounds bring nothing: no gradient, a zero, or NaN, which is skipped; sizes differ by orders of magnitude."""
+    kind, config = LEARNERS[name]
+    rng, keys, dim = np.random.default_rng(8), np.arange(N), config["dim"]
+    cpu, device = Fleet(kind, on_bad="skip", **config), DeviceFleet(kind, N, device="cpu", **config)
+    ours, theirs = [], []
+    for _ in range(300):
+        theirs.append(opened(cpu, keys))
+        ours.append(opened(device))
+        g = (rng.normal(size=(N, dim)) * 10.0 ** rng.integers(-2, 3, (N, 1))).astype(np.float32).astype(float)
+        g[rng.random(N) < 0.5] = 0.0
+        g[rng.random(N) < 0.3] = np.nan
+        cpu.update(keys, g)
+        device.update(g)
+    errors = error(np.array(ours), np.array(theirs))
+    assert np.sort(errors)[-2] < 2e-5
+    assert device.rejected.sum() > 1000
+
+
+def test_intervals_are_learnt_in_open_rounds_only(torch):
+    fleet = DeviceFleet("IntervalTracker", 3, device="cpu")
+    with pytest.raises(ValueError, match="feedback must belong to open rounds"):
+        fleet.update([1.0, 2.0, 3.0])
+    fleet.predict([0.0, 0.0], which=[0, 2])
+    fleet.update([1.0, 2.0, 3.0])  # of stream 1 no round is open
+    assert fleet.rejected.tolist() == [0, 1, 0]
+    with pytest.raises(ValueError, match="feedback must belong to open rounds"):
+        fleet.update([1.0, 2.0, 3.0])
+    fleet.replay(np.ones((2, 3)), np.zeros((2, 3)))
+    with pytest.raises(ValueError, match="feedback must belong to open rounds"):
+        fleet.update([1.0, 2.0, 3.0])
+    fleet.predict(np.zeros(3))
+    fleet.predict(np.zeros(1, np.float32), which=[1])
+    fleet.update([1.0], which=[1])
+    fleet.update([1.0], which=[1])
+    assert fleet.rejected.tolist() == [0, 2, 0]
+
+
+def test_whatever_can_be_numbers_is_taken(torch):
+    plain, other = (DeviceFleet("Tracker", 8, device="cpu", dim=1) for _ in range(2))
+    g = np.sign(np.random.default_rng(9).normal(size=8))
+    for given, which in (
+        (g, None),
+        (g[::-1], np.arange(8)[::-1]),
+        (torch.as_tensor(g)[::2], torch.arange(8)[::2]),
+        (torch.tensor(g, requires_grad=True), None),
+        (g.astype(int).tolist(), list(range(8))),
+        ([], []),
+        (np.zeros((0, 1)), torch.zeros(0, dtype=torch.int64)),
+    ):
+        other.update(given, which=which)
+        order = slice(None) if which is None else np.asarray(which, int)
+        plain.update(np.asarray(torch.as_tensor(np.ascontiguousarray(given) if not torch.is_tensor(given) else given).detach()),
+                     which=None if which is None else np.ascontiguousarray(order))  # fmt: skip
+    assert torch.equal(plain._state, other._state)
+    assert not other._state.requires_grad
+    one = DeviceFleet("IntervalTracker", 1, device="cpu")
+    assert one.replay([[1.0], [2.0]], [[0.0], [0.0]])[0].shape == (2, 1)
+
+
+def test_a_refused_call_leaves_the_fleet_as_it_was(torch):
+    fleet = DeviceFleet("Tracker", 3, device="cpu", dim=1)
+    fleet.update([1.0, -1.0, 1.0])
+    before = fleet.arrays()
+    for call in (lambda: fleet.add(10**15), lambda: fleet.update([1.0, 1.0], which=[0, 0]), lambda: fleet.retire(None),
+                 lambda: fleet.replay(np.zeros((2, 4))), lambda: fleet.update([1.0, 1.0])):  # fmt: skip
+        with pytest.raises(ValueError):  # noqa: PT011
+            call()
+    after = fleet.arrays()
+    assert all(np.array_equal(after[name], before[name]) for name in before)
+    assert len(fleet) == 3
+    fleet.predict().mul_(7.0)
+    assert torch.equal(fleet.predict(), fleet.predict(which=[0, 1, 2]))
 
 
 def test_any_units_of_gradients_give_the_same_plays():
@@ -264,6 +338,11 @@ BAD = {
     "forecasts must be given": lambda: DeviceFleet("IntervalTracker", 3, device="cpu").predict(),
     "forecasts must be left out": lambda: DeviceFleet("Tracker", 3, device="cpu", dim=1).predict(np.zeros(3)),
     "targets must have shape \\(rounds, 3\\)": lambda: DeviceFleet("Tracker", 3, device="cpu", dim=1).replay([1.0]),
+    "loss must be one of sp.losses": lambda: DeviceFleet("Tracker", 3, dim=1).replay(np.zeros((2, 3)), loss="absolute"),
+    "forecasts must be left out for Tracker": lambda: DeviceFleet("Tracker", 3, dim=1).replay(np.zeros((2, 3)), np.zeros((2, 3))),
+    "device must be one that torch knows": lambda: DeviceFleet("Tracker", 3, device="foo", dim=1),
+    "device must be there": lambda: DeviceFleet("Tracker", 3, device="cuda:99", dim=1),
+    "which must name the streams": lambda: DeviceFleet("Tracker", 3, dim=1).retire(None),
     "loss must be left out": lambda: DeviceFleet("QuantileTracker", 3).replay(np.zeros((2, 3)), loss=sp.losses.Absolute()),
     "loss must have gradients": lambda: DeviceFleet("Tracker", 3, device="cpu", dim=2).replay(
         np.zeros((2, 3, 2)), loss=sp.losses.Logistic()

@@ -4,8 +4,11 @@ Numba itself refuses to import a function where no folder for its cache can be w
 home), fails the call that compiled it when the disk is full, and every call after a power cut that left half a file.
 """
 
+import hashlib
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
@@ -14,8 +17,18 @@ from numba.core.caching import FunctionCache
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+@cache
+def _sources() -> str:
+    """A digest of all compiled sources. Numba looks at a function's own file: an edited one that it calls would go unseen."""
+    files = sorted(Path(__file__).parent.rglob("_hot.py"))
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+
+
 class Cache(FunctionCache):
     """Numba's cache of one function; what goes wrong in it is as if nothing had been there."""
+
+    def _index_key(self, sig: Any, codegen: Any) -> Any:
+        return (*super()._index_key(sig, codegen), _sources())
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Compiled code from the disk; None where there is none that can be used."""

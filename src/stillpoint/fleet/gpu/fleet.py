@@ -5,14 +5,14 @@ from typing import Any
 import numpy as np
 
 from stillpoint._validate import count, counted, stored
-from stillpoint.estimators.intervals import IntervalTracker
+from stillpoint.estimators.intervals import IntervalTracker, QuantileTracker
 from stillpoint.fleet.gpu import kernels
 from stillpoint.fleet.gpu.feedback import supports
 from stillpoint.fleet.gpu.plans import PLANS, Plan
+from stillpoint.fleet.gpu.tensors import Tensor, numbers, on_device, shaped, stream_numbers, torch_module, zeros
 from stillpoint.losses import Loss
 from stillpoint.losses._hot import LINEAR
 
-Tensor = Any  # torch is optional: it is imported where a fleet is built
 _NAMES = {kind.__name__: kind for kind in PLANS}
 _PAD = 128  # streams; rows that start at multiples of it are read in the widest loads
 _MOST_DIM = 16
@@ -27,33 +27,35 @@ class DeviceFleet:
     launch of a fused Triton kernel; elsewhere the same arithmetic runs through torch operations, far slower.
 
     States are float32, sums over all rounds in pairs of them: plays follow the float64 learners within about 1e-5 of their scale
-    as long as both are fed the same. A stream whose feedback is NaN, above 1e30 or above a lipschitz that was told skips that
-    round, counted in `rejected`.
+    for nearly all streams, until rounding decides a comparison (docs/bench/gpu.md). A stream whose feedback is NaN, above 1e30 or
+    above a lipschitz that was told skips that round, counted in `rejected`. Loaded from a file, a fleet is on the GPU where there
+    is one.
     """
 
     def __init__(self, learner: type[Any] | str, streams: int, *, device: Any = None, **config: Any) -> None:
-        torch = _torch()
+        torch = torch_module()
         kind = _NAMES.get(learner) if isinstance(learner, str) else learner
         if kind not in PLANS:
             raise ValueError(f"learner must be one of {sorted(_NAMES)}: got {learner!r}; pass the class, not an instance")
-        self._kind, self.streams = kind, count("streams", streams)
+        self._kind, self.streams, self.device = kind, count("streams", streams), on_device(device)
         built = kind(**config)
-        if config.get("dim", 1) > _MOST_DIM:
+        self._config = dict(built.config)
+        if self._config.get("dim", 1) > _MOST_DIM:
             raise ValueError(f"dim must be at most {_MOST_DIM} on a device: got {built.dim}; use a Fleet on the CPU")
-        self._given, self._config = device, dict(built.config)
-        self.device = torch.device(device if device is not None else "cuda" if torch.cuda.is_available() else "cpu")
         self._run = kernels.with_triton if self.device.type == "cuda" else kernels.with_torch
         self._plan: Plan = PLANS[kind](built).for_rounds(1)
-        self._most = 0  # rounds of the stream that has had the most, or more
-        self._state = self._blank(self.streams)
-        self._rounds, self.rejected = self._zeros(self.streams, torch.int32), self._zeros(self.streams, torch.int32)
-        self._plays = self._zeros((self.streams, self._plan.outputs), torch.float32)
-        self._forecasts = self._zeros(self.streams, torch.float32) if kind is IntervalTracker else None
+        self._most = 0  # rounds of the stream that has had the most
+        self._state = self._blank(self._plan, self.streams)
+        self._rounds, self._rejected = (zeros(self.streams, torch.int32, self.device) for _ in range(2))
+        self._plays = zeros((self.streams, self._plan.outputs), torch.float32, self.device)
+        # forecasts of open rounds, NaN where none is open; after a round of all streams they are stale, and not `_told`
+        self._forecasts = zeros(self.streams, torch.float32, self.device) if kind is IntervalTracker else None
+        self._told = False
 
     @property
     def config(self) -> dict[str, Any]:
-        """The arguments that build this fleet anew."""
-        return {"learner": self._kind.__name__, "streams": self.streams, "device": self._given, **self._config}
+        """The arguments that build this fleet anew, on the GPU where there is one."""
+        return {"learner": self._kind.__name__, "streams": self.streams, **self._config}
 
     def __len__(self) -> int:
         return self.streams
@@ -68,35 +70,52 @@ class DeviceFleet:
         """Rounds of each stream so far."""
         return self._rounds.clone()
 
+    @property
+    def rejected(self) -> Tensor:
+        """Rounds of each stream so far whose feedback could not be used."""
+        return self._rejected.clone()
+
     def predict(self, forecasts: Any = None, *, which: Any = None) -> Any:
         """Plays (n, dim), quantiles (n,), or for IntervalTracker ends (lo, hi) around the forecasts; of all streams or some."""
         at = self._at(which)
-        plays = self._plays if isinstance(at, slice) else self._plays[at]
+        plays = self._plays[at].clone() if isinstance(at, slice) else self._plays[at]
         if self._forecasts is None:
-            if forecasts is not None:
-                raise ValueError("forecasts must be left out for this learner: got some; it makes its own")
-            return plays[:, 0] if self._kind.__name__ == "QuantileTracker" else plays
+            self._no_forecasts(forecasts)
+            return plays[:, 0] if self._kind is QuantileTracker else plays
         if forecasts is None:
             raise ValueError("forecasts must be given: got None; pass one forecast a stream")
-        centres = self._tensor("forecasts", forecasts, (plays.shape[0],))
+        centres = shaped("forecasts", forecasts, (plays.shape[0],), self.device)
         if isinstance(at, slice):
             self._forecasts = centres.clone()
         else:
-            self._forecasts = self._forecasts.to(_torch().promote_types(self._forecasts.dtype, centres.dtype), copy=True)
-            self._forecasts[at] = centres
+            torch = torch_module()
+            dtype = torch.promote_types(self._forecasts.dtype, centres.dtype)
+            stale = torch.full_like(self._forecasts, np.nan)
+            self._forecasts = (self._forecasts if self._told else stale).to(dtype, copy=True)
+            self._forecasts[at] = centres.to(dtype)
+        self._told = True
         return centres - plays[:, 0], centres + plays[:, 0]
 
     def update(self, feedback: Any, *, which: Any = None) -> None:
         """Close the round of all streams, or of some, with a gradient (n, dim) or a target (n,) each, and open the next."""
-        torch = _torch()
+        torch = torch_module()
         at = self._at(which)
         n = self.streams if isinstance(at, slice) else at.numel()
-        if self._forecasts is not None:
-            fed = self._tensor("feedback", feedback, (n,)) - self._forecasts[at]
+        if self._forecasts is None:
+            fed = shaped("feedback", feedback, (n, self._plan.inputs), self.device, flat=True)
         else:
-            fed = self._tensor("feedback", feedback, (n, self._plan.inputs))
-        fed = fed.to(torch.float32).reshape(1, n, -1)
-        self._rounds_of(at, fed, None, None)
+            if not self._told:
+                raise ValueError("feedback must belong to open rounds: got some and none is open; call predict(forecasts) first")
+            fed = shaped("feedback", feedback, (n,), self.device) - self._forecasts[at]
+        fed = fed.to(torch.float32).reshape(1, n, self._plan.inputs)
+        if n:
+            rounds = self._most if isinstance(at, slice) else int(self._rounds[at].max())
+            self._rounds_of(at, max(self._most, rounds + 1), fed, None, None)
+        if self._forecasts is not None:
+            if isinstance(at, slice):
+                self._told = False
+            else:
+                self._forecasts[at] = np.nan
 
     def replay(self, targets: Any, forecasts: Any = None, *, loss: Loss | None = None) -> Any:
         """Many rounds of all streams in one launch: what predict would have said before each (rounds, n[, dim]).
@@ -104,161 +123,117 @@ class DeviceFleet:
         targets: (rounds, n), or (rounds, n, dim); for learners of gradients turned into them under `loss`, left out where they
         are gradients already. forecasts: (rounds, n), for IntervalTracker. A NaN is a missing target.
         """
-        torch = _torch()
-        shape = self._replay_shape(targets)
-        if self._forecasts is not None:
+        torch, code = torch_module(), self._code(loss)
+        given = numbers("targets", targets, self.device)
+        if given.ndim < 2:
+            raise ValueError(f"targets must have shape (rounds, {self.streams}): got {tuple(given.shape)}; pass one row a round")
+        shape = given.shape[0], self.streams, self._plan.inputs
+        if self._forecasts is None:
+            self._no_forecasts(forecasts)
+            fed = shaped("targets", given, shape, self.device, flat=True)
+        else:
             if forecasts is None:
                 raise ValueError("forecasts must be given: got None; pass one forecast a target")
-            centres = self._tensor("forecasts", forecasts, shape[:2])
-            fed = self._tensor("targets", targets, shape[:2]) - centres
-        else:
-            fed = self._tensor("targets", targets, shape)
-        fed = fed.to(torch.float32).reshape(shape)
+            centres = shaped("forecasts", forecasts, shape[:2], self.device)
+            fed = shaped("targets", given, shape[:2], self.device) - centres
         out = torch.empty((*shape[:2], self._plan.outputs), dtype=torch.float32, device=self.device)
-        self._rounds_of(self._at(None), fed, self._code(loss), out)
+        self._rounds_of(self._at(None), self._most + shape[0], fed.to(torch.float32).reshape(shape), code, out)
         if self._forecasts is not None:
+            self._told = False
             return centres - out[..., 0], centres + out[..., 0]
         return out if "dim" in self._config else out[..., 0]
 
     def add(self, streams: int) -> range:
         """New streams; returns their numbers."""
-        torch = _torch()
-        before, self.streams = self.streams, self.streams + count("streams", streams)
-        old = self._state
-        self._state = self._blank(self.streams)
-        self._state[:, :before] = old[:, :before]
-        more = self.streams - before
-        for name in ("_rounds", "rejected", "_plays", "_forecasts"):
-            value = getattr(self, name)
-            if value is not None:
-                setattr(
-                    self, name, torch.cat([value, torch.zeros((more, *value.shape[1:]), dtype=value.dtype, device=self.device)])
-                )
-        return range(before, self.streams)
+        before, after = self.streams, self.streams + count("streams", streams)
+        state = self._blank(self._plan, after)
+        state[:, :before] = self._state[:, :before]
+        grown = {}
+        for name in ("_rounds", "_rejected", "_plays", "_forecasts"):
+            old = getattr(self, name)
+            if old is not None:
+                grown[name] = zeros((after, *old.shape[1:]), old.dtype, self.device)
+                grown[name][:before] = old
+        if self._forecasts is not None:
+            grown["_forecasts"][before:] = np.nan
+        self.streams, self._state = after, state
+        for name, value in grown.items():
+            setattr(self, name, value)
+        return range(before, after)
 
     def retire(self, which: Any) -> None:
         """Forget these streams: their numbers begin anew."""
+        if which is None:
+            raise ValueError("which must name the streams to forget: got None; pass their numbers")
         at = self._at(which)
-        self._state[:, at] = self._blank(1)[:, :1]
-        self._plays = self._plays.clone()
-        for value in (self._rounds, self.rejected, self._plays):
+        self._state[:, at] = self._blank(self._plan, 1)[:, :1]
+        for value in (self._rounds, self._rejected, self._plays):
             value[at] = 0
+        if self._forecasts is not None:
+            self._forecasts[at] = np.nan
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
-        state = {"state": self._state[:, : self.streams], "rounds": self._rounds, "rejected": self.rejected}
+        state = {"state": self._state[:, : self.streams], "rounds": self._rounds, "rejected": self._rejected}
         if self._forecasts is not None:
             state["forecasts"] = self._forecasts
-        return {"columns": list(self._plan.columns), "most": self._most, **{k: v.cpu().numpy() for k, v in state.items()}}
+        plain = {name: value.cpu().numpy() for name, value in state.items()}
+        return {"columns": list(self._plan.columns), "most": self._most, "told": self._told, **plain}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`, in a fleet built from the same `config`."""
-        torch = _torch()
-        n, most = self.streams, state["most"]
+        torch, n, most = torch_module(), self.streams, state["most"]
         counted("most", most, 2**31 - 2)
         plan = self._plan.for_rounds(most + 1)
         if tuple(state["columns"]) != plan.columns:
             raise ValueError(f"state 'columns' must be those of {most} rounds: got {state['columns']}; save the fleet again")
-        given = {"rounds": stored(state, "rounds", n, dtype=np.int32), "rejected": stored(state, "rejected", n, dtype=np.int32)}
+        given = {name: stored(state, name, n, dtype=np.int32) for name in ("rounds", "rejected")}
         if given["rounds"].min() < 0 or given["rounds"].max() > most:
             raise ValueError(f"state 'rounds' must be from 0 to {most}: got {given['rounds'].max()}; save the fleet again")
         columns = stored(state, "state", len(plan.columns), n, dtype=np.float32)
         if self._forecasts is not None:
-            dtype = state["forecasts"].dtype if isinstance(state["forecasts"], np.ndarray) else None
-            given["forecasts"] = stored(state, "forecasts", n, dtype=np.float64 if dtype == np.float64 else np.float32)
-        self._plan, self._most = plan, most
-        self._state = self._blank(n)
+            double = isinstance(state["forecasts"], np.ndarray) and state["forecasts"].dtype == np.float64
+            given["forecasts"] = stored(state, "forecasts", n, dtype=np.float64 if double else np.float32)
+        self._plan, self._most, self._told = plan, most, bool(state["told"])
+        self._state = self._blank(plan, n)
         self._state[:, :n] = torch.as_tensor(columns)
         for name, value in given.items():
-            setattr(self, "rejected" if name == "rejected" else f"_{name}", torch.as_tensor(value).to(self.device))
-        self._rounds_of(self._at(None), torch.zeros((0, n, plan.inputs), device=self.device), None, None)
+            setattr(self, f"_{name}", torch.as_tensor(value).to(self.device))
+        self._rounds_of(self._at(None), most, torch.zeros((0, n, plan.inputs), device=self.device), None, None)
 
-    def _rounds_of(self, at: Any, fed: Tensor, loss: kernels.Loss | None, out: Tensor | None) -> None:
-        torch = _torch()
-        self._widen(self._most + fed.shape[0])
-        # plays that were handed out stay as they are: the kernel writes into new ones
-        self._plays = torch.empty_like(self._plays) if isinstance(at, slice) else self._plays.clone()
-        self._run(self._plan, loss, self._state, self._rounds, self._plays, self.rejected, at, fed, out)
-
-    def _widen(self, rounds: int) -> None:
-        """Make room for what joins up to the round after these."""
-        self._most = rounds
-        plan = self._plan.for_rounds(rounds + 1)
+    def _rounds_of(self, at: Any, most: int, fed: Tensor, loss: kernels.Loss | None, out: Tensor | None) -> None:
+        """Play rounds, after which no stream has had more than so many."""
+        plan = self._plan.for_rounds(most + 1)  # the round that is opened at the end is one more
         if plan.columns != self._plan.columns:
-            old, before = self._state, self._plan.columns
-            self._plan = plan
-            self._state = self._blank(self.streams)
-            places = {name: c for c, name in enumerate(plan.columns)}
-            for c, name in enumerate(before):
-                self._state[places[name]] = old[c]
+            state, places = self._blank(plan, self.streams), {name: c for c, name in enumerate(plan.columns)}
+            for c, name in enumerate(self._plan.columns):
+                state[places[name]] = self._state[c]
+            self._plan, self._state = plan, state
+        self._most = most
+        self._run(self._plan, loss, self._state, self._rounds, self._plays, self._rejected, at, fed, out)
 
-    def _blank(self, streams: int) -> Tensor:
+    def _blank(self, plan: Plan, streams: int) -> Tensor:
         """Columns of new streams."""
-        wide = -(-streams // _PAD) * _PAD
-        state = self._zeros((len(self._plan.columns), wide), _torch().float32)
-        for name, value in self._plan.begin.items():
-            state[self._plan.columns.index(name)] = value
+        state = zeros((len(plan.columns), -(-streams // _PAD) * _PAD), torch_module().float32, self.device)
+        for name, value in plan.begin.items():
+            state[plan.columns.index(name)] = value
         return state
 
-    def _zeros(self, shape: Any, dtype: Any) -> Tensor:
-        try:
-            return _torch().zeros(shape, dtype=dtype, device=self.device)
-        except RuntimeError as error:  # torch's word for no memory, on any device
-            reason = str(error).splitlines()[0]
-            remedy = "share them out to several devices, or use fewer"
-            raise ValueError(f"streams must fit in the device's memory: got {self.streams} ({reason}); {remedy}") from None
-
-    def _tensor(self, name: str, given: Any, shape: tuple[int, ...]) -> Tensor:
-        """What was given, on the device, as float32 or float64; in one dimension the last axis may be left out."""
-        try:
-            tensor = _torch().as_tensor(given, device=self.device)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"{name} must be numbers: got {given!r} ({error}); pass a tensor or an array") from None
-        if tensor.is_complex() or tensor.dtype == _torch().bool:
-            raise ValueError(f"{name} must be real numbers: got {tensor.dtype}; pass floats")
-        if tuple(tensor.shape) not in (shape, shape[:-1] if shape[-1] == 1 and len(shape) > 1 else shape):
-            raise ValueError(f"{name} must have shape {shape}: got {tuple(tensor.shape)}; pass one row a stream")
-        return (tensor if tensor.dtype in (_torch().float32, _torch().float64) else tensor.double()).contiguous()
-
-    def _replay_shape(self, targets: Any) -> tuple[int, int, int]:
-        given = tuple(getattr(targets, "shape", ()))
-        if len(given) < 2:
-            raise ValueError(f"targets must have shape (rounds, {self.streams}): got {given}; pass one row a round")
-        return int(given[0]), self.streams, self._plan.inputs
+    def _no_forecasts(self, forecasts: Any) -> None:
+        if forecasts is not None:
+            raise ValueError(f"forecasts must be left out for {self._kind.__name__}: got some; it makes its own")
 
     def _code(self, loss: Loss | None) -> kernels.Loss | None:
         if loss is None:
             return None
         if "dim" not in self._config:
             raise ValueError(f"loss must be left out for {self._kind.__name__}: got {loss!r}; it has its own")
-        code, parameter = loss.code, float(loss.parameter)
-        if not supports(code, self._plan.inputs):
+        if not isinstance(loss, Loss):
+            raise ValueError(f"loss must be one of sp.losses: got {loss!r}; pass an object, such as sp.losses.Absolute()")
+        if not supports(loss.code, self._plan.inputs):
             raise ValueError(f"loss must have gradients at targets of {self._plan.inputs} numbers: got {loss!r}; pass gradients")
-        return None if code == LINEAR else (code, parameter)
+        return None if loss.code == LINEAR else (loss.code, float(loss.parameter))
 
     def _at(self, which: Any) -> Any:
         """All streams, or the numbers of some, each once."""
-        if which is None:
-            return slice(0, self.streams)
-        torch = _torch()
-        at = torch.as_tensor(which, device=self.device)
-        if at.ndim != 1 or at.is_floating_point() or at.is_complex() or at.dtype == torch.bool:
-            raise ValueError(f"which must be a vector of stream numbers: got {at.dtype} {tuple(at.shape)}; pass whole numbers")
-        at = at.to(torch.int64)
-        if at.numel():
-            low, high = int(at.min()), int(at.max())
-            if low < 0 or high >= self.streams:
-                raise ValueError(
-                    f"which must be within 0 to {self.streams - 1}: got {low if low < 0 else high}; add streams first"
-                )
-            if torch.unique(at).numel() < at.numel():
-                raise ValueError("which must name each stream once: got one twice; pass its rounds one after the other")
-        return at
-
-
-def _torch() -> Any:
-    try:
-        import torch
-    except ImportError:
-        raise ValueError("device fleets need torch: it is not installed; pip install 'stillpoint[gpu]'") from None
-    return torch
+        return slice(0, self.streams) if which is None else stream_numbers(which, self.streams, self.device)

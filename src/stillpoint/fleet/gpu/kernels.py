@@ -65,17 +65,23 @@ def with_triton(
     )  # fmt: skip
 
 
-@cache
 def compiled(plan: Plan, loss: Loss | None) -> Any:
     """The kernel of a plan, made when it is first asked for."""
+    if loss not in plan.kernels:
+        plan.kernels[loss] = _built(source(plan, loss), type(plan).__name__)
+    return plan.kernels[loss]
+
+
+@cache
+def _built(text: str, name: str) -> Any:
+    """A kernel from its source, one for all plans that come to the same."""
     import triton
     import triton.language as tl
 
-    text = source(plan, loss)
-    name = f"<stillpoint {type(plan).__name__} {hashlib.sha256(text.encode()).hexdigest()[:16]}>"
-    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)  # where Triton looks for the source
+    place = f"<stillpoint {name} {hashlib.sha256(text.encode()).hexdigest()[:16]}>"
+    linecache.cache[place] = (len(text), None, text.splitlines(keepends=True), place)  # where Triton looks for the source
     space: dict[str, Any] = {"tl": tl, "triton": triton}
-    exec(compile(text, name, "exec"), space)  # text from the trace above, of numbers and names of this library only
+    exec(compile(text, place, "exec"), space)  # text from the trace above, of numbers and names of this library only
     return triton.jit(space["rounds_of_streams"])
 
 

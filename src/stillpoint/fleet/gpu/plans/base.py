@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import reduce
 from operator import add
+from typing import Any
 
 from stillpoint.fleet.gpu.trace import Number, Pair, inverse, larger, rsqrt, size
 
@@ -22,7 +23,11 @@ class Plan(ABC):
     begin: dict[str, float]
     inputs = 1  # numbers that a round is fed with
     outputs = 1  # numbers that it plays
+    kernels: dict[Any, Any]  # those made so far, by loss
     limit: float | None = None  # of the length of what a round is fed with, where the learner was told one
+
+    def __init__(self) -> None:
+        self.kernels = {}
 
     @abstractmethod
     def for_rounds(self, rounds: int) -> "Plan":

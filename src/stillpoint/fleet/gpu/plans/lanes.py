@@ -46,6 +46,7 @@ class LanePlan(Plan):
     """What the two share: the aggregate of the experts' values under the pinball loss, and the guard."""
 
     def __init__(self, learner: Lanes, own: tuple[str, ...]) -> None:
+        super().__init__()
         if learner._levels.size > 1:
             raise ValueError(
                 f"a device tracks one level or coverage a stream: got {learner._levels.size}; use a Fleet on the CPU"

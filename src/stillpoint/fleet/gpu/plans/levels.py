@@ -50,6 +50,7 @@ class LevelsPlan(Plan):
     """Columns of MultiScale with so many levels."""
 
     def __init__(self, learner: MultiScale, levels: int = 2) -> None:
+        super().__init__()
         if not isinstance(learner.domain, Everywhere):
             raise ValueError(f"domain must be all space on a device: got {learner.domain!r}; use a Fleet on the CPU")
         self._learner, self.levels, d = learner, levels, learner.dim

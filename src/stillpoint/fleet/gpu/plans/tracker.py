@@ -23,6 +23,7 @@ class TrackerPlan(Plan):
     """Columns of Tracker with so many experts."""
 
     def __init__(self, learner: Tracker, experts: int = 1) -> None:
+        super().__init__()
         domain = learner.domain
         if not (isinstance(domain, Everywhere) or (isinstance(domain, Ball) and domain.center is None)):
             raise ValueError(f"domain must be all space or a ball around 0 on a device: got {domain!r}; project plays yourself")
@@ -109,7 +110,7 @@ class TrackerPlan(Plan):
         log_step = pair(s, "log_step").plus(s["share"] * smaller(UP * rho, DOWN * rho))  # UP < DOWN: that of rho's sign
         most = log(s["radius"])
         log_step = log_step.within(most - log(s["squares"] + 1.0), most)
-        put(s, "log_step", log_step)
+        put(s, "log_step", choose(live, log_step, pair(s, "log_step")))
         for j in range(self.dim):
             s[f"m{j}"] = where(live, FADE * m[j] + g[j], m[j])
         s["trace"] = where(live, FADE * s["trace"] + a, s["trace"])
