@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test test-extras test-pythons test-minimum lint docs bench figures clean
+.PHONY: demo test test-extras test-pythons test-minimum lint docs bench figures clean fuzz
 
 $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -16,6 +16,7 @@ demo: $(VENV)/.ready
 lint: $(VENV)/.ready
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache --no-logo
 
 test: lint
 	$(BIN)/python -m pytest -n 2 -m "not extra and not slow"
@@ -41,8 +42,7 @@ test-pythons: $(VENV)/.ready
 	$(BIN)/python -m pytest tests/test_persist_pythons.py
 
 # The lowest versions that pyproject.toml allows, Python 3.11 among them: a bound that nobody has run is a guess.
-MINIMUM := checks cli estimators faults filters fleet intervals isolation kernels persist real_streams report_page robustness \
-	streams supply sweep track
+MINIMUM := checks cli estimators intervals isolation persist report_page robustness supply sweep track
 LOWEST  := build/minimum/venv/bin/python
 test-minimum: $(VENV)/.ready
 	mkdir -p build/minimum
@@ -53,6 +53,13 @@ test-minimum: $(VENV)/.ready
 	# one is left out: the runner for tests of commands in the oldest click does not keep the streams apart
 	NUMBA_CACHE_DIR=$(CURDIR)/build/minimum/cache $(LOWEST) -m pytest -n 2 -m "not slow" $(MINIMUM:%=tests/test_%.py) \
 		--deselect tests/test_sweep.py::test_the_command_prints_means_lists_failures_and_goes_on
+
+# Any calls on any learner, any text in the parsers, any bytes in the loaders; a finding stops it (fuzz/run.py --help).
+FUZZ_RUNS ?= 350000
+fuzz: $(VENV)/.ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[fuzz]'
+	for harness in api parsers loaders; do $(BIN)/python fuzz/run.py $$harness --runs $(FUZZ_RUNS) || exit 1; done
+	$(BIN)/python fuzz/run.py checkpoints --runs $$(($(FUZZ_RUNS) / 50))
 
 # The user guide, into site/; a broken link is an error.
 docs: $(VENV)/.ready

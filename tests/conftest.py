@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import settings
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE))
+sys.path[:0] = [str(HERE), str(HERE.parent / "fuzz")]
 
 # Numba's cache looks at a function's own file only: keyed by all compiled sources, a changed callee cannot go unnoticed.
 sources = sorted((HERE.parent / "src").rglob("_hot.py"))

@@ -206,7 +206,7 @@ def killed(name, folder, luck, monkeypatch, kills=None):
                     file.write(data[there:more])
                 there = more
                 time.sleep(0.02)
-        patience = luck.uniform(0.0, 0.15) if kind == "moment" else 10.0 if case.way != "followed" else 0.3
+        patience = luck.uniform(0.0, 0.08) if kind == "moment" else 10.0 if case.way != "followed" else 0.3
         end = time.monotonic() + patience
         while time.monotonic() < end and os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
             time.sleep(0.001)

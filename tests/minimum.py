@@ -1,4 +1,4 @@
-"""`python tests/minimum.py [EXTRA ...]`: pip constraints that pin what pyproject.toml depends on to the lowest versions it allows."""
+"""`python tests/minimum.py [EXTRA ...]`: pip constraints that pin dependencies to the lowest versions in pyproject.toml."""
 
 import re
 import sys

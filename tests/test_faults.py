@@ -23,7 +23,7 @@ PLAIN = Case("csv", "file", {"time": "t"})
 
 @pytest.mark.parametrize("name", CASES)
 def test_killed_at_calls_and_moments_it_goes_on_to_the_same_bytes(name, tmp_path, monkeypatch):
-    assert killed(name, tmp_path, random.Random(name), monkeypatch, kills=4) >= 2
+    assert killed(name, tmp_path, random.Random(name), monkeypatch, kills=4) >= 1
 
 
 @pytest.mark.slow

@@ -401,6 +401,30 @@ def test_more_keys_than_memory_are_refused(monkeypatch):
     assert len(fleet.predict(np.arange(14) + 10)) == 14
 
 
+def test_where_twice_the_room_is_not_to_be_had_what_is_needed_is_made(monkeypatch):
+    fleet = Fleet(sp.Tracker, dim=1)
+    fleet.update(np.arange(100), np.ones(100))
+    monkeypatch.setattr("stillpoint.fleet.fleet._memory", lambda: 150.0 * fleet.bytes_per_key)
+    fleet.update(np.arange(110), np.ones(110))
+    assert (len(fleet), fleet._index.capacity) == (110, 110)
+    monkeypatch.undo()
+    stack, grow = fleet._stack, fleet._stack.grow
+
+    def short(capacity):
+        if capacity > 150:  # memory lasts for one array
+            name = next(iter(stack.data))
+            stack.data[name] = np.append(stack.data[name], np.zeros((capacity - 110, *stack.data[name].shape[1:])), axis=0)
+            raise MemoryError
+        grow(capacity)
+
+    monkeypatch.setattr(stack, "grow", short)
+    fleet.update(np.arange(120), np.ones(120))
+    alike = Fleet(sp.Tracker, dim=1)
+    for n in (100, 110, 120):
+        alike.update(np.arange(n), np.ones(n))
+    np.testing.assert_array_equal(fleet.predict(np.arange(120)), alike.predict(np.arange(120)))
+
+
 def test_memory_is_stated_and_small():
     fleet = Fleet(sp.Tracker, dim=1)
     fleet.update(np.arange(1000), np.ones(1000))

@@ -13,6 +13,8 @@ import pytest
 from extras import package
 from stillpoint.fleet import RowPlayer
 from stillpoint.fleet.command import fleet
+from stillpoint.fleet.command.options import FleetOptions
+from stillpoint.track.checkpoint import Checkpoint
 
 LEARNERS = {
     "tracker": ("Tracker", {"loss": "squared"}, {"loss": "squared"}),
@@ -25,6 +27,7 @@ SCRIPT = """
 import os, signal, sys
 from stillpoint.fleet import RowPlayer
 from stillpoint.fleet.command import local, fleet
+from stillpoint.track.checkpoint import Checkpoint
 local.BATCH, local.EVERY, local.SHARE = 100, 0.0, 0.0
 left, when, number = int(sys.argv[1]), sys.argv[2], getattr(signal, sys.argv[3])
 def die_in(owner, name, after):
@@ -39,7 +42,7 @@ def die_in(owner, name, after):
             os.kill(os.getpid(), number)
         return result
     setattr(owner, name, dying)
-places = {"sink": (local.FleetSink, "rows"), "checkpoint": (local.Checkpoint, "save"), "fleet": (RowPlayer, "play")}
+places = {"sink": (local.FleetSink, "rows"), "checkpoint": (Checkpoint, "save"), "fleet": (RowPlayer, "play")}
 owner, name = places.get(when.split("-")[0], (None, None))
 if owner is not None:
     die_in(owner, name, when.endswith("after"))
@@ -160,6 +163,18 @@ def test_dates_count_in_seconds(tmp_path):
     assert [float(row[3]) for row in read(tmp_path / "out" / "predictions.csv")[1]] == played.plays[0].tolist()
 
 
+@pytest.mark.parametrize("kind", ["number", "date"])
+def test_a_time_that_is_missing_costs_its_row_only(tmp_path, monkeypatch, kind):
+    """Whether times are numbers or dates is told by the first that is there, in whatever batch."""
+    monkeypatch.setattr("stillpoint.fleet.command.local.BATCH", 2)
+    times = ["", "NA", "", "2024-01-02", "2024-01-03", ""] if kind == "date" else ["", "NA", "", "2", "3", ""]
+    text = "\n".join(["k,t,y", *(f"a,{time},{i}" for i, time in enumerate(times))])
+    (tmp_path / "a.csv").write_text(text, encoding="utf-8")
+    assert fleet(str(tmp_path / "a.csv"), "k", "y", tmp_path / "out", time="t", quiet=True) == 0
+    said = [row[-1].partition(":")[0] for row in read(tmp_path / "out" / "predictions.csv")[1]]
+    assert said == ["time must be given"] * 3 + [""] * 2 + ["time must be given"]
+
+
 def process(*arguments):
     return subprocess.run([sys.executable, "-c", SCRIPT, *map(str, arguments)], capture_output=True, text=True, timeout=120)
 
@@ -237,7 +252,11 @@ def test_what_cannot_be_used_is_one_line_and_exit_code_2(tmp_path, capsys):
         ({"source": str(tmp_path / "ragged.csv")}, "row 2: a row must have 2 cells: got 1"),
         ({"out": tmp_path / "a.csv"}, "--out must be a folder"),
         ({"checkpoint": state, "learner": "tracker"}, "--learner must be that of the checkpoint"),
+        ({"checkpoint": tmp_path / "spark"}, "--engine must be that of the checkpoint: got local, begun with spark"),
     ]
+    held = Checkpoint(tmp_path / "spark")
+    held.save({"command": FleetOptions(source, "sensor", "value", out, time="when", engine="spark").command()}, {})
+    held.close()
     for given, message in cases:
         told = {"source": source, "key": "sensor", "target": "value", "out": tmp_path / "other", **given}
         if "checkpoint" in given:

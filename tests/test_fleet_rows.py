@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import stillpoint as sp
+from extras import package
 from stillpoint.fleet import RowPlayer
 
 CASES = {
@@ -92,7 +93,7 @@ def test_bad_rows_are_told_and_touch_no_other_key(name):
     played = player.play(names, bad_y, times=bad_t, **told)
     assert sorted(played.rejected) == [100, 101, 102] + ([103] if told else [])
     assert "target must be finite: got inf" in played.rejected[100]
-    assert "time must" in played.rejected[101]
+    assert played.rejected[101] == "time must be given: got none; give every row its time"
     assert "time must increase" in played.rejected[102]
     assert np.isnan(played.plays[0][[101, 102]]).all()
     assert not np.isnan(played.plays[0][100])
@@ -119,10 +120,88 @@ def test_times_of_learners_without_times_must_increase_too():
     assert list(played.rejected) == [0]
 
 
+def test_a_time_must_be_given_and_finite():
+    played = RowPlayer(sp.QuantileTracker).play([1, 1, 2], [1.0, 1.0, 1.0], times=[np.nan, 2.0, np.inf])
+    assert played.rejected == {
+        0: "time must be given: got none; give every row its time",
+        2: "time must be finite: got inf; repair it",
+    }
+
+
+class Column:
+    """As a column of a data frame: `column[i]` is by label, `in` looks at the labels, and only __array__ has the values."""
+
+    def __init__(self, values, labels):
+        self.values, self.labels = values, dict(zip(labels, values, strict=True))
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.values, dtype=dtype)
+
+    def __len__(self):
+        return len(self.values)
+
+    def __iter__(self):
+        return iter(self.values)
+
+    def __contains__(self, label):
+        return label in self.labels
+
+    def __getitem__(self, label):
+        return self.labels[label]
+
+
+@pytest.mark.parametrize("keys", [["a", "b", "a", "b", "b"], [7, 8, 7, 8, 8], ["a", "b", "a", "", "b"]])
+def test_keys_of_a_column_are_taken_by_place(keys):
+    y = [1.0, 2.0, 3.0, 4.0, 5.0]
+    expected = RowPlayer(sp.Forecaster).play(keys, y)
+    for given in (Column(keys, [4, 3, 2, 1, 0]), np.array(keys), np.array(keys, object)):
+        played = RowPlayer(sp.Forecaster).play(given, y)
+        np.testing.assert_array_equal(played.plays[0], expected.plays[0])
+        assert played.rejected == expected.rejected
+    days = np.array(["2024-01-01", "2024-01-02"], "datetime64[ns]")
+    assert sorted(RowPlayer(sp.Forecaster).play(days, [1.0, 2.0]).rejected) == [0, 1]
+    for wrong in (np.array([keys]), np.array(keys[0])):
+        with pytest.raises(ValueError, match=r"keys must be a vector: got shape \("):
+            RowPlayer(sp.Forecaster).play(wrong, y)
+
+
+@pytest.mark.extra
+def test_keys_of_a_pandas_series_are_taken_by_place():
+    pandas = package("pandas")
+    keys, y = ["a", "b", "a", "c", "b"], np.arange(5.0)
+    expected = RowPlayer(sp.Forecaster).play(keys, y).plays[0]
+    for index in ([4, 3, 2, 1, 0], list("vwxyz"), ["", "a", "b", "c", "d"]):
+        series = pandas.Series(keys, index=index)
+        for given in (series, series.astype("category"), series.astype("string")):
+            played = RowPlayer(sp.Forecaster).play(given, y)
+            np.testing.assert_array_equal(played.plays[0], expected)
+            assert not played.rejected
+
+
+def test_retired_keys_take_their_times_with_them():
+    player = RowPlayer(sp.QuantileTracker)
+    player.play([1, 2, 3], [1.0] * 3, times=[10.0, 20.0, 30.0])
+    player.fleet.retire([1])
+    again = RowPlayer(sp.QuantileTracker)
+    again.unpack(player.pack())  # the places of 2 and 3 are no longer the first two, and are so again
+    for own in (player, again):
+        assert sorted(own.play([2, 3], [1.0] * 2, times=[15.0, 25.0]).rejected) == [0, 1]
+        assert not own.play([2, 3, 1], [1.0] * 3, times=[25.0, 35.0, 5.0]).rejected
+    player.fleet.retire([3])
+    player.play([4], [1.0])  # has the place of 3, and never a time
+    assert not player.play([4], [1.0], times=[1.0]).rejected
+
+
 def test_too_large_a_target_is_told_and_the_round_goes_by():
     played = RowPlayer(sp.Forecaster).play([1, 1], [1e200, 1.0])
     assert "repair it" in played.rejected[0]
     assert np.isfinite(played.plays[0]).all()
+
+
+def _packed():
+    player = RowPlayer(sp.Forecaster)
+    player.play([1], [1.0])
+    return player.pack()
 
 
 def test_what_does_not_fit_is_refused():
@@ -137,6 +216,10 @@ def test_what_does_not_fit_is_refused():
         (lambda: RowPlayer(sp.Forecaster).play([1, 2], [1.0]), "targets must be as many"),
         (lambda: RowPlayer(sp.Forecaster).play([1, 2], ["a", "b"]), "targets must be numeric"),
         (lambda: RowPlayer(sp.Forecaster).unpack(RowPlayer(sp.Tracker).pack()), "learners must be those of the state"),
+        (lambda: RowPlayer(sp.Forecaster).unpack(b"abc"), "data must be what RowPlayer.pack returned: got 3 bytes"),
+        (lambda: RowPlayer(sp.Forecaster).unpack(b"abc" * 9), "data must be what"),
+        (lambda: RowPlayer(sp.Forecaster).unpack(_packed()[:-3]), "data must be what RowPlayer.pack returned"),
+        (lambda: RowPlayer(sp.Forecaster).unpack(_packed() + bytes(8)), "data must be what RowPlayer.pack returned"),
     ]
     for call, message in cases:
         with pytest.raises(ValueError, match=message):

@@ -4,11 +4,17 @@ import warnings
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import stillpoint as sp
+from persisted import CORE, keys, label, x
 from stillpoint import checks
+from stillpoint.baselines.conformal.base import RadiusTracker
 from stillpoint.domains import Ball, Box, HalfSpace, Projection, Simplex
+from stillpoint.filters import TrackingProbabilities
 from stillpoint.kernels import OU, Constant, Gaussian, HorizonFree, OUMixture, Spline
+from stillpoint.learners import GradientLearner
 from stillpoint.potentials import AdaptiveQuadratic, Erfi, FreeGrad, ParameterFree, Quadratic
 
 MAKERS = {
@@ -224,3 +230,79 @@ def test_text_is_not_a_number(text):
     ):
         with pytest.raises(ValueError, match=r"must be (numeric|a number|plain real numbers)"):
             call()
+
+
+# where an infinite play is an answer: everything, as the guards of coverage give it
+INFINITE = ("IntervalTracker", "QuantileTracker", "Wrapped", "conformal.ACI", "conformal.Betting", "conformal.WindowACI")
+rng = np.random.default_rng(5)
+STREAMS = {
+    "constant": np.full(60, 0.7),
+    "alternating": 0.7 * (-1.0) ** np.arange(60),
+    "zeros of both signs": np.array([0.0, -0.0] * 30),
+    "denormals": 5e-324 * rng.integers(-1000, 1000, 60),
+    "tiny": 1e-150 * rng.standard_normal(60),
+    "smaller and smaller": 10.0 ** np.linspace(149, -320, 60),
+    "larger and larger": 10.0 ** np.linspace(-320, 149, 60) * rng.choice([-1.0, 1.0], 60),
+    "jumps of scale": rng.choice([1e-150, 1e-75, 1e-9, 1.0, 1e9, 1e70], 60) * rng.standard_normal(60),
+    "a spike in silence": np.where(np.arange(60) == 30, 1e74, 0.0),
+    "silence between spikes": np.where(np.arange(60) % 20 == 0, -1e99, 1e-200),
+    "huge": np.where(np.arange(60) % 3, 1e149, -1e149),
+}
+
+
+def feed(name, learner, t, value):
+    """A round with this number in gradient, target, score or context, or skipped where it is refused; returns the play."""
+    both = np.array([value, -0.5 * value])
+    if isinstance(learner, GradientLearner):
+        play, close = learner.predict(), lambda: learner.update(both)
+    elif isinstance(learner, sp.Fleet):
+        some = keys(t)
+        play, close = learner.predict(some), lambda: learner.update(some, np.tile(both, (len(some), 1)))
+    elif isinstance(learner, sp.IntervalTracker):
+        play, close = learner.predict(0.5 if t % 3 else 0.0), lambda: learner.update(value)
+    elif isinstance(learner, RadiusTracker):
+        learner.update(abs(value))
+        return learner.predict()
+    elif name in ("Wrapped", "TrackingForecaster", "TrackingVAW") or isinstance(learner, TrackingProbabilities):
+        features = both if t % 2 and abs(value) <= 1e100 else x(t)
+        target = label(t) if isinstance(learner, TrackingProbabilities) else value
+        play, close = learner.predict(features), lambda: learner.update(features, target)
+    else:
+        play, close = learner.predict(), lambda: learner.update(value)
+    try:
+        close()
+    except ValueError:
+        learner.skip(keys(t)) if isinstance(learner, sp.Fleet) else learner.skip()
+    return play
+
+
+def feed_all(name, values):
+    """Play a stream: no play is NaN, nor infinite where nobody said so."""
+    learner = CORE[name].build()
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")  # saturation, and overflow on the way to what is checked here
+        for t, value in enumerate(values):
+            play = np.ravel(np.asarray(feed(name, learner, t, float(value)), dtype=float))
+            assert not np.isnan(play).any(), (t, value)
+            assert name in INFINITE or np.isfinite(play).all(), (t, value)
+    state = learner.arrays()
+    for key, part in state.items():
+        assert not (isinstance(part, np.ndarray) and part.dtype.kind == "f" and np.isnan(part).any()), key
+
+
+@pytest.mark.parametrize("stream", STREAMS)
+@pytest.mark.parametrize("name", CORE)
+def test_hostile_streams_leave_every_learner_with_finite_plays(name, stream):
+    feed_all(name, STREAMS[stream])
+
+
+ANY = st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from(
+    [0.0, -0.0, 5e-324, 1e-308, 1e-160, 1e-150, 1e-75, 1.0, -1.0, 1e74, 1e75, 1e99, 1e100, 1e149, 1e150]
+)
+
+
+@pytest.mark.parametrize("name", CORE)
+@settings(max_examples=20)
+@given(values=st.lists(ANY, min_size=1, max_size=40))
+def test_any_numbers_leave_every_learner_with_finite_plays(name, values):
+    feed_all(name, values)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date, datetime
 from pathlib import Path
 
@@ -24,6 +25,8 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
 ]
 FILES, ROWS, KEYS = 3, 400, 50
+# a Java for a few seconds' work, here and in the processes started: most of its time would go into optimising what runs once
+QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
 QUERY = """
 import sys
 from stillpoint.fleet import spark as fleets
@@ -40,7 +43,9 @@ def fleets():
     for name in ("pyspark", "pandas", "pyarrow", "google.protobuf"):
         package(name)
     program("java")
-    return package("stillpoint.fleet.spark")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JDK_JAVA_OPTIONS", QUICK)
+        yield package("stillpoint.fleet.spark")
 
 
 @pytest.fixture(scope="module")
@@ -89,21 +94,32 @@ def start(query, *arguments):
     return subprocess.Popen(process, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
 
 
-def test_killed_and_started_again_nothing_is_lost_or_doubled(fleets, spark, folder, tmp_path):
-    keys, times, y = table()
-    out, state = tmp_path / "out", tmp_path / "state"
+@pytest.fixture(scope="module")
+def killed(fleets, folder, tmp_path_factory):
+    """A query in processes that are killed once a micro-batch is written and the next is under way; starting takes them long,
+    and tests go on meanwhile. What it wrote, its checkpoint, and how many micro-batches were done when it is dead."""
+    place = tmp_path_factory.mktemp("killed")
+    out, state = place / "out", place / "state"
     process = start(QUERY, folder, out, state)
-    try:
-        limit = time.monotonic() + 60
-        while not (out / "_spark_metadata" / "0").exists():  # one micro-batch is written, the next is under way
-            assert time.monotonic() < limit
-            assert process.poll() is None
-            time.sleep(0.02)
-    finally:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-    done = len(list((state / "commits").glob("[0-9]*")))
-    assert done < FILES
+
+    def kill():
+        try:
+            limit = time.monotonic() + 120
+            while not (out / "_spark_metadata" / "0").exists():
+                assert time.monotonic() < limit
+                assert process.poll() is None
+                time.sleep(0.02)
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        return len(list((state / "commits").glob("[0-9]*")))
+
+    with ThreadPoolExecutor(1) as pool:
+        yield out, state, pool.submit(kill)
+
+
+def test_killed_and_started_again_nothing_is_lost_or_doubled(fleets, folder, killed, spark, tmp_path):
+    keys, times, y = table()
 
     def run(out, state):
         rows = spark.readStream.schema("k bigint, t bigint, y double").option("maxFilesPerTrigger", 1).parquet(str(folder))
@@ -113,9 +129,12 @@ def test_killed_and_started_again_nothing_is_lost_or_doubled(fleets, spark, fold
         query.awaitTermination()
         return min(report["batchId"] for report in query.recentProgress), spark.read.parquet(str(out)).toPandas()
 
+    _, whole = run(tmp_path / "whole", tmp_path / "fresh")
+    out, state, death = killed
+    done = death.result()
+    assert done < FILES
     first, again = run(out, state)
     assert first == done  # it went on, and did not begin anew
-    _, whole = run(tmp_path / "whole", tmp_path / "fresh")
     one = fleets.batch(
         spark.read.parquet(str(folder)), "Tracker", key="k", target="y", time="t", loss="absolute", buckets=5
     ).toPandas()
@@ -211,36 +230,48 @@ def test_the_command_gives_the_numbers_of_the_local_engine(fleets, tmp_path):
     for i in range(2):
         lines = ["sensor;when;value"] + [f"s{rng.integers(9)};{100 * i + j};{rng.normal()!r}" for j in range(100)]
         lines[7] = f"s1;{100 * i + 6};x"
+        if i == 0:
+            lines[1] = "s1;;1.5"  # whether times are numbers or dates is for the next one to say
         (source / f"{i}.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
         os.utime(source / f"{i}.csv", (1e9 + i, 1e9 + i))
     told = ["--key", "sensor", "--target", "value", "--time", "when", "--learner", "quantile", "--json"]
-    summaries = []
-    for engine in ("local", "spark"):
-        command = [
-            sys.executable,
-            "-m",
-            "stillpoint",
-            "fleet",
-            str(source),
-            *told,
-            "--out",
-            str(tmp_path / engine),
-            "--engine",
-            engine,
-        ]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    command = [sys.executable, "-m", "stillpoint", "fleet", str(source), *told]
+
+    def run(engine):
+        own = [*command, "--out", str(tmp_path / engine), "--engine", engine]
+        return subprocess.run(own, capture_output=True, text=True, timeout=120)
+
+    with ThreadPoolExecutor(2) as pool:
+        ended = list(pool.map(run, ("local", "spark")))
+    for done in ended:
         assert done.returncode == 0, done.stderr
         assert done.stderr == ""
-        summaries.append(json.loads(done.stdout))
+    summaries = [json.loads(done.stdout) for done in ended]
     for name in ("rows", "targets", "keys", "loss_name", "coverage"):
         assert summaries[0][name] == summaries[1][name], name
     assert summaries[0]["loss"] == pytest.approx(summaries[1]["loss"], rel=1e-12)
     assert summaries[0]["rejected"] == summaries[1]["rejected"]
-    ours = pd.read_parquet(tmp_path / "spark" / "predictions").sort_values("when")
+    assert set(summaries[0]["rejected"]["reasons"]) == {"column 'value' must hold a number", "time must be given"}
+    ours = pd.read_parquet(tmp_path / "spark" / "predictions").sort_values("when", na_position="first")
     theirs = pd.read_csv(tmp_path / "local" / "predictions.csv")
     assert ours["sensor"].tolist() == theirs["sensor"].tolist()
     np.testing.assert_array_equal(ours["prediction"].to_numpy(), theirs["prediction"].to_numpy())
     assert ours["rejected"].fillna("").tolist() == theirs["rejected"].fillna("").tolist()
+
+
+def test_numbers_or_dates_is_for_the_first_time_there_is_to_say(fleets, tmp_path):
+    from stillpoint.fleet.command.options import FleetOptions
+    from stillpoint.fleet.spark.command import _look
+
+    many = 1500 * "a,,1\n"  # more than are looked at in one go
+    for text, kind in (("2024-01-02", "date"), ("5", "number"), ("", "number")):
+        for names in (["a"], ["a", "b"]):  # in the first file, and in a later one
+            files = [tmp_path / f"{name}.csv" for name in names]
+            for file in files:
+                last = text if file == files[-1] else ""
+                file.write_text("k,t,y\n" + many + f"a,{last},2\n", encoding="utf-8")
+            options = FleetOptions(str(tmp_path), "k", "y", tmp_path / "out", time="t", engine="spark")
+            assert _look(options, [str(file) for file in files]) == (["k", "t", "y"], ",", kind)
 
 
 def test_a_checkpoint_is_of_one_job(fleets):
@@ -300,7 +331,8 @@ def test_the_guide_runs(fleets, spark, tmp_path, capsys):
     rows = {"sensor": [f"s{k}" for k in rng.integers(0, 3, n)], "when": when, "value": rng.normal(size=n)}
     pd.DataFrame(rows).to_parquet(tmp_path / "rows" / "0.parquet", coerce_timestamps="us")
     text = (Path(__file__).parent.parent / "docs" / "guide" / "fleet.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"```py\n(.*?)```", text, flags=re.DOTALL)
+    (section,) = (part for part in re.split(r"^## ", text, flags=re.MULTILINE) if part.startswith("On Spark"))
+    blocks = re.findall(r"```py\n(.*?)```", section, flags=re.DOTALL)
     assert len(blocks) == 2
     namespace = {}
     for block in blocks:

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -35,6 +36,13 @@ def logged(folder, pause, facts):
         file.write(f"{facts.horizon}\n")
     time.sleep(pause)
     return sp.Tracker(facts.dim)
+
+
+class Renamed:
+    """A home for a class that has the name of another."""
+
+    class Tracker(sp.Tracker):
+        """Such a class."""
 
 
 def built(folder):
@@ -84,7 +92,7 @@ def test_learners_are_names_classes_with_configuration_or_contenders():
     ogd = ("slow", sp.baselines.OGD, {"step": 0.1, "domain": sp.domains.Ball(2.0)})
     players, specs, seeds, horizons = lineup(["KT", "KT", mine, ogd], ["walk", "walk"], [0, 3, 0], [100])
     assert [player.name for player in players] == ["KT", "mine", "slow"]
-    assert players[2].told.startswith("step=0.1, domain=Ball(")
+    assert players[2].told.startswith(f"{sp.baselines.OGD.__module__}.OGD(step=0.1, domain=Ball(")
     assert ([spec.name for spec in specs], seeds, horizons) == (["walk"], [0, 3], [100])
 
 
@@ -97,6 +105,9 @@ def test_learners_are_names_classes_with_configuration_or_contenders():
         ({"learners": [("a", sp.Tracker, {"domain": object()})]}, "config must read the same in every run"),
         ({"streams": ["wolk"]}, "did you mean walk"),
         ({"seeds": [-1]}, "seeds must be a positive whole number: got -1; give whole numbers, 0 or more"),
+        ({"seeds": [0.0]}, "seeds must be a positive whole number: got 0.0; give whole numbers, 0 or more"),
+        ({"seeds": [False]}, "seeds must be a positive whole number: got False"),
+        ({"streams": ["walk", replace(streams.find(["sine1"])[0], name="walk")]}, "streams must have .* called 'walk'"),
         ({"horizons": []}, "at least one of each"),
         ({"jobs": 0}, "jobs must be a positive"),
         ({"backend": "spark"}, "backend must be one of loky, dask, ray: got 'spark'"),
@@ -153,6 +164,17 @@ def test_cells_have_the_regret_of_the_benchmark_and_are_played_once(tmp_path):
     assert (grown.played, len(grown.rows), len(stored(tmp_path / "out"))) == (4, 12, 20)
     other = Contender("logged", "something", partial(logged, tmp_path, 0.0))  # told more: another learner
     assert sweep([other], **SMALL, out=tmp_path / "out", jobs=1).played == 8
+
+
+@extra
+def test_another_class_under_the_same_name_is_another_cell(tmp_path):
+    package("pyarrow")
+    for kind in (sp.Tracker, sp.MultiScale, Renamed.Tracker):
+        assert sweep([("mine", kind, {})], ["walk"], [0], [100], out=tmp_path, jobs=1).played == 1
+        assert sweep([("mine", kind, {})], ["walk", "walk"], [0, np.int64(0)], [100], out=tmp_path, jobs=1).played == 0
+    assert [row["told"] for row in stored(tmp_path)] == [
+        f"{kind.__module__}.{kind.__qualname__}()" for kind in (sp.Tracker, sp.MultiScale, Renamed.Tracker)
+    ]
 
 
 @extra

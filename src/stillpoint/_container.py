@@ -128,6 +128,19 @@ def replace(path: Path, *content: bytes | memoryview, mark: str = "") -> None:
     sync_folder(path.parent)
 
 
+def lock(path: Path, message: str) -> int:
+    """Hold `path` until its number is closed or the process ends, however that ends; ValueError where another process does."""
+    import fcntl
+
+    number = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(number)
+        raise ValueError(message) from None
+    return number
+
+
 def sync_folder(path: Path) -> None:
     """Bring the names in a folder to the disk: they, too, have to survive a power cut."""
     if os.name != "posix":  # folders cannot be opened elsewhere

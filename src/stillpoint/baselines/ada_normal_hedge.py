@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from stillpoint._validate import Array
 from stillpoint.baselines.combination import Combination
-from stillpoint.learners.base import GradientLearner
+from stillpoint.rounds import GradientLearner
 
 
 class AdaNormalHedge(Combination):

@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from stillpoint._validate import Array, positive, stored
-from stillpoint.learners.base import GradientLearner
 from stillpoint.losses import LossStream
 from stillpoint.potentials import CAP
+from stillpoint.rounds import GradientLearner
 
 BLOCK = 65536  # rounds a compiled call: often enough for a progress bar
 
@@ -21,7 +21,6 @@ class Baseline(GradientLearner):
     """
 
     told: tuple[str, ...] = ()
-    _picky = False
     _fields: ClassVar[tuple[str, ...]] = ()  # attributes, arrays or numbers, that make up the state
 
     def __init__(self, dim: int, lipschitz: float | None = None) -> None:
@@ -29,6 +28,10 @@ class Baseline(GradientLearner):
         self.lipschitz = None if lipschitz is None else positive("lipschitz", lipschitz, "give the largest gradient norm")
         self._limit = CAP if self.lipschitz is None else self.lipschitz * (1.0 + 1e-9)
         self.observed = 0
+
+    @property
+    def _picky(self) -> bool:
+        return False
 
     def _check_gradient(self, g: Array, size: float) -> None:
         if size > self._limit:

@@ -16,7 +16,7 @@ from stillpoint._hot import dot
 from stillpoint._undo import unchanged
 from stillpoint._validate import Array, finite, nonnegative
 from stillpoint.baselines.base import Baseline
-from stillpoint.learners.base import GradientLearner
+from stillpoint.rounds import GradientLearner
 
 
 class Combination(Baseline):
@@ -48,10 +48,13 @@ class Combination(Baseline):
         self.prior: Array = weights / weights.sum()
         self._told_prior = None if prior is None else tuple(weights.tolist())
         self._late = any(each._late for each in self.learners)
-        self._picky = any(each._picky for each in self.learners)
         self.loss_range = nonnegative("loss_range", loss_range)
         self._hint = self.loss_range  # B_t
         self._least = self.loss_range  # the first hint that was not 0
+
+    @property
+    def _picky(self) -> bool:
+        return any(each._picky for each in self.learners)
 
     @property
     def config(self) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from stillpoint._validate import Array
 from stillpoint.baselines import _hot
 from stillpoint.baselines.combination import Combination
-from stillpoint.learners.base import GradientLearner
+from stillpoint.rounds import GradientLearner
 
 
 class Hedge(Combination):

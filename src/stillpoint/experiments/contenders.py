@@ -139,11 +139,20 @@ def lineup(
             raise ValueError(f"learners must have different names: got {player.name!r} twice; rename one")
     specs = [spec for entry in streams for spec in ([entry] if isinstance(entry, Spec) else find([entry]))]
     rounds = [count("horizons", horizon) for horizon in horizons]
-    starts = [seed if seed == 0 else count("seeds", seed, "give whole numbers, 0 or more") for seed in seeds]
+    starts = [_seed(seed) for seed in seeds]
     if not (specs and starts and rounds):
         raise ValueError("streams, seeds and horizons must each have an entry; give at least one of each")
-    unique = {spec.name: spec for spec in specs}
+    unique: dict[str, Spec] = {}
+    for spec in specs:
+        if unique.setdefault(spec.name, spec) != spec:
+            raise ValueError(f"streams must have different names: got two that are called {spec.name!r}; rename one")
     return list(players.values()), list(unique.values()), list(dict.fromkeys(starts)), list(dict.fromkeys(rounds))
+
+
+def _seed(seed: Any) -> int:
+    if seed == 0 and isinstance(seed, int | np.integer) and not isinstance(seed, bool):
+        return 0
+    return count("seeds", seed, "give whole numbers, 0 or more")
 
 
 def _configured(learner: Any) -> Contender:
@@ -155,12 +164,13 @@ def _configured(learner: Any) -> Contender:
     except (TypeError, ValueError):
         remedy = "give a known name, (name, class, {argument: value}) or a Contender"
         raise ValueError(f"learner must be a name or say how it is built: got {learner!r}; {remedy}") from None
-    with np.printoptions(threshold=sys.maxsize):  # in full: results are found again by it
-        told = ", ".join(f"{key}={value!r}" for key, value in settings.items())
+    with np.printoptions(threshold=sys.maxsize):  # in full, and with the class: results are found again by it
+        own = ", ".join(f"{key}={value!r}" for key, value in settings.items())
+        told = f"{make.__module__}.{make.__qualname__}({own})" if hasattr(make, "__qualname__") else f"{make!r}({own})"
     if " at 0x" in told:
         remedy = "use a value whose repr says what it is, or a Contender, whose `told` does"
         raise ValueError(f"config must read the same in every run: got {told}; {remedy}")
-    return Contender(name, told or "nothing", partial(_construct, make, settings))
+    return Contender(name, told, partial(_construct, make, settings))
 
 
 def _construct(make: Callable[..., Any], config: dict[str, Any], facts: Facts) -> Any:

@@ -9,7 +9,7 @@ from time import perf_counter
 from types import TracebackType
 from typing import Any
 
-from stillpoint._container import replace
+from stillpoint._container import lock, replace
 
 WHOLE = "cells.parquet"
 _PARTS = "part-{:06d}.parquet"
@@ -62,7 +62,8 @@ class Store:
 
     def __enter__(self) -> "Store":
         self.folder.mkdir(parents=True, exist_ok=True)
-        self._lock = _lock(self.folder / ".lock")
+        taken = f"out must be free: another sweep is writing {self.folder}; wait for it or use another folder"
+        self._lock = lock(self.folder / ".lock", taken)
         try:
             for path in self.folder.glob(".*.parquet.part"):
                 path.unlink()  # half-written by a sweep that was killed
@@ -118,16 +119,3 @@ class Store:
         except (self._arrow.ArrowInvalid, TypeError) as error:
             reason = str(error).splitlines()[0]
             raise ValueError(f"out must hold a sweep's files only: got {path}, which is none ({reason}); {remedy}") from None
-
-
-def _lock(path: Path) -> int:
-    """Hold `path` until its number is closed or the process ends, however that ends."""
-    import fcntl
-
-    lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(lock)
-        raise ValueError(f"out must be free: another sweep is writing {path.parent}; wait for it or use another folder") from None
-    return lock

@@ -100,10 +100,10 @@ def sweep(
     address: of a running Dask scheduler or Ray head; without it they are started here.
     retry: play failed cells again.
 
-    A cell is known by its learner's name and what it is told (a triple's config), stream, horizon and seed. Cells that the folder
-    has are not played again, by whatever call or version they were played, so a sweep goes on after a kill, and grows when
-    called with more. A cell that raises leaves a row with the error. A kill costs the cells in play and a second
-    or two of finished ones.
+    A cell is known by its learner's name and what it is told (a triple's class and config), stream, horizon and seed. Cells that
+    the folder has are not played again, by whatever call or version they were played, so a sweep goes on after a kill, and grows
+    when called with more. A cell that raises leaves a row with the error. A kill costs the cells in play and a second or two of
+    finished ones.
     """
     players, specs, starts, rounds = lineup(learners, streams, seeds, horizons)
     jobs = None if jobs is None else count("jobs", jobs)

@@ -15,7 +15,7 @@ from stillpoint.filters.belief import SharedBelief
 from stillpoint.filters.dense import DenseBelief, shared_belief
 from stillpoint.filters.directions import Directions, directions, drowned
 from stillpoint.kernels import Kernel
-from stillpoint.learners.base import GradientLearner
+from stillpoint.rounds import GradientLearner
 
 _LEAST, _MOST = 1e-100, 1e100  # beyond them 1/β, λ/β and their products with gradients leave the range of floats
 

@@ -4,6 +4,7 @@ import math
 import os
 import warnings
 from collections.abc import Hashable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -179,17 +180,16 @@ class Fleet:
 
     def _make_room(self, least: int) -> None:
         """Room for so many keys, and for as many again where that is to be had."""
-        capacity = max(least, 2 * self._index.capacity, 16)
-        try:
-            if capacity * self._stack.bytes_per_key > _memory():  # asked for, it would be granted, and the process killed later
-                raise MemoryError
-            self._stack.grow(capacity)
-            self._index.grow(capacity)
-        except MemoryError:
-            raise ValueError(
-                f"keys must fit in memory: got {least}, at {self._stack.bytes_per_key} bytes each and twice that while arrays "
-                "grow; retire some, or share them out to several machines"
-            ) from None
+        for capacity in (max(least, 2 * self._index.capacity, 16), least):
+            if capacity * self._stack.bytes_per_key <= _memory():  # more would be granted, and the process killed later
+                with suppress(MemoryError):
+                    self._stack.grow(capacity)
+                    self._index.grow(capacity)
+                    return
+        raise ValueError(
+            f"keys must fit in memory: got {least}, at {self._stack.bytes_per_key} bytes each and twice that while arrays "
+            "grow; retire some, or share them out to several machines"
+        )
 
     def _known(self, keys: GivenKeys) -> Slots:
         names, slots = self._index.find(keys)

@@ -20,6 +20,8 @@ _NOT_FINITE = "target must be finite: got {}; leave it empty to forecast only"
 _NOT_A_KEY = "key must be a whole number or text: got {!r}; give every row its key"
 _FOR_FLEETS = 'leave that key out, or build the fleet with on_bad="skip"'
 _NOT_LATER = "time must increase: got {} after {}; sort the rows, and drop repeats"
+NO_TIME = "time must be given: got none; give every row its time"
+_ENDLESS = "time must be finite: got {}; repair it"
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,7 @@ class RowPlayer:
         times: one a row, increasing for each key; MultiScale and Forecaster follow the gaps. forecasts: what IntervalTracker's
         intervals are around.
         """
+        keys = _vector(keys)
         n = len(keys)
         y = _column("targets", targets, n)
         when = None if times is None else _column("times", times, n)
@@ -107,11 +110,16 @@ class RowPlayer:
         for row in np.flatnonzero(np.isinf(y)).tolist():
             rejected.setdefault(row, _NOT_FINITE.format(y[row]))
         y = np.where(np.isinf(y), np.nan, y)
-        last = self._latest(names) if when is not None and not self.fleet._stack.timed else None
+        if when is not None:
+            for row in np.flatnonzero(~np.isfinite(when)).tolist():
+                rejected.setdefault(row, NO_TIME if np.isnan(when[row]) else _ENDLESS.format(when[row]))
+        timed = self.fleet._stack.timed
+        # rows without times, too: a new key must not have the latest time of the one that was retired from its place
+        last = self._latest(names) if not timed and (when is not None or self._last.size) else None
         for rows in waves(codes):
             if last is not None and when is not None:
                 rows = self._later(rows, codes, when, last, rejected)
-            self._wave(keys, rows, y, when if last is None else None, centres, played)
+            self._wave(keys, rows, y, when if timed else None, centres, played)
         slots = self.fleet._index.find(names)[1]
         played.slots[codes >= 0] = slots[codes[codes >= 0]]
         if last is not None:
@@ -186,20 +194,27 @@ class RowPlayer:
         """All states in one piece."""
         from stillpoint.persist import pack
 
-        fleet, last = pack(self.fleet), self._last[: len(self.fleet)].astype("<f8").tobytes()
+        slots = self.fleet._index.slots()  # in the order in which unpacking gives places out anew
+        self._reach(int(slots.max(initial=-1)) + 1)
+        fleet, last = pack(self.fleet), self._last[slots].astype("<f8").tobytes()
         return _LENGTH.pack(len(fleet)) + fleet + last
 
     def unpack(self, data: bytes) -> None:
         """Go on where the player stood that was packed; it was built alike."""
         from stillpoint.persist import unpack
 
-        size = _LENGTH.unpack_from(data)[0]
-        fleet = unpack(data[_LENGTH.size : _LENGTH.size + size])
+        problem = f"data must be what RowPlayer.pack returned: got {len(data)} bytes that are not; pack the player again"
+        if len(data) < _LENGTH.size:
+            raise ValueError(problem)
+        end = _LENGTH.size + _LENGTH.unpack_from(data)[0]
+        fleet, times = unpack(data[_LENGTH.size : end]), data[end:]
+        if not isinstance(fleet, Fleet) or len(times) != 8 * len(fleet):
+            raise ValueError(problem)
         if {**fleet.config, "threads": 0} != {**self.fleet.config, "threads": 0}:
             raise ValueError(
                 f"the learners must be those of the state: got {self.fleet.config}, kept were {fleet.config}; begin anew"
             )
-        self.fleet, self._last = fleet, np.frombuffer(data, "<f8", offset=_LENGTH.size + size).copy()
+        self.fleet, self._last = fleet, np.frombuffer(times, "<f8").astype(np.float64)
 
 
 def as_loss(loss: Loss | str, level: float | None = None) -> Loss:
@@ -247,6 +262,18 @@ def _coded(keys: Any) -> tuple[Any, Slots, dict[int, str]]:
         else:
             bad[row] = _NOT_A_KEY.format(key)
     return list(index), codes, bad
+
+
+def _vector(keys: Any) -> Any:
+    """Keys by place: an array of whole numbers, or a list. Columns of data frames would be looked into by their labels."""
+    if not hasattr(keys, "__array__"):
+        return keys
+    array = np.asarray(keys)
+    if array.ndim != 1:
+        raise ValueError(f"keys must be a vector: got shape {array.shape}; pass one key a row")
+    if array.dtype.kind in "iu":
+        return array
+    return list(array) if array.dtype.kind in "mM" else array.tolist()  # dates would become whole numbers
 
 
 def _take(keys: Any, rows: Slots) -> Any:

@@ -13,10 +13,10 @@ from stillpoint._validate import Array, nonnegative, positive
 from stillpoint.domains import Domain, Everywhere
 from stillpoint.domains import _hot as domain_hot
 from stillpoint.learners import _hot
-from stillpoint.learners.base import GradientLearner
 from stillpoint.memory import Memory
 from stillpoint.potentials import CAP
 from stillpoint.regret.ledger import Ledger
+from stillpoint.rounds import GradientLearner
 
 
 class ConstrainedLearner(GradientLearner):

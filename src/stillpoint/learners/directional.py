@@ -12,11 +12,11 @@ import numpy as np
 
 from stillpoint._validate import Array, nonnegative, positive, squared
 from stillpoint.kernels import Kernel
-from stillpoint.learners.base import GradientLearner
 from stillpoint.learners.norms import Diagonal, FullMatrix, Norms
 from stillpoint.memory import make_memory
 from stillpoint.potentials import CAP, ParameterFree
 from stillpoint.regret.ledger import Ledger
+from stillpoint.rounds import GradientLearner
 
 _MOST = 1e100
 _NORMS: dict[str, Callable[[Kernel, int, float], Norms]] = {"full": FullMatrix, "diagonal": Diagonal}
@@ -68,6 +68,10 @@ class Directional(GradientLearner):
         own = self.norms.memory
         self.ledger: Ledger = Ledger(make_memory(kernel, self.dim) if own is None else own, shared=own is not None)
         self.variance = 4.0
+
+    @property
+    def _picky(self) -> bool:
+        return math.isinf(self.kernel.bound) or not self._started
 
     @property
     def config(self) -> dict[str, Any]:

@@ -73,6 +73,10 @@ class KernelFTRL(ConstrainedLearner):
         self.ledger = Ledger(self.memory if as_given else make_memory(self.kernel, self.dim, memory), shared=as_given)
 
     @property
+    def _picky(self) -> bool:
+        return self._growing or not self._started
+
+    @property
     def config(self) -> dict[str, Any]:
         """The arguments that build this learner anew."""
         return dict(self._config)

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -34,20 +35,24 @@ class Checkpoint:
             raise InputError(f"--checkpoint must be a folder: got the file {folder}; give another name")
         folder.mkdir(parents=True, exist_ok=True)
         self.folder, self.path = folder, folder / NAME
-        self._lock = _locked(folder / LOCK)
+        taken = f"--checkpoint must be free: another process holds {folder}; wait for it or use another"
+        self._lock = _container.lock(folder / LOCK, taken)
 
-    def load(self) -> tuple[dict[str, Any], dict[str, Any]] | None:
-        """Header and arrays; None where there is no checkpoint yet."""
+    def load(self, check: Callable[[dict[str, Any]], None] | None = None) -> tuple[dict[str, Any], dict[str, Any]] | None:
+        """Header and arrays; None where there is no checkpoint yet. check: what the run's own headers must pass."""
         if not self.path.exists():
             return None
         remedy = f"delete {self.folder} to begin anew"
         try:
             header, arrays = _read(self.path.read_bytes())
+            if check is not None:
+                check(header)
             return header, {**header["numbers"], **arrays}
         except _container.Newer as error:
             raise InputError(f"the checkpoint must be of this version: got {self.path}, {error}; upgrade, or {remedy}") from None
-        except (ValueError, KeyError, TypeError) as error:
-            raise InputError(f"the checkpoint must be whole: got {self.path}, {error}; {remedy}") from None
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            why = f"its header has no {error}" if isinstance(error, KeyError) else error
+            raise InputError(f"the checkpoint must be whole: got {self.path}, {why}; {remedy}") from None
 
     def save(self, header: dict[str, Any], state: dict[str, Any]) -> None:
         """Replace the checkpoint; the old one stays if that fails."""
@@ -79,18 +84,6 @@ def _read(data: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
     if hashlib.sha256(body).hexdigest().encode() != line[len(_FIRST) :]:
         raise ValueError("it does not match its checksum")
     return _container.unzip(body, strict=False)
-
-
-def _locked(path: Path) -> int:
-    import fcntl
-
-    lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(lock)
-        raise InputError(f"--checkpoint must be free: another process holds {path.parent}; wait for it or use another") from None
-    return lock
 
 
 def same_command(now: dict[str, Any], before: dict[str, Any]) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from stillpoint.track.exits import exit_code, say, stopped
 from stillpoint.track.options import InputError, Options
 from stillpoint.track.stop import Stop
 
@@ -45,30 +46,16 @@ def track(
     forecast. follow: wait for more rows until Ctrl-C, or until the file is deleted. checkpoint: a folder to go on from after a
     kill. Returns the exit code.
     """
-    try:
+
+    def run(stop: Stop) -> int:
         names = tuple(filter(None, (name.strip() for name in features.split(",")))) if isinstance(features, str) else features
         chosen = None if names is None else tuple(names)
         folder = None if checkpoint is None else Path(checkpoint)
         shares = level, coverage, delay
         options = Options(source, target, Path(out), time, chosen, task, *shares, format, follow, folder, predictions)
-        with Stop() as stop:
-            return _run(options, stop, print_json, quiet)
-    except KeyboardInterrupt:
-        again = "go on" if checkpoint else "start over"
-        return _say(f"interrupted; what was written is whole, run the command again to {again}", 130)
-    except BrokenPipeError:
-        return 1
-    except OSError as error:
-        place = f" ({error.filename})" if error.filename else ""
-        again = "run it again to go on" if checkpoint else "run it again; with --checkpoint DIR it can go on"
-        return _say(f"error: reading or writing failed{place}: {error.strerror or error}; what was written is whole, {again}", 1)
-    except ValueError as error:
-        return _say(f"error: {error}", 2)
+        return _run(options, stop, print_json, quiet)
 
-
-def _say(message: str, code: int) -> int:
-    print(message, file=sys.stderr)
-    return code
+    return exit_code(run, bool(checkpoint))
 
 
 def _run(options: Options, stop: Stop, print_json: bool, quiet: bool) -> int:
@@ -102,13 +89,12 @@ def _run(options: Options, stop: Stop, print_json: bool, quiet: bool) -> int:
 def _stopped(options: Options, stop: Stop, message: str) -> int:
     if options.follow:
         return 0
-    remedy = "run the same command to go on" if options.checkpoint else "add --checkpoint DIR to be able to go on"
-    return _say(f"interrupted: {message}; {remedy}", 128 + stop.signal)
+    return stopped(message, bool(options.checkpoint), stop)
 
 
 def _answer(summary: dict[str, Any], options: Options, notes: list[str], print_json: bool, quiet: bool) -> None:
     for note in notes:
-        _say(f"note: {note}", 0)
+        say(f"note: {note}", 0)
     if print_json:
         print(json.dumps(summary, indent=2, ensure_ascii=False))
     elif not quiet:

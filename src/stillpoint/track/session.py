@@ -12,9 +12,11 @@ import numpy as np
 
 import stillpoint
 from stillpoint._container import replace
-from stillpoint.track.checkpoint import Checkpoint, same_command
+from stillpoint.track.checkpoint import same_command
 from stillpoint.track.encode import Encoder, Rows
 from stillpoint.track.engine import Engine
+from stillpoint.track.header import check_header
+from stillpoint.track.held import Holder
 from stillpoint.track.history import History
 from stillpoint.track.lines import HEAD
 from stillpoint.track.options import InputError, Options, RowError
@@ -27,10 +29,11 @@ EVERY = 0.5  # seconds between checkpoints
 _FILES = ("predictions.csv", "summary.json", "report.html")
 
 
-class Session:
+class Session(Holder):
     """A run of the command, from the beginning or from its checkpoint."""
 
     def __init__(self, options: Options, reader: Reader, stop: Stop, bar: bool) -> None:
+        super().__init__()
         self.options, self.reader, self.stop, self.bar = options, reader, stop, bar
         self.features = options.columns(reader.names)
         if options.predictions == "parquet":
@@ -42,18 +45,12 @@ class Session:
         self.rows, self.targets, self.notes = 0, 0, list[str]()
         self.engine: Engine | None = None
         self.history: History | None = None
-        self._sink: Sink | None = None
         self._length: int | None = None
         self._timed = [0, 0.0]  # rows and seconds, without the first batch, which compiles
         self._infinite, self._empty = 0, 0
         self._started, self._finished, self._fresh = _now(), False, False
         self._saved = time.monotonic()
-        self.checkpoint = Checkpoint(options.checkpoint) if options.checkpoint is not None else None
-        try:
-            self._resume()
-        except BaseException:
-            self.close()
-            raise
+        self._hold(options.checkpoint)
 
     @property
     def predictions(self) -> Any:
@@ -241,7 +238,7 @@ class Session:
         self._saved, self._fresh = time.monotonic(), False
 
     def _resume(self) -> None:
-        stored = self.checkpoint.load() if self.checkpoint is not None else None
+        stored = self.checkpoint.load(check_header) if self.checkpoint is not None else None
         if self.checkpoint is None or stored is None:
             return
         header, state = stored
@@ -261,13 +258,6 @@ class Session:
         self.rows, self.targets, self._timed = header["rows"], header["targets"], header["timed"]
         self._infinite, self._empty = header["counts"]
         self._started, self._finished = header["started"], header["finished"]
-
-    def close(self) -> None:
-        """Close what is open."""
-        if self._sink is not None:
-            self._sink.close()
-        if self.checkpoint is not None:
-            self.checkpoint.close()
 
 
 def progress(stack: ExitStack, size: int | None, bar: bool) -> Any:

@@ -1,7 +1,6 @@
 """From cells to keys and numbers; what cannot be read is told by row, and the others go on."""
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,12 +35,18 @@ def times(cells: Sequence[Any], name: str, kind: str, reasons: Reasons) -> Array
     return floats(cells, name, reasons, seconds, "an ISO date") if kind == "date" else floats(cells, name, reasons)
 
 
-def time_kind(cell: Any) -> str:
-    """Whether times are numbers or dates."""
+def time_kind(cells: Iterable[Any]) -> str:
+    """Whether times are "number" or "date", by the first that is there; "" where none is."""
+    first = next((cell for cell in cells if not missing(cell)), None)
+    if first is None:
+        return ""
     try:
-        return "number" if math.isfinite(float(cell)) or missing(cell) else "date"
+        float(first)
     except (TypeError, ValueError):
         return "date"
+    except OverflowError:  # a whole number beyond floats
+        pass
+    return "number"
 
 
 def keys(cells: Sequence[Any]) -> Sequence[Any] | np.ndarray[Any, np.dtype[np.int64]]:

@@ -17,7 +17,8 @@ from stillpoint.fleet.command.account import Account
 from stillpoint.fleet.command.files import Files
 from stillpoint.fleet.command.options import FleetOptions
 from stillpoint.fleet.rows import Played
-from stillpoint.track.checkpoint import Checkpoint, same_command
+from stillpoint.track.checkpoint import same_command
+from stillpoint.track.held import Holder
 from stillpoint.track.options import InputError
 from stillpoint.track.readers import Batch
 from stillpoint.track.session import progress
@@ -55,23 +56,19 @@ class FleetSink(Sink):
         self._write(("\n".join(map(",".join, zip(*columns, reasons, strict=True))) + "\n").encode())
 
 
-class LocalRun:
+class LocalRun(Holder):
     """A run of the command on this machine, from the beginning or from its checkpoint."""
 
     def __init__(self, options: FleetOptions, stop: Stop, bar: bool) -> None:
+        super().__init__()
         self.options, self.stop, self.bar = options, stop, bar
         self.player, self.account, self.files = options.player(), Account(), Files(options)
         self.time_kind = ""
-        self._sink: FleetSink | None = None
+        self._sink: FleetSink | None
         self._length: int | None = None
         self._seconds, self._timed = 0.0, [0, 0.0]  # timed: rows and seconds without the first batch, which compiles
         self._fresh, self._saved, self._pause = False, time.monotonic(), EVERY
-        self.checkpoint = Checkpoint(options.checkpoint) if options.checkpoint is not None else None
-        try:
-            self._resume()
-        except BaseException:
-            self.close()
-            raise
+        self._hold(options.checkpoint)
 
     def play(self) -> None:
         """Read, predict, learn and write until the input ends or a stop is asked for."""
@@ -105,7 +102,7 @@ class LocalRun:
         texts, numbers, told = [_texts(keys)], [y], {}
         if o.time is not None:
             given = columns.pop(0)
-            self.time_kind = self.time_kind or cells.time_kind(given[0])
+            self.time_kind = self.time_kind or cells.time_kind(given)
             told["times"] = cells.times(given, o.time, self.time_kind, reasons)
             texts.append(_texts(given))
         if o.forecast is not None:
@@ -174,10 +171,7 @@ class LocalRun:
     def close(self) -> None:
         """Close what is open."""
         self.files.close()
-        if self._sink is not None:
-            self._sink.close()
-        if self.checkpoint is not None:
-            self.checkpoint.close()
+        super().close()
 
 
 @contextmanager

@@ -113,7 +113,8 @@ class FleetOptions:
 
     def command(self) -> dict[str, Any]:
         """What must not change between a run and its continuation."""
-        own: dict[str, Any] = {"--key": self.key, "--target": self.target, "--time": self.time, "--forecast": self.forecast}
+        own: dict[str, Any] = {"--engine": self.engine}
+        own |= {"--key": self.key, "--target": self.target, "--time": self.time, "--forecast": self.forecast}
         own |= {"--learner": self.learner, "--loss": self.loss, "--level": self.level, "--coverage": self.coverage}
         return {
             **own,

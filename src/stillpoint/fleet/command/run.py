@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from stillpoint.fleet.command.options import FleetOptions
+from stillpoint.track.exits import exit_code, stopped
 from stillpoint.track.stop import Stop
 
 
@@ -38,29 +39,15 @@ def fleet(
     and summary.json. time: increasing for each key. checkpoint: a folder to go on from after a kill. engine: local, or spark,
     which writes predictions as a folder of Parquet files. Returns the exit code.
     """
-    try:
+
+    def run(stop: Stop) -> int:
         folder = None if checkpoint is None else Path(checkpoint)
         options = FleetOptions(
             source, key, target, Path(out), learner, loss, level, coverage, time, forecast, folder, engine, threads
         )
-        with Stop() as stop:
-            return _run(options, stop, print_json, quiet)
-    except KeyboardInterrupt:
-        again = "go on" if checkpoint else "start over"
-        return _say(f"interrupted; what was written is whole, run the command again to {again}", 130)
-    except BrokenPipeError:
-        return 1
-    except OSError as error:
-        place = f" ({error.filename})" if error.filename else ""
-        again = "run it again to go on" if checkpoint else "run it again; with --checkpoint DIR it can go on"
-        return _say(f"error: reading or writing failed{place}: {error.strerror or error}; what was written is whole, {again}", 1)
-    except ValueError as error:
-        return _say(f"error: {error}", 2)
+        return _run(options, stop, print_json, quiet)
 
-
-def _say(message: str, code: int) -> int:
-    print(message, file=sys.stderr)
-    return code
+    return exit_code(run, bool(checkpoint))
 
 
 def _run(options: FleetOptions, stop: Stop, print_json: bool, quiet: bool) -> int:
@@ -83,8 +70,7 @@ def _run(options: FleetOptions, stop: Stop, print_json: bool, quiet: bool) -> in
     _answer(summary, options, print_json, quiet)
     if not stop.signal:
         return 0
-    remedy = "run the same command to go on" if options.checkpoint else "add --checkpoint DIR to be able to go on"
-    return _say(f"interrupted: stopped after {summary['rows']:,} rows; all files are whole; {remedy}", 128 + stop.signal)
+    return stopped(f"stopped after {summary['rows']:,} rows; all files are whole", bool(options.checkpoint), stop)
 
 
 def _answer(summary: dict[str, Any], options: FleetOptions, print_json: bool, quiet: bool) -> None:

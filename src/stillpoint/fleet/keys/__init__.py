@@ -93,8 +93,8 @@ class KeyIndex:
     def grow(self, capacity: int) -> None:
         """Make room."""
         more = capacity - self.capacity
-        self._names, self._stamps = (np.append(old, np.zeros(more, np.int64)) for old in (self._names, self._stamps))
-        self._what = np.append(self._what, np.zeros(more, np.uint8))
+        own = self._names, self._stamps, self._what
+        self._names, self._stamps, self._what = (np.append(old, np.zeros(more, old.dtype)) for old in own)
         self.capacity = capacity
 
     def enter(self, names: Keys, slots: Slots) -> Slots:

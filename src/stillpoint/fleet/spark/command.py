@@ -30,6 +30,7 @@ from stillpoint.track.summary import plain
 
 MOST = 128 << 20  # bytes of files a micro-batch; small enough for memory, and for a kill to lose little
 LOG = "spark.log"
+_SOME = 1000  # rows to look for a time in, at a time
 
 
 def run(options: FleetOptions, stop: Stop, bar: bool) -> dict[str, Any]:
@@ -47,8 +48,9 @@ def run(options: FleetOptions, stop: Stop, bar: bool) -> dict[str, Any]:
 
 def _run(options: FleetOptions, stop: Stop, bar: bool) -> dict[str, Any]:
     begun = time.perf_counter()
-    kind, first = _format(options), inputs(options.source)[0]
-    names, delimiter, moment = _look(options, first)
+    kind, files = _format(options), inputs(options.source)
+    first = files[0]
+    names, delimiter, moment = _look(options, files)
     options.check(names, first)
     options.out.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
@@ -134,18 +136,30 @@ def _format(options: FleetOptions) -> str:
     return kinds[0]
 
 
-def _look(options: FleetOptions, first: str) -> tuple[list[str], str, str]:
-    """Columns of the first file, its delimiter, and whether its times are numbers or dates."""
-    reader = open_reader(Options(first, options.target, options.out))
+def _look(options: FleetOptions, files: list[str]) -> tuple[list[str], str, str]:
+    """Columns of the first file, its delimiter, and whether times are numbers or dates, by the first time there is."""
+    names, delimiter, moment = _look_into(options, files[0])
+    for file in files[1:]:
+        moment = moment or _look_into(options, file)[2]
+    return names, delimiter, moment or "number"
+
+
+def _look_into(options: FleetOptions, file: str) -> tuple[list[str], str, str]:
+    reader = open_reader(Options(file, options.target, options.out))
     try:
         if not reader.begin():
-            raise InputError(f"the input must have a header and rows: got nothing in {first}; check the file")
+            raise InputError(f"the input must have a header and rows: got nothing in {file}; check the file")
         delimiter = reader.delimiter if isinstance(reader, CsvReader) else ","
         if options.time not in reader.names:
-            return reader.names, delimiter, "number"
+            return reader.names, delimiter, ""
         reader.use([options.time])
-        column = reader.read(1).columns[0]
-        return reader.names, delimiter, cells.time_kind(column[0]) if len(column) else "number"
+        moment = ""
+        while not moment:
+            batch = reader.read(_SOME)
+            if batch.rows == 0 and reader.ended:
+                break
+            moment = cells.time_kind(batch.columns[0])
+        return reader.names, delimiter, moment
     finally:
         reader.close()
 
@@ -162,7 +176,7 @@ def _places(options: FleetOptions) -> Iterator[tuple[Path, Path]]:
     held = Checkpoint(options.checkpoint)
     try:
         stored, inner = held.load(), options.checkpoint / "spark"
-        command = {**options.command(), "--engine": "spark"}
+        command = options.command()
         if stored is None:
             shutil.rmtree(output, ignore_errors=True)
             shutil.rmtree(inner, ignore_errors=True)

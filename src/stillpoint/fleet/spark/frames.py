@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
-from stillpoint.fleet.rows import RowPlayer
-from stillpoint.fleet.spark.processor import CENTRE, KEY, NO_KEY, NO_TIME, REASON, TARGET, TIME, Bucket, Job, play_bucket
+from stillpoint.fleet.rows import NO_TIME, RowPlayer
+from stillpoint.fleet.spark.processor import CENTRE, KEY, NO_KEY, REASON, TARGET, TIME, Bucket, Job, play_bucket
 from stillpoint.fleet.spark.session import check
 from stillpoint.losses import Loss
 from stillpoint.track.encode import MISSING
@@ -128,8 +128,8 @@ class _Columns:
         moment = time.cast(self._time_type)
         # a null would make whole numbers floats on the way to Python, and large ones would lose digits
         reason = (
-            F.when(key.isNull() | (key.cast("string") == ""), F.lit(f"{NO_KEY}: got none; give every row its key"))
-            .when(moment.isNull(), F.lit(f"{NO_TIME}: got none; give every row its time"))
+            F.when(key.isNull() | (key.cast("string") == ""), F.lit(NO_KEY))
+            .when(moment.isNull(), F.lit(NO_TIME))
             .when(*self._unread(self.target))
         )
         plain = [
@@ -172,8 +172,8 @@ class _Columns:
             time = F.timestamp_micros(time)
         elif kind == "date":
             time = F.date_from_unix_date(time.cast("int"))
-        missing = F.coalesce(F.col(REASON).startswith(NO_KEY), F.lit(False))
-        untimed = F.coalesce(F.col(REASON).startswith(NO_TIME), F.lit(False))
+        missing = F.coalesce(F.col(REASON) == NO_KEY, F.lit(False))
+        untimed = F.coalesce(F.col(REASON) == NO_TIME, F.lit(False))
         own = [
             F.when(~missing, F.col(KEY)).cast(self.type(self.key)).alias(self.key),
             F.when(~(missing | untimed), time).cast(kind).alias(self.time),

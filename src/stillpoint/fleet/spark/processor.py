@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from pyspark.sql.streaming import StatefulProcessor
 
-from stillpoint.fleet.rows import RowPlayer
+from stillpoint.fleet.rows import NO_TIME, RowPlayer
 from stillpoint.losses import Loss
 
 KEY, TIME, TARGET, CENTRE, REASON = "stream", "moment", "target", "centre", "reason"
 
-NO_KEY, NO_TIME = "key must be given", "time must be given"  # reasons that a row has no round at all
+NO_KEY = "key must be given: got none; give every row its key"  # as NO_TIME, a reason that a row has no round at all
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,7 @@ def play_bucket(job: Job, player: RowPlayer, frames: Iterable[Any]) -> Any:
     rows = pd.concat(list(frames), ignore_index=True)
     ties = [rows[name].to_numpy() for name in (CENTRE, TARGET) if name in rows]
     rows = rows.iloc[np.lexsort((*ties, rows[TIME].to_numpy()))].reset_index(drop=True)
-    lost = rows[REASON].notna().to_numpy(copy=True)
-    lost[lost] = [text.startswith((NO_KEY, NO_TIME)) for text in rows[REASON][lost]]
+    lost = rows[REASON].isin((NO_KEY, NO_TIME)).to_numpy()
     whole = rows[KEY].dtype.kind == "i"
     sound = rows[~lost] if lost.any() else rows
     keys = sound[KEY].to_numpy() if whole else sound[KEY].tolist()

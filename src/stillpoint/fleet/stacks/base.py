@@ -66,8 +66,10 @@ class Stack(ABC):
         return sum(array.nbytes for array in self.data.values())
 
     def grow(self, capacity: int) -> None:
-        """Make room."""
+        """Make room; what has it, from a growth that memory did not suffice for, is left as it is."""
         for name, old in self.data.items():
+            if old.shape[0] >= capacity:
+                continue
             new = np.zeros((capacity, *old.shape[1:]), old.dtype)
             new[: old.shape[0]] = old
             self.data[name] = new

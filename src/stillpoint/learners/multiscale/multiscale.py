@@ -47,7 +47,6 @@ class MultiScale(ConstrainedLearner):
     R(u) ≤ Σ_j [ε√(αV) + ‖u^j‖√(4αV log(1 + ‖u^j‖/ε))], hence Õ(√((M² + M·P_T)V)) without knowing T, M or P_T.
     """
 
-    _picky = False
     memory: LevelMemory
 
     def __init__(
@@ -69,6 +68,10 @@ class MultiScale(ConstrainedLearner):
         as_given = self._free and not self._scale_free
         self.ledger = Ledger(self.memory if as_given else LevelMemory(base, self.dim), shared=as_given)
         self._coefficients = np.zeros(0)
+
+    @property
+    def _picky(self) -> bool:
+        return False
 
     @property
     def config(self) -> dict[str, Any]:

@@ -15,11 +15,11 @@ from stillpoint._validate import Array, counted, nonnegative, stored
 from stillpoint.domains import Ball, Domain, Everywhere
 from stillpoint.domains import _hot as domain_hot
 from stillpoint.kernels import Kernel
-from stillpoint.learners.base import GradientLearner
 from stillpoint.learners.tracker import _hot
 from stillpoint.losses import LossStream
 from stillpoint.memory import make_memory
 from stillpoint.regret.ledger import Ledger
+from stillpoint.rounds import GradientLearner
 
 _BLOCK = 65536
 
@@ -49,7 +49,6 @@ class Tracker(GradientLearner):
         if certify is not None and not isinstance(certify, Kernel):
             raise ValueError(f"certify must be a kernel: got {certify!r}; use one of sp.kernels")
         self._config = {"dim": self.dim, "domain": self.domain, "certify": certify}
-        self._picky = certify is not None
         if certify is not None:
             self.ledger = Ledger(make_memory(certify, self.dim), shared=False)
 
@@ -66,6 +65,10 @@ class Tracker(GradientLearner):
         self._losses, self._squares, self._weights = np.zeros(1), np.zeros(0), np.ones(1)
         self._due = 1.0
         self._view = self._rows[_hot.PLAY]
+
+    @property
+    def _picky(self) -> bool:
+        return self.ledger is not None and not self._started
 
     @property
     def config(self) -> dict[str, Any]:

@@ -27,7 +27,6 @@ class GradientLearner(ABC):
 
     ledger: Ledger | None = None
     _late = False  # whether a gradient may be refused after `_check_gradient` has let it pass
-    _picky = True  # whether a time may be refused by `_propose`
 
     def __init__(self, dim: int) -> None:
         self.dim = count("dim", dim)
@@ -36,6 +35,11 @@ class GradientLearner(ABC):
         self._started = False
         self._play: Array | None = None
         self._warned = False
+
+    @property
+    def _picky(self) -> bool:
+        """Whether `_propose` may refuse a time: a kernel, one before the first it lives on."""
+        return not self._started
 
     @abstractmethod
     def _propose(self, time: float) -> Array:

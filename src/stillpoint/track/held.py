@@ -1,0 +1,35 @@
+"""What a run of a command holds while it lasts: its checkpoint, and the file of predictions."""
+
+from abc import ABC, abstractmethod
+from pathlib import Path
+
+from stillpoint.track.checkpoint import Checkpoint
+from stillpoint.track.sink import Sink
+
+
+class Holder(ABC):
+    """A run, from the beginning or from its checkpoint; `close` it, whatever happens."""
+
+    def __init__(self) -> None:
+        self.checkpoint: Checkpoint | None = None
+        self._sink: Sink | None = None
+
+    def _hold(self, folder: Path | None) -> None:
+        """Take the checkpoint's folder, if there is to be one, and go on from what is in it."""
+        self.checkpoint = Checkpoint(folder) if folder is not None else None
+        try:
+            self._resume()
+        except BaseException:
+            self.close()
+            raise
+
+    @abstractmethod
+    def _resume(self) -> None:
+        """Go on where the checkpoint stands."""
+
+    def close(self) -> None:
+        """Close what is open."""
+        if self._sink is not None:
+            self._sink.close()
+        if self.checkpoint is not None:
+            self.checkpoint.close()
