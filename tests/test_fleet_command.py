@@ -252,7 +252,10 @@ def test_what_cannot_be_used_is_one_line_and_exit_code_2(tmp_path, capsys):
         ({"source": str(tmp_path / "ragged.csv")}, "row 2: a row must have 2 cells: got 1"),
         ({"out": tmp_path / "a.csv"}, "--out must be a folder"),
         ({"checkpoint": state, "learner": "tracker"}, "--learner must be that of the checkpoint"),
-        ({"checkpoint": tmp_path / "spark"}, "--engine must be that of the checkpoint: got local, begun with spark"),
+        (
+            {"checkpoint": tmp_path / "spark", "time": "when"},
+            "--engine must be that of the checkpoint: got local, begun with spark",
+        ),
     ]
     held = Checkpoint(tmp_path / "spark")
     held.save({"command": FleetOptions(source, "sensor", "value", out, time="when", engine="spark").command()}, {})

@@ -26,7 +26,10 @@ pytestmark = [
 ]
 FILES, ROWS, KEYS = 3, 400, 50
 # a Java for a few seconds' work, here and in the processes started: most of its time would go into optimising what runs once
-QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
+QUICK = (
+    "-XX:+IgnoreUnrecognizedVMOptions -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote "
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
+)
 QUERY = """
 import sys
 from stillpoint.fleet import spark as fleets

@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -29,6 +30,7 @@ from stillpoint.losses import Pinball
 from stillpoint.persist.codec import decode_fields
 from stillpoint.track import session, track
 from stillpoint.track.checkpoint import Checkpoint
+from stillpoint.track.exits import say
 from stillpoint.track.history import History
 from stillpoint.track.options import InputError
 
@@ -842,6 +844,14 @@ def test_a_checkpoint_with_another_state_under_a_right_checksum_is_refused(plain
             assert "the checkpoint must be whole" in capsys.readouterr().err
     path.write_bytes(whole)
     assert track(str(source), "y", tmp_path / "o", checkpoint=tmp_path / "c", delay=3) == 0
+
+
+def test_what_is_said_is_written_in_one_piece(monkeypatch):
+    """Several processes may say something at once: the end of a line must not come after the line of another."""
+    written = []
+    monkeypatch.setattr(sys, "stderr", SimpleNamespace(write=written.append, flush=lambda: None))
+    assert say("error: x", 2) == 2
+    assert written == ["error: x\n"]
 
 
 def test_the_lock_dies_with_its_process(plain, tmp_path, capsys):

@@ -31,6 +31,7 @@ def stopped(message: str, checkpoint: bool, stop: Stop) -> int:
 
 
 def say(message: str, code: int) -> int:
-    """Tell the user; returns the code."""
-    print(message, file=sys.stderr)
+    """Tell the user; returns the code. In one piece: print would write the end of the line by itself, after that of others."""
+    sys.stderr.write(f"{message}\n")
+    sys.stderr.flush()
     return code
