@@ -16,7 +16,9 @@ from stillpoint.fleet.gpu.trace import Number, Trace, Traced, size, where
 
 Loss = tuple[int, float]  # code and parameter, as in losses/_hot.py
 THREADS, WARP = 128, 32  # of a program of the kernel
-DOUBLED = 48  # up to so many columns a thread has two streams, whose arithmetic hides each other's waits; more would not fit
+# Up to so many columns a thread has two streams: their arithmetic hides each other's waits. Replays live on arithmetic, rounds on
+# memory, which registers that spill would burden.
+DOUBLED, DOUBLED_ROUND = 48, 32
 
 
 def play_round(plan: Plan, loss: Loss | None, s: State, target: Sequence[Number]) -> tuple[tuple[Number, ...], Number]:
@@ -58,7 +60,7 @@ def with_triton(
     kernel = compiled(plan, loss)
     batch = feed.shape[1]
     some = not isinstance(which, slice)
-    block = THREADS * (2 if len(plan.columns) <= DOUBLED else 1)
+    block = THREADS * (2 if len(plan.columns) <= (DOUBLED_ROUND if out is None else DOUBLED) else 1)
     kernel[((batch + block - 1) // block,)](
         state, rounds, plays, bad, which if some else rounds, feed, plays if out is None else out, batch, state.stride(0),
         feed.shape[0], BLOCK=block, SOME=some, RECORD=out is not None, num_warps=THREADS // WARP,
