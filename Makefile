@@ -27,7 +27,7 @@ test-extras: docs
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0 triton
 	command -v chromium >/dev/null || (apt-get update -qq && apt-get install -y -qq chromium >/dev/null)
 	command -v java >/dev/null || (apt-get update -qq && apt-get install -y -qq openjdk-17-jre-headless >/dev/null)
-	STILLPOINT_EXTRAS=required $(BIN)/python -m pytest -m extra
+	STILLPOINT_EXTRAS=required $(BIN)/python -m pytest -m "extra and not slow"
 
 # Learners saved here go on bit for bit under other Pythons; those of this list that are not installed are passed over.
 PYTHONS ?= python3.12 python3.13 python3.14
