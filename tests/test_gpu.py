@@ -100,7 +100,7 @@ def test_plays_follow_over_ten_thousand_rounds(name):
         cpu.update(keys, back)
         device.update(back)
     errors = error(np.array(ours), np.array(theirs))
-    # What was found: comparisons that rounding decides come with the balls of MultiScale in the plane and with the weights of bands.
+    # As found: rounding decides comparisons, those of the ball that MultiScale grows in and those of hits and misses.
     assert (errors < 1e-4).mean() >= {"multiscale d=2": 0.7, "interval full": 0.6}.get(name, 0.9)
 
 
