@@ -101,7 +101,7 @@ def test_plays_follow_over_ten_thousand_rounds(name):
         device.update(back)
     errors = error(np.array(ours), np.array(theirs))
     # As found: rounding decides comparisons, those of the ball that MultiScale grows in and those of hits and misses.
-    assert (errors < 1e-4).mean() >= {"multiscale d=2": 0.7, "interval full": 0.6}.get(name, 0.9)
+    assert (errors < 1e-4).mean() >= {"multiscale d=2": 0.7, "interval full": 0.6}.get(name, 0.97 if "dim" in config else 0.9)
 
 
 @pytest.mark.parametrize("name", LEARNERS)
