@@ -134,10 +134,14 @@ def measure(torch, kind, config, streams, ceiling):
     parts = feed(torch, fleet, 4)
     if "dim" in config:
         parts[0] = torch.sign(parts[0]) / config["dim"] ** 0.5
-    if len(parts) > 1:
-        fleet.predict(parts[1][0])
     turn = iter(range(10**9))
-    lap = clock(torch, lambda: fleet.update(parts[0][next(turn) % 4]), calls=20)
+
+    def work():
+        if len(parts) > 1:  # forecasts open the round
+            fleet.predict(parts[1][0])
+        fleet.update(parts[0][next(turn) % 4])
+
+    lap = clock(torch, work, calls=20)
     given = feed(torch, fleet, span)
     replay = clock(torch, lambda: fleet.replay(*given, **loss), least=5, seconds=0.0) / span
     moved = 2 * fleet.bytes_per_stream * streams

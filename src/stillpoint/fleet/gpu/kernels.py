@@ -15,7 +15,7 @@ from stillpoint.fleet.gpu.plans.base import LARGEST, Plan, State, length
 from stillpoint.fleet.gpu.trace import Number, Trace, Traced, size, where
 
 Loss = tuple[int, float]  # code and parameter, as in losses/_hot.py
-THREADS, WARP = 128, 32  # of a program of the kernel
+THREADS, WARP = 64, 32  # of a program of the kernel
 # Up to so many columns a thread has two streams: their arithmetic hides each other's waits. Replays live on arithmetic, rounds on
 # memory, which registers that spill would burden.
 DOUBLED, DOUBLED_ROUND = 48, 32
