@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -24,7 +25,7 @@ from stillpoint.experiments.bench import regret_bench
 from stillpoint.experiments.contenders import Contender, lineup
 from stillpoint.experiments.store import Store, SweepRow
 from stillpoint.experiments.sweep import SweepStopped
-from stillpoint.experiments.workers import watched, workers
+from stillpoint.experiments.workers import _call, _sealed, watched, workers
 
 extra = pytest.mark.extra
 SMALL = {"streams": ["walk", "fleeing"], "seeds": range(2), "horizons": [100, 150]}
@@ -317,6 +318,17 @@ def test_every_backend_gives_the_same_rows(tmp_path, backend):
     there = sweep(players, **SMALL, out=tmp_path / "there", jobs=2, backend=backend)
     assert values(there) == values(here)
     assert len(there.failures) == 8
+
+
+@extra
+def test_a_dask_worker_imports_what_a_job_needs_where_it_runs():
+    """Not where it reads its messages: two threads that import a package at once may find half of it, and the sweep stands still."""
+    package("cloudpickle")
+    message = pickle.dumps((_call, (_sealed(sp.baselines.OGD, (1, 0.1)),)))
+    code = "import pickle, sys; call, job = pickle.load(sys.stdin.buffer); print('stillpoint.baselines' in sys.modules)"
+    code += "; call(*job); print('stillpoint.baselines' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], input=message, capture_output=True, check=True)
+    assert done.stdout.split() == [b"False", b"True"], done.stderr
 
 
 @extra

@@ -1,6 +1,7 @@
 """Many jobs through joblib: in processes here, or on a Dask or Ray cluster; and a look at how far they are."""
 
 import logging
+import pickle
 import signal
 import socket
 import sys
@@ -51,10 +52,27 @@ def workers(backend: str = "loky", jobs: int | None = None, address: str | None 
             order = "generator" if ordered else "generator_unordered"
             with parallel_config(backend, n_jobs=-1 if jobs is None else jobs, **options):
                 parallel = Parallel(return_as=order)
-                results: Generator[T, None, None] = parallel(delayed(function)(*task) for task in tasks)
+                results: Generator[T, None, None] = parallel(
+                    delayed(_call)(_sealed(function, task)) if backend == "dask" else delayed(function)(*task) for task in tasks
+                )
             return results
 
         yield run
+
+
+def _sealed(function: Callable[..., T], task: tuple[Any, ...]) -> bytes:
+    sealed: bytes = import_module("cloudpickle").dumps((function, task))  # Dask needs it, too
+    return sealed
+
+
+def _call(job: bytes) -> Any:
+    """Run a job that came as bytes, so that what it needs is imported where it runs.
+
+    A Dask worker reads messages in one thread while another plays, and two threads that import parts of one package at once may
+    find half of it: the worker then drops its message, and the sweep would wait for ever.
+    """
+    function, arguments = pickle.loads(job)
+    return function(*arguments)
 
 
 @contextmanager
