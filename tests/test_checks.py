@@ -2,15 +2,13 @@ import numpy as np
 import pytest
 
 import stillpoint as sp
+from cases import DENSE, MARKOV, POTENTIALS
 from stillpoint import checks
 from stillpoint.domains import Ball, Box
 from stillpoint.learners import GradientDescent
-from stillpoint.potentials import AdaptiveQuadratic, Erfi, FreeGrad, ParameterFree, Quadratic
-from test_kernels import DENSE, MARKOV
 
 LEARNERS = dict(checks.public_learners())
 KERNELS = {key: {**MARKOV, **DENSE}[key] for key in ("ou", "spline", "matern52", "horizon-free", "sum", "gaussian", "dirac")}
-POTENTIALS = [Quadratic(0.1), AdaptiveQuadratic(1.0), ParameterFree(), FreeGrad(), Erfi()]
 DOMAINS = {"everywhere": None, "ball": Ball(0.5), "box": Box(-0.2, 0.3)}
 
 

@@ -61,7 +61,7 @@ def workers(backend: str = "loky", jobs: int | None = None, address: str | None 
 
 
 def _sealed(function: Callable[..., T], task: tuple[Any, ...]) -> bytes:
-    sealed: bytes = import_module("cloudpickle").dumps((function, task))  # Dask needs it, too
+    sealed: bytes = import_module("cloudpickle").dumps((function, task))
     return sealed
 
 

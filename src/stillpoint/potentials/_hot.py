@@ -96,7 +96,8 @@ def magnitude(code: int, p: np.ndarray, S: float, V: float, h: float, count: flo
         return float(min(p[0] * (S / math.sqrt(V)), CAP)) if V > 0.0 else 0.0
     if h <= 0.0:
         return 0.0
-    s, v = S / h, V / h / h
+    # both are at most a number of rounds; where not, squares and products of them would overflow, and their ratios be NaN
+    s, v = min(S / h, CAP), min(V / h / h, CAP)
     if code == PARAMETER_FREE:
         return _parameter_free(p[0], s, v, count)
     if code == FREE_GRAD:

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 import naive
 import stillpoint as sp
+from cases import IRREGULAR, MARKOV, REGULAR
 from stillpoint.domains import Ball, Box, Everywhere, HalfSpace, Projection, Simplex
 from stillpoint.kernels import OU, Constant, Dirac, Gaussian, HorizonFree, OUMixture, Spline
 from stillpoint.learners import GradientDescent
 from stillpoint.potentials import CAP, AdaptiveQuadratic, Erfi, FreeGrad, ParameterFree, Potential, Quadratic
-from test_kernels import IRREGULAR, MARKOV, REGULAR
 
 GOLDEN_G = np.array([1, -0.5, 0.25, -1, 0.75, 0.1])
 GOLDEN = {

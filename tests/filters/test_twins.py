@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import stillpoint as sp
+from cases import IRREGULAR, MARKOV, REGULAR
 from stillpoint.kernels import HorizonFree, Kernel
 from stillpoint.kernels.base import Array
-from test_kernels import IRREGULAR, MARKOV, REGULAR
 
 NAMES = ["spline offset", "ou", "mixture", "matern32", "matern52", "sum", "product", "horizon-free"]
 TIMES = {"regular": REGULAR, "irregular": IRREGULAR + 0.5}

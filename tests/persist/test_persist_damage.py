@@ -21,7 +21,7 @@ from persisted import CORE, FIRST_FORMAT, PLAYED, STREAM, Case, all_cases, play
 from stillpoint import _container, persist
 from stillpoint.kernels import Gaussian
 
-DATA = Path(__file__).parent / "data" / "format1"
+DATA = Path(__file__).parents[1] / "data" / "format1"
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(64)
 
 

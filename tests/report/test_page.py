@@ -21,7 +21,7 @@ from extras import program
 from stillpoint.report.page import write_page
 from stillpoint.report.page_data import history_from_arrays
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 
 class Chromium:

@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 
 import stillpoint as sp
+from cases import MARKOV
 from stillpoint.domains import Ball, Box, HalfSpace, Projection, Simplex
 from stillpoint.kernels import OU, Gaussian, HorizonFree
 from stillpoint.losses import Absolute, Hinge, Huber, Linear, Log, Logistic, Pinball, Squared
 from stillpoint.potentials import AdaptiveQuadratic, Erfi, FreeGrad, ParameterFree, Quadratic
-from test_kernels import MARKOV
 
 CURVES = ("plays", "losses", "gradients", "times", "linear", "norms")
 RNG = np.random.default_rng(0)

@@ -6,14 +6,13 @@ from scipy.optimize import minimize
 
 import naive
 import stillpoint as sp
+from cases import MARKOV, TIMES, G, features
 from stillpoint.domains import Ball, Box, HalfSpace
 from stillpoint.filters.newton import project_in_metric
 from stillpoint.kernels import OU, Gaussian, HorizonFree, Matern32, Spline
 from stillpoint.regret import effective_dimension, log_det, rkhs_norm
-from test_kernels import IRREGULAR, MARKOV, REGULAR
 
 Y = np.array([1, 0.5, -0.5, 0.25, 0, 1])
-G = np.array([1, -0.5, 0.25, -1, 0.75, 0.1])
 GOLDEN = {  # kernel, bound, VAW, SC-KONS, KONS, full matrix, V_7
     "exp": (OU(0.1), None,
             [0, .284426544188744, .286378203847038, .076829673023165, .097282671410546, .061581450035515],
@@ -41,7 +40,6 @@ KERNELS = [
     "growing product",
     "dirac product",
 ]
-TIMES = {"regular": REGULAR, "irregular": IRREGULAR + 0.5}
 
 
 @pytest.mark.parametrize("name", GOLDEN)
@@ -176,11 +174,6 @@ def _strong(y):
         else:
             learner.update(plays[-1] - v)
     return np.array(plays)
-
-
-def features(kernel, when):
-    values, vectors = np.linalg.eigh(kernel.gram(when))
-    return vectors * np.sqrt(np.maximum(values, 0.0))
 
 
 @pytest.mark.parametrize("times", TIMES)

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import stillpoint as sp
+from cases import MARKOV
 from stillpoint.filters.belief import Belief, SharedBelief
 from stillpoint.filters.vaw.grid import UniformGrid
 from stillpoint.kernels import OU, Constant, HorizonFree, Matern32, Matern52, OUMixture, Spline
 from stillpoint.kernels.state_space import Exponentials
 from stillpoint.kernels.sum_coordinates import SumCoordinates, merged
-from test_kernels import MARKOV
 
 Long = np.longdouble
 SPREAD = OUMixture(tuple(np.logspace(-6, 0, 6)), (1.0,) * 6)

@@ -5,43 +5,19 @@ import numpy as np
 import pytest
 
 import stillpoint as sp
+from cases import CONSISTENT, DENSE, IRREGULAR, MARKOV, REGULAR
 from stillpoint.kernels import (
     OU,
     Constant,
-    Dirac,
     Gaussian,
     HorizonFree,
-    InverseMultiquadric,
     Matern32,
     Matern52,
     OUMixture,
     Spline,
 )
 
-REFERENCE = json.loads((Path(__file__).parent / "data" / "horizon_free_kernel.json").read_text())
-CONSISTENT = 1 / (2 * np.pi)
-
-MARKOV = {
-    "constant": Constant(2.0),
-    "dirac": Dirac(0.7),
-    "spline": Spline(),
-    "spline offset": Spline(offset=3.0),
-    "ou": OU(rate=0.1),
-    "ou static": OU(rate=0.0, weight=2.0),
-    "mixture": OUMixture([0.0, 0.01, 0.3, 2.0], [1.0, 0.5, 0.2, 0.1]),
-    "matern32": Matern32(rate=0.2, weight=1.5),
-    "matern52": Matern52(rate=0.3),
-    "horizon-free": HorizonFree(),
-    "horizon-free consistent": HorizonFree(taper=CONSISTENT),
-    "sum": OU(0.1) + Matern32(0.2) + 2.0 * Dirac(),
-    "product": OU(0.1) * Matern52(0.2),
-    "growing product": Spline(1.0) * OU(0.05),
-    "dirac product": (OU(0.1) + Dirac(0.5)) * (Spline(1.0) + Dirac(0.25)),
-    "scaled": 3.0 * (Matern32(0.2) * Matern52(0.1)),
-}
-DENSE = {"gaussian": Gaussian(width=3.0), "inverse multiquadric": InverseMultiquadric(width=4.0)}
-REGULAR = np.arange(1.0, 41.0)
-IRREGULAR = np.cumsum(np.random.default_rng(0).exponential(size=40) + 0.02)
+REFERENCE = json.loads((Path(__file__).parents[1] / "data" / "horizon_free_kernel.json").read_text())
 
 
 @pytest.mark.parametrize("name", [*MARKOV, *DENSE])

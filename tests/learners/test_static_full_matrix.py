@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import stillpoint as sp
+from cases import TIMES
 from stillpoint import checks
 from stillpoint.kernels import OU, Constant, Gaussian, HorizonFree, Matern32, Spline
 from stillpoint.learners.norms import Diagonal
-from test_filters import TIMES
 
 NORMS = ["full", "diagonal"]
 

@@ -5,9 +5,9 @@ import pytest
 
 import naive
 import stillpoint as sp
+from cases import TIMES
 from extras import package
 from stillpoint.kernels import OU, Constant, Gaussian, GaussianContext, Matern32, Spline
-from test_filters import TIMES
 
 
 def stream(rounds=40, dim=2, seed=0):

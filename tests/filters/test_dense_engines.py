@@ -1,12 +1,11 @@
 """Learners that observe directions on kernels without a state space: dense engines against literal twins and streaming ones."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import pytest
 
 import naive
 import stillpoint as sp
+from cases import TIMES, G, Opaque, features, targets
 from stillpoint import checks
 from stillpoint.domains import Ball, Box
 from stillpoint.filters import directions as engines
@@ -17,13 +16,11 @@ from stillpoint.kernels import (
     Gaussian,
     HorizonFree,
     InverseMultiquadric,
-    Kernel,
     Matern32,
     OUMixture,
     Spline,
 )
 from stillpoint.regret import rkhs_norm
-from test_filters import TIMES, G, features
 
 DENSE = [Gaussian(2.0), InverseMultiquadric(3.0), OU(0.1) + Gaussian(5.0)]
 LEARNERS = {
@@ -32,24 +29,6 @@ LEARNERS = {
     "exp-concave box": lambda dim, kernel: sp.ExpConcave(dim, kernel=kernel, curvature=0.5, domain=Box(-0.1, 0.4)),
     "directional": lambda dim, kernel: sp.Directional(dim, lipschitz=1.0, kernel=kernel, scale=20.0, kernel_bound=50.0),
 }
-
-
-@dataclass(frozen=True)
-class Opaque(Kernel):
-    """A kernel that hides its state space."""
-
-    inner: Kernel
-
-    def _value(self, s, t):
-        return self.inner(s, t)
-
-    @property
-    def bound(self):
-        return self.inner.bound
-
-
-def targets(rounds, dim, seed=0):
-    return np.random.default_rng(seed).standard_normal((rounds, dim))
 
 
 def drive(learner, when, y):

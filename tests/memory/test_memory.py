@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
+from cases import DENSE, IRREGULAR, MARKOV, REGULAR
 from stillpoint.kernels import OU, Gaussian, HorizonFree
 from stillpoint.kernels.base import StationaryKernel
 from stillpoint.memory import DenseMemory, StreamingMemory, make_memory
-from test_kernels import DENSE, IRREGULAR, MARKOV, REGULAR
 
 
 def brute(kernel, times, gradients):

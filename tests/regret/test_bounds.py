@@ -6,13 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import stillpoint as sp
+from cases import MARKOV, POTENTIALS
 from stillpoint.domains import Ball
 from stillpoint.kernels import OU, Constant, Gaussian, HorizonFree, Matern32, OUMixture, Spline
 from stillpoint.learners import GradientDescent
-from stillpoint.potentials import AdaptiveQuadratic, Erfi, FreeGrad, ParameterFree, Potential, Quadratic
+from stillpoint.potentials import AdaptiveQuadratic, Erfi, ParameterFree, Potential
 from stillpoint.regret import magnitude, path_length, rkhs_norm
 from stillpoint.regret.bounds import optimal_path_length, path_length_norm
-from test_kernels import MARKOV
 
 ROUNDS = 500
 KERNELS = {
@@ -64,8 +64,7 @@ RADII = np.concatenate([[0.0], np.logspace(-4, 6, 41)])
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_bounds_hold_against_every_comparator(kernel, stream):
     """Proposition kernelized-pf (F1, F2), the OGD form of Theorem olo-reduction, and the other potentials' own."""
-    potentials = [ParameterFree(1.0), ParameterFree(0.01), Quadratic(0.1), AdaptiveQuadratic(2.0), FreeGrad(0.5), Erfi(0.5)]
-    for potential in potentials:
+    for potential in [*POTENTIALS, ParameterFree(0.01)]:
         bound = ROUNDS + 1.0 if kernel == "spline" else None
         if kernel == "spline" and isinstance(potential, ParameterFree | Erfi) and potential.scale == 1.0:
             bound = None  # running hints, formula F2

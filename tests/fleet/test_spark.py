@@ -333,7 +333,7 @@ def test_the_guide_runs(fleets, spark, tmp_path, capsys):
     when = pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(n), unit="s")
     rows = {"sensor": [f"s{k}" for k in rng.integers(0, 3, n)], "when": when, "value": rng.normal(size=n)}
     pd.DataFrame(rows).to_parquet(tmp_path / "rows" / "0.parquet", coerce_timestamps="us")
-    text = (Path(__file__).parent.parent / "docs" / "guide" / "fleet.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[2] / "docs" / "guide" / "fleet.md").read_text(encoding="utf-8")
     (section,) = (part for part in re.split(r"^## ", text, flags=re.MULTILINE) if part.startswith("On Spark"))
     blocks = re.findall(r"```py\n(.*?)```", section, flags=re.DOTALL)
     assert len(blocks) == 2

@@ -5,10 +5,10 @@ import pytest
 from scipy.integrate import quad
 
 import stillpoint as sp
+from cases import MARKOV
 from stillpoint.kernels import OU, Gaussian, HorizonFree
 from stillpoint.losses import Absolute, Huber, Squared
 from stillpoint.potentials import Erfi, ParameterFree
-from test_kernels import MARKOV
 
 ROUNDS, DIM = 25, 2
 TIMES = np.arange(1.0, ROUNDS + 1.0)

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from test_intervals import STREAMS, TAU, SlowPool, copy, guard, pinball, same
 
 from stillpoint.estimators.intervals import QuantileTracker
 from stillpoint.streams.scores import quantile_families
-from test_intervals import STREAMS, TAU, SlowPool, copy, guard, pinball, same
 
 LEVELS = st.sampled_from([0.01, 0.1, 0.4, 0.5, 0.75, 0.9, 0.99])
 

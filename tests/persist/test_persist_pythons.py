@@ -10,11 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-from persisted import CORE
 from test_persist import futures_elsewhere
 
-PYTHONS = sorted((Path(__file__).parents[1] / "build" / "pythons").glob("*/bin/python"))
+from persisted import CORE
+
+PYTHONS = sorted((Path(__file__).parents[2] / "build" / "pythons").glob("*/bin/python"))
 LIBRARIES = "import numpy, scipy, numba; print(numpy.__version__, scipy.__version__, numba.__version__)"
 
 

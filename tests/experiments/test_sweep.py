@@ -211,7 +211,7 @@ def test_a_killed_sweep_goes_on_where_it_was(tmp_path):
     out, arguments = tmp_path / "out", [*SMALL["streams"], "sine1"]
     code = f"""
 import sys
-sys.path[:0] = [{str(Path(__file__).parent)!r}]
+sys.path[:0] = [{str(Path(__file__).parent)!r}, {str(Path(__file__).parents[1])!r}]
 from functools import partial
 from pathlib import Path
 from test_sweep import Contender, logged, store_module, sweep
@@ -322,7 +322,7 @@ def test_every_backend_gives_the_same_rows(tmp_path, backend):
 
 @extra
 def test_a_dask_worker_imports_what_a_job_needs_where_it_runs():
-    """Not where it reads its messages: two threads that import a package at once may find half of it, and the sweep stands still."""
+    """Not where it reads messages: two threads that import a package at once may find half of it, and the sweep stands still."""
     package("cloudpickle")
     message = pickle.dumps((_call, (_sealed(sp.baselines.OGD, (1, 0.1)),)))
     code = "import pickle, sys; call, job = pickle.load(sys.stdin.buffer); print('stillpoint.baselines' in sys.modules)"

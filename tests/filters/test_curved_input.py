@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import stillpoint as sp
+from cases import Opaque, targets
 from stillpoint import checks
 from stillpoint.domains import Ball
 from stillpoint.kernels import OU, Constant, Gaussian, Spline
 from stillpoint.regret import rkhs_norm
-from test_dense_engines import Opaque, targets
 
 
 @pytest.mark.parametrize("kernel", [OU(0.1), Gaussian(3.0)], ids=repr)

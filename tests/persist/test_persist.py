@@ -11,6 +11,7 @@ import pytest
 import extras
 import persisted
 import stillpoint as sp
+from cases import DENSE, MARKOV
 from persisted import CORE, FIRST_FORMAT, FURTHER, PLAYED, all_cases, play
 from stillpoint import _container, baselines, filters, learners, persist
 from stillpoint.baselines import conformal
@@ -18,9 +19,8 @@ from stillpoint.domains import Ball, Box, HalfSpace, Projection, Simplex
 from stillpoint.estimators import intervals
 from stillpoint.kernels import OU, SpectralDensity
 from stillpoint.potentials import Erfi, ParameterFree
-from test_kernels import DENSE, MARKOV
 
-DATA = Path(__file__).parent / "data" / "format1"
+DATA = Path(__file__).parents[1] / "data" / "format1"
 # results, parts of KernelFTRL and base classes
 NOT_LEARNERS = {"Run", "HindsightOGD", "GradientDescent", "StaticLearner", "Sums", "GradientLearner", "RadiusTracker"}
 # what comes before the dot in their names -> the package that they need, the module they are in

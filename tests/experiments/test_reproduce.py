@@ -15,7 +15,7 @@ from stillpoint.experiments.reproduce.registry import claim, measure
 from stillpoint.experiments.reproduce.result import compared, number
 from test_supply import remote
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 KIND = re.compile(r"^(Theorem|Proposition|Lemma|Example|Remark|Algorithm|Appendix)s?\b")
 FILES = ("reproduce.md", "reproduce.json", "reproduce.html")
 
