@@ -145,6 +145,30 @@ def drift(C: np.ndarray, rates: np.ndarray, pace: float) -> None:
 
 
 @njit(cache=True)
+def foresee(k: int, z: np.ndarray, M: np.ndarray, C: np.ndarray, gains: np.ndarray) -> tuple[float, float]:
+    """Value z'θ of filter k and its variance z'Cz; leaves C z in its row of `gains`."""
+    value, variance = 0.0, 0.0
+    for j in range(z.size):
+        gains[k, j] = 0.0
+    for i in range(z.size):  # column by column, which is the order that vectorises without changing a bit
+        value += z[i] * M[k, i]
+        for j in range(z.size):
+            gains[k, j] += C[k, i, j] * z[i]
+    for j in range(z.size):
+        variance += gains[k, j] * z[j]
+    return value, variance
+
+
+@njit(cache=True)
+def absorb(k: int, step: float, factor: float, M: np.ndarray, C: np.ndarray, gains: np.ndarray) -> None:
+    """Condition filter k on what was seen, with g = C z: θ += g·step and C −= gg'·factor."""
+    for i in range(M.shape[1]):
+        M[k, i] += gains[k, i] * step
+        for j in range(M.shape[1]):
+            C[k, i, j] -= (gains[k, i] * gains[k, j]) * factor  # symmetric to the bit in this order
+
+
+@njit(cache=True)
 def gap(time: float, clock: np.ndarray) -> float:
     """Time since the last round in mean gaps so far, less the rounds that have passed without a time; 1 where not known."""
     if math.isnan(time) or clock[STEPS] < 2.0:

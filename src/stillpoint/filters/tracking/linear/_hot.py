@@ -26,7 +26,9 @@ from stillpoint.filters.tracking._hot import (
     SQUARED,
     TOP,
     UNIT,
+    absorb,
     drift,
+    foresee,
     glimpse,
     standardise,
     tick,
@@ -80,18 +82,8 @@ def propose(
     weigh(books, scalars, weights)
     scalars[POOLED] = scalars[FORECAST] = 0.0
     for k in range(M.shape[0]):
-        raw = 0.0
-        for j in range(z.size):
-            gains[k, j] = 0.0
-        for i in range(z.size):  # column by column, which is the order that vectorises without changing a bit
-            raw += z[i] * M[k, i]
-            for j in range(z.size):
-                gains[k, j] += C[k, i, j] * z[i]
-        variance = 0.0
-        for j in range(z.size):
-            variance += gains[k, j] * z[j]
-        own[RAW, k], own[VARIANCE, k] = raw, variance
-        own[CLIPPED, k] = clipped(raw, k, scalars, shifts)
+        own[RAW, k], own[VARIANCE, k] = foresee(k, z, M, C, gains)
+        own[CLIPPED, k] = clipped(own[RAW, k], k, scalars, shifts)
         scalars[POOLED] += weights[POLY, k] * own[CLIPPED, k]
         scalars[FORECAST] += weights[BLEND, k] * own[CLIPPED, k]
 
@@ -130,7 +122,9 @@ def learn(
         scale = 1.0 / unit if unit > STILL else 0.0
         steep = slope(code, parameter, scalars[POOLED], y)
     credit(y, code, parameter, steep, scale, books, scalars, own)
-    absorb(y, M, C, gains, own)
+    for k in range(M.shape[0]):
+        inverse = 1.0 / (own[VARIANCE, k] + 1.0)
+        absorb(k, (y - own[RAW, k]) * inverse, inverse, M, C, gains)
     if level > 0.0 and scalars[LEARNED] > 1.0:
         shift(y, level, scalars, shifts, own)
 
@@ -161,18 +155,6 @@ def credit(
         books[REGRET, k] += regret
         books[SQUARED, k] += regret * regret
         scalars[TOP] = max(scalars[TOP], regret * regret)
-
-
-@njit(cache=True)
-def absorb(y: float, M: np.ndarray, C: np.ndarray, gains: np.ndarray, own: np.ndarray) -> None:
-    """Condition every filter on the target: θ += g(y − z'θ)/S and C −= gg'/S, S = z'Cz + 1."""
-    for k in range(M.shape[0]):
-        inverse = 1.0 / (own[VARIANCE, k] + 1.0)
-        step = (y - own[RAW, k]) * inverse
-        for i in range(M.shape[1]):
-            M[k, i] += gains[k, i] * step
-            for j in range(M.shape[1]):
-                C[k, i, j] -= (gains[k, i] * gains[k, j]) * inverse  # symmetric to the bit in this order
 
 
 @njit(cache=True)

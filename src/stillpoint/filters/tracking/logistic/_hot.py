@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from stillpoint._jit import njit
-from stillpoint.filters.tracking._hot import FRESH, NEW, OLD, drift, glimpse, standardise, tick
+from stillpoint.filters.tracking._hot import FRESH, NEW, OLD, absorb, drift, foresee, glimpse, standardise, tick
 
 # rows of `own`, one column a filter: this round's log-odds and their variance
 VALUE, VARIANCE = range(2)
@@ -103,16 +103,7 @@ def propose(
     drift(C, rates, pace)
     K = rates.shape[0]
     for r in range(M.shape[0]):
-        value = 0.0
-        for j in range(z.size):
-            gains[r, j] = 0.0
-        for i in range(z.size):  # column by column, which is the order that vectorises without changing a bit
-            value += z[i] * M[r, i]
-            for j in range(z.size):
-                gains[r, j] += C[r, i, j] * z[i]
-        variance = 0.0
-        for j in range(z.size):
-            variance += gains[r, j] * z[j]
+        value, variance = foresee(r, z, M, C, gains)
         own[VALUE, r], own[VARIANCE, r] = value, max(variance, 0.0)
         reads[r // K, r % K], reads[r // K, K + r % K] = readouts(own[VALUE, r], own[VARIANCE, r])
     for s in range(mixed.size):
@@ -156,11 +147,7 @@ def learn(
         sign = 1.0 if label == (1 if sets == 1 else r // K) else -1.0
         rest = sigmoid(-mode(sign * own[VALUE, r], own[VARIANCE, r]))
         bend = max(rest * (1.0 - rest), FLATTEST)
-        factor = bend / (1.0 + bend * own[VARIANCE, r])
-        for i in range(M.shape[1]):
-            M[r, i] += gains[r, i] * (sign * rest)
-            for j in range(M.shape[1]):
-                C[r, i, j] -= (gains[r, i] * gains[r, j]) * factor  # symmetric to the bit in this order
+        absorb(r, sign * rest, bend / (1.0 + bend * own[VARIANCE, r]), M, C, gains)
 
 
 @njit(cache=True)
