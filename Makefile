@@ -75,8 +75,11 @@ bench: $(VENV)/.ready
 	$(BIN)/python benchmarks/intervals.py
 	$(BIN)/python benchmarks/fleet.py
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[spark]'
+	command -v java >/dev/null || (apt-get update -qq && apt-get install -y -qq openjdk-17-jre-headless >/dev/null)
 	$(BIN)/python benchmarks/spark.py
 	$(BIN)/stillpoint bench regret --stream chosen --first-seed 1000 --out docs/bench
+	$(BIN)/stillpoint bench regret --stream reported --seeds 3 --first-seed 1000 --out build/reported
+	cp build/reported/regret.md docs/bench/reported.md
 	$(BIN)/stillpoint bench speed --out docs/bench
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[real]'
 	$(BIN)/python benchmarks/mapie_aci.py
@@ -87,7 +90,8 @@ bench: $(VENV)/.ready
 figures: $(VENV)/.ready
 	$(BIN)/python examples/kernel_tradeoffs.py
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[river,sklearn]'
-	$(BIN)/python tests/pages.py docs/guide/*.md
+	$(BIN)/python tests/pages.py README.md docs/guide/*.md
+	$(BIN)/python tests/api.py
 	$(BIN)/stillpoint reproduce --out build/reproduce
 	cp build/reproduce/reproduce.md build/reproduce/*.png docs/reproduce/
 	$(BIN)/python examples/demo.py --out demo-out

@@ -1,14 +1,13 @@
 """The documents are true: examples run and print what they say, every name in the theory map exists."""
 
-import contextlib
 import doctest
 import importlib.util
-import io
 import re
 from pathlib import Path
 
 import pytest
 
+import api
 import pages
 import stillpoint as sp
 from extras import package
@@ -57,15 +56,13 @@ PAPER = [
 
 
 def test_readme_examples_print_what_they_say():
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"```python\n(.*?)```\n\n```\n(.*?)```", text, flags=re.DOTALL)
-    assert len(blocks) == 3
-    namespace = {}
-    for code, expected in blocks:
-        printed = io.StringIO()
-        with contextlib.redirect_stdout(printed):
-            exec(code, namespace)
-        assert printed.getvalue() == expected
+    found = list(pages.run((ROOT / "README.md").read_text(encoding="utf-8")))
+    assert len(found) == 3
+    assert [said for _, said, _ in found] == [printed for *_, printed in found]
+
+
+def test_every_public_name_is_on_its_page():
+    assert (ROOT / "docs" / "api.md").read_text(encoding="utf-8") == api.page(), "run `python tests/api.py`"
 
 
 GUIDE = sorted((ROOT / "docs" / "guide").glob("*.md"))
