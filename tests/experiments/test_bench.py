@@ -9,9 +9,10 @@ import pytest
 import stillpoint as sp
 from stillpoint import streams
 from stillpoint.experiments import tables
+from stillpoint.experiments._hot import bare_ogd, recorded_ogd
 from stillpoint.experiments.bench import FLOOR, RegretBench, Row, regret_bench, summarise, tuned_ogd
 from stillpoint.experiments.contenders import Contender, Facts, contenders
-from stillpoint.experiments.speed import BARE, RECORDED, SpeedBench, SpeedRow, bare_ogd, recorded_ogd, speed_bench
+from stillpoint.experiments.speed import BARE, RECORDED, SpeedBench, SpeedRow, speed_bench
 
 T = 200
 
@@ -191,6 +192,20 @@ def test_unknown_names_say_what_is_known():
         regret_bench(["Tracker"], ["walk"], seeds=[], horizons=[100])
     with pytest.raises(ValueError, match="horizons must be a positive"):
         regret_bench(["Tracker"], ["walk"], seeds=[0], horizons=[0])
+
+
+def test_every_horizon_is_checked_before_anybody_plays():
+    played = []
+    player = Contender("noted", "nothing", lambda facts: played.append(facts) or Constant(facts.dim, 0.0))
+    with pytest.raises(ValueError, match="T must be 100 or more: got 50"):
+        regret_bench([player], ["walk"], seeds=[0], horizons=[200, 50])
+    assert played == []
+
+
+@pytest.mark.parametrize(("name", "value"), [("dims", (1, 0)), ("dims", (2.0,)), ("ages", (-5,))])
+def test_speed_bench_names_bad_sizes(name, value):
+    with pytest.raises(ValueError, match=f"{name} must be a positive whole number"):
+        speed_bench(["KT"], **{"dims": (1,), "ages": (10,), "repeats": 1, name: value})
 
 
 def test_bare_loops_are_ogd():

@@ -118,6 +118,15 @@ def test_regret_curves():
     assert np.allclose(generic.regret(truth), curves["truth"])
 
 
+def test_linear_regret_is_that_of_the_run_alone():
+    for make in (lambda: sp.KernelFTRL(1, lipschitz=1.0, kernel=OU(0.02), potential=Erfi()), lambda: sp.baselines.OGD(1, 0.1)):
+        learner = make()
+        sp.play(learner, Absolute().on(Y[:200]))
+        run = sp.play(learner, Absolute().on(Y[200:]))
+        linear = np.cumsum((run.gradients * (run.plays - 0.5)).sum(axis=1))
+        np.testing.assert_allclose(run.linear_regret([0.5]), linear, rtol=1e-12, atol=1e-12)
+
+
 def test_gradient_arrays_are_linear_losses():
     g = np.random.default_rng(2).standard_normal((50, 2))
     run = sp.play(sp.KernelFTRL(2, kernel=OU(0.1)), g)

@@ -2,17 +2,19 @@
 
 import json
 import math
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from stillpoint.experiments.real import compete, prequential, real_bench
-from stillpoint.experiments.real.bench import RealBench
-from stillpoint.experiments.real.intervals import WINDOW, _band, bands
+from stillpoint.experiments.real import _hot, command, compete, peers, prequential, real_bench
+from stillpoint.experiments.real.bench import RealBench, StreamFacts
+from stillpoint.experiments.real.intervals import WINDOW, Band, _band, bands
 from stillpoint.experiments.real.players import (
     BEST_SQUARES,
     OURS,
-    Contender,
+    Entrant,
     Frequencies,
     LastValue,
     LeastSquares,
@@ -166,6 +168,18 @@ def test_logistic_step(exact):
         np.testing.assert_allclose(player._covariances[0], C - np.outer(g, g) * h / (1 + h * v), rtol=1e-6, atol=1e-9)
 
 
+@pytest.mark.parametrize("label", [0.0, 1.0])
+def test_the_logistic_mode_solves_its_equation_at_any_variance(label):
+    f, v = (axis.ravel() for axis in np.meshgrid(np.linspace(-40.0, 40.0, 81), np.logspace(-6, math.log10(_hot.CEILING), 55)))
+    step = np.zeros((f.size, 1))
+    _hot.close_logistic(np.full(f.size, label), True, step, np.zeros((f.size, 1, 1)), np.ones((f.size, 1)), v, f)
+    x = f + v * step[:, 0]  # so far has the mean moved in the direction of the features
+    sign = 2.0 * label - 1.0
+    np.testing.assert_allclose(sign * step[:, 0], 1.0 / (1.0 + np.exp(sign * x)), rtol=1e-3, atol=1e-12)
+    mild = v < 1e6
+    np.testing.assert_allclose((x + v * (1.0 / (1.0 + np.exp(-x)) - label))[mild], f[mild], atol=1e-6)
+
+
 def test_running_scores_do_not_touch_the_filters():
     rng = np.random.default_rng(0)
     rows = rng.standard_normal((40, 1)) * np.linspace(1, 50, 40)[:, None]
@@ -199,7 +213,7 @@ class Fixed:
 
 
 def fixed():
-    return Contender("grid*", ("regression",), lambda s: Fixed(), settings=("nan", "good", "zero"), plain="zero alone")
+    return Entrant("grid*", ("regression",), lambda s: Fixed(), settings=("nan", "good", "zero"), plain="zero alone")
 
 
 def test_hindsight_takes_the_best_finite_setting():
@@ -218,11 +232,11 @@ def test_who_cannot_play_leaves_a_note():
             raise RuntimeError("no")
 
     players = [
-        Contender("broken", ("regression",), lambda s: Broken()),
-        Contender("gone", ("regression",), lambda s: LastValue(), "no_such_package"),
-        Contender("nan", ("regression",), lambda s: type("Nan", (LastValue,), {"predict": lambda self, x: np.nan})()),
-        Contender("other task", ("binary",), lambda s: LastValue()),
-        Contender("series", ("regression",), lambda s: LastValue(), series=True),
+        Entrant("broken", ("regression",), lambda s: Broken()),
+        Entrant("gone", ("regression",), lambda s: LastValue(), "no_such_package"),
+        Entrant("nan", ("regression",), lambda s: type("Nan", (LastValue,), {"predict": lambda self, x: np.nan})()),
+        Entrant("other task", ("binary",), lambda s: LastValue()),
+        Entrant("series", ("regression",), lambda s: LastValue(), series=True),
     ]
     stream = regression(T=100)
     scores, kept = compete(stream, players, 60)
@@ -233,6 +247,7 @@ def test_who_cannot_play_leaves_a_note():
         "nan": "not finite",
         "series": "",
     }
+    assert [score.player for score in scores if score.missing] == ["gone"]
     assert all(score.rounds == 60 for score in scores)
     assert len(kept["series"]) == 60
 
@@ -258,8 +273,10 @@ def test_bad_input():
         real_bench([regression()], task="binary")
     with pytest.raises(ValueError, match="name must be that of a real stream: got 'poll'"):
         real_bench(["poll"])
+    with pytest.raises(ValueError, match="name must be that of a real stream: got 'poll'"):
+        real_bench("poll")
     with pytest.raises(ValueError, match="streams must have someone to play them"):
-        real_bench([regression()], players=[Contender("gone", ("regression",), lambda s: LastValue(), "no_such_package")])
+        real_bench([regression()], players=[Entrant("gone", ("regression",), lambda s: LastValue(), "no_such_package")])
     with pytest.raises(ValueError, match="forecasts must err somewhere"):
         bands("still", np.ones(600), np.ones(600))
 
@@ -292,7 +309,7 @@ def test_band_figures_are_the_formulas():
 def played():
     from stillpoint.experiments.real import players
 
-    own = [each for each in players.contenders() if each.needs in ("", "stillpoint.filters.tracking.probabilities")]
+    own = [each for each in players.entrants() if not each.needs]
     return real_bench([regression(T=600), classes(), classes(number=3)], players=own, rounds=550)
 
 
@@ -314,10 +331,54 @@ def test_bench_tables_and_files(tmp_path):
 
 
 def test_targets_name_what_missed():
-    from stillpoint.experiments.real.bench import Facts
-
-    facts = [Facts(name, "regression", "reported", "none", T, 1, 0, "") for name, T in (("a", 300), ("b", 300), ("short", 100))]
+    facts = [
+        StreamFacts(name, "regression", "reported", "none", T, 1, 0, "") for name, T in (("a", 300), ("b", 300), ("short", 100))
+    ]
     losses = {"a": (1.0, 1.0), "b": (1.5, 1.0), "short": (9.0, 1.0)}
     scores = [Score(n, p, 300, loss) for n, pair in losses.items() for p, loss in zip((OURS, BEST_SQUARES), pair, strict=True)]
     (target,) = RealBench(facts, scores, []).targets()
     assert (target.met, target.tried, target.missed) == (1, 2, ("b 1.500",))
+
+
+def exact(stream, ours, best, other):
+    facts = StreamFacts(stream, "regression", "reported", "none", 600, 1, 0, "")
+    return facts, [Score(stream, p, 600, x, us=1.0) for p, x in ((OURS, ours), (BEST_SQUARES, best), ("last value", other))]
+
+
+def test_losses_of_zero_leave_a_whole_report():
+    made = [exact("ours is 0", 0.0, 1.0, 2.0), exact("all are 0", 0.0, 0.0, 0.0), exact("best is 0", 1.0, 0.0, 0.0)]
+    bands = [Band("ours is 0", method, 600, pinball, 0.9, pinball, 0.0, 1.0) for method, pinball in ((OURS, 0.0), ("ACI*", 0.1))]
+    bench = RealBench([facts for facts, _ in made], [score for _, scores in made for score in scores], bands)
+    found = {grid.title: grid.rows for grid in grids(bench)}
+    assert [row[6] for row in found["Regression, by stream"]] == ["0.000", "1.000", "inf"]
+    everybody = {row[0]: row[1:4] for row in found["Regression, everybody"]}
+    assert everybody[OURS] == ["3", "inf", "inf best is 0"]
+    assert everybody["last value"] == ["3", "1.26", "2 ours is 0"]
+    assert bench.targets()[0].missed == ("best is 0 inf",)
+    assert bench.band_means() == {OURS: 1.0, "ACI*": math.inf}
+    assert "inf" in markdown(bench)
+    bench.to_json()
+
+
+def test_the_figure_counts_what_lies_beyond_both_edges():
+    made = [exact("left", 0.01, 1.0, 0.02), exact("right", 1.0, 1.0, 99.0), exact("inside", 1.0, 1.0, 2.0)]
+    sheet = figure(RealBench([facts for facts, _ in made], [score for _, scores in made for score in scores], []))
+    (axes,) = sheet.axes
+    assert [(text.get_text(), text.get_position()[1]) for text in axes.texts] == [("+2", 0), ("+1", 1)]
+    assert axes.texts[0].get_position()[0] < 0.1 < 10 < axes.texts[1].get_position()[0]
+
+
+@pytest.mark.parametrize(("period", "season"), [(0, 0), (1, 0), (12, 12)])
+def test_holt_winters_has_a_season_where_the_stream_has_one(monkeypatch, period, season):
+    told = {}
+    monkeypatch.setattr(peers, "_river", lambda part: SimpleNamespace(HoltWinters=lambda **settings: told.update(settings)))
+    peers._winters(replace(regression(), period=period))
+    assert told["seasonality"] == season
+
+
+def test_notes_reach_the_terminal_whole(monkeypatch, capsys):
+    note = "river LinearRegression: river is not there; pip install 'stillpoint[real]'"
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr(command, "real_bench", lambda *args, **kwargs: RealBench([], [], [], notes=[note]))
+    command.run(progress=False)
+    assert note in capsys.readouterr().out

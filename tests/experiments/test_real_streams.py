@@ -70,7 +70,7 @@ def test_features_do_not_look_ahead(name):
 
 
 def test_the_look_ahead_test_sees_a_leak():
-    leak = Entry("leak", real.REGRESSION, "numpy", "", lambda: {"y": np.arange(9.0)}, "y", lambda c: ({"now": c["y"]}, c["y"]))
+    leak = Entry("leak", real.REGRESSION, "numpy", "", lambda: {"y": np.arange(9.0)}, lambda c: ({"now": c["y"]}, c["y"]))
     before, changed = leak.assemble(leak.read()), leak.read()
     changed["y"][4:] += 1.0
     assert not np.array_equal(leak.assemble(changed).X[:5], before.X[:5])

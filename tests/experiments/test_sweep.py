@@ -10,6 +10,7 @@ import time
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -95,6 +96,8 @@ def test_learners_are_names_classes_with_configuration_or_contenders():
     assert [player.name for player in players] == ["KT", "mine", "slow"]
     assert players[2].told.startswith(f"{sp.baselines.OGD.__module__}.OGD(step=0.1, domain=Ball(")
     assert ([spec.name for spec in specs], seeds, horizons) == (["walk"], [0, 3], [100])
+    players, specs, _, _ = lineup("KT", "walk", [0], [100])
+    assert ([player.name for player in players], [spec.name for spec in specs]) == (["KT"], ["walk"])
 
 
 @pytest.mark.parametrize(
@@ -104,7 +107,10 @@ def test_learners_are_names_classes_with_configuration_or_contenders():
         ({"learners": [("a", sp.Tracker)]}, "learner must be a name or say how it is built"),
         ({"learners": [("a", sp.Tracker, {}), ("a", sp.Tracker, {})]}, "different names: got 'a' twice"),
         ({"learners": [("a", sp.Tracker, {"domain": object()})]}, "config must read the same in every run"),
+        ({"learners": [("a", lambda dim: sp.Tracker(dim), {})]}, "config must read the same in every run: got .*<lambda>"),
+        ({"learners": "Trakcer"}, "learner must be known: got 'Trakcer'; did you mean Tracker"),
         ({"streams": ["wolk"]}, "did you mean walk"),
+        ({"streams": "wolk"}, "stream must be known: got 'wolk'; did you mean walk"),
         ({"seeds": [-1]}, "seeds must be a positive whole number: got -1; give whole numbers, 0 or more"),
         ({"seeds": [0.0]}, "seeds must be a positive whole number: got 0.0; give whole numbers, 0 or more"),
         ({"seeds": [False]}, "seeds must be a positive whole number: got False"),
@@ -308,6 +314,26 @@ def test_a_lost_worker_does_not_lose_the_rest(tmp_path):
 
 
 @extra
+@pytest.mark.parametrize(("room", "done"), [(3, 3), (8, 8)])  # files that fit: three parts, or all parts and not what is merged
+def test_a_full_disk_stops_the_sweep_and_counts_what_it_holds(tmp_path, monkeypatch, room, done):
+    package("pyarrow")
+    left, write = [room], store_module.replace
+
+    def full(path, body):
+        if not left[0]:
+            raise OSError(28, "No space left on device")
+        left[0] -= 1
+        write(path, body)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store_module, "replace", full)
+        patch.setattr(store_module, "_UNSAVED", 0.0)
+        with pytest.raises(SweepStopped, match=rf"the sweep stopped: OSError: .*No space left.*; {done} of 8 cells are in"):
+            sweep(["Tracker"], **SMALL, out=tmp_path, jobs=1)
+    assert sweep(["Tracker"], **SMALL, out=tmp_path, jobs=1).played == 8 - done
+
+
+@extra
 @pytest.mark.parametrize("backend", ["loky", "dask", "ray"])
 @pytest.mark.filterwarnings("ignore")  # of Dask and Ray about themselves
 def test_every_backend_gives_the_same_rows(tmp_path, backend):
@@ -324,9 +350,9 @@ def test_every_backend_gives_the_same_rows(tmp_path, backend):
 def test_a_dask_worker_imports_what_a_job_needs_where_it_runs():
     """Not where it reads messages: two threads that import a package at once may find half of it, and the sweep stands still."""
     package("cloudpickle")
-    message = pickle.dumps((_call, (_sealed(sp.baselines.OGD, (1, 0.1)),)))
-    code = "import pickle, sys; call, job = pickle.load(sys.stdin.buffer); print('stillpoint.baselines' in sys.modules)"
-    code += "; call(*job); print('stillpoint.baselines' in sys.modules)"
+    message = pickle.dumps((_call, (_sealed(sp.IntervalTracker, (0.9,)),)))
+    code = "import pickle, sys; call, job = pickle.load(sys.stdin.buffer); print('stillpoint.estimators' in sys.modules)"
+    code += "; call(*job); print('stillpoint.estimators' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], input=message, capture_output=True, check=True)
     assert done.stdout.split() == [b"False", b"True"], done.stderr
 
@@ -350,6 +376,19 @@ def test_an_address_where_nobody_is_says_so(tmp_path, monkeypatch, backend):
     monkeypatch.setattr("stillpoint.experiments.workers._PATIENCE", 1)
     with pytest.raises(ValueError, match=r"address must be that of a \w+ \w+: got 127.0.0.1:9 "):
         sweep(["Tracker"], **SMALL, out=tmp_path, backend=backend, address="127.0.0.1:9")
+
+
+@pytest.mark.parametrize("backend", ["dask", "ray"])
+def test_a_cluster_that_does_not_start_here_says_so(monkeypatch, backend):
+    def fails(**settings):
+        raise RuntimeError("no\nmemory") if backend == "ray" else OSError("no\nmemory")
+
+    fake = SimpleNamespace(Client=fails, init=fails, is_initialized=lambda: False, RayBackend=object)
+    for name in ("distributed", "ray", "ray.util.joblib.ray_backend"):
+        monkeypatch.setitem(sys.modules, name, fake)
+    monkeypatch.setattr(pytest.importorskip("joblib"), "register_parallel_backend", lambda *arguments: None)
+    with pytest.raises(ValueError, match=f"backend {backend} must start here: got .*Error: no memory; "), workers(backend):
+        pass
 
 
 @extra

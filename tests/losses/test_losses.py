@@ -304,3 +304,14 @@ def test_families_broadcast_and_are_plain_values():
 def test_bad_input(build, message):
     with pytest.raises(ValueError, match=message):
         build()
+
+
+def test_an_overflow_is_not_blamed_on_the_log_loss():
+    big = 1e300
+    for loss in (Squared(), Absolute(), Linear()):
+        stream = loss.on([1.0], x=[[big, -big]])
+        for call in (stream[0].value, stream[0].gradient, stream.values):
+            with pytest.raises(ValueError, match=f"the {type(loss).__name__} loss must be a number: got an overflow; rescale"):
+                call([big, big])
+    with pytest.raises(ValueError, match="p must be positive for the log loss"):
+        Log().on(x=[[1.0]])[0].value([-1.0])

@@ -5,6 +5,7 @@ import pytest
 
 import stillpoint as sp
 from stillpoint import streams
+from stillpoint.streams import export
 from stillpoint.streams.reactive import ReactiveStream
 
 
@@ -274,6 +275,43 @@ def test_find_takes_names_sets_groups_and_wildcards():
     assert len(streams.find(["all"])) == len(streams.all_streams())
     with pytest.raises(ValueError, match=r"did you mean .*scale-jumps"):
         streams.find(["scale-jump"])
+    assert streams.find("walk") == streams.find(["walk"])
+
+
+@pytest.mark.parametrize("name", ["chosen", "vectors", "all", "x1000/*", "sine?", "scale-jump"])
+def test_get_takes_the_name_of_one_stream(name):
+    with pytest.raises(ValueError, match=r"stream must be known: got .*lists all"):
+        streams.get(name, 100, 0)
+
+
+def test_a_mistaken_real_name_is_seen_by_export():
+    with pytest.raises(ValueError, match=r"stream must be known: got 'sunspot'; did you mean sunspots"):
+        export.columns("sunspot", 100, 0)
+
+
+def test_lipschitz_of_linear_losses_has_the_features_in_it():
+    rng = np.random.default_rng(0)
+    y, x = rng.standard_normal(50), rng.standard_normal((50, 3))
+    stream = streams.Stream("made", sp.losses.Linear().on(y, x=x), np.zeros((50, 3)))
+    largest = max(float(np.linalg.norm(loss.gradient(np.zeros(3)))) for loss in stream.losses)
+    assert stream.lipschitz == pytest.approx(largest, rel=1e-12)
+
+
+def test_seeds_of_numpy_draw_the_same():
+    ours, theirs = (streams.score_families(50, seed) for seed in (3, np.int64(3)))
+    for name, stream in ours.items():
+        np.testing.assert_array_equal(theirs[name].losses.y, stream.losses.y)
+
+
+@pytest.mark.parametrize("push", [-1, 0.5, True])
+def test_a_push_is_a_number_of_rounds(push):
+    with pytest.raises(ValueError, match=r"push must be a positive whole number: got .*0 or more"):
+        streams.pure_noise(100, 0, push=push)
+
+
+def test_signals_have_the_total_variation_they_name():
+    found = [np.abs(np.diff(stream.target[:, 0])).sum() for stream in streams.signals(20_000, 0).values()]
+    np.testing.assert_allclose(found, [4.0, 4.0, 5.17], atol=0.01)
 
 
 @pytest.mark.parametrize(

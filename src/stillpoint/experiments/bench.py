@@ -1,7 +1,6 @@
 """The regret benchmark: learners × streams × seeds × horizons, beside OGD whose step is chosen in hindsight (OGD*)."""
 
 import json
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -12,11 +11,11 @@ import numpy as np
 from stillpoint._validate import count
 from stillpoint.baselines import hindsight_ogd
 from stillpoint.experiments.contenders import Contender, Learner, lineup, outcome
+from stillpoint.experiments.ratios import FLOOR, geometric_mean
 from stillpoint.experiments.workers import watched, workers
 from stillpoint.streams.reactive import ReactiveStream
 from stillpoint.streams.registry import AnyStream, Spec
 
-FLOOR = 0.01  # ratios below count as this in geometric means: a regret may be 0 or negative
 _RADIUS = 30.0  # OGD* stays in this ball, in units of the stream
 
 
@@ -101,7 +100,7 @@ class RegretBench:
 def summarise(rows: Sequence[Row], label: str) -> Summary:
     """Sum up one learner's rows."""
     rated = [(row.ratio, row) for row in rows if row.ratio is not None]
-    mean = math.exp(sum(math.log(max(ratio, FLOOR)) for ratio, _ in rated) / len(rated)) if rated else None
+    mean = geometric_mean(ratio for ratio, _ in rated) if rated else None
     worst, at = max(rated, key=lambda pair: pair[0]) if rated else (None, None)
     speeds = [row.rounds_per_s for row in rows if row.rounds_per_s is not None]
     return Summary(
@@ -122,8 +121,8 @@ def summarise(rows: Sequence[Row], label: str) -> Summary:
 
 
 def regret_bench(
-    learners: Sequence[Learner] = (),
-    streams: Sequence[str | Spec] = ("chosen",),
+    learners: str | Sequence[Learner] = (),
+    streams: str | Sequence[str | Spec] = ("chosen",),
     *,
     seeds: Iterable[int] = range(10),
     horizons: Sequence[int] = (2000, 20000),
@@ -132,10 +131,13 @@ def regret_bench(
 ) -> RegretBench:
     """Play every learner on every stream; regret is against the stream's true comparator.
 
-    learners: what `contenders.choose` takes; none means all. streams: what `streams.find` takes, or specs.
+    learners: what `contenders.choose` takes; none means all. streams: what `streams.find` takes, or specs. All of them must be
+        there at every horizon: that is seen to before anybody plays.
     jobs: processes. A learner that refuses a stream (say, one without a gradient bound) leaves a row that says why.
     """
     players, specs, starts, rounds = lineup(learners, streams, seeds, horizons)
+    for spec in specs:
+        spec.make(min(rounds), starts[0])  # refuses a horizon that is too short for it
     tasks = [(players, spec, horizon, seed) for horizon in rounds for spec in specs for seed in starts]
     with workers("loky", count("jobs", jobs)) as parallel:
         batches = list(watched(parallel(_task, tasks, ordered=True), len(tasks), show=progress))

@@ -1,6 +1,5 @@
 """Who plays in benchmarks and sweeps: learners by name or by class, what each is told, and what one play of a stream comes to."""
 
-import importlib
 import math
 import sys
 import warnings
@@ -14,8 +13,10 @@ from typing import Any
 import numpy as np
 
 from stillpoint._validate import count
+from stillpoint.baselines import COCOB, KT, OGD, Ader, DiscountedFTRL, FreeGrad, SparseHaar
 from stillpoint.domains import Ball
 from stillpoint.experiments.play import Playable, play
+from stillpoint.learners import KernelFTRL, MultiScale, Tracker
 from stillpoint.streams.registry import AnyStream, Spec, find
 
 
@@ -83,39 +84,39 @@ def complaint(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-# name, class, what it is told, and how it is built; facts are true ones, D the largest norm of the comparator
-_ENTRIES: list[tuple[str, str, str, Callable[[Any, Facts], Any]]] = [
-    ("Tracker", "Tracker", "nothing", lambda new, f: new(f.dim)),
-    ("MultiScale", "MultiScale", "G", lambda new, f: new(f.dim, lipschitz=f.lipschitz)),
-    ("MultiScale-free", "MultiScale", "nothing", lambda new, f: new(f.dim)),
-    ("Algorithm2", "KernelFTRL", "G", lambda new, f: new(f.dim, lipschitz=f.lipschitz)),
-    ("Ader", "Ader", "T, G, D", lambda new, f: _ader(new, f, f.radius)),
-    ("Ader-10D", "Ader", "T, G, D ten times too large", lambda new, f: _ader(new, f, 10 * f.radius)),
-    ("Ader-D1", "Ader", "T, G, D = 1 whatever it is", lambda new, f: _ader(new, f, 1.0)),
-    ("OGD-sqrt", "OGD", "G, D", lambda new, f: new(f.dim, f.radius / f.within(f.radius), schedule="sqrt", domain=Ball(f.radius))),
-    ("OGD-scale-free", "OGD", "D", lambda new, f: new(f.dim, f.radius, schedule="scale-free", domain=Ball(f.radius))),
-    ("DiscountedFTRL", "DiscountedFTRL", "D, discount 0.99", lambda new, f: new(f.dim, 0.99, f.radius)),
-    ("SparseHaar", "SparseHaar", "T, G", lambda new, f: new(f.dim, f.lipschitz, f.horizon)),
-    ("KT", "KT", "G", lambda new, f: new(f.dim, f.lipschitz)),
-    ("COCOB", "COCOB", "G", lambda new, f: new(f.dim, f.lipschitz)),
-    ("FreeGrad", "FreeGrad", "G", lambda new, f: new(f.dim, f.lipschitz)),
+def _ader(facts: Facts, radius: float) -> Ader:
+    return Ader(facts.dim, facts.horizon, facts.within(radius), radius)
+
+
+# name, what it is told, and how it is built; facts are true ones, D the largest norm of the comparator
+_ENTRIES: list[tuple[str, str, Callable[[Facts], Any]]] = [
+    ("Tracker", "nothing", lambda f: Tracker(f.dim)),
+    ("MultiScale", "G", lambda f: MultiScale(f.dim, lipschitz=f.lipschitz)),
+    ("MultiScale-free", "nothing", lambda f: MultiScale(f.dim)),
+    ("Algorithm2", "G", lambda f: KernelFTRL(f.dim, lipschitz=f.lipschitz)),
+    ("Ader", "T, G, D", lambda f: _ader(f, f.radius)),
+    ("Ader-10D", "T, G, D ten times too large", lambda f: _ader(f, 10 * f.radius)),
+    ("Ader-D1", "T, G, D = 1 whatever it is", lambda f: _ader(f, 1.0)),
+    ("OGD-sqrt", "G, D", lambda f: OGD(f.dim, f.radius / f.within(f.radius), schedule="sqrt", domain=Ball(f.radius))),
+    ("OGD-scale-free", "D", lambda f: OGD(f.dim, f.radius, schedule="scale-free", domain=Ball(f.radius))),
+    ("DiscountedFTRL", "D, discount 0.99", lambda f: DiscountedFTRL(f.dim, 0.99, f.radius)),
+    ("SparseHaar", "T, G", lambda f: SparseHaar(f.dim, f.lipschitz, f.horizon)),
+    ("KT", "G", lambda f: KT(f.dim, f.lipschitz)),
+    ("COCOB", "G", lambda f: COCOB(f.dim, f.lipschitz)),
+    ("FreeGrad", "G", lambda f: FreeGrad(f.dim, f.lipschitz)),
 ]
 
 
-def _ader(new: Any, facts: Facts, radius: float) -> Any:
-    return new(facts.dim, facts.horizon, facts.within(radius), radius)
-
-
 def contenders() -> dict[str, Contender]:
-    """Every learner that can be entered, by name; those that the library does not have are left out."""
-    return {name: Contender(name, told, partial(_build, cls, make)) for name, cls, told, make in _ENTRIES if _class(cls)}
+    """Every learner that can be entered, by name."""
+    return {name: Contender(name, told, build) for name, told, build in _ENTRIES}
 
 
-def choose(learners: Sequence[Learner]) -> list[Contender]:
+def choose(learners: str | Sequence[Learner]) -> list[Contender]:
     """Contenders from names, from (name, class, config) triples, or as they are; none means all."""
     known = contenders()
     players = []
-    for learner in learners or known:
+    for learner in [learners] if isinstance(learners, str) else learners or known:
         if isinstance(learner, Contender):
             players.append(learner)
         elif not isinstance(learner, str):
@@ -130,14 +131,15 @@ def choose(learners: Sequence[Learner]) -> list[Contender]:
 
 
 def lineup(
-    learners: Sequence[Learner], streams: Sequence[str | Spec], seeds: Iterable[int], horizons: Sequence[int]
+    learners: str | Sequence[Learner], streams: str | Sequence[str | Spec], seeds: Iterable[int], horizons: Sequence[int]
 ) -> tuple[list[Contender], list[Spec], list[int], list[int]]:
     """Everything that is to be played, by name or as it is: checked, each once, in the order given."""
     players: dict[str, Contender] = {}
     for player in choose(learners):
         if players.setdefault(player.name, player) is not player:
             raise ValueError(f"learners must have different names: got {player.name!r} twice; rename one")
-    specs = [spec for entry in streams for spec in ([entry] if isinstance(entry, Spec) else find([entry]))]
+    asked = [streams] if isinstance(streams, str) else streams
+    specs = [spec for entry in asked for spec in ([entry] if isinstance(entry, Spec) else find(entry))]
     rounds = [count("horizons", horizon) for horizon in horizons]
     starts = [_seed(seed) for seed in seeds]
     if not (specs and starts and rounds):
@@ -167,7 +169,7 @@ def _configured(learner: Any) -> Contender:
     with np.printoptions(threshold=sys.maxsize):  # in full, and with the class: results are found again by it
         own = ", ".join(f"{key}={value!r}" for key, value in settings.items())
         told = f"{make.__module__}.{make.__qualname__}({own})" if hasattr(make, "__qualname__") else f"{make!r}({own})"
-    if " at 0x" in told:
+    if any(sign in told for sign in (" at 0x", "<lambda>", "<locals>")):  # two of them may read alike
         remedy = "use a value whose repr says what it is, or a Contender, whose `told` does"
         raise ValueError(f"config must read the same in every run: got {told}; {remedy}")
     return Contender(name, told, partial(_construct, make, settings))
@@ -175,12 +177,3 @@ def _configured(learner: Any) -> Contender:
 
 def _construct(make: Callable[..., Any], config: dict[str, Any], facts: Facts) -> Any:
     return make(facts.dim, **config)
-
-
-def _class(name: str) -> Any:
-    homes = (importlib.import_module(module) for module in ("stillpoint", "stillpoint.baselines"))
-    return next((getattr(home, name) for home in homes if hasattr(home, name)), None)
-
-
-def _build(name: str, make: Callable[[Any, Facts], Any], facts: Facts) -> Any:
-    return make(_class(name), facts)

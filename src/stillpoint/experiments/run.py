@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 class Run:
     """A finished run of T rounds.
 
-    plays, gradients: (T, dim). losses, times: (T,). linear: running Σ⟨g, w⟩. norms: running ‖Σ g ⊗ φ‖ of the learner's ledger,
-    NaN for a learner without one. stream: the losses, so that any comparator can be judged afterwards.
+    plays, gradients: (T, dim). losses, times: (T,). stream: the losses, so that any comparator can be judged afterwards.
+    linear, norms: Σ⟨g, w⟩ and ‖Σ g ⊗ φ‖ after each round as the learner's ledger has them, for `certificate`: they count from the
+    learner's first round, which may be before this run. Without a ledger `linear` is the run's own, and norms are NaN.
     """
 
     plays: Array
@@ -47,10 +48,13 @@ class Run:
 
     def linear_regret(self, u: ArrayLike) -> Array:
         """Running Σ⟨g_s, w_s − u_s⟩, shape (T,): what certificates bound; at least the regret where losses are convex."""
-        return self.linear - np.add.accumulate((self.gradients * self._sequence(u)).sum(axis=1))
+        return np.cumsum((self.gradients * (self.plays - self.sequence(u))).sum(axis=1))
 
     def certificate(self, radius: float) -> Array:
-        """The live certificate after each round: linearised regret against the worst comparator with ‖U‖ ≤ radius, (T,)."""
+        """The live certificate after each round: linearised regret against the worst comparator with ‖U‖ ≤ radius, (T,).
+
+        It covers the learner's whole life, rounds before this run too.
+        """
         if np.isnan(self.norms).any():
             raise ValueError("certificate needs a learner with a ledger; this run's learner keeps none")
         return self.linear + nonnegative("radius", radius) * self.norms
@@ -61,7 +65,8 @@ class Run:
 
         return run_figure(self, comparators or {}, radius)
 
-    def _sequence(self, u: ArrayLike) -> Array:
+    def sequence(self, u: ArrayLike) -> Array:
+        """A comparator as one point a round, (T, dim)."""
         array, (rounds, dim) = finite("u", u), self.plays.shape
         if array.shape == (rounds,) and dim == 1:
             array = array[:, None]
@@ -70,7 +75,7 @@ class Run:
         return np.broadcast_to(array, self.plays.shape)
 
     def _values(self, u: ArrayLike) -> Array:
-        sequence = self._sequence(u)
+        sequence = self.sequence(u)
         if isinstance(self.stream, LossStream):
             return self.stream.values(sequence)
         return np.array([loss.value(point) for loss, point in zip(self.stream, sequence, strict=True)])

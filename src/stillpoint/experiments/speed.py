@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from stillpoint._jit import njit
 from stillpoint._validate import Array, count
+from stillpoint.experiments._hot import bare_ogd, recorded_ogd
 from stillpoint.experiments.contenders import Contender, Facts, choose
 from stillpoint.experiments.play import Playable, play
 from stillpoint.losses import Absolute, LossStream
@@ -24,37 +24,6 @@ _STEP = 0.05
 _VALUES = 2_000_000  # rounds × dim of a bulk run, at most
 _CHUNK = 2000
 _SAME_COST = ("Ader-10D", "Ader-D1")  # left out unless asked for
-
-
-@njit(cache=True)
-def bare_ogd(y: Array, step: float) -> float:
-    """Total loss ‖w − y‖ of OGD with a fixed step: what one pass over the data costs at least."""
-    w, total = np.zeros(y.shape[1]), 0.0
-    for t in range(y.shape[0]):
-        square = 0.0
-        for i in range(w.size):
-            square += (w[i] - y[t, i]) ** 2
-        distance = math.sqrt(square)
-        total += distance
-        if distance > 0.0:
-            for i in range(w.size):
-                w[i] -= step * ((w[i] - y[t, i]) / distance)
-    return total
-
-
-@njit(cache=True)
-def recorded_ogd(y: Array, step: float, plays: Array, gradients: Array, losses: Array) -> None:
-    """The same, keeping what `sp.play` keeps."""
-    w = np.zeros(y.shape[1])
-    for t in range(y.shape[0]):
-        square = 0.0
-        for i in range(w.size):
-            plays[t, i] = w[i]
-            square += (w[i] - y[t, i]) ** 2
-        losses[t] = math.sqrt(square)
-        for i in range(w.size):
-            gradients[t, i] = (w[i] - y[t, i]) / losses[t] if square > 0.0 else 0.0
-            w[i] -= step * gradients[t, i]
 
 
 @dataclass(frozen=True)
@@ -118,6 +87,7 @@ def speed_bench(
     from rich.progress import Progress
 
     players, repeats = [p for p in choose(learners) if learners or p.name not in _SAME_COST], count("repeats", repeats)
+    dims, ages = [count("dims", dim) for dim in dims], [count("ages", age) for age in ages]
     rows = []
     with Progress() if progress else nullcontext() as bar:
         work = [(dim, player) for dim in dims for player in players]
@@ -128,7 +98,7 @@ def speed_bench(
             rows += _by_dimension(player, dim, repeats, bare)
         for player in players if bar is None else bar.track(players, description="timing by age"):
             rows += _by_age(player, sorted(ages), repeats, patience)
-    settings = {"dims": list(dims), "ages": list(ages), "repeats": repeats, "learners": {p.name: p.told for p in players}}
+    settings = {"dims": dims, "ages": ages, "repeats": repeats, "learners": {p.name: p.told for p in players}}
     return SpeedBench(rows, settings)
 
 

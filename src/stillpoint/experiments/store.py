@@ -3,6 +3,7 @@
 import io
 import os
 from collections.abc import Iterable
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
 from time import perf_counter
@@ -79,9 +80,15 @@ class Store:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         try:
-            self.merge()
+            with suppress(OSError) if error is not None else nullcontext():  # of the two errors, the first is the one to tell
+                self.merge()
         finally:
             os.close(self._lock)
+
+    @property
+    def unsaved(self) -> set[Key]:
+        """The rows that are in memory alone."""
+        return {row.key for row in self._pending}
 
     def add(self, row: SweepRow) -> None:
         """Keep a row. It is on disk at once, unless little work would be lost."""
@@ -100,9 +107,10 @@ class Store:
         """Write all rows into one file, then remove the parts."""
         if self._parts or self._pending:
             self._write(self.folder / WHOLE, self.rows.values())
+            self._pending, self._seconds = [], 0.0
             for path in self._parts:
                 path.unlink()
-            self._parts, self._pending, self._seconds = [], [], 0.0
+            self._parts = []
 
     def _write(self, path: Path, rows: Iterable[SweepRow]) -> None:
         kinds = [(name, self._arrow.type_for_alias(_TYPES.get(name, "string"))) for name in _COLUMNS]

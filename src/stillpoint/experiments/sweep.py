@@ -3,6 +3,7 @@
 import os
 import warnings
 from collections.abc import Generator, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -80,8 +81,8 @@ class Sweep:
 
 
 def sweep(
-    learners: Sequence[Learner],
-    streams: Sequence[str | Spec],
+    learners: str | Sequence[Learner],
+    streams: str | Sequence[str | Spec],
     seeds: Iterable[int],
     horizons: Sequence[int],
     *,
@@ -121,9 +122,12 @@ def sweep(
                 try:
                     for row in watched(results, len(cells), len(cells) - len(todo), show=progress):
                         store.add(row)
+                    store.merge()
                 except (Exception, KeyboardInterrupt) as error:
                     _drop(results)
-                    done = sum(key in store.rows for key in cells)
+                    with suppress(OSError):  # a full disk, say: what it does not take is not counted
+                        store.merge()
+                    done = len((cells.keys() & store.rows.keys()) - store.unsaved)
                     kept = f"{done} of {len(cells)} cells are in {store.folder}; do the same again to play the rest"
                     if isinstance(error, KeyboardInterrupt):
                         raise KeyboardInterrupt(f"interrupted: {kept}") from None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
+from stillpoint.experiments.ratios import FLOOR, geometric_mean
 from stillpoint.report.grid import Grid
 
 if TYPE_CHECKING:
@@ -25,8 +26,6 @@ _FIT = 6  # columns of figures that a terminal holds
 
 def regret_markdown(bench: RegretBench) -> str:
     """The whole benchmark as Markdown."""
-    from stillpoint.experiments.bench import FLOOR
-
     seeds = bench.settings.get("seeds", [])
     intro = (
         "# Regret beside OGD*\n\n"
@@ -130,8 +129,6 @@ def ratio_figure(bench: RegretBench, group: str) -> Figure:
     """Ratios to OGD* on a log axis, a row a stream and a panel a horizon: geometric means over seeds, and their range."""
     from matplotlib.figure import Figure
 
-    from stillpoint.experiments.bench import FLOOR
-
     rated = [row for row in bench.rows if row.group == group and row.ratio is not None]
     streams, horizons = _ordered(row.stream for row in rated), _ordered(row.horizon for row in bench.rows)
     learners = [learner for learner, _ in _learners(bench)]
@@ -141,7 +138,7 @@ def ratio_figure(bench: RegretBench, group: str) -> Figure:
     offsets = (np.arange(len(learners)) - (len(learners) - 1) / 2) * min(0.12, 0.8 / len(learners))
     for axes, horizon in zip(panels, horizons, strict=True):
         for i, learner in enumerate(learners):
-            points = _spans([row for row in rated if row.horizon == horizon and row.learner == learner], streams, FLOOR)
+            points = _spans([row for row in rated if row.horizon == horizon and row.learner == learner], streams)
             y = points[:, 0] + offsets[i]
             colour, marker = _COLOURS[i % len(_COLOURS)], _MARKERS[i % len(_MARKERS)]
             face = colour if i < len(_COLOURS) else "white"
@@ -167,13 +164,13 @@ def ratio_figure(bench: RegretBench, group: str) -> Figure:
     return figure
 
 
-def _spans(rows: Sequence[Row], streams: Sequence[str], floor: float) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+def _spans(rows: Sequence[Row], streams: Sequence[str]) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
     """Row number, least, geometric mean and largest ratio of each stream that has one, (n, 4)."""
     spans = []
     for i, stream in enumerate(streams):
-        ratios = np.array([max(row.ratio, floor) for row in rows if row.stream == stream and row.ratio is not None])
+        ratios = np.array([max(row.ratio, FLOOR) for row in rows if row.stream == stream and row.ratio is not None])
         if ratios.size:
-            spans.append((float(i), ratios.min(), np.exp(np.log(ratios).mean()), ratios.max()))
+            spans.append((float(i), ratios.min(), geometric_mean(ratios), ratios.max()))
     return np.array(spans, dtype=np.float64).reshape(-1, 4)
 
 

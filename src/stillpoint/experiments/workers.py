@@ -84,6 +84,8 @@ def _dask(jobs: int | None, address: str | None) -> Iterator[dict[str, Any]]:
         with _undisturbed(address is None):
             client = distributed.Client(**settings, set_as_default=False)
     except (OSError, ValueError) as error:
+        if address is None:
+            raise ValueError(f"backend dask must start here: got {_line(error)}; free some memory, or choose loky") from None
         remedy = "start one with `dask scheduler`, or leave the address out"
         raise ValueError(f"address must be that of a Dask scheduler: got {address} ({error}); {remedy}") from None
     with client:
@@ -110,6 +112,8 @@ def _ray(jobs: int | None, address: str | None) -> Iterator[dict[str, Any]]:
             with _undisturbed(address is None):
                 ray.init(**where, log_to_driver=False, logging_level=logging.ERROR)
         except (OSError, RuntimeError, ValueError) as error:
+            if address is None:
+                raise ValueError(f"backend ray must start here: got {_line(error)}; free some memory, or choose loky") from None
             remedy = "start one with `ray start --head`, share its token by RAY_AUTH_TOKEN, or leave the address out"
             raise ValueError(f"address must be that of a Ray cluster: got {address} ({error}); {remedy}") from None
     try:
@@ -117,6 +121,10 @@ def _ray(jobs: int | None, address: str | None) -> Iterator[dict[str, Any]]:
     finally:
         if ours:
             ray.shutdown()
+
+
+def _line(error: Exception) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())
 
 
 def _knock(address: str | None) -> None:

@@ -1,4 +1,4 @@
-"""What every loss family can do, and the curvature of ERRATA E11."""
+"""What every loss family can do, and the curvature of erratum E11."""
 
 import math
 from abc import ABC, abstractmethod
@@ -117,7 +117,7 @@ class Loss(ABC):
 
 
 def newton_curvature(alpha: float, gap: float) -> float:
-    """Return β with ℓ(x) − ℓ(y) ≤ g − (β/2) g², g = ⟨∇ℓ(x), x−y⟩, for an α-exp-concave ℓ (ERRATA E11).
+    """Return β with ℓ(x) − ℓ(y) ≤ g − (β/2) g², g = ⟨∇ℓ(x), x−y⟩, for an α-exp-concave ℓ (erratum E11).
 
     alpha: the exp-concavity constant. gap: a bound on g over the domain; β falls from alpha as it grows.
     """

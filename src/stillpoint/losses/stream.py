@@ -26,12 +26,12 @@ class RoundLoss:
 
     def value(self, w: ArrayLike) -> float:
         """Return the loss of the play `w`."""
-        return _defined(float(_hot.loss(*self._round(w))))
+        return self.stream.defined(float(_hot.loss(*self._round(w))))
 
     def gradient(self, w: ArrayLike) -> Array:
         """Return a subgradient at the play `w`, shape (dim,); at a kink, the one the family pins."""
         result = np.empty(self.stream.dim)
-        _defined(float(_hot.evaluate(*self._round(w), result)))
+        self.stream.defined(float(_hot.evaluate(*self._round(w), result)))
         return result
 
     def _round(self, w: ArrayLike) -> tuple[int, float, int, Array, Array, Array]:
@@ -92,12 +92,14 @@ class LossStream:
         code, parameter, y, x, mode = self.compiled
         out = np.empty(len(self))
         _hot.losses(code, parameter, mode, y, x, np.array(np.broadcast_to(plays, (len(self), self.dim))), out)
-        _defined(float(out.sum()))
+        self.defined(float(out.sum()))
         return out
 
-
-def _defined(value: float) -> float:
-    """`value`, unless it is the NaN that stands for a log loss outside its domain."""
-    if math.isnan(value):
-        raise ValueError("p must be positive for the log loss: got 0 or less; keep plays where p > 0")
-    return value
+    def defined(self, value: float) -> float:
+        """`value`, unless it is NaN: that of a log loss outside its domain, or of a loss whose terms are beyond all floats."""
+        if math.isnan(value):
+            if self.loss.code == _hot.LOG:
+                raise ValueError("p must be positive for the log loss: got 0 or less; keep plays where p > 0")
+            name = type(self.loss).__name__
+            raise ValueError(f"the {name} loss must be a number: got an overflow; rescale plays, features and targets")
+        return value

@@ -24,7 +24,7 @@ def run_figure(run: Run, comparators: Mapping[str, ArrayLike], radius: float | N
     keep = slice(None, None, max(1, len(run) // _POINTS))
     times = run.times[keep]
     for (name, u), colour in zip(comparators.items(), _cycle(len(comparators)), strict=True):
-        path = np.broadcast_to(run._sequence(u), run.plays.shape)[:, 0]
+        path = run.sequence(u)[:, 0]
         top.plot(times, path[keep], color=colour, linewidth=1.2, label=name)
         bottom.plot(times, run.regret(u)[keep], color=colour, linewidth=1.4, label=f"regret against {name}")
     top.plot(times, run.plays[keep, 0], color=PLAY, linewidth=1.0, label="play", zorder=1)

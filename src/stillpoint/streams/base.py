@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stillpoint._validate import Array
+from stillpoint._validate import Array, count
 from stillpoint.losses import Linear, LossStream, Squared
 
 CHOSEN, REPORTED = "chosen", "reported"
@@ -49,7 +49,8 @@ class Stream:
         """The smallest bound on the gradient norms that holds at every play; infinite for squared losses."""
         losses = self.losses
         if isinstance(losses.loss, Linear):
-            return float(np.linalg.norm(losses.y, axis=1).max())
+            gradients = losses.y * losses.x if len(losses.x) else losses.y
+            return float(np.linalg.norm(gradients, axis=1).max())
         reach = float(np.linalg.norm(losses.x, axis=1).max()) if len(losses.x) else 1.0
         return losses.loss.lipschitz * reach
 
@@ -75,3 +76,22 @@ class Stream:
 def hindsight_steps(unit: float, lipschitz: float, octaves: tuple[int, int] = _OCTAVES) -> Array:
     """Powers of 2 times unit/G, or times unit where no G is finite."""
     return np.ldexp(unit / (lipschitz if 0.0 < lipschitz < math.inf else 1.0), np.arange(*octaves))
+
+
+def tenth(T: int) -> int:
+    """The length of each of ten equal pieces."""
+    if count("T", T) < 10:
+        raise ValueError(f"T must be 10 or more: got {T}; there are 10 pieces")
+    return T // 10
+
+
+def ten_levels(T: int, rng: np.random.Generator) -> Array:
+    """Ten equal pieces at levels in [-1, 1]; the last T mod 10 rounds are dropped."""
+    length = tenth(T)
+    return np.repeat(rng.uniform(-1, 1, 10), length)
+
+
+def swelling(T: int) -> Array:
+    """A scale of 1, then 4, then 0.5, that swells and shrinks by half."""
+    t = np.arange(count("T", T))
+    return np.where(t < 0.3 * T, 1.0, np.where(t < 0.6 * T, 4.0, 0.5)) * (1 + 0.5 * np.sin(t / 200))

@@ -9,7 +9,7 @@ import numpy as np
 from stillpoint._validate import Array
 from stillpoint.streams import real
 from stillpoint.streams.reactive import ReactiveStream
-from stillpoint.streams.registry import all_streams, get
+from stillpoint.streams.registry import all_streams, named
 
 
 def columns(name: str, rounds: int, seed: int) -> tuple[str, dict[str, Array]]:
@@ -19,7 +19,7 @@ def columns(name: str, rounds: int, seed: int) -> tuple[str, dict[str, Array]]:
         table = {} if found.times is None else {"time": found.times}
         table |= dict(zip(found.features, found.X.T, strict=True))
         return found.description, table | {"y": found.y}
-    stream = get(name, rounds, seed)
+    stream = named(name, real.names()).make(rounds, seed)
     if isinstance(stream, ReactiveStream):
         raise ValueError(
             f"stream must not answer its learner: got {name!r}, which has no data before it is played; choose another"

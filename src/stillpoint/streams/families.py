@@ -8,7 +8,7 @@ from scipy.special import ndtri, stdtrit
 from stillpoint._validate import Array, count, positive
 from stillpoint.losses import Absolute, Huber, Pinball, Squared
 from stillpoint.losses.base import Loss
-from stillpoint.streams.base import CHOSEN, REPORTED, Seed, Stream
+from stillpoint.streams.base import CHOSEN, REPORTED, Seed, Stream, swelling, ten_levels
 
 
 def families(T: int, seed: Seed, *, dim: int = 1, scale: float = 1.0, loss: Loss | None = None) -> dict[str, Stream]:
@@ -57,12 +57,9 @@ def _targets(T: int, rng: np.random.Generator, dim: int) -> Iterator[tuple[str, 
 def pinball_families(T: int, seed: Seed, *, level: float = 0.9, unit: float = 1.0) -> dict[str, Stream]:
     """Three streams whose moving `level` quantile is known, times `unit`: shifts, a swelling scale, a heavy-tailed drift."""
     loss, unit, rng = Pinball(level), positive("unit", unit), np.random.default_rng(seed)
-    if count("T", T) < 10:
-        raise ValueError(f"T must be 10 or more: got {T}; one of the families has 10 pieces")
-    prefix, t = f"pinball{level:g}-x{unit:g}/", np.arange(T)
-    u = np.repeat(rng.uniform(-1, 1, 10), T // 10)
+    prefix, u, t = f"pinball{level:g}-x{unit:g}/", ten_levels(T, rng), np.arange(T)
     shifts = u + 0.3 * ndtri(level), u + 0.3 * rng.standard_normal(u.size), "ten levels, noise 0.3"
-    sigma = np.where(t < 0.3 * T, 1.0, np.where(t < 0.6 * T, 4.0, 0.5)) * (1 + 0.5 * np.sin(t / 200))
+    sigma = swelling(T)
     swell = ndtri((1 + level) / 2) * sigma, np.abs(sigma * rng.standard_normal(T)), "absolute residuals, shifting and swelling"
     u = np.sin(20 * np.pi * t / T)
     drift = u + 0.3 * stdtrit(3.0, level), u + 0.3 * rng.standard_t(3.0, T), "a sine, Student-t(3) noise"
@@ -76,10 +73,8 @@ def pinball_families(T: int, seed: Seed, *, level: float = 0.9, unit: float = 1.
 
 def ten_pieces(T: int, seed: Seed) -> Stream:
     """Ten equal segments, levels in [-1, 1], noise 0.1; absolute loss."""
-    if count("T", T) < 10:
-        raise ValueError(f"T must be 10 or more: got {T}; there are 10 pieces")
     rng = np.random.default_rng(seed)
-    u = np.repeat(rng.uniform(-1, 1, 10), T // 10)
+    u = ten_levels(T, rng)
     y = u + 0.1 * rng.standard_normal(u.size)
     note = "10 constant pieces in [-1, 1], noise 0.1, the law of pieces10-noise0.1; Absolute loss"
     return Stream("ten-pieces", Absolute().on(y), u[:, None], note)
@@ -116,7 +111,7 @@ def stagewise(T: int, seed: Seed, *, dim: int = 3, stages: int = 100, noise: flo
 
 
 def signals(T: int, seed: Seed, *, noise: float = 0.5) -> dict[str, Stream]:
-    """Three targets for the squared loss (p − y)²/2, of total variation 4, 4 and about 2, seen through noise."""
+    """Three targets for the squared loss (p − y)²/2, of total variation 4, 4 and about 5.2, seen through noise."""
     rng, x = np.random.default_rng(seed), np.arange(1, count("T", T) + 1) / T
     targets = {
         "smooth": np.sin(2 * np.pi * x + 0.7),

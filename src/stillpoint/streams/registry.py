@@ -1,6 +1,6 @@
 """Every stream by name, in sets, each marked as having chosen constants of the library or only reported on."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
@@ -36,24 +36,36 @@ class Spec:
 
 
 def get(name: str, T: int, seed: int) -> AnyStream:
-    """Draw the stream called `name`."""
-    return find([name])[0].make(T, seed)
+    """Draw the stream called `name`: one stream, so neither a set nor a wildcard will do."""
+    return named(name).make(T, seed)
 
 
-def find(patterns: Sequence[str]) -> list[Spec]:
+def named(name: str, others: Iterable[str] = ()) -> Spec:
+    """The stream of exactly that name. others: what else may have been meant by a name that is not known."""
+    known = {spec.name: spec for spec in all_streams()}
+    if name not in known:
+        raise _unknown(name, [*known, *others], "give the name of one stream")
+    return known[name]
+
+
+def find(patterns: str | Sequence[str]) -> list[Spec]:
     """The streams that any pattern names: a name, a set ("vectors"), a group ("chosen"), "all", or a wildcard ("x1000/*")."""
     specs = all_streams()
     chosen: dict[str, Spec] = {}
-    for pattern in patterns:
+    for pattern in [patterns] if isinstance(patterns, str) else patterns:
         exact = [spec for spec in specs if spec.name == pattern]
         hits = exact or [s for s in specs if pattern in ("all", s.kind, s.group) or fnmatchcase(s.name, pattern)]
         if not hits:
             words = sorted({word for s in specs for word in (s.name, s.kind, s.group)})
-            near = get_close_matches(pattern, words, 3, 0.4)
-            hint = f"did you mean {', '.join(near)}?" if near else f"give a name, a wildcard or one of {', '.join(kinds())}"
-            raise ValueError(f"stream must be known: got {pattern!r}; {hint} (`stillpoint streams` lists all)")
+            raise _unknown(pattern, words, f"give a name, a wildcard or one of {', '.join(kinds())}")
         chosen |= {spec.name: spec for spec in hits}
     return list(chosen.values())
+
+
+def _unknown(word: str, words: Sequence[str], remedy: str) -> ValueError:
+    near = get_close_matches(word, words, 3, 0.4)
+    hint = f"did you mean {', '.join(near)}?" if near else remedy
+    return ValueError(f"stream must be known: got {word!r}; {hint} (`stillpoint streams` lists all)")
 
 
 def kinds() -> list[str]:

@@ -5,15 +5,14 @@ import math
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
-from stillpoint._validate import Array, count, positive
+from stillpoint._validate import Array, positive
 from stillpoint.losses import Pinball
-from stillpoint.streams.base import Seed, Stream
+from stillpoint.streams.base import Seed, Stream, swelling, tenth
 
 
 def interval_scores(T: int, seed: Seed, *, level: float = 0.9, unit: float = 1.0) -> Stream:
     """EVIDENCE's stream: absolute residuals with level shifts and a swelling scale, times `unit`."""
-    rng, t = np.random.default_rng(seed), np.arange(count("T", T))
-    sigma = np.where(t < 0.3 * T, 1.0, np.where(t < 0.6 * T, 4.0, 0.5)) * (1 + 0.5 * np.sin(t / 200))
+    sigma, rng = swelling(T), np.random.default_rng(seed)
     return _scores("swell", sigma, rng.standard_normal(T), "scale 1, 4, then 0.5, swelling by half", level, unit)
 
 
@@ -22,10 +21,9 @@ def score_families(T: int, seed: Seed, *, level: float = 0.9, unit: float = 1.0)
 
     T: rounds, 10 or more; scale jumps drop the last T mod 10.
     """
-    if count("T", T) < 10:
-        raise ValueError(f"T must be 10 or more: got {T}; one of the families has 10 pieces")
+    length = tenth(T)
     swell, rng, t = interval_scores(T, seed, level=level, unit=unit), np.random.default_rng([1, _number(seed)]), np.arange(T)
-    jumps = np.repeat(10.0 ** rng.uniform(-2, 2, 10), T // 10)
+    jumps = np.repeat(10.0 ** rng.uniform(-2, 2, 10), length)
     noise, garch, variance = rng.standard_normal(T), np.empty(T), 1.0
     for i in range(T):
         garch[i] = math.sqrt(variance)
@@ -43,11 +41,9 @@ def score_families(T: int, seed: Seed, *, level: float = 0.9, unit: float = 1.0)
 
 def quantile_families(T: int, seed: Seed, *, level: float = 0.9, unit: float = 1.0) -> dict[str, Stream]:
     """Signed values by name, times `unit`: shifts of level and scale, a random walk, still exponentials, a sine, a trend."""
-    if count("T", T) < 10:
-        raise ValueError(f"T must be 10 or more: got {T}; one of the families has 10 pieces")
-    rng, t = np.random.default_rng(seed), np.arange(T)
+    length, rng, t = tenth(T), np.random.default_rng(seed), np.arange(T)
     loss, unit, z = Pinball(level), positive("unit", unit), ndtri(level)
-    middle, sigma = (np.repeat(x, T // 10) for x in (rng.uniform(-3, 3, 10), 10.0 ** rng.uniform(-0.5, 0.5, 10)))
+    middle, sigma = (np.repeat(x, length) for x in (rng.uniform(-3, 3, 10), 10.0 ** rng.uniform(-0.5, 0.5, 10)))
     walk, sine, trend = 0.05 * np.cumsum(rng.standard_normal(T)), 3.0 * np.sin(20 * np.pi * t / T), 10.0 * t / T
     found: dict[str, tuple[Array, Array, str]] = {
         "shifts": (middle + z * sigma, middle + sigma * rng.standard_normal(middle.size), "ten levels, ten scales"),
@@ -73,4 +69,4 @@ def _scores(name: str, sigma: Array, noise: Array, note: str, level: float, unit
 
 
 def _number(seed: Seed) -> int:
-    return seed if isinstance(seed, int) else int(seed.integers(2**32))
+    return int(seed.integers(2**32)) if isinstance(seed, np.random.Generator) else int(seed)

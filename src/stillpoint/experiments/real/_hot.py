@@ -10,12 +10,11 @@ import numpy as np
 
 from stillpoint._jit import njit
 from stillpoint.filters.tracking._hot import CENTRE, COUNT, MEAN, SCALE, SQUARES, standardise
+from stillpoint.filters.tracking.logistic._hot import FLATTEST, mode, sigmoid
 
 CEILING = 1e12
 # entries of `seen`
 ROUNDS, ORIGIN, LOW, HIGH = range(4)
-LEAST_SLOPE = 1e-6  # of the logistic curve: beyond it a round teaches nothing and would divide by 0
-NEWTON = 12
 
 
 @njit(cache=True)
@@ -91,33 +90,6 @@ def close_squares(
 
 
 @njit(cache=True)
-def sigmoid(f: float) -> float:
-    """1/(1 + e^−f), without overflow."""
-    if f >= 0.0:
-        return 1.0 / (1.0 + math.exp(-f))
-    small = math.exp(f)
-    return small / (1.0 + small)
-
-
-@njit(cache=True)
-def mode(f: float, v: float, y: float) -> float:
-    """The x that solves x + v(σ(x) − y) = f, by bracketed Newton steps."""
-    low, high = f + v * (y - 1.0), f + v * y
-    x = min(max(f, low), high)
-    for _ in range(NEWTON):
-        p = sigmoid(x)
-        value = x + v * (p - y) - f
-        if value > 0.0:
-            high = x
-        else:
-            low = x
-        x -= value / (1.0 + v * p * (1.0 - p))
-        if not low <= x <= high:
-            x = 0.5 * (low + high)
-    return x
-
-
-@njit(cache=True)
 def open_logistic(
     x: np.ndarray,
     rebased: bool,
@@ -126,7 +98,6 @@ def open_logistic(
     features: np.ndarray,
     M: np.ndarray,
     C: np.ndarray,
-    seen: np.ndarray,
     z: np.ndarray,
     gains: np.ndarray,
     variances: np.ndarray,
@@ -144,7 +115,6 @@ def open_logistic(
             spread = math.sqrt(features[SQUARES, i] / features[COUNT, i])
             if spread > 0.0:
                 z[i] = (features[CENTRE, i] + features[SCALE, i] * z[i] - features[MEAN, i]) / spread
-    seen[ROUNDS] += 1.0
     forget(factors, C, z, gains, variances)
     for k in range(factors.size):
         values[k] = 0.0
@@ -158,9 +128,11 @@ def close_logistic(
 ) -> None:
     """Learn labels in {0, 1}, one a filter: at the mode of the new posterior (exact), or linearised at the old mean (EKF)."""
     for k in range(labels.size):
-        at = mode(values[k], variances[k], labels[k]) if exact else values[k]
+        at = values[k]
+        if exact:  # label 0 is label 1 with the signs turned
+            at = mode(at, variances[k]) if labels[k] == 1.0 else -mode(-at, variances[k])
         p = sigmoid(at)
-        h = max(p * (1.0 - p), LEAST_SLOPE)
+        h = max(p * (1.0 - p), FLATTEST)
         weight = h / (1.0 + h * variances[k])
         # linearised, the step is that of a Kalman filter that saw y − p with slope h and noise h: (y − p)/(1 + h v)
         step = labels[k] - p if exact else (labels[k] - p) / (1.0 + h * variances[k])

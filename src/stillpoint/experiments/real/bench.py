@@ -1,18 +1,16 @@
 """The benchmark on real streams: everybody over every stream, intervals around our forecasts, and whether the targets are met."""
 
 import json
-import math
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from stillpoint._validate import count
+from stillpoint.experiments.ratios import geometric_mean, ratio
 from stillpoint.experiments.real.intervals import SHORTEST, Band, bands
-from stillpoint.experiments.real.players import BEST_EKF, BEST_FILTER, BEST_SQUARES, OURS, Contender, contenders
+from stillpoint.experiments.real.players import BEST_SQUARES, HINDSIGHT, OURS, Entrant, entrants
 from stillpoint.experiments.real.prequential import Score, compete
 from stillpoint.streams import real
 from stillpoint.streams.real import BINARY, REGRESSION, RealStream
@@ -23,7 +21,7 @@ LOGISTIC = "river LogisticRegression"
 
 
 @dataclass(frozen=True)
-class Facts:
+class StreamFacts:
     """What the tables say about a stream."""
 
     name: str
@@ -50,32 +48,38 @@ class Target:
 class RealBench:
     """All scores. `save(folder)` writes real.md, real.json and real.png."""
 
-    streams: list[Facts]
+    streams: list[StreamFacts]
     scores: list[Score]
     bands: list[Band]
     settings: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
+    def best(self, stream: str, *players: str) -> Score | None:
+        """The score with the least loss of these players on the stream."""
+        found = [(s.loss, s) for s in self.scores if s.stream == stream and s.player in players and s.loss is not None]
+        return min(found, key=lambda pair: pair[0])[1] if found else None
+
     def loss(self, stream: str, *players: str) -> float | None:
         """The least loss of these players on the stream."""
-        found = [s.loss for s in self.scores if s.stream == stream and s.player in players and s.loss is not None]
-        return min(found, default=None)
+        best = self.best(stream, *players)
+        return None if best is None else best.loss
 
     def hindsight(self, stream: str) -> float | None:
         """The loss of the best filter with forgetting, chosen in hindsight."""
-        return self.loss(stream, BEST_SQUARES, BEST_FILTER, BEST_EKF)
+        return self.loss(stream, *HINDSIGHT)
 
     def targets(self) -> list[Target]:
         """What was to be reached, and whether it was."""
         long = [s.name for s in self.streams if s.task == REGRESSION and s.rounds >= LONG]
         pairs = [s.name for s in self.streams if s.task == BINARY]
         found = [
-            self._target("squared loss ≤ 1.02 × RLS*, T ≥ 200", long, self.hindsight, SQUARES_TARGET),
-            self._target("log loss ≤ 1.01 × best filter*, two classes", pairs, self.hindsight, LOG_TARGET),
+            self._target(f"squared loss ≤ {SQUARES_TARGET} × {BEST_SQUARES}, T ≥ {LONG}", long, self.hindsight, SQUARES_TARGET),
+            self._target(f"log loss ≤ {LOG_TARGET} × best filter*, two classes", pairs, self.hindsight, LOG_TARGET),
             self._target(f"log loss below {LOGISTIC}'s, two classes", pairs, lambda name: self.loss(name, LOGISTIC), 1.0),
         ]
-        behind = [f"{name} {ratio:.3f}" for name, ratio in self.band_means().items() if name != OURS and ratio <= 1.0]
-        peers = len(self.band_means()) - 1
+        means = self.band_means()
+        behind = [f"{name} {mean:.3f}" for name, mean in means.items() if name != OURS and mean <= 1.0]
+        peers = len(means) - 1
         if peers > 0:
             name = "pinball loss of intervals below every peer's*, on average"
             found.append(Target(name, peers - len(behind), peers, tuple(behind)))
@@ -86,17 +90,17 @@ class RealBench:
         for stream in streams:
             own, theirs = self.loss(stream, OURS), other(stream)
             if own is not None and theirs is not None:
-                ratios.append((stream, own / theirs))
-        missed = tuple(f"{stream} {ratio:.3f}" for stream, ratio in ratios if ratio > most)
+                ratios.append((stream, ratio(own, theirs)))
+        missed = tuple(f"{stream} {share:.3f}" for stream, share in ratios if share > most)
         return Target(name, len(ratios) - len(missed), len(ratios), missed)
 
     def band_means(self) -> dict[str, float]:
         """Geometric mean over streams of each method's pinball loss over ours."""
         own = {band.stream: band.pinball for band in self.bands if band.method == OURS}
-        logs: dict[str, list[float]] = {}
+        ratios: dict[str, list[float]] = {}
         for band in self.bands:
-            logs.setdefault(band.method, []).append(math.log(band.pinball / own[band.stream]))
-        return {method: math.exp(float(np.mean(values))) for method, values in logs.items()}
+            ratios.setdefault(band.method, []).append(ratio(band.pinball, own[band.stream]))
+        return {method: geometric_mean(values) for method, values in ratios.items()}
 
     def save(self, folder: str | Path) -> list[Path]:
         """Write Markdown, JSON and the figure into `folder`; returns the files."""
@@ -124,24 +128,24 @@ class RealBench:
 
 
 def real_bench(
-    streams: Iterable[str | RealStream] = (),
+    streams: str | Iterable[str | RealStream] = (),
     *,
     task: str | None = None,
     rounds: int | None = 5000,
-    players: Sequence[Contender] = (),
+    players: Sequence[Entrant] = (),
     coverage: float = 0.9,
     progress: bool = False,
 ) -> RealBench:
     """Play everybody over each stream, cut to its first `rounds` for all alike (None: uncut).
 
-    streams: names, or streams; none means all that are installed. task: only those. players: none means `contenders()`.
+    streams: names, or streams; none means all that are installed. task: only those. players: none means `entrants()`.
     """
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     rounds = None if rounds is None else count("rounds", rounds)
     chosen, notes = _choose(streams, task)
-    everybody = list(players) or contenders()
-    facts: list[Facts] = []
+    everybody = list(players) or entrants()
+    facts: list[StreamFacts] = []
     scores: list[Score] = []
     found: list[Band] = []
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
@@ -152,21 +156,21 @@ def real_bench(
             scores += own
             T = own[0].rounds if own else 0
             about = stream.task, stream.group, stream.package, T, stream.dim, len(stream.classes), stream.description
-            facts.append(Facts(stream.name, *about))
+            facts.append(StreamFacts(stream.name, *about))
             if stream.task == REGRESSION and OURS in forecasts and T >= SHORTEST:
                 found += bands(stream.name, forecasts[OURS], stream.y[:T], coverage)
     if not any(score.loss is not None for score in scores):
         raise ValueError("streams must have someone to play them: got no score at all; pip install 'stillpoint[real]'")
     for score in scores:
         note = f"{score.player}: {score.note}"
-        if score.note and "is not there" in score.note and note not in notes:
+        if score.missing and note not in notes:
             notes.append(note)
     settings = {"rounds": rounds, "coverage": coverage, "players": list(dict.fromkeys(score.player for score in scores))}
     return RealBench(facts, scores, found, settings, notes)
 
 
-def _choose(streams: Iterable[str | RealStream], task: str | None) -> tuple[list[str | RealStream], list[str]]:
-    asked = list(streams)
+def _choose(streams: str | Iterable[str | RealStream], task: str | None) -> tuple[list[str | RealStream], list[str]]:
+    asked = [streams] if isinstance(streams, str) else list(streams)
     names = real.names(task)
     if not asked:
         there = real.available(task)

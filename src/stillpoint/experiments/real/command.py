@@ -31,5 +31,5 @@ def run(
             if not grid.deep:
                 console.print(grid.rich())
         for note in result.notes:
-            console.print(note)
+            console.print(note, markup=False)
     return result.save(out) if out else []

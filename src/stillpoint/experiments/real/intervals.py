@@ -9,6 +9,7 @@ import numpy as np
 from stillpoint._validate import Array
 from stillpoint.experiments.real.players import OURS
 from stillpoint.experiments.real.prequential import best_setting, scored_from
+from stillpoint.losses import Pinball
 
 SKIPPED = 20  # rounds at the start, where residuals are those of a forecaster that knows nothing yet
 WINDOW = 200
@@ -108,7 +109,7 @@ def _band(
     """Hits count as played. For loss and width, radius ∞ counts as the largest score, the empty set as 0: both stay finite."""
     hits = (scores <= radii)[first:].astype(np.float64)
     r, s = np.maximum(np.where(radii == np.inf, scores.max(), radii), 0.0)[first:], scores[first:]
-    pinball = np.where(s > r, coverage * (s - r), (1.0 - coverage) * (r - s)).mean()
+    pinball = np.mean(Pinball(coverage).value(r, s))
     span = min(WINDOW, hits.size)
     sums = np.concatenate([[0.0], np.cumsum(hits)])
     local = np.abs((sums[span:] - sums[:-span]) / span - coverage).max()

@@ -11,7 +11,7 @@ from stillpoint._validate import Array
 from stillpoint.streams.real.base import BINARY, MULTICLASS, REGRESSION, RealStream
 
 if TYPE_CHECKING:
-    from stillpoint.experiments.real.players import Contender
+    from stillpoint.experiments.real.players import Entrant
 
 _SEED = 0  # forests draw
 
@@ -168,26 +168,27 @@ def _arima(stream: RealStream) -> RiverSeries:
 
 
 def _winters(stream: RealStream) -> RiverSeries:
-    return RiverSeries(_river("time_series").HoltWinters(alpha=0.3, beta=0.1, gamma=0.1, seasonality=max(0, stream.period)))
+    season = stream.period if stream.period > 1 else 0
+    return RiverSeries(_river("time_series").HoltWinters(alpha=0.3, beta=0.1, gamma=0.1, seasonality=season))
 
 
-def contenders() -> list["Contender"]:
+def entrants() -> list["Entrant"]:
     """All of them."""
-    from stillpoint.experiments.real.players import CLASSES, Contender
+    from stillpoint.experiments.real.players import CLASSES, Entrant
 
     regression, everything = (REGRESSION,), (REGRESSION, *CLASSES)
     return [
-        Contender("river LinearRegression", regression, _linear, "river"),
-        Contender("river PARegressor", regression, _passive, "river"),
-        Contender("river BayesianLinearRegression", regression, _bayes, "river"),
-        Contender("river SNARIMAX(3,1,1)", regression, _arima, "river", series=True),
-        Contender("river HoltWinters", regression, _winters, "river", series=True),
-        Contender("river LogisticRegression", CLASSES, _logistic, "river"),
-        Contender("river SoftmaxRegression", (MULTICLASS,), _softmax, "river"),
-        Contender("river KNN", everything, _neighbours, "river"),
-        Contender("river ARF", everything, _forest, "river"),
+        Entrant("river LinearRegression", regression, _linear, "river"),
+        Entrant("river PARegressor", regression, _passive, "river"),
+        Entrant("river BayesianLinearRegression", regression, _bayes, "river"),
+        Entrant("river SNARIMAX(3,1,1)", regression, _arima, "river", series=True),
+        Entrant("river HoltWinters", regression, _winters, "river", series=True),
+        Entrant("river LogisticRegression", CLASSES, _logistic, "river"),
+        Entrant("river SoftmaxRegression", (MULTICLASS,), _softmax, "river"),
+        Entrant("river KNN", everything, _neighbours, "river"),
+        Entrant("river ARF", everything, _forest, "river"),
         *(
-            Contender(f"VW {options}".strip(), everything, partial(Vowpal, options), "vowpalwabbit")
+            Entrant(f"VW {options}".strip(), everything, partial(Vowpal, options), "vowpalwabbit")
             for options in ("", "--coin", "--freegrad")
         ),
     ]

@@ -12,11 +12,13 @@ import numpy as np
 
 from stillpoint._validate import Array, count
 from stillpoint.experiments.real import _hot
+from stillpoint.filters.tracking import TrackingForecaster
+from stillpoint.filters.tracking.linear import _hot as linear
+from stillpoint.filters.tracking.logistic import _hot as logistic
+from stillpoint.filters.tracking.probabilities import TrackingProbabilities
 from stillpoint.streams.real.base import BINARY, MULTICLASS, REGRESSION, RealStream
 
 FACTORS = (0.95, 0.98, 0.99, 0.995, 0.998, 0.999, 0.9999, 1.0)  # of forgetting; 1 keeps all of the past
-SLOPE, INTERCEPT = 10.0, 100.0  # prior variances for squares, in units of the noise's: those of ours
-LOGISTIC_SLOPE, LOGISTIC_INTERCEPT = 1.0, 4.0
 CLASSES = (BINARY, MULTICLASS)
 
 
@@ -31,7 +33,7 @@ class Player(Protocol):
 
 
 @dataclass(frozen=True)
-class Contender:
+class Entrant:
     """A player yet to be built for a stream. tasks: those it plays. needs: what must be importable.
 
     settings: labels where it plays several at once; the best in hindsight is then marked *, and the last is shown by itself as
@@ -49,35 +51,20 @@ class Contender:
 
 
 class Ours:
-    """TrackingForecaster."""
+    """TrackingForecaster or TrackingProbabilities, whichever the task asks for."""
 
     def __init__(self, stream: RealStream) -> None:
-        from stillpoint.filters.tracking import TrackingForecaster
-
-        self._model = TrackingForecaster(stream.dim)
-
-    def predict(self, x: Array) -> float:
-        """One number."""
-        return float(self._model.predict(x))
-
-    def learn(self, x: Array, y: float) -> None:
-        """Update."""
-        self._model.update(x, y)
-
-
-class OurProbabilities:
-    """TrackingProbabilities."""
-
-    def __init__(self, stream: RealStream) -> None:
-        from stillpoint.filters.tracking.probabilities import TrackingProbabilities
-
-        self._model: Any = TrackingProbabilities(stream.dim, len(stream.classes))
+        self._model: Any
+        if stream.task == REGRESSION:
+            self._model = TrackingForecaster(stream.dim)
+        else:
+            self._model = TrackingProbabilities(stream.dim, len(stream.classes))
 
     def predict(self, x: Array) -> Any:
-        """A probability a class."""
+        """One number, or a probability a class."""
         return self._model.predict(x)
 
-    def learn(self, x: Array, y: int) -> None:
+    def learn(self, x: Array, y: Any) -> None:
         """Update."""
         self._model.update(x, y)
 
@@ -91,24 +78,25 @@ class _Filters:
             raise ValueError(f"factors must be above 0 and at most 1: got {tuple(factors)}; 1 forgets nothing")
         self._factors, self._prior = np.repeat(np.array(factors, dtype=np.float64), copies), slope
         K = self._factors.size
-        self._features, self._seen, self._z = np.zeros((5, dim)), np.zeros(4), np.zeros(N)
+        self._features, self._z = np.zeros((5, dim)), np.zeros(N)
         self._means, self._covariances = np.zeros((K, N)), np.tile(np.diag([slope] * dim + [intercept]), (K, 1, 1))
         self._gains, self._variances, self._values = np.zeros((K, N)), np.zeros(K), np.zeros(K)
 
-    def _state(self) -> tuple[Any, ...]:
+    def _state(self, *seen: Array) -> tuple[Any, ...]:
         filters = self._prior, self._factors, self._features, self._means, self._covariances
-        return *filters, self._seen, self._z, self._gains, self._variances, self._values
+        return *filters, *seen, self._z, self._gains, self._variances, self._values
 
 
 class LeastSquares(_Filters):
     """Recursive least squares with each forgetting factor: forecasts (factors,). Scaling and clipping are those of ours."""
 
     def __init__(self, dim: int, factors: Sequence[float] = FACTORS) -> None:
-        super().__init__(dim, factors, 1, SLOPE, INTERCEPT)
+        super().__init__(dim, factors, 1, linear.SLOPE_PRIOR, linear.INTERCEPT_PRIOR)
+        self._seen = np.zeros(4)
 
     def predict(self, x: Array) -> Array:
         """One number a factor."""
-        _hot.open_squares(x, *self._state())
+        _hot.open_squares(x, *self._state(self._seen))
         return self._values.copy()
 
     def learn(self, x: Array, y: float) -> None:
@@ -127,7 +115,7 @@ class LogisticFilters(_Filters):
     def __init__(self, dim: int, classes: int, exact: bool, rebased: bool, factors: Sequence[float] = FACTORS) -> None:
         self.classes, self.exact, self.rebased = count("classes", classes), exact, rebased
         self._copies = 1 if classes == 2 else classes
-        super().__init__(dim, factors, self._copies, LOGISTIC_SLOPE, LOGISTIC_INTERCEPT)
+        super().__init__(dim, factors, self._copies, logistic.SLOPE_PRIOR, logistic.INTERCEPT_PRIOR)
 
     def predict(self, x: Array) -> Array:
         """Probabilities, one row a factor."""
@@ -210,26 +198,25 @@ class Frequencies:
 _LABELS = tuple(f"λ = {factor:g}" for factor in FACTORS)
 _BOTH = (*(f"{label}, rebased" for label in _LABELS), *_LABELS)
 OURS = "stillpoint"
-BEST_SQUARES, BEST_FILTER, BEST_EKF = "RLS*", "logistic filter*", "EKF*"
+BEST_SQUARES, BEST_FILTER, BEST_EKF = HINDSIGHT = ("RLS*", "logistic filter*", "EKF*")
 
 
 def _filters(stream: RealStream, exact: bool) -> Together:
     return Together(*(LogisticFilters(stream.dim, len(stream.classes), exact, rebased) for rebased in (True, False)))
 
 
-def contenders() -> list[Contender]:
+def entrants() -> list[Entrant]:
     """Everybody, ours first."""
     from stillpoint.experiments.real import peers
 
     regression = (REGRESSION,)
     return [
-        Contender(OURS, regression, Ours),
-        Contender(OURS, CLASSES, OurProbabilities, "stillpoint.filters.tracking.probabilities"),
-        Contender(BEST_SQUARES, regression, lambda s: LeastSquares(s.dim), settings=_LABELS, plain="RLS, all of the past"),
-        Contender(BEST_FILTER, CLASSES, partial(_filters, exact=True), settings=_BOTH, plain="logistic filter, all of the past"),
-        Contender(BEST_EKF, CLASSES, partial(_filters, exact=False), settings=_BOTH),
-        Contender("last value", regression, lambda s: LastValue()),
-        Contender("running mean", regression, lambda s: RunningMean()),
-        Contender("class frequencies", CLASSES, lambda s: Frequencies(len(s.classes))),
-        *peers.contenders(),
+        Entrant(OURS, (REGRESSION, *CLASSES), Ours),
+        Entrant(BEST_SQUARES, regression, lambda s: LeastSquares(s.dim), settings=_LABELS, plain="RLS, all of the past"),
+        Entrant(BEST_FILTER, CLASSES, partial(_filters, exact=True), settings=_BOTH, plain="logistic filter, all of the past"),
+        Entrant(BEST_EKF, CLASSES, partial(_filters, exact=False), settings=_BOTH),
+        Entrant("last value", regression, lambda s: LastValue()),
+        Entrant("running mean", regression, lambda s: RunningMean()),
+        Entrant("class frequencies", CLASSES, lambda s: Frequencies(len(s.classes))),
+        *peers.entrants(),
     ]

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillpoint._validate import Array, count
-from stillpoint.experiments.real.players import OURS, Contender, Player
+from stillpoint.experiments.contenders import complaint
+from stillpoint.experiments.real.players import Entrant, Player
 from stillpoint.streams.real.base import REGRESSION, RealStream
 
 FLOOR = 1e-4  # probabilities are raised to it, everybody's alike: one round can cost 9.2 at most
@@ -25,6 +26,7 @@ class Score:
     rounds: played; the first quarter of them is not scored. loss: mean squared error over the variance of the first quarter's
     targets, or log loss; None if the player failed or was not finite. errors: share of wrong classes. us: µs a round, divided by
     the number of settings where there are several. starred: the setting was chosen in hindsight. note: why there is no loss.
+    missing: because the player's package is not installed.
     """
 
     stream: str
@@ -36,6 +38,7 @@ class Score:
     setting: str = ""
     starred: bool = False
     note: str = ""
+    missing: bool = False
 
 
 def prequential(player: Player, X: Array, y: NDArray[Any]) -> tuple[Array, float]:
@@ -76,7 +79,7 @@ def scored_from(y: NDArray[Any]) -> int:
     return int(y.size) // 4
 
 
-def compete(stream: RealStream, players: Sequence[Contender], rounds: int | None = None) -> tuple[list[Score], dict[str, Array]]:
+def compete(stream: RealStream, players: Sequence[Entrant], rounds: int | None = None) -> tuple[list[Score], dict[str, Array]]:
     """Every player over the first `rounds` of the stream: scores, and the forecasts of those that play one setting.
 
     A player with several settings leaves its best in hindsight, starred, and its last by itself if it has a plain name. One that
@@ -90,9 +93,9 @@ def compete(stream: RealStream, players: Sequence[Contender], rounds: int | None
     for each in players:
         if stream.task not in each.tasks or (each.series and not stream.period):
             continue
-        missing = _missing(each.needs)
-        if missing:
-            scores.append(Score(stream.name, each.name, T, None, note=missing))
+        if not _there(each.needs):
+            note = f"{each.needs} is not there; pip install 'stillpoint[real]'"
+            scores.append(Score(stream.name, each.name, T, None, note=note, missing=True))
             continue
         try:
             prequential(each.build(stream), X[:_WARM], y[:_WARM])
@@ -101,7 +104,7 @@ def compete(stream: RealStream, players: Sequence[Contender], rounds: int | None
             if not each.settings:
                 kept[each.name] = forecasts
         except Exception as failure:  # one player's fault must not cost the run of all others; the score keeps it
-            scores.append(Score(stream.name, each.name, T, None, note=f"{type(failure).__name__}: {failure}"))
+            scores.append(Score(stream.name, each.name, T, None, note=complaint(failure)))
     return scores, kept
 
 
@@ -110,7 +113,7 @@ def best_setting(losses: Array) -> int:
     return int(np.argmin(np.where(np.isfinite(losses), losses, np.inf)))
 
 
-def _score(stream: RealStream, each: Contender, forecasts: Array, y: NDArray[Any], us: float) -> list[Score]:
+def _score(stream: RealStream, each: Entrant, forecasts: Array, y: NDArray[Any], us: float) -> list[Score]:
     wrong: Array | None = None
     if stream.task == REGRESSION:
         losses = squared_loss(forecasts, y)
@@ -130,12 +133,6 @@ def _score(stream: RealStream, each: Contender, forecasts: Array, y: NDArray[Any
     return [*scores, one(losses.size - 1, each.plain, False)] if each.plain else scores
 
 
-def _missing(module: str) -> str:
-    """Why a module cannot be used, or nothing."""
-    try:
-        found = not module or find_spec(module) is not None
-    except ModuleNotFoundError:
-        found = False
-    if found:
-        return ""
-    return f"{module} is not there" + ("" if module.startswith(OURS) else "; pip install 'stillpoint[real]'")
+def _there(module: str) -> bool:
+    """Whether a module can be imported; none can always."""
+    return not module or find_spec(module) is not None

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stillpoint.experiments.ratios import FLOOR as LEAST
+from stillpoint.experiments.ratios import geometric_mean, ratio
 from stillpoint.experiments.real.intervals import SHORTEST, SKIPPED, WINDOW, Band
-from stillpoint.experiments.real.players import BEST_EKF, BEST_FILTER, BEST_SQUARES, FACTORS, OURS
+from stillpoint.experiments.real.players import FACTORS, HINDSIGHT, OURS
 from stillpoint.experiments.real.prequential import FLOOR, Score
 from stillpoint.report.figures import CERTIFICATE, COLOURS, PLAY
 from stillpoint.report.grid import Grid
@@ -19,10 +19,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from stillpoint.experiments.real.bench import Facts, RealBench
+    from stillpoint.experiments.real.bench import RealBench, StreamFacts
 
 _TITLES = {REGRESSION: "Regression", BINARY: "Two classes", MULTICLASS: "More classes"}
-_HINDSIGHT = (BEST_SQUARES, BEST_FILTER, BEST_EKF)
 _LEFT, _RIGHT = 0.05, 30.0  # ends of the figure's axis; what lies beyond is counted at the edge
 _FAMILIES = {"river": COLOURS[0], "VW": COLOURS[1], "RLS": COLOURS[3], "logistic": COLOURS[3]}  # the simplest are grey
 _MARKERS = "sD^vPXo*<>hd"
@@ -43,7 +42,7 @@ def markdown(bench: RealBench) -> str:
         "some of which are other questions put to the same source.\n\n"
         "Regression: mean squared error over the variance of the first quarter's targets. Classes: log loss, with every "
         f"probability raised to {FLOOR:g} for everybody, and the share of errors in brackets. µs a round: predict and learn, "
-        "called from Python; for starred rows, of one setting.\n\n"
+        f"called from Python; for starred rows, of one setting. A ratio below {LEAST:g} counts as {LEAST:g} in means.\n\n"
         f"Intervals: around our forecasts, at coverage {coverage:g}, on regression streams of {SHORTEST} rounds or more, "
         f"residuals from round {SKIPPED} on. An infinite radius is scored as the largest score, an empty set as 0. Local error: "
         f"the largest distance of coverage over {WINDOW} rounds in a row from {coverage:g}.\n\n"
@@ -82,10 +81,10 @@ def _beside(bench: RealBench, task: str) -> Grid:
     rows = []
     for stream in _of(bench, task):
         own, hindsight = bench.loss(stream.name, OURS), bench.hindsight(stream.name)
-        best = _find(bench, stream.name, _HINDSIGHT)
-        others = [s.player for s in bench.scores if s.stream == stream.name and s.player not in (OURS, *_HINDSIGHT)]
-        peer = _find(bench, stream.name, others)
-        cells = [_loss(_find(bench, stream.name, [OURS])), _named(best), _ratio(own, hindsight)]
+        best = bench.best(stream.name, *HINDSIGHT)
+        others = [s.player for s in bench.scores if s.stream == stream.name and s.player not in (OURS, *HINDSIGHT)]
+        peer = bench.best(stream.name, *others)
+        cells = [_loss(bench.best(stream.name, OURS)), _named(best), _ratio(own, hindsight)]
         cells += [_named(peer), _ratio(own, peer.loss if peer else None)]
         rows.append([stream.name, stream.group, str(stream.rounds), str(stream.dim), *cells])
     header = ["stream", "group", "T", "d", "ours", "best filter*", "ours / best*", "best of the others", "ours / it"]
@@ -99,17 +98,17 @@ def _everybody(bench: RealBench, task: str) -> Grid:
     for player in _players(bench, task):
         ratios, ahead, costs, failed = [], 0, [], 0
         for name in names:
-            score, best, own = _find(bench, name, [player]), bench.hindsight(name), bench.loss(name, OURS)
+            score, best, own = bench.best(name, player), bench.hindsight(name), bench.loss(name, OURS)
             if score is None or score.loss is None:
                 failed += any(s.stream == name and s.player == player for s in bench.scores)
                 continue
-            if best:
-                ratios.append((score.loss / best, name))
+            if best is not None:
+                ratios.append((ratio(score.loss, best), name))
             ahead += own is not None and score.loss < own
             costs.append(score.us or 0.0)
         if not ratios:
             continue
-        mean, (worst, where) = math.exp(float(np.mean([math.log(r) for r, _ in ratios]))), max(ratios)
+        mean, (worst, where) = geometric_mean(each for each, _ in ratios), max(ratios)
         ahead_text = "–" if player == OURS else str(ahead)
         left = f"{failed} failed" if failed else "–"
         rows.append(
@@ -121,7 +120,7 @@ def _everybody(bench: RealBench, task: str) -> Grid:
 
 def _losses(bench: RealBench, task: str) -> Grid:
     players = _players(bench, task)
-    rows = [[s.name, *(_loss(_find(bench, s.name, [player])) for player in players)] for s in _of(bench, task)]
+    rows = [[s.name, *(_loss(bench.best(s.name, player)) for player in players)] for s in _of(bench, task)]
     kind = "squared loss" if task == REGRESSION else "log loss (errors)"
     return Grid(f"{_TITLES[task]}, {kind} of everybody", ["stream", *players], rows, deep=True)
 
@@ -131,14 +130,14 @@ def _intervals(bench: RealBench) -> Grid:
     own = {band.stream: band for band in bench.bands if band.method == OURS}
     for method, mean in bench.band_means().items():
         mine = [band for band in bench.bands if band.method == method]
-        ratio, where = max((band.pinball / own[band.stream].pinball, band.stream) for band in mine)
+        worst, where = max((ratio(band.pinball, own[band.stream].pinball), band.stream) for band in mine)
         off = np.abs([band.coverage - coverage for band in mine])
         local = np.array([band.local for band in mine])
-        width = math.exp(float(np.mean([math.log(max(band.width, 1e-300) / own[band.stream].width) for band in mine])))
+        width = geometric_mean(ratio(band.width, own[band.stream].width) for band in mine)
         spread = [f"{off.mean():.4f}, {off.max():.4f}", f"{local.mean():.3f}, {local.max():.3f}"]
         cost = f"{np.median([band.us for band in mine]):.2g}"
         ahead = "–" if method == OURS else str(sum(band.pinball < own[band.stream].pinball for band in mine))
-        rows.append([method, f"{mean:.3f}", f"{ratio:.3f} {where}", ahead, *spread, f"{width:.3f}", cost])
+        rows.append([method, f"{mean:.3f}", f"{worst:.3f} {where}", ahead, *spread, f"{width:.3f}", cost])
     header = ["method", "pinball / ours, geometric mean", "worst", "ahead of ours on", "coverage error: mean, most"]
     header += ["local error: mean, most", "width / ours", "µs a round"]
     return Grid(f"Intervals at {coverage:g}, {len(own)} streams", header, rows)
@@ -180,7 +179,7 @@ def _style(player: str, bench: RealBench) -> dict[str, Any]:
     if player == OURS:
         return {"color": PLAY, "marker": "o", "ms": 8, "zorder": 5}
     family = player.split()[0].strip(",")
-    members = [p for p in dict.fromkeys(score.player for score in bench.scores) if p not in _HINDSIGHT and p != OURS]
+    members = [p for p in dict.fromkeys(score.player for score in bench.scores) if p not in HINDSIGHT and p != OURS]
     alike = [p for p in members if _FAMILIES.get(p.split()[0].strip(",")) == _FAMILIES.get(family)]
     marker = _MARKERS[alike.index(player) % len(_MARKERS)]
     return {"color": _FAMILIES.get(family, CERTIFICATE), "marker": marker, "ms": 4.8, "mfc": "none", "mew": 1.1}
@@ -188,19 +187,24 @@ def _style(player: str, bench: RealBench) -> dict[str, Any]:
 
 def _panel(axes: Axes, bench: RealBench, task: str) -> None:
     streams = _of(bench, task)
-    players = [p for p in _players(bench, task) if p not in _HINDSIGHT]
-    for player in players:
-        points = [(bench.loss(s.name, player), bench.hindsight(s.name), row) for row, s in enumerate(streams)]
-        known = [(loss / best, row) for loss, best, row in points if loss is not None and best]
-        inside = [(ratio, row) for ratio, row in known if _LEFT <= ratio <= _RIGHT]
-        x, y = [ratio for ratio, _ in inside], [float(row) for _, row in inside]
+    below, above = [0] * len(streams), [0] * len(streams)
+    for player in (p for p in _players(bench, task) if p not in HINDSIGHT):
+        x, y = [], []
+        for row, stream in enumerate(streams):
+            loss, best = bench.loss(stream.name, player), bench.hindsight(stream.name)
+            if loss is None or best is None:
+                continue
+            share = ratio(loss, best)
+            below[row] += share < _LEFT
+            above[row] += share > _RIGHT
+            if _LEFT <= share <= _RIGHT:
+                x.append(share)
+                y.append(float(row))
         axes.plot(x, y, label=player, ls="", **_style(player, bench))
-    for row, stream in enumerate(streams):
-        best = bench.hindsight(stream.name)
-        losses = [bench.loss(stream.name, player) for player in players]
-        off = sum(loss / best > _RIGHT for loss in losses if loss is not None) if best else 0
-        if off:
-            axes.text(_RIGHT * 1.06, row, f"+{off}", fontsize=7, va="center", color="#5b6b75")
+    for row in range(len(streams)):
+        for off, x_edge in ((below[row], _LEFT * 1.06), (above[row], _RIGHT * 1.06)):  # left of the axis are the names
+            if off:
+                axes.text(x_edge, row, f"+{off}", fontsize=7, va="center", color="#5b6b75")
         if row % 2 == 0:
             axes.axhspan(row - 0.5, row + 0.5, color="#f3f1ec", zorder=-1)
     axes.axvline(1.0, color="#5b6b75", linewidth=1.0, zorder=0)
@@ -216,10 +220,10 @@ def _panel(axes: Axes, bench: RealBench, task: str) -> None:
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.tick_params(axis="y", length=0)
     kind = "squared loss" if task == REGRESSION else "log loss"
-    axes.set_title(f"{_TITLES[task]}: {kind}; +n lie beyond the right edge", fontsize=9, loc="left")
+    axes.set_title(f"{_TITLES[task]}: {kind}; +n lie beyond an edge", fontsize=9, loc="left")
 
 
-def _of(bench: RealBench, task: str) -> list[Facts]:
+def _of(bench: RealBench, task: str) -> list[StreamFacts]:
     return [stream for stream in bench.streams if stream.task == task]
 
 
@@ -228,17 +232,11 @@ def _players(bench: RealBench, task: str) -> list[str]:
     return list(dict.fromkeys(s.player for s in bench.scores if s.stream in names and s.loss is not None))
 
 
-def _find(bench: RealBench, stream: str, players: Sequence[str]) -> Score | None:
-    """The best score of these players on the stream."""
-    found = [s for s in bench.scores if s.stream == stream and s.player in players and s.loss is not None]
-    return min(found, key=lambda s: s.loss or 0.0, default=None)
-
-
 def _failures(bench: RealBench) -> list[str]:
     """Why a player has no loss, and where."""
     where: dict[str, list[str]] = {}
     for score in bench.scores:
-        if score.note and "is not there" not in score.note:
+        if score.note and not score.missing:
             where.setdefault(f"{score.player}: {score.note}", []).append(score.stream)
     return [f"{note} ({', '.join(streams)})" for note, streams in where.items()]
 
@@ -254,7 +252,7 @@ def _named(score: Score | None) -> str:
 
 
 def _ratio(loss: float | None, other: float | None) -> str:
-    return f"{loss / other:.3f}" if loss is not None and other else "–"
+    return "–" if loss is None or other is None else f"{ratio(loss, other):.3f}"
 
 
 def _band(band: Band) -> str:

@@ -73,7 +73,7 @@ def tracker(quick: bool) -> Evidence:
             (float((gradients * (plays - u)).sum()), learner.bound(path_length(u), magnitude(u)))
             for u in (np.zeros((rounds, 1)), *runs.reachable(gradients, 3.0))
         ]
-        cases.append(Case(f"stream {stream}", *max(pairs, key=lambda pair: pair[0] / pair[1])))
+        cases.append(runs.worst(f"stream {stream}", pairs))
     return Evidence(cases)
 
 
@@ -91,7 +91,7 @@ def multiscale(quick: bool) -> Evidence:
         levels = len(learner.levels())
         norms = [np.zeros(levels), *(10.0 ** rng.uniform(-4, 5) * rng.dirichlet(np.full(levels, 0.3)) for _ in range(40))]
         pairs = [(learner.certificate(n), learner.bound(n)) for n in norms]
-        cases.append(Case(f"stream {stream}", *max(pairs, key=lambda pair: pair[0] / pair[1])))
+        cases.append(runs.worst(f"stream {stream}", pairs))
         cases.append(Case(f"against 0, {stream}", *pairs[0]))
     return Evidence(cases)
 

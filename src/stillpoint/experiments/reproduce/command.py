@@ -11,8 +11,9 @@ def run(out: Path | None = None, quick: bool = False, json: bool = False) -> int
     json: print the numbers instead of the table, with those of the figures if `out` is given.
     """
     from rich.console import Console
+    from rich.markup import escape
 
-    from stillpoint.experiments.reproduce.page import table
+    from stillpoint.experiments.reproduce.page import table, verdict
 
     result = reproduce(out, quick=quick, progress=not json)
     if json:
@@ -21,8 +22,7 @@ def run(out: Path | None = None, quick: bool = False, json: bool = False) -> int
     console = Console()
     console.print(table(result))
     for row in result.failures:
-        console.print(f"[bold red]✗ {row.name}[/]: {row.note or row.worst}")
-    console.print(
-        "\n".join(f"wrote {file}" for file in result.files) or "give --out DIR for the page, the figures and all numbers"
-    )
+        console.print(f"[bold red]✗ {escape(row.name)}[/]: {escape(verdict(row))}")
+    wrote = "\n".join(f"wrote {file}" for file in result.files)
+    console.print(wrote or "give --out DIR for the page, the figures and all numbers", markup=False)
     return result.exit_code

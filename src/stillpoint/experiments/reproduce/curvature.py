@@ -1,6 +1,7 @@
 """Section 4 with its appendices: exp-concave and strongly convex losses, regression, the spline kernel."""
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -41,6 +42,14 @@ def signals(rounds: int) -> dict[str, Array]:
         name: np.clip(0.6 * u + NOISE * rng.standard_normal(rounds), -1, 1) for name, u in runs.targets(rounds).items()
     }
     return {**noisy, "flips": np.where(t % 2 == 0, 1.0, -1.0)}
+
+
+def games(rounds: int) -> Iterator[tuple[str, Kernel, Array, str, Array]]:
+    """Every kernel, by name and with its Gram matrix, and every series, by name."""
+    for kernel, k in CURVED.items():
+        gram = k.markov().gram(runs.times(rounds))
+        for series, y in signals(rounds).items():
+            yield kernel, k, gram, series, y
 
 
 @claim(
@@ -98,17 +107,15 @@ def sc_loss_curvature(quick: bool) -> Evidence:
 def kons(quick: bool) -> Evidence:
     """R_T ≤ (λ/2)‖U‖² + (1/2β) log det(I + (β/λ)K_g) ≤ … d_eff(λ/β; K_g) log(e + …)."""
     rounds, cases = 80 if quick else 200, []
-    for kernel, k in CURVED.items():
-        gram = k.markov().gram(runs.times(rounds))
-        for series, y in signals(rounds).items():
-            learner = sp.ExpConcave(1, kernel=k, curvature=0.25, ridge=1.0, domain=Ball(1.0))
-            plays, gradients = runs.drive(learner, runs.towards(y), rounds)
-            loss = runs.half_squared(plays[:, 0], y)
-            for u in (np.zeros(rounds), np.full(rounds, 0.3), *(np.clip(v, -1, 1) for v in smoothed(gram, y))):
-                norm = rkhs_norm(k, u)
-                cases.append(Case(f"regret, {kernel}, {series}", loss - runs.half_squared(u, y), learner.bound(norm)))
-            Kg = (gradients @ gradients.T) * gram
-            cases.append(Case(f"log det, {kernel}, {series}", learner.log_det, dimension_bound(Kg, 4.0)))
+    for kernel, k, gram, series, y in games(rounds):
+        learner = sp.ExpConcave(1, kernel=k, curvature=0.25, ridge=1.0, domain=Ball(1.0))
+        plays, gradients = runs.drive(learner, runs.towards(y), rounds)
+        loss = runs.half_squared(plays[:, 0], y)
+        for u in (np.zeros(rounds), np.full(rounds, 0.3), *(np.clip(v, -1, 1) for v in smoothed(gram, y))):
+            norm = rkhs_norm(k, u)
+            cases.append(Case(f"regret, {kernel}, {series}", loss - runs.half_squared(u, y), learner.bound(norm)))
+        Kg = (gradients @ gradients.T) * gram
+        cases.append(Case(f"log det, {kernel}, {series}", learner.log_det, dimension_bound(Kg, 4.0)))
     negative = Case("log(2βG²k_max T) at β = ¼, G = 2, k = 1e-6", math.log(2 * 0.25 * 4.0 * 1e-6 * rounds), 0.0, "≥")
     return Evidence(worst_of_each(cases), [negative], lead="regret")
 
@@ -132,18 +139,15 @@ def worst_of_each(cases: list[Case]) -> list[Case]:
 def sc_regret(quick: bool) -> Evidence:
     """R_T ≤ (λ/2)‖U‖² + (G²/2β) log det(I + βK/λ) ≤ … d_eff(λ/β) log(e + eβλ_max/λ)."""
     rounds, cases = 80 if quick else 200, []
-    for kernel, k in CURVED.items():
-        gram = k.markov().gram(runs.times(rounds))
-        dimension = dimension_bound(gram, 1.0)
-        for series, y in signals(rounds).items():
-            both = np.column_stack([y, -0.5 * y])
-            learner = sp.StronglyConvex(2, kernel=k, curvature=1.0, ridge=1.0)
-            plays, _ = runs.drive(learner, runs.towards(both), rounds)
-            loss = runs.half_squared(plays, both)
-            for u in (np.zeros_like(both), np.full_like(both, 0.3), *smoothed(gram, both)):
-                limit = learner.bound(rkhs_norm(k, u))
-                cases.append(Case(f"regret, {kernel}, {series}", loss - runs.half_squared(u, both), limit))
-            cases.append(Case(f"log det, {kernel}, {series}", learner.log_det, dimension))
+    for kernel, k, gram, series, y in games(rounds):
+        both = np.column_stack([y, -0.5 * y])
+        learner = sp.StronglyConvex(2, kernel=k, curvature=1.0, ridge=1.0)
+        plays, _ = runs.drive(learner, runs.towards(both), rounds)
+        loss = runs.half_squared(plays, both)
+        for u in (np.zeros_like(both), np.full_like(both, 0.3), *smoothed(gram, both)):
+            limit = learner.bound(rkhs_norm(k, u))
+            cases.append(Case(f"regret, {kernel}, {series}", loss - runs.half_squared(u, both), limit))
+        cases.append(Case(f"log det, {kernel}, {series}", learner.log_det, dimension_bound(gram, 1.0)))
     return Evidence(worst_of_each(cases), lead="regret")
 
 
@@ -156,17 +160,15 @@ def sc_regret(quick: bool) -> Evidence:
 def regression_curvature(quick: bool) -> Evidence:
     """Σ½(y−ŷ)² − Σ½(y−u)² ≤ (λ/2)‖u‖² + (y_max²/2) log det(I + K/λ)."""
     rounds, cases = 100 if quick else 300, []
-    for kernel, k in CURVED.items():
-        for series, y in signals(rounds).items():
-            for ridge in (0.1, 1.0, 10.0):
-                model = sp.KernelVAW(k, ridge)
-                loss = runs.half_squared(runs.forecast(model, y), y)
-                gram = k.markov().gram(runs.times(rounds))
-                c = np.linalg.solve(gram + ridge * np.eye(rounds), y)  # the best u of the regularised problem is Kc
-                worst = loss - runs.half_squared(gram @ c, y) - 0.5 * ridge * float(c @ gram @ c)
-                where = f"{kernel}, {series}, λ = {ridge:g}"
-                cases.append(Case(f"sup(R − λ‖u‖²/2), {where}", worst, model.bound(0.0)))
-                cases.append(Case(f"log det, {where}", model.log_det, dimension_bound(gram, ridge)))
+    for kernel, k, gram, series, y in games(rounds):
+        for ridge in (0.1, 1.0, 10.0):
+            model = sp.KernelVAW(k, ridge)
+            loss = runs.half_squared(runs.forecast(model, y), y)
+            c = np.linalg.solve(gram + ridge * np.eye(rounds), y)  # the best u of the regularised problem is Kc
+            worst = loss - runs.half_squared(gram @ c, y) - 0.5 * ridge * float(c @ gram @ c)
+            where = f"{kernel}, {series}, λ = {ridge:g}"
+            cases.append(Case(f"sup(R − λ‖u‖²/2), {where}", worst, model.bound(0.0)))
+            cases.append(Case(f"log det, {where}", model.log_det, dimension_bound(gram, ridge)))
     tiny, rounds = 1e-6 * Constant(), 2000
     y = np.where(np.random.default_rng(0).random(rounds) < 0.5, 1.0, -1.0)
     model = sp.KernelVAW(tiny, 1e-9)

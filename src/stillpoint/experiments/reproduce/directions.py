@@ -35,10 +35,8 @@ def unit(gradient: runs.Gradient, size: float = 1.0) -> runs.Gradient:
     return scaled
 
 
-def worst_cases(
-    learner: sp.Directional, plays: Array, gradients: Array, gram: Array, V: float | None = None
-) -> tuple[float, float]:
-    """(regret, bound) of the worst U with ‖U‖_{T+1} = ρ, over many ρ: U = −(ρ/N)Σ⁻¹ΣG, held by its coefficients on the G_s.
+def worst_case(where: str, learner: sp.Directional, plays: Array, gradients: Array, gram: Array, V: float | None = None) -> Case:
+    """Regret and bound of the worst U with ‖U‖_{T+1} = ρ, over many ρ: U = −(ρ/N)Σ⁻¹ΣG, held by its coefficients on the G_s.
 
     V: take this in place of the learner's own in the bound.
     """
@@ -57,7 +55,7 @@ def worst_cases(
             top = learner.lipschitz * math.sqrt(learner.kernel_bound)
             limit = ParameterFree(learner.scale * top).bound(weighted, V, 1.0)
         pairs.append((linear + rho * N, limit))
-    return max(pairs, key=lambda pair: pair[0] / pair[1])
+    return runs.worst(where, pairs)
 
 
 @claim(
@@ -76,7 +74,7 @@ def static_full_matrix(quick: bool) -> Evidence:
                 plays, gradients = runs.drive(learner, unit(gradient, G), rounds)
                 where = f"{norms}, {stream}, G = {G:g}"
                 if norms == "full":
-                    cases.append(Case(where, *worst_cases(learner, plays, gradients, np.ones((rounds, rounds)))))
+                    cases.append(worst_case(where, learner, plays, gradients, np.ones((rounds, rounds))))
                     continue
                 floor, excess, theta = 2 * G * G, (gradients**2).sum(axis=0), -gradients.sum(axis=0)
                 direction = theta / (floor + excess)
@@ -87,7 +85,7 @@ def static_full_matrix(quick: bool) -> Evidence:
                     limit = learner.bound(float(np.linalg.norm(u)), float((excess * u * u).sum()))
                     pairs.append((float((gradients * (plays - u)).sum()), limit))
                 if pairs:
-                    cases.append(Case(where, *max(pairs, key=lambda pair: pair[0] / pair[1])))
+                    cases.append(runs.worst(where, pairs))
     return Evidence(cases)
 
 
@@ -102,7 +100,7 @@ def _kernels(quick: bool, explicit: bool) -> list[Case]:
             gram = kernel.markov().gram(runs.times(rounds))
             over = dimension_bound((gradients @ gradients.T) * gram, learner.ridge)
             V = 4.0 + over if explicit else None
-            cases.append(Case(f"regret, {name}, {stream}", *worst_cases(learner, plays, gradients, gram, V)))
+            cases.append(worst_case(f"regret, {name}, {stream}", learner, plays, gradients, gram, V))
             if explicit:
                 cases.append(Case(f"Σ‖G_t‖²_{{t,*}} ≤ d_eff log(…), {name}, {stream}", learner.variance - 4.0, over))
     return cases

@@ -114,9 +114,10 @@ def _bare(match: re.Match[str]) -> str:
 
 def table(result: Result) -> Table:
     """For a terminal."""
+    from rich.markup import escape as plain
     from rich.table import Table
 
-    grid = Table(title=summary(result), title_justify="left")
+    grid = Table(title=plain(summary(result)), title_justify="left")
     for name, justify in (
         ("", "left"),
         ("claim", "left"),
@@ -132,7 +133,8 @@ def table(result: Result) -> Table:
             colour = "green" if row.holds else "bold red"
             worst = compared(row.worst) if row.worst else row.note
             printed = compared(row.worst_printed) if row.printed else ""
-            grid.add_row(f"[{colour}]{mark(row)}[/]", row.name, worst, ratio(row.worst), str(len(row.cases)), printed)
+            cells = row.name, worst, ratio(row.worst), str(len(row.cases)), printed
+            grid.add_row(f"[{colour}]{mark(row)}[/]", *map(plain, cells))
     return grid
 
 
@@ -160,6 +162,11 @@ def _cell(text: str) -> str:
 def mark(row: Row) -> str:
     """✓ or ✗."""
     return "✓" if row.holds else "✗"
+
+
+def verdict(row: Row) -> str:
+    """The worst case and the note, as far as there are any."""
+    return " ".join(part for part in (row.worst and _where(row.worst), row.note) if part) or "no case was measured"
 
 
 def caption(picture: Picture, result: Result) -> str:

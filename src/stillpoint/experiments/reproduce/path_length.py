@@ -28,7 +28,7 @@ TRADEOFFS: dict[str, Kernel] = {
 
 TARGETS: dict[str, Function] = {
     "constant": lambda t: np.ones(t.size),
-    "ten switches": lambda t: np.where(t * 11 // t.size % 2 == 0, 1.0, -1.0),
+    "ten switches": lambda t: runs.switching(t.size, 10),
     "one wave": lambda t: np.sin(2 * math.pi * t / t.size),
 }
 
@@ -82,7 +82,7 @@ def rkhs_to_pl(quick: bool) -> Evidence:
     cases, printed, numbers = [], [], {}
     edge = np.linspace(0.0, 1.0, 20_001)
     bend = float(np.abs(bump(edge, 5) - 60 * edge * (1 - edge) * (1 - 2 * edge)).max())  # ‖b − b''‖_∞, the same for every T
-    for label, kernel in (("", HorizonFree()), (", taper 1/2π", HorizonFree(taper=1 / (2 * math.pi)))):
+    for label, kernel in (("", runs.PAPER), (", taper 1/2π", runs.CONSISTENT)):
         found = []
         for horizon in (5, 100) if quick else (5, 100, 1000):
             found.append(("b_T", horizon, spectral_norm(lambda t, T=horizon: bump(t, T), horizon, kernel), 2.0, bend))  # type: ignore[misc]
@@ -137,7 +137,7 @@ def bound_r(quick: bool) -> Evidence:
 )
 def horizon_free_density(quick: bool) -> Evidence:
     """k(t,t) ≤ 8π², ‖f‖² ≤ c²‖f'‖₁‖f − f''‖_∞(ln(1+T) lnln(1+T))², c ≤ (2πe)², no horizon."""
-    kernel, consistent = HorizonFree(), HorizonFree(taper=1 / (2 * math.pi))
+    kernel = runs.PAPER
     cases = [Case("k(t,t)", kernel.bound, 8 * math.pi**2)]
     for horizon in (3, 10, 100, 10**4, 10**6):
         logs = (math.log(1 + horizon) * math.log(math.log(1 + horizon))) ** 2
@@ -146,7 +146,7 @@ def horizon_free_density(quick: bool) -> Evidence:
         )
     least = float(np.linalg.eigvalsh(kernel.gram(runs.times(60))).min())
     cases.append(Case("smallest eigenvalue of the Gram matrix", least, 0.0, "≥"))
-    white = {f"k(1)/k(0){label}": float(k(0.0, 1.0)) / k.bound for label, k in (("", kernel), (", taper 1/2π", consistent))}
+    white = {f"k(1)/k(0){label}": float(k(0.0, 1.0)) / k.bound for label, k in (("", kernel), (", taper 1/2π", runs.CONSISTENT))}
     return Evidence(cases, numbers={"k(0)": kernel.bound, **white})
 
 

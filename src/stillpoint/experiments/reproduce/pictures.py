@@ -14,6 +14,7 @@ import stillpoint as sp
 from stillpoint._validate import Array
 from stillpoint.experiments.reproduce import runs
 from stillpoint.experiments.reproduce.path_length import TARGETS, TRADEOFFS, product
+from stillpoint.experiments.reproduce.runs import CONSISTENT, PAPER, upper_slope
 from stillpoint.kernels import OU, Gaussian, HorizonFree, Kernel, Matern32, Spline
 from stillpoint.losses import Absolute
 from stillpoint.potentials import Erfi, ParameterFree
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Data = dict[str, Any]
-PAPER, CONSISTENT = HorizonFree(), HorizonFree(taper=1 / (2 * math.pi))
 SIX = np.array([0.0, 2.0, 1.0, 3.0, 0.0, 2.0])  # the sequence of the paper's first figure
 
 
@@ -96,12 +96,6 @@ def _regrets(rounds: int, switches: int, seeds: int) -> dict[str, float]:
     return totals
 
 
-def slope(x: list[float], y: list[float]) -> float:
-    """Least squares in log-log over the upper half of the points."""
-    half = slice(len(x) // 2, None)
-    return float(np.polyfit(np.log(x[half]), np.log(y[half]), 1)[0]) if min(y[half]) > 0.0 else math.nan
-
-
 def regret(quick: bool) -> Data:
     """Regret against √((M² + M·P_T)T) over T at P_T = 8, and over P_T at a fixed T."""
     seeds = 1 if quick else 2
@@ -115,8 +109,8 @@ def regret(quick: bool) -> Data:
         values = {who: [row[who] for row in rows] for who in rows[0]}
         data["panels"][name] = {
             "x": across, name: varied, "regret": values,
-            "slope over the rate": {who: slope(across, y) for who, y in values.items()},
-            f"slope over {'T' if name == 'T' else 'P_T'}": {who: slope(varied, y) for who, y in values.items()},
+            "slope over the rate": {who: upper_slope(across, y) for who, y in values.items()},
+            f"slope over {'T' if name == 'T' else 'P_T'}": {who: upper_slope(varied, y) for who, y in values.items()},
         }  # fmt: skip
     data["settings"] = {
         "seeds": seeds,
@@ -230,4 +224,4 @@ def cost(quick: bool) -> Data:
 
 
 def _algorithm_2(memory: str) -> sp.KernelFTRL:
-    return sp.KernelFTRL(1, lipschitz=1.0, kernel=HorizonFree(), potential=ParameterFree(1.0), memory=memory)
+    return sp.KernelFTRL(1, lipschitz=1.0, kernel=PAPER, potential=ParameterFree(1.0), memory=memory)

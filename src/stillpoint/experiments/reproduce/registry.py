@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Literal
 
+from stillpoint.experiments.contenders import complaint
+
 Sense = Literal["≤", "≥", "="]
 
 _ROUNDING = 1e-9  # a case holds up to this share of its bound: sums of a million floats are no better
@@ -123,7 +125,7 @@ def measure(claim: Claim, quick: bool) -> Row:
             warnings.filterwarnings("ignore", message="the play saturated")  # gradients that never turn, on purpose
             found = claim.check(quick)
     except Exception as error:
-        found = Evidence((), note=f"the check stopped: {type(error).__name__}: {error}")
+        found = Evidence((), note=f"the check stopped: {complaint(error)}")
     return Row(
         claim.name, claim.section, claim.says, claim.on, claim.erratum, tuple(found.cases), tuple(found.printed),
         dict(found.numbers), found.note, perf_counter() - begun, found.lead,

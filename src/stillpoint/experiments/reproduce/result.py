@@ -55,19 +55,6 @@ class Result:
         whole = {"holds": self.holds, "settings": self.settings, "claims": rows, "figures": self.figures}
         return json.dumps(_clean(whole), ensure_ascii=False, indent=1, allow_nan=False)
 
-    @classmethod
-    def from_json(cls, text: str) -> Result:
-        """Inverse of `to_json`; null becomes NaN in cases, which then do not hold, as before."""
-        whole = json.loads(text)
-        rows = [
-            Row(
-                row["name"], row["section"], row["says"], row["on"], row["erratum"], tuple(map(_read, row["cases"])),
-                tuple(map(_read, row["printed"])), row["numbers"], row["note"], row["seconds"], row["lead"],
-            )
-            for row in whole["claims"]
-        ]  # fmt: skip
-        return cls(rows, whole["figures"], whole["settings"])
-
 
 def number(value: float | None) -> str:
     """Three significant digits, or powers of ten."""
@@ -94,11 +81,6 @@ def _case(case: Case | None) -> dict[str, Any] | None:
         return None
     return {"where": case.where, "measured": float(case.measured), "bound": float(case.bound), "sense": case.sense,
             "ratio": case.ratio, "holds": case.holds}  # fmt: skip
-
-
-def _read(case: Mapping[str, Any]) -> Case:
-    measured, bound = (math.nan if case[name] is None else case[name] for name in ("measured", "bound"))
-    return Case(case["where"], measured, bound, case["sense"])
 
 
 def _clean(value: Any) -> Any:

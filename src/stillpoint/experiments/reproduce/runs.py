@@ -1,6 +1,7 @@
 """What the checks share: hostile streams, explicit feature spaces, comparators, and the worst of many radii."""
 
-from collections.abc import Callable, Iterable, Iterator
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -14,14 +15,16 @@ Gradient = Callable[[int, Array, np.random.Generator], Array]
 
 RADII: Array = np.concatenate([[0.0], np.logspace(-4, 6, 41)])
 
+PAPER, CONSISTENT = HorizonFree(), HorizonFree(taper=1 / (2 * math.pi))  # the printed taper, and the one of E7
+
 KERNELS: dict[str, Kernel] = {
     "constant": Constant(),
     "OU(0.02)": OU(0.02),
     "mixture": OUMixture([0.0, 0.01, 0.2], [1.0, 0.5, 0.25]),
     "Matérn-3/2": Matern32(0.05),
     "spline": Spline(1.0),
-    "horizon-free": HorizonFree(),
-    "horizon-free, taper 1/2π": HorizonFree(taper=1 / (2 * np.pi)),
+    "horizon-free": PAPER,
+    "horizon-free, taper 1/2π": CONSISTENT,
     "Gaussian(20)": Gaussian(20.0),
     "1e-6·OU": 1e-6 * OU(0.1),
 }
@@ -92,11 +95,15 @@ def towards(y: Array) -> Gradient:
     return lambda t, w, rng: np.asarray(w - y[t - 1])
 
 
-def against_all(where: str, learner: Certified, radii: Iterable[float] = RADII) -> Case:
-    """The run against every comparator: the certificate at r is the supremum over ‖U‖ ≤ r, so the worst r decides."""
-    pairs = [(learner.certificate(r), learner.bound(r)) for r in radii]
+def worst(where: str, pairs: Iterable[tuple[float, float]]) -> Case:
+    """Of (measured, bound) pairs the one with the largest ratio, as a case."""
     measured, bound = max(pairs, key=lambda pair: pair[0] / pair[1])
     return Case(where, float(measured), float(bound))
+
+
+def against_all(where: str, learner: Certified, radii: Iterable[float] = RADII) -> Case:
+    """The run against every comparator: the certificate at r is the supremum over ‖U‖ ≤ r, so the worst r decides."""
+    return worst(where, [(learner.certificate(r), learner.bound(r)) for r in radii])
 
 
 def features(kernel: Kernel, rounds: int) -> Array:
@@ -113,6 +120,16 @@ def deviation(a: Array, b: Array) -> float:
 def switching(rounds: int, switches: int) -> Array:
     """±1 with equally long pieces: M = 1, P_T = 2·switches."""
     return np.where(np.arange(rounds) * (switches + 1) // rounds % 2 == 0, 1.0, -1.0)
+
+
+def slope(x: Sequence[float] | Array, y: Sequence[float] | Array) -> float:
+    """Least squares in log-log; NaN where a value has no logarithm."""
+    return float(np.polyfit(np.log(x), np.log(y), 1)[0]) if min(y) > 0.0 else math.nan
+
+
+def upper_slope(x: Sequence[float], y: Sequence[float] | Array) -> float:
+    """The same over the upper half of the points."""
+    return slope(x[len(x) // 2 :], y[len(x) // 2 :])
 
 
 def targets(rounds: int) -> dict[str, Array]:

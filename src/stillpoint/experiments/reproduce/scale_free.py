@@ -33,13 +33,13 @@ def _scale_free(reach: float | None, quick: bool) -> list[Case]:
             learner = sp.KernelFTRL(dim, kernel=KERNELS[kernel], potential=potential, domain=Ball(reach) if reach else None)
             radii: list[float] = []
             plays, gradients = runs.drive(learner, _noting(gradient, learner, radii), 300)
-            worst: list[Case] = []
+            pairs = []
             for u in runs.reachable(gradients, reach or 3.0):
                 sizes = np.linalg.norm(u, axis=1, keepdims=True)
                 kept = u if reach else u * np.minimum(1.0, np.array(radii)[:, None] / np.maximum(sizes, 1e-300))
                 limit = learner.bound(rkhs_norm(learner.memory.kernel, kept, runs.times(300)), magnitude=magnitude(u))
-                worst.append(Case(f"d = {dim}, {kernel}, {stream}", float((gradients * (plays - u)).sum()), limit))
-            cases.append(max(worst, key=lambda case: case.measured / case.bound))
+                pairs.append((float((gradients * (plays - u)).sum()), limit))
+            cases.append(runs.worst(f"d = {dim}, {kernel}, {stream}", pairs))
     return cases
 
 
@@ -73,5 +73,5 @@ def unconstrained_scale_free(quick: bool) -> Evidence:
         regret = float((gradients * plays).sum())
         where = f"regret against 0, last gradient 10⁶, T = {rounds}"
         cases.append(Case(where, regret, learner.bound(0.0, magnitude=0.0)))
-        printed.append(Case(where, regret, learner.bound(0.0, magnitude=0.0) - learner._cost_of_scale(0.0)))
+        printed.append(Case(where, regret, learner.bound(0.0, magnitude=0.0) - learner.cost_of_scale(0.0)))
     return Evidence(cases, printed)

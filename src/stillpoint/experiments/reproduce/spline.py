@@ -55,8 +55,7 @@ def spline_kernel(quick: bool) -> Evidence:
     for rounds, (regret, tight, closed) in zip(grid, rows, strict=True):
         cases.append(Case(f"regret, T = {number(rounds)}", regret, tight))
         cases.append(Case(f"bound by log det, T = {rounds}", tight, closed))
-    slopes = [float(np.polyfit(np.log(grid), np.log(rows[:, i]), 1)[0]) for i in range(3)]
-    upper = float(np.polyfit(np.log(grid[len(grid) // 2 :]), np.log(rows[len(grid) // 2 :, 0]), 1)[0])
+    slopes, upper = [runs.slope(grid, rows[:, i]) for i in range(3)], runs.upper_slope(grid, rows[:, 0])
     # Õ hides a logarithm, and T^{2/3} log T is steeper than 2/3 at any T one can run: its own slope is the yardstick
     cases.append(Case("slope of regret over T, beside that of T^{2/3} log T", slopes[0], slopes[2]))
     names = ("slope of regret", "slope of the bound by log det", "slope of the bound by d_eff")
@@ -124,7 +123,7 @@ def spline_deff(quick: bool) -> Evidence:
     cases, printed = [], []
     for rounds in (1, 2, 5, 17, 100, 1000, 10**4, 10**5):
         pairs = [(spline_effective_dimension(rounds, r), spline_dimension_bound(rounds, r)) for r in np.logspace(-6, 12, 73)]
-        cases.append(Case(f"d_eff, T = {rounds}, worst λ", *max(pairs, key=lambda pair: pair[0] / pair[1])))
+        cases.append(runs.worst(f"d_eff, T = {rounds}, worst λ", pairs))
     for rounds in (1, 5, 40):
         inverse = np.linalg.eigvalsh(np.linalg.inv(Spline().gram(runs.times(rounds))))
         k = np.arange(1, rounds + 1)

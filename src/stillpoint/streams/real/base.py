@@ -52,7 +52,7 @@ class RealStream:
 
 @dataclass(frozen=True)
 class Entry:
-    """A stream yet to be loaded. read: its raw columns. target: the column that y is made of. build: features and targets.
+    """A stream yet to be loaded. read: its raw columns. build: features and targets. target: the column that y is made of.
 
     `build` must make row t of the features from raw rows up to t, and from the target's column before t.
     """
@@ -62,9 +62,9 @@ class Entry:
     package: str
     description: str
     read: Callable[[], Columns]
-    target: str
     build: Callable[[Columns], Built]
     group: str = REPORTED
+    target: str = "y"
     classes: tuple[str, ...] = ()
     period: int = 0
 
@@ -90,6 +90,12 @@ def lags(name: str, series: Array, *by: int) -> Columns:
     for lag in by:
         past[f"{name} {lag} ago"] = np.concatenate([np.full(lag, np.nan), series[:-lag]])
     return past
+
+
+def log_past(columns: Columns) -> Built:
+    """The logarithm of a monthly series from last month, and from the two months of a year ago."""
+    level = np.log(columns["y"])
+    return lags("log", level, 1, 12, 13), level
 
 
 def fourier(cycles: Array, harmonics: int) -> Columns:

@@ -8,7 +8,7 @@ import numpy as np
 
 from stillpoint._validate import Array
 from stillpoint.streams.base import CHOSEN, REPORTED
-from stillpoint.streams.real.base import BINARY, REGRESSION, Built, Columns, Entry, change, fourier, lags, steps
+from stillpoint.streams.real.base import BINARY, REGRESSION, Built, Columns, Entry, change, fourier, lags, log_past, steps
 
 
 def _table(name: str) -> Any:
@@ -17,6 +17,11 @@ def _table(name: str) -> Any:
 
 def _column(table: Any, key: str) -> Array:
     return np.asarray(table[key], dtype=np.float64)
+
+
+def _quarters(table: Any) -> Array:
+    """The time of each quarter's beginning, in years."""
+    return _column(table, "year") + (_column(table, "quarter") - 1.0) / 4.0
 
 
 def _read_co2() -> Columns:
@@ -47,7 +52,7 @@ def _read_macro() -> Columns:
     """Every series of the quarter, and the time in years."""
     table = _table("macrodata")
     columns = {str(key): _column(table, key) for key in table.columns if key not in ("year", "quarter")}
-    return columns | {"time": _column(table, "year") + (_column(table, "quarter") - 1.0) / 4.0}
+    return columns | {"time": _quarters(table)}
 
 
 def _read_equipment() -> Columns:
@@ -58,8 +63,7 @@ def _read_equipment() -> Columns:
 
 def _read_germany() -> Columns:
     table = _table("interest_inflation")
-    time = _column(table, "year") + (_column(table, "quarter") - 1.0) / 4.0
-    return {"time": time, "y": _column(table, "Dp"), "rate": _column(table, "R")}
+    return {"time": _quarters(table), "y": _column(table, "Dp"), "rate": _column(table, "R")}
 
 
 def _clock(harmonics: int, seasons: float = 1.0) -> Callable[[Columns], Built]:
@@ -79,11 +83,6 @@ def _co2_up(columns: Columns) -> Built:
 
 def _elnino(columns: Columns) -> Built:
     return lags("value", columns["y"], 1, 2, 3) | fourier(columns["time"], 2), columns["y"]
-
-
-def _equipment_past(columns: Columns) -> Built:
-    level = np.log(columns["y"])
-    return lags("log", level, 1, 12, 13), level
 
 
 def _macro(target: str, own: tuple[int, ...], others: tuple[str, ...]) -> Callable[[Columns], Built]:
@@ -115,46 +114,38 @@ def _germany(columns: Columns) -> Built:
     return lags("inflation", columns["y"], 1) | lags("rate", columns["rate"], 1) | marks, columns["y"]
 
 
-def _entry(
-    name: str,
-    read: Callable[[], Columns],
-    build: Callable[[Columns], Built],
-    group: str,
-    description: str,
-    *,
-    target: str = "y",
-    period: int = 0,
-    task: str = REGRESSION,
-    classes: tuple[str, ...] = (),
-) -> Entry:
-    return Entry(name, task, "statsmodels", description, read, target, build, group, classes, period)
-
-
 ENTRIES = [
-    _entry("co2", _read_co2, _clock(2), CHOSEN,
-           "carbon dioxide in the air, weekly, from time and season; the trend steepens", period=52),
-    _entry("co2-past", _read_co2, _past(1, 2, 3, 4), CHOSEN, "the same from the last four readings; season and trend", period=52),
-    _entry("sunspots", _read_sunspots, _past(1, 2, 3, 4, 5, 6, 7, 8, 9), CHOSEN,
-           "sunspots a year from the last nine years; cycles of uneven height", period=11),
-    _entry("elnino", _read_elnino, _elnino, CHOSEN,
-           "sea temperature, monthly, from three months and the season; warm episodes", period=12),
-    _entry("nile", _read_nile, _past(1), CHOSEN, "the Nile's yearly flow from the last; it drops for good in 1899", period=1),
-    _entry("inflation", _read_macro, _macro("infl", (1,), ("unemp", "tbilrate")), CHOSEN,
-           "US inflation, quarterly, from its past, unemployment and bills; the seventies", target="infl"),
-    _entry("unemployment", _read_macro, _macro("unemp", (1, 2), ("infl", "tbilrate")), REPORTED,
-           "US unemployment, quarterly, from its past, inflation and bills; recessions", target="unemp"),
-    _entry("bills", _read_macro, _macro("tbilrate", (1, 2), ("infl", "unemp")), REPORTED,
-           "US treasury bill rate, quarterly, from its past, inflation and unemployment; policy changes", target="tbilrate"),
-    _entry("growth", _read_macro, _growth, REPORTED,
-           "growth of US output, quarterly, from its past, unemployment and bills; calmer after 1984", target="realgdp"),
-    _entry("spending", _read_macro, _spending, REPORTED,
-           "growth of US consumption, quarterly, from that of income; the propensity drifts", target="realcons"),
-    _entry("equipment", _read_equipment, _clock(3, 1.0 / 12.0), REPORTED,
-           "turnover of European electrical industry, monthly, from time and season; the crisis of 2009", period=12),
-    _entry("equipment-past", _read_equipment, _equipment_past, REPORTED,
-           "its logarithm from 1, 12 and 13 months ago; the crisis of 2009", period=12),
-    _entry("germany", _read_germany, _germany, REPORTED,
-           "German inflation, quarterly, from its past, the long rate and the season; reunification"),
-    _entry("co2-up", _read_co2, _co2_up, REPORTED, "does carbon dioxide rise by the next reading, from season and past changes",
-           task=BINARY, classes=("no", "yes")),
+    Entry("co2", REGRESSION, "statsmodels", "carbon dioxide in the air, weekly, from time and season; the trend steepens",
+          _read_co2, _clock(2), CHOSEN, period=52),
+    Entry("co2-past", REGRESSION, "statsmodels", "the same from the last four readings; season and trend",
+          _read_co2, _past(1, 2, 3, 4), CHOSEN, period=52),
+    Entry("sunspots", REGRESSION, "statsmodels", "sunspots a year from the last nine years; cycles of uneven height",
+          _read_sunspots, _past(1, 2, 3, 4, 5, 6, 7, 8, 9), CHOSEN, period=11),
+    Entry("elnino", REGRESSION, "statsmodels", "sea temperature, monthly, from three months and the season; warm episodes",
+          _read_elnino, _elnino, CHOSEN, period=12),
+    Entry("nile", REGRESSION, "statsmodels", "the Nile's yearly flow from the last; it drops for good in 1899",
+          _read_nile, _past(1), CHOSEN, period=1),
+    Entry("inflation", REGRESSION, "statsmodels", "US inflation, quarterly, from its past, unemployment and bills; the seventies",
+          _read_macro, _macro("infl", (1,), ("unemp", "tbilrate")), CHOSEN, target="infl"),
+    Entry("unemployment", REGRESSION, "statsmodels", "US unemployment, quarterly, from its past, inflation and bills; recessions",
+          _read_macro, _macro("unemp", (1, 2), ("infl", "tbilrate")), REPORTED, target="unemp"),
+    Entry("bills", REGRESSION, "statsmodels",
+          "US treasury bill rate, quarterly, from its past, inflation and unemployment; policy changes",
+          _read_macro, _macro("tbilrate", (1, 2), ("infl", "unemp")), REPORTED, target="tbilrate"),
+    Entry("growth", REGRESSION, "statsmodels",
+          "growth of US output, quarterly, from its past, unemployment and bills; calmer after 1984",
+          _read_macro, _growth, REPORTED, target="realgdp"),
+    Entry("spending", REGRESSION, "statsmodels",
+          "growth of US consumption, quarterly, from that of income; the propensity drifts",
+          _read_macro, _spending, REPORTED, target="realcons"),
+    Entry("equipment", REGRESSION, "statsmodels",
+          "turnover of European electrical industry, monthly, from time and season; the crisis of 2009",
+          _read_equipment, _clock(3, 1.0 / 12.0), REPORTED, period=12),
+    Entry("equipment-past", REGRESSION, "statsmodels", "its logarithm from 1, 12 and 13 months ago; the crisis of 2009",
+          _read_equipment, log_past, REPORTED, period=12),
+    Entry("germany", REGRESSION, "statsmodels",
+          "German inflation, quarterly, from its past, the long rate and the season; reunification",
+          _read_germany, _germany, REPORTED),
+    Entry("co2-up", BINARY, "statsmodels", "does carbon dioxide rise by the next reading, from season and past changes",
+          _read_co2, _co2_up, REPORTED, classes=("no", "yes")),
 ]  # fmt: skip
