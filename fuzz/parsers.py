@@ -14,8 +14,9 @@ import zlib
 from pathlib import Path
 
 from source import Source
+from stillpoint.track.cells import missing, seconds
 from stillpoint.track.command import track
-from stillpoint.track.encode import Encoder, missing, seconds
+from stillpoint.track.encode import Encoder
 from stillpoint.track.lines import Lines
 from stillpoint.track.options import FORMATS, TASKS, InputError, Options, RowError
 from stillpoint.track.readers import CsvReader, JsonReader

@@ -30,7 +30,7 @@ Arrays = dict[str, NDArray[Any]]
 
 
 class Newer(ValueError):
-    """A file of a version that is not known here."""
+    """A file of a later version than is known here."""
 
 
 def write(kind: str, version: int, header: dict[str, Any], arrays: Arrays) -> tuple[bytes, memoryview]:
@@ -51,14 +51,16 @@ def is_one(start: bytes) -> bool:
 
 
 def read(kind: str, version: int, data: bytes) -> tuple[dict[str, Any], Arrays]:
-    """Inverse of `write`, for what it wrote up to this version; ValueError says what is wrong with all else."""
+    """Inverse of `write`, for what it wrote at this version; ValueError says what is wrong with all else."""
     line, found, _ = data[:_LONGEST].partition(b"\n")
     words = line.split(b" ")
     if not found or len(words) != 4 or words[:2] != [MAGIC.strip(), kind.encode()] or not words[2].isdigit():
         raise ValueError("it has another beginning")
     body = memoryview(data)[len(line) + 1 :]
     if words[2] != str(version).encode():
-        raise Newer(f"it has version {words[2].decode()}, and {version} is the newest known")
+        if int(words[2]) > version:
+            raise Newer(f"it has version {words[2].decode()}, and {version} is the newest known")
+        raise ValueError(f"it has version {words[2].decode()}, and only {version} is known")
     if hashlib.sha256(body).hexdigest().encode() != words[3]:
         raise ValueError("it does not match its checksum")
     return unzip(bytes(body), strict=True)
@@ -128,16 +130,21 @@ def replace(path: Path, *content: bytes | memoryview, mark: str = "") -> None:
     sync_folder(path.parent)
 
 
-def lock(path: Path, message: str) -> int:
-    """Hold `path` until its number is closed or the process ends, however that ends; ValueError where another process does."""
+def lock(path: Path, message: str, flags: int = os.O_RDWR | os.O_CREAT) -> int:
+    """Hold `path` until its number is closed or the process ends, however that ends; ValueError where another process does.
+
+    flags: how to open it. On a file system without locks nothing is held.
+    """
     import fcntl
 
-    number = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    number = os.open(path, flags, 0o644)
     try:
         fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+    except BlockingIOError:
         os.close(number)
         raise ValueError(message) from None
+    except OSError:
+        pass  # ENOLCK, ENOTSUP and the like: to refuse would say that some other process were there
     return number
 
 

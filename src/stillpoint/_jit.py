@@ -24,7 +24,7 @@ def _sources() -> str:
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
 
 
-class Cache(FunctionCache):
+class _Cache(FunctionCache):
     """Numba's cache of one function; what goes wrong in it is as if nothing had been there."""
 
     def _index_key(self, sig: Any, codegen: Any) -> Any:
@@ -52,7 +52,7 @@ def njit(*, cache: bool, **options: Any) -> Callable[[F], F]:
         dispatcher: Any = numba.njit(**options)(function)
         if cache and hasattr(dispatcher, "enable_caching"):  # with NUMBA_DISABLE_JIT it is the function itself
             with suppress(RuntimeError, OSError):  # no folder can be written to
-                dispatcher._cache = Cache(function)
+                dispatcher._cache = _Cache(function)
         return cast(F, dispatcher)
 
     return compiled

@@ -6,14 +6,18 @@ from copy import deepcopy
 from typing import Any, Protocol
 
 
-class _Restorable(Protocol):
-    def arrays(self) -> dict[str, Any]: ...
+class Restorable(Protocol):
+    """What has a state."""
 
-    def restore(self, state: dict[str, Any]) -> None: ...
+    def arrays(self) -> dict[str, Any]:
+        """The state."""
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Inverse of `arrays`."""
 
 
 @contextmanager
-def unchanged(learner: _Restorable) -> Iterator[None]:
+def unchanged(learner: Restorable) -> Iterator[None]:
     """Put the learner back, bit for bit, if what is done inside raises. It costs a copy of its state."""
     before = deepcopy(learner.arrays())
     try:

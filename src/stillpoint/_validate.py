@@ -7,13 +7,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
+_NOT_NUMBERS = str, bytes, np.datetime64, np.timedelta64  # of which `float` takes some
 _FEW = 16  # up to here Python looks at floats faster than NumPy does
 
 
 def number(name: str, value: Any, remedy: str = "give a finite number") -> float:
-    """Return `value` as a finite float; text is not a number, even where it looks like one."""
+    """Return `value` as a finite float; text is not a number, even where it looks like one, and neither is a date."""
     try:
-        if isinstance(value, str | bytes):
+        if isinstance(value, _NOT_NUMBERS):
             raise TypeError
         result = float(value)
     except (TypeError, ValueError, OverflowError):
@@ -62,6 +63,9 @@ def real(name: str, value: ArrayLike, remedy: str) -> Array:
         given = np.asarray(value)
         if given.dtype.kind in "US" or (given.dtype.kind == "O" and any(isinstance(one, str | bytes) for one in given.flat)):
             raise TypeError  # text that looks like numbers is a column nobody has converted
+        if given.dtype.kind in "mM":  # as numbers they would be days or nanoseconds, whichever unit they happen to have
+            remedy = "convert dates to seconds first"
+            raise TypeError
         return np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         raise ValueError(f"{name} must be numeric: got {value!r}; {remedy}") from None
@@ -103,6 +107,11 @@ def stored(state: dict[str, Any], name: str, *shape: int | None, dtype: Any = np
         wanted = "×".join("n" if want is None else str(want) for want in shape)
         raise ValueError(f"state {name!r} must have shape {wanted}: got {value.shape}; save the learner again")
     return np.array(value)
+
+
+def under(state: dict[str, Any], prefix: str) -> dict[str, Any]:
+    """Return what a saved state holds under a prefix, by the names without it."""
+    return {name[len(prefix) :]: value for name, value in state.items() if name.startswith(prefix)}
 
 
 def counted(name: str, value: float, most: float) -> None:

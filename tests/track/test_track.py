@@ -1,6 +1,7 @@
 """`stillpoint track`: what it writes against direct use of the cores, every option, every bad input, kills and resumption."""
 
 import csv
+import errno
 import hashlib
 import io
 import itertools
@@ -32,7 +33,8 @@ from stillpoint.track import session, track
 from stillpoint.track.checkpoint import Checkpoint
 from stillpoint.track.exits import say
 from stillpoint.track.history import History
-from stillpoint.track.options import InputError
+from stillpoint.track.options import InputError, share
+from stillpoint.track.sink import Sink
 
 T = 400
 
@@ -267,6 +269,16 @@ def test_categories_join_as_they_come(data, tmp_path, monkeypatch):
     assert track(source, "y", tmp_path / "o3", features="k", delay=3, quiet=True) == 0
 
 
+def test_codes_with_underscores_are_categories(data, tmp_path):
+    _, y, _ = data
+    codes = {"12_0": "u", "1_20": "v"}  # Python reads 120 for both
+    which = [list(codes)[i % 2] for i in range(T)]
+    rows, summary = run(write(tmp_path / "a.csv", {"code": which, "y": y.tolist()}), tmp_path / "o")
+    words, _ = run(write(tmp_path / "b.csv", {"code": [codes[one] for one in which], "y": y.tolist()}), tmp_path / "o2")
+    assert summary["columns"] == ["(constant)", "code=12_0", "code=1_20"]
+    assert rows == words
+
+
 def test_too_many_categories_are_told(data, tmp_path, capsys):
     _, y, _ = data
     source = write(tmp_path / "c.csv", {"k": [f"user{i}" for i in range(120)], "y": y[:120].tolist()})
@@ -413,6 +425,31 @@ def test_parquet_in_and_out(plain, tmp_path):
 
 
 @pytest.mark.extra
+def test_predictions_in_parquet_are_on_the_disk_before_those_in_csv_go(plain, tmp_path, monkeypatch):
+    package("pyarrow")
+    calls, fsync, replace, unlink = [], os.fsync, os.replace, Path.unlink
+
+    def synced(number):
+        calls.append(("sync", Path(os.readlink(f"/proc/self/fd/{number}")).name))
+        fsync(number)
+
+    def replaced(source, target):
+        calls.append(("replace", Path(target).name))
+        replace(source, target)
+
+    def unlinked(path, **options):
+        calls.append(("unlink", path.name))
+        unlink(path, **options)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(os, "replace", replaced)
+    monkeypatch.setattr(Path, "unlink", unlinked)
+    assert track(plain, "y", tmp_path / "o", predictions="parquet", quiet=True) == 0
+    last = calls.index(("unlink", "predictions.csv"))
+    assert calls[last - 3 : last] == [("sync", ".predictions.parquet.part"), ("replace", "predictions.parquet"), ("sync", "o")]
+
+
+@pytest.mark.extra
 def test_parquet_that_cannot_be_used(tmp_path, capsys):
     arrow, parquet = package("pyarrow"), package("pyarrow.parquet")
     path, columns = tmp_path / "d.parquet", [arrow.array(np.arange(5000.0))] * 3
@@ -449,9 +486,28 @@ def test_a_page_that_fails_loses_nothing(plain, tmp_path, monkeypatch, capsys):
     from stillpoint.report import page
 
     monkeypatch.setattr(page, "write_page", lambda *arguments: {}["gone"])
-    rows, _ = run(plain, tmp_path / "o")
+    rows, summary = run(plain, tmp_path / "o")
     assert len(rows["row"]) == T
-    assert "note: report.html was left out: KeyError: 'gone'" in capsys.readouterr().err
+    assert summary["files"] == ["predictions.csv", "summary.json"]
+    note = "report.html was left out: KeyError: 'gone'; reinstall stillpoint"
+    assert summary["notes"] == [note]
+    assert f"note: {note}" in capsys.readouterr().err
+
+
+def test_a_page_that_cannot_be_written_leaves_the_summary(plain, tmp_path, monkeypatch, capsys):
+    from stillpoint.report import page
+
+    def full(path, *arguments):
+        path.write_text("half a page")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(page, "write_page", full)
+    assert track(plain, "y", tmp_path / "o", quiet=True) == 1
+    assert capsys.readouterr().err.startswith("error: reading or writing failed: No space left on device")
+    assert sorted(path.name for path in (tmp_path / "o").iterdir()) == ["predictions.csv", "summary.json"]
+    summary = json.loads((tmp_path / "o" / "summary.json").read_text())
+    assert (summary["rows"], summary["files"]) == (T, ["predictions.csv", "summary.json"])
+    assert summary["notes"] == ["report.html was left out: No space left on device; run the command again"]
 
 
 def test_a_bar_on_a_terminal(plain, tmp_path):
@@ -554,7 +610,7 @@ def bad(tmp_path, capsys, content, *parts, name="x.csv", code=2, target="y", **o
         ('{"a": [1], "y": 1}\n', {"name": "x.jsonl"}, ["row 1:", "column 'a' must be numeric"]),
         ("y\n1\n", {"name": "x.dat"}, ["suffix '.dat'", "--format"]),
         ("y\n1\n", {"task": "regresion"}, ["did you mean regression?"]),
-        ("y\n1\n", {"coverage": 1.5}, ["--coverage must be between 0 and 1: got 1.5"]),
+        ("y\n1\n", {"coverage": 1.5}, ["--coverage must be a number between 0.000001 and 0.999999: got 1.5"]),
         ("y\n1\n", {"level": 0.0}, ["--level"]),
         ("y\n1\n", {"delay": -1}, ["--delay must not be negative"]),
         ("y\n1\n", {"format": "xml"}, ["--format must be one of csv, jsonl, parquet"]),
@@ -572,10 +628,31 @@ def bad(tmp_path, capsys, content, *parts, name="x.csv", code=2, target="y", **o
         ('{"t": [1], "y": 1}\n', {"name": "x.jsonl", "time": "t"}, ["row 1:", "ISO dates: got [1]"]),
         ('{"y": "u"}\n{"y": "\\ud800"}\n', {"name": "x.jsonl", "task": "binary"}, ["row 2:", "surrogate"]),
         ("y\n1\n", {"delay": 10**20}, ["--delay must be at most"]),
+        ("y\n1\n", {"delay": 1.5}, ["--delay must be a whole number: got 1.5", "how many rows later"]),
+        ("y\n1\n", {"delay": "2"}, ["--delay must be a whole number: got '2'"]),
+        ("y\n1\n", {"level": "0.9"}, ["--level must be a number between 0.000001 and 0.999999: got '0.9'"]),
+        ("y\n1\n", {"coverage": None}, ["--coverage must be a number"]),
+        ("y\n1\n", {"level": 1e-7}, ["between 0.000001 and 0.999999: got 1e-07"]),
+        ("y\n1\n", {"task": 3}, ["--task must be one of", "got 3"]),
+        ("y\n1\n", {"target": 1}, ["--target must be a column: got 1"]),
+        ("y\n1\n12_0\n", {}, ["row 2:", "column 'y' must be numeric: got '12_0'"]),
+        ('{"y": 1}\n{"y": "12_0"}\n', {"name": "x.jsonl"}, ["row 2:", "column 'y' must be numeric: got '12_0'"]),
+        ("t,y\n1_0,2\n", {"time": "t"}, ["row 1:", "ISO dates: got '1_0'"]),
     ],
 )  # fmt: skip
 def test_bad_input_is_told_in_one_line(tmp_path, capsys, content, options, parts):
     bad(tmp_path, capsys, content, *parts, **options)
+
+
+@pytest.mark.parametrize("level", [1e-6, 1.0 - 1e-6, 0.99e-6, 1.0 - 0.99e-6, np.float32(0.5)])
+def test_shares_are_those_of_the_trackers(level):
+    try:
+        QuantileTracker(level)
+    except ValueError:
+        with pytest.raises(InputError):
+            share("--level", level)
+    else:
+        assert share("--level", level) == level
 
 
 def test_a_delimiter_within_a_quoted_name(tmp_path):
@@ -984,6 +1061,16 @@ def test_two_runs_do_not_write_to_one_folder(plain, tmp_path, capsys):
     os.kill(child, signal.SIGKILL)
     ended(child)
     run(plain, out)
+
+
+def test_a_header_that_cannot_be_written_leaves_the_file_free(tmp_path, monkeypatch):
+    path = tmp_path / "predictions.csv"
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", lambda *arguments: (_ for _ in ()).throw(OSError(errno.ENOSPC, "full")))
+        with pytest.raises(OSError, match="full") as error:  # which keeps the sink that failed
+            Sink(path, None)
+    Sink(path, None).close()
+    del error
 
 
 def test_standard_input_that_was_read_in_part_goes_on_with_a_checkpoint(plain, tmp_path, monkeypatch):

@@ -4,27 +4,19 @@ import hashlib
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from stillpoint import _container
+from stillpoint._undo import Restorable
+from stillpoint._validate import under
 from stillpoint.persist.codec import check_state, decode_fields, encode_fields
 from stillpoint.track.options import InputError
 
 VERSION, _KIND = 2, "track"
 _FIRST = b"stillpoint-track-1 "  # how version 1 began; the checksum followed, and NaN stood in its JSON as such
-NAME, LOCK = "checkpoint.npz", "lock"
-
-
-class Restorable(Protocol):
-    """What has a state."""
-
-    def arrays(self) -> dict[str, Any]:
-        """The state."""
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Inverse of `arrays`."""
+NAME, _LOCK = "checkpoint.npz", "lock"
 
 
 class Checkpoint:
@@ -36,7 +28,7 @@ class Checkpoint:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder, self.path = folder, folder / NAME
         taken = f"--checkpoint must be free: another process holds {folder}; wait for it or use another"
-        self._lock = _container.lock(folder / LOCK, taken)
+        self._lock = _container.lock(folder / _LOCK, taken)
 
     def load(self, check: Callable[[dict[str, Any]], None] | None = None) -> tuple[dict[str, Any], dict[str, Any]] | None:
         """Header and arrays; None where there is no checkpoint yet. check: what the run's own headers must pass."""
@@ -62,7 +54,7 @@ class Checkpoint:
 
     def hand(self, part: Restorable, prefix: str, state: dict[str, Any]) -> None:
         """Restore a part of the run from what is under its prefix in the state that was loaded."""
-        own = {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}
+        own = under(state, prefix)
         try:
             part.restore(own)
             check_state(part.arrays(), own)

@@ -4,21 +4,19 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from stillpoint._validate import Array
+from stillpoint.track.cells import missing, read_column, read_flag, seconds, show_cell, time_kind
 from stillpoint.track.options import Options, RowError
 from stillpoint.track.readers import Batch, Cells
 
-MISSING = {"", "na", "n/a", "nan", "null", "none"}
-FEATURE_LIMIT, TARGET_LIMIT = 1e100, 1e75  # of the cores
+_FEATURE_LIMIT, _TARGET_LIMIT = 1e100, 1e75  # of the cores
 _NUMBER_LIKE = re.compile(r"[-+]?\d+(,\d+)+(\.\d+)?")  # a decimal comma, or thousands set apart
-CATEGORIES = 100  # that become features, over all columns: a filter's cost grows with their square
+_CATEGORIES = 100  # that become features, over all columns: a filter's cost grows with their square
 _TRUE, _FALSE = ("1", "1.0", "true"), ("0", "0.0", "false")
-_EPOCH, _SECOND = datetime(1970, 1, 1, tzinfo=UTC), 1e-6
 
 
 @dataclass
@@ -74,7 +72,7 @@ class Encoder:
         """What a person should know of how the columns were read."""
         notes = []
         if self.full:
-            notes.append(f"more than {CATEGORIES} categories: those that came later are not told apart; drop the column")
+            notes.append(f"more than {_CATEGORIES} categories: those that came later are not told apart; drop the column")
         odd = {self.features[i]: text for i, text in reversed(self.categories) if _NUMBER_LIKE.fullmatch(text)}
         for name, text in odd.items():
             notes.append(f"column {name!r} was read as words: got {text!r}; write numbers as 1234.5 if they are numbers")
@@ -91,13 +89,13 @@ class Encoder:
             names = [_write(cell) for cell in columns[0]]
             y_texts: Sequence[str] | None = ["" if math.isnan(v) else n for v, n in zip(y, names, strict=True)]
         else:
-            y, y_texts = numbers(columns[0], self.options.target, TARGET_LIMIT, "leave it empty to forecast only"), None
-        times, texts, time_kind = np.full(T, np.nan), None, self.time_kind
+            y, y_texts = numbers(columns[0], self.options.target, _TARGET_LIMIT, "leave it empty to forecast only"), None
+        times, texts, clock = np.full(T, np.nan), None, self.time_kind
         if self.options.time is not None:
-            time_kind = time_kind or _time_kind(columns[1][0])
-            times, texts = self._times(columns[1], time_kind)
+            clock = clock or time_kind(columns[1][0])
+            times, texts = self._times(columns[1], clock)
         table, places, pieces, full = self._features(features, kinds, T)
-        self.kinds, self.labels, self.time_kind, self.categories, self.full = kinds, labels, time_kind, places, full
+        self.kinds, self.labels, self.time_kind, self.categories, self.full = kinds, labels, clock, places, full
         if T and texts is not None:
             self.last_time = float(times[-1])
         return Rows(table, y, times, pieces, texts, y_texts)
@@ -108,7 +106,7 @@ class Encoder:
         plain = [i for i, kind in enumerate(kinds) if kind == "number"]
         places, base, full = dict(self.categories), max(len(plain), 1), self.full
         hint = "repair it, or leave the column out with --features; categories must begin in the first row"
-        values = [numbers(columns[i], self.features[i], FEATURE_LIMIT, hint) for i in plain] or [np.zeros(T)]
+        values = [numbers(columns[i], self.features[i], _FEATURE_LIMIT, hint) for i in plain] or [np.zeros(T)]
         if len(plain) == len(kinds):
             return np.stack(values, axis=1), places, [(0, T, base)], full
         texts = [(i, [_category(cell) for cell in columns[i]]) for i, kind in enumerate(kinds) if kind == "category"]
@@ -116,7 +114,7 @@ class Encoder:
         for t in range(T):
             for i, column in texts:
                 if column[t] and (i, column[t]) not in places:
-                    if len(places) >= CATEGORIES:
+                    if len(places) >= _CATEGORIES:
                         full = True
                         continue
                     places[i, column[t]] = base + len(places)
@@ -138,12 +136,12 @@ class Encoder:
     def _times(self, cells: Cells, kind: str) -> tuple[Array, list[str]]:
         name = self.options.time or ""
         if kind == "date":
-            times = _parse(cells, seconds, lambda cell: f"column {name!r} must hold ISO dates: got {show_cell(cell)}; repair it")
+            times = read_column(cells, seconds, _refuse(f"column {name!r} must hold ISO dates", "repair it"))
         else:
-            times = numbers(cells, name, FEATURE_LIMIT, "give every row its time")
-        missing = np.isnan(times)
-        if missing.any():
-            at = int(np.argmax(missing))
+            times = numbers(cells, name, _FEATURE_LIMIT, "give every row its time")
+        gone = np.isnan(times)
+        if gone.any():
+            at = int(np.argmax(gone))
             raise RowError(at, f"column {name!r} must hold a time: got {show_cell(cells[at])}; give every row its time")
         steps = np.diff(np.concatenate([[self.last_time], times]))
         good = steps >= 0.0 if self.ties else steps > 0.0
@@ -171,69 +169,27 @@ class Encoder:
 
 def numbers(cells: Cells, name: str, limit: float, remedy: str) -> Array:
     """A column of numbers, NaN where a cell is missing."""
-    result = _parse(cells, _number, lambda cell: f"column {name!r} must be numeric: got {show_cell(cell)}; {remedy}")
+    result = read_column(cells, read_flag, _refuse(f"column {name!r} must be numeric", remedy))
     if not (np.abs(result) <= limit).all() and (np.abs(result) > limit).any():
         at = int(np.argmax(np.abs(result) > limit))
         raise RowError(at, f"column {name!r} must be within ±{limit:g}: got {show_cell(cells[at])}; rescale or drop it")
     return result
 
 
-def _parse(cells: Cells, read: Callable[[Any], float], complaint: Callable[[Any], str]) -> Array:
-    if read is _number:
-        try:
-            return np.array(list(map(float, cells)))
-        except (TypeError, ValueError, OverflowError):
-            pass
-    result = np.empty(len(cells))
-    for i, cell in enumerate(cells):
-        try:
-            result[i] = math.nan if missing(cell) else read(cell)
-        except (TypeError, ValueError, OverflowError):
-            raise RowError(i, complaint(cell)) from None
-    return result
+def _refuse(what: str, remedy: str) -> Callable[[int, Any], NoReturn]:
+    def refuse(index: int, cell: Any) -> NoReturn:
+        raise RowError(index, f"{what}: got {show_cell(cell)}; {remedy}") from None
 
-
-def _number(cell: Any) -> float:
-    if isinstance(cell, str) and cell.strip().lower() in ("true", "false"):
-        return float(cell.strip().lower() == "true")
-    return float(cell)
-
-
-def missing(cell: Any) -> bool:
-    """Whether a cell stands for no value."""
-    if isinstance(cell, str):
-        return cell.strip().lower() in MISSING
-    return cell is None or (isinstance(cell, float) and cell != cell)
+    return refuse
 
 
 def _kind(cell: Any) -> str:
     try:
         if not missing(cell):
-            _number(cell)
+            read_flag(cell)
     except (TypeError, ValueError, OverflowError):
         return "category" if isinstance(cell, str) else "number"
     return "number"
-
-
-def _time_kind(cell: Any) -> str:
-    try:
-        float(cell)
-    except (TypeError, ValueError):
-        return "date"
-    except OverflowError:  # a whole number of JSON beyond all floats, which is refused as a number
-        pass
-    return "number"
-
-
-def seconds(cell: Any) -> float:
-    """Seconds since 1970; a date without a zone counts as UTC."""
-    if isinstance(cell, date) and not isinstance(cell, datetime):
-        cell = datetime(cell.year, cell.month, cell.day)
-    moment = cell if isinstance(cell, datetime) else datetime.fromisoformat(str.strip(cell))
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    gap = moment - _EPOCH
-    return gap.days * 86400.0 + gap.seconds + gap.microseconds * _SECOND
 
 
 def _category(cell: Any) -> str:
@@ -268,9 +224,3 @@ def _plain(cell: Any) -> str:
 
 def _write(cell: Any) -> str:
     return cell if isinstance(cell, str) else "" if cell is None else str(cell)
-
-
-def show_cell(cell: Any) -> str:
-    """A cell for an error message."""
-    text = repr(cell)
-    return text if len(text) <= 40 else text[:37] + "..."

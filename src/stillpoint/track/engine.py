@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from stillpoint._validate import Array, counted, stored
+from stillpoint._validate import Array, counted, stored, under
 from stillpoint.estimators.intervals import IntervalTracker, QuantileTracker
 from stillpoint.filters import TrackingForecaster, TrackingProbabilities, VariationForecaster
 from stillpoint.filters.tracking import forecaster as linear
@@ -219,11 +219,6 @@ class Engine:
         self.loss_rows += int(counts.sum())
         return np.ascontiguousarray(np.where(counts, losses, 0.0))
 
-    @property
-    def known(self) -> int:
-        """Targets learnt so far."""
-        return int(self._simple[_hot.COUNT])
-
     def arrays(self) -> dict[str, Any]:
         """The state, for saving: arrays and numbers under names with a prefix."""
         state = {f"core.{name}": value for name, value in self.part.core.arrays().items()}
@@ -235,19 +230,15 @@ class Engine:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
-        self.part.core.restore(_under("core.", state))
+        self.part.core.restore(under(state, "core."))
         if self.band is not None:
-            self.band.restore(_under("band.", state))
+            self.band.restore(under(state, "band."))
         self._simple[:], self.loss_rows = state["simple"], int(state["loss_rows"])
-        waiting = _under("waiting.", state)
+        waiting = under(state, "waiting.")
         self._y = stored(waiting, "y", None)
         self._X = stored(waiting, "X", self._y.size, None)
         counted("X", self._X.shape[1], 1 if self.series else self.part.core.dim)
         self._times, self._forecasts = (stored(waiting, name, self._y.size) for name in ("times", "forecasts"))
-
-
-def _under(prefix: str, state: dict[str, Any]) -> dict[str, Any]:
-    return {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}
 
 
 def _learns(rows: int, first: int, delay: int) -> int:

@@ -23,6 +23,11 @@ class Holder(ABC):
             self.close()
             raise
 
+    def _cut(self, path: Path, length: int | None) -> None:
+        """Where no row came that would have cut off what nobody synced behind a checkpoint's length, do that."""
+        if self._sink is None and length is not None and path.stat().st_size > length:
+            self._sink = Sink(path, length)
+
     @abstractmethod
     def _resume(self) -> None:
         """Go on where the checkpoint stands."""

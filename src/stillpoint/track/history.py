@@ -8,7 +8,7 @@ import numpy as np
 from stillpoint._validate import Array, count, counted, stored
 from stillpoint.track import _hot
 
-CAPACITY = 2000
+_CAPACITY = 2000
 
 
 class History:
@@ -19,7 +19,7 @@ class History:
     """
 
     def __init__(
-        self, task: str, loss_name: str, losses: Sequence[str], expert_labels: Sequence[str], capacity: int = CAPACITY
+        self, task: str, loss_name: str, losses: Sequence[str], expert_labels: Sequence[str], capacity: int = _CAPACITY
     ) -> None:
         self.task, self.loss_name = task, loss_name
         self.losses, self.expert_labels = list(losses), list(expert_labels)

@@ -13,7 +13,7 @@ from stillpoint.track.options import InputError
 BLOCK = 1 << 18
 LONGEST = 1 << 24  # of a record: a file without line ends is not read into memory
 HEAD = 4096  # bytes that tell one input from another
-PAUSE = 0.1  # seconds between looks at an input that has nothing new
+_PAUSE = 0.1  # seconds between looks at an input that has nothing new
 
 
 class Lines:
@@ -49,10 +49,10 @@ class Lines:
         """Whether there is nothing more to come."""
         return self._ended and not self._ready
 
-    def take(self, limit: int, patient: bool = True) -> list[bytes]:
+    def take(self, limit: int) -> list[bytes]:
         """Up to so many records: as many as are there, or, if there is none, after a short wait, maybe none."""
         while len(self._ready) < limit and not self._ended:
-            if not self._fill(wait=patient and not self._ready):
+            if not self._fill(wait=not self._ready):
                 break
         records = [self._ready.popleft() for _ in range(min(limit, len(self._ready)))]
         if not records:
@@ -132,7 +132,7 @@ class Lines:
 
     def _fill(self, wait: bool) -> bool:
         """Read a block and cut it into records; returns whether anything came."""
-        if not self.regular and not select.select([self._fd], [], [], PAUSE if wait else 0.0)[0]:
+        if not self.regular and not select.select([self._fd], [], [], _PAUSE if wait else 0.0)[0]:
             return False
         try:
             block = os.read(self._fd, BLOCK)
@@ -158,7 +158,7 @@ class Lines:
             self._ended = self.gone = True
             return
         if wait:
-            time.sleep(PAUSE)
+            time.sleep(_PAUSE)
 
     def _grow(self, block: bytes) -> None:
         if len(self.head) < HEAD:

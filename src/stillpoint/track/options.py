@@ -1,14 +1,17 @@
 """What `stillpoint track` was asked for, checked, and the errors that it answers with."""
 
 import difflib
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 TASKS = ("regression", "binary", "quantile", "interval")
 FORMATS = ("csv", "jsonl", "parquet")
-PREDICTIONS = ("csv", "parquet")
-MOST_DELAY = 10**8
+_PREDICTIONS = ("csv", "parquet")
+_MOST_DELAY = 10**8
+_LEAST = 1e-6  # of a share and of what it leaves, as the trackers have it; they are too heavy to be asked at the start
 SUFFIXES = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl"}
 SUFFIXES |= {".parquet": "parquet", ".pq": "parquet"}
 
@@ -44,17 +47,18 @@ class Options:
     predictions: str = "csv"
 
     def __post_init__(self) -> None:
+        named(self.source)
         one_of("--task", self.task, TASKS)
-        one_of("--predictions", self.predictions, PREDICTIONS)
+        one_of("--predictions", self.predictions, _PREDICTIONS)
         if self.format is not None:
             one_of("--format", self.format, FORMATS)
-        for name, share in (("--level", self.level), ("--coverage", self.coverage)):
-            if not 1e-6 <= share <= 1.0 - 1e-6:
-                raise InputError(f"{name} must be between 0 and 1: got {share}; give a share such as 0.9")
+        object.__setattr__(self, "level", share("--level", self.level))
+        object.__setattr__(self, "coverage", share("--coverage", self.coverage))
+        object.__setattr__(self, "delay", whole("--delay", self.delay, "give how many rows later targets are known"))
         if self.delay < 0:
             raise InputError(f"--delay must not be negative: got {self.delay}; give how many rows later targets are known")
-        if self.delay > MOST_DELAY:
-            raise InputError(f"--delay must be at most {MOST_DELAY}: got {self.delay}; so many rows are kept in memory")
+        if self.delay > _MOST_DELAY:
+            raise InputError(f"--delay must be at most {_MOST_DELAY}: got {self.delay}; so many rows are kept in memory")
         if self.time == self.target:
             raise InputError(f"--time must not be the target: got {self.time!r}; name the column of times, or leave it out")
         for name in self.features or ():
@@ -67,7 +71,7 @@ class Options:
 
     @property
     def kind(self) -> str:
-        """The format of the input, by name or by suffix; lines of CSV where neither tells."""
+        """The format of the input, by name or by suffix; CSV from standard input."""
         if self.format is not None:
             return self.format
         if self.source == "-":
@@ -82,9 +86,7 @@ class Options:
         asked = [("--target", self.target)] + [("--features", name) for name in self.features or ()]
         for option, name in [*asked, *([("--time", self.time)] if self.time is not None else [])]:
             if name not in names:
-                near = difflib.get_close_matches(name, names, 1, 0.5)
-                hint = f"did you mean {near[0]!r}? " if near else ""
-                raise InputError(f"{option} must be a column: got {name!r}; {hint}the columns are {', '.join(names)}")
+                raise no_column(option, "a column", name, names)
         if self.features is not None:
             return self.features
         return tuple(name for name in names if name not in (self.target, self.time))
@@ -93,6 +95,45 @@ class Options:
 def one_of(option: str, given: str, known: Sequence[str]) -> None:
     """Refuse a word that is not known, with the nearest that is."""
     if given not in known:
-        near = difflib.get_close_matches(given, known, 1, 0.5)
-        hint = f"did you mean {near[0]}? " if near else ""
+        near = nearest(given, known)
+        hint = "" if near is None else f"did you mean {near}? "
         raise InputError(f"{option} must be one of {', '.join(known)}: got {given!r}; {hint}see --help")
+
+
+def named(source: Any) -> None:
+    """Refuse an input whose name is not text: it stands in the summary."""
+    if not isinstance(source, str):
+        raise InputError(f"the input must be named by text: got {source!r}; give str(path)")
+
+
+def no_column(option: str, what: str, given: str, names: Sequence[str]) -> InputError:
+    """The error for a name that is not that of a column, with the nearest that is."""
+    near = nearest(given, names)
+    hint = "" if near is None else f"did you mean {near!r}? "
+    return InputError(f"{option} must be {what}: got {given!r}; {hint}the columns are {', '.join(names)}")
+
+
+def nearest(word: Any, known: Sequence[str]) -> str | None:
+    """What may have been meant by a word that is not known."""
+    near = difflib.get_close_matches(word, known, 1, 0.5) if isinstance(word, str) else []
+    return near[0] if near else None
+
+
+def share(option: str, given: Any) -> float:
+    """A share as a float; refuses what is none that a tracker can hold to."""
+    try:
+        value = float("nan" if isinstance(given, str | bytes) else given)
+    except (TypeError, ValueError, OverflowError):
+        value = float("nan")
+    if not _LEAST <= value <= 1.0 - _LEAST:
+        ends = f"{_LEAST:f} and {1.0 - _LEAST:f}"
+        raise InputError(f"{option} must be a number between {ends}: got {given!r}; give a share such as 0.9")
+    return value
+
+
+def whole(option: str, given: Any, remedy: str) -> int:
+    """A whole number as an int; refuses all else."""
+    try:
+        return int(operator.index(given))
+    except TypeError:
+        raise InputError(f"{option} must be a whole number: got {given!r}; {remedy}") from None

@@ -7,6 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from stillpoint._container import sync_folder
 from stillpoint.track.lines import HEAD
 from stillpoint.track.options import InputError, RowError
 from stillpoint.track.readers import Batch, Cells
@@ -45,7 +46,7 @@ class ParquetReader:
         self._loaded: list[Cells] = []
         self._prints: list[str | None] | None = None
 
-    def begin(self, patient: bool = True) -> bool:
+    def begin(self) -> bool:
         """The names are in the file."""
         return True
 
@@ -101,8 +102,11 @@ class ParquetReader:
         self._file.close()
 
 
-def to_parquet(path: Path, dates: bool, labels: bool) -> Path:
-    """Copy predictions.csv, block by block, to predictions.parquet beside it; dates and labels stay text."""
+def to_parquet(path: Path, dates: bool, labels: bool) -> None:
+    """Copy predictions.csv, block by block, to predictions.parquet beside it; dates and labels stay text.
+
+    The copy is on the disk when this returns: the original may be deleted.
+    """
     arrow = load("--predictions parquet")
     target = path.with_suffix(".parquet")
     temporary = target.with_name(f".{target.name}.part")
@@ -114,8 +118,10 @@ def to_parquet(path: Path, dates: bool, labels: bool) -> Path:
         with blocks, arrow.parquet.ParquetWriter(temporary, blocks.schema) as writer:
             for block in blocks:
                 writer.write_batch(block)
+        with temporary.open("r+b") as file:
+            os.fsync(file.fileno())
         os.replace(temporary, target)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    return target
+    sync_folder(target.parent)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from stillpoint.track.cells import show_cell
 from stillpoint.track.lines import Lines
 from stillpoint.track.options import InputError, Options, RowError
 
@@ -55,7 +56,7 @@ class Reader(Protocol):
     def size(self) -> int | None:
         """Where the last one ends, if that is known."""
 
-    def begin(self, patient: bool = True) -> bool:
+    def begin(self) -> bool:
         """Find the names of the columns; False while there is nothing to read them from."""
 
     def use(self, columns: Sequence[str]) -> None:
@@ -77,7 +78,7 @@ class Reader(Protocol):
         """Close the input."""
 
 
-class TextReader:
+class _TextReader:
     """Rows of text, a record each; subclasses say how a record is read."""
 
     names: list[str]
@@ -86,7 +87,7 @@ class TextReader:
         self.lines = lines
         self.names, self._used = [], [""]
 
-    def begin(self, patient: bool = True) -> bool:
+    def begin(self) -> bool:
         """Find the names of the columns; False while there is nothing to read them from."""
         raise NotImplementedError
 
@@ -165,14 +166,14 @@ class TextReader:
         self.lines.close()
 
 
-class CsvReader(TextReader):
+class CsvReader(_TextReader):
     """A header, then rows with as many cells. The delimiter is read off the header: comma, semicolon, tab or bar."""
 
-    def begin(self, patient: bool = True) -> bool:
+    def begin(self) -> bool:
         """Read the header."""
         first = b""
         while not first.strip():
-            records = self.lines.take(1, patient)
+            records = self.lines.take(1)
             if not records:
                 return False
             first = records[0]
@@ -226,13 +227,13 @@ class CsvReader(TextReader):
         return [cells[self.names.index(name)] for name in self._used]
 
 
-class JsonReader(TextReader):
+class JsonReader(_TextReader):
     """One JSON object a line; columns are the keys of the first, and a key that is not there is a missing cell."""
 
-    def begin(self, patient: bool = True) -> bool:
+    def begin(self) -> bool:
         """Read the keys off the first object, which comes again as a row."""
         while True:
-            records = self.lines.take(1, patient)
+            records = self.lines.take(1)
             if not records:
                 return False
             if records[0].strip():
@@ -253,7 +254,7 @@ class JsonReader(TextReader):
             except (ValueError, RecursionError) as error:
                 raise RowError(len(rows), f"a row must be JSON: {error}; write one object a line") from None
             if not isinstance(row, dict):
-                raise RowError(len(rows), f"a row must be a JSON object: got {_short(row)}; write one object a line")
+                raise RowError(len(rows), f"a row must be a JSON object: got {show_cell(row)}; write one object a line")
             if b"\\ud" in record.lower() and not _writable(row):
                 raise RowError(len(rows), "a row must be Unicode: got half of a surrogate pair; write whole characters")
             rows.append(row)
@@ -291,8 +292,3 @@ def _writable(row: dict[str, Any]) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 40 else text[:37] + "..."

@@ -5,7 +5,6 @@ import os
 import time
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from stillpoint.track.held import Holder
 from stillpoint.track.history import History
 from stillpoint.track.lines import HEAD
 from stillpoint.track.options import InputError, Options, RowError
+from stillpoint.track.progress import progress
 from stillpoint.track.readers import Batch, Reader
 from stillpoint.track.sink import Sink, check
 from stillpoint.track.stop import Stop
@@ -128,8 +128,7 @@ class Session(Holder):
     def finish(self) -> dict[str, Any]:
         """Write summary and report, and close the checkpoint; a run that was finished before is left as it is."""
         files = [self.options.out / name for name in _FILES[1:]]
-        if self._sink is None and self._length is not None and self.predictions.stat().st_size > self._length:
-            self._sink = Sink(self.predictions, self._length)  # no row came to cut off what nobody synced
+        self._cut(self.predictions, self._length)
         written = [*files, self.predictions.with_suffix(".parquet")] if self.options.predictions == "parquet" else files
         if self._finished and not self._fresh and all(file.exists() for file in written):
             with suppress(ValueError):  # a summary that is no longer JSON is written anew
@@ -138,22 +137,27 @@ class Session(Holder):
         self._commit(0.0)
         if self._sink is not None and self.checkpoint is None:
             self._sink.sync()
-        summary = self._summary()
+        figures = self._figures()
         if self.options.predictions == "parquet":
             from stillpoint.track.parquet import to_parquet
 
             to_parquet(self.predictions, self.encoder.time_kind == "date", self.options.task == "binary")
             if self.checkpoint is None:
                 self.predictions.unlink()  # with a checkpoint the rows to come are appended to it
-        replace(files[0], (json.dumps(summary, indent=2, ensure_ascii=False) + "\n").encode())
-        self._page(summary)
+        try:
+            drawn = self._page(figures)
+        except OSError:
+            self._write_summary(figures, drawn=False)
+            raise
+        summary = self._write_summary(figures, drawn)
         self._finished = not self.stop.signal
         self._fresh = True
         self._commit(0.0)
         return summary
 
-    def _summary(self) -> dict[str, Any]:
-        from stillpoint.track.summary import figures, plain
+    def _figures(self) -> dict[str, Any]:
+        """What the run came to: all of the summary but its notes and files."""
+        from stillpoint.track.summary import figures
 
         assert self.engine is not None
         assert self.history is not None
@@ -180,28 +184,37 @@ class Session(Holder):
         if "coverage" in result:
             result["coverage"] |= {"infinite": self._infinite, "empty": self._empty}
         self.notes += self.encoder.notes()
-        files = ["predictions.parquet" if o.predictions == "parquet" else _FILES[0], _FILES[1]]
-        if find_spec("stillpoint.report.page") is not None:
-            files.append(_FILES[2])
-        result |= {"rows_per_second": rows / seconds if seconds else None, "started": self._started, "finished": _now()}
-        plainly: dict[str, Any] = plain({**result, "notes": self.notes, "files": files})
-        return plainly
+        return {**result, "rows_per_second": rows / seconds if seconds else None, "started": self._started, "finished": _now()}
 
-    def _page(self, summary: dict[str, Any]) -> None:
+    def _write_summary(self, figures: dict[str, Any], drawn: bool) -> dict[str, Any]:
+        from stillpoint.track.summary import plain
+
+        first = "predictions.parquet" if self.options.predictions == "parquet" else _FILES[0]
+        summary: dict[str, Any] = plain({**figures, "notes": self.notes, "files": [first, *_FILES[1 : 2 + drawn]]})
+        replace(self.options.out / _FILES[1], (json.dumps(summary, indent=2, ensure_ascii=False) + "\n").encode())
+        return summary
+
+    def _page(self, figures: dict[str, Any]) -> bool:
+        """Draw the page; returns whether it is there. A note says why where it is not."""
+        from stillpoint.track.summary import plain
+
         assert self.history is not None
         path = self.options.out / _FILES[2]
         temporary = path.with_name(f".{path.name}.part")
         try:
             from stillpoint.report.page import write_page
 
-            write_page(temporary, self.history, summary, f"Forecasting {self.options.target}")
+            write_page(temporary, self.history, plain(figures), f"Forecasting {self.options.target}")
             os.replace(temporary, path)
-        except OSError:
+        except OSError as error:
+            self.notes.append(f"report.html was left out: {error.strerror or error}; run the command again")
             raise
-        except Exception as error:  # the numbers are safe on disk: a page that cannot be drawn must not lose them
+        except Exception as error:  # a page that cannot be drawn must not lose the numbers
             self.notes.append(f"report.html was left out: {type(error).__name__}: {error}; reinstall stillpoint")
+            return False
         finally:
             temporary.unlink(missing_ok=True)
+        return True
 
     def _command(self) -> dict[str, Any]:
         """What must not change between a run and its continuation."""
@@ -258,19 +271,6 @@ class Session(Holder):
         self.rows, self.targets, self._timed = header["rows"], header["targets"], header["timed"]
         self._infinite, self._empty = header["counts"]
         self._started, self._finished = header["started"], header["finished"]
-
-
-def progress(stack: ExitStack, size: int | None, bar: bool) -> Any:
-    """A bar on a terminal, by bytes where the size is known."""
-    if not bar:
-        return lambda rows, position: None
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = TextColumn("{task.fields[rows]:,} rows"), BarColumn(), TimeRemainingColumn()
-    progress = stack.enter_context(Progress(*columns, console=Console(stderr=True), transient=True))
-    task = progress.add_task("", total=size, rows=0)
-    return lambda rows, position: progress.update(task, completed=position, rows=rows)
 
 
 def _now() -> str:

@@ -3,33 +3,35 @@
 import os
 from pathlib import Path
 
-from stillpoint._container import sync_folder
+from stillpoint._container import lock, sync_folder
 from stillpoint._validate import Array
 from stillpoint.track.encode import Rows
 from stillpoint.track.options import InputError
-
-HEADER = b"row,time,y,forecast,lo,hi\n"
 
 
 class Sink:
     """The file of predictions. length: bytes to keep of what is there, from a checkpoint; None begins a new file."""
 
-    header = HEADER
+    header = b"row,time,y,forecast,lo,hi\n"
 
     def __init__(self, path: Path, length: int | None) -> None:
         self.path, self.length, self._new = path, 0, False
         if length is None:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._fd = _held(path, os.O_WRONLY | os.O_CREAT)
-            os.ftruncate(self._fd, 0)
-            self._write(self.header)
-            self._new = True
-            return
-        check(path, length)
-        self._fd = _held(path, os.O_WRONLY)
-        os.ftruncate(self._fd, length)
-        os.lseek(self._fd, length, os.SEEK_SET)
-        self.length = length
+        else:
+            check(path, length)
+        taken = f"--out must be free: another process is writing {path}; wait for it or use another folder"  # rows would mix
+        self._fd = lock(path, taken, os.O_WRONLY | (os.O_CREAT if length is None else 0))
+        try:
+            os.ftruncate(self._fd, length or 0)
+            os.lseek(self._fd, length or 0, os.SEEK_SET)
+            self.length = length or 0
+            if length is None:
+                self._write(self.header)
+                self._new = True
+        except BaseException:  # nobody else can: there is no sink to close
+            self.close()
+            raise
 
     def add(self, row: int, rows: Rows, forecasts: Array, lo: Array, hi: Array, banded: bool) -> None:
         """Write rows from number `row` on."""
@@ -68,21 +70,6 @@ class Sink:
     def close(self) -> None:
         """Close the file."""
         os.close(self._fd)
-
-
-def _held(path: Path, flags: int) -> int:
-    """Open a file that no other run is writing: two would mix their rows."""
-    import fcntl
-
-    fd = os.open(path, flags, 0o644)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(fd)
-        raise InputError(f"--out must be free: another process is writing {path}; wait for it or use another folder") from None
-    except OSError:
-        pass  # a file system without locks
-    return fd
 
 
 def check(path: Path, length: int) -> None:

@@ -5,13 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from stillpoint.estimators.intervals import IntervalTracker, QuantileTracker
+from stillpoint.estimators.intervals import QuantileTracker
+from stillpoint.estimators.intervals.lanes._hot import MEMORIES, SCALED, SIGNED, STEPS
 from stillpoint.track import _hot
 from stillpoint.track.engine import OURS, Engine, expert_weights
 from stillpoint.track.history import History
-
-_MEMORIES = (2, 5, 15, 50, 200, 1000)
-_STEPS = {IntervalTracker: (0.02, 0.06, 0.2), QuantileTracker: (0.05, 0.15, 0.5)}
 
 
 def figures(engine: Engine, history: History) -> dict[str, Any]:
@@ -32,7 +30,8 @@ def figures(engine: Engine, history: History) -> dict[str, Any]:
         result["certificate_note"] = f"none: the promises are for targets learnt at once, not {engine.delay} rows later"
     result["weights"] = expert_weights(engine.part.labels, engine.part.weights())
     if engine.band is not None:
-        labels = [f"memory {n}" for n in _MEMORIES] + [f"step {step:g}" for step in _STEPS[type(engine.band)]]
+        steps = SIGNED if isinstance(engine.band, QuantileTracker) else STEPS
+        labels = [f"memory {n:g}" for n in MEMORIES] + [f"step {step:g}" for step in steps[SCALED:]]
         result["interval_weights"] = expert_weights(labels, engine.band.weights)
     return result
 

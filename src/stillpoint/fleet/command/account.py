@@ -1,15 +1,22 @@
 """What a run over many streams came to: sums by key, a summary for JSON, a table for the terminal."""
 
+import json
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
+import stillpoint
+from stillpoint._container import replace
+from stillpoint.fleet.command.options import FleetOptions
 from stillpoint.fleet.rows import Played, RowPlayer
+from stillpoint.track.summary import plain
 
+SUMMARY = "summary.json"
 WORST = 10
 ENOUGH = 10  # targets that a key must have had to be among the worst, if any key has so many
-_SUMS = ("targets", "losses", "hits", "rejected")
+SUMS = ("targets", "losses", "hits", "rejected")  # of each key
 
 
 class Account:
@@ -17,7 +24,7 @@ class Account:
 
     def __init__(self) -> None:
         self.rows = 0
-        self.sums = {name: np.zeros(0) for name in _SUMS}
+        self.sums = {name: np.zeros(0) for name in SUMS}
         self.reasons: Counter[str] = Counter()
 
     def add(self, played: Played) -> None:
@@ -44,35 +51,21 @@ class Account:
         self.reasons.update(reason.partition(": got ")[0] for reason in played.rejected.values())
 
     def figures(self, player: RowPlayer) -> dict[str, Any]:
-        """Rows, keys, loss, coverage, what was rejected and the keys that fared worst."""
-        count = len(player.fleet)
-        targets, losses, hits, rejected = (self.sums[name][:count] for name in _SUMS)
-        total = float(targets.sum())
-        result: dict[str, Any] = {"rows": self.rows, "targets": int(total), "keys": count, "loss_name": player.loss_name}
-        result["loss"] = float(losses.sum()) / total if total else None
-        asked = player.fleet.config.get("coverage", player.fleet.config.get("level"))
-        if asked is not None:
-            result["coverage"] = {"asked": asked, "achieved": float(hits.sum()) / total if total else None}
-        names = player.fleet.keys()
+        """`layout` of this run."""
+        count, names = len(player.fleet), player.fleet.keys()
+        sums = {name: self.sums[name][:count] for name in SUMS}
+        targets, losses, rejected = sums["targets"], sums["losses"], sums["rejected"]
         worst = np.flatnonzero(targets >= min(ENOUGH, targets.max(initial=1.0)))
         mean = losses[worst] / targets[worst] if worst.size else losses[worst]
         order = worst[np.argsort(-mean, kind="stable")[:WORST]]
-        result["worst"] = [
-            {
-                "key": _plain(names[i]),
-                "targets": int(targets[i]),
-                "loss": float(losses[i] / targets[i]),
-                "rejected": int(rejected[i]),
-            }
-            for i in order.tolist()
-        ]
-        most = np.argsort(-rejected, kind="stable")[:WORST]
-        result["rejected"] = {
-            "rows": sum(self.reasons.values()),
-            "reasons": dict(self.reasons.most_common()),
-            "keys": [{"key": _plain(names[i]), "rows": int(rejected[i])} for i in most.tolist() if rejected[i] > 0],
-        }
-        return result
+        most = [i for i in np.argsort(-rejected, kind="stable")[:WORST].tolist() if rejected[i] > 0]
+
+        def row(i: int) -> dict[str, Any]:
+            return {"key": names[i], **{name: float(values[i]) for name, values in sums.items()}}
+
+        whole = {name: float(values.sum()) for name, values in sums.items()}
+        fared = map(row, order.tolist())
+        return layout(player, self.rows, count, whole, fared, map(row, most), dict(self.reasons.most_common()))
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
@@ -85,11 +78,52 @@ class Account:
     def restore(self, state: dict[str, Any], arrays: dict[str, Any]) -> None:
         """Inverse of `state` and `arrays`."""
         self.rows, self.reasons = state["rows"], Counter(state["reasons"])
-        self.sums = {name: np.array(arrays[name]) for name in _SUMS}
+        self.sums = {name: np.array(arrays[name]) for name in SUMS}
 
 
-def _plain(key: Any) -> Any:
-    return key.item() if isinstance(key, np.generic) else key
+def layout(
+    player: RowPlayer,
+    rows: int,
+    keys: int,
+    sums: Mapping[str, float],
+    worst: Iterable[Mapping[str, Any]],
+    lost: Iterable[Mapping[str, Any]],
+    reasons: dict[str, int],
+) -> dict[str, Any]:
+    """The summary's figures: rows, keys, loss, coverage, the keys that fared worst, and what was rejected.
+
+    sums: `SUMS` over all keys. worst, lost: the keys to name, each with its own sums. reasons: how often each was given.
+    """
+    total = sums["targets"]
+    result: dict[str, Any] = {"rows": rows, "targets": int(total), "keys": keys, "loss_name": player.loss_name}
+    result["loss"] = sums["losses"] / total if total else None
+    asked = player.fleet.config.get("coverage", player.fleet.config.get("level"))
+    if asked is not None:
+        result["coverage"] = {"asked": asked, "achieved": sums["hits"] / total if total else None}
+    result["worst"] = [
+        {
+            "key": one["key"],
+            "targets": int(one["targets"]),
+            "loss": one["losses"] / one["targets"],
+            "rejected": int(one["rejected"]),
+        }
+        for one in worst
+    ]
+    result["rejected"] = {
+        "rows": sum(reasons.values()),
+        "reasons": reasons,
+        "keys": [{"key": one["key"], "rows": int(one["rejected"])} for one in lost],
+    }
+    return result
+
+
+def write_summary(options: FleetOptions, complete: bool, figures: Mapping[str, Any]) -> dict[str, Any]:
+    """summary.json, the same on every engine; returns it."""
+    head: dict[str, Any] = {"version": stillpoint.__version__, "source": options.source, "engine": options.engine}
+    head |= {"learner": options.learner, "key": options.key, "target": options.target, "time": options.time}
+    summary: dict[str, Any] = plain({**head, "complete": complete, **figures})
+    replace(options.out / SUMMARY, (json.dumps(summary, indent=2, ensure_ascii=False) + "\n").encode())
+    return summary
 
 
 def show(summary: dict[str, Any]) -> None:

@@ -58,12 +58,16 @@ class Files:
         """The reader of this file, at its first row; None for a file with nothing in it."""
         if self._reader is None:
             reader = open_reader(Options(self.name, self.options.target, self.options.out))
-            while not reader.begin():
-                if reader.ended:
-                    reader.close()
-                    return None
-            self.options.check(reader.names, self.name)
-            reader.use(self.options.columns)
+            try:
+                while not reader.begin():
+                    if reader.ended:
+                        reader.close()
+                        return None
+                self.options.check(reader.names, self.name)
+                reader.use(self.options.columns)
+            except BaseException:
+                reader.close()
+                raise
             self._reader = reader
         return self._reader
 

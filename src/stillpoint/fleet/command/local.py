@@ -1,7 +1,6 @@
 """The local engine: batches from the files through a fleet into predictions.csv, checkpoints on the way, a summary at the end."""
 
 import gc
-import json
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -9,22 +8,19 @@ from typing import Any
 
 import numpy as np
 
-import stillpoint
-from stillpoint._container import replace
 from stillpoint._validate import Array
 from stillpoint.fleet.command import cells
-from stillpoint.fleet.command.account import Account
+from stillpoint.fleet.command.account import SUMMARY, Account, write_summary
 from stillpoint.fleet.command.files import Files
 from stillpoint.fleet.command.options import FleetOptions
 from stillpoint.fleet.rows import Played
 from stillpoint.track.checkpoint import same_command
 from stillpoint.track.held import Holder
 from stillpoint.track.options import InputError
+from stillpoint.track.progress import progress
 from stillpoint.track.readers import Batch
-from stillpoint.track.session import progress
 from stillpoint.track.sink import Sink, cell, check, quoted
 from stillpoint.track.stop import Stop
-from stillpoint.track.summary import plain
 
 BATCH = 1 << 16  # rows
 EVERY = 0.5  # seconds between checkpoints, at least
@@ -113,27 +109,25 @@ class LocalRun(Holder):
         if self._sink is None:
             self._sink = FleetSink(o, self.player.columns, self._length)
             if self._length is None:
-                (o.out / "summary.json").unlink(missing_ok=True)  # that of an earlier run would not belong to these predictions
+                (o.out / SUMMARY).unlink(missing_ok=True)  # that of an earlier run would not belong to these predictions
         self._sink.rows(texts, numbers, played)
         self.account.add(played)
         self._length, self._fresh = self._sink.length, True
 
     def finish(self) -> dict[str, Any]:
         """Bring all to the disk; returns the summary."""
+        self._cut(self.options.out / "predictions.csv", self._length)
         if self.account.rows == 0:
+            if self.stop.signal:
+                raise KeyboardInterrupt
             raise InputError(f"the input must have rows: got none in {self.options.source}; check the file")
         self._commit(0.0)
         if self._sink is not None and self.checkpoint is None:
             self._sink.sync()
-        o, (rows, seconds) = self.options, self._timed
-        head: dict[str, Any] = {"version": stillpoint.__version__, "source": o.source, "engine": "local", "learner": o.learner}
-        head |= {"key": o.key, "target": o.target, "time": o.time, "complete": not self.stop.signal}
-        tail = {"seconds": self._seconds, "rows_per_second": rows / seconds if seconds else None}
-        summary: dict[str, Any] = plain(
-            {**head, **self.account.figures(self.player), **tail, "files": ["predictions.csv", "summary.json"]}
-        )
-        replace(o.out / "summary.json", (json.dumps(summary, indent=2, ensure_ascii=False) + "\n").encode())
-        return summary
+        rows, seconds = self._timed
+        rate = rows / seconds if seconds else None
+        tail = {"seconds": self._seconds, "rows_per_second": rate, "files": ["predictions.csv", SUMMARY]}
+        return write_summary(self.options, not self.stop.signal, {**self.account.figures(self.player), **tail})
 
     def _commit(self, every: float) -> None:
         """Bring what is new to the disk, predictions first, if that is `every` seconds old."""

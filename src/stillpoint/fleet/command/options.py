@@ -1,14 +1,13 @@
 """What `stillpoint fleet` was asked for, checked."""
 
-import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from stillpoint.fleet.rows import LOSSES, RowPlayer, as_loss
+from stillpoint.fleet.rows import GRADIENT, LOSSES, OUTPUTS, RowPlayer, as_loss
 from stillpoint.losses import Loss
-from stillpoint.track.options import InputError, one_of
+from stillpoint.track.options import InputError, named, no_column, one_of, share, whole
 
 LEARNERS = {
     "tracker": "Tracker",
@@ -18,7 +17,6 @@ LEARNERS = {
     "forecaster": "Forecaster",
 }
 ENGINES = ("local", "spark")
-OUTPUTS = ("prediction", "lo", "hi", "rejected")
 
 
 @dataclass(frozen=True)
@@ -40,9 +38,10 @@ class FleetOptions:
     threads: int = 1
 
     def __post_init__(self) -> None:
+        named(self.source)
         one_of("--learner", self.learner, tuple(LEARNERS))
         one_of("--engine", self.engine, ENGINES)
-        gradient = self.learner in ("tracker", "multiscale")
+        gradient = LEARNERS[self.learner] in GRADIENT
         if self.loss is not None:
             one_of("--loss", self.loss, LOSSES)
         only = "only {} {} it; leave it out".format
@@ -59,9 +58,10 @@ class FleetOptions:
         ):
             if given is not None and not fits:
                 raise InputError(f"{option} must fit the learner: got {given} for {self.learner}; {who}")
-        for option, share in (("--level", self.level), ("--coverage", self.coverage)):
-            if share is not None and not 1e-6 <= share <= 1.0 - 1e-6:
-                raise InputError(f"{option} must be between 0 and 1: got {share}; give a share such as 0.9")
+        for name, given in (("level", self.level), ("coverage", self.coverage)):
+            if given is not None:
+                object.__setattr__(self, name, share(f"--{name}", given))
+        object.__setattr__(self, "threads", whole("--threads", self.threads, "give how many cores to use"))
         if self.loss == "pinball" and self.level is None:
             raise InputError("--level must be given with --loss pinball: got none; give the quantile to follow, such as 0.9")
         if self.learner == "interval" and self.forecast is None:
@@ -107,9 +107,7 @@ class FleetOptions:
             ("--key", "--target", "--time", "--forecast"), (self.key, self.target, self.time, self.forecast), strict=True
         ):
             if name is not None and name not in names:
-                near = difflib.get_close_matches(name, names, 1, 0.5)
-                hint = f"did you mean {near[0]!r}? " if near else ""
-                raise InputError(f"{option} must be a column of {file}: got {name!r}; {hint}the columns are {', '.join(names)}")
+                raise no_column(option, f"a column of {file}", name, names)
 
     def command(self) -> dict[str, Any]:
         """What must not change between a run and its continuation."""

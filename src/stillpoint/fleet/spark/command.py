@@ -1,6 +1,5 @@
 """`stillpoint fleet --engine spark`: the files of a folder through a streaming query, until all that is there has been played."""
 
-import json
 import os
 import re
 import shutil
@@ -13,9 +12,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-import stillpoint
-from stillpoint._container import replace
 from stillpoint.fleet.command import cells
+from stillpoint.fleet.command.account import SUMMARY, write_summary
 from stillpoint.fleet.command.files import inputs
 from stillpoint.fleet.command.options import LEARNERS, FleetOptions
 from stillpoint.fleet.spark.figures import figures
@@ -23,10 +21,9 @@ from stillpoint.fleet.spark.frames import stream
 from stillpoint.fleet.spark.session import session
 from stillpoint.track.checkpoint import Checkpoint, same_command
 from stillpoint.track.options import InputError, Options
+from stillpoint.track.progress import progress
 from stillpoint.track.readers import CsvReader, open_reader
-from stillpoint.track.session import progress
 from stillpoint.track.stop import Stop
-from stillpoint.track.summary import plain
 
 MOST = 128 << 20  # bytes of files a micro-batch; small enough for memory, and for a kill to lose little
 LOG = "spark.log"
@@ -55,6 +52,7 @@ def _run(options: FleetOptions, stop: Stop, bar: bool) -> dict[str, Any]:
     options.out.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         places = stack.enter_context(_places(options))
+        stack.enter_context(warnings.catch_warnings())
         warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")
         with _errors_to(options.out / LOG):  # Spark's own words would drown the one line that says what is wrong
             spark = session(spark__sql__session__timeZone="UTC")
@@ -62,20 +60,12 @@ def _run(options: FleetOptions, stop: Stop, bar: bool) -> dict[str, Any]:
         spark.sparkContext.setLogLevel("ERROR")
         query = _start(spark, options, kind, first, names, delimiter, moment, places)
         own = stack.enter_context(Stop())  # starting Spark took the handler of Ctrl-C away
+        own.signal = own.signal or stop.signal  # what came before that
         advance = progress(stack, None, bar)
         while not own.signal and not query.awaitTermination(0.3):
             advance(sum(report["numInputRows"] for report in query.recentProgress), 0)
         query.stop()
         stop.signal = own.signal
-        o = options
-        head: dict[str, Any] = {
-            "version": stillpoint.__version__,
-            "source": o.source,
-            "engine": "spark",
-            "learner": o.learner,
-            "key": o.key,
-        }
-        head |= {"target": o.target, "time": o.time, "complete": not stop.signal}
         result: dict[str, Any] = {"rows": 0}
         if any(places[0].glob("*.parquet")):
             _tidy(spark, places[0])
@@ -83,11 +73,9 @@ def _run(options: FleetOptions, stop: Stop, bar: bool) -> dict[str, Any]:
         if result["rows"] == 0:
             if stop.signal:
                 raise KeyboardInterrupt
-            raise InputError(f"the input must have rows: got none in {o.source}; check the files")
-        tail = {"seconds": time.perf_counter() - begun, "files": [places[0].name, "summary.json"]}
-        summary: dict[str, Any] = plain({**head, **result, **tail})
-        replace(o.out / "summary.json", (json.dumps(summary, indent=2, ensure_ascii=False) + "\n").encode())
-    return summary
+            raise InputError(f"the input must have rows: got none in {options.source}; check the files")
+        tail = {"seconds": time.perf_counter() - begun, "files": [places[0].name, SUMMARY]}
+        return write_summary(options, not stop.signal, {**result, **tail})
 
 
 def _start(

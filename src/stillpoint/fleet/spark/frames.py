@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import Any
 
-from stillpoint.fleet.rows import NO_TIME, RowPlayer
+from stillpoint.fleet.rows import NO_TIME, OUTPUTS, RowPlayer
 from stillpoint.fleet.spark.processor import CENTRE, KEY, NO_KEY, REASON, TARGET, TIME, Bucket, Job, play_bucket
 from stillpoint.fleet.spark.session import check
 from stillpoint.losses import Loss
-from stillpoint.track.encode import MISSING
+from stillpoint.track.cells import MISSING
 
 BUCKET = "bucket"
 _WHOLE = ("tinyint", "smallint", "int", "bigint")
@@ -88,7 +88,7 @@ class _Columns:
         for what, name in zip(("key", "target", "time", "forecast"), names, strict=False):
             if name not in self.frame.columns:
                 raise ValueError(f"{what} must be a column: got {name!r}; the columns are {', '.join(self.frame.columns)}")
-            if name in ("prediction", "lo", "hi", "rejected"):
+            if name in OUTPUTS:
                 raise ValueError(f"{what} must not be named as an output: got {name!r}; rename the column")
         if len(set(names)) < len(names):
             raise ValueError(f"key, target, time and forecast must be different columns: got {', '.join(names)}; name each once")
@@ -132,6 +132,8 @@ class _Columns:
             .when(moment.isNull(), F.lit(NO_TIME))
             .when(*self._unread(self.target))
         )
+        if self.forecast:
+            reason = reason.when(*self._unread(self.forecast))
         plain = [
             F.pmod(F.xxhash64(key), F.lit(buckets)).cast("int").alias(BUCKET),
             F.coalesce(key.cast(self._key_type), F.lit("" if self._key_type == "string" else 0)).alias(KEY),

@@ -1,0 +1,90 @@
+"""From one cell, or a column of them, to numbers: what all commands that read rows agree on."""
+
+import math
+from collections.abc import Callable, Sequence
+from datetime import UTC, date, datetime
+from typing import Any
+
+import numpy as np
+
+from stillpoint._validate import Array
+
+MISSING = {"", "na", "n/a", "nan", "null", "none"}
+_EPOCH, _SECOND = datetime(1970, 1, 1, tzinfo=UTC), 1e-6
+
+
+def missing(cell: Any) -> bool:
+    """Whether a cell stands for no value."""
+    if isinstance(cell, str):
+        return cell.strip().lower() in MISSING
+    return cell is None or (isinstance(cell, float) and cell != cell)
+
+
+def read_number(cell: Any) -> float:
+    """A number; not Python's 12_0, which in a file is a code."""
+    if (isinstance(cell, str) and "_" in cell) or (isinstance(cell, bytes) and b"_" in cell):
+        raise ValueError(f"a number must have no underscore: got {cell!r}")
+    return float(cell)
+
+
+def read_flag(cell: Any) -> float:
+    """A number, or a truth value by name."""
+    if isinstance(cell, str) and cell.strip().lower() in ("true", "false"):
+        return float(cell.strip().lower() == "true")
+    return read_number(cell)
+
+
+def seconds(cell: Any) -> float:
+    """Seconds since 1970; a date without a zone counts as UTC."""
+    if isinstance(cell, date) and not isinstance(cell, datetime):
+        cell = datetime(cell.year, cell.month, cell.day)
+    moment = cell if isinstance(cell, datetime) else datetime.fromisoformat(str.strip(cell))
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    gap = moment - _EPOCH
+    return gap.days * 86400.0 + gap.seconds + gap.microseconds * _SECOND
+
+
+def read_column(cells: Sequence[Any], read: Callable[[Any], float], refuse: Callable[[int, Any], None]) -> Array:
+    """A column in numbers, NaN where a cell is missing. read: one of the above, for a cell.
+
+    refuse: called with place and cell where one cannot be read; if it returns, that one counts as missing.
+    """
+    if read is not seconds and not _underscored(cells):  # then the others read what `float` does, and more
+        try:
+            return np.array(list(map(float, cells)))
+        except (TypeError, ValueError, OverflowError):
+            pass
+    result = np.full(len(cells), math.nan)
+    for i, cell in enumerate(cells):
+        try:
+            if cell != "" and not missing(cell):
+                result[i] = read(cell)
+        except (TypeError, ValueError, OverflowError):
+            refuse(i, cell)
+    return result
+
+
+def _underscored(cells: Sequence[Any]) -> bool:
+    """Whether some text may have an underscore: one look at a column of text, one at the types of any other."""
+    try:
+        return "_" in "".join(cells)
+    except TypeError:
+        return not {str, bytes}.isdisjoint(map(type, cells))
+
+
+def time_kind(cell: Any) -> str:
+    """Whether a time is a "number" or a "date"."""
+    try:
+        read_number(cell)
+    except (TypeError, ValueError):
+        return "date"
+    except OverflowError:  # a whole number of JSON beyond all floats, which is refused as a number
+        pass
+    return "number"
+
+
+def show_cell(cell: Any) -> str:
+    """A cell for an error message."""
+    text = repr(cell)
+    return text if len(text) <= 40 else text[:37] + "..."
