@@ -1,5 +1,7 @@
 """Fleets: number for number as single learners, whatever keys come when; and nothing moves on bad input."""
 
+import copy
+import pickle
 import warnings
 
 import numpy as np
@@ -186,6 +188,17 @@ def test_threads_change_no_number(name):
         np.testing.assert_array_equal(one[entry], two[entry])
 
 
+def test_a_fleet_with_threads_is_copied_and_pickled():
+    keys = np.arange(9000)
+    fleet = Fleet(sp.QuantileTracker, threads=2)
+    fleet.update(keys, np.sin(keys))
+    others = copy.deepcopy(fleet), pickle.loads(pickle.dumps(fleet))
+    for one in (fleet, *others):
+        one.update(keys, np.cos(keys))
+    for other in others:
+        unmoved(other, fleet.arrays())
+
+
 def frozen(fleet):
     return {name: np.array(value, copy=True) for name, value in fleet.arrays().items()}
 
@@ -258,6 +271,17 @@ def test_on_bad_skip_touches_that_key_only(name):
         assert [key for key, _ in twins.fleet.rejected] == [1]
     twins.fleet.skip(keys)
     assert twins.fleet.rejected == []
+
+
+def test_a_refused_state_leaves_the_fleet_as_it_was():
+    fleet = Fleet(sp.Tracker, dim=1)
+    fleet.update([1, 2], [1.0, -1.0])
+    before, state = frozen(fleet), fleet.arrays()
+    for broken in ({"state.rows": state["state.rows"][:1]}, {"keys": [1, 1]}, {"state.experts": np.array([0, 9], np.int8)}):
+        with pytest.raises(ValueError, match=r"must .*: got .*; "):
+            fleet.restore({**state, **broken})
+        unmoved(fleet, before)
+        assert 2 in fleet
 
 
 def test_arguments_that_do_not_fit_are_refused():

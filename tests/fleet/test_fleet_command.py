@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -13,8 +14,11 @@ import pytest
 from extras import package
 from stillpoint.fleet import RowPlayer
 from stillpoint.fleet.command import fleet
+from stillpoint.fleet.command.local import LocalRun
 from stillpoint.fleet.command.options import FleetOptions
 from stillpoint.track.checkpoint import Checkpoint
+from stillpoint.track.readers import open_reader
+from stillpoint.track.stop import Stop
 
 LEARNERS = {
     "tracker": ("Tracker", {"loss": "squared"}, {"loss": "squared"}),
@@ -131,6 +135,14 @@ def test_parquet_is_read_alike(tmp_path):
     assert [float(row[3]) for row in read(tmp_path / "out" / "predictions.csv")[1]] == played.plays[0].tolist()
 
 
+@pytest.mark.parametrize("last", ["2", ""])  # a column of numbers, and one that has to be looked at cell by cell
+def test_underscores_make_no_number(tmp_path, last):
+    (tmp_path / "a.csv").write_text(f"k,y\na,1\na,12_0\na,{last}\n", encoding="utf-8")
+    assert fleet(str(tmp_path / "a.csv"), "k", "y", tmp_path / "out", quiet=True) == 0
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text(encoding="utf-8"))
+    assert summary["rejected"]["reasons"] == {"column 'y' must hold a number": 1}
+
+
 def test_bad_rows_are_told_with_their_keys(tmp_path, capsys):
     text = 'k,t,y\na,1,2\nb,1,x\na,1,5\n,2,3\nb,3,\n"c,""d",oops,4\nb,4,inf\na,5,7\n'
     (tmp_path / "a.csv").write_text(text, encoding="utf-8")
@@ -225,6 +237,39 @@ def test_killed_anywhere_and_run_again_it_writes_the_same_bytes(tmp_path, folder
     assert ours == theirs
 
 
+def test_a_stop_before_the_first_row_leaves_whole_files(tmp_path):
+    source, out, state = str(write(tmp_path / "a.csv", rows(50))), tmp_path / "out", tmp_path / "state"
+    stop = Stop()
+    stop.signal = signal.SIGINT
+    options = FleetOptions(source, "sensor", "value", out, time="when", checkpoint=state)
+    with closing(LocalRun(options, stop, False)) as run:
+        run.play()
+        with pytest.raises(KeyboardInterrupt):  # no word of an input without rows
+            run.finish()
+    assert fleet(source, "sensor", "value", out, time="when", checkpoint=state, quiet=True) == 0
+    before = (out / "predictions.csv").read_bytes()
+    (out / "predictions.csv").write_bytes(before + b"s1,50.5,half a ro")  # which a kill can leave
+    with closing(LocalRun(options, stop, False)) as run:
+        run.play()
+        assert not run.finish()["complete"]
+    assert (out / "predictions.csv").read_bytes() == before
+
+
+def test_a_file_whose_columns_are_refused_is_closed(tmp_path, monkeypatch):
+    closed = []
+
+    def spied(options):
+        reader = open_reader(options)
+        close = reader.close
+        reader.close = lambda: (closed.append(options.source), close())
+        return reader
+
+    monkeypatch.setattr("stillpoint.fleet.command.files.open_reader", spied)
+    source = str(write(tmp_path / "a.csv", rows(5)))
+    assert fleet(source, "sensr", "value", tmp_path / "out", quiet=True) == 2
+    assert closed == [source]
+
+
 def test_what_cannot_be_used_is_one_line_and_exit_code_2(tmp_path, capsys):
     source, out = str(write(tmp_path / "a.csv", rows(10))), tmp_path / "out"
     state = tmp_path / "state"
@@ -234,7 +279,7 @@ def test_what_cannot_be_used_is_one_line_and_exit_code_2(tmp_path, capsys):
     assert fleet(source, "sensor", "value", out, checkpoint=state, quiet=True) == 0
     cases = [
         ({"learner": "trackr"}, "--learner must be one of .* did you mean tracker"),
-        ({"learner": "quantile", "level": 1.5}, "--level must be between 0 and 1: got 1.5"),
+        ({"learner": "quantile", "level": 1.5}, "--level must be a number between 0.000001 and 0.999999: got 1.5"),
         ({"level": 0.5}, "--level must fit the learner"),
         ({"coverage": 0.5}, "--coverage must fit the learner"),
         ({"loss": "squared"}, "--loss must fit the learner"),
@@ -243,7 +288,9 @@ def test_what_cannot_be_used_is_one_line_and_exit_code_2(tmp_path, capsys):
         ({"learner": "interval"}, "--forecast must be given"),
         ({"engine": "flink"}, "--engine must be one of local, spark"),
         ({"engine": "spark"}, "--time must be given on Spark"),
+        ({"learner": "quantile", "level": "0.9"}, "--level must be a number between .* got '0.9'"),
         ({"threads": 0}, "--threads must be at least 1"),
+        ({"threads": 1.5}, "--threads must be a whole number: got 1.5"),
         ({"key": "sensr"}, "--key must be a column .* did you mean 'sensor'"),
         ({"time": "value"}, "must differ"),
         ({"source": str(tmp_path / "no.csv")}, "input must exist"),

@@ -128,6 +128,27 @@ def test_a_time_must_be_given_and_finite():
     }
 
 
+@pytest.mark.parametrize("kind", [sp.QuantileTracker, sp.Forecaster])
+def test_keys_without_a_usable_time_have_a_place_however_rows_are_cut(kind):
+    keys, times = ["a", "c", "b", "a", "c"], [np.nan, 1.0, 2.0, np.nan, 3.0]
+    whole, cut = RowPlayer(kind), RowPlayer(kind)
+    played = whole.play(keys, np.ones(5), times=times)
+    for i in range(5):
+        cut.play(keys[i : i + 1], np.ones(1), times=times[i : i + 1])
+    assert played.slots.tolist() == [0, 1, 2, 0, 1]
+    assert whole.fleet.keys() == cut.fleet.keys() == ["a", "c", "b"]
+
+
+def test_threads_are_the_players_own():
+    player, other = RowPlayer(sp.QuantileTracker, threads=2), RowPlayer(sp.QuantileTracker)
+    other.play([1, 2], [1.0, 2.0])
+    player.unpack(other.pack())
+    assert player.fleet.threads == player.fleet._stack._threads == 2
+    assert player.pack() != other.pack()
+    player.fleet.threads = 1
+    assert player.pack() == other.pack()
+
+
 class Column:
     """As a column of a data frame: `column[i]` is by label, `in` looks at the labels, and only __array__ has the values."""
 
@@ -210,7 +231,7 @@ def test_what_does_not_fit_is_refused():
         (lambda: RowPlayer(sp.QuantileTracker, level=(0.1, 0.9)), "level must be one"),
         (lambda: RowPlayer(sp.QuantileTracker, loss="absolute"), "loss must be left out"),
         (lambda: RowPlayer(sp.Tracker, loss="abs"), "loss must be one of"),
-        (lambda: RowPlayer(sp.Tracker, loss=sp.losses.Logistic()), "loss must be one of"),
+        (lambda: RowPlayer(sp.Tracker, loss=sp.losses.Logistic()), r"absolute, squared, huber, or sp.losses.Pinball\(level\)"),
         (lambda: RowPlayer(sp.IntervalTracker).play([1], [1.0]), "forecasts must be given"),
         (lambda: RowPlayer(sp.Forecaster).play([1], [1.0], forecasts=[1.0]), "forecasts must be left out"),
         (lambda: RowPlayer(sp.Forecaster).play([1, 2], [1.0]), "targets must be as many"),

@@ -11,6 +11,7 @@ from scipy.special import dawsn
 
 import extras
 import stillpoint as sp
+from stillpoint import persist
 from stillpoint.fleet import Fleet
 from stillpoint.fleet.gpu import DeviceFleet, feedback
 from stillpoint.fleet.gpu.plans import levels
@@ -236,6 +237,32 @@ def test_a_refused_call_leaves_the_fleet_as_it_was(torch):
     assert len(fleet) == 3
     fleet.predict().mul_(7.0)
     assert torch.equal(fleet.predict(), fleet.predict(which=[0, 1, 2]))
+
+
+def test_states_of_older_versions_are_restored(monkeypatch):
+    fleet, g = DeviceFleet("Tracker", 3, device="cpu", dim=2), np.random.default_rng(4).normal(size=(40, 3, 2))
+    fleet.replay(g)
+    state = fleet.arrays()
+    at = state["columns"].index("squares~") + 1
+    sums = np.ones((2, 3), np.float32)
+    old = {**state, "columns": [*state["columns"][:at], "total", "total~", *state["columns"][at:]]}
+    old["state"] = np.concatenate([state["state"][:at], sums, state["state"][at:]])
+    again = DeviceFleet("Tracker", 3, device="cpu", dim=2)
+    again.restore(old)
+    with monkeypatch.context() as patch:
+        patch.setattr(DeviceFleet, "arrays", lambda self: old)
+        packed = persist.pack(fleet)
+    for one in (again, persist.unpack(packed)):
+        assert all(np.array_equal(one.arrays()[name], value) for name, value in state.items())
+
+
+def test_a_ball_around_zeros_is_one_around_0():
+    g = np.random.default_rng(5).normal(size=(50, 3, 2))
+    balls = sp.domains.Ball(0.7), sp.domains.Ball(0.7, center=[0.0, 0.0])
+    plain, told = (DeviceFleet("Tracker", 3, device="cpu", dim=2, domain=ball).replay(g).numpy() for ball in balls)
+    np.testing.assert_array_equal(told, plain)
+    with pytest.raises(ValueError, match="use a Fleet on the CPU"):
+        DeviceFleet("Tracker", 3, device="cpu", dim=2, domain=sp.domains.Ball(0.7, center=[0.0, 0.1]))
 
 
 def test_any_units_of_gradients_give_the_same_plays():

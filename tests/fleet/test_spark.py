@@ -1,5 +1,6 @@
 """Fleets on Spark, in local mode: streams and batches give the local engine's numbers, and a kill loses and doubles nothing."""
 
+import csv
 import json
 import os
 import re
@@ -11,12 +12,16 @@ import warnings
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date, datetime
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from extras import package, program
 from stillpoint.fleet import RowPlayer
+from stillpoint.fleet.command import fleet
+from stillpoint.fleet.command.options import FleetOptions
+from stillpoint.track.stop import Stop
 
 # Spark warns of every pandas newer than itself
 pytestmark = [
@@ -172,6 +177,40 @@ def test_bad_rows_come_out_with_a_reason(fleets, spark):
     assert said["b", float("inf")] == "target must be finite"
 
 
+def test_cells_that_cannot_be_read_are_told_as_by_the_local_engine(fleets, spark, tmp_path):
+    lines = ["k,t,y,f", "a,1,2,1", "a,2,x,1", "a,3,2,oops", "a,4,y,z", "a,5,2,1"]
+    (tmp_path / "a.csv").write_text("\n".join(lines), encoding="utf-8")
+    told = {"time": "t", "forecast": "f", "learner": "interval", "quiet": True}
+    assert fleet(str(tmp_path / "a.csv"), "k", "y", tmp_path / "out", **told) == 0
+    with (tmp_path / "out" / "predictions.csv").open(encoding="utf-8") as file:
+        theirs = [row["rejected"] for row in csv.DictReader(file)]
+    frame = spark.createDataFrame([(k, int(t), y, f) for k, t, y, f in (line.split(",") for line in lines[1:])],
+                                  "k string, t int, y string, f string")  # fmt: skip
+    own = fleets.batch(frame, "IntervalTracker", key="k", target="y", time="t", forecast="f").orderBy("t").collect()
+    assert [row["rejected"] or "" for row in own] == theirs
+    assert [text.partition(" must")[0] for text in theirs] == ["", "column 'y'", "column 'f'", "column 'y'", ""]
+
+
+def test_a_signal_while_spark_starts_is_heard(fleets, tmp_path, monkeypatch):
+    from stillpoint.fleet.spark import command
+
+    (tmp_path / "a.csv").write_text("k,t,y\na,1,2\n", encoding="utf-8")
+    stop = Stop()
+
+    def starting(**options):
+        stop.signal = signal.SIGTERM
+        return SimpleNamespace(stop=lambda: None, sparkContext=SimpleNamespace(setLogLevel=lambda level: None))
+
+    query = SimpleNamespace(awaitTermination=lambda seconds: True, recentProgress=[], stop=lambda: None)
+    monkeypatch.setattr(command, "session", starting)
+    monkeypatch.setattr(command, "_start", lambda *arguments: query)
+    filters = list(warnings.filters)
+    with pytest.raises(KeyboardInterrupt):  # what was asked for, not a word on an input without rows
+        command.run(FleetOptions(str(tmp_path / "a.csv"), "k", "y", tmp_path / "out", time="t", engine="spark"), stop, False)
+    assert stop.signal == signal.SIGTERM
+    assert warnings.filters == filters
+
+
 def test_intervals_and_times_of_every_kind(fleets, spark):
     days = [date(2024, 1, day) for day in (1, 3, 4, 9)]
     moments = [datetime(2024, 1, day, 6, 30, 0, 123456) for day in (1, 3, 4, 9)]
@@ -234,7 +273,7 @@ def test_the_command_gives_the_numbers_of_the_local_engine(fleets, tmp_path):
         lines = ["sensor;when;value"] + [f"s{rng.integers(9)};{100 * i + j};{rng.normal()!r}" for j in range(100)]
         lines[7] = f"s1;{100 * i + 6};x"
         if i == 0:
-            lines[1] = "s1;;1.5"  # whether times are numbers or dates is for the next one to say
+            lines[1] = "s9;;1.5"  # a key without any time; whether times are numbers or dates is for the next one to say
         (source / f"{i}.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
         os.utime(source / f"{i}.csv", (1e9 + i, 1e9 + i))
     told = ["--key", "sensor", "--target", "value", "--time", "when", "--learner", "quantile", "--json"]

@@ -387,5 +387,12 @@ def test_a_file_that_needs_a_package_says_which(monkeypatch):
 
     data = b"".join(_container.write("learner", 2, {"learner": "river.TrackingRegressor", "config": {}, "scalars": {}}, {}))
     monkeypatch.setattr(persist.registry, "import_module", missing)
-    with pytest.raises(ValueError, match=r"needs river: pip install 'stillpoint\[river\]'"):
+    with pytest.raises(ValueError, match=r"needs river; run: pip install 'stillpoint\[river\]'$"):
         persist.unpack(data)
+
+
+def test_a_device_fleet_without_torch_says_so(monkeypatch):
+    header = {"learner": "gpu.DeviceFleet", "config": {}, "scalars": {}}
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(ValueError, match=r"needs torch; run: pip install 'stillpoint\[gpu\]'$"):
+        persist.unpack(b"".join(_container.write("learner", 2, header, {})))

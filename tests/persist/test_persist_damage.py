@@ -166,7 +166,8 @@ def test_newer_files_say_so(files, tmp_path):
 def test_unknown_learners_and_parts(files, tmp_path):
     header, arrays = parts(files["Tracker"])
     for name in ("NoSuch", "os.system", "", None, 3, ["Tracker"]):
-        refused(craft({**header, "learner": name}, arrays), tmp_path / "a", "does not know")
+        message = refused(craft({**header, "learner": name}, arrays), tmp_path / "a", "does not know")
+        assert message.endswith("; upgrade stillpoint") == isinstance(name, str)
     for part in (
         {"part": "builtins.eval", "fields": {}},
         {"part": "kernels.OU", "fields": {"rate": 0.1, "mode": 1}},

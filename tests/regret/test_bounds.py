@@ -213,6 +213,12 @@ def test_bound_functions_name_bad_arguments():
         path_length_norm(-1.0, 1.0, 10)
     with pytest.raises(ValueError, match="horizon"):
         path_length_norm(1.0, 1.0, 0)
+    for bad in (0, -5, "ten", np.nan):
+        with pytest.raises(ValueError, match="horizon must"):
+            optimal_path_length(1.0, 1.0, bad)
+    for bound in (path_length_norm, optimal_path_length):
+        with pytest.raises(ValueError, match="kernel must have path_length_conditions: got OU"):
+            bound(1.0, 1.0, 10, kernel=OU(0.1))
     ou = sp.kernels.SpectralDensity(lambda w: 1 / (1 + w**2))
     with pytest.raises(ValueError, match="use HorizonFree"):
         path_length_norm(1.0, 1.0, 10, kernel=ou)

@@ -118,6 +118,20 @@ def test_static_does_not_depend_on_scale():
     assert hindsight_static(Huber(0.1).on(y, twice)) == pytest.approx(np.tile(hindsight_static(Huber(0.1).on(y, x)), 2) / 2)
 
 
+@pytest.mark.parametrize("loss", [Absolute(), Pinball(0.2), Hinge(), Huber(0.5), Logistic()], ids=repr)
+def test_static_takes_features_that_do_not_span(loss):
+    rng = np.random.default_rng(6)
+    shapes = {"collinear": np.ones((40, 2)), "wide": rng.standard_normal((3, 6)), "nothing": np.zeros((5, 2))}
+    for name, x in shapes.items():
+        losses = loss.on(np.sign(rng.standard_normal(len(x))), x)
+        for domain in (Ball(0.2), Ball(10.0), Ball(1.0, center=np.ones(x.shape[1]))):
+            w = hindsight_static(losses, domain)
+            others = [domain.project(w + 10.0 ** -rng.integers(5) * v) for v in rng.standard_normal((200, x.shape[1]))]
+            assert domain.contains(w)
+            assert cost(losses, w) <= min(cost(losses, v) for v in others) + 1e-6, name
+    assert hindsight_static(loss.on(np.ones(5), np.zeros((5, 2)))).tolist() == [0.0, 0.0]
+
+
 def test_geometric_median():
     rng = np.random.default_rng(6)
     heavy = np.vstack([np.tile([1.0, 2.0], (30, 1)), rng.standard_normal((20, 2))])
@@ -140,6 +154,17 @@ def test_static_errors():
         hindsight_static(Absolute().on(x[:, 0], x), disc)
     with pytest.raises(ValueError, match="center must have 2 values"):
         hindsight_static(Squared().on(x), Ball(1.0, center=[0.0, 0.0, 0.0]))
+
+
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_a_loss_that_falls_for_ever_is_noticed_on_either_side(axis, sign):
+    x = np.random.default_rng(9).standard_normal((30, 2))
+    separable, towards = Logistic().on(sign * np.sign(x[:, axis]), x), sign * np.eye(2)[axis]
+    for domain in (None, HalfSpace(-towards, 2.0)):
+        with pytest.raises(ValueError, match="domain must be bounded"):
+            hindsight_static(separable, domain)
+    assert hindsight_static(separable, HalfSpace(towards, 2.0)) @ towards == pytest.approx(2.0)
 
 
 def textbook(loss, y, k):

@@ -224,6 +224,8 @@ def test_methods_and_errors():
         rkhs_norm(Gaussian(1.0), u, method="streaming")
     with pytest.raises(ValueError, match=r"positive definite.*Dirac"):
         rkhs_norm(Gaussian(1e4), u)
+    with pytest.raises(ValueError, match=r"spread the times$"):  # `interpolate` has no method="streaming" to offer
+        interpolate(Gaussian(1e4), u)
     with pytest.raises(ValueError, match="positive definite"):
         rkhs_norm(Constant(), u, method="dense")
     with pytest.raises(ValueError, match="times must have 4 values"):
@@ -254,6 +256,13 @@ def test_interpolants_pass_through_and_have_the_norm(kernel, shape):
     assert rkhs_norm(kernel, longer, np.append(times, 41.5), "dense") == pytest.approx(
         rkhs_norm(kernel, u, times, "dense"), rel=1e-8
     )
+
+
+@pytest.mark.parametrize("kernel", STREAMING, ids=repr)
+def test_interpolants_through_uneven_times(kernel):
+    u, times = np.random.default_rng(10).standard_normal((30, 2)), IRREGULAR[:30]
+    exact = np.linalg.solve(kernel.gram(times), u)
+    assert np.allclose(interpolate(kernel, u, times).coefficients, exact, rtol=0, atol=1e-9 * np.abs(exact).max())
 
 
 def test_spline_interpolant_is_piecewise_linear():

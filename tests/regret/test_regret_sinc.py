@@ -1,4 +1,4 @@
-"""The paper's interpolant: its values, derivatives, and the constants of ERRATA E16."""
+"""The paper's interpolant: its values, derivatives, and the constants of erratum E16."""
 
 import math
 

@@ -230,6 +230,18 @@ def test_dates_are_told_as_dates(tmp_path):
     assert Reader(written(tmp_path, back, {"time_kind": "date"})).drawing["kind"] == "row"  # time must not run backwards
 
 
+def test_times_that_no_calendar_has_are_numbers(tmp_path):
+    for start, kind in ((-62_135_596_800.0, "date"), (-62_135_596_801.0, "number"), (253_402_300_799.0, "number")):
+        history = history_from_arrays(np.arange(50.0), time=start + np.arange(50.0))
+        assert Reader(written(tmp_path, history, {"time_kind": "date"})).drawing["kind"] == kind
+
+
+def test_a_number_beyond_floats_is_a_dash(tmp_path):
+    assert figure(10**400) == count(10**400) == percent(-(10**400)) == "–"
+    history, summary = run_of(50)
+    written(tmp_path, history, {**summary, "certificate": {"a": 10**400}})
+
+
 def test_certificates_are_told_and_drawn(tmp_path):
     history, summary = run_of(800, buckets=200)
     bound, measured = np.arange(800.0) + 5, np.sqrt(np.arange(800.0))

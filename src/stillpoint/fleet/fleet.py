@@ -3,14 +3,14 @@
 import math
 import os
 import warnings
-from collections.abc import Hashable, Sequence
-from contextlib import suppress
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from stillpoint._validate import count
+from stillpoint._validate import count, under
 from stillpoint.fleet.keys import KeyIndex, Keys, Slots
 from stillpoint.fleet.stacks import STACKS, Fault, Stack
 
@@ -77,14 +77,10 @@ class Fleet:
         forecasts: what IntervalTracker's intervals are around, one a key. time: one for all or one a key, where the learner takes
         times. Rows of rejected keys are NaN.
         """
-        names, slots, new = self._enter(keys)
-        try:
+        with self._entered(keys) as (names, slots):
             when, faults = self._stack.moments(slots, time)
             centres, more = self._stack.centres(slots, forecasts)
             bad = self._judge(names, [*faults, *more])
-        except Exception:  # whatever it was, keys met for the first time in a refused call are not kept
-            self._index.withdraw(new)
-            raise
         if bad is None:
             plays = self._stack.open(slots, when, centres)
             self._warn()
@@ -99,14 +95,10 @@ class Fleet:
 
     def update(self, keys: GivenKeys, feedback: ArrayLike, *, time: ArrayLike | None = None) -> None:
         """Close the round of each key with its gradient (n, dim), in one dimension (n,) too, or its target (n,)."""
-        names, slots, new = self._enter(keys)
-        try:
+        with self._entered(keys) as (names, slots):
             when, faults = self._stack.moments(slots, time)
             values, more = self._stack.feedback(slots, feedback)
             bad = self._judge(names, [*faults, *more])
-        except Exception:  # whatever it was, keys met for the first time in a refused call are not kept
-            self._index.withdraw(new)
-            raise
         if bad is None:
             self._stack.close(slots, when, values)
         else:
@@ -118,13 +110,9 @@ class Fleet:
 
     def skip(self, keys: GivenKeys, *, time: ArrayLike | None = None) -> None:
         """Close the round of each key without feedback."""
-        names, slots, new = self._enter(keys)
-        try:
+        with self._entered(keys) as (names, slots):
             when, faults = self._stack.moments(slots, time)
             bad = self._judge(names, faults)
-        except Exception:  # whatever it was, keys met for the first time in a refused call are not kept
-            self._index.withdraw(new)
-            raise
         if bad is not None:
             slots, when = slots[~bad[1]], when[~bad[1]]
         self._stack.skip(slots, when)
@@ -162,9 +150,10 @@ class Fleet:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`, in a fleet built from the same `config`."""
-        self._index, self._stack = KeyIndex(), STACKS[self._kind](self._kind(**self._config), self.threads)
-        _, slots, _ = self._enter(state["keys"])
-        self._stack.put(slots, {key[6:]: value for key, value in state.items() if key.startswith("state.")})
+        new = Fleet(**self.config)
+        _, slots, _ = new._enter(state["keys"])
+        new._stack.put(slots, under(state, "state."))
+        self._index, self._stack = new._index, new._stack
 
     def _enter(self, keys: GivenKeys) -> tuple[Keys, Slots, Slots]:
         """Keys and their places, new keys' among them, and which places are new."""
@@ -177,6 +166,16 @@ class Fleet:
         new = self._index.enter(names, slots)
         self._stack.clear(new)
         return names, slots, new
+
+    @contextmanager
+    def _entered(self, keys: GivenKeys) -> Iterator[tuple[Keys, Slots]]:
+        """Keys and their places, while a call is checked that may be refused."""
+        names, slots, new = self._enter(keys)
+        try:
+            yield names, slots
+        except Exception:  # whatever it was, keys met for the first time in a refused call are not kept
+            self._index.withdraw(new)
+            raise
 
     def _make_room(self, least: int) -> None:
         """Room for so many keys, and for as many again where that is to be had."""

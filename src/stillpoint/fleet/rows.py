@@ -11,14 +11,16 @@ from numpy.typing import ArrayLike, NDArray
 from stillpoint._validate import Array, real
 from stillpoint.fleet.fleet import Fleet
 from stillpoint.fleet.keys import Slots
+from stillpoint.fleet.stacks.base import REMEDY
 from stillpoint.losses import Absolute, Huber, Linear, Log, Loss, Pinball, Squared
 
-LOSSES = ("absolute", "squared", "huber", "pinball")
+_BY_NAME: dict[str, Loss] = {"absolute": Absolute(), "squared": Squared(), "huber": Huber()}
+LOSSES = (*_BY_NAME, "pinball")  # the last with a level
 GRADIENT = ("Tracker", "MultiScale")
+OUTPUTS = ("prediction", "lo", "hi", "rejected")  # columns of predictions, which those of the input must not be named as
 _LENGTH = struct.Struct("<Q")
 _NOT_FINITE = "target must be finite: got {}; leave it empty to forecast only"
 _NOT_A_KEY = "key must be a whole number or text: got {!r}; give every row its key"
-_FOR_FLEETS = 'leave that key out, or build the fleet with on_bad="skip"'
 _NOT_LATER = "time must increase: got {} after {}; sort the rows, and drop repeats"
 NO_TIME = "time must be given: got none; give every row its time"
 _ENDLESS = "time must be finite: got {}; repair it"
@@ -76,7 +78,10 @@ class RowPlayer:
         if self.kind in GRADIENT:
             chosen = as_loss("absolute" if loss is None else loss)
             if chosen.labels or isinstance(chosen, Linear | Log):
-                raise ValueError(f"loss must be one of a prediction and a number: got {chosen!r}; use one of {', '.join(LOSSES)}")
+                raise ValueError(
+                    f"loss must be one of a prediction and a number: got {chosen!r}; use one of {', '.join(_BY_NAME)}, "
+                    "or sp.losses.Pinball(level)"
+                )
             return chosen
         if loss is not None:
             raise ValueError(f"loss must be left out for {self.kind}: got {loss!r}; it learns from targets, not gradients")
@@ -116,7 +121,11 @@ class RowPlayer:
         timed = self.fleet._stack.timed
         # rows without times, too: a new key must not have the latest time of the one that was retired from its place
         last = self._latest(names) if not timed and (when is not None or self._last.size) else None
-        for rows in waves(codes):
+        if last is not None and when is not None and not np.isfinite(when).all():
+            # keys without one good time get a place too, as where learners keep times: in the order of all rows
+            firsts = np.sort(np.unique(codes, return_index=True)[1])
+            self.fleet._enter(_take(keys, firsts[codes[firsts] >= 0]))
+        for rows in _waves(codes):
             if last is not None and when is not None:
                 rows = self._later(rows, codes, when, last, rejected)
             self._wave(keys, rows, y, when if timed else None, centres, played)
@@ -165,7 +174,7 @@ class RowPlayer:
 
     def _report(self, names: Any, rows: Slots, rejected: dict[int, str]) -> NDArray[np.bool_]:
         """Note what the fleet refused of a wave; returns which rows."""
-        reasons = {key: reason.replace(_FOR_FLEETS, "repair it") for key, reason in self.fleet.rejected}
+        reasons = {key: reason.replace(REMEDY, "repair it") for key, reason in self.fleet.rejected}
         given = names.tolist() if isinstance(names, np.ndarray) else names
         lost = np.array([name in reasons for name in given], bool)
         for i in np.flatnonzero(lost).tolist():
@@ -207,14 +216,15 @@ class RowPlayer:
         if len(data) < _LENGTH.size:
             raise ValueError(problem)
         end = _LENGTH.size + _LENGTH.unpack_from(data)[0]
-        fleet, times = unpack(data[_LENGTH.size : end]), data[end:]
-        if not isinstance(fleet, Fleet) or len(times) != 8 * len(fleet):
+        kept, times = unpack(data[_LENGTH.size : end]), data[end:]
+        if not isinstance(kept, Fleet) or len(times) != 8 * len(kept):
             raise ValueError(problem)
-        if {**fleet.config, "threads": 0} != {**self.fleet.config, "threads": 0}:
+        if {**kept.config, "threads": 0} != {**self.fleet.config, "threads": 0}:
             raise ValueError(
-                f"the learners must be those of the state: got {self.fleet.config}, kept were {fleet.config}; begin anew"
+                f"the learners must be those of the state: got {self.fleet.config}, kept were {kept.config}; begin anew"
             )
-        self.fleet, self._last = fleet, np.frombuffer(times, "<f8").astype(np.float64)
+        self.fleet.restore(kept.arrays())  # the threads stay this player's own
+        self._last = np.frombuffer(times, "<f8").astype(np.float64)
 
 
 def as_loss(loss: Loss | str, level: float | None = None) -> Loss:
@@ -223,13 +233,13 @@ def as_loss(loss: Loss | str, level: float | None = None) -> Loss:
         return loss
     if loss == "pinball" and level is not None:
         return Pinball(level)
-    known: dict[str, Loss] = {"absolute": Absolute(), "squared": Squared(), "huber": Huber()}
-    if loss not in known:
-        raise ValueError(f"loss must be one of {', '.join(known)}: got {loss!r}; or pass one of sp.losses, such as Pinball(0.9)")
-    return known[loss]
+    if loss not in _BY_NAME:
+        known = ", ".join(_BY_NAME)
+        raise ValueError(f"loss must be one of {known}: got {loss!r}; or pass one of sp.losses, such as Pinball(0.9)")
+    return _BY_NAME[loss]
 
 
-def waves(codes: Slots) -> Iterator[Slots]:
+def _waves(codes: Slots) -> Iterator[Slots]:
     """Rows whose keys differ, the k-th occurrences of all keys in wave k, in order; codes: keys as 0, 1, …, −1 for none."""
     rows = np.flatnonzero(codes >= 0)
     given = codes[rows]

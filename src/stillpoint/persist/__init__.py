@@ -9,7 +9,7 @@ import numpy as np
 
 from stillpoint import _container
 from stillpoint.persist.codec import check_state, decode_fields, encode, encode_fields, migrate
-from stillpoint.persist.registry import LEARNERS, Savable, learner_class, learner_name
+from stillpoint.persist.registry import LEARNERS, Missing, Savable, learner_class, learner_name
 
 __all__ = ["FORMAT", "LEARNERS", "Savable", "load", "pack", "save", "unpack"]
 
@@ -68,6 +68,8 @@ def _unpack(data: bytes, problem: str, remedy: str) -> Any:
         return _build(header, arrays)
     except _container.Newer as error:
         raise ValueError(f"{problem}, and {error}; upgrade stillpoint") from None
+    except Missing as error:
+        raise ValueError(f"{problem}, and {error}") from None
     except Exception as error:  # restoring what someone made up fails in as many ways as there are learners
         reason = str(error) if type(error) is ValueError else f"{type(error).__name__}: {error}"
         raise ValueError(f"{problem}, and {reason}; {remedy}") from None
@@ -93,6 +95,8 @@ def _build(header: dict[str, Any], arrays: _container.Arrays) -> Any:
     _check_sizes(header, sum(array.size or max(array.shape) for array in arrays.values()))
     learner = learner_class(name)(**decode_fields(header["config"]))
     state = {**scalars, **arrays}
+    if hasattr(learner, "migrated"):  # what was saved by an older version, as this one would
+        state = learner.migrated(state)
     learner.restore({key: value.copy() if isinstance(value, np.ndarray) else value for key, value in state.items()})
     check_state(learner.arrays(), state)
     return learner

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from stillpoint._container import Newer
 from stillpoint.persist.registry import learner_class, learner_name, part_names, parts
 
 _PLAIN_INT = 1 << 63  # beyond it readers of JSON differ, and Python itself limits the digits
@@ -60,6 +61,8 @@ def decode(value: Any) -> Any:
             return parts()[name](**decode_fields(given))
         case {"learner": str(name), "config": dict(config), **rest} if not rest:
             return learner_class(name)(**decode_fields(config))
+        case {"part": str(name), "fields": dict(), **rest} if not rest:
+            raise Newer(f"it holds the part {name!r}, which this version does not know")
     raise ValueError(f"it holds {str(value)[:80]}, which this version does not know")
 
 

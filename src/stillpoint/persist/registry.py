@@ -5,6 +5,8 @@ from functools import cache
 from importlib import import_module
 from typing import Any, Protocol
 
+from stillpoint._container import Newer
+
 
 class Savable(Protocol):
     """What can be saved: its constructor's arguments and its state."""
@@ -65,6 +67,12 @@ LEARNERS = {
     for name in names
 }
 
+_NEEDS = {"gpu": "torch", "river": "river", "sklearn": "sklearn"}  # by the extra, which is the prefix: the package it is for
+
+
+class Missing(ValueError):
+    """A learner whose package is not installed; the message has the remedy."""
+
 
 def learner_name(learner: Any) -> str:
     """The name under which a learner is saved; ValueError for what cannot be."""
@@ -79,13 +87,18 @@ def learner_name(learner: Any) -> str:
 def learner_class(name: Any) -> type[Savable]:
     """The class of that name."""
     if not isinstance(name, str) or name not in LEARNERS:
-        raise ValueError(f"it holds the learner {name!r}, which this version does not know")
+        kind = Newer if isinstance(name, str) else ValueError
+        raise kind(f"it holds the learner {name!r}, which this version does not know")
     module, attribute = LEARNERS[name]
+    extra = name.partition(".")[0]
     try:
+        if extra in _NEEDS:  # some would miss it only when they are built
+            import_module(_NEEDS[extra])
         return getattr(import_module(module), attribute)  # type: ignore[no-any-return]
     except ModuleNotFoundError as error:
-        package = name.partition(".")[0]
-        raise ValueError(f"it holds {name}, which needs {error.name}: pip install 'stillpoint[{package}]'") from None
+        if extra not in _NEEDS:
+            raise
+        raise Missing(f"it holds {name}, which needs {error.name}; run: pip install 'stillpoint[{extra}]'") from None
 
 
 @cache

@@ -18,7 +18,7 @@ def path_length_norm(
     """
     nonnegative("path_length", path_length)
     nonnegative("magnitude", magnitude)
-    conditions = (HorizonFree() if kernel is None else kernel).path_length_conditions(positive("horizon", horizon))
+    conditions = _on_paths(kernel).path_length_conditions(positive("horizon", horizon))
     if not conditions.holds:
         raise ValueError(f"kernel must satisfy Theorem rkhs-to-pl: got {conditions}; use HorizonFree")
     return math.sqrt(conditions.constant * PATH_CONSTANT * CURVATURE_CONSTANT * magnitude * (magnitude + path_length))
@@ -39,8 +39,15 @@ def optimal_path_length(
     path_length, magnitude: P_T and M of the comparator. horizon: T. lipschitz: G. scale: ε of Algorithm 2.
     squared_gradients: Σ‖g_t‖², default its largest value G²T.
     """
-    kernel = HorizonFree() if kernel is None else kernel
+    T, k = positive("horizon", horizon), _on_paths(kernel)
     g, total = positive("lipschitz", lipschitz), squared_gradients
-    h = g * math.sqrt(kernel.bound)
-    v = 4.0 * h * h + kernel.bound * (g * g * horizon if total is None else nonnegative("squared_gradients", total))
-    return ParameterFree(scale).bound(path_length_norm(path_length, magnitude, horizon, kernel=kernel), v, h)
+    h = g * math.sqrt(k.bound)
+    v = 4.0 * h * h + k.bound * (g * g * T if total is None else nonnegative("squared_gradients", total))
+    return ParameterFree(scale).bound(path_length_norm(path_length, magnitude, horizon, kernel=k), v, h)
+
+
+def _on_paths(kernel: HorizonFree | SpectralDensity | None) -> HorizonFree | SpectralDensity:
+    """The kernel given, made sure to know the conditions of Theorem rkhs-to-pl; None is the horizon-free one."""
+    if kernel is not None and not hasattr(kernel, "path_length_conditions"):
+        raise ValueError(f"kernel must have path_length_conditions: got {kernel!r}; use HorizonFree or SpectralDensity")
+    return HorizonFree() if kernel is None else kernel

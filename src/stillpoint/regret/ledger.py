@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from stillpoint._hot import dot, running_dot
-from stillpoint._validate import Array
+from stillpoint._validate import Array, under
 from stillpoint.memory import Memory
 
 
@@ -58,4 +58,4 @@ class Ledger:
         """Inverse of `arrays`."""
         self.linear_loss = float(state["linear_loss"])
         if not self.shared:
-            self.memory.restore({key[7:]: value for key, value in state.items() if key.startswith("memory.")})
+            self.memory.restore(under(state, "memory."))

@@ -77,7 +77,7 @@ def rkhs_norm(kernel: Kernel, u: ArrayLike, times: ArrayLike | None = None, meth
     tau = _times(times, len(values))
     space = streaming_space(kernel, tau, method)
     if space is None:
-        factor = _factor(kernel, tau)
+        factor = _factor(kernel, tau, ", or use method='streaming' if it has a state space")
         return float(np.sqrt(np.sum(values * cho_solve((factor, True), values))))
     return _filter(space, values, tau)[0]
 
@@ -145,7 +145,8 @@ def _times(times: ArrayLike | None, rounds: int) -> Array:
     return tau
 
 
-def _factor(kernel: Kernel, times: Array) -> Array:
+def _factor(kernel: Kernel, times: Array, more: str = "") -> Array:
+    """The Gram matrix's Cholesky factor. more: what else the caller can do where there is none."""
     gram = kernel.gram(times)
     try:
         factor = np.asarray(cholesky(gram, lower=True))
@@ -155,7 +156,7 @@ def _factor(kernel: Kernel, times: Array) -> Array:
     if lost:
         raise ValueError(
             f"kernel must be positive definite on the times: the Gram matrix of {kernel!r} on {times.size} times is "
-            "singular to rounding; add a small Dirac part, spread the times, or use method='streaming' if it has a state space"
+            f"singular to rounding; add a small Dirac part to the kernel, or spread the times{more}"
         )
     return factor
 

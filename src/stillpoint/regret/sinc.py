@@ -1,4 +1,4 @@
-"""The paper's interpolant u = f·b_T of a sequence at times 1..T (Theorem discrete-pl with m = 1; ERRATA F9, E16).
+"""The paper's interpolant u = f·b_T of a sequence at times 1..T (Theorem discrete-pl with m = 1; erratum E16).
 
 f(t) = Σ_l u_l S(t − l) with S(x) = sinc(x)·sinc(x/2) passes through the sequence, and the bump b_T, 1 on [1, T] and 0
 outside [0, T + 1], makes it vanish far away, so that its norm follows the path length of the sequence.

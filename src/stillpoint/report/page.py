@@ -16,7 +16,7 @@ from stillpoint._validate import Array
 from stillpoint.report import page_data as data
 from stillpoint.report.page_data import OURS, TRUTH, Columns, History, number, plain
 
-THIN = "\u202f"  # a narrow space that never ends a line
+_THIN = "\u202f"  # a narrow space that never ends a line
 _SUPER = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _BASELINES = {
     "last value": "repeating the last value",
@@ -27,7 +27,7 @@ _BASELINES = {
 }
 _OFF_CHART = 3.0  # a baseline this many times above ours may leave the chart: it would flatten every other curve
 _SAMPLES = 9  # rows of the table behind a chart
-_LAST_DATE = 253_402_300_799.0  # the end of the year 9999
+_FIRST_DATE, _LAST_DATE = -62_135_596_800.0, 253_402_300_799.0  # the years 1 to 9999, in Unix seconds
 
 
 def write_page(path: str | Path, history: History, summary: dict[str, Any], title: str) -> None:
@@ -35,9 +35,9 @@ def write_page(path: str | Path, history: History, summary: dict[str, Any], titl
 
     history: `columns()` of at most a few thousand buckets: row, rows, time, y_min, y_mean, y_max, forecast, lo, hi, covered,
     scored, width, "loss:<name>" (sums; ours is "stillpoint", a known truth's "truth"), "weight:<k>"; and its attributes.
-    summary: rows, rows_per_second, loss (name to mean), coverage (target, achieved, mean_width, misses, least_misses,
-    most_misses), target, features, task, time_kind ("date" for Unix seconds), certificate (label to number), certificate_curve
-    (row, bound, measured), started, finished, source.
+    summary: rows, rows_per_second, loss (name to mean), loss_rows (0: none was scored), coverage (target, achieved, scored,
+    mean_width, misses, least_misses, most_misses), target, labels ("1": text), features, task, time_kind ("date": in seconds),
+    certificate (label to number), certificate_note, certificate_curve (row, bound, measured), started, finished, source.
     """
     from jinja2 import Environment, PackageLoader
 
@@ -65,17 +65,17 @@ def figure(value: Any, digits: int = 3) -> str:
         return "–" if x is None else "0"
     size = int(f"{x:.{digits - 1}e}".partition("e")[2])
     if not -4 <= size < 9:
-        text = f"{x:.{digits - 1}e}".partition("e")[0] + f"{THIN}×{THIN}10{str(size).translate(_SUPER)}"
+        text = f"{x:.{digits - 1}e}".partition("e")[0] + f"{_THIN}×{_THIN}10{str(size).translate(_SUPER)}"
     else:
         places = digits - 1 - size
         text = f"{round(x, places):,.{max(places, 0)}f}"
-    return text.replace(",", THIN).replace("-", "−")
+    return text.replace(",", _THIN).replace("-", "−")
 
 
 def count(value: Any) -> str:
     """A whole number, in full."""
     x = number(value)
-    return "–" if x is None else f"{round(x):,}".replace(",", THIN).replace("-", "−")
+    return "–" if x is None else f"{round(x):,}".replace(",", _THIN).replace("-", "−")
 
 
 def percent(value: Any) -> str:
@@ -88,7 +88,7 @@ def percent(value: Any) -> str:
     return f"{100.0 * x:.1f}".removesuffix(".0").replace("-", "−") + "%"
 
 
-def moment(value: Any) -> str:
+def _moment(value: Any) -> str:
     """A time in ISO's form as people write it; what is not one stays as it is."""
     try:
         at = datetime.fromisoformat(str(value))
@@ -118,8 +118,8 @@ class Page:
         self.labels = [str(label) for label in history.expert_labels]
         self.rows = int(number(summary.get("rows")) or np.nansum(self.columns["rows"]))
         self.target = str(summary.get("target") or "the target")
-        self.source = Path(str(summary.get("source") or summary.get("file") or "")).name
-        self.started, self.finished = (moment(summary.get(key)) for key in ("started", "finished"))
+        self.source = Path(str(summary.get("source") or "")).name
+        self.started, self.finished = (_moment(summary.get(key)) for key in ("started", "finished"))
         self.kind, self.x = self._axis()
         self.short = self.kind == "date" and bool(self.x[-1] - self.x[0] < 4 * 86400)  # then dates need the hour
         self.change = data.largest_change(self.columns, self.labels)
@@ -133,7 +133,7 @@ class Page:
         row, time = self.columns["row"], self.columns.get("time")
         if time is None or not time.size or np.isnan(time).any() or (np.diff(time) < 0.0).any() or time[-1] == time[0]:
             return "row", row
-        dates = self.given.get("time_kind") == "date" and abs(time).max() < _LAST_DATE
+        dates = self.given.get("time_kind") == "date" and _FIRST_DATE <= time[0] and time[-1] < _LAST_DATE
         return ("date" if dates else "number"), time
 
     def stamp(self, bucket: int) -> str:

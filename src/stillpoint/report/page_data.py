@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stillpoint._validate import Array, real
+from stillpoint.estimators.intervals.lanes import promise
 
 OURS, TRUTH = "stillpoint", "truth"
 Columns = dict[str, Array]
-_WIDTH, _HEAD = 3.0, 100.0  # of the guard's h(T) = 3√(coverage·α·(T + 100)): IntervalTracker
 _STEADY = 0.2  # the share of weight that has to move before it is called a change
 
 
@@ -163,15 +163,13 @@ def drift_of_misses(columns: Columns, coverage: Mapping[str, Any]) -> Columns:
         return {}
     alpha, T = 1.0 - share, seen[-1]
     result = {"excess": np.cumsum(np.nan_to_num(columns["scored"] - columns["covered"])) - alpha * seen}
-    one = (_WIDTH * np.sqrt(share * alpha * (seen + _HEAD)), 1.0 - alpha)
-    half = 0.5 * alpha  # with a radius a side, each side keeps its own promise at α/2 and misses add up
-    two = (2.0 * _WIDTH * np.sqrt(half * (1.0 - half) * (seen + _HEAD)), 2.0 * (1.0 - half))
     most, least = coverage.get("most_misses"), coverage.get("least_misses")
-    for h, slack in (one, two):
-        if most is not None and abs(min(alpha * T + h[-1] + slack, T) - most) < 1.5:
-            result["at most"] = h + slack
-            if h is one[0] and (least is None or least > 0.0):
-                result["at least"] = -h - alpha
+    for sides in (1, 2):  # with a radius a side, each side keeps its own promise at α/2 and misses add up
+        low, high = (sides * misses for misses in promise(1.0 - alpha / sides, seen))
+        if most is not None and abs(min(high[-1], T) - most) < 1.5:
+            result["at most"] = high - alpha * seen
+            if sides == 1 and (least is None or least > 0.0):
+                result["at least"] = low - alpha * seen
             break
     return result
 
@@ -267,7 +265,7 @@ def number(value: Any) -> float | None:
     """The value if it is a finite number."""
     try:
         x = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
     return x if math.isfinite(x) else None
 

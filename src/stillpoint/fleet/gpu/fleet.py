@@ -180,8 +180,18 @@ class DeviceFleet:
         plain = {name: value.cpu().numpy() for name, value in state.items()}
         return {"columns": list(self._plan.columns), "most": self._most, "told": self._told, **plain}
 
+    def migrated(self, state: dict[str, Any]) -> dict[str, Any]:
+        """A state that an older version saved as one of this version: without the columns that are no longer kept."""
+        columns = list(state["columns"])
+        kept = [i for i, name in enumerate(columns) if name not in self._plan.gone]
+        if len(kept) == len(columns):
+            return state
+        values = stored(state, "state", len(columns), self.streams, dtype=np.float32)
+        return {**state, "columns": [columns[i] for i in kept], "state": values[kept]}
+
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`, in a fleet built from the same `config`."""
+        state = self.migrated(state)
         torch, n, most = torch_module(), self.streams, state["most"]
         counted("most", most, 2**31 - 2)
         plan = self._plan.for_rounds(most + 1)

@@ -56,9 +56,6 @@ class Traced:
     def __truediv__(self, other: Number) -> "Traced":
         return self._with("/", other)
 
-    def __rtruediv__(self, other: Number) -> "Traced":
-        return self._with("/", other, swap=True)
-
     def __neg__(self) -> "Traced":
         return self._with("-", 0.0, swap=True)
 

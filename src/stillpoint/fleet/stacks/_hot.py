@@ -215,13 +215,7 @@ def levels_close(
         linear[k] += dot(g[i], play)
         if account.shape[0] > 0:
             account_norm[k] = memory.add_to_levels(account[k], account_squares[k, :n], account_variances[k, :n], g[i])
-        if scale_free:
-            shared.clip(g[i], stats[k, shared.TOP], fed[i])
-        else:
-            fed[i] = g[i]
-        if not free:
-            domains.surrogate(fed[i], inner[k], play, fed[i])
-            domains.surrogate(fed[i], proposal[k], inner[k], fed[i])
+        shared.feed(g[i], scale_free, stats[k, shared.TOP], not free, proposal[k], inner[k], play, fed[i])
         squared_norm[k] = memory.add_to_levels(states[k], squares[k, :n], variances[k, :n], fed[i])
         if scale_free:
             shared.observe(stats[k], False, True, 0.0, g[i])

@@ -1,9 +1,11 @@
 """What the stacks of all learners share: state arrays with a leading axis of keys, rounds in two halves, times."""
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -16,11 +18,18 @@ from stillpoint.fleet.stacks import _hot
 
 _LEAST = 4096  # rows a thread; below this starting it costs more than it saves
 _CACHE = 1 << 20  # bytes of states that can be met in any order
+REMEDY = 'leave that key out, or build the fleet with on_bad="skip"'  # for a value of one key that its learner would refuse
+
+
+@cache
+def _pool(threads: int, process: int) -> ThreadPoolExecutor:
+    """The threads of all stacks of this process that asked for so many; no stack holds them: stacks are copied and pickled."""
+    return ThreadPoolExecutor(threads)
 
 
 @dataclass(frozen=True)
 class Fault:
-    """Rows that cannot be taken, and why: `what` must be…: got (value of the row); remedy."""
+    """Rows that cannot be taken, and why: `what(row)` is the message, with the row's value and a remedy."""
 
     rows: NDArray[np.intp]
     what: Callable[[int], str]
@@ -38,8 +47,8 @@ class Stack(ABC):
     """
 
     timed = False  # rounds have times
-    centred = False  # rounds are opened with a forecast
     used: str | None = None  # the state that counts how much of the width a key uses, where that grows with its rounds
+    wide = ""  # the state that is as long as that width
     most = np.iinfo(np.int32).max  # that it can come to
 
     def __init__(self, threads: int) -> None:
@@ -48,7 +57,6 @@ class Stack(ABC):
         self._threads = threads
         self.saturated = 0  # keys whose plays have stopped growing at the largest there are
         self._ordered: tuple[Slots | None, Slots] = None, np.zeros(0, np.int64)
-        self._pool: ThreadPoolExecutor | None = None
 
     def _lay(self, **blanks: Any) -> None:
         """Name the state arrays; what is given is that of a new key."""
@@ -98,11 +106,12 @@ class Stack(ABC):
     def put(self, slots: Slots, state: dict[str, Any]) -> None:
         """Inverse of `take`; ValueError where arrays do not go together, which compiled loops take for granted."""
         if self.used is not None:
-            width = stored(state, "squares", slots.size, None).shape[1]
+            width = stored(state, self.wide, slots.size, None).shape[1]
             used = stored(state, self.used, slots.size, dtype=self._blank[self.used].dtype)
             if used.size and not 0 <= used.min() <= used.max() <= min(width, self.most):
                 raise ValueError(
-                    f"state {self.used!r} must be from 0 to {min(width, self.most)}: got {used.min()} to {used.max()}"
+                    f"state {self.used!r} must be from 0 to {min(width, self.most)}: got {used.min()} to {used.max()}; "
+                    "save the fleet again"
                 )
             self._room(width)
         for name, blank in self._blank.items():
@@ -117,10 +126,9 @@ class Stack(ABC):
         parts = min(self._threads, order.size // _LEAST)
         if parts < 2:
             return kernel(order, slots, *rest) or 0
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(self._threads)
+        pool = _pool(self._threads, os.getpid())
         ends = np.linspace(0, order.size, parts + 1).astype(int)
-        jobs = [self._pool.submit(kernel, order[a:b], slots, *rest) for a, b in pairwise(ends)]
+        jobs = [pool.submit(kernel, order[a:b], slots, *rest) for a, b in pairwise(ends)]
         return sum(job.result() or 0 for job in jobs)
 
     def _in_order(self, slots: Slots) -> Slots:
@@ -211,10 +219,9 @@ def numbers(name: str, given: ArrayLike, slots: Slots, limit: float, feedback: b
     bad = ~(np.abs(values) <= limit)
     if not bad.any():
         return values, []
-    remedy = 'leave that key out, or build the fleet with on_bad="skip"'
 
     def what(row: int) -> str:
         kind = f"be within ±{limit:g}" if np.isfinite(values[row]) else "be finite"
-        return f"{name} must {kind}: got {values[row]}; {remedy}"
+        return f"{name} must {kind}: got {values[row]}; {REMEDY}"
 
     return values, [Fault(np.flatnonzero(bad), what, feedback)]

@@ -7,13 +7,14 @@ from stillpoint._hot import LARGEST, norm
 from stillpoint._validate import Array, real
 from stillpoint.fleet.keys import Slots
 from stillpoint.fleet.stacks import _hot
-from stillpoint.fleet.stacks.base import Fault, Stack
+from stillpoint.fleet.stacks.base import REMEDY, Fault, Stack
 
 
 class GradientStack(Stack):
     """What stacks of gradient learners share: gradients, one row a key."""
 
     timed = True
+    wide = "squares"
     dim: int
 
     def blank_plays(self, count: int) -> Array:
@@ -32,12 +33,11 @@ class GradientStack(Stack):
         sizes = np.empty(slots.size)
         if not _hot.usable_norms(g, sizes):
             return (g, sizes), self._above(sizes)
-        remedy = 'leave that key out, or build the fleet with on_bad="skip"'
 
         def what(row: int) -> str:
             if np.isfinite(g[row]).all():
                 return f"g must have norm at most {LARGEST:g}: got norm {norm(g[row])}; rescale the losses"
-            return f"g must be finite: got {g[row][~np.isfinite(g[row])][0]}; {remedy}"
+            return f"g must be finite: got {g[row][~np.isfinite(g[row])][0]}; {REMEDY}"
 
         return (g, sizes), [Fault(np.flatnonzero(~np.isfinite(sizes)), what, feedback=True), *self._above(sizes)]
 

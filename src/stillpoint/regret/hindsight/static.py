@@ -44,10 +44,19 @@ def hindsight_static(losses: LossStream, domain: Domain | None = None) -> Array:
     if not isinstance(where, Everywhere):
         return _solve(partial(_predictions, loss, x, y), where, np.zeros(losses.dim))
     # in coordinates where the features are orthonormal no scale is special, and collinear ones do no harm
+    left, size, right = _row_space(x)
+    if not size.size:
+        return np.zeros(losses.dim)  # features that are all 0: any play is as good
+    root = sqrt(len(x))
+    v = _solve(partial(_predictions, loss, root * left, y), where, np.zeros(size.size))
+    return np.asarray((root * v / size) @ right)
+
+
+def _row_space(x: Array) -> tuple[Array, Array, Array]:
+    """x = left · diag(size) · right without the directions that no row has: `right` is a basis of those some row has."""
     left, size, right = np.linalg.svd(x, full_matrices=False)
-    rank, root = np.count_nonzero(size > 1e-15 * x.size * size[0]), sqrt(len(x))
-    v = _solve(partial(_predictions, loss, root * left[:, :rank], y), where, np.zeros(rank))
-    return np.asarray((root * v / size[:rank]) @ right[:rank])
+    rank = int(np.count_nonzero(size > 1e-15 * x.size * size[0]))
+    return left[:, :rank], size[:rank], right[:rank]
 
 
 def _linear(total: Array, domain: Domain) -> Array:
@@ -97,7 +106,10 @@ def _kinked(loss: Loss, x: Array, y: Array, domain: Domain) -> Array:
     rows, target = (y[:, None] * x, np.ones_like(y)) if isinstance(loss, Hinge) else (x, y)
     under, over, _ = _slopes(loss)
     if isinstance(domain, Ball):
-        return _kinked_ball(rows, target, over, under, *_ball(domain, x.shape[1]))
+        radius, centre = _ball(domain, x.shape[1])
+        basis = _row_space(rows)[2]  # along other directions only the barrier of the ball would have a say, and it fades
+        away = _kinked_ball(rows @ basis.T, target - rows @ centre, over, under, radius)
+        return np.asarray(centre + away @ basis)
     low, high, normals, offsets = _polyhedron(domain, x.shape[1])
     upper, lower, eye = np.isfinite(high), np.isfinite(low), np.eye(x.shape[1])
     cost = np.concatenate([target, offsets, high[upper], -low[lower]])
@@ -110,18 +122,18 @@ def _kinked(loss: Loss, x: Array, y: Array, domain: Domain) -> Array:
     return domain.project(answer.eqlin.marginals)
 
 
-def _kinked_ball(rows: Array, target: Array, over: float, under: float, radius: float, centre: Array) -> Array:
-    """The same over a ball, along the central path: a convex program that is not linear.
+def _kinked_ball(rows: Array, target: Array, over: float, under: float, radius: float) -> Array:
+    """The same over a ball around 0, along the central path: a convex program that is not linear.
 
-    Residuals r = a − b get barriers −μ(log a + log b), the ball −Tμ log(radius² − ‖w − centre‖²): 3Tμ bounds the gap.
+    Residuals r = a − b get barriers −μ(log a + log b), the ball −Tμ log(radius² − ‖w‖²): 3Tμ bounds the gap.
     """
-    both, rounds, w = over + under, target.size, centre.copy()
+    both, rounds, w = over + under, target.size, np.zeros(rows.shape[1])
 
     def barrier(w: Array, mu: float) -> tuple[float, Array, Array]:
-        r, away = rows @ w - target, w - centre
-        room = radius**2 - away @ away
+        r = rows @ w - target
+        room = radius**2 - w @ w
         if room <= 0.0:
-            return inf, away, np.eye(w.size)
+            return inf, w, np.eye(w.size)
         size = np.hypot(both * r, 2.0 * mu)
         large = size + np.abs(both * r)
         small = 4.0 * mu * mu / large  # size − |both·r|, without the difference
@@ -129,10 +141,10 @@ def _kinked_ball(rows: Array, target: Array, over: float, under: float, radius: 
         a, b = (mu + 0.5 * up) / both, (mu + 0.5 * down) / both
         value = np.sum(over * a + under * b - mu * np.log(a * b)) - rounds * mu * np.log(room)
         push, curve = 2.0 * rounds * mu / room, 0.5 * mu * up / (size * a * a)
-        hessian = (rows.T * curve) @ rows + push * (np.eye(w.size) + 2.0 * np.outer(away, away) / room)
-        return float(value), (over - mu / a) @ rows + push * away, hessian
+        hessian = (rows.T * curve) @ rows + push * (np.eye(w.size) + 2.0 * np.outer(w, w) / room)
+        return float(value), (over - mu / a) @ rows + push * w, hessian
 
-    scale = both * np.abs(rows @ w - target).mean()
+    scale = both * np.abs(target).mean()
     for mu in scale * 0.2 ** np.arange(22 if scale else 0):
         for _ in range(50):
             value, gradient, hessian = barrier(w, mu)

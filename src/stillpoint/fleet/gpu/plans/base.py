@@ -20,6 +20,7 @@ class Plan(ABC):
     """
 
     columns: tuple[str, ...]
+    gone: tuple[str, ...] = ()  # columns that states saved by older versions have besides
     begin: dict[str, float]
     inputs = 1  # numbers that a round is fed with
     outputs = 1  # numbers that it plays

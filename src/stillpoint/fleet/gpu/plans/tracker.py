@@ -9,6 +9,8 @@ import math
 from collections.abc import Sequence
 from functools import reduce
 
+import numpy as np
+
 from stillpoint.domains import Ball, Everywhere
 from stillpoint.fleet.gpu.plans.base import Plan, State, dot, into_ball, length, names, pair, pairs, put, total
 from stillpoint.fleet.gpu.trace import Number, choose, exp, inverse, larger, log, rsqrt, smaller, where
@@ -22,18 +24,21 @@ _NEVER = -1e30  # log weight of an expert that has not joined
 class TrackerPlan(Plan):
     """Columns of Tracker with so many experts."""
 
+    gone = pairs("total")
+
     def __init__(self, learner: Tracker, experts: int = 1) -> None:
         super().__init__()
         domain = learner.domain
-        if not (isinstance(domain, Everywhere) or (isinstance(domain, Ball) and domain.center is None)):
-            raise ValueError(f"domain must be all space or a ball around 0 on a device: got {domain!r}; project plays yourself")
+        centred = isinstance(domain, Ball) and (domain.center is None or not np.any(domain.center))
+        if not (centred or isinstance(domain, Everywhere)):
+            raise ValueError(f"domain must be all space or a ball around 0 on a device: got {domain!r}; use a Fleet on the CPU")
         if learner.config["certify"] is not None:
             raise ValueError(f"certify must be None in a fleet: got {learner.config['certify']!r}; certify single learners")
         self._learner, self.experts, d = learner, experts, learner.dim
         self.inputs = self.outputs = self.dim = d
         self._limit = min(domain.reach(d), _CAP)
         self._x = [names(f"x{i}.", d) for i in range(experts)]
-        sums = "log_step", "gain", "epoch", "squares", "total", *names("h", d), "regret", *names("regret", experts)
+        sums = "log_step", "gain", "epoch", "squares", *names("h", d), "regret", *names("regret", experts)
         self.columns = ("radius", "top", "trace", *names("m", d), *pairs(*sums), *(name for row in self._x for name in row))
         radius = min(EPS, self._limit)
         self.begin = {"radius": radius, "log_step": math.log(radius)}
@@ -91,10 +96,10 @@ class TrackerPlan(Plan):
         s["top"] = larger(s["top"], length(fed))
 
     def _account(self, s: State, g: Sequence[Number], a: Number, joined: Sequence[Number]) -> None:
-        """X, V, Σ‖g‖ and Hedge's losses."""
+        """X, V and Hedge's losses."""
         w = s["w"]
         put(s, "gain", pair(s, "gain").plus(-dot(g, [x.high for x in w])))
-        for name, more in (("epoch", a * a), ("squares", a * a), ("total", a)):
+        for name, more in (("epoch", a * a), ("squares", a * a)):
             put(s, name, pair(s, name).plus(more))
         h = [pair(s, f"h{j}") for j in range(self.dim)]
         ahead = [(x.high - y.high) + (x.low - y.low) for x, y in zip(h, w, strict=True)]
@@ -125,7 +130,7 @@ class TrackerPlan(Plan):
         radius = smaller(2.0 * s["radius"], self._limit)
         factor = where(grows, s["radius"] * inverse(radius) if self._limit < _CAP else 0.5, 1.0)
         s["radius"] = where(grows, radius, s["radius"])
-        for name, by in (("total", ratio), ("squares", square), ("gain", kept), ("epoch", kept_square)):
+        for name, by in (("squares", square), ("gain", kept), ("epoch", kept_square)):
             put(s, name, pair(s, name).times(by))
         for name in ("regret", *names("regret", self.experts)):
             put(s, name, pair(s, name).times(kept))

@@ -79,7 +79,7 @@ def quantile_close(
 def spline_open(
     order: np.ndarray, slots: np.ndarray, when: np.ndarray, out: np.ndarray, rule: int, grows: bool, lam: np.ndarray,
     m: np.ndarray, C: np.ndarray, v: np.ndarray, p: np.ndarray, R: np.ndarray, V: np.ndarray, s: np.ndarray, c: np.ndarray,
-    opened: np.ndarray, started: np.ndarray, time: np.ndarray,
+    opened: np.ndarray, time: np.ndarray,
 ) -> None:  # fmt: skip
     """Forecasts of a batch; a round that is open already keeps its own."""
     w = np.zeros(lam.size)

@@ -54,7 +54,7 @@ class ForecasterStack(Stack):
     def open(self, slots: Slots, when: Array, centres: Array) -> Array:
         """Forecasts, one a key."""
         out = np.empty(slots.size)
-        own = self._get(*_NAMES, "open", "started", "time")
+        own = self._get(*_NAMES, "open", "time")
         self._run(_hot.spline_open, slots, when, out, self._rule, self._grows, self._lam, *own)
         return out
 

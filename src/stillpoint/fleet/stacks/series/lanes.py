@@ -48,8 +48,6 @@ class LaneStack(Stack):
 class IntervalStack(LaneStack):
     """States of `IntervalTracker`."""
 
-    centred = True
-
     def __init__(self, learner: IntervalTracker, threads: int) -> None:
         super().__init__(learner, threads)
         self._several = learner._several
