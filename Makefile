@@ -91,7 +91,7 @@ figures: $(VENV)/.ready
 	$(BIN)/python examples/kernel_tradeoffs.py
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[river,sklearn]'
 	$(BIN)/python tests/pages.py README.md docs/guide/*.md
-	$(BIN)/python tests/api.py
+	$(BIN)/python tests/names.py
 	$(BIN)/stillpoint reproduce --out build/reproduce
 	cp build/reproduce/reproduce.md build/reproduce/*.png docs/reproduce/
 	$(BIN)/python examples/demo.py --out demo-out

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-import api
+import names
 import pages
 import stillpoint as sp
 from extras import package
@@ -62,7 +62,7 @@ def test_readme_examples_print_what_they_say():
 
 
 def test_every_public_name_is_on_its_page():
-    assert (ROOT / "docs" / "api.md").read_text(encoding="utf-8") == api.page(), "run `python tests/api.py`"
+    assert (ROOT / "docs" / "api.md").read_text(encoding="utf-8") == names.page(), "run `python tests/names.py`"
 
 
 GUIDE = sorted((ROOT / "docs" / "guide").glob("*.md"))

@@ -146,6 +146,11 @@ def test_faces_are_copied_and_go_on_alike(way, faces):
     assert there == go_on(begun)
 
 
+def test_all_that_is_compiled_is_in_files_that_the_cache_is_keyed_by():
+    uses = {str(file.relative_to(SOURCE)) for file in SOURCE.rglob("*.py") if "njit(" in file.read_text()}
+    assert {name for name in uses if Path(name).name != "_hot.py"} == {"_jit.py"}, "an edit would leave stale machine code"
+
+
 # compiled code where none can be kept
 
 WORK = """

@@ -1,8 +1,10 @@
 """What every gradient learner does the same way: rounds, times, and refusing bad input before anything changes."""
 
 import math
+import sys
 import warnings
 from abc import ABC, abstractmethod
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,17 @@ from stillpoint.regret.ledger import Ledger
 
 _FLOAT = np.dtype(np.float64)
 _REMEDY = "call skip() for a round without a usable gradient"
+
+
+def most(lipschitz: float) -> float:
+    """The largest norm that passes for one of at most `lipschitz`: rounding is forgiven."""
+    return lipschitz * (1.0 + 1e-9)
+
+
+def check_lipschitz(lipschitz: float | None, size: float, remedy: str = "raise lipschitz") -> None:
+    """Raise ValueError if a gradient of norm `size` is above `lipschitz`, where that is told."""
+    if lipschitz is not None and size > most(lipschitz):
+        raise ValueError(f"g must have norm at most lipschitz = {lipschitz}: got norm {size}; {remedy}")
 
 
 class GradientLearner(ABC):
@@ -127,8 +140,8 @@ class GradientLearner(ABC):
         """The arguments that build this learner anew."""
 
     def arrays(self) -> dict[str, Any]:
-        """The state, for saving: floats and arrays."""
-        play = {} if self._play is None else {"play": self._play}
+        """The state, for saving: floats, and arrays that are copies."""
+        play = {} if self._play is None else {"play": self._play.copy()}
         ledger = {} if self.ledger is None else {f"ledger.{key}": value for key, value in self.ledger.arrays().items()}
         clock = {"rounds": self.rounds, "time": self.time, "started": self._started, "warned": self._warned}
         return {**clock, **play, **ledger}
@@ -177,7 +190,7 @@ class GradientLearner(ABC):
                 f"the play saturated at {cap:g}: the gradients never turn; give a bounded domain=, such as "
                 "sp.domains.Ball(radius), where the learner has one, or check the sign of the gradients",
                 RuntimeWarning,
-                stacklevel=5,
+                stacklevel=_to_caller(),
             )
 
     def _close(self) -> None:
@@ -190,3 +203,15 @@ class GradientLearner(ABC):
             remedy = "sort the stream" if when < self.time else "sort the stream, or rescale times too large to tell apart"
             raise ValueError(f"time must increase: got {when} after {self.time}; {remedy}")
         return when
+
+
+def _to_caller() -> int:
+    """The stacklevel at which a warning of the function that asks points at the line outside this package that led to it.
+
+    How far that is depends: a learner may be called, be part of a combination, or be played by `sp.play`.
+    """
+    level = 1
+    outer: FrameType | None = sys._getframe(1)
+    while outer is not None and outer.f_globals.get("__name__", "").startswith("stillpoint."):
+        level, outer = level + 1, outer.f_back
+    return level

@@ -383,6 +383,29 @@ def test_haar_coefficients_are_those_of_the_dictionary():
     assert len(features(u[:5], squares[:5], 4)) == 3 + 2 + 1 + 1 + 1  # only what has begun
 
 
+@pytest.mark.parametrize("played", [1, 2, 3, 7, 8, 11, 16])
+def test_haar_coefficients_are_those_of_a_path_that_goes_on_with_its_last_value(played):
+    from stillpoint.baselines.sparse_haar import features
+
+    rng = np.random.default_rng(played)
+    u, squares = rng.standard_normal((played, 2)), rng.random(played)
+    whole, sums = np.concatenate([u, np.repeat(u[-1:], 16 - played, axis=0)]), np.append(squares, np.zeros(16 - played))
+    expected = []
+    for k in range(1, 5):
+        halves, pairs = whole.reshape(-1, 2, 2), sums.reshape(-1, 2)
+        found = zip(np.linalg.norm(halves[:, 0] - halves[:, 1], axis=1) / 2.0, pairs.sum(axis=1), strict=True)
+        expected += list(found)[: -(-played // 2**k)]
+        whole, sums = halves.mean(axis=1), pairs.sum(axis=1)
+    assert features(u, squares, 4) == [*expected, (np.linalg.norm(whole[0]), sums[0])]
+
+
+def test_sparse_haar_bounds_need_room_for_what_was_played_only():
+    learner = SparseHaar(1, 1.0, 1 << 50)
+    for _ in range(5):
+        learner.update(0.5)
+    assert np.isfinite(learner.bound(np.ones(5)))
+
+
 @pytest.mark.parametrize("stream", STREAMS)
 @pytest.mark.parametrize("dim", [1, 3])
 def test_discounted_ftrl_keeps_both_bounds(stream, dim):
@@ -628,3 +651,44 @@ def test_gradients_beyond_what_was_told_are_refused():
     for learner in (OGD(1), COCOBBackprop(1), DiscountedFTRL(1, 0.9), Hedge([OGD(1)])):
         with pytest.raises(ValueError, match="rescale the losses"):
             learner.update(1e200)
+
+
+TINY_AND_HUGE = {
+    "ogd": lambda: OGD(2, 1e160, domain=Ball(1.0)),
+    "ogd scale-free": lambda: OGD(2, 1.0, schedule="scale-free", domain=Ball(1.0)),
+    "ader": lambda: Ader(2, 40, 1e-155, 1.0),
+}
+
+
+@pytest.mark.parametrize("make", TINY_AND_HUGE.values(), ids=TINY_AND_HUGE)
+def test_tiny_gradients_count_as_0_in_bulk_too(make):
+    bulk, single, losses = make(), make(), Linear().on(np.full((30, 2), 1e-158))
+    out = {"plays": np.empty((30, 2)), "gradients": np.empty((30, 2)), "losses": np.empty(30)}
+    bulk.play_block(losses, np.arange(1.0, 31.0), 0, out)
+    for loss in losses:
+        single.update(loss.gradient(single.predict()))
+    assert checks._same(bulk, single)
+
+
+def test_gradients_whose_squares_are_no_floats_are_refused_in_bulk_too():
+    for make in (lambda: OGD(1, 1.0), lambda: Ader(1, 40, 1e200, 1.0)):
+        bulk, single = make(), make()
+        with pytest.raises(ValueError, match="g must have norm at most 1e"):
+            sp.play(bulk, Linear().on(np.full((3, 1), 1e160)))
+        single.predict()
+        with pytest.raises(ValueError, match="g must have norm at most 1e"):
+            single.update(1e160)
+        assert checks._same(bulk, single)
+
+
+def test_hindsight_counts_tiny_gradients_as_its_run_does():
+    found = hindsight_ogd(Linear().on(np.full((20, 1), 1e-158)), steps=[1e158], radius=5.0)
+    assert found.total == found.losses.sum() == 0.0
+
+
+def test_ader_bounds_large_gradients():
+    large, small = Ader(1, 40, 1e160, 1.0), Ader(1, 40, 1.0, 1.0)
+    for learner, g in ((large, 1e149), (small, 0.5)):
+        assert learner.bound(0.0) == 0.0
+        learner.update(g)
+    assert large.bound(2.0) == pytest.approx(1e160 * small.bound(2.0), rel=1e-12)

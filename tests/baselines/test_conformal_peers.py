@@ -147,6 +147,7 @@ def test_runs_are_single_rounds_and_cover(make):
         (lambda: SFOGD(0.9, -1.0), "largest must be positive"),
         (lambda: Betting(0.9, 0.0), "wealth must be positive"),
         (lambda: SAOCP(0.9, 1.0, 0), "life must be a positive whole number"),
+        (lambda: SAOCP(0.9, 1.0, 10**12), "life must be at most 65536: got 1000000000000; "),
         (lambda: WindowACI(0.9, window=1.5), "window must be a positive whole number"),
     ],
 )

@@ -356,3 +356,49 @@ def test_intervals_around_models_of_river_and_scikit_learn():
             hits += lo <= target <= hi
             band.update(row, target)
         assert abs(hits / 400 - 0.9) < 0.03
+
+
+@pytest.mark.parametrize("kind", ["river", "sklearn"])
+@pytest.mark.parametrize("name", ["TrackingRegressor", "TrackingClassifier"])
+@pytest.mark.parametrize("known", [0, 1, 3])
+def test_restored_states_leave_nothing_of_what_was_learnt_since(kind, name, known):
+    """`restore` undoes `arrays` in a model that went on: fewer features, labels or names, or nothing learnt at all."""
+    X, y = drifting(60)
+    y = y if name == "TrackingRegressor" else np.arange(60) % 3
+
+    def learn(model, width, first, last):
+        if kind == "river":
+            for x, target in zip(dicts(X[first:last, :width]), y[first:last].tolist(), strict=True):
+                model.learn_one(x, target)
+        else:
+            labels = {} if name == "TrackingRegressor" else {"classes": [0, 1, 2]}
+            model.partial_fit(X[first:last, :width], y[first:last], **labels)
+
+    went_on, fresh = (getattr(faces(kind), name)() for _ in range(2))
+    if known:
+        learn(fresh, known, 0, 20)
+    learn(went_on, 3, 20, 60)
+    if kind == "sklearn":
+        went_on.feature_names_in_ = np.array(list("abc"), dtype=object)
+    went_on.restore(copy.deepcopy(fresh.arrays()))
+    np.testing.assert_equal(went_on.arrays(), fresh.arrays())
+    assert set(vars(went_on)) == set(vars(fresh))
+    for model in (went_on, fresh):
+        learn(model, known or 2, 20, 40)
+    np.testing.assert_equal(went_on.arrays(), fresh.arrays())
+
+
+@pytest.mark.parametrize("kind", ["river", "sklearn"])
+@pytest.mark.parametrize("name", ["TrackingRegressor", "TrackingClassifier"])
+def test_a_state_that_is_refused_leaves_the_model_as_it_was(kind, name):
+    X, _ = drifting(20)
+    model, label = getattr(faces(kind), name)(), np.arange(20) % 2
+    if kind == "river":
+        for x, target in zip(dicts(X), label.tolist(), strict=True):
+            model.learn_one(x, target)
+    else:
+        model.fit(X, label)
+    before = copy.deepcopy(model.arrays())
+    with pytest.raises(ValueError, match=r"save the model again|save the learner again"):
+        model.restore({**before, "names": ["a", "a", "b"], "features": ["a"]})
+    np.testing.assert_equal(model.arrays(), before)

@@ -605,6 +605,21 @@ def test_wrapped_models_refuse_bad_input_unchanged():
         river.update({"level": 2.0}, 0.0)
 
 
+def test_a_model_that_refused_a_target_may_be_given_the_next_one_with_the_same_row():
+    """Scikit-learn's cannot be put back, so only the tracker is: the round must be opened again before anything learns."""
+    band, twin, row = IntervalTracker(0.9).wrap(Sklearn()), IntervalTracker(0.9).wrap(Sklearn()), [0.0, 0.0]
+    for each in (band, twin):
+        each.update([1.0, 0.0], 1.0)
+    with pytest.raises(ValueError, match="too large for me"):
+        band.update(row, 101.0)
+    assert not band.tracker.is_open
+    for each in (band, twin):
+        each.update(row, 5.0)
+    assert same(band.tracker, twin.tracker)
+    assert band.predict(row) == twin.predict(row)
+    assert band.tracker.is_open
+
+
 class Frame(np.ndarray):
     """As much of a data frame as wrapping looks at."""
 

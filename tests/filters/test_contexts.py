@@ -99,6 +99,16 @@ def test_transformed_contexts_are_the_linear_model_on_features(kernel):
     assert model.coefficients.shape == (6,)
 
 
+@pytest.mark.parametrize("width", [1e-200, 5e-324, 1e300])
+def test_widths_at_the_ends_of_the_floats_make_a_matrix(width):
+    X = np.array([[0.0, 0.0], [1.0, 2.0], [1e-210, 0.0]])
+    with np.errstate(all="raise", under="ignore"):
+        gram = GaussianContext(width)(X, X)
+    assert np.isfinite(gram).all()
+    assert (np.diag(gram) == 1.0).all()
+    assert gram[0, 1] == (1.0 if width > 1.0 else 0.0)
+
+
 def sizes(model):
     return sum(np.size(value) for value in model.arrays().values())
 
@@ -218,6 +228,19 @@ class Failing:
 class FailingMap:
     def transform(self, X):
         return np.hstack([X, X]) if np.abs(X).max() <= 5 else X if np.abs(X).max() <= 50 else np.full((1, 4), np.nan)
+
+
+@pytest.mark.parametrize("bad", [0, 1, 17, 39])
+@pytest.mark.parametrize("kernel", [OU(0.1), Matern32(0.1)], ids=["compiled", "step by step"])
+def test_rows_before_a_refused_one_are_played(kernel, bad):
+    X, y = stream()
+    X = np.clip(X, -4, 4)
+    model, twin = (sp.TrackingVAW(2, kernel=kernel, context=FailingMap()) for _ in range(2))
+    expected = twin.forecast_stream(X, y)
+    with pytest.raises(ValueError, match="context must give features"):
+        model.forecast_stream(np.vstack([X[:bad], [[9.0, 0.0]], X[bad + 1 :]]), y)
+    assert model.rounds == bad
+    np.testing.assert_allclose(model.forecast_stream(X[bad:], y[bad:]), expected[bad:], rtol=1e-12)
 
 
 @pytest.mark.parametrize("context", [Failing(), FailingMap()])

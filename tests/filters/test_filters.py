@@ -219,6 +219,27 @@ def test_exp_concave_equals_the_newton_step(name, dim, domain, times):
         assert all(domain.contains(w) for w in plays)
 
 
+@pytest.mark.parametrize("condition", [1e2, 1e8, 1e12])
+def test_box_projection_in_an_ill_conditioned_metric_meets_its_conditions(condition):
+    """With the slope at the projection: 0 where a side leaves room, out of the box where not; a side may be open or closed up."""
+    rng, low, high = np.random.default_rng(7), (-0.4, -1.0, 0.2, -np.inf), (0.3, 0.5, 0.2, 0.1)
+    for _ in range(20):
+        axes, _ = np.linalg.qr(rng.standard_normal((4, 4)))
+        metric = axes * np.geomspace(1.0, 1.0 / condition, 4) @ axes.T
+        w = 2.0 * rng.standard_normal(4)
+        x = project_in_metric(Box(low, high), w, metric)
+        # in the coordinates in which the metric is the identity, so that nothing is lost
+        sizes, axes = np.linalg.eigh(metric)
+        A = (axes / np.sqrt(sizes)).T
+        slope = A.T @ (A @ (x - w))
+        free = (x > low) & (x < high)
+        out = np.where(x <= low, -slope, slope)
+        tiny = 1e-7 * np.linalg.norm(A) * np.linalg.norm(A @ (x - w))
+        assert ((x >= low) & (x <= high)).all()
+        assert np.abs(slope[free]).max(initial=0.0) <= tiny
+        assert out[~free & (np.array(low) < high)].max(initial=0.0) <= tiny
+
+
 @pytest.mark.parametrize("domain", [Ball(0.5), Box(-0.4, 0.3)], ids=repr)
 def test_projection_in_a_metric_is_the_minimum(domain):
     rng = np.random.default_rng(4)
@@ -365,6 +386,27 @@ def test_forecasters_save(tmp_path):
     assert model.certificate(1.0) == loaded.certificate(1.0)
 
 
+@pytest.mark.parametrize(
+    ("build", "name"),
+    [
+        (lambda: sp.KernelVAW(OU(0.1)), "belief.covariance"),
+        (lambda: sp.KernelVAW(HorizonFree()), "grid.gains"),
+        (lambda: sp.TrackingVAW(2), "belief.state"),
+        (sp.Forecaster, "mean"),
+        (sp.VariationForecaster, "clock"),
+        (lambda: sp.TrackingForecaster(2), "covariances"),
+    ],
+)
+def test_states_are_checked_and_not_spread(build, name):
+    model, y = build(), np.arange(1.0, 8.0)
+    model.forecast_stream(*([np.ones((7, 2))] if hasattr(model, "dim") else []), y)
+    state = model.arrays()
+    model.restore(state)
+    for wrong in (state[name].ravel()[:1], state[name].astype(np.float32)):
+        with pytest.raises(ValueError, match=f"state '{name.split('.')[-1]}' must"):
+            model.restore({**state, name: wrong})
+
+
 @pytest.mark.parametrize("scale", [1e-12, 1e12])
 def test_extreme_and_constant_targets(scale):
     model = sp.KernelVAW()
@@ -373,6 +415,16 @@ def test_extreme_and_constant_targets(scale):
         model.update(scale)
     # a constant is almost free for Spline(offset=1): the forecast approaches it up to the shrinkage λ/(λ + v)
     assert 0.3 * scale < model.predict() < scale
+
+
+def opened(model, *arguments):
+    model.predict(*arguments)
+    return model
+
+
+def later(model):
+    model.forecast_stream([1.0, 2.0])
+    return model
 
 
 @pytest.mark.parametrize(
@@ -387,11 +439,21 @@ def test_extreme_and_constant_targets(scale):
         (lambda: sp.KernelVAW().forecast_stream([1.0, -1e200]), r"y must be within ±1e\+100: got -1e\+200; rescale"),
         (lambda: sp.KernelVAW().forecast_stream(1.0), "y must have 1 columns"),
         (lambda: sp.KernelVAW(outputs=2).forecast_stream(np.ones(4)), "y must have 2 columns"),
+        (
+            lambda: opened(sp.KernelVAW(), 1.0).forecast_stream([1.0]),
+            r"y must begin with a new round: got it while .* open at 1\.0",
+        ),
+        (lambda: opened(sp.TrackingVAW(1), [1.0]).forecast_stream([[1.0]], [1.0]), "X must begin with a new round: got it while"),
+        (lambda: sp.TrackingVAW(2).forecast_stream([[1.0]], [1.0]), r"X must have shape \(T, 2\) .* got \(1, 1\) for \(1,\)"),
+        (lambda: sp.KernelVAW().forecast_stream([1.0, 2.0], [3.0]), "times must be as many as the rounds: got 1 for 2"),
+        (lambda: later(sp.KernelVAW()).forecast_stream([1.0], [2.0]), r"times must begin after 2\.0.*: got 2\.0"),
         (lambda: sp.KernelVAW().update(np.nan), "y must be finite"),
         (lambda: sp.KernelVAW().update([1.0, 2.0]), "y must have shape"),
         (lambda: sp.KernelVAW().certificate(-1.0), "radius"),
         (lambda: sp.StronglyConvex(1, kernel=OU(0.1), curvature=0.0), "curvature"),
         (lambda: sp.ExpConcave(2, kernel=OU(0.1), curvature=1.0, domain=HalfSpace([1.0, 0.0], 1.0)), "domain"),
+        (lambda: sp.ExpConcave(2, kernel=OU(0.1), curvature=1.0, domain=3.0), "domain must be a domain: got 3.0"),
+        (lambda: sp.StronglyConvex(2, kernel=OU(0.1), curvature=1.0, domain=[-1, 1]), "domain must be a domain"),
         (lambda: sp.Directional(1, lipschitz=1.0, kernel=Spline()), "kernel_bound must be given"),
         (lambda: sp.Directional(1, lipschitz=1.0, kernel=OU(0.1)).update(2.0), "lipschitz"),
     ],

@@ -75,7 +75,7 @@ def test_aggregators_equal_their_twins(name, share, late):
     out = []
     for p, target in zip(rows, y, strict=True):
         out.append(model.combine(p))
-        model.learn(p, target)
+        model.learn(p, out[-1], target)
     np.testing.assert_allclose(out, twin(name, rows, y, share), rtol=1e-9, atol=1e-9)
     assert model.weights.shape == (5,)
     assert model.weights.sum() == pytest.approx(1.0)
@@ -106,7 +106,7 @@ def test_bounds_hold_against_unclipped_experts(name, share, kind, seed):
     for t, (p, choose) in enumerate(hostile(kind, seed)):
         f = model.combine(p)
         y = choose(f)
-        model.learn(p, y)
+        model.learn(p, f, y)
         excess += 0.5 * (y - f) ** 2 - 0.5 * (y - p) ** 2
         pieces += 0.5 * (y - f) ** 2 - 0.5 * (y - p[t // 100]) ** 2
         assert all(excess[i] <= model.bound(i) * (1 + 1e-9) for i in range(4))
@@ -252,6 +252,7 @@ def test_regret_is_near_the_best_fixed_ridge():
     [
         ({"kernels": "spline"}, "kernels must be kernels"),
         ({"kernels": []}, "kernels must be kernels"),
+        ({"kernels": 5}, "kernels must be kernels: got 5"),
         ({"ridges": [1.0, 0.0]}, "ridges must be positive: got 0.0"),
         ({"ridges": []}, "ridges must be one or more"),
         ({"ridges": [math.nan]}, "ridges must be finite"),
@@ -298,12 +299,13 @@ def test_bad_input_leaves_the_state_alone(kernels, opened):
 
 def test_aggregators_refuse_bad_input():
     model = Vovk()
-    model.learn([1.0, 2.0], 1.0)
+    with pytest.raises(ValueError, match="index must be that of an expert: got 0; play a round first"):
+        model.bound(0)
+    p = np.array([1.0, 2.0])
+    model.learn(p, model.combine(p), 1.0)
     before = model.arrays()
-    bad = [([1], 1, "2 or more"), ([[1, 2]], 1, "vector"), ([1, math.nan], 1, "finite"), ([1, 2], math.inf, "y must")]
-    for forecasts, y, message in bad:
-        with pytest.raises(ValueError, match=message):
-            model.learn(forecasts, y)
+    with pytest.raises(ValueError, match="index must be that of an expert: got 2; give 0 to 1"):
+        model.bound(2)
     with pytest.raises(ValueError, match="switches must be 0"):
         model.bound(0, switches=1)
     for key, value in model.arrays().items():

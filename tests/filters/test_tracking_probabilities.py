@@ -394,6 +394,7 @@ def test_model_refuses_bad_input_unchanged(opened):
         (lambda: model.update(X[20], np.nan), "y must be a class: got nan"),
         (lambda: model.update(X[20], "yes"), "y must be whole numbers: got 'yes'"),
         (lambda: model.update(X[20], None), "y must be whole numbers"),
+        (lambda: model.update(X[20], [[1], [1, 0]]), r"y must be one-dimensional: got \[\[1\], \[1, 0\]\]"),
         (lambda: model.update(X[20], [1]), "y must be one label"),
         (lambda: model.update([np.nan, 1.0], 1), "x must be finite: got nan"),
         (lambda: model.predict([1e101, 1.0]), "x must be within"),

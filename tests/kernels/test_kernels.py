@@ -170,6 +170,20 @@ def test_horizon_free_density_integrates_to_the_diagonal():
     assert HorizonFree().bound == pytest.approx(5.293362460314400)
 
 
+def test_horizon_free_density_is_infinite_at_0_and_finite_elsewhere():
+    with np.errstate(all="raise", under="ignore"):
+        values = HorizonFree().density([0.0, 1e-300, 1e-3, 1.0, 1e300])
+    assert values[0] == HorizonFree().density(0.0) == np.inf
+    assert np.isfinite(values[1:]).all()
+    assert (np.diff(values) < 0.0).all()
+
+
+def test_gram_matrices_are_of_lists_of_times():
+    for bad in (1.0, [[1.0, 2.0]]):
+        with pytest.raises(ValueError, match="times must be one-dimensional: got shape"):
+            OU(0.1).gram(bad)
+
+
 def test_algebra_broadcasts_and_merges():
     kernel = 2.0 * OU(0.1) + OU(0.2) * Constant(3.0)
     s, t = np.arange(3.0)[:, None], np.arange(4.0)[None, :]

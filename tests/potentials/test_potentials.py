@@ -131,6 +131,36 @@ def test_bound_is_the_conjugate(potential, norm, V):
     assert bound <= (best + start) * 1.05 + 1e-3 * abs(best) + 1e-9
 
 
+@pytest.mark.parametrize(("norm", "V", "count"), [(3.0, 40.0, 0.0), (1e3, 9.5, 0.0), (3.0, 40.0, 25.0), (1e3, 9.5, 6.0)])
+def test_bounds_are_their_formulas(norm, V, count):
+    # a bound that holds may still be larger than it should be
+    eps, h = 0.7, 1.5
+    assert Quadratic(0.3).bound(norm, V, h, count) == pytest.approx(norm**2 / 0.6 + 0.15 * V, rel=1e-12)
+    assert AdaptiveQuadratic(1.7).bound(norm, V, h, count) == pytest.approx((norm**2 / 3.4 + 1.7) * np.sqrt(V), rel=1e-12)
+    A, root = (count, count) if count else (V / h**2, np.sqrt(V) / h)
+    logarithm = np.log(1 + norm * root * np.log(A) ** 2 / eps)
+    sides = np.sqrt(V * logarithm), h * logarithm
+    assert ParameterFree(eps).bound(norm, V, h, count) == pytest.approx(4 * h * eps + 6 * norm * max(sides), rel=1e-12)
+    assert (sides[0] < sides[1]) == (norm == 1e3)  # either of the two has its turn
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1e-170, 1e-150, 1e150])
+@pytest.mark.parametrize("count", [0.0, 25.0])
+def test_bound_of_algorithm_2_has_no_unit_too_small_or_large(unit, count):
+    one = ParameterFree(0.7).bound(3.0, 4.0, 1.0, count)
+    assert ParameterFree(0.7).bound(3.0, 4.0 * unit * unit, unit, count) == pytest.approx(unit * one, rel=1e-12)
+
+
+@pytest.mark.parametrize("norm", [0.0, 0.01, 0.2, 5.0])
+def test_bound_of_a_small_scale_is_the_conjugate(norm):
+    # where the potential falls before it rises, the best S is above 0 even for a norm of 0
+    potential, V, h = Erfi(0.05), 2.0, 1.3
+    S = np.linspace(0.0, 90.0, 20001)
+    best = max(norm * s - potential.potential(s, V, h) for s in S)
+    assert potential.bound(norm, V, h, 5.0) == pytest.approx(best, rel=1e-6)
+    assert potential.bound(norm, V, h) == pytest.approx(best - 0.05 * h * np.sqrt(3.0), rel=1e-6)
+
+
 @pytest.mark.parametrize("potential", ALL, ids=name)
 @given(
     st.one_of(st.just(0.0), st.floats(1e-140, 1e140)),

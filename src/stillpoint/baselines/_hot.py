@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from stillpoint._hot import dot, norm
+from stillpoint._hot import dot, norm, usable_norm
 from stillpoint._jit import njit
 from stillpoint.domains._hot import BALL, project
 from stillpoint.losses import _hot as losses
@@ -48,8 +48,8 @@ def ogd_rounds(
     for n in range(values.size):
         plays[n] = w
         values[n] = losses.evaluate(code, parameter, mode, Y[n], X[n] if X.shape[0] > 0 else Y[n], w, g)
+        size = usable_norm(g)
         gradients[n] = g
-        size = norm(g)
         if not (math.isfinite(size) and size <= limit):
             return n
         descend(schedule, step, t + n + 1, plays[n], g, stats, z)
@@ -70,6 +70,7 @@ def hindsight_totals(
         totals[i] = 0.0
         for n in range(Y.shape[0]):
             totals[i] += losses.evaluate(code, parameter, mode, Y[n], X[n] if X.shape[0] > 0 else Y[n], w, g)
+            usable_norm(g)  # what counts as 0 does so for OGD, whose losses these are
             for j in range(dim):
                 z[j] = w[j] - steps[i] * g[j]
             project(BALL, domain, z, w)
@@ -127,8 +128,8 @@ def ader_rounds(
         weigh(log_prior, alpha, cumulative, weights)
         mix(weights, experts, w)
         values[n] = losses.evaluate(code, parameter, mode, Y[n], X[n] if X.shape[0] > 0 else Y[n], w, g)
+        size = usable_norm(g)
         gradients[n] = g
-        size = norm(g)
         if not (math.isfinite(size) and size <= limit):
             return n
         ader_learn(experts, cumulative, steps, domain, g, w, z)

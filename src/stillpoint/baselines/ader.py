@@ -19,7 +19,7 @@ from stillpoint.domains import Ball
 from stillpoint.losses import LossStream
 
 
-class RoundLossLike(Protocol):
+class _RoundLoss(Protocol):
     """The loss of a round, as a function of the play."""
 
     def value(self, w: Array) -> float:
@@ -86,7 +86,7 @@ class Ader(Baseline):
     def _step(self, g: Array, play: Array) -> None:
         _hot.ader_learn(self._experts, self._cumulative, self.steps, self._ball, g, play, np.empty(self.dim))
 
-    def update_loss(self, loss: RoundLossLike) -> None:
+    def update_loss(self, loss: _RoundLoss) -> None:
         """Close the round with its loss, an object with value(w) and gradient(w), such as a member of `Absolute().on(y)`.
 
         surrogate=False asks it for a value and a gradient at every expert, surrogate=True for the gradient at the play.
@@ -118,9 +118,10 @@ class Ader(Baseline):
         (3G/4)√(2T(7D² + 4DP)) + (c√(2T)/4)(1 + 2 ln(k + 1)), k = ⌊½log₂(1 + 4P/(7D))⌋ + 1.
         """
         assert self.lipschitz is not None
-        path, t, D = nonnegative("path_length", path_length), self.observed, 2.0 * self.radius
-        experts = (1.75 * D * D + D * path) / self.steps + 0.5 * self.steps * t * self.lipschitz**2
-        meta = -self._log_prior / self._alpha + self._alpha * t * self._range**2 / 8.0
+        path, t, G, c, D = nonnegative("path_length", path_length), self.observed, self.lipschitz, self._range, 2.0 * self.radius
+        # steps have 1/G in them and α has 1/c: products from the left stay floats where the squares of G and c do not
+        experts = (1.75 * D * D + D * path) / self.steps + 0.5 * self.steps * t * G * G
+        meta = -self._log_prior / self._alpha + self._alpha * t * c * c / 8.0
         return float((experts + meta).min()) if t else 0.0
 
     def can_compile(self) -> bool:

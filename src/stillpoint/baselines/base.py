@@ -1,6 +1,7 @@
 """What the baselines share: what each must be told, a bound on gradients, and state kept in named fields."""
 
 from abc import abstractmethod
+from copy import copy
 from typing import Any, ClassVar
 
 import numpy as np
@@ -8,7 +9,7 @@ import numpy as np
 from stillpoint._validate import Array, positive, stored
 from stillpoint.losses import LossStream
 from stillpoint.potentials import CAP
-from stillpoint.rounds import GradientLearner
+from stillpoint.rounds import GradientLearner, check_lipschitz, most
 
 BLOCK = 65536  # rounds a compiled call: often enough for a progress bar
 
@@ -26,7 +27,7 @@ class Baseline(GradientLearner):
     def __init__(self, dim: int, lipschitz: float | None = None) -> None:
         super().__init__(dim)
         self.lipschitz = None if lipschitz is None else positive("lipschitz", lipschitz, "give the largest gradient norm")
-        self._limit = CAP if self.lipschitz is None else self.lipschitz * (1.0 + 1e-9)
+        self._limit = CAP if self.lipschitz is None else most(self.lipschitz)
         self.observed = 0
 
     @property
@@ -34,10 +35,9 @@ class Baseline(GradientLearner):
         return False
 
     def _check_gradient(self, g: Array, size: float) -> None:
+        check_lipschitz(self.lipschitz, size)
         if size > self._limit:
-            if self.lipschitz is None:
-                raise ValueError(f"g must have a norm whose square is a number: got norm {size}; rescale the losses")
-            raise ValueError(f"g must have norm at most lipschitz = {self.lipschitz}: got norm {size}; raise lipschitz")
+            raise ValueError(f"g must have a norm whose square is a number: got norm {size}; rescale the losses")
 
     def _learn(self, g: Array, play: Array) -> None:
         self.observed += 1
@@ -49,7 +49,8 @@ class Baseline(GradientLearner):
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
-        return {**super().arrays(), "observed": self.observed, **{name[1:]: getattr(self, name) for name in self._fields}}
+        own = {name[1:]: copy(getattr(self, name)) for name in self._fields}
+        return {**super().arrays(), "observed": self.observed, **own}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""

@@ -13,7 +13,8 @@ import numpy as np
 from stillpoint._hot import norm
 from stillpoint._validate import Array, nonnegative, number, positive, squared
 from stillpoint.baselines.base import Baseline
-from stillpoint.domains import Domain, Everywhere
+from stillpoint.domains import Domain
+from stillpoint.domains.base import as_domain
 
 _FLOOR = 1e-200  # below this √V is no longer discounted: plays depend on ratios only, and those would drown in rounding
 
@@ -34,10 +35,7 @@ class DiscountedFTRL(Baseline):
         if not 0.0 < self.discount <= 1.0:
             raise ValueError(f"discount must be above 0 and at most 1: got {discount!r}; 0.99 looks back about 100 rounds")
         self.radius = positive("radius", radius)
-        if domain is not None and not isinstance(domain, Domain):
-            raise ValueError(f"domain must be a domain: got {domain!r}; use one of sp.domains")
-        self.domain = Everywhere() if domain is None else domain
-        self.domain.check(self.dim)
+        self.domain = as_domain(domain, self.dim)
         self._theta = np.zeros(self.dim)
         self._root = self._top = 0.0  # √V_t and max_s γ^{t−s}‖g_s‖
         self._roots = self._tops = self._pull = 0.0  # Σ√V_t, Σ of the second terms of the bound, and max‖θ_t‖

@@ -12,8 +12,9 @@ from stillpoint._hot import norm
 from stillpoint._validate import Array, nonnegative, positive
 from stillpoint.baselines import _hot
 from stillpoint.baselines.base import Baseline, block
-from stillpoint.domains import Domain, Everywhere
+from stillpoint.domains import Domain
 from stillpoint.domains._hot import project
+from stillpoint.domains.base import as_domain
 from stillpoint.losses import LossStream
 
 _SCHEDULES = {"constant": _hot.CONSTANT, "sqrt": _hot.SQRT, "scale-free": _hot.SCALE_FREE}
@@ -36,11 +37,8 @@ class OGD(Baseline):
         self.step = positive("step", step)
         if schedule not in _SCHEDULES:
             raise ValueError(f"schedule must be one of {sorted(_SCHEDULES)}: got {schedule!r}; choose one")
-        if domain is not None and not isinstance(domain, Domain):
-            raise ValueError(f"domain must be a domain: got {domain!r}; use one of sp.domains")
         self.schedule, self.told = schedule, _TOLD[schedule]
-        self.domain = Everywhere() if domain is None else domain
-        self.domain.check(self.dim)
+        self.domain = as_domain(domain, self.dim)
         self._code = _SCHEDULES[schedule]
         self._compiled = self.domain.hot(self.dim)
         self._start = float(norm(self.domain.project(np.zeros(self.dim))))

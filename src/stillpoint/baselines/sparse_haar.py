@@ -115,14 +115,13 @@ class SparseHaar(Baseline):
 
 def features(u: Array, squares: Array, levels: int) -> list[tuple[float, float]]:
     """(‖û_n‖, Σ‖g_t‖² while active) of every feature active by now, of a dictionary of length 2^levels begun at u's first row."""
-    played = len(u)
-    means = np.concatenate([u, np.repeat(u[-1:], 2**levels - played, axis=0)])
-    sums = np.concatenate([squares, np.zeros(2**levels - played)])
     found: list[tuple[float, float]] = []
-    for k in range(1, levels + 1):
+    means, sums = u, squares
+    for _ in range(levels):
+        if len(means) % 2:  # blocks that have not begun all have u's last value: one of them is enough
+            means, sums = np.concatenate([means, u[-1:]]), np.append(sums, 0.0)
         halves, pairs = means.reshape(-1, 2, u.shape[1]), sums.reshape(-1, 2)
         sizes, sums = np.linalg.norm(halves[:, 0] - halves[:, 1], axis=1) / 2.0, pairs.sum(axis=1)
         means = halves.mean(axis=1)
-        active = math.ceil(played / 2**k)
-        found += zip(sizes[:active].tolist(), sums[:active].tolist(), strict=True)
+        found += zip(sizes.tolist(), sums.tolist(), strict=True)
     return [*found, (float(np.linalg.norm(means[0])), float(sums[0]))]

@@ -42,6 +42,17 @@ class Domain(ABC):
         return bool(np.abs(self.project(z) - z).max() <= tolerance + rounding)
 
 
+def as_domain(domain: Domain | None, dim: int) -> Domain:
+    """Return a learner's argument `domain` as one that fits R^dim; None is everywhere."""
+    from stillpoint.domains.sets import Everywhere  # late: sets build on this file
+
+    if domain is not None and not isinstance(domain, Domain):
+        raise ValueError(f"domain must be a domain: got {domain!r}; use one of sp.domains")
+    result = Everywhere() if domain is None else domain
+    result.check(dim)
+    return result
+
+
 def point(w: ArrayLike) -> Array:
     """Return `w` as a finite vector, contiguous and writable so that one compiled version serves all."""
     z = np.atleast_1d(finite("w", w))

@@ -16,7 +16,7 @@ _PLAIN = {float, int, bool, np.float64}  # types of value that need no closer lo
 _WHOLE = _PLAIN | {np.float32, np.int64, np.int32, np.bool_}  # and those that need none in an array
 
 
-class Core(Protocol):
+class _Core(Protocol):
     """What the tracking cores have in common."""
 
     dim: int
@@ -49,14 +49,14 @@ class Columns:
         self._keys: frozenset[Hashable] = frozenset()
         self._pick: Callable[[Any], tuple[Any, ...]] | None = None
 
-    def read(self, x: Mapping[Any, Any], core: Core) -> tuple[Array, float]:
+    def read(self, x: Mapping[Any, Any], core: _Core) -> tuple[Array, float]:
         """The row of x and its moment; names without a column are passed over."""
         row = self._whole(x)
         if row is None:
             row = self._row(x, self.names)
         return row, core.moment(self._clock(x))
 
-    def learn(self, x: Mapping[Any, Any], core: Core) -> tuple[Array, float]:
+    def learn(self, x: Mapping[Any, Any], core: _Core) -> tuple[Array, float]:
         """`read`, with a column for every name not seen before; `core` grows with them once nothing can fail any more."""
         row = self._whole(x)
         if row is not None:
@@ -74,8 +74,8 @@ class Columns:
         self.names, self._keys = places, frozenset(places) if self.time is None else frozenset([*places, self.time])
         self._pick = itemgetter(*places) if len(places) > 1 else None
 
-    def restore(self, names: Any, core: Core, state: dict[str, Any]) -> None:
-        """Take over feature names and the state of the core that goes with them, whose arrays are under `core.`."""
+    def restore(self, names: Any, core: _Core, state: dict[str, Any]) -> None:
+        """Take over feature names and the state of a new core that goes with them, whose arrays are under `core.`."""
         own = {key[5:]: value for key, value in state.items() if key.startswith("core.")}
         width = max(len(names), 1)
         stored(own, "covariances", None, width + 1, width + 1)  # before the core makes room for as many
@@ -85,8 +85,7 @@ class Columns:
         if width > core.dim:
             core.grow(width)
         core.restore(own)
-        if places:
-            self._name(places)
+        self._name(places)
 
     def _whole(self, x: Mapping[Any, Any]) -> Array | None:
         """The row of an x with exactly the known names and plain numbers, which is what most are; None if it is not."""

@@ -59,7 +59,9 @@ class TrackingRegressor(base.Regressor):
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
-        self._columns.restore(state["names"], self._core, state)
+        core = TrackingForecaster(1, loss=self.loss, missing=True)  # columns only ever join a core
+        self._columns.restore(state["names"], core, state)
+        self._core = core
 
 
 class TrackingClassifier(base.Classifier):
@@ -120,9 +122,9 @@ class TrackingClassifier(base.Classifier):
         labels = {label: place for place, label in enumerate(state["labels"])}
         if len(labels) < len(state["labels"]) or len(labels) > max(2, state["core.mixed"].size):
             raise ValueError(f"state 'labels' must be different, one a class: got {state['labels']}; save the model again")
-        self._core = TrackingProbabilities(1, classes=max(len(labels), 2), missing=True)
-        self._columns.restore(state["names"], self._core, state)
-        self._labels = labels
+        core = TrackingProbabilities(1, classes=max(len(labels), 2), missing=True)
+        self._columns.restore(state["names"], core, state)
+        self._core, self._labels = core, labels
 
 
 def _check_label(y: Any) -> None:

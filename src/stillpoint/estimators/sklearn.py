@@ -80,9 +80,11 @@ class TrackingRegressor(RegressorMixin, BaseEstimator):
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
-        if state:
-            self.core_ = TrackingForecaster(_width(state), loss=self.loss)
-            _put(self, state)
+        with _unchanged_on_failure(self):
+            _forget(self)
+            if state:
+                self.core_ = TrackingForecaster(_width(state), loss=self.loss)
+                _put(self, state)
 
 
 class TrackingClassifier(ClassifierMixin, BaseEstimator):
@@ -161,14 +163,16 @@ class TrackingClassifier(ClassifierMixin, BaseEstimator):
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
-        if not state:
-            return
-        labels = state["classes"]
-        classes = np.array(labels, dtype=None if isinstance(labels, np.ndarray) else object)
-        if classes.ndim != 1 or not 0 < classes.size == len(set(classes.tolist())) <= max(2, state["core.mixed"].size):
-            raise ValueError(f"state 'classes' must be different labels, one a class: got {labels!r}; save the model again")
-        self.core_, self.classes_ = TrackingProbabilities(_width(state), classes=max(classes.size, 2)), classes
-        _put(self, state)
+        with _unchanged_on_failure(self):
+            _forget(self)
+            if not state:
+                return
+            labels = state["classes"]
+            classes = np.array(labels, dtype=None if isinstance(labels, np.ndarray) else object)
+            if classes.ndim != 1 or not 0 < classes.size == len(set(classes.tolist())) <= max(2, state["core.mixed"].size):
+                raise ValueError(f"state 'classes' must be different labels, one a class: got {labels!r}; save the model again")
+            self.core_, self.classes_ = TrackingProbabilities(_width(state), classes=max(classes.size, 2)), classes
+            _put(self, state)
 
 
 @contextmanager
@@ -190,6 +194,12 @@ def _taken(model: Any) -> dict[str, Any]:
     names = getattr(model, "feature_names_in_", None)
     own = {"features": None if names is None else names.tolist()}
     return {**own, **{f"core.{key}": value for key, value in model.core_.arrays().items()}}
+
+
+def _forget(model: BaseEstimator) -> None:
+    """Make a model what it was before `fit`: scikit-learn knows by the attributes whether it has been fitted."""
+    for name in ("core_", "classes_", "n_features_in_", "feature_names_in_"):
+        vars(model).pop(name, None)
 
 
 def _width(state: dict[str, Any]) -> int:

@@ -12,6 +12,8 @@ from stillpoint._jit import njit
 LOG_DET, DIMENSION, EXCESS, LARGEST, GROWTH, VARIANCE = 0, 1, 2, 3, 4, 5  # the last is v of the last round
 TOTALS = 6
 
+LIMIT = 1e100  # of features, targets and times: beyond it squares, and products of two of them, leave the range of floats
+
 
 @njit(cache=True)
 def propagate(C: np.ndarray, M: np.ndarray, F: np.ndarray, Q: np.ndarray, scratch: np.ndarray) -> None:

@@ -7,21 +7,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stillpoint._validate import Array, increasing, number, positive, squared, stored
-from stillpoint.filters._hot import DIMENSION, EXCESS, GROWTH, LARGEST, LOG_DET, TOTALS
+from stillpoint.filters._hot import DIMENSION, EXCESS, GROWTH, LARGEST, LIMIT, LOG_DET, TOTALS
 from stillpoint.kernels import Kernel, Spline
-
-LIMIT = 1e100  # beyond it squares, and products of two of them, leave the range of floats
+from stillpoint.kernels.base import as_kernel
 
 
 class VAWForecaster:
     """Squared loss ½(y − ŷ)², ŷ = (λ/S)m with m, v the posterior's mean and variance and S = v + λ."""
 
-    _state: tuple[str, ...] = ("rounds", "time", "_started", "_open", "log_det", "_excess", "_largest")
+    _saved: tuple[str, ...] = ("rounds", "time", "_started", "_open", "log_det", "_excess", "_largest")
 
     def __init__(self, kernel: Kernel | None, ridge: float) -> None:
-        self.kernel = Spline(offset=1.0) if kernel is None else kernel
-        if not isinstance(self.kernel, Kernel):
-            raise ValueError(f"kernel must be a kernel: got {kernel!r}; use one of sp.kernels")
+        self.kernel = as_kernel("kernel", Spline(offset=1.0) if kernel is None else kernel)
         self.ridge = positive("ridge", ridge, "give a number above 0, such as 1")
         if not 1.0 / LIMIT <= self.ridge <= LIMIT:
             raise ValueError(f"ridge must be between {1.0 / LIMIT:g} and {LIMIT:g}: got {ridge!r}; rescale kernel and ridge")
@@ -50,22 +47,19 @@ class VAWForecaster:
 
     def _times(self, rounds: int, times: ArrayLike | None) -> Array:
         """The times of so many coming rounds, checked before anything moves."""
-        when = self._steps(rounds) if times is None else increasing("times", times)
-        if when.shape != (rounds,) or (self._started and rounds and when[0] <= self.time):
-            raise ValueError(f"times must hold one a round after {self.time}: got {when.size} for {rounds} rounds; shift them")
-        if rounds:
-            self._admit(float(when[0]))
+        when = untimed(self.time, rounds) if times is None else increasing("times", times)
+        if when.size != rounds:
+            raise ValueError(f"times must be as many as the rounds: got {when.size} for {rounds}; pass one time a round")
+        if not rounds:
+            return when
+        if self._started and when[0] <= self.time:
+            raise ValueError(f"times must begin after {self.time}, the last one so far: got {when[0]}; shift or sort them")
+        self._admit(float(when[0]))
         return when
 
-    def _steps(self, rounds: int) -> Array:
-        """So many times, each 1 after the one before."""
-        if self.time.is_integer() and abs(self.time) + rounds < 2.0**53:
-            return self.time + np.arange(1.0, rounds + 1.0)
-        # a sum one by one, as predict() makes it: self.time + k would round otherwise
-        when = np.cumsum(np.append(self.time, np.ones(rounds)))
-        if (when[1:] <= when[:-1]).any():
-            raise ValueError(f"time must increase: got steps of 1 after {self.time}, which rounding swallows; start nearer to 0")
-        return when[1:]
+    def _closed(self, name: str) -> None:
+        if self._open:
+            raise ValueError(f"{name} must begin with a new round: got it while one is open at {self.time}; update or skip first")
 
     def _admit(self, time: float) -> None:
         """A kernel may refuse a time before the first it lives on, and so only the first of all is asked about."""
@@ -101,16 +95,27 @@ class VAWForecaster:
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
-        return {name: getattr(self, name) for name in self._state}
+        return {name: getattr(self, name) for name in self._saved}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
-        for name in self._state:
+        for name in self._saved:
             old = getattr(self, name)
             setattr(self, name, stored(state, name, *old.shape) if isinstance(old, np.ndarray) else type(old)(state[name]))
 
 
-def limited(name: str, values: Array, remedy: str) -> Array:
+def untimed(time: float, rounds: int) -> Array:
+    """The times of so many rounds after `time` that have none of their own: each 1 after the one before."""
+    if time.is_integer() and abs(time) + rounds < 2.0**53:
+        return time + np.arange(1.0, rounds + 1.0)
+    # a sum one by one, as predict() makes it: time + k would round otherwise
+    when = np.cumsum(np.append(time, np.ones(rounds)))
+    if (when[1:] <= when[:-1]).any():
+        raise ValueError(f"time must increase: got steps of 1 after {time}, which rounding swallows; start nearer to 0")
+    return when[1:]
+
+
+def limited(name: str, values: Array, remedy: str = "rescale it") -> Array:
     """Return values, none of them so large that products of squares leave the range of floats."""
     # numpy takes microseconds to look at a few numbers
     ends = values.ravel().tolist() if values.size < 64 else [float(values.max()), float(values.min())]

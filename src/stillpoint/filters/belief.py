@@ -4,7 +4,6 @@ The same object serves every curved learner (MATH section 6): VAW and strongly c
 shared by all outputs; exp-concave, directional and contextual ones observe a direction a⊗h of dim states.
 """
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -33,8 +32,9 @@ class Belief:
         self.C: Array = np.zeros((size, size))
         self.time = -np.inf
         self.nugget = 0.0
-        self._scratch, self._none = np.empty((size, size)), np.zeros((size, 0))
+        self.scratch, self._none = np.empty((size, size)), np.zeros((size, 0))
         self.spread: Array | None = None  # covariance of the filter's error on noise-free targets
+        self.dimension = 0.0
         self._level = float(self.kernel.diagonal(0.0)) if space.stationary else np.nan
         self._gap, self._moves = np.nan, (np.empty((0, 0)), np.empty((0, 0)))
 
@@ -53,27 +53,20 @@ class Belief:
         if np.isfinite(self.time):
             gap = time - self.time
             if gap != self._gap or not self.space.homogeneous:
-                self.check_gap(gap)
+                self.space.check_gap(gap)
                 self._gap, self._moves = gap, (self.space.transition(gap), self.space.noise(gap, self.time))
-            _hot.propagate(self.C, self.M, *self._moves, self._scratch)
+            _hot.propagate(self.C, self.M, *self._moves, self.scratch)
             if self.spread is not None:
-                _hot.propagate(self.spread, self._none, *self._moves, self._scratch)
+                _hot.propagate(self.spread, self._none, *self._moves, self.scratch)
         else:
             self.C[:] = np.kron(np.eye(self.blocks), self.space.covariance(time))
             if self.spread is not None:
                 self.spread[:] = self.C
-        self.time, self.nugget = time, self.space.nugget(time)
+        self.arrived(time, self.space.nugget(time))
 
-    def check_gap(self, gap: float) -> None:
-        """Say so where the state space is less accurate than stated."""
-        least = self.space.min_gap
-        if gap < least * (1.0 - 1e-9):
-            warnings.warn(
-                f"time gap {gap:g} is below the kernel's min_gap {least:g}, where its mixture is less accurate than stated; "
-                f"build the kernel with min_gap={gap:g}",
-                RuntimeWarning,
-                stacklevel=4,
-            )
+    def arrived(self, time: float, nugget: float) -> None:
+        """Note the present time and the nugget there: at the end of a move, or of rounds that compiled code has played."""
+        self.time, self.nugget = time, nugget
 
     def tables(self, times: Array) -> tuple[Array, Array, NDArray[np.int64], Array]:
         """What compiled loops need for `times`: transitions, noises, which of them precedes each round, nuggets."""
@@ -97,7 +90,7 @@ class Belief:
         before = np.append(self.time, times[:-1])  # itself before the first of all: a gap of 0 that nobody looks up
         gaps = times - before
         if gaps[fresh:].size:
-            self.check_gap(float(gaps[fresh:].min()))
+            self.space.check_gap(float(gaps[fresh:].min()))
         if not self.space.homogeneous:  # noise depends on where the gap starts, so each round has its own
             first = np.arange(times.size)
             which = first.copy()
@@ -131,6 +124,10 @@ class Belief:
         assert self.spread is not None
         return float(_hot.spread(self.spread, g, S, H, nugget, np.empty(H.size)))
 
+    def effective_dimension(self) -> float:
+        """Tr K(K + R)⁻¹ of the observations so far, exactly, where tracked (KALMAN section 5)."""
+        return self.dimension
+
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
         spread = {} if self.spread is None else {"spread": self.spread.copy()}
@@ -138,10 +135,10 @@ class Belief:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
-        self.M[:], self.C[:] = state["state"], state["covariance"]
-        self.time, self.nugget = float(state["time"]), float(state["nugget"])
+        self.M[:], self.C[:] = stored(state, "state", *self.M.shape), stored(state, "covariance", *self.C.shape)
+        self.arrived(float(state["time"]), float(state["nugget"]))
         if self.spread is not None:
-            self.spread[:] = state["spread"]
+            self.spread[:] = stored(state, "spread", *self.C.shape)
 
 
 class SharedBelief(Belief):
@@ -152,7 +149,7 @@ class SharedBelief(Belief):
         super().__init__(kernel, 1, outputs)
         self.value_first = np.array_equal(self.space.h, np.eye(1, self.space.size)[0]) and self.space.size > 0
         self.mean: Array = np.zeros(outputs)
-        self.variance, self.dimension = 0.0, 0.0
+        self.variance = 0.0
         self.gain_now: Array = np.zeros(self.space.size)
         self.track_dimension()
 
@@ -181,10 +178,6 @@ class SharedBelief(Belief):
         g, noise = self.gain_now, self.noise + self.nugget
         self.dimension += _hot.spread_value(self.spread, g, S, self.space.h, self.nugget, np.empty(g.size), noise)
         _hot.correct_value(self.C, self.M, g, S, innovation, noise)
-
-    def effective_dimension(self) -> float:
-        """Tr K(K + R)⁻¹ of the observations so far, exactly (KALMAN section 5)."""
-        return self.dimension
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""

@@ -33,7 +33,7 @@ def product(kernel: Kernel, inner: Gram | None = None) -> Gram:
 class PointBelief:
     """Gaussian belief about `outputs` functions of points with noise variance `noise`, from a growing Cholesky factor."""
 
-    _state: tuple[str, ...] = ("time", "_knots", "_beta", "_seen", "_factor", "_point", "_row")
+    _saved: tuple[str, ...] = ("time", "_knots", "_beta", "_seen", "_factor", "_point", "_row")
 
     def __init__(self, gram: Gram, dim: int, outputs: int, noise: float) -> None:
         self.noise, self.time, self._gram = noise, -np.inf, gram
@@ -80,7 +80,7 @@ class PointBelief:
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
-        return {name: np.array(getattr(self, name)) if name != "time" else self.time for name in self._state}
+        return {name: np.array(getattr(self, name)) if name != "time" else self.time for name in self._saved}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
@@ -98,7 +98,7 @@ class PointBelief:
 class DenseBelief(PointBelief):
     """Functions of time that share one covariance, as `SharedBelief`: every point is (τ, 1)."""
 
-    _state = (*PointBelief._state, "mean", "variance")
+    _saved = (*PointBelief._saved, "mean", "variance")
 
     def __init__(self, kernel: Kernel, outputs: int, noise: float) -> None:
         super().__init__(product(kernel), 1, outputs, noise)

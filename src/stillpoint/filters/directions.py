@@ -62,7 +62,7 @@ class StreamingDirections(Belief):
         super().__init__(kernel, dim, 1)
         if track:
             self.track_dimension()
-        self._a, self._gain, self.dimension = np.zeros(dim), np.zeros(self.M.shape[0]), 0.0
+        self._a, self._gain = np.zeros(dim), np.zeros(self.M.shape[0])
 
     def values(self) -> Array:
         """Posterior mean of f(t), shape (dim,)."""
@@ -95,10 +95,6 @@ class StreamingDirections(Belief):
             nugget = self.nugget * float(self._a @ self._a)
             self.dimension += self.dimension_step(self.direction(self._a), self._gain, S, nugget)
         self.correct(self._gain, S, np.array([innovation]))
-
-    def effective_dimension(self) -> float:
-        """Tr K(K + R)⁻¹ of the observations so far, where tracked."""
-        return self.dimension
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""

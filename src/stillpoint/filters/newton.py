@@ -6,15 +6,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import minimize
+from scipy.optimize import lsq_linear
 
 from stillpoint._undo import unchanged
-from stillpoint._validate import Array, positive, squared
+from stillpoint._validate import Array, positive, squared, under
 from stillpoint.domains import Ball, Box, Domain, Everywhere
+from stillpoint.domains.base import as_domain
 from stillpoint.filters.belief import SharedBelief
 from stillpoint.filters.dense import DenseBelief, shared_belief
 from stillpoint.filters.directions import Directions, directions, drowned
 from stillpoint.kernels import Kernel
+from stillpoint.kernels.base import as_kernel
 from stillpoint.rounds import GradientLearner
 
 _LEAST, _MOST = 1e-100, 1e100  # beyond them 1/β, λ/β and their products with gradients leave the range of floats
@@ -32,10 +34,7 @@ class _Newton(GradientLearner):
 
     def __init__(self, dim: int, kernel: Kernel, curvature: float, ridge: float, domain: Domain | None) -> None:
         super().__init__(dim)
-        if not isinstance(kernel, Kernel):
-            raise ValueError(f"kernel must be a kernel: got {kernel!r}; use one of sp.kernels")
-        self.kernel, self.domain = kernel, Everywhere() if domain is None else domain
-        self.domain.check(self.dim)
+        self.kernel, self.domain = as_kernel("kernel", kernel), as_domain(domain, self.dim)
         self.curvature, self.ridge = (
             positive("curvature", curvature),
             positive("ridge", ridge, "give a number above 0, such as 1"),
@@ -63,7 +62,7 @@ class _Newton(GradientLearner):
         """Inverse of `arrays`."""
         super().restore(state)
         self._cost, self.log_det = float(state["cost"]), float(state["log_det"])
-        self._belief.restore({key[7:]: value for key, value in state.items() if key.startswith("belief.")})
+        self._belief.restore(under(state, "belief."))
 
     def _check_gradient(self, g: Array, size: float) -> None:
         """Any finite gradient will do."""
@@ -182,7 +181,7 @@ class ExpConcave(_Newton):
 
 
 def project_in_metric(domain: Domain, w: Array, metric: Array) -> Array:
-    """argmin over the domain of (x − w)'metric⁻¹(x − w): eigenvalues and a root in the multiplier for a ball, else a box QP."""
+    """argmin over the domain of (x − w)'metric⁻¹(x − w): a root in the multiplier for a ball, active sets for a box."""
     if w.size == 1:
         return domain.project(w)
     values, vectors = np.linalg.eigh(metric)
@@ -197,15 +196,17 @@ def project_in_metric(domain: Domain, w: Array, metric: Array) -> Array:
             else:
                 high = middle
         return np.asarray(vectors @ (rotated / (1.0 + high * values)))
-    inverse = vectors @ np.diag(1.0 / values) @ vectors.T
-    inverse /= np.abs(inverse).max()
-    low_side, high_side = domain.project(np.full(w.size, -1e300)), domain.project(np.full(w.size, 1e300))
-    found = minimize(
-        lambda x: 0.5 * (x - w) @ inverse @ (x - w),
-        domain.project(w),
-        jac=lambda x: inverse @ (x - w),
-        bounds=list(zip(low_side, high_side, strict=True)),
-        method="L-BFGS-B",
-        options={"ftol": 1e-15, "gtol": 1e-12, "maxiter": 500},
-    )
-    return domain.project(found.x)
+    assert isinstance(domain, Box)
+    return domain.project(_nearest_in_box(w, (vectors / np.sqrt(values / values[-1])).T, *np.split(domain.hot(w.size)[1], 2)))
+
+
+def _nearest_in_box(w: Array, A: Array, low: Array, high: Array) -> Array:
+    """argmin ‖A(x − w)‖ over low ≤ x ≤ high by active sets: a descent would stop early where A is ill-conditioned."""
+    free = low < high  # the solver wants room between the sides
+    x = np.where(free, w, low)
+    if free.any():
+        right = A[:, free] @ w[free] + A[:, ~free] @ (w - x)[~free]
+        found = lsq_linear(A[:, free], right, (low[free], high[free]), method="bvls", tol=1e-15, max_iter=100 * w.size)
+        at = found.active_mask  # rounding may have left such coordinates a bit off their sides
+        x[free] = np.where(at < 0, low[free], np.where(at > 0, high[free], found.x))
+    return x

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from stillpoint._validate import Array, increasing, number, real
 from stillpoint.filters.aggregation import LARGEST, target_number
+from stillpoint.filters.base import untimed
 
 
 class SeriesForecaster(ABC):
@@ -75,10 +76,7 @@ class SeriesForecaster(ABC):
             target_number(value)
         if self._opened() is not None:
             raise ValueError(f"y must begin with a new round: one is open at {self.time}; call update or skip first")
-        # a sum one by one, as predict() makes it: self.time + k would round otherwise
-        when = (
-            np.cumsum(np.append(self.time, np.ones(targets.size)))[1:] if times is None else np.array(increasing("times", times))
-        )
+        when = untimed(self.time, targets.size) if times is None else np.array(increasing("times", times))
         if when.shape != targets.shape:
             raise ValueError(f"times must be as many as y: got {when.size} for {targets.size}; pass one time a round")
         self._check_times(when)
@@ -92,6 +90,4 @@ class SeriesForecaster(ABC):
             return
         if self.rounds and times[0] <= self.time:
             raise ValueError(f"time must increase: got {times[0]} after {self.time}; sort the stream")
-        if times.size > 1 and (times[1:] <= times[:-1]).any():
-            raise ValueError(f"time must increase: got steps of 1 at {times[0]}, which rounding swallows; start nearer to 0")
         self._check_domain(times)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stillpoint._undo import unchanged
-from stillpoint._validate import Array, count, finite, number, real, vector
+from stillpoint._validate import Array, count, finite, number, real, under, vector
 from stillpoint.filters.base import VAWForecaster, limited
 from stillpoint.filters.dense import Gram
 from stillpoint.filters.directions import StreamingDirections, directions, drowned
@@ -43,7 +43,7 @@ class TrackingVAW(VAWForecaster):
     of x or of the transformed x, or members of the product RKHS of k and κ, whose norm is that of the pairs (t, x) seen.
     """
 
-    _state = (*VAWForecaster._state, "_x", "_mean", "_variance", "_prior")
+    _saved = (*VAWForecaster._saved, "_x", "_mean", "_variance", "_prior")
 
     def __init__(
         self,
@@ -112,10 +112,11 @@ class TrackingVAW(VAWForecaster):
         """
         # a copy: for arrays that may not be written to, loops are compiled anew
         rows, targets = finite("X", X), np.array(finite("y", y, "call skip() for a missing observation"))
-        if self._open or targets.ndim != 1 or rows.shape != (targets.size, self.dim):
+        self._closed("X")
+        if targets.ndim != 1 or rows.shape != (targets.size, self.dim):
             raise ValueError(
-                f"X must have shape (T, {self.dim}) for y of shape (T,), and no round be open: got {rows.shape} for "
-                f"{targets.shape}; pass one row a target, update or skip first"
+                f"X must have shape (T, {self.dim}) for y of shape (T,): got {rows.shape} for {targets.shape}; "
+                "pass one row a target"
             )
         limited("X", rows, _SMALLER)
         limited("y", targets, "rescale the targets")
@@ -130,11 +131,13 @@ class TrackingVAW(VAWForecaster):
         return forecasts
 
     def _play(self, belief: StreamingDirections, rows: Array, y: Array, when: Array, forecasts: Array) -> int:
-        """Compiled rounds as far as no context is so long that `update` would refuse it; returns how many."""
+        """Compiled rounds as far as no row would be refused, by `context` or as too long by `update`; returns how many."""
         block = max(256, BLOCK // max(belief.M.shape[0], 1))  # it holds its directions, and two rows for each kind of gap
         for first in range(0, len(y), block):
-            part = slice(first, first + block)
-            features = rows[part] if self._transform is None else np.stack([self._features(row) for row in rows[part]])
+            features = self._accepted(rows[first : first + block])
+            part = slice(first, first + len(features))
+            if not len(features):
+                return first
             lengths = (features * features).sum(axis=1)
             if drowned(float((belief.kernel.diagonal(when[part]) * lengths).max()), self.ridge):
                 return first
@@ -146,10 +149,24 @@ class TrackingVAW(VAWForecaster):
                 belief.C, belief.M, belief.spread, H, self.ridge, falls, kicks, which, nuggets * lengths,
                 y[part, None], totals, forecasts[part, None],
             )  # fmt: skip
-            belief.time, belief.nugget = float(when[part][-1]), float(nuggets[-1])
+            belief.arrived(float(when[part][-1]), float(nuggets[-1]))
             self.rounds, self.time, self._started = self.rounds + len(lengths), belief.time, True
             belief.dimension = self._enter(totals)
+            if part.stop < min(first + block, len(y)):
+                return part.stop
         return len(y)
+
+    def _accepted(self, rows: Array) -> Array:
+        """Features of the rows before the first that `context` refuses; to hear why, ask it about that one again."""
+        if self._transform is None:
+            return rows
+        features = np.empty((len(rows), self._width))
+        for t, row in enumerate(rows):
+            try:
+                features[t] = self._features(row)
+            except Exception:  # whatever code of the user's may raise
+                return features[:t]
+        return features
 
     def skip(self, time: float | None = None) -> None:
         """A round whose observation is missing; its context need not be known."""
@@ -198,7 +215,7 @@ class TrackingVAW(VAWForecaster):
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
         super().restore(state)
-        self._belief.restore({key[7:]: value for key, value in state.items() if key.startswith("belief.")})
+        self._belief.restore(under(state, "belief."))
 
 
 def _read(context: Any, dim: int) -> tuple[Callable[[Array], Array] | None, Gram | None, int]:

@@ -30,6 +30,8 @@ class Kernel(ABC):
     def gram(self, times: ArrayLike) -> Array:
         """Matrix (k(τ_i, τ_j))_ij."""
         tau = finite("times", times)
+        if tau.ndim != 1:
+            raise ValueError(f"times must be one-dimensional: got shape {tau.shape}; pass a list of times")
         return self(tau[:, None], tau[None, :])
 
     def diagonal(self, times: ArrayLike) -> Array:
@@ -79,6 +81,13 @@ class StationaryKernel(Kernel):
     def bound(self) -> float:
         """κ(0): the diagonal is the same at every time."""
         return float(self._lag(np.zeros(1))[0])
+
+
+def as_kernel(name: str, value: Kernel) -> Kernel:
+    """Return the argument of that name, made sure to be a kernel."""
+    if not isinstance(value, Kernel):
+        raise ValueError(f"{name} must be a kernel: got {value!r}; use one of sp.kernels")
+    return value
 
 
 @dataclass(frozen=True)

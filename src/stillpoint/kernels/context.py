@@ -24,5 +24,6 @@ class GaussianContext:
 
     def __call__(self, X: ArrayLike, Z: ArrayLike) -> Array:
         """The matrix (κ(x_i, z_j))_ij of the rows of X (n, dim) and of Z (m, dim)."""
-        squares = cdist(finite("X", X), finite("Z", Z), "sqeuclidean")
-        return np.asarray(np.exp(-squares / (2.0 * self.width * self.width)))
+        with np.errstate(over="ignore"):  # e^−∞ is the right answer to it
+            distances = cdist(finite("X", X), finite("Z", Z)) / self.width  # before the square: that of a width may be 0
+            return np.asarray(np.exp(-0.5 * distances**2))

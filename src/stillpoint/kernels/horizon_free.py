@@ -61,12 +61,13 @@ class HorizonFree(StationaryKernel):
             raise ValueError(f"accuracy must lie between 1e-10 and 0.002: got {self.accuracy}; 1e-4 serves most uses")
 
     def density(self, frequency: ArrayLike) -> Array:
-        """Q(ω), the spectral density in cycles per unit of time."""
+        """Q(ω), the spectral density in cycles per unit of time; infinite at 0."""
         w = np.abs(finite("frequency", frequency))
-        with np.errstate(divide="ignore", over="ignore"):
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             log = np.where(w < 1.0, np.log1p(pi * np.sqrt(w)) - 0.5 * np.log(w), np.log(pi + 1.0 / np.sqrt(w)))
             taper = np.hypot(1.0, w / self.taper) ** 0.5
-            return np.asarray(0.25 * _C / (w * taper * log * np.log(log) ** 2))
+            # 1/(ω log log²log) wins over the logarithms, which at 0 would make it 0·∞
+            return np.where(w > 0.0, 0.25 * _C / (w * taper * log * np.log(log) ** 2), np.inf)
 
     def path_length_conditions(self, horizon: float) -> PathLengthConditions:
         """Whether Theorem rkhs-to-pl applies, and its constant c(T), for this density."""
@@ -86,7 +87,7 @@ class HorizonFree(StationaryKernel):
         return self._contour(unique)[where].reshape(r.shape)
 
     def _contour(self, tau: Array) -> Array:
-        """κ(τ) to about 1e-13, integrating by parts along ω = e^{x + iφ} (ERRATA part II)."""
+        """κ(τ) to about 1e-13, integrating by parts along ω = e^{x + iφ}."""
         out = np.empty(tau.shape)
         zero = tau == 0.0
         if zero.any():

@@ -4,6 +4,7 @@ x moves by x_t = F(Δ) x_s + noise of covariance Q(Δ), with prior covariance P(
 effective dimension) needs only F, Q, P(t), h and the nugget, so a kernel that offers them runs at a cost flat in t.
 """
 
+import warnings
 from abc import ABC, abstractmethod
 from math import factorial
 
@@ -39,6 +40,16 @@ class StateSpace(ABC):
     @abstractmethod
     def covariance(self, time: float) -> Array:
         """Prior covariance P(time), shape (P, P)."""
+
+    def check_gap(self, gap: float) -> None:
+        """Say so where the form is less accurate over a gap than stated."""
+        if gap < self.min_gap * (1.0 - 1e-9):
+            warnings.warn(
+                f"time gap {gap:g} is below the kernel's min_gap {self.min_gap:g}, where its mixture is less accurate than "
+                f"stated; build the kernel with min_gap={gap:g}",
+                RuntimeWarning,
+                stacklevel=4,
+            )
 
     def gain(self, time: float) -> Array:
         """P(time) h, shape (P,): what one unit of gradient adds to the state."""

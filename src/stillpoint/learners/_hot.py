@@ -69,6 +69,21 @@ def clip(g: np.ndarray, top: float, out: np.ndarray) -> None:
 
 
 @njit(cache=True)
+def feed(
+    g: np.ndarray, scale_free: bool, top: float, constrained: bool, z: np.ndarray, inner: np.ndarray, w: np.ndarray,
+    fed: np.ndarray,
+) -> None:  # fmt: skip
+    """fed = what a learner is fed for the true gradient g: clipped to `top`, turned for the domain, then for the ball."""
+    if scale_free:
+        clip(g, top, fed)
+    else:
+        fed[:] = g
+    if constrained:
+        domains.surrogate(fed, inner, w, fed)
+        domains.surrogate(fed, z, inner, fed)
+
+
+@njit(cache=True)
 def observe(stats: np.ndarray, fixed: bool, scale_free: bool, square: float, g: np.ndarray) -> None:
     """Account for a fed gradient with ‖G‖² = square that came from the true gradient g."""
     stats[VARIANCE] += square
@@ -127,6 +142,7 @@ def play_rounds(
         gradients[t] = g
         if not (math.isfinite(size) and size <= limit):
             return t, saturated
+        # `feed`, written out: a call is a twentieth of a round in one dimension
         if scale_free:
             clip(g, stats[TOP], fed)
         else:

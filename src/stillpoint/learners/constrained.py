@@ -12,11 +12,12 @@ import numpy as np
 from stillpoint._validate import Array, nonnegative, positive
 from stillpoint.domains import Domain, Everywhere
 from stillpoint.domains import _hot as domain_hot
+from stillpoint.domains.base import as_domain
 from stillpoint.learners import _hot
 from stillpoint.memory import Memory
 from stillpoint.potentials import CAP
 from stillpoint.regret.ledger import Ledger
-from stillpoint.rounds import GradientLearner
+from stillpoint.rounds import GradientLearner, check_lipschitz, most
 
 
 class ConstrainedLearner(GradientLearner):
@@ -34,10 +35,7 @@ class ConstrainedLearner(GradientLearner):
         self, dim: int, lipschitz: float | None, kernel_bound: float, domain: Domain | None, radius_scale: float
     ) -> None:
         super().__init__(dim)
-        self.domain = Everywhere() if domain is None else domain
-        if not isinstance(self.domain, Domain):
-            raise ValueError(f"domain must be a domain: got {domain!r}; use one of sp.domains")
-        self.domain.check(self.dim)
+        self.domain = as_domain(domain, self.dim)
         remedy = "give the largest gradient norm, or None"
         self.lipschitz = None if lipschitz is None else positive("lipschitz", lipschitz, remedy)
         self.kernel_bound = kernel_bound
@@ -61,7 +59,7 @@ class ConstrainedLearner(GradientLearner):
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
         memory = {f"memory.{key}": value for key, value in self.memory.arrays().items()}
-        own = {"stats": self._stats, "proposal": self._proposal, "inner": self._inner}
+        own = {"stats": self._stats.copy(), "proposal": self._proposal.copy(), "inner": self._inner.copy()}
         return {**super().arrays(), **own, **memory}
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -97,26 +95,31 @@ class ConstrainedLearner(GradientLearner):
 
     def _feed(self, g: Array, play: Array) -> Array:
         """What the learner is fed for the true gradient g."""
-        fed = g.copy()
-        if self._scale_free:
-            _hot.clip(g, self._stats[_hot.TOP], fed)
-        if not self._free:
-            domain_hot.surrogate(fed, self._inner, play, fed)
-            domain_hot.surrogate(fed, self._proposal, self._inner, fed)
+        fed = np.empty(self.dim)
+        _hot.feed(g, self._scale_free, self._stats[_hot.TOP], not self._free, self._proposal, self._inner, play, fed)
         return fed
 
     @property
     def _limit(self) -> float:
-        return math.inf if self.lipschitz is None else self.lipschitz * (1.0 + 1e-9)
+        return math.inf if self.lipschitz is None else most(self.lipschitz)
 
     def _check_gradient(self, g: Array, size: float) -> None:
-        if size > self._limit:
-            raise ValueError(
-                f"g must have norm at most lipschitz = {self.lipschitz}: got norm {size}; "
-                "raise lipschitz, or leave it out to learn the scale"
-            )
+        check_lipschitz(self.lipschitz, size, "raise lipschitz, or leave it out to learn the scale")
 
-    def _cost_of_scale(self, magnitude: float | None) -> float:
+    def _settle(self, played: int, saturated: bool, squared_norms: Array, times: Array, first: int, out: dict[str, Array]) -> int:
+        """Account for `played` rounds of a compiled block, ‖θ‖² after each in `squared_norms`; see `_finish_block`."""
+        if played:
+            self.memory.squared_norm = float(squared_norms[played - 1])
+            if self.ledger.shared:
+                out["norms"][first : first + played] = np.sqrt(np.maximum(squared_norms[:played], 0.0))
+        asked = squared_norms.size
+        # the round that stopped the block has been predicted, so the memory stands there
+        self.memory.time = float(times[first + min(played, asked - 1)])
+        if saturated:
+            self._warn_saturated(CAP)
+        return self._finish_block(times, first, played, asked, out)
+
+    def cost_of_scale(self, magnitude: float | None) -> float:
         """What clipping and artificial balls add to the bound (Propositions scale-free-olo, unconstrained-scale-free; E15)."""
         if not self._scale_free:
             return 0.0

@@ -12,11 +12,12 @@ import numpy as np
 
 from stillpoint._validate import Array, nonnegative, positive, squared
 from stillpoint.kernels import Kernel
+from stillpoint.kernels.base import as_kernel
 from stillpoint.learners.norms import Diagonal, FullMatrix, Norms
 from stillpoint.memory import make_memory
 from stillpoint.potentials import CAP, ParameterFree
 from stillpoint.regret.ledger import Ledger
-from stillpoint.rounds import GradientLearner
+from stillpoint.rounds import GradientLearner, check_lipschitz
 
 _MOST = 1e100
 _NORMS: dict[str, Callable[[Kernel, int, float], Norms]] = {"full": FullMatrix, "diagonal": Diagonal}
@@ -45,9 +46,8 @@ class Directional(GradientLearner):
         norms: str | Callable[[Kernel, int, float], Norms] = "full",
     ) -> None:
         super().__init__(dim)
-        if not isinstance(kernel, Kernel):
-            raise ValueError(f"kernel must be a kernel: got {kernel!r}; use one of sp.kernels")
-        self.kernel, self.lipschitz = kernel, positive("lipschitz", lipschitz, "give the largest gradient norm")
+        self.kernel = as_kernel("kernel", kernel)
+        self.lipschitz = positive("lipschitz", lipschitz, "give the largest gradient norm")
         self.ridge, self.scale = positive("ridge", ridge, "give a number above 0, such as 1"), positive("scale", scale)
         self._told_bound, self._told_norms = kernel_bound, norms
         self.kernel_bound = kernel.bound if kernel_bound is None else positive("kernel_bound", kernel_bound)
@@ -92,8 +92,7 @@ class Directional(GradientLearner):
         return m / size * self.norms.values()
 
     def _check_gradient(self, g: Array, size: float) -> None:
-        if size > self.lipschitz * (1.0 + 1e-9):
-            raise ValueError(f"g must have norm at most lipschitz = {self.lipschitz}: got norm {size}; raise lipschitz")
+        check_lipschitz(self.lipschitz, size)
 
     def _learn(self, g: Array, play: Array) -> None:
         self.variance += self.norms.add(g)

@@ -12,11 +12,13 @@ from stillpoint import _hot as arithmetic
 from stillpoint._validate import Array, finite, nonnegative, positive
 from stillpoint.domains import Domain
 from stillpoint.kernels import HorizonFree, Kernel
-from stillpoint.learners import _hot, bulk
+from stillpoint.kernels.base import as_kernel
+from stillpoint.learners import _hot
 from stillpoint.learners.constrained import ConstrainedLearner
 from stillpoint.learners.static import StaticLearner, Sums
 from stillpoint.losses import LossStream
 from stillpoint.memory import make_memory
+from stillpoint.memory.streaming import BLOCK, StreamingMemory
 from stillpoint.potentials import CAP, ParameterFree, Potential
 from stillpoint.regret.ledger import Ledger
 
@@ -55,10 +57,8 @@ class KernelFTRL(ConstrainedLearner):
         memory: str = "auto",
         radius_scale: float = 1.0,
     ) -> None:
-        self.kernel = HorizonFree() if kernel is None else kernel
+        self.kernel = as_kernel("kernel", HorizonFree() if kernel is None else kernel)
         self.potential = ParameterFree() if potential is None else potential
-        if not isinstance(self.kernel, Kernel):
-            raise ValueError(f"kernel must be a kernel: got {kernel!r}; use one of sp.kernels")
         if not isinstance(self.potential, Potential | StaticLearner):
             raise ValueError(f"potential must be a potential or a static learner: got {potential!r}; use sp.potentials")
         known = self.kernel.bound if kernel_bound is None else positive("kernel_bound", kernel_bound)
@@ -150,12 +150,37 @@ class KernelFTRL(ConstrainedLearner):
             raise ValueError(
                 f"{type(self.potential).__name__} has no bound with running hints; give lipschitz and kernel_bound, or use Erfi"
             )
-        return self.potential.bound(norm, self.variance, self.hint, self._count) + self._cost_of_scale(magnitude)
+        return self.potential.bound(norm, self.variance, self.hint, self._count) + self.cost_of_scale(magnitude)
 
     def can_compile(self) -> bool:
         """Whether kernel, potential and domain all have a compiled form, and no round is open."""
-        return bulk.can_compile(self)
+        return (
+            isinstance(self.memory, StreamingMemory)
+            and isinstance(self.potential, Potential)
+            and self.potential.code is not None
+            and self._compiled_domain is not None
+            and self._play is None
+        )
 
     def play_block(self, losses: LossStream, times: Array, first: int, out: dict[str, Array]) -> int:
         """Play a block of rounds in compiled code; see `GradientLearner.play_block`."""
-        return bulk.play_block(self, losses, times, first, out)
+        memory, potential = self.memory, self.potential
+        assert isinstance(memory, StreamingMemory)
+        assert isinstance(potential, Potential)
+        assert potential.code is not None
+        assert self._compiled_domain is not None
+        rows = slice(first, min(first + BLOCK, times.size))
+        when = times[rows]
+        self._check_diagonal(when)
+        transitions, which, gains, diagonals = memory.tables(when)
+        code, parameter, Y, X, mode = losses.compiled
+        squared_norms = np.empty(when.size)
+        n, saturated = _hot.play_rounds(
+            self._stats, self._fixed, self._scale_free, self.radius_scale, self._ball_on, self._unbounded, self._limit,
+            memory.state, memory.pull, memory.space.h, memory.scratch, transitions, which, gains, diagonals,
+            potential.code, potential.parameters, potential.offset, *self._compiled_domain, self._ball,
+            code, parameter, mode, Y[rows], X[rows], self._proposal, self._inner, memory.squared_norm,
+            out["plays"][rows], out["losses"][rows], out["gradients"][rows], squared_norms,
+        )  # fmt: skip
+        memory.diagonal = float(diagonals[min(n, when.size - 1)])
+        return self._settle(int(n), saturated, squared_norms, times, first, out)

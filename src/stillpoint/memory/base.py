@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from stillpoint._validate import Array
+from stillpoint._validate import Array, stored
 from stillpoint.kernels import Kernel
 from stillpoint.memory import _hot
 
@@ -20,9 +20,14 @@ class Memory(ABC):
     def __init__(self, kernel: Kernel, dim: int) -> None:
         self.kernel, self.dim = kernel, dim
         self.time = -np.inf
-        self.pull: Array = np.zeros(dim)
+        self._pull: Array = np.zeros(dim)
         self.diagonal = 0.0
         self.squared_norm = 0.0
+
+    @property
+    def pull(self) -> Array:
+        """θ evaluated at the present time, (dim,)."""
+        return self._pull
 
     @property
     def norm(self) -> float:
@@ -68,9 +73,9 @@ class Memory(ABC):
         """Take over a state that `arrays` returned."""
 
     def _common(self) -> dict[str, Any]:
-        return {"time": self.time, "pull": self.pull, "diagonal": self.diagonal, "squared_norm": self.squared_norm}
+        return {"time": self.time, "pull": self._pull.copy(), "diagonal": self.diagonal, "squared_norm": self.squared_norm}
 
     def _restore_common(self, state: dict[str, Any]) -> None:
         self.time, self.diagonal = float(state["time"]), float(state["diagonal"])
         self.squared_norm = float(state["squared_norm"])
-        self.pull[:] = state["pull"]
+        self._pull[:] = stored(state, "pull", self.dim)

@@ -4,9 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from stillpoint._validate import Array
+from stillpoint._validate import Array, stored
 from stillpoint.kernels import Kernel
+from stillpoint.memory import _hot
 from stillpoint.memory.base import Memory
+
+SMALLEST = 1e-100  # a factor that new gradients are divided by; below it, or above its inverse, they would leave the floats
 
 
 class DenseMemory(Memory):
@@ -28,7 +31,7 @@ class DenseMemory(Memory):
         n = self.size
         column = self.kernel(self._times[:n], time)
         self._check_positive(diagonal, column, time)
-        self.pull = self._factor * (column @ self._gradients[:n])
+        self._pull = self._factor * (column @ self._gradients[:n])
         self.time, self.diagonal = time, diagonal
 
     def _check_positive(self, diagonal: float, column: Array, time: float) -> None:
@@ -46,15 +49,16 @@ class DenseMemory(Memory):
 
     def add(self, g: Array) -> float:
         """As `Memory.add`, refusing a step that would make ‖θ‖² negative (the kernel is then no kernel)."""
-        square = self.diagonal * float(g @ g)
-        after = self.squared_norm + square + 2.0 * float(g @ self.pull)
-        self._largest = max(self._largest, self.squared_norm + square)
-        if after < -1e-8 * self._largest:  # rounding in S² is relative to the largest it has been
+        rise, square = _hot.growth(g, self.pull, self.diagonal)
+        after, largest = self.squared_norm + rise, max(self._largest, self.squared_norm + square)
+        if after < -1e-8 * largest:  # rounding in S² is relative to the largest it has been
             raise ValueError(
                 f"kernel is not positive definite: the squared norm of the gradients' sum fell to {after} at "
                 f"t = {self.time}; check the kernel {self.kernel!r}"
             )
-        return super().add(g)
+        self._store(g)
+        self.squared_norm, self._largest = after, largest
+        return float(square)
 
     def _store(self, g: Array) -> None:
         n = self.size
@@ -63,31 +67,33 @@ class DenseMemory(Memory):
             self._roots = np.concatenate([self._roots, np.empty(n)])
             self._gradients = np.concatenate([self._gradients, np.empty((n, self.dim))])
         self._times[n], self._roots[n] = self.time, np.sqrt(self.diagonal)
-        # a factor of 0 has emptied the past; start afresh rather than divide by it
-        if self._factor == 0.0:
-            self._gradients[:n], self._factor = 0.0, 1.0
+        if not SMALLEST <= abs(self._factor) <= 1.0 / SMALLEST:
+            self._gradients[:n] *= self._factor
+            self._factor = 1.0
         self._gradients[n] = g / self._factor
         self.size = n + 1
 
     def scale(self, factor: float) -> None:
         """O(1): one factor for all of the past."""
         self._factor *= factor
-        self.pull = self.pull * factor
+        self._pull = self._pull * factor
         self.squared_norm *= factor * factor
 
     def arrays(self) -> dict[str, Any]:
         """Common part and the kept rounds."""
         n = self.size
-        kept = {"times": self._times[:n], "roots": self._roots[:n], "gradients": self._gradients[:n]}
+        buffers = {"times": self._times, "roots": self._roots, "gradients": self._gradients}
+        kept = {name: value[:n].copy() for name, value in buffers.items()}
         return {**self._common(), **kept, "factor": self._factor, "largest": self._largest}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
         self._restore_common(state)
-        self.size = len(state["times"])
+        times = stored(state, "times", None)
+        self.size = times.size
         capacity = max(16, 1 << self.size.bit_length())
         self._times, self._roots = np.empty(capacity), np.empty(capacity)
         self._gradients = np.empty((capacity, self.dim))
-        self._times[: self.size], self._roots[: self.size] = state["times"], state["roots"]
-        self._gradients[: self.size], self._factor = state["gradients"], float(state["factor"])
+        self._times[: self.size], self._roots[: self.size] = times, stored(state, "roots", times.size)
+        self._gradients[: self.size], self._factor = stored(state, "gradients", times.size, self.dim), float(state["factor"])
         self._largest = float(state["largest"])

@@ -16,6 +16,8 @@ from stillpoint.memory import _hot
 from stillpoint.memory.base import Memory
 from stillpoint.memory.streaming import BLOCK
 
+EARLY = 1.0 - 1e-12  # part of its time after which a level starts: rounding of times must not put it off by a round
+
 
 @dataclass(frozen=True)
 class Levels(Kernel):
@@ -31,7 +33,7 @@ class Levels(Kernel):
     def count(self, time: float) -> int:
         """How many levels run at `time`."""
         levels, start = 1, 1.0
-        while time - self.origin >= start * (1.0 - 1e-12) and start < np.inf:
+        while time - self.origin >= start * EARLY and start < np.inf:
             levels, start = levels + 1, start * self.base
         return levels
 
@@ -39,8 +41,8 @@ class Levels(Kernel):
         earlier = np.minimum(s, t) - self.origin
         total = np.ones(np.broadcast(s, t).shape)
         start = 1.0
-        while start < np.inf and (earlier >= start * (1.0 - 1e-12)).any():
-            total += np.where(earlier >= start * (1.0 - 1e-12), np.exp(-np.abs(s - t) / start), 0.0)
+        while start < np.inf and (earlier >= start * EARLY).any():
+            total += np.where(earlier >= start * EARLY, np.exp(-np.abs(s - t) / start), 0.0)
             start *= self.base
         return total
 
@@ -64,7 +66,7 @@ class LevelMemory(Memory):
         if level == 0:
             return self.kernel.origin + 1.0
         try:
-            return self.kernel.origin + self.kernel.base ** (level - 1) * (1.0 - 1e-12)
+            return self.kernel.origin + self.kernel.base ** (level - 1) * EARLY
         except OverflowError:  # later than any time
             return np.inf
 
@@ -122,6 +124,11 @@ class LevelMemory(Memory):
             first = stop
 
     @property
+    def pull(self) -> Array:
+        """Σ_j θ_j at the present time, (dim,)."""
+        return np.asarray(self.states.sum(axis=0))
+
+    @property
     def norms(self) -> Array:
         """‖θ_j‖ of each level."""
         return np.sqrt(np.maximum(self.squares, 0.0))
@@ -143,7 +150,7 @@ class LevelMemory(Memory):
     def arrays(self) -> dict[str, Any]:
         """Common part, levels and origin."""
         levels = {"states": self.states, "squares": self.squares, "variances": self.variances}
-        return {**self._common(), **levels, "origin": self.kernel.origin}
+        return {**self._common(), **{name: value.copy() for name, value in levels.items()}, "origin": self.kernel.origin}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""

@@ -1,12 +1,11 @@
 """Memory for Markov kernels: a (dim, P) state moved forward, O(P·dim) a round and flat in t."""
 
-import warnings
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stillpoint._validate import Array
+from stillpoint._validate import Array, stored
 from stillpoint.kernels import Kernel
 from stillpoint.memory import _hot
 from stillpoint.memory.base import Memory
@@ -32,13 +31,7 @@ class StreamingMemory(Memory):
     def transition(self, gap: float) -> Array:
         """F(gap); kept, since most streams tick evenly."""
         if gap != self._gap:
-            if gap < self.space.min_gap * (1.0 - 1e-9):
-                warnings.warn(
-                    f"time gap {gap:g} is below the kernel's min_gap {self.space.min_gap:g}, where its mixture is less "
-                    f"accurate than stated; build the kernel with min_gap={gap:g}",
-                    RuntimeWarning,
-                    stacklevel=4,
-                )
+            self.space.check_gap(gap)
             self._gap, self._transition = gap, self.space.transition(gap)
         return self._transition
 
@@ -87,14 +80,14 @@ class StreamingMemory(Memory):
     def scale(self, factor: float) -> None:
         """Multiply the state."""
         self.state *= factor
-        self.pull *= factor
+        self._pull *= factor
         self.squared_norm *= factor * factor
 
     def arrays(self) -> dict[str, Any]:
         """Common part and the state matrix."""
-        return {**self._common(), "state": self.state}
+        return {**self._common(), "state": self.state.copy()}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
         self._restore_common(state)
-        self.state[:] = state["state"]
+        self.state[:] = stored(state, "state", *self.state.shape)

@@ -34,10 +34,7 @@ class ParameterFree(Potential):
         """Proposition kernelized-pf: 4hε + 6‖U‖ max(√(V l), h l), l = log(1 + ‖U‖/α)."""
         if h <= 0.0:
             return 0.0
-        ratio = V / (h * h)
-        if count > 0.0:
-            alpha = self.scale / (count * math.log(count) ** 2)
-        else:
-            alpha = self.scale / (math.sqrt(ratio) * math.log(ratio) ** 2)
-        log = math.log1p(norm / alpha)
-        return 4.0 * h * self.scale + 6.0 * norm * max(math.sqrt(V * log), h * log)
+        v = max(V / h / h, self.offset)  # as in FreeGrad; a V that has underflowed is still what it starts with
+        inverse = count * math.log(count) ** 2 if count > 0.0 else math.sqrt(v) * math.log(v) ** 2  # of α/ε
+        log = math.log1p(norm / self.scale * inverse)
+        return 4.0 * h * self.scale + 6.0 * norm * h * max(math.sqrt(v) * math.sqrt(log), log)

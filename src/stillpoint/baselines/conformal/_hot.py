@@ -12,7 +12,7 @@ ACI, SCALE_FREE, DECAYING, BETTING = range(4)
 RADIUS, TIME, SQUARES, COINS, WEALTH = range(5)
 # rows of SAOCP's experts
 PRIOR, LIFE, AGE, PLAY, SQUARE, GAIN, BET = range(7)
-PLACES = 512  # 8·(1 + log₂ t) experts are alive at most: enough for any t a float counts
+OCTAVES = 64  # life·(1 + log₂ t) experts are alive at most: enough for any t a float counts
 # state of α-ACI
 ALPHA, FILLED, OLDEST = range(3)
 

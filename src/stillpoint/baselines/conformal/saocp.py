@@ -12,6 +12,8 @@ from stillpoint._validate import Array, count, counted, positive
 from stillpoint.baselines.conformal import _hot
 from stillpoint.baselines.conformal.base import RadiusTracker
 
+_MOST = 1 << 16  # of `life`: experts and what a round takes are in proportion
+
 
 class SAOCP(RadiusTracker):
     """Σ p_i r_i over the experts alive; O(log t) a round. largest: D, the largest score to come. life: the shortest lifetime."""
@@ -23,7 +25,9 @@ class SAOCP(RadiusTracker):
     def __init__(self, coverage: float = 0.9, largest: float = 1.0, life: int = 8) -> None:
         super().__init__(coverage)
         self.largest, self.life = positive("largest", largest), count("life", life)
-        places = self.life * (_hot.PLACES // 8)
+        if self.life > _MOST:
+            raise ValueError(f"life must be at most {_MOST}: got {life!r}; rounds take as long as experts live, the paper has 8")
+        places = self.life * _hot.OCTAVES
         self._experts, self._shares, self._clock = np.zeros((7, places)), np.zeros(places), np.zeros(3)
 
     def restore(self, state: dict[str, Any]) -> None:

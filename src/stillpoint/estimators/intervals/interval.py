@@ -38,13 +38,13 @@ class IntervalTracker(Lanes):
     """
 
     def __init__(self, coverage: Levels = 0.9, two_sided: bool = False, empty: bool = True) -> None:
-        self._coverage, self._several = shares("coverage", coverage), np.ndim(coverage) > 0
+        self._coverage = shares("coverage", coverage)
         self.two_sided, self.empty = bool(two_sided), bool(empty)
         inside = np.array(self._coverage)
         upper = ndtri(0.5 + 0.5 * inside) / _MEAN
         # the lower side is a lane for −residual: its misses, y < lo, are then counted as the upper side's are
         levels, firsts = (np.repeat(0.5 + 0.5 * inside, 2), np.repeat(upper, 2)) if self.two_sided else (inside, np.log(upper))
-        super().__init__(levels, firsts)
+        super().__init__(levels, firsts, np.ndim(coverage) > 0)
         self._order = np.argsort(inside, kind="stable")
         self._ends, self._missed, self._forecast = np.zeros((2, inside.size)), np.zeros(inside.size), 0.0
 
@@ -52,7 +52,7 @@ class IntervalTracker(Lanes):
         """The interval (lo, hi) around this forecast of the coming round; called again before `update` it is the same."""
         centre = value("forecast", forecast, "call skip() for a round without a forecast")
         if not self._open:
-            self._fill(centre)
+            _hot.open_band(centre, self.two_sided, self.empty, self._order, self._levels, *self._state(), self._ends)
             self._forecast, self._open = centre, True
         elif centre != self._forecast:
             raise ValueError(
@@ -100,16 +100,10 @@ class IntervalTracker(Lanes):
         """This tracker around a point forecaster: river's, scikit-learn's, one of this library or a function of x."""
         return Wrapped(self, model)
 
-    def _fill(self, centre: float) -> None:
-        _hot.open_band(centre, self.two_sided, self.empty, self._order, self._levels, *self._state(), self._ends)
-
     def _look(self, centre: float) -> Array:
         ends, state = np.empty_like(self._ends), (self._experts.copy(), self._books, self._scalars.copy(), self._weights.copy())
         _hot.open_band(centre, self.two_sided, self.empty, self._order, self._levels, *state, ends)
         return ends
-
-    def _shape(self, value: Array) -> Any:
-        return value.copy() if self._several else value[0].item()
 
     @property
     def coverage(self) -> Any:

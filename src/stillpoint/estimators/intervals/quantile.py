@@ -33,11 +33,11 @@ class QuantileTracker(Lanes):
     """
 
     def __init__(self, level: Levels = 0.9) -> None:
-        self._level, self._several = shares("level", level), np.ndim(level) > 0
+        self._level = shares("level", level)
         levels = np.array(self._level)
         if (np.diff(levels) <= 0.0).any():
             raise ValueError(f"level must increase: got {self._level}; sort the levels")
-        super().__init__(levels, ndtri(levels) / _MEAN)
+        super().__init__(levels, ndtri(levels) / _MEAN, np.ndim(level) > 0)
         self._pivot = int(np.argmin(np.abs(levels - 0.5)))
         self._values = np.zeros(levels.size)
 
@@ -65,9 +65,6 @@ class QuantileTracker(Lanes):
         _hot.quantile_stream(targets, out, self._pivot, self._levels, self._firsts, *self._state(), self._values)
         self.rounds += targets.size
         return out if self._several else out[:, 0]
-
-    def _shape(self, value: Array) -> Any:
-        return value.copy() if self._several else value[0].item()
 
     @property
     def level(self) -> Any:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -28,9 +28,9 @@ class Wrapped:
     """
 
     def __init__(self, tracker: "IntervalTracker", model: Any) -> None:
-        if not (hasattr(model, "predict_one") or hasattr(model, "predict") or callable(model)):
-            raise ValueError(f"model must forecast: got {model!r}; give it predict_one(x) or predict(x), or pass a function of x")
         self.tracker, self.model, self._x = tracker, model, _UNSET
+        self._make = _make(model)
+        self._saves = hasattr(model, "arrays") and hasattr(model, "restore")
 
     def predict(self, x: Any) -> tuple[Any, Any]:
         """The interval of the coming round, whose features are x; called again before `update` it is the same."""
@@ -40,19 +40,21 @@ class Wrapped:
 
     def peek(self, x: Any) -> tuple[Any, Any]:
         """The interval for features x as that of the coming round, with no round opened: for targets that come late."""
-        model = self.model
-        if hasattr(model, "predict_one") or not (hasattr(model, "predict") and hasattr(model, "update")):
+        if self._make != "rounds":
             return self.tracker.peek(self._forecast(x))
-        if not hasattr(model, "peek"):
-            raise ValueError(f"model must have peek(x) for that: got {model!r}, whose predict(x) opens a round; call predict(x)")
-        return self.tracker.peek(model.peek(x))
+        if not hasattr(self.model, "peek"):
+            raise ValueError(
+                f"model must have peek(x) for that: got {self.model!r}, whose predict(x) opens a round; call predict(x)"
+            )
+        return self.tracker.peek(self.model.peek(x))
 
     def update(self, x: Any, y: float) -> None:
         """What the round with features x turned out to be: the tracker learns from it, then the model."""
         value("y", y, "call skip() for a missing target")
-        own = self if hasattr(self.model, "arrays") and hasattr(self.model, "restore") else self.tracker
-        with nullcontext() if self.tracker._open else unchanged(own):  # a model may refuse y once the round is open
-            if x is not self._x:  # not the object the round was opened with: the tracker tells whether the forecast is the same
+        own = self if self._saves else self.tracker
+        with nullcontext() if self.tracker.is_open else unchanged(own):  # a model may refuse y once the round is open
+            # where x is not the object the round was opened with, the tracker tells whether the forecast is the same
+            if not self.tracker.is_open or x is not self._x:
                 self.predict(x)
             self._learn(x, float(y))  # first, so that a model that refuses leaves the tracker in the open round
             self.tracker.update(y)
@@ -62,9 +64,8 @@ class Wrapped:
 
     def skip(self) -> None:
         """A round whose target is missing."""
-        model = self.model
-        if not hasattr(model, "predict_one") and all(hasattr(model, name) for name in ("predict", "update", "skip")):
-            model.skip()  # its round is open too, or passes as the tracker's does
+        if self._make == "rounds" and hasattr(self.model, "skip"):
+            self.model.skip()  # its round is open too, or passes as the tracker's does
         self.tracker.skip()
         self._x = _UNSET
 
@@ -75,7 +76,7 @@ class Wrapped:
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving: that of the tracker and that of the model."""
-        if not (hasattr(self.model, "arrays") and hasattr(self.model, "restore")):
+        if not self._saves:
             raise ValueError(
                 f"the model must be one of this library to be saved with its intervals: got {self.model!r}; save the tracker, "
                 "which is .tracker here, and the model by its own means"
@@ -91,11 +92,11 @@ class Wrapped:
 
     def _forecast(self, x: Any) -> Any:
         model = self.model
-        if hasattr(model, "predict_one"):
+        if self._make == "river":
             return model.predict_one(x)
-        if not hasattr(model, "predict"):
+        if self._make == "function":
             return model(x)
-        if hasattr(model, "update"):
+        if self._make == "rounds":
             return model.predict(x)
         try:
             return np.asarray(model.predict(_row(x))).ravel()[0]
@@ -106,12 +107,23 @@ class Wrapped:
 
     def _learn(self, x: Any, y: float) -> None:
         model = self.model
-        if hasattr(model, "predict_one"):
+        if self._make == "river":
             model.learn_one(x, y)
-        elif hasattr(model, "predict") and hasattr(model, "update"):
+        elif self._make == "rounds":
             model.update(x, y)
-        elif hasattr(model, "predict") and hasattr(model, "partial_fit"):
+        elif self._make == "table" and hasattr(model, "partial_fit"):
             model.partial_fit(_row(x), np.array([y]))
+
+
+def _make(model: Any) -> Literal["river", "rounds", "table", "function"]:
+    """How a model is asked: as river's, in rounds as this library's, with a table as scikit-learn's, or called."""
+    if hasattr(model, "predict_one"):
+        return "river"
+    if hasattr(model, "predict"):
+        return "rounds" if hasattr(model, "update") else "table"
+    if callable(model):
+        return "function"
+    raise ValueError(f"model must forecast: got {model!r}; give it predict_one(x) or predict(x), or pass a function of x")
 
 
 def _row(x: Any) -> Any:

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from stillpoint._jit import njit
-from stillpoint.filters.aggregation import combine, learn
+from stillpoint.filters.aggregation._hot import combine, learn
 
 TIME, FIRST, ROUNDS, SEEN, RESIDUAL, OPEN, FORECAST, EXPERTS = 0, 1, 2, 3, 4, 5, 6, 7  # places in the vector of scalars c
 

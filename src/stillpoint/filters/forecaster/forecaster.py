@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stillpoint._validate import Array, finite, positive, stored
+from stillpoint._validate import Array, finite, positive, stored, under
 from stillpoint.filters import aggregation as rules
 from stillpoint.filters.forecaster import _hot
-from stillpoint.filters.forecaster._hot import EXPERTS, FIRST, FORECAST, OPEN, RESIDUAL, ROUNDS, SEEN, TIME
+from stillpoint.filters.forecaster._hot import EXPERTS, FORECAST, OPEN, RESIDUAL, ROUNDS, SEEN, TIME
 from stillpoint.filters.series import SeriesForecaster
 from stillpoint.filters.vaw import KernelVAW
 from stillpoint.kernels import Kernel
@@ -38,9 +38,7 @@ class Forecaster(SeriesForecaster):
         aggregation: str = "auto",
         share: float = 0.0,
     ) -> None:
-        self.kernels = None if kernels is None else (kernels,) if isinstance(kernels, Kernel) else tuple(kernels)
-        if self.kernels is not None and not (self.kernels and all(isinstance(kernel, Kernel) for kernel in self.kernels)):
-            raise ValueError(f"kernels must be kernels: got {kernels!r}; use one or more of sp.kernels, or None for splines")
+        self.kernels = None if kernels is None else _kernels(kernels)
         self._given = None if ridges is None else _ridges(ridges)
         self.aggregation, self.aggregator = aggregation, rules.aggregator(aggregation, share)
         self.share = self.aggregator.share
@@ -99,8 +97,7 @@ class Forecaster(SeriesForecaster):
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
-        own = {"mean": self._m, "covariance": self._C, "variance": self._v, "forecasts": self._p, "clock": self._c}
-        state: dict[str, Any] = {key: value.copy() for key, value in own.items()}
+        state: dict[str, Any] = {key: value.copy() for key, value in self._own().items()}
         state |= {f"aggregator.{key}": value for key, value in self.aggregator.arrays().items()}
         for i, member in enumerate(self._members):
             state |= {f"member{i}.{key}": np.array(value) for key, value in member.arrays().items()}
@@ -108,12 +105,15 @@ class Forecaster(SeriesForecaster):
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
-        self._m[:], self._C[:], self._v[:] = state["mean"], state["covariance"], state["variance"]
-        self._p[:], self._c[:] = state["forecasts"], state["clock"]
-        self.aggregator.restore(_part(state, "aggregator."))
+        for name, mine in self._own().items():
+            mine[:] = stored(state, name, mine.size)
+        self.aggregator.restore(under(state, "aggregator."))
         stored(state, "aggregator.R", self._lam.size)
         for i, member in enumerate(self._members):
-            member.restore(_part(state, f"member{i}."))
+            member.restore(under(state, f"member{i}."))
+
+    def _own(self) -> dict[str, Array]:
+        return {"mean": self._m, "covariance": self._C, "variance": self._v, "forecasts": self._p, "clock": self._c}
 
     def _filters(self) -> tuple[Array, Array, Array, Array, Array]:
         return self._lam, self._m, self._C, self._v, self._p
@@ -137,10 +137,8 @@ class Forecaster(SeriesForecaster):
         if self._members:
             for i, member in enumerate(self._members):
                 self._p[i], self._v[i] = member.predict(time), member.variance
-            if not c[ROUNDS]:
-                c[FIRST] = time
             c[TIME], c[OPEN], c[EXPERTS] = time, 1.0, len(self._members)
-            c[FORECAST] = rules.combine(own.rule, self._p, *self._sums(), own.w)
+            c[FORECAST] = own.combine(self._p)
         else:
             _hot.begin(time, own.rule, self._grows, *self._filters(), *self._sums(), own.w, c)
         own.experts = int(c[EXPERTS])
@@ -165,7 +163,7 @@ class Forecaster(SeriesForecaster):
             for member in self._members:
                 member.skip()
         else:
-            rules.learn(own.rule, c[FORECAST], y, own.share, self._p, *self._sums())
+            own.learn(self._p, c[FORECAST], y)
             for member in self._members:
                 member.update(y)
             c[SEEN] += 1.0
@@ -174,13 +172,17 @@ class Forecaster(SeriesForecaster):
         c[OPEN] = 0.0
 
 
+def _kernels(kernels: Kernel | Iterable[Kernel]) -> tuple[Kernel, ...]:
+    """One or more kernels as a tuple."""
+    given = (kernels,) if isinstance(kernels, Kernel) else tuple(kernels) if isinstance(kernels, Iterable) else ()
+    if not (given and all(isinstance(kernel, Kernel) for kernel in given)):
+        raise ValueError(f"kernels must be kernels: got {kernels!r}; use one or more of sp.kernels, or None for splines")
+    return given
+
+
 def _ridges(ridges: ArrayLike) -> tuple[float, ...]:
     """Ridges as a tuple of positive floats, so that a configuration can be written down."""
     values = np.atleast_1d(finite("ridges", ridges, "give numbers above 0, such as [1, 4, 16]"))
     if values.ndim != 1 or not values.size:
         raise ValueError(f"ridges must be one or more numbers: got shape {values.shape}; give a list such as [1, 4, 16]")
     return tuple(positive("ridges", value, "give numbers above 0, such as [1, 4, 16]") for value in values.tolist())
-
-
-def _part(state: dict[str, Any], prefix: str) -> dict[str, Any]:
-    return {key.removeprefix(prefix): value for key, value in state.items() if key.startswith(prefix)}

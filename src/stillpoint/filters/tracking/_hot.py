@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from stillpoint._jit import njit
+from stillpoint.filters._hot import LIMIT as LIMIT  # for those who take all limits of tracking from here
 
 # rows of `features`, one column a feature
 MEAN, SQUARES, CENTRE, SCALE, COUNT = range(5)
@@ -21,7 +22,6 @@ OLD, NEW, FRESH = range(3)
 
 CLIP, RESET = 10.0, 100.0
 FORGET, CAP, WARM, RATE = 0.01, 100.0, 300.0, 0.25
-LIMIT = 1e100  # of features, targets and times: beyond it squares, and products of two of them, leave the range of floats
 LONGEST = 1e4  # of a gap, in mean gaps: the filters that drift have forgotten all by then, and beyond it digits would go
 
 

@@ -6,10 +6,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stillpoint._validate import Array, count, finite, number, real
+from stillpoint._validate import Array, count, finite, number, real, stored
+from stillpoint.filters.base import limited
 from stillpoint.filters.tracking import _hot
 
-_LIMIT = _hot.LIMIT
 _FLOAT = np.dtype(np.float64)
 
 
@@ -85,9 +85,9 @@ class TrackingModel:
         remedy = "drop or repair such entries"
         if not self.missing:
             result = finite(name, value, f"{remedy}, or build the model with missing=True if NaN marks what is not seen")
-            return within(name, result)
+            return limited(name, result)
         result = real(name, value, remedy)
-        within(name, finite(name, np.where(np.isnan(result), 0.0, result), remedy))
+        limited(name, finite(name, np.where(np.isnan(result), 0.0, result), remedy))
         return result
 
     def moment(self, time: float | None) -> float:
@@ -95,7 +95,7 @@ class TrackingModel:
         if time is None:
             return math.nan
         moment = number("time", time, "leave it out for a round without a time")
-        within("time", np.array([moment]))
+        limited("time", np.array([moment]))
         last, timed = self._clock[_hot.LAST], self._clock[_hot.STEPS] > 0.0
         if self._open:
             if not timed or self._clock[_hot.PENDING] > 0.0 or moment != last:
@@ -109,7 +109,7 @@ class TrackingModel:
         """Times of a stream of that many rounds; NaN for none."""
         if times is None:
             return np.full(rounds, np.nan)
-        moments = within("times", finite("times", times, "leave all times out where some are not known"))
+        moments = limited("times", finite("times", times, "leave all times out where some are not known"))
         if moments.shape != (rounds,):
             raise ValueError(f"times must have shape ({rounds},): got {moments.shape}; give one time a round")
         before = np.append(self._clock[_hot.LAST] if self._clock[_hot.STEPS] > 0.0 else -np.inf, moments[:-1])
@@ -162,14 +162,8 @@ class TrackingModel:
         """Inverse of `arrays`."""
         self.rounds, self._open = int(state["rounds"]), bool(state["open"])
         for name in self._parts:
-            getattr(self, f"_{name}")[:] = state[name]
-
-
-def within(name: str, value: Array) -> Array:
-    """Return `value` if no entry is beyond ±1e100."""
-    if np.abs(value).max(initial=0.0) > _LIMIT:
-        raise ValueError(f"{name} must be within ±{_LIMIT:g}: got {value[np.abs(value) > _LIMIT][0]}; rescale it")
-    return value
+            mine = getattr(self, f"_{name}")
+            mine[:] = stored(state, name, *mine.shape)
 
 
 def compiled(value: Array) -> Array:

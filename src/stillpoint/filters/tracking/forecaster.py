@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stillpoint._validate import Array, finite, number
+from stillpoint.filters.base import limited
 from stillpoint.filters.tracking import _hot
-from stillpoint.filters.tracking.base import TrackingModel, compiled, within
+from stillpoint.filters.tracking.base import TrackingModel, compiled
 from stillpoint.filters.tracking.linear import _hot as linear
 from stillpoint.losses import Absolute, Huber, Loss, Pinball, Squared
 
@@ -120,7 +121,7 @@ class TrackingForecaster(TrackingModel):
 
     def target(self, y: float, remedy: str = "call skip(x) for a missing target") -> float:
         """Return y as a float that can be learnt from."""
-        if isinstance(y, str | bytes):
+        if isinstance(y, str | bytes):  # which is not missing
             raise ValueError(f"y must be a number: got {y!r}; convert it first")
         target = number("y", y, remedy)
         if abs(target) > _hot.LIMIT:
@@ -130,7 +131,7 @@ class TrackingForecaster(TrackingModel):
     def forecast_stream(self, X: ArrayLike, y: ArrayLike, times: ArrayLike | None = None) -> Array:
         """Forecasts (T,) of targets y (T,) from features X (T, dim): predict and update in turn, in one compiled loop."""
         self._closed("X")
-        targets = within("y", finite("y", y, "call skip(x) for a missing target"))
+        targets = limited("y", finite("y", y, "call skip(x) for a missing target"))
         if targets.ndim != 1:
             raise ValueError(f"y must be one-dimensional: got shape {targets.shape}; pass one target a round")
         rows = self._rows(X, targets.size)

@@ -122,7 +122,10 @@ class TrackingProbabilities(TrackingModel):
         return probabilities
 
     def _labels(self, y: ArrayLike, ndim: int) -> NDArray[np.int64]:
-        given = np.asarray(y)
+        try:
+            given = np.asarray(y)
+        except ValueError:  # rows of different lengths
+            raise ValueError(f"y must be one-dimensional: got {y!r}; pass one label a round") from None
         if given.ndim != ndim:
             expected = "one label" if ndim == 0 else "one-dimensional"
             raise ValueError(f"y must be {expected}: got shape {given.shape}; pass one label a round")

@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from stillpoint._jit import njit
-from stillpoint.filters.aggregation import VOVK, combine
+from stillpoint.filters.aggregation._hot import VOVK, combine
 
 LEVELS = 50  # 2^50 rounds
 KEPT = 2  # means a level

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stillpoint._validate import Array, count, counted, nonnegative
+from stillpoint._validate import Array, count, counted, nonnegative, stored
 from stillpoint.filters.series import SeriesForecaster
 from stillpoint.filters.variation import _hot
 from stillpoint.filters.variation._hot import (
@@ -42,6 +42,8 @@ from stillpoint.filters.variation._hot import (
 )
 
 LATEST = 1e300  # gaps stay finite
+# of the arrays in a saved state; "unused" is a room that `combine` asks for and Vovk's rule leaves alone, which files have
+_NAMES = ("means", "filters", "counts", "specialists", "clock", "forecasts", "credits", "unused", "rates", "weights")
 
 
 class VariationForecaster(SeriesForecaster):
@@ -167,13 +169,12 @@ class VariationForecaster(SeriesForecaster):
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
-        names = ("means", "filters", "counts", "specialists", "clock", "forecasts", "credits", "unused", "rates", "weights")
-        return {name: value.copy() for name, value in zip(names, (*self._state(), *self._scratch()), strict=True)}
+        return {name: value.copy() for name, value in zip(_NAMES, (*self._state(), *self._scratch()), strict=True)}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
-        for mine, name in zip((*self._state(), *self._scratch()), self.arrays(), strict=True):
-            mine[...] = state[name]
+        for name, mine in zip(_NAMES, (*self._state(), *self._scratch()), strict=True):
+            mine[...] = stored(state, name, *mine.shape, dtype=mine.dtype)
         counted("counts", self._counts.max(), KEPT)
         counted("counts", self._counts.min(), KEPT)
         counted("clock", self._c[TOP], LEVELS - 2)

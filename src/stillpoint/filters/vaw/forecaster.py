@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stillpoint._validate import Array, count, finite, vector
+from stillpoint._validate import Array, count, finite, under, vector
 from stillpoint.filters._hot import VARIANCE
 from stillpoint.filters.base import VAWForecaster, limited
 from stillpoint.filters.belief import SharedBelief
@@ -73,13 +73,11 @@ class KernelVAW(VAWForecaster):
         """Forecast and learn a whole series in compiled code, shape of y; the numbers of predict and update."""
         targets = limited("y", finite("y", y, "call predict and skip() for missing observations"), "rescale the targets")
         rounds = len(targets) if targets.ndim else 0
-        if targets.size != rounds * self.outputs or not targets.ndim or self._open:
-            raise ValueError(
-                f"y must have {self.outputs} columns, and no round be open: got shape {targets.shape}; update or skip first"
-            )
-        Y = np.array(
-            targets.reshape(rounds, self.outputs)
-        )  # a copy: for arrays that may not be written to, loops are compiled anew
+        self._closed("y")
+        if targets.size != rounds * self.outputs or not targets.ndim:
+            raise ValueError(f"y must have {self.outputs} columns: got shape {targets.shape}; pass one row a round")
+        # a copy: for arrays that may not be written to, loops are compiled anew
+        Y = np.array(targets.reshape(rounds, self.outputs))
         when = self._times(rounds, times)
         forecasts, belief = np.empty_like(Y), self._belief
         if not rounds:
@@ -98,7 +96,7 @@ class KernelVAW(VAWForecaster):
             rows = slice(first, first + block)
             if self._grid is not None and self._grid.regular(when[rows], self.time if self._started else -np.inf):
                 self._grid.play(Y[rows], totals, forecasts[rows])
-                belief.time, belief.nugget = float(when[rows][-1]), belief.space.nugget(0.0)
+                belief.arrived(float(when[rows][-1]), belief.space.nugget(0.0))
             else:
                 self._leave_grid()
                 self._play_rows(belief, when[rows], Y[rows], totals, forecasts[rows])
@@ -119,8 +117,8 @@ class KernelVAW(VAWForecaster):
             if space.size == 1:
                 _hot.scalar_rounds(*state, *tables, Y, totals, forecasts)
             else:
-                _hot.general_rounds(*state, *tables, belief._scratch, belief.value_first, Y, totals, forecasts)
-        belief.time, belief.nugget = float(when[-1]), float(tables[3][-1])
+                _hot.general_rounds(*state, *tables, belief.scratch, belief.value_first, Y, totals, forecasts)
+        belief.arrived(float(when[-1]), float(tables[3][-1]))
 
     def _leave_grid(self) -> None:
         """From here on the covariance itself is needed."""
@@ -141,8 +139,8 @@ class KernelVAW(VAWForecaster):
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
         super().restore(state)
-        self._belief.restore({key[7:]: value for key, value in state.items() if key.startswith("belief.")})
+        self._belief.restore(under(state, "belief."))
         self._grid = None
         if "grid.gap" in state and isinstance(self._belief, SharedBelief):
             self._grid = UniformGrid(self._belief, float(state["grid.gap"]), self.ridge)
-            self._grid.restore({key[5:]: value for key, value in state.items() if key.startswith("grid.")})
+            self._grid.restore(under(state, "grid."))

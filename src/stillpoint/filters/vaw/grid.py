@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from stillpoint._validate import Array
+from stillpoint._validate import Array, stored
 from stillpoint.filters._hot import TOTALS
 from stillpoint.filters.belief import SharedBelief
 from stillpoint.filters.vaw import _hot
@@ -20,7 +20,7 @@ class UniformGrid:
     def __init__(self, belief: SharedBelief, gap: float, ridge: float) -> None:
         self.belief, self.gap, self.ridge = belief, gap, ridge
         space = belief.space
-        belief.check_gap(gap)
+        space.check_gap(gap)
         self.fall = space.transition(gap)[0]
         g = space.gain(0.0)
         self.gains = np.stack([g, self.fall * g, g, self.fall * g])
@@ -72,4 +72,5 @@ class UniformGrid:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`; the gap is given at construction."""
-        self.gains[:], self.scalars[:], self.rounds = state["gains"], state["scalars"], int(state["rounds"])
+        self.gains[:], self.scalars[:] = stored(state, "gains", *self.gains.shape), stored(state, "scalars", self.scalars.size)
+        self.rounds = int(state["rounds"])

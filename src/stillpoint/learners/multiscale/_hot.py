@@ -68,12 +68,7 @@ def play_rounds(
         gradients[t] = g
         if not (math.isfinite(size) and size <= limit):
             return t, saturated
-        fed[:] = g
-        if scale_free:
-            shared.clip(g, stats[shared.TOP], fed)
-        if constrained:
-            domains.surrogate(fed, inner, w, fed)
-            domains.surrogate(fed, z, inner, fed)
+        shared.feed(g, scale_free, stats[shared.TOP], constrained, z, inner, w, fed)
         squared_norms[t] = memory.add_to_levels(states, squares, variances, fed)
         shared.observe(stats, fixed, scale_free, 0.0, g)
     return values.size, saturated

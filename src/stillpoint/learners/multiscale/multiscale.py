@@ -18,7 +18,7 @@ from stillpoint.learners.multiscale import _hot
 from stillpoint.losses import LossStream
 from stillpoint.memory import _hot as memory_hot
 from stillpoint.memory.levels import LevelMemory
-from stillpoint.potentials import CAP, Erfi
+from stillpoint.potentials import Erfi
 from stillpoint.regret.ledger import Ledger
 
 
@@ -81,7 +81,7 @@ class MultiScale(ConstrainedLearner):
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
-        return {**super().arrays(), "coefficients": self._coefficients}
+        return {**super().arrays(), "coefficients": self._coefficients.copy()}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
@@ -133,7 +133,7 @@ class MultiScale(ConstrainedLearner):
             self.potential.bound(float(n), float(v), self.hint, running)
             for n, v in zip(padded, self.memory.variances, strict=True)
         ]
-        return float(sum(each)) + self._cost_of_scale(magnitude)
+        return float(sum(each)) + self.cost_of_scale(magnitude)
 
     def _propose(self, time: float) -> Array:
         memory = self.memory
@@ -160,23 +160,17 @@ class MultiScale(ConstrainedLearner):
         """Play in compiled code up to the round where the next level starts; see `GradientLearner.play_block`."""
         memory = self.memory
         stop, decays, which = memory.block(times, first)
-        when, count = times[first:stop], memory.rates.size
+        count = memory.rates.size
         self._coefficients = np.append(self._coefficients, np.zeros(count - self._coefficients.size))
         code, parameter, Y, X, mode = losses.compiled
         assert self._compiled_domain is not None
         kind, domain = self._compiled_domain
-        rows, squared_norms = slice(first, stop), np.empty(when.size)
+        rows, squared_norms = slice(first, stop), np.empty(stop - first)
         n, saturated = _hot.play_rounds(
             self._stats, self._fixed, self._scale_free, self.radius_scale, self._ball_on, self._unbounded, self._limit,
             memory.states, memory.squares, memory.variances, decays, which, self._parameters, self._coefficients,
             kind, domain, self._ball, code, parameter, mode, Y[rows], X[rows], self._proposal, self._inner,
             out["plays"][rows], out["losses"][rows], out["gradients"][rows], squared_norms,
         )  # fmt: skip
-        if n:
-            memory.squared_norm = float(squared_norms[n - 1])
-            if self.ledger.shared:
-                out["norms"][first : first + n] = np.sqrt(np.maximum(squared_norms[:n], 0.0))
-        memory.time, memory.diagonal = float(when[min(n, when.size - 1)]), float(count)
-        if saturated:
-            self._warn_saturated(CAP)
-        return self._finish_block(times, first, int(n), when.size, out)
+        memory.diagonal = float(count)
+        return self._settle(int(n), saturated, squared_norms, times, first, out)

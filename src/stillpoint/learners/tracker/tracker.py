@@ -14,7 +14,9 @@ from stillpoint._hot import norm
 from stillpoint._validate import Array, counted, nonnegative, stored
 from stillpoint.domains import Ball, Domain, Everywhere
 from stillpoint.domains import _hot as domain_hot
+from stillpoint.domains.base import as_domain
 from stillpoint.kernels import Kernel
+from stillpoint.kernels.base import as_kernel
 from stillpoint.learners.tracker import _hot
 from stillpoint.losses import LossStream
 from stillpoint.memory import make_memory
@@ -42,15 +44,10 @@ class Tracker(GradientLearner):
 
     def __init__(self, dim: int, *, domain: Domain | None = None, certify: Kernel | None = None) -> None:
         super().__init__(dim)
-        self.domain = Everywhere() if domain is None else domain
-        if not isinstance(self.domain, Domain):
-            raise ValueError(f"domain must be a domain: got {domain!r}; use one of sp.domains")
-        self.domain.check(self.dim)
-        if certify is not None and not isinstance(certify, Kernel):
-            raise ValueError(f"certify must be a kernel: got {certify!r}; use one of sp.kernels")
+        self.domain = as_domain(domain, self.dim)
         self._config = {"dim": self.dim, "domain": self.domain, "certify": certify}
         if certify is not None:
-            self.ledger = Ledger(make_memory(certify, self.dim), shared=False)
+            self.ledger = Ledger(make_memory(as_kernel("certify", certify), self.dim), shared=False)
 
         # in a ball around 0 the cap on the radius is the whole constraint; on other sets plays are projected
         capped = isinstance(self.domain, Everywhere) or (isinstance(self.domain, Ball) and self.domain.center is None)
@@ -107,8 +104,8 @@ class Tracker(GradientLearner):
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
-        own = {"stats": self._stats, "rows": self._rows, "losses": self._losses, "squares": self._squares}
-        return {**super().arrays(), **own, "weights": self._weights}
+        names = ("stats", "rows", "losses", "squares", "weights")
+        return {**super().arrays(), **{name: getattr(self, f"_{name}").copy() for name in names}}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""

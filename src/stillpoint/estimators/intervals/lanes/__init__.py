@@ -20,14 +20,20 @@ class Lanes:
     """One lane a quantile that is tracked, each with nine experts, an aggregate of them and a guard.
 
     levels: what share each lane is to cover. firsts: quantile over mean size to begin with, one a lane; for scores its logarithm.
+    several: whether answers are arrays, one entry a share that was asked for, or numbers.
     """
 
-    def __init__(self, levels: Array, firsts: Array) -> None:
+    def __init__(self, levels: Array, firsts: Array, several: bool) -> None:
         lanes = levels.size
         self._levels, self._firsts = np.ascontiguousarray(levels), np.ascontiguousarray(firsts)
         self._experts, self._books = np.zeros((lanes, 6, _hot.EXPERTS)), np.zeros((lanes, 3, _hot.EXPERTS))
         self._scalars, self._weights = np.zeros((lanes, _hot.SCALARS)), np.zeros((lanes, 2, _hot.EXPERTS))
-        self.rounds, self._open = 0, False
+        self.rounds, self._open, self._several = 0, False, several
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a round has been predicted that awaits its target."""
+        return self._open
 
     @property
     def seen(self) -> int:
@@ -42,6 +48,9 @@ class Lanes:
         self._open = False
         self.rounds += 1
 
+    def _shape(self, value: Array) -> Any:
+        return value.copy() if self._several else value[0].item()
+
     def _state(self) -> tuple[Array, Array, Array, Array]:
         return self._experts, self._books, self._scalars, self._weights
 
@@ -52,10 +61,10 @@ class Lanes:
         return np.array(self._weights[:, BLEND])
 
     def _promise(self) -> tuple[Array, Array]:
-        """Misses of each lane by the theorem, at least and at most: αT − h(T) − α and αT + h(T) + 1 − α."""
-        T, alpha = float(self.seen), 1.0 - self._levels
-        h = _hot.WIDTH * np.sqrt(self._levels * alpha * (T + _hot.HEAD))
-        return np.maximum(alpha * T - h - alpha, 0.0), np.minimum(alpha * T + h + 1.0 - alpha, T)
+        """Misses of each lane by the theorem, at least and at most."""
+        T = float(self.seen)
+        least, most = promise(self._levels, T)
+        return np.maximum(least, 0.0), np.minimum(most, T)
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
@@ -66,6 +75,14 @@ class Lanes:
         """Inverse of `arrays`."""
         self._experts[:], self._books[:], self._scalars[:] = state["experts"], state["books"], state["scalars"]
         self.rounds, self._open = int(state["rounds"]), bool(state["open"])
+
+
+def promise(levels: ArrayLike, T: ArrayLike) -> tuple[Array, Array]:
+    """Misses after T targets, at least and at most: αT − h(T) − α and αT + h(T) + 1 − α with α = 1 − level, h of the guard."""
+    q, seen = np.asarray(levels, dtype=np.float64), np.asarray(T, dtype=np.float64)
+    alpha = 1.0 - q
+    h = _hot.WIDTH * np.sqrt(q * alpha * (seen + _hot.HEAD))
+    return alpha * seen - h - alpha, alpha * seen + h + 1.0 - alpha
 
 
 def shares(name: str, value: Any) -> tuple[float, ...]:

@@ -1,4 +1,4 @@
-"""`python tests/api.py`: docs/api.md, a line for every public name, taken from `__all__` and the first lines of docstrings."""
+"""`python tests/names.py`: docs/api.md, a line for every public name, taken from `__all__` and the first lines of docstrings."""
 
 import importlib
 import inspect
@@ -54,7 +54,7 @@ def line(module, name):
 
 def page():
     """The whole page."""
-    text = "# Every public name\n\nOne line each; `help(name)` has arguments and formula. Written by `python tests/api.py`.\n"
+    text = "# Every public name\n\nOne line each; `help(name)` has arguments and formula. Written by `python tests/names.py`.\n"
     for path, about in PARTS.items():
         module = importlib.import_module(path)
         rows = "\n".join(line(module, name) for name in public(module))

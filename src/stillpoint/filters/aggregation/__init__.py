@@ -14,91 +14,22 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from stillpoint._jit import njit
-from stillpoint._validate import Array, counted, finite, nonnegative, number, stored
+from stillpoint._validate import Array, counted, nonnegative, number, stored
+from stillpoint.filters.aggregation import _hot
+from stillpoint.filters.aggregation._hot import (
+    EXPONENTIAL,
+    ML_POLY,
+    POTENTIAL,
+    RANGE,
+    RANGE_COST,
+    RECORD,
+    SCALARS,
+    SHARE_COST,
+    VOVK,
+)
 
-VOVK, EXPONENTIAL, ML_POLY = 0, 1, 2
 LARGEST = 1e75  # ML-Poly sums fourth powers of the targets
-RANGE, RECORD, RANGE_COST, POTENTIAL, SHARE_COST = 0, 1, 2, 3, 4  # places in the vector of scalars s
-
-
-@njit(cache=True)
-def weigh(rule: int, experts: int, R: np.ndarray, V: np.ndarray, s: np.ndarray, w: np.ndarray) -> None:
-    """Fill w with weights that sum to 1."""
-    total = 0.0
-    if rule == ML_POLY:
-        if s[RECORD] > 0.0:
-            for i in range(experts):
-                w[i] = max(R[i], 0.0) / (s[RECORD] + V[i])
-                total += w[i]
-    elif s[RANGE] > 0.0:
-        c = 1.0 if rule == VOVK else 0.25
-        top = R[:experts].max()
-        for i in range(experts):
-            w[i] = math.exp(c * ((R[i] - top) / s[RANGE] / s[RANGE]))
-            total += w[i]
-    for i in range(experts):
-        w[i] = w[i] / total if total > 0.0 else 1.0 / experts
-
-
-@njit(cache=True)
-def combine(rule: int, p: np.ndarray, R: np.ndarray, V: np.ndarray, s: np.ndarray, w: np.ndarray) -> float:
-    """The aggregate of forecasts p; fills w."""
-    weigh(rule, p.size, R, V, s, w)
-    Y = s[RANGE]
-    if Y == 0.0:
-        return 0.0
-    low, high, mean = 0.0, 0.0, 0.0
-    for i in range(p.size):
-        q = min(max(p[i], -Y), Y)
-        if rule == VOVK:
-            q /= Y
-            bell = w[i] * math.exp(-0.5 * q * q)
-            grow = math.exp(q)
-            high += bell * grow  # e^{−ηG(Y)} and e^{−ηG(−Y)} of KALMAN section 8, less a common factor
-            low += bell / grow
-        else:
-            mean += w[i] * q
-    if rule == VOVK:
-        mean = 0.5 * Y * (math.log(high) - math.log(low))
-    return float(min(max(mean, -Y), Y))
-
-
-@njit(cache=True)
-def learn(rule: int, f: float, y: float, share: float, p: np.ndarray, R: np.ndarray, V: np.ndarray, s: np.ndarray) -> None:
-    """Credit each expert with what it would have saved; f is what `combine` gave for p."""
-    Y, experts = s[RANGE], p.size
-    if Y > 0.0:
-        seen = min(max(y, -Y), Y)
-        if rule == ML_POLY:
-            record = s[RECORD]
-            for i in range(experts):
-                r = (f - seen) * (f - min(max(p[i], -Y), Y))
-                s[RECORD] = max(s[RECORD], r * r)
-                if record > 0.0:
-                    s[POTENTIAL] += r * r / (record + V[i])
-                elif r * r > 0.0:
-                    s[POTENTIAL] += 0.5  # the potential was 0 and this adds r²/(B + V), both at least r² by then
-                R[i] += r
-                V[i] += r * r
-        else:
-            for i in range(experts):
-                q = min(max(p[i], -Y), Y)
-                R[i] += (f - q) * (0.5 * (f + q) - seen)
-            if share > 0.0:
-                c, top, mean = 1.0 if rule == VOVK else 0.25, R[:experts].max(), 0.0
-                for i in range(experts):  # the rate c/Y² itself may be infinite
-                    mean += math.exp(c * ((R[i] - top) / Y / Y)) / experts
-                for i in range(experts):
-                    kept = math.exp(c * ((R[i] - top) / Y / Y))
-                    R[i] = top + math.log((1.0 - share) * kept + share * mean) / c * Y * Y
-                s[SHARE_COST] -= math.log1p(-share) / c * Y * Y
-    if abs(y) > Y:
-        d = abs(y) - Y
-        s[RANGE_COST] += 2.0 * Y * d + 0.5 * d * d
-        s[RANGE] = abs(y)
 
 
 class Aggregator:
@@ -111,7 +42,7 @@ class Aggregator:
         if self.share >= 1.0:
             raise ValueError(f"share must be below 1: got {share!r}; give a probability, such as 1e-3")
         self.experts = 0
-        self.R, self.V, self.w, self.s = np.zeros(0), np.zeros(0), np.zeros(0), np.zeros(5)
+        self.R, self.V, self.w, self.s = np.zeros(0), np.zeros(0), np.zeros(0), np.zeros(SCALARS)
 
     def reserve(self, experts: int) -> None:
         """Make room for that many experts; none of them joins by it."""
@@ -119,34 +50,21 @@ class Aggregator:
         if more > 0:
             self.R, self.V, self.w = (np.append(old, np.zeros(more)) for old in (self.R, self.V, self.w))
 
-    def _forecasts(self, forecasts: ArrayLike) -> Array:
-        p = finite("forecasts", forecasts, "leave out experts without a forecast from the start")
-        if p.ndim != 1 or p.size < max(self.experts, 1):
-            least = max(self.experts, 1)
-            raise ValueError(
-                f"forecasts must be a vector of {least} or more: got shape {p.shape}; experts join, they never leave"
-            )
+    def combine(self, p: Array) -> float:
+        """The aggregate of forecasts p; those beyond the last round's are of experts that join now."""
         self.reserve(p.size)
-        return p
-
-    def combine(self, forecasts: ArrayLike) -> float:
-        """The aggregate's forecast; forecasts beyond those of the rounds before are of experts that join now."""
-        p = self._forecasts(forecasts)
-        return float(combine(self.rule, p, self.R, self.V, self.s, self.w))
-
-    def learn(self, forecasts: ArrayLike, y: float) -> None:
-        """What the round turned out to be, with the forecasts given to `combine`."""
-        target = target_number(y)
-        p = self._forecasts(forecasts)
-        f = combine(self.rule, p, self.R, self.V, self.s, self.w)
-        learn(self.rule, f, target, self.share, p, self.R, self.V, self.s)
         self.experts = p.size
+        return float(_hot.combine(self.rule, p, self.R, self.V, self.s, self.w))
+
+    def learn(self, p: Array, f: float, y: float) -> None:
+        """What the round turned out to be, with what `combine` was given and returned."""
+        _hot.learn(self.rule, f, y, self.share, p, self.R, self.V, self.s)
 
     @property
     def weights(self) -> Array:
         """The weights of the experts so far in the coming round."""
         w = np.empty(self.experts)
-        weigh(self.rule, self.experts, self.R, self.V, self.s, w)
+        _hot.weigh(self.rule, self.experts, self.R, self.V, self.s, w)
         return w
 
     @property
@@ -156,7 +74,8 @@ class Aggregator:
 
     def _index(self, index: int) -> int:
         if isinstance(index, bool) or not isinstance(index, int | np.integer) or not 0 <= index < self.experts:
-            raise ValueError(f"index must be that of an expert: got {index!r}; give 0 to {self.experts - 1}")
+            remedy = f"give 0 to {self.experts - 1}" if self.experts else "play a round first, which the experts join"
+            raise ValueError(f"index must be that of an expert: got {index!r}; {remedy}")
         return int(index)
 
     def arrays(self) -> dict[str, Any]:
@@ -178,8 +97,6 @@ class Vovk(Aggregator):
     again soon after a jump.
     """
 
-    _factor = 1.0
-
     def bound(self, index: int, switches: int = 0) -> float:
         """Loss of the aggregate less that of expert `index` since it joined: at most cY² ln N + Y² (c = 1, or 4 for the mean).
 
@@ -192,13 +109,13 @@ class Vovk(Aggregator):
         if changes > 0.0 and self.share == 0.0:
             raise ValueError(f"switches must be 0 without fixed share: got {switches!r}; build it with share above 0")
         steps = math.log(self.experts) + (changes * math.log(self.experts / self.share) if changes else 0.0)
-        return float(self._factor * self.range**2 * steps + self.s[SHARE_COST] + self.s[RANGE_COST])
+        return float(self.range**2 / _hot.rate(self.rule) * steps + self.s[SHARE_COST] + self.s[RANGE_COST])
 
 
 class ExponentialWeights(Vovk):
     """The mean under weights exp(−ηL), η = 1/(4Y²): its bound has c = 4 where Vovk's has 1. share: as there."""
 
-    rule, _factor = EXPONENTIAL, 4.0
+    rule = EXPONENTIAL
 
 
 class MLPoly(Aggregator):
