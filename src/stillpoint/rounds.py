@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stillpoint._hot import LARGEST, norm, usable_norm
-from stillpoint._validate import Array, count, finite, nonnegative, number, stored, vector
+from stillpoint._validate import Array, count, finite, nonnegative, number, stored, under, vector
 from stillpoint.losses import LossStream
 from stillpoint.regret.ledger import Ledger
 
@@ -152,7 +152,7 @@ class GradientLearner(ABC):
         self._warned = bool(state["warned"])
         self._play = stored(state, "play", self.dim) if "play" in state else None
         if self.ledger is not None:
-            self.ledger.restore({key[7:]: value for key, value in state.items() if key.startswith("ledger.")})
+            self.ledger.restore(under(state, "ledger."))
 
     def can_compile(self) -> bool:
         """Whether `play_block` can take over now."""

@@ -9,14 +9,9 @@ import pytest
 import stillpoint as sp
 from persisted import CORE, PLAYED, play
 from stillpoint.baselines import KT, OGD, FreeGrad, Hedge, SparseHaar
-from stillpoint.baselines.conformal import RadiusTracker
-from stillpoint.estimators.intervals.lanes import Lanes
 from stillpoint.kernels import OU, Constant, Gaussian
-from stillpoint.rounds import GradientLearner
 
-STANDING = {
-    name: case for name, case in CORE.items() if isinstance(case.build(), GradientLearner | RadiusTracker | Lanes)
-} | {
+STANDING = CORE | {
     f"KernelFTRL {name}": CORE["KernelFTRL"]._replace(build=build)
     for name, build in {
         "dense": lambda: sp.KernelFTRL(2, lipschitz=3.0, kernel=Gaussian(2.0)),

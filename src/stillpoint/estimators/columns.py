@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from stillpoint._validate import Array, stored
+from stillpoint._validate import Array, stored, under
 from stillpoint.filters.tracking._hot import LIMIT, sound
 
 _PLAIN = {float, int, bool, np.float64}  # types of value that need no closer look
@@ -76,7 +76,7 @@ class Columns:
 
     def restore(self, names: Any, core: _Core, state: dict[str, Any]) -> None:
         """Take over feature names and the state of a new core that goes with them, whose arrays are under `core.`."""
-        own = {key[5:]: value for key, value in state.items() if key.startswith("core.")}
+        own = under(state, "core.")
         width = max(len(names), 1)
         stored(own, "covariances", None, width + 1, width + 1)  # before the core makes room for as many
         places = {name: place for place, name in enumerate(names)}

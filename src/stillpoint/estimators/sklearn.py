@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from stillpoint._validate import Array, stored
+from stillpoint._validate import Array, stored, under
 from stillpoint.filters.tracking import TrackingForecaster
 from stillpoint.filters.tracking.probabilities import TrackingProbabilities
 from stillpoint.losses import Absolute, Huber, Pinball, Squared
@@ -211,7 +211,7 @@ def _width(state: dict[str, Any]) -> int:
 
 def _put(model: Any, state: dict[str, Any]) -> None:
     """Inverse of `_taken`, in a model with a new core."""
-    model.core_.restore({key[5:]: value for key, value in state.items() if key.startswith("core.")})
+    model.core_.restore(under(state, "core."))
     model.n_features_in_, names = model.core_.dim, state["features"]
     if names is not None:
         if len(names) != model.n_features_in_ or not all(isinstance(name, str) for name in names):

@@ -7,4 +7,13 @@ from stillpoint.learners.static import GradientDescent, StaticLearner, Sums
 from stillpoint.learners.tracker import Tracker
 from stillpoint.rounds import GradientLearner
 
-__all__ = ["Directional", "GradientDescent", "GradientLearner", "KernelFTRL", "MultiScale", "StaticLearner", "Sums", "Tracker"]
+__all__ = [
+    "Directional",
+    "GradientDescent",
+    "GradientLearner",
+    "KernelFTRL",
+    "MultiScale",
+    "StaticLearner",
+    "Sums",
+    "Tracker",
+]

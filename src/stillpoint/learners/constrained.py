@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from stillpoint._validate import Array, nonnegative, positive
+from stillpoint._validate import Array, nonnegative, positive, under
 from stillpoint.domains import Domain, Everywhere
 from stillpoint.domains import _hot as domain_hot
 from stillpoint.domains.base import as_domain
@@ -66,7 +66,7 @@ class ConstrainedLearner(GradientLearner):
         """Inverse of `arrays`."""
         super().restore(state)
         self._stats[:], self._proposal[:], self._inner[:] = state["stats"], state["proposal"], state["inner"]
-        self.memory.restore({key[7:]: value for key, value in state.items() if key.startswith("memory.")})
+        self.memory.restore(under(state, "memory."))
 
     @property
     def hint(self) -> float:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from stillpoint._validate import Array, nonnegative, positive, squared
+from stillpoint._validate import Array, nonnegative, positive, squared, under
 from stillpoint.kernels import Kernel
 from stillpoint.kernels.base import as_kernel
 from stillpoint.learners.norms import Diagonal, FullMatrix, Norms
@@ -114,4 +114,4 @@ class Directional(GradientLearner):
         """Inverse of `arrays`."""
         super().restore(state)
         self.variance = float(state["variance"])
-        self.norms.restore({key[6:]: value for key, value in state.items() if key.startswith("norms.")})
+        self.norms.restore(under(state, "norms."))

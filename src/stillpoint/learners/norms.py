@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from stillpoint._validate import Array, stored
+from stillpoint._validate import Array, stored, under
 from stillpoint.filters.directions import directions
 from stillpoint.kernels import Kernel
 from stillpoint.memory import Memory, make_memory
@@ -78,7 +78,7 @@ class FullMatrix:
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
         self._square = float(state["square"])
-        self._belief.restore({key[7:]: value for key, value in state.items() if key.startswith("belief.")})
+        self._belief.restore(under(state, "belief."))
 
 
 class Diagonal:
@@ -124,4 +124,4 @@ class Diagonal:
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
         self.weights, self._squares = (stored(state, name, self.weights.size) for name in ("weights", "squares"))
-        self.memory.restore({key[7:]: value for key, value in state.items() if key.startswith("memory.")})
+        self.memory.restore(under(state, "memory."))

@@ -9,6 +9,7 @@ from stillpoint._jit import njit
 
 CAP = 1e150  # plays stop here: the square still fits a float
 LOG_CAP = math.log(CAP)
+MOST = 1e100  # of s and v, which are at most a number of rounds: their products and roots stay floats
 
 QUADRATIC, ADAPTIVE, PARAMETER_FREE, FREE_GRAD, ERFI = range(5)
 
@@ -96,10 +97,11 @@ def magnitude(code: int, p: np.ndarray, S: float, V: float, h: float, count: flo
         return float(min(p[0] * (S / math.sqrt(V)), CAP)) if V > 0.0 else 0.0
     if h <= 0.0:
         return 0.0
-    # both are at most a number of rounds; where not, squares and products of them would overflow, and their ratios be NaN
-    s, v = min(S / h, CAP), min(V / h / h, CAP)
+    s, v = min(S / h, MOST), min(V / h / h, MOST)
     if code == PARAMETER_FREE:
         return _parameter_free(p[0], s, v, count)
     if code == FREE_GRAD:
         return _free_grad(p[0], s, v)
-    return _erfi(p[0], p[1], p[2], s, v)
+    if code == ERFI:
+        return _erfi(p[0], p[1], p[2], s, v)
+    return math.nan  # a code without its branch: every test of magnitudes sees it

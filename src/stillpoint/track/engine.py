@@ -65,7 +65,7 @@ class Linear(Part):
     def certificate(self) -> dict[str, float]:
         """What ML-Poly, which forecasts turn into, has lost to the best filter: the account it keeps, in running mean losses."""
         regrets = self.core._books[REGRET]
-        return {"total error beyond that of the best filter, in rows of usual error, at most": max(float(regrets.max()), 0.0)}
+        return {"lost to the best of its drift settings, in average rows' error, at most": max(float(regrets.max()), 0.0)}
 
     def weights(self) -> Array:
         """See Part."""

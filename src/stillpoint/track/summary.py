@@ -80,7 +80,7 @@ def show(summary: dict[str, Any]) -> None:
 
     name, loss = summary["loss_name"], summary["loss"]
     table = Table(title=f"{escape(summary['target'])}: {summary['rows']:,} rows, {summary['task']}")
-    for i, head in enumerate(("forecaster", f"mean {name}", "less by")):
+    for i, head in enumerate(("forecaster", f"mean {name}", "ours is less by")):
         table.add_column(head, justify="right" if i else "left")
     for who, value in loss.items():
         ours = loss[OURS]
@@ -95,11 +95,12 @@ def show(summary: dict[str, Any]) -> None:
             text += f", mean width {coverage['mean_width']:.6g}"
         if "most_misses" in coverage:
             least, most = coverage["least_misses"], coverage["most_misses"]
-            text += f"; {coverage['misses']:,} misses, certified {least:,.0f} to {most:,.0f}"
-        console.print(text, highlight=False)
+            text += f"; {coverage['misses']:,} outside, certified {math.ceil(least):,} to {math.floor(most):,}"
+        console.print(text, highlight=False, soft_wrap=True)
     for label, value in summary["certificate"].items():
         if not label.startswith("misses"):
-            console.print(f"{label}: {value:,.4g}" if value is not None else f"{label}: infinite", highlight=False)
+            told = "infinite" if value is None else f"{value:,.4g}"
+            console.print(f"{label}: {told}", highlight=False, soft_wrap=True)
     if "1" in summary.get("labels", {}):
         console.print(f"forecasts are probabilities of {summary['labels']['1']!r}", highlight=False, markup=False)
     rate = summary.get("rows_per_second")

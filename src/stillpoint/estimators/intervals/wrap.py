@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from stillpoint._undo import unchanged
-from stillpoint._validate import real
+from stillpoint._validate import real, under
 from stillpoint.estimators.intervals.lanes import value
 
 if TYPE_CHECKING:
@@ -86,8 +86,8 @@ class Wrapped:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`; a round that was open is known again by its forecast."""
-        self.tracker.restore({key[8:]: value for key, value in state.items() if key.startswith("tracker.")})
-        self.model.restore({key[6:]: value for key, value in state.items() if key.startswith("model.")})
+        self.tracker.restore(under(state, "tracker."))
+        self.model.restore(under(state, "model."))
         self._x = _UNSET
 
     def _forecast(self, x: Any) -> Any:

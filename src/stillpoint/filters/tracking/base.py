@@ -156,7 +156,7 @@ class TrackingModel:
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
-        return {"rounds": self.rounds, "open": self._open, **{name: getattr(self, f"_{name}") for name in self._parts}}
+        return {"rounds": self.rounds, "open": self._open, **{name: getattr(self, f"_{name}").copy() for name in self._parts}}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""

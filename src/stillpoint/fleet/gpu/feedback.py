@@ -6,12 +6,13 @@ from stillpoint.fleet.gpu.plans.base import length
 from stillpoint.fleet.gpu.trace import Number, exp, inverse, larger, size, where
 from stillpoint.losses import _hot as losses
 
-_IN_SPACE = (losses.SQUARED, losses.ABSOLUTE, losses.HUBER)  # of the distance to a target; others are of one number
+_IN_SPACE = (losses.SQUARED, losses.ABSOLUTE, losses.HUBER)  # of the distance to a target
+_OF_ONE = (losses.PINBALL, losses.LOGISTIC, losses.HINGE)  # of one number
 
 
 def supports(code: int, dim: int) -> bool:
     """Whether targets can be turned into gradients under this loss."""
-    return code == losses.LINEAR or (code in _IN_SPACE if dim > 1 else code != losses.LOG)
+    return code == losses.LINEAR or code in _IN_SPACE or (dim == 1 and code in _OF_ONE)
 
 
 def gradient(code: int, parameter: float, play: Sequence[Number], target: Sequence[Number]) -> Sequence[Number]:
