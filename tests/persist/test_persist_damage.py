@@ -9,13 +9,13 @@ import time
 import tracemalloc
 import warnings
 import zipfile
-import zlib
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import extras
+import loaders
 import stillpoint as sp
 from persisted import CORE, FIRST_FORMAT, PLAYED, STREAM, Case, all_cases, play
 from stillpoint import _container, persist
@@ -404,24 +404,6 @@ def test_mutations_of_files_are_refused_or_change_nothing(files):
     assert equal < cases / 4
 
 
-def resealed(body):
-    """Checksums of the zip and of the file made right, so that what is behind them is met."""
-    content = bytearray(body)
-    with contextlib.suppress(Exception), zipfile.ZipFile(io.BytesIO(body)) as archive:
-        for info in archive.infolist():
-            start = info.header_offset
-            names, extra = struct.unpack("<HH", content[start + 26 : start + 30])
-            begin = start + 30 + names + extra
-            code = struct.pack("<I", zlib.crc32(content[begin : begin + info.file_size]))
-            content[start + 14 : start + 18] = code
-            at = content.find(b"PK\x01\x02")
-            while at >= 0:
-                if struct.unpack("<I", content[at + 42 : at + 46])[0] == start:
-                    content[at + 16 : at + 20] = code
-                at = content.find(b"PK\x01\x02", at + 4)
-    return sealed(bytes(content))
-
-
 def test_mutations_behind_the_checksums_are_refused_or_give_a_learner(files):
     rng, made, cases = np.random.default_rng(9), 0, 0
     for name in ("Tracker", "KernelFTRL", "IntervalTracker", "Fleet", "Wrapped", "baselines.Hedge"):
@@ -431,7 +413,7 @@ def test_mutations_behind_the_checksums_are_refused_or_give_a_learner(files):
             cases += 1
             text = body[:at] + mutate(body[at : at + 300], rng) + body[at + 300 :] if i % 2 else mutate(body, rng)
             with contextlib.suppress(ValueError):
-                learner = persist.unpack(resealed(text))
+                learner = persist.unpack(loaders.sealed(text))
                 made += 1
                 assert type(learner).__name__ == name.rpartition(".")[2]
     assert cases == 1800

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 import stillpoint as sp
 from cases import MARKOV, POTENTIALS
 from stillpoint.domains import Ball
+from stillpoint.experiments.reproduce.runs import STREAMS
 from stillpoint.kernels import OU, Constant, Gaussian, HorizonFree, Matern32, OUMixture, Spline
 from stillpoint.learners import GradientDescent
 from stillpoint.potentials import AdaptiveQuadratic, Erfi, ParameterFree, Potential
@@ -28,21 +29,6 @@ KERNELS = {
 }
 
 
-def streams():
-    """Name → function (t, play, rng) giving a gradient of norm at most 1."""
-    return {
-        "never turns": lambda t, w, rng: -np.ones(1),
-        "twelfth": lambda t, w, rng: -np.ones(1) / 12,
-        "alternating": lambda t, w, rng: np.array([(-1.0) ** t]),
-        "signs": lambda t, w, rng: rng.choice([-1.0, 1.0], 1),
-        "against the play": lambda t, w, rng: np.where(w >= 0, 1.0, -1.0),
-        "with the play": lambda t, w, rng: np.where(w >= 0, -1.0, 1.0),
-        "slow wave": lambda t, w, rng: np.array([np.sin(t / 40.0)]),
-        "bursts": lambda t, w, rng: np.array([-1.0 if t % 100 < 20 else 0.0]),
-        "noisy target": lambda t, w, rng: np.sign(w - np.sin(t / 80.0) + 0.3 * rng.standard_normal(1)),
-    }
-
-
 def run(learner, gradient, rounds=ROUNDS, seed=0):
     rng = np.random.default_rng(seed)
     plays, gradients, radii = [], [], []
@@ -60,7 +46,7 @@ RADII = np.concatenate([[0.0], np.logspace(-4, 6, 41)])
 
 
 @pytest.mark.filterwarnings("ignore:the play saturated")
-@pytest.mark.parametrize("stream", streams())
+@pytest.mark.parametrize("stream", STREAMS)
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_bounds_hold_against_every_comparator(kernel, stream):
     """Proposition kernelized-pf (F1, F2), the OGD form of Theorem olo-reduction, and the other potentials' own."""
@@ -69,7 +55,7 @@ def test_bounds_hold_against_every_comparator(kernel, stream):
         if kernel == "spline" and isinstance(potential, ParameterFree | Erfi) and potential.scale == 1.0:
             bound = None  # running hints, formula F2
         learner = sp.KernelFTRL(1, lipschitz=1.0, kernel=KERNELS[kernel], potential=potential, kernel_bound=bound)
-        run(learner, streams()[stream])
+        run(learner, STREAMS[stream])
         for radius in RADII:
             limit = learner.bound(radius)
             assert learner.certificate(radius) <= limit * (1 + 1e-9) + 1e-9 * learner.hint, (potential, radius)
@@ -101,7 +87,7 @@ class Literal(Potential):
 
 def test_the_printed_second_branch_breaks_the_bound():
     learners = [sp.KernelFTRL(1, lipschitz=1.0, kernel=Constant(), potential=p) for p in (Literal(), ParameterFree(1.0))]
-    (literal, _, _), (corrected, _, _) = (run(learner, streams()["twelfth"], rounds=2000) for learner in learners)
+    (literal, _, _), (corrected, _, _) = (run(learner, STREAMS["twelfth"], rounds=2000) for learner in learners)
     jump = int(np.argmin(np.diff(literal[:, 0])))
     assert literal[jump, 0] == pytest.approx(243.65, abs=0.01)  # S = 6V exactly there: 238.9 is the round before
     assert literal[jump + 1, 0] == pytest.approx(-0.0817, abs=1e-3)  # the wrong sign
@@ -227,6 +213,6 @@ def test_bound_functions_name_bad_arguments():
 @pytest.mark.parametrize("name", ["ou", "matern52", "sum"])
 def test_gradient_descent_bound(name):
     learner = sp.KernelFTRL(1, lipschitz=1.0, kernel=MARKOV[name], potential=GradientDescent(2.0))
-    for stream in streams().values():
+    for stream in STREAMS.values():
         run(learner, stream, rounds=200)
     assert all(learner.certificate(r) <= learner.bound(r) for r in np.linspace(0, 2.0, 9))
