@@ -78,7 +78,8 @@ bench: $(VENV)/.ready
 	command -v java >/dev/null || (apt-get update -qq && apt-get install -y -qq openjdk-17-jre-headless >/dev/null)
 	$(BIN)/python benchmarks/spark.py
 	$(BIN)/stillpoint bench regret --stream chosen --first-seed 1000 --out docs/bench
-	$(BIN)/stillpoint bench regret --stream reported --seeds 3 --first-seed 1000 --out build/reported
+	$(BIN)/stillpoint bench regret --learner Tracker --learner MultiScale --learner MultiScale-free --learner Ader-D1 --learner OGD-sqrt \
+		--stream reported --seeds 3 --first-seed 1000 --horizon 2000 --out build/reported
 	cp build/reported/regret.md docs/bench/reported.md
 	$(BIN)/stillpoint bench speed --out docs/bench
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[real]'
