@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import stillpoint as sp
 from cases import MARKOV, POTENTIALS
 from stillpoint.domains import Ball
-from stillpoint.experiments.reproduce.runs import STREAMS
+from stillpoint.experiments.reproduce.runs import STREAMS, reachable
 from stillpoint.kernels import OU, Constant, Gaussian, HorizonFree, Matern32, OUMixture, Spline
 from stillpoint.learners import GradientDescent
 from stillpoint.potentials import AdaptiveQuadratic, Erfi, ParameterFree, Potential
@@ -96,18 +96,6 @@ def test_the_printed_second_branch_breaks_the_bound():
     assert (np.diff(corrected[:, 0]) > 0).all()
 
 
-def comparators(gradients, reach, rng):
-    """Sequences in the ball of radius `reach`: hindsight optima at several smoothings, and random walks."""
-    rounds, dim = gradients.shape
-    for width in (1, 20, rounds):
-        smooth = np.array([np.convolve(column, np.ones(width), mode="same") for column in gradients.T]).T
-        yield -reach * smooth / np.maximum(np.linalg.norm(smooth, axis=1, keepdims=True), 1e-300)
-    for _ in range(3):
-        walk = np.cumsum(rng.standard_normal((rounds, dim)), axis=0) * 0.1 * reach
-        yield walk / np.maximum(np.linalg.norm(walk, axis=1, keepdims=True) / reach, 1.0)
-    yield np.full((rounds, dim), reach / np.sqrt(dim))
-
-
 SCALE_FREE = {
     "signs": lambda t, w, rng: rng.choice([-1.0, 1.0], w.size),
     "growing": lambda t, w, rng: 1.02**t * (w - 1.0 + 0.3 * rng.standard_normal(w.size)),
@@ -122,13 +110,12 @@ SCALE_FREE = {
 @pytest.mark.parametrize("kernel", [OU(0.05), Spline(1.0), HorizonFree()], ids=repr)
 def test_scale_free_bounds(kernel, stream, potential):
     """Propositions scale-free-olo and unconstrained-scale-free with E15's radius and clipping cost, 300 rounds, d = 1, 2."""
-    rng = np.random.default_rng(0)
     times = np.arange(1.0, 301.0)
     for dim in (1, 2):
         for reach in (1.0, None):
             learner = sp.KernelFTRL(dim, kernel=kernel, potential=potential, domain=Ball(reach) if reach else None)
             plays, gradients, radii = run(learner, SCALE_FREE[stream], rounds=300)
-            for u in comparators(gradients, reach or 3.0, rng):
+            for u in reachable(gradients, reach or 3.0, seed=dim):
                 regret = (gradients * (plays - u)).sum()
                 sizes = np.linalg.norm(u, axis=1, keepdims=True)
                 projected = u if reach else u * np.minimum(1.0, radii[:, None] / np.maximum(sizes, 1e-300))
