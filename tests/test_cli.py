@@ -38,6 +38,8 @@ def test_bench_regret_prints_and_writes(call, tmp_path):
     assert [(row["stream"], row["seed"], row["horizon"]) for row in stored["rows"]] == [("walk", 9, 150)]
     assert (tmp_path / "o" / "regret-chosen.png").exists()
     assert "regret.md" in result.stdout
+    made = "stillpoint bench regret --learner Tracker --stream walk --seeds 1 --first-seed 9 --horizon 150 --quick --out FOLDER"
+    assert f"Written by `{made}`" in (tmp_path / "o" / "regret.md").read_text(encoding="utf-8")
 
 
 def test_without_a_folder_it_says_how_to_keep_results(call):
@@ -96,6 +98,8 @@ def test_bench_speed_prints_and_writes(call, tmp_path, monkeypatch):
     assert result.exit_code == 0, result.output
     assert speed.BARE in result.stdout
     assert {row["dim"] for row in json.loads((tmp_path / "speed.json").read_text())["rows"]} == {1, 10}
+    written = (tmp_path / "speed.md").read_text(encoding="utf-8")
+    assert "`stillpoint bench speed --learner Tracker --quick --out FOLDER`" in written
 
 
 def test_the_module_runs_and_help_loads_nothing_heavy():

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from stillpoint.cli_shared import Json, Out, Quick, plain_errors, print_json, report, show
+from stillpoint.cli_shared import Json, Out, Quick, asked, plain_errors, print_json, report, show
 
 bench = typer.Typer(no_args_is_help=True, help="Compare learners: what they lose, and what they cost.")
 
@@ -23,6 +23,7 @@ Streams = Annotated[
 
 @bench.command()
 def regret(
+    context: typer.Context,
     learner: Learners = None,
     stream: Streams = None,
     seeds: Seeds = 10,
@@ -46,6 +47,7 @@ def regret(
             jobs=1 if quick else jobs,
             progress=not json,
         )
+        result.settings["command"] = asked(context)
         files = result.save(out) if out else []
         if json:
             print_json(result.to_dict())
@@ -60,6 +62,7 @@ def regret(
 
 @bench.command()
 def speed(
+    context: typer.Context,
     learner: Learners = None,
     out: Out = None,
     quick: Quick = False,
@@ -75,6 +78,7 @@ def speed(
             result = speed_bench(learner or (), **sizes, repeats=2, patience=5.0, progress=not json)
         else:
             result = speed_bench(learner or (), progress=not json)
+        result.settings["command"] = asked(context)
         files = result.save(out) if out else []
         if json:
             print_json(result.to_dict())
@@ -85,6 +89,7 @@ def speed(
 
 @bench.command()
 def real(
+    context: typer.Context,
     stream: Annotated[
         list[str] | None, typer.Option("--stream", help="A real stream by name; repeat for more. Default: all installed.")
     ] = None,
@@ -97,7 +102,7 @@ def real(
     with plain_errors():
         from stillpoint.experiments.real.command import run
 
-        files = run(stream or (), out, rounds, json, task)
+        files = run(stream or (), out, rounds, json, task, command=asked(context))
         if not json:
             report(files)
 

@@ -1,5 +1,6 @@
 """What the commands have in common: options, tables, JSON, and errors without tracebacks."""
 
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +14,20 @@ if TYPE_CHECKING:
 Out = Annotated[Path | None, typer.Option("--out", help="Folder for the full tables, the raw rows and figures.")]
 Quick = Annotated[bool, typer.Option("--quick", help="A small run, in seconds, to see that all is well.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+
+
+def asked(context: typer.Context) -> str:
+    """The command as it was given, without where its results go: pages say what made them."""
+    words = context.command_path.split()
+    for option in context.command.params:
+        name = option.name or ""
+        source = context.get_parameter_source(name)
+        if name in ("out", "json") or source is None or source.name != "COMMANDLINE":
+            continue
+        value = context.params[name]
+        for one in value if isinstance(value, list | tuple) else [value]:
+            words += [option.opts[0]] if one is True else [option.opts[0], str(one)]
+    return shlex.join(["stillpoint", *words[1:]])
 
 
 def show(grids: list["Grid"]) -> None:

@@ -37,7 +37,7 @@ def regret_markdown(bench: RegretBench) -> str:
         f"A ratio below {FLOOR:g} (regret negative, 0, or nearly) counts as {FLOOR:g}, and such runs are counted as floored. On "
         "noise alone, and where OGD* itself has no positive regret, there is no ratio: such runs are left out of means and "
         "counted as unrated. Streams on which constants were chosen are kept apart from those only reported on. Written by "
-        "`stillpoint bench regret --out FOLDER`.\n"
+        f"`{bench.settings.get('command', 'stillpoint bench regret')} --out FOLDER`.\n"
     )
     tail = []
     for title, name in (("Refused", "error"), ("Warnings", "warning")):
@@ -181,7 +181,7 @@ def speed_markdown(bench: SpeedBench) -> str:
         "# µs a round\n\n"
         "Every learner in one run, absolute loss, least of several repeats. Interactive: predict and update. "
         "Bulk: `sp.play` on a loss stream; in brackets the multiple of a bare compiled OGD loop that keeps nothing. "
-        "Written by `stillpoint bench speed --out FOLDER`.\n"
+        f"Written by `{bench.settings.get('command', 'stillpoint bench speed')} --out FOLDER`.\n"
     )
     return "\n".join([intro, *(grid.markdown() for grid in speed_grids(bench))])
 

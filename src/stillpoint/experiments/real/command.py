@@ -13,8 +13,12 @@ def run(
     json: bool = False,
     task: str | None = None,
     progress: bool = True,
+    command: str = "stillpoint bench real",
 ) -> list[Path]:
-    """Play, show and write; returns the files. json: print all scores as JSON instead of tables, without a progress bar."""
+    """Play, show and write; returns the files. json: print all scores as JSON instead of tables, without a progress bar.
+
+    command: what the page says made it.
+    """
     from rich.console import Console
 
     from stillpoint.experiments.real.report import grids
@@ -23,6 +27,7 @@ def run(
         result = real_bench(streams, task=task, rounds=rounds, progress=progress and not json)
     except ImportError as error:  # a stream asked for by name whose package is missing: a wrong argument, not a crash
         raise ValueError(str(error)) from None
+    result.settings["command"] = command
     if json:
         print(result.to_json())
     else:

@@ -46,7 +46,7 @@ def markdown(bench: RealBench) -> str:
         f"Intervals: around our forecasts, at coverage {coverage:g}, on regression streams of {SHORTEST} rounds or more, "
         f"residuals from round {SKIPPED} on. An infinite radius is scored as the largest score, an empty set as 0. Local error: "
         f"the largest distance of coverage over {WINDOW} rounds in a row from {coverage:g}.\n\n"
-        f"`stillpoint bench real{f' --rounds {rounds}' if rounds else ''} --out DIR` makes this page, the raw scores and the "
+        f"`{bench.settings.get('command', 'stillpoint bench real')} --out DIR` makes this page, the raw scores and the "
         "figure.\n\n"
         "![loss over the best filter in hindsight](real.png)\n"
     )
