@@ -3,6 +3,9 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
+CHROMIUM := command -v chromium >/dev/null || (apt-get update -qq && apt-get install -y -qq chromium >/dev/null)
+JAVA     := command -v java >/dev/null || (apt-get update -qq && apt-get install -y -qq openjdk-17-jre-headless >/dev/null)
+
 .PHONY: demo test test-extras test-pythons test-minimum lint docs bench figures clean fuzz
 
 $(VENV)/.ready: pyproject.toml
@@ -25,8 +28,8 @@ test: lint
 test-extras: docs
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[river,sklearn,real,parquet,dask,ray,spark]'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0 triton
-	command -v chromium >/dev/null || (apt-get update -qq && apt-get install -y -qq chromium >/dev/null)
-	command -v java >/dev/null || (apt-get update -qq && apt-get install -y -qq openjdk-17-jre-headless >/dev/null)
+	$(CHROMIUM)
+	$(JAVA)
 	STILLPOINT_EXTRAS=required $(BIN)/python -m pytest -m "extra and not slow"
 
 # Learners saved here go on bit for bit under other Pythons; those of this list that are not installed are passed over.
@@ -66,36 +69,40 @@ docs: $(VENV)/.ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
+# All measured anew, on an otherwise idle machine, into docs/bench and the README (an hour); what a GPU does is benchmarks/gpu.py.
+PAGE := $(BIN)/python benchmarks/page.py docs/bench
 bench: $(VENV)/.ready
-	$(BIN)/python -m pytest benchmarks --benchmark-only --benchmark-columns=min,median --benchmark-sort=name
-	$(BIN)/python benchmarks/mixture_regret.py
-	$(BIN)/python benchmarks/forecasters.py
-	$(BIN)/python benchmarks/filters.py
-	$(BIN)/python benchmarks/slopes.py
-	$(BIN)/python benchmarks/intervals.py
-	$(BIN)/python benchmarks/fleet.py
+	$(PAGE)/streaming.md benchmarks/streaming.py
+	$(PAGE)/streaming.md benchmarks/mixture_regret.py
+	$(PAGE)/forecasters.md benchmarks/forecasters.py
+	$(PAGE)/filters.md benchmarks/filters.py
+	$(PAGE)/slopes.md benchmarks/slopes.py
+	$(PAGE)/intervals.md benchmarks/intervals.py
+	$(PAGE)/fleet.md benchmarks/fleet.py
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[spark]'
-	command -v java >/dev/null || (apt-get update -qq && apt-get install -y -qq openjdk-17-jre-headless >/dev/null)
-	$(BIN)/python benchmarks/spark.py
+	$(JAVA)
+	$(PAGE)/spark.md benchmarks/spark.py
+	$(PAGE)/targets.md benchmarks/targets.py
 	$(BIN)/stillpoint bench regret --stream chosen --first-seed 1000 --out docs/bench
 	$(BIN)/stillpoint bench regret --learner Tracker --learner MultiScale --learner MultiScale-free --learner Ader-D1 --learner OGD-sqrt \
 		--stream reported --seeds 3 --first-seed 1000 --horizon 2000 --out build/reported
 	cp build/reported/regret.md docs/bench/reported.md
 	$(BIN)/stillpoint bench speed --out docs/bench
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[real]'
-	$(BIN)/python benchmarks/mapie_aci.py
-	$(BIN)/python benchmarks/estimators.py
+	$(PAGE)/intervals.md benchmarks/mapie_aci.py
+	$(PAGE)/estimators.md benchmarks/estimators.py
 	$(BIN)/stillpoint bench real --rounds 20000 --out docs/bench
 	$(BIN)/python benchmarks/readme.py
 
 figures: $(VENV)/.ready
-	$(BIN)/python examples/kernel_tradeoffs.py
+	$(BIN)/python benchmarks/page.py docs/theory.md examples/kernel_tradeoffs.py
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[river,sklearn]'
 	$(BIN)/python tests/pages.py README.md docs/guide/*.md
 	$(BIN)/python tests/names.py
 	$(BIN)/stillpoint reproduce --out build/reproduce
 	cp build/reproduce/reproduce.md build/reproduce/*.png docs/reproduce/
 	$(BIN)/python examples/demo.py --out demo-out
+	$(CHROMIUM)
 	chromium --headless --no-sandbox --hide-scrollbars --window-size=1000,1180 --screenshot=docs/report.png demo-out/report.html
 
 clean:

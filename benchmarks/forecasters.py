@@ -58,8 +58,8 @@ def main():
     for name, row in on_signals(10_000, seeds).items():
         ratios = " | ".join(f"{value:.1f} ({value / row[0]:.2f}×)" for value in row[1:])
         print(f"| {name.split('/')[-1]} | {row[0]:.1f} | {ratios} |")
-    stages = on_stages([1_000, 10_000, 30_000], 12)
-    print("\nstage-wise regression, T = 1 000 / 10 000 / 30 000, 12 seeds: " + " / ".join(f"{value:.1f}" for value in stages))
+    print("\n| stage-wise regression, 12 seeds | T = 1 000 | T = 10 000 | T = 30 000 |\n|---|---|---|---|")
+    print("| TrackingForecaster | " + " | ".join(f"{value:.1f}" for value in on_stages([1_000, 10_000, 30_000], 12)) + " |")
 
 
 if __name__ == "__main__":

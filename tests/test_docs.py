@@ -147,13 +147,35 @@ def test_demo_writes_a_self_contained_page(tmp_path, monkeypatch, capsys):
     assert "the true target" in capsys.readouterr().out
 
 
-def test_readme_figures_are_those_of_the_benchmarks():
-    spec = importlib.util.spec_from_file_location("readme", ROOT / "benchmarks" / "readme.py")
+def benchmark(name):
+    spec = importlib.util.spec_from_file_location(name, ROOT / "benchmarks" / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    return module
+
+
+def test_readme_figures_are_those_of_the_benchmarks():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    for body in module.sections().values():
+    for body in benchmark("readme").sections().values():
         assert body in text
+
+
+def test_what_a_benchmark_prints_finds_its_place_on_its_page():
+    page = "# Title\n\nProse with 3.\n\n| a | b |\n|---|---|\n| x | 1 |\n\n| a |\n|---|\n| 2 |\n\nTook 1.5 s, -2 less.\n"
+    printed = "| a |\n|---|\n| 4 |\n\n| a | b |\n|---|---|\n| x | 9 |\n| y | 8 |\n\nTook 20 s, 3.25 less.\n"
+    text, homeless = benchmark("page").fill(page, printed)
+    assert homeless == []
+    assert text == (
+        "# Title\n\nProse with 3.\n\n| a | b |\n|---|---|\n| x | 9 |\n| y | 8 |\n\n| a |\n|---|\n| 4 |\n\nTook 20 s, 3.25 less.\n"
+    )
+    assert benchmark("page").fill(text, printed) == (text, [])
+
+
+def test_what_has_no_place_on_a_page_is_told():
+    page = "| a |\n|---|\n| 1 |\n"
+    text, homeless = benchmark("page").fill(page, "| a |\n|---|\n| 2 |\n\n| a |\n|---|\n| 3 |\n\nmissed by 3\n")
+    assert text == "| a |\n|---|\n| 2 |\n"
+    assert homeless == ["| a |\n|---|\n| 3 |", "missed by 3"]
 
 
 def test_version_is_stated_once():
