@@ -271,7 +271,7 @@ def main():
     print_tables(table, three_signals(seeds), mean_others(seeds))
     y = NOISE * np.random.default_rng(FIRST_SEED).standard_normal(100_000)
     speed = ", ".join(f"{type(each).__name__} {microseconds(each, y):.2f}" for each in (sp.Forecaster(), VariationForecaster()))
-    print(f"\nMicroseconds a round in bulk, T = 100 000: {speed}")
+    print(f"\nMicroseconds a round in bulk, T = 100 000: {speed} (processor time).")
     draw(table)
 
 
