@@ -1,6 +1,6 @@
 """The times of test_streaming.py as a table, µs a round by the age of the learner.
 
-    python benchmarks/streaming.py            # about a minute; prints Markdown; other arguments go to pytest
+python benchmarks/streaming.py            # about a minute; prints Markdown; other arguments go to pytest
 """
 
 import json

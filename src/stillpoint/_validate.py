@@ -13,6 +13,8 @@ _FEW = 16  # up to here Python looks at floats faster than NumPy does
 
 def number(name: str, value: Any, remedy: str = "give a finite number") -> float:
     """Return `value` as a finite float; text is not a number, even where it looks like one, and neither is a date."""
+    if type(value) is float and math.isfinite(value):  # most are
+        return value
     try:
         if isinstance(value, _NOT_NUMBERS):
             raise TypeError

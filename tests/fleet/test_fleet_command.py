@@ -291,7 +291,7 @@ def test_what_cannot_be_used_is_one_line_and_exit_code_2(tmp_path, capsys):
         ({"learner": "quantile", "level": "0.9"}, "--level must be a number between .* got '0.9'"),
         ({"threads": 0}, "--threads must be at least 1"),
         ({"threads": 1.5}, "--threads must be a whole number: got 1.5"),
-        ({"key": "sensr"}, "--key must be a column .* did you mean 'sensor'"),
+        ({"key": "sensr"}, "--key must be a column .* did you mean sensor"),
         ({"time": "value"}, "must differ"),
         ({"source": str(tmp_path / "no.csv")}, "input must exist"),
         ({"source": str(tmp_path / "empty")}, "folder must hold"),

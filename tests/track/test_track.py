@@ -31,6 +31,7 @@ from stillpoint.losses import Pinball
 from stillpoint.persist.codec import decode_fields
 from stillpoint.track import session, track
 from stillpoint.track.checkpoint import Checkpoint
+from stillpoint.track.engine import Linear, Logistic
 from stillpoint.track.exits import say
 from stillpoint.track.history import History
 from stillpoint.track.options import InputError, share
@@ -207,6 +208,14 @@ def test_binary_is_the_probability_of_class_one(data, tmp_path, words):
     assert summary["certificate"]["log loss more than the best read-out's, at most"] == pytest.approx(core.bound())
     assert "coverage" not in summary
     assert set(summary["labels"]) == {"0", "1"}
+
+
+def test_filters_are_called_by_the_step_that_they_expect():
+    linear, logistic = Linear(2, None).labels, Logistic(2).labels
+    assert linear[:2] == ["no drift", "level ±1% of noise"]  # variances of 1e-4 a round
+    assert linear[5] == "all ±0.1% of noise"
+    assert linear[12:14] == ["slopes ±100%, level ±1000% of noise", "slopes ±10% of noise"]
+    assert logistic[:2] + logistic[-1:] == ["no drift", "level ±0.01 log-odds", "slopes ±0.1, level ±1 log-odds"]
 
 
 @pytest.mark.parametrize("labels", ["yes no", "no yes", "Yes No", "True False", "false true", "1 0"])
@@ -588,7 +597,7 @@ def bad(tmp_path, capsys, content, *parts, name="x.csv", code=2, target="y", **o
         ("a,y\n", {}, ["got a header only"]),
         ("", {"name": "x.jsonl"}, ["must have a header and rows"]),
         ("a,y\n1,2\n", {"target": "Y1"}, ["--target must be a column: got 'Y1'", "the columns are a, y"]),
-        ("alpha,y\n1,2\n", {"features": "alpa"}, ["did you mean 'alpha'?"]),
+        ("alpha,y\n1,2\n", {"features": "alpa"}, ["did you mean alpha?"]),
         ("a,y\n1,2\n", {"time": "when"}, ["--time must be a column"]),
         ("a,a,y\n1,1,2\n", {}, ["different names", "'a' twice"]),
         ("a,y\n1,2\n3\n", {}, ["row 2:", "2 cells: got 1"]),

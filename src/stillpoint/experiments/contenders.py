@@ -5,7 +5,6 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import partial
 from time import perf_counter
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from stillpoint._validate import count
+from stillpoint._words import meant
 from stillpoint.baselines import COCOB, KT, OGD, Ader, DiscountedFTRL, FreeGrad, SparseHaar
 from stillpoint.domains import Ball
 from stillpoint.experiments.play import Playable, play
@@ -124,8 +124,7 @@ def choose(learners: str | Sequence[Learner]) -> list[Contender]:
         elif learner in known:
             players.append(known[learner])
         else:
-            near = get_close_matches(learner, known, 1, 0.5)
-            hint = f"did you mean {near[0]}? " if near else ""
+            hint = meant(learner, known)
             raise ValueError(f"learner must be known: got {learner!r}; {hint}the known ones are {', '.join(known)}")
     return players
 

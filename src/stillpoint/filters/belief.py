@@ -4,6 +4,7 @@ The same object serves every curved learner (MATH section 6): VAW and strongly c
 shared by all outputs; exp-concave, directional and contextual ones observe a direction a⊗h of dim states.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,7 @@ class Belief:
 
     def advance(self, time: float) -> None:
         """Move to a later time: predict."""
-        if np.isfinite(self.time):
+        if math.isfinite(self.time):
             gap = time - self.time
             if gap != self._gap or not self.space.homogeneous:
                 self.space.check_gap(gap)
@@ -84,7 +85,7 @@ class Belief:
 
         At the first round of all there is nothing to move: the belief is set to the prior there, and which is −1.
         """
-        fresh = int(not np.isfinite(self.time))
+        fresh = int(not math.isfinite(self.time))
         if fresh:
             self.advance(float(times[0]))
         before = np.append(self.time, times[:-1])  # itself before the first of all: a gap of 0 that nobody looks up

@@ -48,6 +48,7 @@ class ConstrainedLearner(GradientLearner):
         self._unbounded = math.isinf(self._reach) and not self._ball_on  # nothing else holds plays back
         self._compiled_domain = self.domain.hot(self.dim)
         self._free = isinstance(self.domain, Everywhere) and not self._ball_on
+        self._as_given = self._free and not self._scale_free  # what is fed are the true gradients
         self._stats = np.zeros(_hot.SIZE)
         if self.lipschitz is not None:
             self._stats[_hot.TOP] = self.lipschitz
@@ -95,6 +96,8 @@ class ConstrainedLearner(GradientLearner):
 
     def _feed(self, g: Array, play: Array) -> Array:
         """What the learner is fed for the true gradient g."""
+        if self._as_given:
+            return g
         fed = np.empty(self.dim)
         _hot.feed(g, self._scale_free, self._stats[_hot.TOP], not self._free, self._proposal, self._inner, play, fed)
         return fed

@@ -69,8 +69,8 @@ class KernelFTRL(ConstrainedLearner):
         }  # fmt: skip
         self._growing = self._fixed and math.isinf(self.kernel.bound)
         self.memory = make_memory(self.kernel, self.dim, memory)
-        as_given = self._free and not self._scale_free and isinstance(self.potential, Potential)
-        self.ledger = Ledger(self.memory if as_given else make_memory(self.kernel, self.dim, memory), shared=as_given)
+        shared = self._as_given and isinstance(self.potential, Potential)
+        self.ledger = Ledger(self.memory if shared else make_memory(self.kernel, self.dim, memory), shared)
 
     @property
     def _picky(self) -> bool:
@@ -92,7 +92,8 @@ class KernelFTRL(ConstrainedLearner):
         return 0.0 if self._fixed else 4.0 + float(self._stats[_hot.COUNT])
 
     def _propose(self, time: float) -> Array:
-        self._check_diagonal(np.array([time]))
+        if self._growing:
+            self._check_diagonal(np.array([time]))
         self.memory.advance(time)
         memory = self.memory
         if isinstance(self.potential, Potential) and self.potential.code is not None:
@@ -125,10 +126,9 @@ class KernelFTRL(ConstrainedLearner):
         return Sums(memory.pull, size, variance, self.hint, self._count, memory.diagonal)
 
     def _check_diagonal(self, times: Array) -> None:
-        if self._growing:
-            top = float(self.kernel.diagonal(times).max())
-            if top > self.kernel_bound * (1.0 + 1e-9):
-                raise ValueError(f"kernel_bound must be at least k(t, t): got {self.kernel_bound} but k = {top}; raise it")
+        top = float(self.kernel.diagonal(times).max())
+        if top > self.kernel_bound * (1.0 + 1e-9):
+            raise ValueError(f"kernel_bound must be at least k(t, t): got {self.kernel_bound} but k = {top}; raise it")
 
     def _learn(self, g: Array, play: Array) -> None:
         fed = self._feed(g, play)
@@ -171,7 +171,8 @@ class KernelFTRL(ConstrainedLearner):
         assert self._compiled_domain is not None
         rows = slice(first, min(first + BLOCK, times.size))
         when = times[rows]
-        self._check_diagonal(when)
+        if self._growing:
+            self._check_diagonal(when)
         transitions, which, gains, diagonals = memory.tables(when)
         code, parameter, Y, X, mode = losses.compiled
         squared_norms = np.empty(when.size)

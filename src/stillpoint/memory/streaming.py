@@ -1,5 +1,6 @@
 """Memory for Markov kernels: a (dim, P) state moved forward, O(P·dim) a round and flat in t."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,7 @@ class StreamingMemory(Memory):
         self._refuse_past(time)
         # first: a kernel may refuse the time
         diagonal = self._diagonal if self.space.stationary else float(self.kernel.diagonal(time))
-        if np.isfinite(self.time):
+        if math.isfinite(self.time):
             _hot.advance(self.state, self.transition(time - self.time), self.space.h, self.scratch, self.pull)
         self.time, self.diagonal = time, diagonal
 
@@ -56,7 +57,7 @@ class StreamingMemory(Memory):
         """What compiled loops need for `times`: transitions, which one precedes each round (−1: none), gains, k(t,t)."""
         gaps = np.diff(times, prepend=self.time)
         unique, which = np.unique(gaps, return_inverse=True)
-        if not np.isfinite(self.time):  # nothing to move before the very first round
+        if not math.isfinite(self.time):  # nothing to move before the very first round
             unique, which = unique[:-1], np.append(-1, which[1:])
         transitions = [self.transition(float(gap)) for gap in unique]
         table = np.stack(transitions) if transitions else np.zeros((0, 1, self.space.size))

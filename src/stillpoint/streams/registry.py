@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import cache, partial
 
+from stillpoint._words import meant
 from stillpoint.losses import Huber
 from stillpoint.streams.base import CHOSEN, REPORTED, Stream
 from stillpoint.streams.families import families, pinball_families, sign_flips, signals, stagewise, ten_pieces
@@ -63,9 +63,7 @@ def find(patterns: str | Sequence[str]) -> list[Spec]:
 
 
 def _unknown(word: str, words: Sequence[str], remedy: str) -> ValueError:
-    near = get_close_matches(word, words, 3, 0.4)
-    hint = f"did you mean {', '.join(near)}?" if near else remedy
-    return ValueError(f"stream must be known: got {word!r}; {hint} (`stillpoint streams` lists all)")
+    return ValueError(f"stream must be known: got {word!r}; {meant(word, words, 3)}{remedy} (`stillpoint streams` lists all)")
 
 
 def kinds() -> list[str]:

@@ -51,7 +51,7 @@ class Linear(Part):
 
     def __init__(self, dim: int, level: float | None) -> None:
         self.core = TrackingForecaster(dim, loss=None if level is None else Pinball(level), missing=True)
-        self.names, self.labels = ("full-history RLS",), [_pace(*rate) for rate in linear.RATES.tolist()]
+        self.names, self.labels = ("full-history RLS",), _paces(100.0 * linear.RATES**0.5, "%", " of noise")
 
     def run(self, X: Array, y: Array, times: Array, first: int, delay: int) -> tuple[Array, Array, Array]:
         """See Part."""
@@ -77,7 +77,7 @@ class Logistic(Part):
 
     def __init__(self, dim: int) -> None:
         self.core = TrackingProbabilities(dim, 2, missing=True)
-        self.names, self.labels = ("full-history logistic",), [_pace(*rate) for rate in logistic.RATES.tolist()]
+        self.names, self.labels = ("full-history logistic",), _paces(logistic.RATES**0.5, "", " log-odds")
 
     def run(self, X: Array, y: Array, times: Array, first: int, delay: int) -> tuple[Array, Array, Array]:
         """See Part."""
@@ -254,11 +254,14 @@ def _learnt(core: Any, X: Array, rows: int, first: int, delay: int) -> None:
         core._x[:] = X[learns - 1]
 
 
-def _pace(slope: float, level: float) -> str:
-    """A filter's drift in words."""
-    if slope == level:
-        return "no drift" if slope == 0.0 else f"all drift {slope:g}"
-    return f"slopes {slope:g}, level {level:g}" if slope else f"level drifts {level:g}"
+def _paces(steps: Array, sign: str, unit: str) -> list[str]:
+    """The drifts of filters in words: the steps that they expect of (slopes, level) from row to row."""
+    found = []
+    for slope, level in steps.tolist():
+        moving = [("all", slope)] if slope == level else [("slopes", slope), ("level", level)]
+        text = ", ".join(f"{name} ±{step:g}{sign}" for name, step in moving if step)
+        found.append(text + unit if text else "no drift")
+    return found
 
 
 def expert_weights(labels: Sequence[str], weights: Array) -> dict[str, float]:

@@ -1,11 +1,12 @@
 """What `stillpoint track` was asked for, checked, and the errors that it answers with."""
 
-import difflib
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from stillpoint._words import meant
 
 TASKS = ("regression", "binary", "quantile", "interval")
 FORMATS = ("csv", "jsonl", "parquet")
@@ -95,9 +96,7 @@ class Options:
 def one_of(option: str, given: str, known: Sequence[str]) -> None:
     """Refuse a word that is not known, with the nearest that is."""
     if given not in known:
-        near = nearest(given, known)
-        hint = "" if near is None else f"did you mean {near}? "
-        raise InputError(f"{option} must be one of {', '.join(known)}: got {given!r}; {hint}see --help")
+        raise InputError(f"{option} must be one of {', '.join(known)}: got {given!r}; {meant(given, known)}see --help")
 
 
 def named(source: Any) -> None:
@@ -108,15 +107,7 @@ def named(source: Any) -> None:
 
 def no_column(option: str, what: str, given: str, names: Sequence[str]) -> InputError:
     """The error for a name that is not that of a column, with the nearest that is."""
-    near = nearest(given, names)
-    hint = "" if near is None else f"did you mean {near!r}? "
-    return InputError(f"{option} must be {what}: got {given!r}; {hint}the columns are {', '.join(names)}")
-
-
-def nearest(word: Any, known: Sequence[str]) -> str | None:
-    """What may have been meant by a word that is not known."""
-    near = difflib.get_close_matches(word, known, 1, 0.5) if isinstance(word, str) else []
-    return near[0] if near else None
+    return InputError(f"{option} must be {what}: got {given!r}; {meant(given, names)}the columns are {', '.join(names)}")
 
 
 def share(option: str, given: Any) -> float:

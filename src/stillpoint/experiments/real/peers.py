@@ -139,9 +139,10 @@ def _bayes(stream: RealStream) -> River:
 
 
 def _neighbours(stream: RealStream) -> River:
-    if stream.task == REGRESSION:
-        return River(_scaled(_river("neighbors").KNNRegressor), stream)
-    return RiverClassifier(_scaled(_river("neighbors").KNNClassifier), stream)
+    regression = stream.task == REGRESSION
+    make = _river("neighbors").KNNRegressor if regression else _river("neighbors").KNNClassifier
+    engine = make().engine.clone({"seed": _SEED})  # the default search, approximate and random
+    return (River if regression else RiverClassifier)(_scaled(partial(make, engine=engine)), stream)
 
 
 def _forest(stream: RealStream) -> River:

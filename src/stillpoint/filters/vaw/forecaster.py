@@ -63,7 +63,8 @@ class KernelVAW(VAWForecaster):
     def update(self, y: ArrayLike) -> None:
         """What the round turned out to be."""
         target = limited("y", vector("y", y, self.outputs, "call skip() for a missing observation"), "rescale the targets")
-        self.predict()
+        if not self._open:
+            self.predict()
         mean = self._belief.mean
         S = self._account(float(target @ target), float(mean @ mean), self.variance)
         self._belief.observe(S, target - mean)

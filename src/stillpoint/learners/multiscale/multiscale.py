@@ -65,8 +65,7 @@ class MultiScale(ConstrainedLearner):
         self._parameters = self.potential.parameters
         self.memory = LevelMemory(base, self.dim)
         self.base = self.memory.kernel.base
-        as_given = self._free and not self._scale_free
-        self.ledger = Ledger(self.memory if as_given else LevelMemory(base, self.dim), shared=as_given)
+        self.ledger = Ledger(self.memory if self._as_given else LevelMemory(base, self.dim), shared=self._as_given)
         self._coefficients = np.zeros(0)
 
     @property
@@ -147,7 +146,7 @@ class MultiScale(ConstrainedLearner):
         return self._constrain(saturated)
 
     def _learn(self, g: Array, play: Array) -> None:
-        memory, fed = self.memory, g if self.ledger.shared else self._feed(g, play)
+        memory, fed = self.memory, self._feed(g, play)
         memory.squared_norm = memory_hot.add_to_levels(memory.states, memory.squares, memory.variances, fed)
         if self._scale_free:
             shared.observe(self._stats, False, True, 0.0, g)

@@ -3,9 +3,9 @@
 Packages are imported when a stream of theirs is loaded; `pip install 'stillpoint[real]'` brings them all.
 """
 
-from difflib import get_close_matches
 from importlib.util import find_spec
 
+from stillpoint._words import meant
 from stillpoint.streams.real import from_others, from_river, from_statsmodels
 from stillpoint.streams.real.base import BINARY, MULTICLASS, REGRESSION, TASKS, Entry, RealStream
 
@@ -29,9 +29,7 @@ def available(task: str | None = None) -> list[str]:
 def entry(name: str) -> Entry:
     """How a stream is read and built, without reading it."""
     if name not in _ENTRIES:
-        near = get_close_matches(name, _ENTRIES, 3, 0.4)
-        hint = f"did you mean {', '.join(near)}?" if near else "real.names() lists them"
-        raise ValueError(f"name must be that of a real stream: got {name!r}; {hint}")
+        raise ValueError(f"name must be that of a real stream: got {name!r}; {meant(name, _ENTRIES, 3)}real.names() lists them")
     return _ENTRIES[name]
 
 

@@ -49,7 +49,7 @@ class Lanes:
         self.rounds += 1
 
     def _shape(self, value: Array) -> Any:
-        return value.copy() if self._several else value[0].item()
+        return value.copy() if self._several else value.item(0)
 
     def _state(self) -> tuple[Array, Array, Array, Array]:
         return self._experts, self._books, self._scalars, self._weights
@@ -99,7 +99,7 @@ def shares(name: str, value: Any) -> tuple[float, ...]:
 
 def value(name: str, given: Any, remedy: str) -> float:
     """Return `given` as a float whose products with a lane's factors are floats."""
-    if isinstance(given, str | bytes):
+    if isinstance(given, (str, bytes)):
         raise ValueError(f"{name} must be a number: got {given!r}; convert it first")
     result = number(name, given, remedy)
     if abs(result) > LARGEST:

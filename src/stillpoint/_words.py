@@ -1,0 +1,11 @@
+"""Words that are not known: what may have been meant. Apart from `_validate`, which needs NumPy: commands begin without it."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Any
+
+
+def meant(word: Any, known: Iterable[str], most: int = 1) -> str:
+    """A question for the message of an error, naming up to `most` known words; "" where none is near."""
+    near = get_close_matches(word, list(known), most) if isinstance(word, str) else []
+    return f"did you mean {', '.join(near)}? " if near else ""
