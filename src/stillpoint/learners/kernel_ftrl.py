@@ -61,6 +61,9 @@ class KernelFTRL(ConstrainedLearner):
         self.potential = ParameterFree() if potential is None else potential
         if not isinstance(self.potential, Potential | StaticLearner):
             raise ValueError(f"potential must be a potential or a static learner: got {potential!r}; use sp.potentials")
+        self._formula: tuple[int, Array, float] | None = None  # the compiled form
+        if isinstance(self.potential, Potential) and self.potential.code is not None:
+            self._formula = self.potential.code, self.potential.parameters, self.potential.offset
         known = self.kernel.bound if kernel_bound is None else positive("kernel_bound", kernel_bound)
         super().__init__(dim, lipschitz, known, domain, radius_scale)
         self._config = {
@@ -96,11 +99,10 @@ class KernelFTRL(ConstrainedLearner):
             self._check_diagonal(np.array([time]))
         self.memory.advance(time)
         memory = self.memory
-        if isinstance(self.potential, Potential) and self.potential.code is not None:
+        if self._formula is not None:
             saturated = _hot.propose(
-                self._stats, self._fixed, memory.squared_norm, memory.pull, memory.diagonal,
-                self.potential.code, self.potential.parameters, self.potential.offset, self._proposal,
-            )  # fmt: skip
+                self._stats, self._fixed, memory.squared_norm, memory.pull, memory.diagonal, *self._formula, self._proposal
+            )
         else:
             saturated = self._propose_in_python(self._proposal)
         return self._constrain(saturated)
@@ -156,18 +158,16 @@ class KernelFTRL(ConstrainedLearner):
         """Whether kernel, potential and domain all have a compiled form, and no round is open."""
         return (
             isinstance(self.memory, StreamingMemory)
-            and isinstance(self.potential, Potential)
-            and self.potential.code is not None
+            and self._formula is not None
             and self._compiled_domain is not None
             and self._play is None
         )
 
     def play_block(self, losses: LossStream, times: Array, first: int, out: dict[str, Array]) -> int:
         """Play a block of rounds in compiled code; see `GradientLearner.play_block`."""
-        memory, potential = self.memory, self.potential
+        memory = self.memory
         assert isinstance(memory, StreamingMemory)
-        assert isinstance(potential, Potential)
-        assert potential.code is not None
+        assert self._formula is not None
         assert self._compiled_domain is not None
         rows = slice(first, min(first + BLOCK, times.size))
         when = times[rows]
@@ -179,7 +179,7 @@ class KernelFTRL(ConstrainedLearner):
         n, saturated = _hot.play_rounds(
             self._stats, self._fixed, self._scale_free, self.radius_scale, self._ball_on, self._unbounded, self._limit,
             memory.state, memory.pull, memory.space.h, memory.scratch, transitions, which, gains, diagonals,
-            potential.code, potential.parameters, potential.offset, *self._compiled_domain, self._ball,
+            *self._formula, *self._compiled_domain, self._ball,
             code, parameter, mode, Y[rows], X[rows], self._proposal, self._inner, memory.squared_norm,
             out["plays"][rows], out["losses"][rows], out["gradients"][rows], squared_norms,
         )  # fmt: skip
