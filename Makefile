@@ -69,7 +69,8 @@ docs: $(VENV)/.ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
-# All measured anew, on an otherwise idle machine, into docs/bench and the README (an hour); what a GPU does is benchmarks/gpu.py.
+# All measured anew, on an otherwise idle machine, into docs/bench and the README (twenty minutes). What a GPU does is measured by
+# benchmarks/gpu.py, what the tests notice by benchmarks/mutants.py.
 PAGE := $(BIN)/python benchmarks/page.py docs/bench
 bench: $(VENV)/.ready
 	$(PAGE)/streaming.md benchmarks/streaming.py
@@ -94,9 +95,10 @@ bench: $(VENV)/.ready
 	$(BIN)/stillpoint bench real --rounds 20000 --out docs/bench
 	$(BIN)/python benchmarks/readme.py
 
+# What the examples print, the page of public names, the paper as a run, and the picture of the report.
 figures: $(VENV)/.ready
 	$(BIN)/python benchmarks/page.py docs/theory.md examples/kernel_tradeoffs.py
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[river,sklearn]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[river,sklearn,parquet]'
 	$(BIN)/python tests/pages.py README.md docs/guide/*.md
 	$(BIN)/python tests/names.py
 	$(BIN)/stillpoint reproduce --out build/reproduce

@@ -14,7 +14,7 @@ from stillpoint.potentials import CAP
 
 
 class COCOB(Baseline):
-    """Algorithm 1: w = tanh(θ/(A + L))/L · (εL + Reward), a coordinate at a time.
+    """COCOB, Algorithm 1 of its paper: w = tanh(θ/(A + L))/L · (εL + Reward), a coordinate at a time.
 
     lipschitz: L ≥ |g_{t,i}| for every coordinate; the bound G on ‖g_t‖ serves.
     scale: ε; the paper has 1, so a wealth of L to begin with.
@@ -62,7 +62,7 @@ class COCOB(Baseline):
 
 
 class COCOBBackprop(Baseline):
-    """Algorithm 2, told nothing: L is the largest |g| so far, w = θ/(L·max(A + L, αL))·(L + max(Reward, 0)); A has no L in it.
+    """COCOB-Backprop, told nothing: L is the largest |g| so far, w = θ/(L·max(A + L, αL))·(L + max(Reward, 0)); A has no L in it.
 
     alpha: α, which holds the first steps back; 100 in the paper. A heuristic: there is no guarantee.
     """

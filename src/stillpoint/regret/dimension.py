@@ -19,14 +19,14 @@ from stillpoint.regret.norms import blocks, streaming_space
 def effective_dimension(kernel: Kernel, times: ArrayLike, ridge: float, method: str = "auto") -> float:
     """d_eff = Tr K(K + ridge·I)⁻¹, K the Gram matrix on `times` (increasing).
 
-    method: "streaming" filters, O(T·P²) for a diagonal transition, with a form that approximates its kernel
-    (HorizonFree) the value is that of the form; "dense" takes eigenvalues, O(T³); "auto" streams if it can.
+    method: "streaming" filters, O(T·P²) for a diagonal transition; where the state space approximates its kernel (HorizonFree),
+    the value is that of the approximation. "dense" takes eigenvalues, O(T³); "auto" streams if it can.
     """
     return _dimension(kernel, times, ridge, method, full=True)
 
 
 def log_det(kernel: Kernel, times: ArrayLike, ridge: float, method: str = "auto") -> float:
-    """log det(I + K/ridge) = Σ_t log(S_t/ridge), S_t the filter's innovation variance; arguments as above."""
+    """log det(I + K/ridge) = Σ_t log(S_t/ridge), S_t the filter's innovation variance; arguments as in `effective_dimension`."""
     return _dimension(kernel, times, ridge, method, full=False)
 
 

@@ -38,7 +38,7 @@ class Tracker(GradientLearner):
     Guarantee (`bound`): R = Õ(Γ√(M̄(M̄ + P_T)T)), M̄ = max(max‖u_t‖, D_T), D_T the radius reached, Γ the largest gradient.
     Its limits: it scales with D_T, not max‖u_t‖ alone, so regret against 0 is O(D_T√T); an adversary with linear losses can lift
     D_T by equal gradients followed by noise. Where losing to 0 must be excluded whatever happens, use `MultiScale(lipschitz=…)`.
-    Start-up takes about log₂(scale/1e-3) rounds; a constant target under heavy noise costs about 1.7 times the best step, at
+    Start-up takes about log₂(scale/1e-3) rounds; a constant target under heavy noise costs 1.7 to 2 times the best step, at
     worst 5 (11 where targets are 0.01); targets smaller than 1e-3 see that scale. Rounds are counted, gaps between times ignored.
     """
 
