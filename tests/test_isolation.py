@@ -120,9 +120,10 @@ def go_on(learners):
 
 
 COPIES = {"pickle": lambda item: pickle.loads(pickle.dumps(item)), "deepcopy": copy.deepcopy}
+COPIES["copy"] = lambda begun: {name: copy.copy(each) for name, each in begun.items()}
 
 
-@pytest.mark.parametrize("way", ["pickle", "deepcopy", "fork", "spawn", "joblib"])
+@pytest.mark.parametrize("way", [*COPIES, "fork", "spawn", "joblib"])
 def test_learners_are_copied_and_passed_to_processes_and_go_on_there(way):
     begun = begin(CORE)
     if way == "joblib":
@@ -144,6 +145,15 @@ def test_faces_are_copied_and_go_on_alike(way, faces):
     begun = begin(cases)
     there = go_on(COPIES[way](begun))
     assert there == go_on(begun)
+
+
+@pytest.mark.parametrize("name", sorted({*CORE} - {*OF_OTHERS, "Fleet"}))
+def test_learners_show_what_builds_them(name):
+    learner = CORE[name].build()
+    names = {**vars(sp), **vars(sp.kernels), **vars(sp.domains), **vars(sp.losses), **vars(sp.potentials), **vars(sp.filters)}
+    again = eval(repr(learner), {**names, type(learner).__name__: type(learner)})
+    assert type(again) is type(learner)
+    assert again.config == learner.config
 
 
 def test_all_that_is_compiled_is_in_files_that_the_cache_is_keyed_by():

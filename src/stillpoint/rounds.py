@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from stillpoint._hot import LARGEST, norm, usable_norm
 from stillpoint._validate import Array, count, finite, nonnegative, number, stored, under, vector
+from stillpoint._whole import Whole
 from stillpoint.losses import LossStream
 from stillpoint.regret.ledger import Ledger
 
@@ -30,7 +31,7 @@ def check_lipschitz(lipschitz: float | None, size: float, remedy: str = "raise l
         raise ValueError(f"g must have norm at most lipschitz = {lipschitz}: got norm {size}; {remedy}")
 
 
-class GradientLearner(ABC):
+class GradientLearner(Whole, ABC):
     """A learner that plays w_t in R^dim and is told a subgradient g_t of the loss there.
 
     `predict(time)` opens a round and returns its play; called again before `update` it returns the same play.

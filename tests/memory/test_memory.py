@@ -1,3 +1,5 @@
+import warnings
+
 import numpy as np
 import pytest
 
@@ -277,3 +279,8 @@ def test_gaps_below_the_mixtures_resolution_are_named():
     memory.advance(1.0)
     with pytest.warns(RuntimeWarning, match="min_gap=0.25"):
         memory.advance(1.25)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("default")
+        for time in 2.0 + np.cumsum(np.linspace(0.26, 0.49, 50)):  # as a stream without a clock has them: no two alike
+            memory.advance(float(time))
+    assert len(told) <= 2

@@ -150,6 +150,8 @@ def test_foreign_files(tmp_path):
         sp.load(tmp_path)
     with pytest.raises(FileNotFoundError):
         sp.load(tmp_path / "nothing")
+    with pytest.raises(FileNotFoundError, match=r"make the folder .*nowhere first"):
+        sp.save(sp.Tracker(1), tmp_path / "nowhere" / "a")
     with pytest.raises(ValueError, match="another beginning"):
         sp.load("/dev/zero")  # has no end
 

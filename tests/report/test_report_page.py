@@ -347,3 +347,18 @@ def test_the_chance_is_that_of_a_label(tmp_path):
     text = Reader(written(tmp_path, history, summary | {"task": "binary", "labels": {"0": "no", "1": "<yes>"}})).text
     assert "the chance that level is “<yes>” for" in re.sub(r"\s+", " ", text)
     assert "the chance of level for" in re.sub(r"\s+", " ", Reader(written(tmp_path, history, summary | {"task": "binary"})).text)
+
+
+def test_notes_are_on_the_page(tmp_path):
+    history, summary = run_of()
+    reader = Reader(written(tmp_path, history, summary | {"notes": ["column 'a<b' was read as words", "second"]}))
+    assert "Note: column 'a<b' was read as words." in reader.text
+    assert "Note: second." in reader.text
+    assert "Note:" not in Reader(written(tmp_path, history, summary)).text
+
+
+def test_a_time_that_is_the_number_of_the_row_is_called_row(tmp_path):
+    history, summary = run_of(4000, time=np.arange(4000.0))
+    assert "largest change was noticed around row " in Reader(written(tmp_path, history, summary)).text
+    history, summary = run_of(4000, time=np.arange(1.0, 4001.0))
+    assert "largest change was noticed around time " in Reader(written(tmp_path, history, summary)).text

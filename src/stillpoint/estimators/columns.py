@@ -141,4 +141,7 @@ def _number(name: Hashable, value: Any) -> float:
             return float(value)
         except OverflowError:
             raise ValueError(f"x[{name!r}] must be within ±{LIMIT:g}: got {value!r}; rescale it or leave it out") from None
-    raise ValueError(f"x[{name!r}] must be a number: got {value!r}; encode categories first, as with river's OneHotEncoder")
+    remedy = "encode categories first, as with river's OneHotEncoder"
+    if value is None:
+        remedy = "leave a missing feature out of the dict"
+    raise ValueError(f"x[{name!r}] must be a number: got {value!r}; {remedy}")

@@ -5,13 +5,14 @@ from typing import Any
 
 from river import base
 
+from stillpoint._whole import Whole
 from stillpoint.estimators.columns import Columns
 from stillpoint.filters.tracking import TrackingForecaster
 from stillpoint.filters.tracking.probabilities import TrackingProbabilities
 from stillpoint.losses import Absolute, Huber, Pinball, Squared
 
 
-class TrackingRegressor(base.Regressor):
+class TrackingRegressor(base.Regressor, Whole):
     """Linear regression whose coefficients may drift or jump, with nothing to tune: no learning rate, no scaler, no forgetting.
 
     Kalman filters over fifteen rates of drift on features standardised as they come, aggregated on the fly
@@ -64,7 +65,7 @@ class TrackingRegressor(base.Regressor):
         self._core = core
 
 
-class TrackingClassifier(base.Classifier):
+class TrackingClassifier(base.Classifier, Whole):
     """Logistic regression whose coefficients may drift or jump, with nothing to tune, for two classes or more.
 
     One exact MAP step a round in each of ten filters, mixed by their likelihood with fixed share; with more than two classes one

@@ -15,16 +15,17 @@ from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from stillpoint._validate import Array, stored, under
+from stillpoint._whole import Whole
 from stillpoint.filters.tracking import TrackingForecaster
 from stillpoint.filters.tracking.probabilities import TrackingProbabilities
 from stillpoint.losses import Absolute, Huber, Pinball, Squared
 
 
-class TrackingRegressor(RegressorMixin, BaseEstimator):
+class TrackingRegressor(RegressorMixin, BaseEstimator, Whole):
     """Linear regression whose coefficients may drift or jump, with nothing to tune: no learning rate, no scaler, no forgetting.
 
     Kalman filters over fifteen rates of drift on features standardised as they come, aggregated on the fly
-    (`stillpoint.TrackingForecaster`).
+    (`stillpoint.TrackingForecaster`). Forecasts stay within one range of the targets beyond those seen.
 
     Parameters
     ----------
@@ -87,7 +88,7 @@ class TrackingRegressor(RegressorMixin, BaseEstimator):
                 _put(self, state)
 
 
-class TrackingClassifier(ClassifierMixin, BaseEstimator):
+class TrackingClassifier(ClassifierMixin, BaseEstimator, Whole):
     """Logistic regression whose coefficients may drift or jump, with nothing to tune, for two classes or more.
 
     One exact MAP step a row in each of ten filters, mixed by their likelihood with fixed share; with more than two classes one

@@ -7,12 +7,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stillpoint._validate import Array, increasing, number, positive, squared, stored
+from stillpoint._whole import Whole
 from stillpoint.filters._hot import DIMENSION, EXCESS, GROWTH, LARGEST, LIMIT, LOG_DET, TOTALS
 from stillpoint.kernels import Kernel, Spline
 from stillpoint.kernels.base import as_kernel
 
 
-class VAWForecaster:
+class VAWForecaster(Whole):
     """Squared loss ½(y − ŷ)², ŷ = (λ/S)m with m, v the posterior's mean and variance and S = v + λ."""
 
     _saved: tuple[str, ...] = ("rounds", "time", "_started", "_open", "log_det", "_excess", "_largest")

@@ -7,11 +7,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stillpoint._validate import Array, increasing, number, real
+from stillpoint._whole import Whole
 from stillpoint.filters.aggregation import LARGEST, target_number
 from stillpoint.filters.base import untimed
 
 
-class SeriesForecaster(ABC):
+class SeriesForecaster(Whole, ABC):
     """Forecast y_t, then see it, under the loss ½(y − ŷ)²."""
 
     @property

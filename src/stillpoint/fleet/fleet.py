@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from stillpoint._validate import count, under
+from stillpoint._whole import Whole
 from stillpoint.fleet.keys import KeyIndex, Keys, Slots
 from stillpoint.fleet.stacks import STACKS, Fault, Stack
 
@@ -18,7 +19,7 @@ GivenKeys = Sequence[Hashable] | NDArray[Any]
 _NAMES = {kind.__name__: kind for kind in STACKS}
 
 
-class Fleet:
+class Fleet(Whole):
     """One learner a key, of one class and configuration: arrays in, arrays out, any keys in any round.
 
     learner: Tracker, MultiScale, QuantileTracker, IntervalTracker or Forecaster, as a class or by name. config: its arguments.
@@ -35,7 +36,7 @@ class Fleet:
     def __init__(self, learner: type[Any] | str, *, threads: int = 1, on_bad: str = "raise", **config: Any) -> None:
         kind = _NAMES.get(learner) if isinstance(learner, str) else learner
         if kind not in STACKS:
-            raise ValueError(f"learner must be one of {sorted(_NAMES)}: got {learner!r}; pass the class, not an instance")
+            raise ValueError(f"learner must be one of {sorted(_NAMES)}: got {learner!r}; pass one of them, as a class or by name")
         if on_bad not in ("raise", "skip"):
             raise ValueError(f"on_bad must be 'raise' or 'skip': got {on_bad!r}; choose one")
         self._kind, self.threads, self.on_bad = kind, count("threads", threads), on_bad

@@ -4,6 +4,7 @@ x moves by x_t = F(Δ) x_s + noise of covariance Q(Δ), with prior covariance P(
 effective dimension) needs only F, Q, P(t), h and the nugget, so a kernel that offers them runs at a cost flat in t.
 """
 
+import math
 import warnings
 from abc import ABC, abstractmethod
 from math import factorial
@@ -44,9 +45,10 @@ class StateSpace(ABC):
     def check_gap(self, gap: float) -> None:
         """Say so where the form is less accurate over a gap than stated."""
         if gap < self.min_gap * (1.0 - 1e-9):
+            below = 2.0 ** math.floor(math.log2(gap)) if gap > 0.0 else 0.0  # few values, so that Python says each but once
             warnings.warn(
-                f"time gap {gap:g} is below the kernel's min_gap {self.min_gap:g}, where its mixture is less accurate than "
-                f"stated; build the kernel with min_gap={gap:g}",
+                f"time gaps go below the kernel's min_gap {self.min_gap:g}, where its mixture is less accurate than stated; "
+                f"build the kernel with min_gap={below:g}",
                 RuntimeWarning,
                 stacklevel=4,
             )

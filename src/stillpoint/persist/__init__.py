@@ -32,6 +32,8 @@ def unpack(data: bytes | bytearray | memoryview) -> Any:
 
 def save(learner: Savable, path: str | os.PathLike[str]) -> None:
     """Write `learner` to `path`, replacing what is there only once the new file is whole and on disk."""
+    if not Path(path).parent.is_dir():
+        raise FileNotFoundError(f"path must lie in a folder that exists: got {path}; make the folder {Path(path).parent} first")
     _container.replace(Path(path), *_content(learner), mark=f".{os.getpid()}.{threading.get_ident()}")
 
 

@@ -129,9 +129,11 @@ class Page:
         self.charts = list(self._charts()) if len(self.x) > 1 else []
 
     def _axis(self) -> tuple[str, Array]:
-        """What runs along the charts: time where it is there and increases, else the row."""
+        """What runs along the charts: time where it is there, increases and is not the row's number, else the row."""
         row, time = self.columns["row"], self.columns.get("time")
         if time is None or not time.size or np.isnan(time).any() or (np.diff(time) < 0.0).any() or time[-1] == time[0]:
+            return "row", row
+        if np.array_equal(time, row):
             return "row", row
         dates = self.given.get("time_kind") == "date" and _FIRST_DATE <= time[0] and time[-1] < _LAST_DATE
         return ("date" if dates else "number"), time

@@ -204,7 +204,7 @@ class Session(Holder):
         try:
             from stillpoint.report.page import write_page
 
-            write_page(temporary, self.history, plain(figures), f"Forecasting {self.options.target}")
+            write_page(temporary, self.history, plain({**figures, "notes": self.notes}), f"Forecasting {self.options.target}")
             os.replace(temporary, path)
         except OSError as error:
             self.notes.append(f"report.html was left out: {error.strerror or error}; run the command again")

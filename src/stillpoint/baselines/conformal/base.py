@@ -7,11 +7,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stillpoint._validate import Array, finite, nonnegative, number
+from stillpoint._whole import Whole
 
 _REMEDY = "pass |y − forecast|"
 
 
-class RadiusTracker(ABC):
+class RadiusTracker(Whole, ABC):
     """A radius for the coming round, `predict()`, then its score s = |y − forecast|, `update(score)`; a miss is s > radius.
 
     told: what it must know beforehand to do well. coverage: the share of scores to cover.

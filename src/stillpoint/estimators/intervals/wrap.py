@@ -8,6 +8,7 @@ import numpy as np
 
 from stillpoint._undo import unchanged
 from stillpoint._validate import real, under
+from stillpoint._whole import Whole
 from stillpoint.estimators.intervals.lanes import value
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 _UNSET = object()
 
 
-class Wrapped:
+class Wrapped(Whole):
     """`predict(x)` gives the interval (lo, hi) around the model's forecast; `update(x, y)` teaches tracker and model.
 
     model: with predict_one(x), river's, learning by learn_one(x, y); with predict and update, this library's, learning by

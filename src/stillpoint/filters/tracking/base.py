@@ -7,13 +7,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stillpoint._validate import Array, count, finite, number, real, stored
+from stillpoint._whole import Whole
 from stillpoint.filters.base import limited
 from stillpoint.filters.tracking import _hot
 
 _FLOAT = np.dtype(np.float64)
 
 
-class TrackingModel:
+class TrackingModel(Whole):
     """Filters side by side on features that are standardised on the fly; the round that is open, and its time.
 
     `_rates` (K, 2) are the variances that (slopes, intercept) gain a round, `_prior` the variances they start with; filters come

@@ -34,7 +34,9 @@ class TrackingForecaster(TrackingModel):
     """Forecast y_t from the features x_t, then see it; linear, with coefficients that may drift or jump. O(15·dim²) a round.
 
     dim: features of a context; an intercept is added. Forecasts do not depend on the units or origins of features, and follow
-    those of the targets. The forecast is 0 until a target has been seen.
+    those of the targets. The forecast is 0 until a target has been seen. So that one row cannot do much harm, features count as
+    at most ten standard deviations from their mean and forecasts stay within one range of the targets beyond those seen: it does
+    not extrapolate far.
     loss: what the aggregation minimises: Squared (None means it), Absolute, Huber or Pinball. The filters are the same; their
     regrets are r_i = ℓ'(p̂)(p̂ − p_i)/s, s the running mean loss over about 100 rounds, so units of the targets still do not
     matter. Huber's width is in units of the targets: rescale both together. Under Pinball, whose quantiles no mixture of means

@@ -36,7 +36,7 @@ class DeviceFleet:
         torch = torch_module()
         kind = _NAMES.get(learner) if isinstance(learner, str) else learner
         if kind not in PLANS:
-            raise ValueError(f"learner must be one of {sorted(_NAMES)}: got {learner!r}; pass the class, not an instance")
+            raise ValueError(f"learner must be one of {sorted(_NAMES)}: got {learner!r}; pass one of them, as a class or by name")
         self._kind, self.streams, self.device = kind, count("streams", streams), on_device(device)
         built = kind(**config)
         self._config = dict(built.config)

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from stillpoint._hot import LARGEST
 from stillpoint._validate import Array, number, real
+from stillpoint._whole import Whole
 from stillpoint.estimators.intervals.lanes import _hot
 from stillpoint.filters.tracking._hot import BLEND, SEEN, weigh
 
@@ -16,7 +17,7 @@ Levels = float | Sequence[float]
 _LEAST = 1e-6  # of a level and of what it leaves: past it the share of misses is below what a stream can show
 
 
-class Lanes:
+class Lanes(Whole):
     """One lane a quantile that is tracked, each with nine experts, an aggregate of them and a guard.
 
     levels: what share each lane is to cover. firsts: quantile over mean size to begin with, one a lane; for scores its logarithm.

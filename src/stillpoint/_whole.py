@@ -1,0 +1,25 @@
+"""What all learners are to Python: one thing that is copied whole and shows what builds it."""
+
+import copy
+import reprlib
+from typing import Any, Protocol, Self
+
+
+class _Configured(Protocol):
+    @property
+    def config(self) -> dict[str, Any]: ...
+
+
+class Whole:
+    """For classes with a `config`, the arguments that build them anew."""
+
+    def __copy__(self) -> Self:
+        """As `copy.deepcopy`: a copy that shared arrays with its original would play on in it."""
+        return copy.deepcopy(self)
+
+    def __repr__(self: _Configured) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={_SHORT.repr(value)}' for name, value in self.config.items())})"
+
+
+_SHORT = reprlib.Repr()  # tables of constants are cut
+_SHORT.maxother = _SHORT.maxstring = 200
