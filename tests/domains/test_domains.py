@@ -248,3 +248,12 @@ def test_read_only_and_strided_arguments():
     z = np.arange(6.0)[::2]
     z.flags.writeable = False
     np.testing.assert_allclose(Ball(1.0).project(z), z / np.linalg.norm(z), rtol=1e-15)
+
+
+def test_surrogate_of_a_gradient_along_the_normal_is_nothing():
+    normal = np.array([1.0, 2.0, 3.0])
+    domain = HalfSpace(normal, -1.0)
+    for z in (np.zeros(3), np.array([0.1, 0.7, -0.2]), 1e6 * normal):
+        assert not surrogate(-normal, z, domain.project(z)).any()  # rounding would leave some 1e-17 of no meaning
+    aside = surrogate(-normal + [1e-9, 0.0, 0.0], np.zeros(3), domain.project(np.zeros(3)))
+    assert 1e-10 < np.abs(aside).max() < 1e-8  # what is small but there stays

@@ -170,3 +170,12 @@ def test_replaying_old_times_is_refused():
     sp.play(learner, Absolute().on(Y))
     with pytest.raises(ValueError, match="after the learner's last round"):
         sp.play(learner, Absolute().on(Y), times=np.arange(1.0, 301.0))
+
+
+def test_times_that_rounding_swallows_are_refused():
+    learner = sp.Tracker(1)
+    learner.predict(2.0**53 - 2.0)
+    learner.update([1.0])
+    with pytest.raises(ValueError, match="time must increase: got steps of 1 after"):
+        sp.play(learner, np.ones((5, 1)))
+    assert learner.rounds == 1

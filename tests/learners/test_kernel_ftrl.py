@@ -340,3 +340,21 @@ def test_certificate_dominates_and_is_attained(seed, radius, name):
     worst = -radius * theta / np.sqrt((gradients * theta).sum())
     assert linear - (gradients * worst).sum() == pytest.approx(certificate, rel=1e-9, abs=1e-9)
     assert sp.regret.rkhs_norm(kernel, worst, times) == pytest.approx(radius, rel=1e-6)
+
+
+def test_a_kernel_bound_below_the_kernel_is_refused():
+    with pytest.raises(ValueError, match=r"kernel_bound must be at least max k\(t, t\) = 1.0: got 0.04; leave it out"):
+        sp.KernelFTRL(1, lipschitz=1.0, kernel=Constant(), kernel_bound=0.04)
+    sp.KernelFTRL(1, lipschitz=1.0, kernel=Constant(), kernel_bound=1.0)
+
+
+@pytest.mark.parametrize(("lipschitz", "weight"), [(1e-148, 1e-30), (1e148, 1e30)])
+@pytest.mark.parametrize("potential", [ParameterFree(), Erfi(), FreeGrad(), AdaptiveQuadratic(1.0)])
+def test_what_leaves_the_floats_in_the_kernels_space_is_refused_or_counts_as_nothing(lipschitz, weight, potential):
+    kernel = OU(0.1, weight=weight)
+    with pytest.raises(ValueError, match=r"lipschitz·√max k\(t, t\) must be between 1e-150 and 1e\+150"):
+        sp.KernelFTRL(1, lipschitz=lipschitz, kernel=kernel, potential=potential)
+    if lipschitz < 1.0:
+        learner = sp.KernelFTRL(1, kernel=kernel, potential=potential)
+        learner.update([lipschitz])
+        assert learner.predict() == 0.0

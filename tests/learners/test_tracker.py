@@ -347,3 +347,24 @@ def test_extreme_gradients_stay_finite():
 def test_bad_arguments_are_named(build, word):
     with pytest.raises(ValueError, match=word):
         build()
+
+
+def test_rounding_of_gradients_along_a_normal_is_not_followed():
+    normal = np.array([1.0, 2.0, 3.0])
+    learner = sp.Tracker(3, domain=HalfSpace(normal, -1.0))
+    run = sp.play(learner, np.tile(-normal, (400, 1)))  # the first play is the best already
+    assert learner.radius == 1e-3
+    assert abs(run.regret(-normal / 14.0)[-1]) < 1e-9
+    for w in run.plays:
+        assert np.allclose(w, -normal / 14.0, atol=1e-12)
+
+
+@pytest.mark.parametrize(("direction", "size"), [((0.1, 1.0), 1e-145), ((0.1, 1.0 + 1e-13), 1e-149), ((3.0, 1.0), 1e-150)])
+def test_what_a_domain_leaves_of_tiny_gradients_may_be_too_small_to_square(direction, size):
+    g = size * np.array(direction)
+    one, other = (sp.Tracker(2, domain=Ball(1.0, [0.3, 3.0])) for _ in range(2))
+    run = sp.play(one, np.tile(g, (5, 1)))
+    for w in run.plays:
+        assert np.array_equal(other.predict(), w)
+        other.update(g)
+    assert np.isfinite(run.plays).all()

@@ -326,3 +326,11 @@ def test_unsupported_streams_are_named():
     for budget in (-1.0, math.nan):
         with pytest.raises(ValueError, match="budget must"):
             hindsight_path_length(Squared().on(x[:, 0]), budget)
+
+
+def test_a_solver_that_stops_early_is_sent_on():
+    x = np.array([[-0.928, -0.6], [-0.0406, 0.1758], [-0.6353, -0.9341], [0.6529, 0.5822],
+                  [-0.2178, -0.9623], [-0.2493, -1.6975], [2.2341, 1.8421], [1.5469, 0.1426]])  # fmt: skip
+    losses = Huber(0.3).on(np.array([0.2285, -1.1472, 0.5399, 0.3639, -0.8056, 0.6086, 0.2819, -0.2109]), x)
+    inside = hindsight_static(losses, Box(-0.3, 0.5))  # where the best of all lies
+    np.testing.assert_allclose(inside, hindsight_static(losses), atol=1e-7)

@@ -284,3 +284,23 @@ def test_interpolating_what_cannot_be():
     smooth = interpolate(OU(1.0), [1.0, 2.0], method="sinc-bump")
     assert np.allclose(smooth([1.0, 2.0, -3.0]), [1.0, 2.0, 0.0])
     assert smooth.derivative(0.0) == 0.0
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-170, 1e160, 1e300])
+def test_sequences_of_any_size_are_measured(size):
+    u = np.array([[0.0, 0.0], [3.0, 4.0], [3.0, 4.0], [0.0, 4.0]])
+    assert path_length(size * u) == pytest.approx(8.0 * size)
+    assert magnitude(size * u) == pytest.approx(5.0 * size)
+    assert switches(size * u) == 2
+    for kernel in (OU(0.1), Gaussian(1.0)):
+        assert rkhs_norm(kernel, size * u) == pytest.approx(size * rkhs_norm(kernel, u))
+        found = interpolate(kernel, size * u)
+        np.testing.assert_allclose(found(np.arange(1.0, 5.0)) / size, u, atol=1e-9)
+        assert found.norm == pytest.approx(size * rkhs_norm(kernel, u))
+
+
+def test_an_interpolant_that_would_miss_its_points_is_refused():
+    u = np.array([0.0, 1.0, 0.0, 1.0, 0.0])
+    with pytest.raises(ValueError, match=r"got values missed by .* Gram matrix is singular to rounding; use a rougher kernel"):
+        interpolate(Matern52(1e-3), u)
+    np.testing.assert_allclose(interpolate(Matern52(0.5), u)(np.arange(1.0, 6.0)), u, atol=1e-9)

@@ -15,6 +15,7 @@ HALF_SPACE = 4  # offset, then the normal, both divided by the length of the nor
 
 # Below this share of |z| the direction of z - w is too much rounding to be trusted.
 ROUNDING = 1e-12
+NOISE = 1e-15  # what rounding leaves of a difference, over what was subtracted
 
 EPSILON = float(np.finfo(np.float64).eps)
 PASSES = 12
@@ -59,8 +60,13 @@ def surrogate(g: Array, z: Array, w: Array, out: Array) -> None:
             square += v * v
         if along < 0.0:
             along /= square
+            before, after = 0.0, 0.0
             for i in range(z.size):
+                before = max(before, abs(g[i]))
                 out[i] = g[i] - along * ((z[i] - w[i]) / gap)
+                after = max(after, abs(out[i]))
+            if after <= NOISE * z.size * before:  # rounding is all that is left: a learner that knows no scale would follow it
+                out[:] = 0.0
             return
     for i in range(z.size):
         out[i] = g[i]

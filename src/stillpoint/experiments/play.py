@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from stillpoint._hot import running_dot
 from stillpoint._validate import Array, finite, increasing
 from stillpoint.experiments.run import Run
+from stillpoint.filters.base import untimed
 from stillpoint.learners import GradientLearner
 from stillpoint.losses import Linear, LossStream
 
@@ -50,7 +51,7 @@ def play(
     rounds = len(stream)
     if times is None and isinstance(stream, LossStream):
         times = stream.times
-    when = learner.time + np.arange(1.0, rounds + 1.0) if times is None else increasing("times", times)
+    when = untimed(float(learner.time), rounds) if times is None else increasing("times", times)
     if when.shape != (rounds,):
         raise ValueError(f"times must hold one time a round: got {when.size} for {rounds} rounds; match their lengths")
     if rounds and learner.time >= when[0] and getattr(learner, "rounds", 0):

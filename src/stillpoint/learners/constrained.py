@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from stillpoint._hot import LARGEST, SMALLEST
 from stillpoint._validate import Array, nonnegative, positive, under
 from stillpoint.domains import Domain, Everywhere
 from stillpoint.domains import _hot as domain_hot
@@ -53,7 +54,11 @@ class ConstrainedLearner(GradientLearner):
         if self.lipschitz is not None:
             self._stats[_hot.TOP] = self.lipschitz
             if self._fixed:
-                self._stats[_hot.HINT] = self.lipschitz * math.sqrt(kernel_bound)
+                hint = self.lipschitz * math.sqrt(kernel_bound)
+                if not SMALLEST <= hint <= LARGEST:
+                    ends = f"{SMALLEST:g} and {LARGEST:g}"
+                    raise ValueError(f"lipschitz·√max k(t, t) must be between {ends}: got {hint:g}; rescale losses or kernel")
+                self._stats[_hot.HINT] = hint
         self._proposal, self._inner = np.zeros(self.dim), np.zeros(self.dim)
         self._ball = np.zeros(1 + self.dim)
 

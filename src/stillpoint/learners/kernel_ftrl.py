@@ -65,6 +65,8 @@ class KernelFTRL(ConstrainedLearner):
         if isinstance(self.potential, Potential) and self.potential.code is not None:
             self._formula = self.potential.code, self.potential.parameters, self.potential.offset
         known = self.kernel.bound if kernel_bound is None else positive("kernel_bound", kernel_bound)
+        if known < self.kernel.bound * (1.0 - 1e-9) and math.isfinite(self.kernel.bound):
+            raise ValueError(f"kernel_bound must be at least max k(t, t) = {self.kernel.bound}: got {kernel_bound}; leave it out")
         super().__init__(dim, lipschitz, known, domain, radius_scale)
         self._config = {
             "dim": self.dim, "lipschitz": self.lipschitz, "kernel": self.kernel, "potential": self.potential,

@@ -95,7 +95,7 @@ def magnitude(code: int, p: np.ndarray, S: float, V: float, h: float, count: flo
         return float(min(p[0] * S, CAP))
     if code == ADAPTIVE:
         return float(min(p[0] * (S / math.sqrt(V)), CAP)) if V > 0.0 else 0.0
-    if h <= 0.0:
+    if h * h <= 0.0:  # gradients whose squares are 0 count as 0
         return 0.0
     s, v = min(S / h, MOST), min(V / h / h, MOST)
     if code == PARAMETER_FREE:

@@ -1,5 +1,7 @@
 """How much a comparator sequence u_1..u_T moves: the quantities that regret bounds are stated in (MATH section 7)."""
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -26,7 +28,7 @@ def squared_path_length(u: ArrayLike) -> float:
 
 def magnitude(u: ArrayLike) -> float:
     """M = max_t ‖u_t‖."""
-    return float(np.linalg.norm(sequence(u), axis=1).max())
+    return float(_lengths(sequence(u)).max())
 
 
 def switches(u: ArrayLike, tolerance: float = 0.0) -> int:
@@ -34,5 +36,18 @@ def switches(u: ArrayLike, tolerance: float = 0.0) -> int:
     return int((_steps(u) > nonnegative("tolerance", tolerance)).sum())
 
 
+def unit(values: Array) -> float:
+    """A power of two of the size of the largest entry: over it squares are floats, and no digit changes."""
+    top = float(np.abs(values).max(initial=0.0))
+    return 2.0 ** (math.frexp(top)[1] - 1) if top else 1.0
+
+
 def _steps(u: ArrayLike) -> Array:
-    return np.asarray(np.linalg.norm(np.diff(sequence(u), axis=0), axis=1))
+    return _lengths(np.diff(sequence(u), axis=0))
+
+
+def _lengths(rows: Array) -> Array:
+    """The norm of each row, whatever its size."""
+    largest = np.abs(rows).max(axis=1, keepdims=True, initial=0.0)
+    units = np.ldexp(1.0, np.frexp(np.where(largest > 0.0, largest, 1.0))[1] - 1)
+    return np.asarray(units[:, 0] * np.linalg.norm(rows / units, axis=1))

@@ -16,10 +16,11 @@ from scipy.linalg import LinAlgError, cho_solve, cholesky
 from stillpoint._validate import Array, finite, increasing
 from stillpoint.kernels import Kernel, StateSpace
 from stillpoint.regret import _hot
-from stillpoint.regret.comparators import sequence
+from stillpoint.regret.comparators import sequence, unit
 from stillpoint.regret.sinc import SincBump
 
 _BLOCK = 4_000_000  # numbers in one block of transition tables
+_PROBES, _CLOSE = 64, 1e-4  # points at which an interpolant is tried, and by how much of the largest value it may miss one
 _SAME = 1e-12  # values this close, relative to the largest, count as one
 
 
@@ -74,12 +75,14 @@ def rkhs_norm(kernel: Kernel, u: ArrayLike, times: ArrayLike | None = None, meth
     method: "streaming" filters (kernels with a state space), "dense" factors the Gram matrix, "auto" streams if it can.
     """
     values = sequence(u)
+    size = unit(values)
+    values = values / size
     tau = _times(times, len(values))
     space = streaming_space(kernel, tau, method)
     if space is None:
         factor = _factor(kernel, tau, ", or use method='streaming' if it has a state space")
-        return float(np.sqrt(np.sum(values * cho_solve((factor, True), values))))
-    return _filter(space, values, tau)[0]
+        return size * float(np.sqrt(np.sum(values * cho_solve((factor, True), values))))
+    return size * _filter(space, values, tau)[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,6 +127,8 @@ def interpolate(
         return SincBump(u)
     if method != "minimum-norm":
         raise ValueError(f"method must be 'minimum-norm' or 'sinc-bump': got {method!r}; pick one of the two")
+    size = unit(values)
+    values = values / size
     space = streaming_space(kernel, tau, "auto")
     if space is None or space.min_gap > 0.0:  # a form with a smallest gap only approximates the kernel
         coefficients = cho_solve((_factor(kernel, tau), True), values)
@@ -135,7 +140,14 @@ def interpolate(
                 f"u must lie in the kernel's space: no function in that of {kernel!r} takes these values; "
                 "add a kernel that can follow them"
             )
-    return Interpolant(kernel, tau, coefficients.reshape(np.shape(u)), norm)
+    rows = np.unique(np.linspace(0, tau.size - 1, _PROBES).astype(np.int64))
+    missed = np.abs(kernel(tau[rows][:, None], tau[None]) @ coefficients - values[rows]).max()
+    if not missed <= _CLOSE:
+        raise ValueError(
+            f"u must be a sequence that {kernel!r} follows in floats: got values missed by {size * missed:g} of {size:g}, for "
+            "its Gram matrix is singular to rounding; use a rougher kernel, or rkhs_norm for the norm alone"
+        )
+    return Interpolant(kernel, tau, size * coefficients.reshape(np.shape(u)), size * norm)
 
 
 def _times(times: ArrayLike | None, rounds: int) -> Array:

@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from stillpoint._hot import dot, norm, usable_norm
+from stillpoint._hot import dot, usable_norm
 from stillpoint._jit import njit
 from stillpoint.domains import _hot as domains
 from stillpoint.losses import _hot as losses
@@ -146,7 +146,7 @@ def play_rounds(
             return t
         if kind != domains.EVERYWHERE:
             domains.surrogate(row, B[PLAY], w, g)
-            learn(s, L, squares, B, g, norm(g))
+            learn(s, L, squares, B, g, usable_norm(g))
         elif size > s[TOP]:  # will be clipped, and `row` is the account of what came
             g[:] = row
             learn(s, L, squares, B, g, size)

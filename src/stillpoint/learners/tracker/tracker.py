@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from stillpoint._hot import norm
+from stillpoint._hot import usable_norm
 from stillpoint._validate import Array, counted, nonnegative, stored
 from stillpoint.domains import Ball, Domain, Everywhere
 from stillpoint.domains import _hot as domain_hot
@@ -146,7 +146,7 @@ class Tracker(GradientLearner):
         fed = g if self.ledger is None else g.copy()
         if self._projection is not None:
             domain_hot.surrogate(fed, self._view, play, fed)
-        _hot.learn(self._stats, self._losses, self._squares, self._rows, fed, norm(fed))
+        _hot.learn(self._stats, self._losses, self._squares, self._rows, fed, usable_norm(fed))
         if self._stats[_hot.RADIUS] >= _hot.CAP:
             self._warn_saturated(_hot.CAP)
 

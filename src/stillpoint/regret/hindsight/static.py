@@ -13,6 +13,8 @@ from stillpoint.losses import Absolute, Hinge, Huber, Linear, Log, Logistic, Los
 from stillpoint.regret.hindsight._shape import centre as _centre
 from stillpoint.regret.hindsight._shape import slopes as _slopes
 
+_RESTARTS = 10  # of a solver, at most: the second finds nothing more but in rare cases
+
 
 def hindsight_static(losses: LossStream, domain: Domain | None = None) -> Array:
     """argmin_w Σ_t ℓ_t(w) over `domain` (everywhere by default), shape (dim,).
@@ -194,17 +196,22 @@ def _solve(objective: Callable[[Array], tuple[float, Array]], domain: Domain, st
         kind = "eq" if isinstance(domain, Simplex) else "ineq"
         limits = [{"type": kind, "fun": lambda w: offsets[0] - normals[0] @ w}]
     options = {"maxiter": 10_000, "ftol": 1e-15} | ({} if limits else {"gtol": 1e-12, "maxcor": 50})
-    w = domain.project(
-        minimize(
-            objective,
-            domain.project(start),
-            jac=True,
-            method="SLSQP" if limits else "L-BFGS-B",
-            bounds=np.stack([low, high], axis=1),
-            constraints=limits,
-            options=options,
-        ).x
-    )
+    w, least = domain.project(start), inf
+    for _ in range(_RESTARTS):  # where curvature jumps, as Huber's does, both methods may stop early; from there they go on
+        w = domain.project(
+            minimize(
+                objective,
+                w,
+                jac=True,
+                method="SLSQP" if limits else "L-BFGS-B",
+                bounds=np.stack([low, high], axis=1),
+                constraints=limits,
+                options=options,
+            ).x
+        )
+        before, least = least, objective(w)[0]
+        if not least < before:
+            break
     if kinks is not None:
         kink = np.array(kinks[np.linalg.norm(kinks - w, axis=1).argmin()])
         w = kink if domain.contains(kink) and objective(kink)[0] <= objective(w)[0] else w
