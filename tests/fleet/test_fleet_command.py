@@ -320,6 +320,64 @@ def test_what_cannot_be_used_is_one_line_and_exit_code_2(tmp_path, capsys):
     assert "as the checkpoint left it" in capsys.readouterr().err
 
 
+def contents(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize(
+    ("source", "told", "message"),
+    [
+        ("in/predictions.csv", {"out": "in"}, "--out must not overwrite the input: got .*predictions.csv; give another --out"),
+        ("in/linked.csv", {"out": "in"}, "--out must not overwrite the input: got .*linked.csv, and .*predictions.csv;"),
+        ("in/hard.csv", {"out": "in"}, "--out must not overwrite the input: got .*hard.csv, and .*predictions.csv;"),
+        ("in", {"out": "in"}, "--out must not be the folder of the input: got .*in; give another --out"),
+        ("in", {"out": "link"}, "--out must not be the folder of the input"),
+        ("in", {"out": "out", "checkpoint": "in"}, "--checkpoint must not be the folder of the input"),
+        ("link", {"out": "to"}, "--out must not overwrite the input: got .*link/.*, and .*to/predictions.csv;"),
+        ("in/summary.json", {"out": "in", "engine": "spark"}, "--out must not overwrite the input"),
+        ("to/predictions", {"out": "to", "engine": "spark"}, "--out must not delete the input: got .*to/predictions;"),
+        ("to/spark", {"out": "o", "checkpoint": "to", "engine": "spark"}, "--checkpoint must not delete the input"),
+    ],
+)
+def test_inputs_that_would_be_written_over_are_refused(tmp_path, capsys, source, told, message):
+    for folder in ("in", "to", "to/predictions", "to/spark"):
+        (tmp_path / folder).mkdir()
+    for name in ("in/predictions.csv", "in/summary.json", "to/predictions/a.csv", "to/spark/a.csv"):
+        write(tmp_path / name, rows(20))
+    (tmp_path / "link").symlink_to(tmp_path / "in")
+    (tmp_path / "to" / "predictions.csv").symlink_to(tmp_path / "in" / "predictions.csv")
+    (tmp_path / "in" / "linked.csv").symlink_to("predictions.csv")
+    (tmp_path / "in" / "hard.csv").hardlink_to(tmp_path / "in" / "predictions.csv")
+    before = contents(tmp_path)
+    given = {name: value if name == "engine" else tmp_path / value for name, value in told.items()}
+    assert fleet(str(tmp_path / source), "sensor", "value", time="when", **given) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert re.search(message, error), error
+    assert contents(tmp_path) == before
+
+
+def test_a_folder_within_that_of_the_input_may_be_written_to(tmp_path):
+    source = write(tmp_path / "a.csv", rows(20))
+    text = source.read_bytes()
+    for _ in range(2):  # what the first run wrote is no input of the second
+        assert fleet(str(tmp_path), "sensor", "value", tmp_path / "out", quiet=True) == 0
+        assert json.loads((tmp_path / "out" / "summary.json").read_text(encoding="utf-8"))["rows"] == 20
+    assert source.read_bytes() == text
+
+
+def test_half_the_squared_error_is_called_so(tmp_path, capsys):
+    source, out = str(write(tmp_path / "a.csv", rows(100))), tmp_path / "out"
+    assert fleet(source, "sensor", "value", out, learner="tracker", loss="squared") == 0
+    assert "half the squared error" in " ".join(re.sub("[│┃]", " ", capsys.readouterr().out).split())
+    summary = json.loads((out / "summary.json").read_text(encoding="utf-8"))
+    assert summary["loss_name"] == "loss (half the squared error)"
+    y, plays = (np.array([float(row[i]) for row in read(out / "predictions.csv")[1]]) for i in (1, 2))
+    assert summary["loss"] == pytest.approx(np.mean((y - plays) ** 2) / 2)
+    assert fleet(source, "sensor", "value", out, quiet=True) == 0
+    assert json.loads((out / "summary.json").read_text(encoding="utf-8"))["loss_name"] == "squared error"
+
+
 def test_standard_input(tmp_path):
     text = write(tmp_path / "a.csv", rows(50)).read_bytes()
     command = [

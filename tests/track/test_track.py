@@ -1,11 +1,14 @@
 """`stillpoint track`: what it writes against direct use of the cores, every option, every bad input, kills and resumption."""
 
+import bz2
 import csv
 import errno
+import gzip
 import hashlib
 import io
 import itertools
 import json
+import lzma
 import os
 import random
 import resource
@@ -220,8 +223,34 @@ def test_filters_are_called_by_the_step_that_they_expect():
 
 @pytest.mark.parametrize("labels", ["yes no", "no yes", "Yes No", "True False", "false true", "1 0"])
 def test_the_chance_is_that_of_yes(tmp_path, labels):
-    _, summary = run(write(tmp_path / "d.csv", {"y": labels.split() * 3}), tmp_path / "o", task="binary")
-    assert summary["labels"]["1"].lower() in ("yes", "1")
+    rows, summary = run(write(tmp_path / "d.csv", {"y": labels.split() * 3}), tmp_path / "o", task="binary")
+    assert summary["labels"]["1"].lower() in ("yes", "true", "1")
+    assert set(summary["labels"].values()) == set(rows["y"]) == set(labels.split())  # as the file has them
+
+
+def test_labels_are_told_as_the_file_has_them(tmp_path, capsys):
+    source = write(tmp_path / "d.csv", {"y": ["False", "True", "TRUE", "0", "1"]})
+    assert track(source, "y", tmp_path / "o", task="binary", checkpoint=tmp_path / "c") == 0
+    assert "forecasts are probabilities of 'True'" in capsys.readouterr().out
+    with open(source, "a") as file:
+        file.write("maybe\n")
+    assert track(source, "y", tmp_path / "o", task="binary", checkpoint=tmp_path / "c") == 2
+    assert "row 6: column 'y' must hold two labels: got 'maybe' beside 'False' and 'True'" in capsys.readouterr().err
+
+
+def test_a_checkpoint_without_the_spelling_of_labels_goes_on(tmp_path, capsys):
+    source, path = tmp_path / "d.csv", tmp_path / "c" / "checkpoint.npz"
+    source.write_text("y\nFalse\nTrue\n")
+    run(str(source), tmp_path / "o", task="binary", checkpoint=tmp_path / "c")
+    header, arrays = _container.read("track", 2, path.read_bytes())
+    assert header["encoder"].pop("spelled") == {"0": "False", "1": "True"}
+    source.write_text("y\nFalse\nTrue\nTrue\n")
+    for spelled, code in (({"spelled": {"2": "u"}}, 2), ({"spelled": {"1": 1}}, 2), ({"spelled": []}, 2), ({}, 0)):
+        other = {**header, "encoder": {**header["encoder"], **spelled}}
+        path.write_bytes(b"".join(_container.write("track", 2, other, arrays)))
+        assert track(str(source), "y", tmp_path / "o", task="binary", checkpoint=tmp_path / "c", quiet=True) == code
+        assert ("the checkpoint must be whole" in capsys.readouterr().err) == (code == 2)
+    assert json.loads((tmp_path / "o" / "summary.json").read_text())["labels"] == {"0": "0", "1": "1"}
 
 
 def test_binary_without_features(data, tmp_path):
@@ -292,7 +321,60 @@ def test_too_many_categories_are_told(data, tmp_path, capsys):
     _, y, _ = data
     source = write(tmp_path / "c.csv", {"k": [f"user{i}" for i in range(120)], "y": y[:120].tolist()})
     assert track(source, "y", tmp_path / "o", quiet=True) == 0
-    assert "more than 100 categories" in capsys.readouterr().err
+    assert "more than 100 categories ('k' 100): those that came later" in capsys.readouterr().err
+
+
+def test_too_many_categories_are_told_with_their_columns(tmp_path):
+    columns = {"few": ["u", "v"] * 60, "many": [f"user{i}" for i in range(120)], "x": range(120), "y": range(120)}
+    (note,) = run(write(tmp_path / "c.csv", columns), tmp_path / "o")[1]["notes"]
+    assert note.startswith("more than 100 categories ('many' 98, 'few' 2): ")
+
+
+MARKERS = ["", "#N/A", "#N/A N/A", "#NA", "<NA>", "NaN", "-NaN", "NULL", "null", "None", "n/a", "NA", "?", " ? "]
+
+
+@pytest.mark.parametrize("marker", MARKERS)
+def test_markers_of_missing_cells_leave_a_column_numeric(data, tmp_path, marker):
+    _, y, _ = data
+    rows, summary = run(write(tmp_path / "d.csv", {"a": [marker, *y[1:20]], "y": [*y[:9], marker, *y[10:20]]}), tmp_path / "o")
+    assert (summary["columns"], summary["notes"], summary["targets"]) == (["a"], [], 19)
+    expected, _ = run(write(tmp_path / "e.csv", {"a": ["", *y[1:20]], "y": [*y[:9], "", *y[10:20]]}), tmp_path / "o2")
+    assert rows == expected
+
+
+@pytest.mark.parametrize("word", ["-", ".", "missing", "unknown", "12_0"])
+def test_a_column_of_numbers_but_for_its_first_cell_is_told(tmp_path, capsys, word):
+    def notes(cells):
+        return run(write(tmp_path / "d.csv", {"x": cells, "y": range(len(cells))}), tmp_path / "o")[1]["notes"]
+
+    cause = f"got {word!r}, and numbers after it; leave missing cells empty"
+    told = [f"column 'x' was read as words because of its first cell: {cause}"]
+    assert notes([word, *range(8), "b", 8.5]) == told
+    assert f"note: {told[0]}" in capsys.readouterr().err
+    assert notes([word, *range(8)]) == []  # nine words may be codes
+    assert notes([word, *range(8), "b", "c"]) == []
+
+
+def test_dates_that_are_not_the_time_are_told(tmp_path):
+    dates = [f"2024-01-{day:02d}" for day in range(1, 10)]
+    columns = {"d": dates, "e": [f"{one}T12:00:00Z" for one in dates], "k": ["2024-01-01", "z"] * 4 + ["z"], "y": range(9)}
+    source = write(tmp_path / "d.csv", columns)
+    assert run(source, tmp_path / "o")[1]["notes"] == [
+        f"column {name!r} holds dates: give --time {name}, or leave it out with --features" for name in "de"
+    ]
+    assert run(source, tmp_path / "o", time="d")[1]["notes"] == ["column 'e' holds dates: leave it out with --features"]
+    assert run(source, tmp_path / "o", time="d", features="k")[1]["notes"] == []
+
+
+@pytest.mark.extra
+def test_dates_in_parquet_that_are_not_the_time_are_refused_with_the_remedy(tmp_path, capsys):
+    arrow, parquet = package("pyarrow"), package("pyarrow.parquet")
+    for kind in (arrow.date32(), arrow.timestamp("us")):
+        days = arrow.array([0, 1, 2], arrow.int32() if kind == arrow.date32() else arrow.int64()).cast(kind)
+        parquet.write_table(arrow.table({"d": days, "y": [1.0, 2.0, 3.0]}), tmp_path / "d.parquet")
+        remedy = "if it holds dates, give --time d, or leave it out with --features"
+        bad(tmp_path, capsys, None, "row 1: column 'd' must be numeric: got datetime", remedy, name="d.parquet")
+        assert run(str(tmp_path / "d.parquet"), tmp_path / "o", time="d")[1]["rows"] == 3
 
 
 @pytest.mark.parametrize("task", ["regression", "quantile", "binary", "series"])
@@ -383,6 +465,19 @@ def test_line_ends_within_quotes_and_missing_keys(tmp_path):
         expected.append(core.predict(x))
         core.skip(x) if y is None else core.update(x, y)
     np.testing.assert_array_equal(floats(rows["forecast"]), expected)
+
+
+def test_keys_that_the_first_object_has_not_are_told(tmp_path, capsys):
+    source = tmp_path / "k.jsonl"
+    source.write_text('{"a": 1, "y": 1}\n{"a": 1, "y": 2, "z": 3}\n{"y": 3, "w": 4}\n{"a": 1, "y": 2, "z": 3}\n')
+    note = "columns are the keys of the first object: got 'z', 'w' in later ones, left out; give the first all keys"
+    _, summary = run(str(source), tmp_path / "o")
+    assert (summary["features"], summary["notes"]) == (["a"], [note])
+    assert capsys.readouterr().err == f"note: {note}\n"
+    assert run(str(source), tmp_path / "o", features="a")[1]["notes"] == []  # whoever names columns wants no others
+    source.write_text('{"a": 1, "y": 1}\n{"y": 2}\n' + json.dumps({f"k{i}": i for i in range(9)}) + "\n")
+    (note,) = run(str(source), tmp_path / "o")[1]["notes"]
+    assert "got 'k0', 'k1', 'k2', 'k3', 'k4' and others in later ones" in note
 
 
 def test_features_can_be_chosen(data, plain, tmp_path):
@@ -647,10 +742,49 @@ def bad(tmp_path, capsys, content, *parts, name="x.csv", code=2, target="y", **o
         ("y\n1\n12_0\n", {}, ["row 2:", "column 'y' must be numeric: got '12_0'"]),
         ('{"y": 1}\n{"y": "12_0"}\n', {"name": "x.jsonl"}, ["row 2:", "column 'y' must be numeric: got '12_0'"]),
         ("t,y\n1_0,2\n", {"time": "t"}, ["row 1:", "ISO dates: got '1_0'"]),
+        ("y\nup\ndown\n", {}, ["row 1:", "must be numeric: got 'up'", "add --task binary if it holds two labels"]),
+        ("y;a\n0,1257;1\n", {}, ["row 1:", "got '0,1257'; write decimal points, and no commas between thousands"]),
+        ("y;a\n1.234,5;1\n", {"task": "quantile"}, ["row 1:", "got '1.234,5'; write decimal points"]),
+        ("a,y\n1,2\n12.5 %,3\n", {}, ["row 2:", "got '12.5 %'; write numbers without a percent sign"]),
+        ("a,y\n,2\n2024-01-01,3\n", {}, ["row 2:", "if it holds dates, give --time a, or leave it out with --features"]),
+        ("", {"name": "x.csv.gz"}, ["must not be compressed: got", "x.csv.gz | stillpoint track - …", "pipe it: gunzip -c "]),
+        ("", {"name": "x.zip"}, ["decompress it, or pipe it: unzip -p "]),
+        ("", {"name": "x.jsonl.BZ2"}, ["decompress it, or pipe it: bunzip2 -c "]),
+        ("", {"name": "x.csv.xz"}, ["decompress it, or pipe it: xz -dc "]),
+        (gzip.compress(b"a,y\n1,2\n"), {"name": "x.data", "format": "jsonl"}, ["must not be compressed", "gunzip -c "]),
+        (bz2.compress(b"a,y\n1,2\n"), {}, ["must not be compressed", "bunzip2 -c "]),
+        (lzma.compress(b"a,y\n1,2\n"), {}, ["must not be compressed", "xz -dc "]),
+        (b"PK\x03\x04\x14\0\0\0", {}, ["must not be compressed", "unzip -p "]),
+        (b"PAR1\x15\x04\x15\n\0PAR1", {}, ["must be text: got", "add --format parquet"]),
     ],
 )  # fmt: skip
 def test_bad_input_is_told_in_one_line(tmp_path, capsys, content, options, parts):
     bad(tmp_path, capsys, content, *parts, **options)
+
+
+@pytest.mark.parametrize(
+    ("content", "part"),
+    [
+        (b'{"y": 1}\n', "add --format jsonl"),
+        (b'\xef\xbb\xbf \n {"y": 1}\n', "add --format jsonl"),
+        (b"PAR1\x15\x04\x15\n\0PAR1", "Parquet must be a whole file: got - "),
+        (gzip.compress(b"y\n1\n"), "gunzip -c FILE | stillpoint track - …"),
+    ],
+)
+def test_standard_input_that_is_no_csv_is_told(tmp_path, monkeypatch, capsys, content, part):
+    (tmp_path / "d").write_bytes(content)
+    with open(tmp_path / "d") as file:
+        monkeypatch.setattr(sys, "stdin", file)
+        assert track("-", "y", tmp_path / "out") == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert part in error
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_column_may_be_named_as_another_format_begins(tmp_path):
+    for name in ("PAR1", "{y}", "PK", "BZh9"):
+        assert run(write(tmp_path / "d.csv", {name: [1, 2], "y": [1, 2]}), tmp_path / "o")[1]["features"] == [name]
 
 
 @pytest.mark.parametrize("level", [1e-6, 1.0 - 1e-6, 0.99e-6, 1.0 - 0.99e-6, np.float32(0.5)])
@@ -701,6 +835,69 @@ def test_folders_and_files_that_stand_in_the_way(plain, tmp_path, capsys):
     assert "--out must be a folder" in capsys.readouterr().err
     assert track(plain, "y", tmp_path / "o", checkpoint=plain) == 2
     assert "--checkpoint must be a folder" in capsys.readouterr().err
+
+
+# the input is not written over
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("predictions.csv", {}),
+        ("predictions.csv", {"predictions": "parquet"}),
+        ("summary.json", {"format": "csv"}),
+        ("report.html", {"format": "csv"}),
+        ("predictions.parquet", {"format": "csv"}),
+        (".summary.json.part", {"format": "csv"}),
+    ],
+)
+@pytest.mark.parametrize("way", ["itself", "dot", "symlink", "hard link", "linked folder", "standard input"])
+def test_an_input_that_would_be_written_over_is_refused(tmp_path, monkeypatch, capsys, name, options, way):
+    out, data = tmp_path / "o", tmp_path / "data.csv"
+    out.mkdir()
+    source, text = out / name, b"a,y\n1,2\n3,4\n"
+    (data if way in ("symlink", "hard link") else source).write_bytes(text)
+    monkeypatch.chdir(out)
+    given, place = str(source), out
+    if way == "dot":
+        given, place = name, Path()
+    elif way == "symlink":  # the output leads to the input
+        source.symlink_to(data)
+        given = str(data)
+    elif way == "hard link":
+        source.hardlink_to(data)
+        given = str(data)
+    elif way == "linked folder":
+        (tmp_path / "link").symlink_to(out)
+        place = tmp_path / "link"
+    before = snapshot(tmp_path)
+    with open(source) as file:
+        monkeypatch.setattr(sys, "stdin", file)
+        assert track("-" if way == "standard input" else given, "y", place, **options) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert f"and the run writes or deletes {place / name}; give another --out folder" in error
+    assert error.startswith("error: --out must not overwrite the input: got ")
+    assert snapshot(tmp_path) == before
+    assert source.read_bytes() == text
+
+
+@pytest.mark.parametrize("name", ["checkpoint.npz", "lock", ".checkpoint.npz.part"])
+def test_an_input_that_a_checkpoint_would_write_over_is_refused(tmp_path, capsys, name):
+    folder = tmp_path / "c"
+    folder.mkdir()
+    (folder / name).write_text("a,y\n1,2\n3,4\n")
+    before = snapshot(tmp_path)
+    assert track(str(folder / name), "y", tmp_path / "o", format="csv", checkpoint=folder) == 2
+    assert "--checkpoint must not overwrite the input: got " in capsys.readouterr().err
+    assert snapshot(tmp_path) == before
+
+
+def test_an_input_beside_the_outputs_stays(plain, tmp_path):
+    text = Path(plain).read_bytes()
+    for _ in range(2):
+        run(plain, tmp_path, checkpoint=tmp_path)
+    assert Path(plain).read_bytes() == text
 
 
 def test_rows_before_a_bad_one_are_kept_and_a_checkpoint_goes_on(data, plain, tmp_path, capsys):

@@ -1,6 +1,7 @@
 """From one cell, or a column of them, to numbers: what all commands that read rows agree on."""
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime
 from typing import Any
@@ -9,7 +10,9 @@ import numpy as np
 
 from stillpoint._validate import Array
 
-MISSING = {"", "na", "n/a", "nan", "null", "none"}
+MISSING = {"", "na", "n/a", "nan", "-nan", "null", "none", "#n/a", "#n/a n/a", "#na", "<na>", "?"}  # in small letters
+_COMMAS = re.compile(r"[-+]?\d[\d.]*(,\d+)+(\.\d+)?")  # a decimal comma, or thousands set apart
+_PERCENT = re.compile(r"[-+]?[\d.,]*\d ?%")
 _EPOCH, _SECOND = datetime(1970, 1, 1, tzinfo=UTC), 1e-6
 
 
@@ -34,6 +37,14 @@ def read_flag(cell: Any) -> float:
     return read_number(cell)
 
 
+def meant_number(cell: Any) -> str:
+    """How to write a number that is spelled as no file of numbers has it, for an error message; "" for any other cell."""
+    text = cell.strip() if isinstance(cell, str) else ""
+    if _PERCENT.fullmatch(text):
+        return "write numbers without a percent sign"
+    return "write decimal points, and no commas between thousands" if _COMMAS.fullmatch(text) else ""
+
+
 def seconds(cell: Any) -> float:
     """Seconds since 1970; a date without a zone counts as UTC."""
     if isinstance(cell, date) and not isinstance(cell, datetime):
@@ -43,6 +54,15 @@ def seconds(cell: Any) -> float:
         moment = moment.replace(tzinfo=UTC)
     gap = moment - _EPOCH
     return gap.days * 86400.0 + gap.seconds + gap.microseconds * _SECOND
+
+
+def is_date(cell: Any) -> bool:
+    """Whether a cell is a date, or one in text as ISO has it."""
+    try:
+        seconds(cell)
+    except (TypeError, ValueError, OverflowError):
+        return False
+    return True
 
 
 def read_column(cells: Sequence[Any], read: Callable[[Any], float], refuse: Callable[[int, Any], None]) -> Array:

@@ -16,7 +16,7 @@ from stillpoint.track.options import InputError
 
 VERSION, _KIND = 2, "track"
 _FIRST = b"stillpoint-track-1 "  # how version 1 began; the checksum followed, and NaN stood in its JSON as such
-NAME, _LOCK = "checkpoint.npz", "lock"
+FILES = NAME, _LOCK = "checkpoint.npz", "lock"
 
 
 class Checkpoint:

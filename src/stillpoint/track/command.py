@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from stillpoint.track.exits import exit_code, say, stopped
-from stillpoint.track.options import InputError, Options
+from stillpoint.track.options import FILES, PARQUET, InputError, Options
 from stillpoint.track.stop import Stop
 
 
@@ -68,8 +68,12 @@ def _run(options: Options, stop: Stop, print_json: bool, quiet: bool) -> int:
                 return _stopped(options, stop, "nothing was read")
             if reader.ended:
                 raise InputError(f"the input must have a header and rows: got nothing in {options.source}; check the file")
+        from stillpoint.track import checkpoint
+        from stillpoint.track.guard import spare
         from stillpoint.track.session import Session
 
+        spare(options.source, "--out", options.out, (*FILES, PARQUET))
+        spare(options.source, "--checkpoint", options.checkpoint, checkpoint.FILES)
         session = Session(options, reader, stop, bar=not quiet and sys.stderr.isatty())
         try:
             session.play()

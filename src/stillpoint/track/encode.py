@@ -1,7 +1,6 @@
 """From cells to numbers: features, one-hot categories, labels, times. Nothing changes unless the whole batch is good."""
 
 import math
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -9,13 +8,12 @@ from typing import Any, NoReturn
 import numpy as np
 
 from stillpoint._validate import Array
-from stillpoint.track.cells import missing, read_column, read_flag, seconds, show_cell, time_kind
+from stillpoint.track.batches import Batch, Cells
+from stillpoint.track.cells import is_date, meant_number, missing, read_column, read_flag, seconds, show_cell, time_kind
+from stillpoint.track.notes import CATEGORIES, column_notes, date_remedy
 from stillpoint.track.options import Options, RowError
-from stillpoint.track.readers import Batch, Cells
 
 _FEATURE_LIMIT, _TARGET_LIMIT = 1e100, 1e75  # of the cores
-_NUMBER_LIKE = re.compile(r"[-+]?\d+(,\d+)+(\.\d+)?")  # a decimal comma, or thousands set apart
-_CATEGORIES = 100  # that become features, over all columns: a filter's cost grows with their square
 _TRUE, _FALSE = ("1", "1.0", "true"), ("0", "0.0", "false")
 
 
@@ -42,7 +40,8 @@ class Encoder:
         self.names = [options.target, *([options.time] if options.time is not None else []), *features]
         self.kinds: list[str] | None = None  # of the features: "number" or "category"
         self.categories: dict[tuple[int, str], int] = {}  # (feature, category) to place
-        self.labels: dict[str, int] = {}
+        self.labels: dict[str, int] = {}  # to class, by one word for all that mean the same
+        self.spelled: dict[str, str] = {}  # … and that word as the input has it
         self.time_kind = "row" if options.time is None else ""
         self.last_time, self.full = -math.inf, False
         self.ties = bool(self.features) or options.task in ("binary", "quantile")  # the core of a bare series has no gap of 0
@@ -68,34 +67,35 @@ class Encoder:
         plain = [self.features[i] for i in self.numeric] or ["(constant)"]
         return plain + [f"{self.features[i]}={text}" for i, text in self.categories]
 
+    @property
+    def label_names(self) -> dict[str, str]:
+        """Labels as the input has them, by class."""
+        return {str(label): self.spelled.get(text, text) for text, label in sorted(self.labels.items(), key=lambda one: one[1])}
+
     def notes(self) -> list[str]:
         """What a person should know of how the columns were read."""
-        notes = []
-        if self.full:
-            notes.append(f"more than {_CATEGORIES} categories: those that came later are not told apart; drop the column")
-        odd = {self.features[i]: text for i, text in reversed(self.categories) if _NUMBER_LIKE.fullmatch(text)}
-        for name, text in odd.items():
-            notes.append(f"column {name!r} was read as words: got {text!r}; write numbers as 1234.5 if they are numbers")
-        return notes
+        return column_notes(self.features, self.categories, self.full, self.options.time)
 
     def encode(self, batch: Batch) -> Rows:
         """The batch in numbers; RowError names the first row found that cannot be."""
         T, columns = batch.rows, batch.columns
         features = columns[len(columns) - len(self.features) :]
         kinds = [_kind(column[0]) for column in features] if self.kinds is None else self.kinds
-        labels = dict(self.labels)
+        labels, spelled = dict(self.labels), dict(self.spelled)
         if self.options.task == "binary":
-            y = _labels(columns[0], labels, self.options.target)
+            y = _labels(columns[0], labels, spelled, self.options.target)
             names = [_write(cell) for cell in columns[0]]
             y_texts: Sequence[str] | None = ["" if math.isnan(v) else n for v, n in zip(y, names, strict=True)]
         else:
-            y, y_texts = numbers(columns[0], self.options.target, _TARGET_LIMIT, "leave it empty to forecast only"), None
+            remedy = "leave it empty to forecast only, or add --task binary if it holds two labels"
+            y, y_texts = numbers(columns[0], self.options.target, _TARGET_LIMIT, remedy), None
         times, texts, clock = np.full(T, np.nan), None, self.time_kind
         if self.options.time is not None:
             clock = clock or time_kind(columns[1][0])
             times, texts = self._times(columns[1], clock)
         table, places, pieces, full = self._features(features, kinds, T)
-        self.kinds, self.labels, self.time_kind, self.categories, self.full = kinds, labels, clock, places, full
+        self.kinds, self.labels, self.spelled, self.time_kind = kinds, labels, spelled, clock
+        self.categories, self.full = places, full
         if T and texts is not None:
             self.last_time = float(times[-1])
         return Rows(table, y, times, pieces, texts, y_texts)
@@ -105,8 +105,7 @@ class Encoder:
     ) -> tuple[Array, dict[tuple[int, str], int], list[tuple[int, int, int]], bool]:
         plain = [i for i, kind in enumerate(kinds) if kind == "number"]
         places, base, full = dict(self.categories), max(len(plain), 1), self.full
-        hint = "repair it, or leave the column out with --features; categories must begin in the first row"
-        values = [numbers(columns[i], self.features[i], _FEATURE_LIMIT, hint) for i in plain] or [np.zeros(T)]
+        values = [self._numeric(columns[i], self.features[i]) for i in plain] or [np.zeros(T)]
         if len(plain) == len(kinds):
             return np.stack(values, axis=1), places, [(0, T, base)], full
         texts = [(i, [_category(cell) for cell in columns[i]]) for i, kind in enumerate(kinds) if kind == "category"]
@@ -114,7 +113,7 @@ class Encoder:
         for t in range(T):
             for i, column in texts:
                 if column[t] and (i, column[t]) not in places:
-                    if len(places) >= _CATEGORIES:
+                    if len(places) >= CATEGORIES:
                         full = True
                         continue
                     places[i, column[t]] = base + len(places)
@@ -133,10 +132,14 @@ class Encoder:
                     table[t, places[i, text]] = 1.0
         return table, places, list(zip(starts, [*starts[1:], T], dims, strict=True)), full
 
+    def _numeric(self, cells: Cells, name: str) -> Array:
+        hint = "repair it, or leave the column out with --features; categories must begin in the first row"
+        return numbers(cells, name, _FEATURE_LIMIT, hint, f"if it holds dates, {date_remedy(name, self.options.time)}")
+
     def _times(self, cells: Cells, kind: str) -> tuple[Array, list[str]]:
         name = self.options.time or ""
         if kind == "date":
-            times = read_column(cells, seconds, _refuse(f"column {name!r} must hold ISO dates", "repair it"))
+            times = read_column(cells, seconds, _refuse(f"column {name!r} must hold ISO dates", lambda cell: "repair it"))
         else:
             times = numbers(cells, name, _FEATURE_LIMIT, "give every row its time")
         gone = np.isnan(times)
@@ -156,29 +159,34 @@ class Encoder:
         """The state, for saving."""
         categories = [[i, text] for i, text in self.categories]
         last = None if math.isinf(self.last_time) else self.last_time
-        own = {"kinds": self.kinds, "categories": categories, "labels": self.labels}
+        own = {"kinds": self.kinds, "categories": categories, "labels": self.labels, "spelled": self.spelled}
         return {**own, "time_kind": self.time_kind, "last_time": last, "full": self.full}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `state`."""
         self.kinds, self.labels, self.time_kind = state["kinds"], dict(state["labels"]), state["time_kind"]
+        self.spelled = dict(state.get("spelled", {}))  # checkpoints of old have none
         self.last_time = -math.inf if state["last_time"] is None else float(state["last_time"])
         self.categories = {(int(i), text): self.base + k for k, (i, text) in enumerate(state["categories"])}
         self.full = bool(state["full"])
 
 
-def numbers(cells: Cells, name: str, limit: float, remedy: str) -> Array:
-    """A column of numbers, NaN where a cell is missing."""
-    result = read_column(cells, read_flag, _refuse(f"column {name!r} must be numeric", remedy))
+def numbers(cells: Cells, name: str, limit: float, remedy: str, dated: str = "") -> Array:
+    """A column of numbers, NaN where a cell is missing. remedy: for a cell that is none; dated: for one that is a date."""
+
+    def told(cell: Any) -> str:
+        return meant_number(cell) or (dated if is_date(cell) else "") or remedy
+
+    result = read_column(cells, read_flag, _refuse(f"column {name!r} must be numeric", told))
     if not (np.abs(result) <= limit).all() and (np.abs(result) > limit).any():
         at = int(np.argmax(np.abs(result) > limit))
         raise RowError(at, f"column {name!r} must be within ±{limit:g}: got {show_cell(cells[at])}; rescale or drop it")
     return result
 
 
-def _refuse(what: str, remedy: str) -> Callable[[int, Any], NoReturn]:
+def _refuse(what: str, remedy: Callable[[Any], str]) -> Callable[[int, Any], NoReturn]:
     def refuse(index: int, cell: Any) -> NoReturn:
-        raise RowError(index, f"{what}: got {show_cell(cell)}; {remedy}") from None
+        raise RowError(index, f"{what}: got {show_cell(cell)}; {remedy(cell)}") from None
 
     return refuse
 
@@ -196,8 +204,11 @@ def _category(cell: Any) -> str:
     return "" if missing(cell) else _write(cell).strip()
 
 
-def _labels(cells: Cells, known: dict[str, int], name: str) -> Array:
-    """Classes of labels; `known` learns them: 1, true, yes are class 1, 0 and false class 0, others as they appear."""
+def _labels(cells: Cells, known: dict[str, int], spelled: dict[str, str], name: str) -> Array:
+    """Classes of labels; `known` learns them: 1, true, yes are class 1, 0 and false class 0, others as they appear.
+
+    spelled: learns how the cell was written in which each was first seen.
+    """
     result = np.full(len(cells), np.nan)
     for t, cell in enumerate(cells):
         label = known.get(cell) if isinstance(cell, str) else None
@@ -208,10 +219,10 @@ def _labels(cells: Cells, known: dict[str, int], name: str) -> Array:
             label = known.get(text)
             if label is None:
                 if len(known) == 2:
-                    both = " and ".join(map(repr, known))
-                    raise RowError(t, f"column {name!r} must hold two labels: got {text!r} beside {both}; merge classes first")
+                    got, both = _write(cell).strip(), " and ".join(repr(spelled.get(one, one)) for one in known)
+                    raise RowError(t, f"column {name!r} must hold two labels: got {got!r} beside {both}; merge classes first")
                 label = 1 - next(iter(known.values())) if known else int(text == "1" or text.lower() == "yes")
-                known[text] = label
+                known[text], spelled[text] = label, _write(cell).strip()
         result[t] = label
     return result
 

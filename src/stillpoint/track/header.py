@@ -41,6 +41,9 @@ def _check_encoder(state: dict[str, Any], features: list[Any]) -> None:
         raise ValueError("its header holds a category twice")
     if len(labels) > 2 or {*labels.values()} != {*range(2)} & {*labels.values()} or len({*labels.values()}) < len(labels):
         raise ValueError(f"its header holds {labels!r} as labels")
+    spelled = state.get("spelled", {})  # checkpoints of old have none
+    if not isinstance(spelled, dict) or not {*spelled} <= {*labels} or not {*map(type, spelled.values())} <= {str}:
+        raise ValueError(f"its header holds {spelled!r} as the spelling of labels")
     if last is not None and (type(last) not in (int, float) or not abs(last) < float("inf")):
         raise ValueError(f"its header holds {last!r} as the last time")
     if _part(state, "time_kind", str) not in ("", "row", "date", "number"):

@@ -28,7 +28,7 @@ class Lines:
         self._ready: deque[bytes] = deque()
         self._rest, self._ended, self._unended, self.head = b"", False, False, b""
         self._own = source != "-"
-        self._fd = _open(source, follow) if self._own else _standard_input()
+        self._fd = _open(source, follow) if self._own else standard_input()
         mode = os.fstat(self._fd).st_mode
         if stat.S_ISDIR(mode):
             self.close()
@@ -186,7 +186,8 @@ class Lines:
             self._rest = b"\n".join([*held, self._rest])
 
 
-def _standard_input() -> int:
+def standard_input() -> int:
+    """The number of standard input."""
     try:
         return sys.stdin.fileno()
     except (AttributeError, OSError, ValueError):  # closed, or replaced by something that is not a file

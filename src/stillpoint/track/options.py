@@ -11,10 +11,13 @@ from stillpoint._words import meant
 TASKS = ("regression", "binary", "quantile", "interval")
 FORMATS = ("csv", "jsonl", "parquet")
 _PREDICTIONS = ("csv", "parquet")
+FILES = ("predictions.csv", "summary.json", "report.html")  # of a run; what is written
+PARQUET = "predictions.parquet"  # … in place of the first, if asked for
 _MOST_DELAY = 10**8
 _LEAST = 1e-6  # of a share and of what it leaves, as the trackers have it; they are too heavy to be asked at the start
 SUFFIXES = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl"}
 SUFFIXES |= {".parquet": "parquet", ".pq": "parquet"}
+PACKED = {".gz": "gunzip -c", ".zip": "unzip -p", ".bz2": "bunzip2 -c", ".xz": "xz -dc"}  # and what unpacks to a pipe
 
 
 class InputError(ValueError):
@@ -78,6 +81,8 @@ class Options:
         if self.source == "-":
             return "csv"
         suffix = Path(self.source).suffix.lower()
+        if suffix in PACKED:
+            raise packed(self.source, PACKED[suffix])
         if suffix not in SUFFIXES:
             raise InputError(f"the format must be known: got the suffix {suffix!r}; add --format csv, jsonl or parquet")
         return SUFFIXES[suffix]
@@ -103,6 +108,12 @@ def named(source: Any) -> None:
     """Refuse an input whose name is not text: it stands in the summary."""
     if not isinstance(source, str):
         raise InputError(f"the input must be named by text: got {source!r}; give str(path)")
+
+
+def packed(source: str, command: str) -> InputError:
+    """The error for a compressed input. command: what unpacks it to a pipe."""
+    pipe = f"{command} {'FILE' if source == '-' else source} | stillpoint track - …"
+    return InputError(f"the input must not be compressed: got {source}; decompress it, or pipe it: {pipe}")
 
 
 def no_column(option: str, what: str, given: str, names: Sequence[str]) -> InputError:

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from stillpoint._container import sync_folder
+from stillpoint.track.batches import Batch, Cells
 from stillpoint.track.lines import HEAD
 from stillpoint.track.options import InputError, RowError
-from stillpoint.track.readers import Batch, Cells
 
 
 def load(what: str) -> Any:
@@ -96,6 +96,10 @@ class ParquetReader:
                 file.seek(-min(HEAD, file.seek(0, 2)), 2)
                 self._prints = [hashlib.sha256(first + b"|" + file.read()).hexdigest(), whole]
         return self._prints
+
+    def notes(self) -> list[str]:
+        """There is nothing to know."""
+        return []
 
     def close(self) -> None:
         """Close the file."""

@@ -3,93 +3,44 @@
 import csv
 import json
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
 
+from stillpoint.track.batches import Batch, Cells, Reader
 from stillpoint.track.cells import show_cell
 from stillpoint.track.lines import Lines
 from stillpoint.track.options import InputError, Options, RowError
+from stillpoint.track.start import check_start
 
-Cells = Sequence[Any]
 _DELIMITERS = (",", ";", "\t", "|")
+_NAMED = 5  # keys in a note
 _OPEN = "a row must close its quotes: got one that stays open; close it, or double a quote that is part of a cell"
 
 
-@dataclass
-class Batch:
-    """Rows by column, in the order asked for; `records` and `places`, the record of each row, are the reader's."""
-
-    columns: list[Cells]
-    rows: int
-    records: list[bytes] = field(default_factory=list)
-    places: list[int] | None = None
-
-    def kept(self, rows: int) -> int:
-        """How many records hold the first rows."""
-        return rows if self.places is None or rows == 0 else self.places[rows - 1] + 1
-
-    def head(self, rows: int) -> "Batch":
-        """The first rows."""
-        places = None if self.places is None else self.places[:rows]
-        return Batch([column[:rows] for column in self.columns], rows, self.records[: self.kept(rows)], places)
-
-
-class Reader(Protocol):
-    """What a run asks of an input: batches of rows, and a place to go on from."""
-
-    names: list[str]
-
-    @property
-    def ended(self) -> bool:
-        """Whether there is nothing more to come."""
-
-    @property
-    def gone(self) -> bool:
-        """Whether it ended because it was deleted while it was followed."""
-
-    @property
-    def position(self) -> int:
-        """Where the next row begins."""
-
-    @property
-    def size(self) -> int | None:
-        """Where the last one ends, if that is known."""
-
-    def begin(self) -> bool:
-        """Find the names of the columns; False while there is nothing to read them from."""
-
-    def use(self, columns: Sequence[str]) -> None:
-        """Columns to read, and their order."""
-
-    def read(self, limit: int) -> Batch:
-        """Up to so many rows; none where nothing has come. A row that cannot be read is refused when it is the first."""
-
-    def back(self, batch: Batch, rows: int) -> None:
-        """All but the first rows of the batch just read come again."""
-
-    def seek(self, position: int) -> None:
-        """Go on at a position."""
-
-    def fingerprint(self, head: int, position: int) -> list[str | None]:
-        """What tells this input from another, up to that position; None for a part that cannot be told."""
-
-    def close(self) -> None:
-        """Close the input."""
-
-
 class _TextReader:
-    """Rows of text, a record each; subclasses say how a record is read."""
+    """Rows of text, a record each; subclasses say how a record is read. check: refuses an input by its first bytes."""
 
     names: list[str]
 
-    def __init__(self, lines: Lines) -> None:
-        self.lines = lines
+    def __init__(self, lines: Lines, check: Callable[[bytes], None] | None = None) -> None:
+        self.lines, self._check = lines, check
         self.names, self._used = [], [""]
 
     def begin(self) -> bool:
         """Find the names of the columns; False while there is nothing to read them from."""
         raise NotImplementedError
+
+    def _first(self) -> bytes | None:
+        """The first record that is not blank; None while there is none."""
+        while True:
+            records = self.lines.take(1)
+            if not records:
+                return None
+            if records[0].strip():
+                if self._check is not None:
+                    self._check(self.lines.head)
+                return records[0]
 
     def _rows(self, records: list[bytes]) -> tuple[list[Any], list[int] | None]:
         """Rows, and the record each came from if that is not one for one. RowError's index is that of the row."""
@@ -161,6 +112,10 @@ class _TextReader:
         """What tells this input from another, up to that position; None for a part that cannot be told."""
         return self.lines.fingerprint(head, position)
 
+    def notes(self) -> list[str]:
+        """What a person should know of what was read."""
+        return []
+
     def close(self) -> None:
         """Close the input."""
         self.lines.close()
@@ -171,12 +126,9 @@ class CsvReader(_TextReader):
 
     def begin(self) -> bool:
         """Read the header."""
-        first = b""
-        while not first.strip():
-            records = self.lines.take(1)
-            if not records:
-                return False
-            first = records[0]
+        first = self._first()
+        if first is None:
+            return False
         header = _text(0, first, "the header").removeprefix("\ufeff")
         self.delimiter = max(_DELIMITERS, key=re.sub(r'"[^"]*"', "", header).count)  # a name in quotes may hold any of them
         try:
@@ -230,18 +182,29 @@ class CsvReader(_TextReader):
 class JsonReader(_TextReader):
     """One JSON object a line; columns are the keys of the first, and a key that is not there is a missing cell."""
 
+    _known: frozenset[str] | None = None  # until the first object has been read
+
+    def __init__(self, lines: Lines, check: Callable[[bytes], None] | None = None) -> None:
+        super().__init__(lines, check)
+        self._passed: list[str] = []  # keys that are no columns; once they are more than are named, no others are looked for
+
     def begin(self) -> bool:
         """Read the keys off the first object, which comes again as a row."""
-        while True:
-            records = self.lines.take(1)
-            if not records:
-                return False
-            if records[0].strip():
-                break
-        rows, _ = self._rows(records)
+        first = self._first()
+        if first is None:
+            return False
+        rows, _ = self._rows([first])
         self.names = list(rows[0])
-        self.lines.put_back(records)
+        self._known = frozenset(self.names)
+        self.lines.put_back([first])
         return True
+
+    def notes(self) -> list[str]:
+        """Which keys were passed over."""
+        if not self._passed:
+            return []
+        names = ", ".join(map(show_cell, self._passed[:_NAMED])) + (" and others" if len(self._passed) > _NAMED else "")
+        return [f"columns are the keys of the first object: got {names} in later ones, left out; give the first all keys"]
 
     def _rows(self, records: list[bytes]) -> tuple[list[Any], list[int] | None]:
         rows: list[Any] = []
@@ -257,6 +220,10 @@ class JsonReader(_TextReader):
                 raise RowError(len(rows), f"a row must be a JSON object: got {show_cell(row)}; write one object a line")
             if b"\\ud" in record.lower() and not _writable(row):
                 raise RowError(len(rows), "a row must be Unicode: got half of a surrogate pair; write whole characters")
+            if (
+                self._known is not None and len(self._passed) <= _NAMED and not row.keys() <= self._known
+            ):  # which looks at lengths first
+                self._passed += [name for name in row if name not in self._known and name not in self._passed]
             rows.append(row)
             places.append(i)
         return rows, None if len(rows) == len(records) else places
@@ -276,7 +243,8 @@ def open_reader(options: Options) -> Reader:
 
         return ParquetReader(options.source)
     lines = Lines(options.source, options.follow, quotes=kind == "csv")
-    return CsvReader(lines) if kind == "csv" else JsonReader(lines)
+    check = partial(check_start, options)
+    return CsvReader(lines, check) if kind == "csv" else JsonReader(lines, check)
 
 
 def _text(index: int, record: bytes, what: str) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 
 import stillpoint
 from stillpoint._container import replace
+from stillpoint.track.batches import Batch, Reader
 from stillpoint.track.checkpoint import same_command
 from stillpoint.track.encode import Encoder, Rows
 from stillpoint.track.engine import Engine
@@ -18,15 +19,13 @@ from stillpoint.track.header import check_header
 from stillpoint.track.held import Holder
 from stillpoint.track.history import History
 from stillpoint.track.lines import HEAD
-from stillpoint.track.options import InputError, Options, RowError
+from stillpoint.track.options import FILES, PARQUET, InputError, Options, RowError
 from stillpoint.track.progress import progress
-from stillpoint.track.readers import Batch, Reader
 from stillpoint.track.sink import Sink, check
 from stillpoint.track.stop import Stop
 
 BATCH = 4096  # rows
 EVERY = 0.5  # seconds between checkpoints
-_FILES = ("predictions.csv", "summary.json", "report.html")
 
 
 class Session(Holder):
@@ -55,7 +54,7 @@ class Session(Holder):
     @property
     def predictions(self) -> Any:
         """Where the predictions go."""
-        return self.options.out / _FILES[0]
+        return self.options.out / FILES[0]
 
     def play(self) -> None:
         """Read, forecast and write until the input ends or a stop is asked for."""
@@ -109,7 +108,7 @@ class Session(Holder):
         if self._sink is None:
             self._sink = Sink(self.predictions, self._length)
             if self._length is None:  # files of an earlier run would not belong to these predictions
-                for name in (*_FILES[1:], "predictions.parquet"):
+                for name in (*FILES[1:], PARQUET):
                     (self.options.out / name).unlink(missing_ok=True)
         self._sink.add(row, rows, forecasts, lo, hi, banded)
         history.add(row, times, rows.y, forecasts, lo, hi, banded, losses, shares)
@@ -127,7 +126,7 @@ class Session(Holder):
 
     def finish(self) -> dict[str, Any]:
         """Write summary and report, and close the checkpoint; a run that was finished before is left as it is."""
-        files = [self.options.out / name for name in _FILES[1:]]
+        files = [self.options.out / name for name in FILES[1:]]
         self._cut(self.predictions, self._length)
         written = [*files, self.predictions.with_suffix(".parquet")] if self.options.predictions == "parquet" else files
         if self._finished and not self._fresh and all(file.exists() for file in written):
@@ -179,19 +178,19 @@ class Session(Holder):
         if o.task == "quantile":
             head["level"] = o.level
         if o.task == "binary":
-            head["labels"] = {str(label): text for text, label in sorted(self.encoder.labels.items(), key=lambda item: item[1])}
+            head["labels"] = self.encoder.label_names
         result = {**head, **figures(self.engine, self.history)}
         if "coverage" in result:
             result["coverage"] |= {"infinite": self._infinite, "empty": self._empty}
-        self.notes += self.encoder.notes()
+        self.notes += [*self.encoder.notes(), *(self.reader.notes() if o.features is None else ())]  # else they were named
         return {**result, "rows_per_second": rows / seconds if seconds else None, "started": self._started, "finished": _now()}
 
     def _write_summary(self, figures: dict[str, Any], drawn: bool) -> dict[str, Any]:
         from stillpoint.track.summary import plain
 
-        first = "predictions.parquet" if self.options.predictions == "parquet" else _FILES[0]
-        summary: dict[str, Any] = plain({**figures, "notes": self.notes, "files": [first, *_FILES[1 : 2 + drawn]]})
-        replace(self.options.out / _FILES[1], (json.dumps(summary, indent=2, ensure_ascii=False) + "\n").encode())
+        first = PARQUET if self.options.predictions == "parquet" else FILES[0]
+        summary: dict[str, Any] = plain({**figures, "notes": self.notes, "files": [first, *FILES[1 : 2 + drawn]]})
+        replace(self.options.out / FILES[1], (json.dumps(summary, indent=2, ensure_ascii=False) + "\n").encode())
         return summary
 
     def _page(self, figures: dict[str, Any]) -> bool:
@@ -199,7 +198,7 @@ class Session(Holder):
         from stillpoint.track.summary import plain
 
         assert self.history is not None
-        path = self.options.out / _FILES[2]
+        path = self.options.out / FILES[2]
         temporary = path.with_name(f".{path.name}.part")
         try:
             from stillpoint.report.page import write_page

@@ -11,6 +11,7 @@ import stillpoint
 from stillpoint._container import replace
 from stillpoint.fleet.command.options import FleetOptions
 from stillpoint.fleet.rows import Played, RowPlayer
+from stillpoint.losses import Squared
 from stillpoint.track.summary import plain
 
 SUMMARY = "summary.json"
@@ -95,7 +96,7 @@ def layout(
     sums: `SUMS` over all keys. worst, lost: the keys to name, each with its own sums. reasons: how often each was given.
     """
     total = sums["targets"]
-    result: dict[str, Any] = {"rows": rows, "targets": int(total), "keys": keys, "loss_name": player.loss_name}
+    result: dict[str, Any] = {"rows": rows, "targets": int(total), "keys": keys, "loss_name": _loss_name(player)}
     result["loss"] = sums["losses"] / total if total else None
     asked = player.fleet.config.get("coverage", player.fleet.config.get("level"))
     if asked is not None:
@@ -115,6 +116,11 @@ def layout(
         "keys": [{"key": one["key"], "rows": int(one["rejected"])} for one in lost],
     }
     return result
+
+
+def _loss_name(player: RowPlayer) -> str:
+    """What the mean is of: with the name alone half of the squared error would be taken for all of it."""
+    return "loss (half the squared error)" if isinstance(player.loss, Squared) else player.loss_name
 
 
 def write_summary(options: FleetOptions, complete: bool, figures: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,9 +4,10 @@ from pathlib import Path
 from typing import Any
 
 from stillpoint.fleet.command.options import FleetOptions
+from stillpoint.track.batches import Batch, Reader
 from stillpoint.track.lines import HEAD
 from stillpoint.track.options import SUFFIXES, InputError, Options, RowError
-from stillpoint.track.readers import Batch, Reader, open_reader
+from stillpoint.track.readers import open_reader
 
 
 class Files:

@@ -14,11 +14,11 @@ from stillpoint.fleet.command.account import SUMMARY, Account, write_summary
 from stillpoint.fleet.command.files import Files
 from stillpoint.fleet.command.options import FleetOptions
 from stillpoint.fleet.rows import Played
+from stillpoint.track.batches import Batch
 from stillpoint.track.checkpoint import same_command
 from stillpoint.track.held import Holder
 from stillpoint.track.options import InputError
 from stillpoint.track.progress import progress
-from stillpoint.track.readers import Batch
 from stillpoint.track.sink import Sink, cell, check, quoted
 from stillpoint.track.stop import Stop
 

@@ -52,6 +52,7 @@ def fleet(
 
 def _run(options: FleetOptions, stop: Stop, print_json: bool, quiet: bool) -> int:
     bar = not quiet and sys.stderr.isatty()
+    _spare(options)
     if options.engine == "spark":
         try:
             from stillpoint.fleet.spark.command import run
@@ -71,6 +72,27 @@ def _run(options: FleetOptions, stop: Stop, print_json: bool, quiet: bool) -> in
     if not stop.signal:
         return 0
     return stopped(f"stopped after {summary['rows']:,} rows; all files are whole", bool(options.checkpoint), stop)
+
+
+def _spare(options: FleetOptions) -> None:
+    """Refuse outputs that are the input, or that would be inputs of the next run."""
+    from stillpoint.fleet.command.account import SUMMARY
+    from stillpoint.fleet.command.files import inputs
+    from stillpoint.track import checkpoint
+    from stillpoint.track.guard import spare, spare_folder, spare_tree
+
+    spark = options.engine == "spark"
+    written = ("spark.log", SUMMARY) if spark else ("predictions.csv", SUMMARY)
+    for option, folder, names, tree in (
+        ("--out", options.out, written, "predictions"),
+        ("--checkpoint", options.checkpoint, checkpoint.FILES, "spark"),
+    ):
+        if options.source != "-":
+            spare_folder(options.source, option, folder)
+        for file in inputs(options.source):
+            spare(file, option, folder, names)
+            if spark and file != "-":  # which deletes what a run before it left there
+                spare_tree(file, option, folder, tree)
 
 
 def _answer(summary: dict[str, Any], options: FleetOptions, print_json: bool, quiet: bool) -> None:

@@ -1,0 +1,46 @@
+"""What a person should know of how the columns of words were read."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+from stillpoint.track.cells import is_date, meant_number, read_number
+
+CATEGORIES = 100  # that become features, over all columns: a filter's cost grows with their square
+_MANY, _ODD = 10, 2  # categories that a column must have, of which at most so many are no numbers, to look like one of numbers
+_NAMED = 5  # columns in one note
+
+
+def column_notes(features: Sequence[str], categories: Mapping[tuple[int, str], int], full: bool, time: str | None) -> list[str]:
+    """Notes on columns that are hardly words, and on too many words. categories: (feature, category), as they came."""
+    words: dict[int, list[str]] = {}
+    for i, text in categories:
+        words.setdefault(i, []).append(text)
+    notes = []
+    if full:
+        most = sorted(words, key=lambda i: -len(words[i]))[:_NAMED]
+        counts = ", ".join(f"{features[i]!r} {len(words[i])}" for i in most)
+        what = "those that came later are not told apart; leave such columns out with --features"
+        notes.append(f"more than {CATEGORIES} categories ({counts}): {what}")
+    for i, texts in sorted(words.items()):
+        name, spelled = features[i], next(filter(meant_number, texts), None)
+        if spelled is not None:
+            notes.append(f"column {name!r} was read as words: got {spelled!r}; write numbers as 1234.5 if they are numbers")
+        elif len(texts) >= _MANY and sum(not _finite(text) for text in texts) <= _ODD:
+            cause = f"because of its first cell: got {texts[0]!r}, and numbers after it"
+            notes.append(f"column {name!r} was read as words {cause}; leave missing cells empty")
+        elif all(map(is_date, texts[:2])):
+            notes.append(f"column {name!r} holds dates: {date_remedy(name, time)}")
+    return notes
+
+
+def date_remedy(name: str, time: str | None) -> str:
+    """What to do about a column of dates. time: the column of times, if there is one."""
+    leave = "leave it out with --features"
+    return leave if time is not None else f"give --time {name}, or {leave}"
+
+
+def _finite(text: str) -> bool:
+    try:
+        return math.isfinite(read_number(text))
+    except ValueError:
+        return False
