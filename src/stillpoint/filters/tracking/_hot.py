@@ -35,6 +35,14 @@ def sound(x: np.ndarray, missing: bool) -> bool:
 
 
 @njit(cache=True)
+def grown(mean: float, seen: float, memory: float) -> float:
+    """The running mean with one more value. Its growth is capped: one jump must not blind the aggregation for long."""
+    if memory >= 11.0 and mean > 0.0:  # from 0, after constant targets, a capped mean could not rise
+        seen = min(seen, CAP * mean)
+    return mean + (seen - mean) / memory
+
+
+@njit(cache=True)
 def rebase(i: int, mean: float, spread: float, prior: float, features: np.ndarray, M: np.ndarray, C: np.ndarray) -> None:
     """Give feature i a new origin and unit: the same posterior of the raw coefficient, in new coordinates."""
     ratio, shift = spread / features[SCALE, i], (mean - features[CENTRE, i]) / features[SCALE, i]

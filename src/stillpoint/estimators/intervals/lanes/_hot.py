@@ -27,6 +27,7 @@ from stillpoint.filters.tracking._hot import (
     SEEN,
     SQUARED,
     TOP,
+    grown,
     weigh,
 )
 from stillpoint.losses._hot import PINBALL, value
@@ -78,10 +79,7 @@ def credit(y: float, q: float, experts: np.ndarray, books: np.ndarray, scalars: 
     """Regrets and losses of a round in units of the running pinball loss: r_i = g(pm)(pm − p_i)/unit."""
     loss = value(PINBALL, q, scalars[FORECAST], y)
     scalars[MEMORY] = (1.0 - FORGET) * scalars[MEMORY] + 1.0
-    counted = loss
-    if scalars[MEMORY] >= 11.0 and scalars[NOISE] > 0.0:  # from 0 a capped mean could not rise
-        counted = min(loss, CAP * scalars[NOISE])
-    scalars[NOISE] += (counted - scalars[NOISE]) / scalars[MEMORY]
+    scalars[NOISE] = grown(scalars[NOISE], loss, scalars[MEMORY])
     unit = max(scalars[NOISE], loss / CAP, DIGITS * (scalars[HIGH] - scalars[LOW]))
     slope = (1.0 - q) if scalars[POOLED] >= y else -q
     for i in range(EXPERTS):

@@ -30,6 +30,7 @@ from stillpoint.filters.tracking._hot import (
     drift,
     foresee,
     glimpse,
+    grown,
     standardise,
     tick,
     weigh,
@@ -155,14 +156,6 @@ def credit(
         books[REGRET, k] += regret
         books[SQUARED, k] += regret * regret
         scalars[TOP] = max(scalars[TOP], regret * regret)
-
-
-@njit(cache=True)
-def grown(mean: float, seen: float, memory: float) -> float:
-    """The running mean with one more value. Its growth is capped: one jump must not blind the aggregation for long."""
-    if memory >= 11.0 and mean > 0.0:  # from 0, after constant targets, a capped mean could not rise
-        seen = min(seen, CAP * mean)
-    return mean + (seen - mean) / memory
 
 
 @njit(cache=True)
