@@ -12,7 +12,7 @@ import numpy as np
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from stillpoint._hot import dot, norm, usable_norm
+from stillpoint._hot import dot, usable_norm
 from stillpoint._jit import njit
 from stillpoint.domains import _hot as domains
 from stillpoint.learners import _hot as shared
@@ -139,7 +139,7 @@ def tracker_close(
         size = sizes[i]
         if played.shape[0] > 0:
             domains.surrogate(g[i], rows[k, tracker.PLAY], played[k], g[i])
-            size = norm(g[i])
+            size = usable_norm(g[i])
         tracker.learn(stats[k], losses[k, : experts[k] + 1], squares[k, : experts[k]], rows[k], g[i], size)
         if stats[k, tracker.RADIUS] >= tracker.CAP and not warned[k]:
             warned[k] = True

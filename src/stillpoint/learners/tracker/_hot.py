@@ -144,12 +144,12 @@ def play_rounds(
         size = usable_norm(row)
         if not math.isfinite(size):
             return t
+        fed = row
         if kind != domains.EVERYWHERE:
             domains.surrogate(row, B[PLAY], w, g)
-            learn(s, L, squares, B, g, usable_norm(g))
+            fed, size = g, usable_norm(g)
         elif size > s[TOP]:  # will be clipped, and `row` is the account of what came
             g[:] = row
-            learn(s, L, squares, B, g, size)
-        else:
-            learn(s, L, squares, B, row, size)
+            fed = g
+        learn(s, L, squares, B, fed, size)
     return values.size
