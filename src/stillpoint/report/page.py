@@ -131,7 +131,7 @@ class Page:
     def _axis(self) -> tuple[str, Array]:
         """What runs along the charts: time where it is there, increases and is not the row's number, else the row."""
         row, time = self.columns["row"], self.columns.get("time")
-        if time is None or not time.size or np.array_equal(time, row) or not ((np.diff(time) >= 0.0).all() and time[-1] > time[0]):
+        if time is None or not time.size or (time == row).all() or not ((np.diff(time) >= 0.0).all() and time[-1] > time[0]):
             return "row", row
         dates = self.given.get("time_kind") == "date" and _FIRST_DATE <= time[0] and time[-1] < _LAST_DATE
         return ("date" if dates else "number"), time
