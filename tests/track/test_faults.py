@@ -41,7 +41,7 @@ def test_killed_hundreds_of_times(tmp_path, monkeypatch):
 def test_the_command_itself_killed_at_any_moment(tmp_path):
     """Start-up, imports and all, with the batches and the pace of checkpoints that users have."""
     source, out, folder = tmp_path / "d.csv", tmp_path / "o", tmp_path / "c"
-    source.write_text("a,y\n" + "".join(f"{i % 17},{(i * i) % 101 / 7}\n" for i in range(400_000)))
+    source.write_text("a,y\n" + "".join(f"{i % 17},{(i * i) % 101 / 7}\n" for i in range(1_000_000)))
     command = [sys.executable, "-m", "stillpoint", "track", str(source), "--target", "y", "--quiet", "--out"]
     assert subprocess.run([*command, str(tmp_path / "whole")]).returncode == 0
     expected, luck, kills = (tmp_path / "whole" / "predictions.csv").read_bytes(), random.Random(2), 0
