@@ -1,7 +1,5 @@
 """How much a comparator sequence u_1..u_T moves: the quantities that regret bounds are stated in (MATH section 7)."""
 
-import math
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -36,10 +34,10 @@ def switches(u: ArrayLike, tolerance: float = 0.0) -> int:
     return int((_steps(u) > nonnegative("tolerance", tolerance)).sum())
 
 
-def unit(values: Array) -> float:
-    """A power of two of the size of the largest entry: over it squares are floats, and no digit changes."""
-    top = float(np.abs(values).max(initial=0.0))
-    return 2.0 ** (math.frexp(top)[1] - 1) if top else 1.0
+def unit(values: Array, axis: int | None = None) -> Array:
+    """A power of two of the size of the largest entry, along `axis`: over it squares are floats, and no digit changes."""
+    top = np.abs(values).max(axis=axis, initial=0.0)
+    return np.asarray(np.ldexp(1.0, np.frexp(np.where(top > 0.0, top, 1.0))[1] - 1))
 
 
 def _steps(u: ArrayLike) -> Array:
@@ -48,6 +46,5 @@ def _steps(u: ArrayLike) -> Array:
 
 def _lengths(rows: Array) -> Array:
     """The norm of each row, whatever its size."""
-    largest = np.abs(rows).max(axis=1, keepdims=True, initial=0.0)
-    units = np.ldexp(1.0, np.frexp(np.where(largest > 0.0, largest, 1.0))[1] - 1)
-    return np.asarray(units[:, 0] * np.linalg.norm(rows / units, axis=1))
+    units = unit(rows, axis=1)
+    return np.asarray(units * np.linalg.norm(rows / units[:, None], axis=1))

@@ -75,7 +75,7 @@ def rkhs_norm(kernel: Kernel, u: ArrayLike, times: ArrayLike | None = None, meth
     method: "streaming" filters (kernels with a state space), "dense" factors the Gram matrix, "auto" streams if it can.
     """
     values = sequence(u)
-    size = unit(values)
+    size = float(unit(values))
     values = values / size
     tau = _times(times, len(values))
     space = streaming_space(kernel, tau, method)
@@ -127,7 +127,7 @@ def interpolate(
         return SincBump(u)
     if method != "minimum-norm":
         raise ValueError(f"method must be 'minimum-norm' or 'sinc-bump': got {method!r}; pick one of the two")
-    size = unit(values)
+    size = float(unit(values))
     values = values / size
     space = streaming_space(kernel, tau, "auto")
     if space is None or space.min_gap > 0.0:  # a form with a smallest gap only approximates the kernel
