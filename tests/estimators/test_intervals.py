@@ -298,7 +298,7 @@ KEYWORDS = [
 ]
 
 
-@pytest.mark.parametrize("keywords", KEYWORDS, ids=str)
+@pytest.mark.parametrize("keywords", KEYWORDS)
 @pytest.mark.parametrize("name", STREAMS)
 def test_bulk_is_single_calls_and_nothing_is_ever_nan(name, keywords):
     rng = np.random.default_rng(4)
@@ -349,7 +349,7 @@ def test_two_sided_fits_skewed_residuals():
     assert abs(two.coverage_so_far - 0.9) < 0.01
 
 
-@pytest.mark.parametrize("keywords", KEYWORDS, ids=str)
+@pytest.mark.parametrize("keywords", KEYWORDS)
 @pytest.mark.parametrize("opened", [False, True])
 def test_restored_trackers_go_on_bit_for_bit(keywords, opened):
     rng = np.random.default_rng(7)

@@ -48,8 +48,8 @@ def test_bulk_gives_the_numbers_of_the_interactive_path(name, stream):
     both_ways(make, losses)
 
 
-@pytest.mark.parametrize("domain", [None, Ball(0.4), Box(-0.1, 0.6), Simplex(0.5), HalfSpace([1.0, 1.0, 1.0], 0.2)], ids=repr)
-@pytest.mark.parametrize("potential", [Quadratic(0.1), AdaptiveQuadratic(1.0), ParameterFree(9.0), FreeGrad(), Erfi()], ids=repr)
+@pytest.mark.parametrize("domain", [None, Ball(0.4), Box(-0.1, 0.6), Simplex(0.5), HalfSpace([1.0, 1.0, 1.0], 0.2)])
+@pytest.mark.parametrize("potential", [Quadratic(0.1), AdaptiveQuadratic(1.0), ParameterFree(9.0), FreeGrad(), Erfi()])
 @pytest.mark.parametrize("lipschitz", [4.0, None])
 def test_bulk_equals_interactive_for_every_domain_and_potential(domain, potential, lipschitz):
     losses = STREAMS["absolute vectors"]

@@ -46,7 +46,7 @@ def drive(learner, when, y):
 
 @pytest.mark.parametrize("times", TIMES)
 @pytest.mark.parametrize(
-    "kernel", [OU(0.1), Spline(1.0), Matern32(0.2), OUMixture([0.1, 0.01], [1.0, 0.5]) + Dirac(0.3)], ids=repr
+    "kernel", [OU(0.1), Spline(1.0), Matern32(0.2), OUMixture([0.1, 0.01], [1.0, 0.5]) + Dirac(0.3)]
 )
 @pytest.mark.parametrize("name", LEARNERS)
 def test_dense_and_streaming_directions_agree(name, kernel, times):
@@ -61,8 +61,8 @@ def test_dense_and_streaming_directions_agree(name, kernel, times):
 
 
 @pytest.mark.parametrize("times", TIMES)
-@pytest.mark.parametrize("domain", [None, Ball(0.25), Box(-0.1, 0.3)], ids=repr)
-@pytest.mark.parametrize(("kernel", "dim"), [(DENSE[0], 1), *((kernel, 2) for kernel in DENSE)], ids=repr)
+@pytest.mark.parametrize("domain", [None, Ball(0.25), Box(-0.1, 0.3)])
+@pytest.mark.parametrize(("kernel", "dim"), [(DENSE[0], 1), *((kernel, 2) for kernel in DENSE)])
 def test_dense_exp_concave_equals_the_newton_step(kernel, dim, domain, times):
     when = TIMES[times]
     y = targets(when.size, dim, 1)
@@ -80,7 +80,7 @@ def test_dense_exp_concave_equals_the_newton_step(kernel, dim, domain, times):
 
 
 @pytest.mark.parametrize("times", TIMES)
-@pytest.mark.parametrize("kernel", DENSE, ids=repr)
+@pytest.mark.parametrize("kernel", DENSE)
 @pytest.mark.parametrize("dim", [1, 3])
 def test_dense_directional_equals_its_twin(kernel, dim, times):
     when = TIMES[times]
@@ -105,7 +105,7 @@ def test_golden_full_matrix_of_the_horizon_free_kernel_itself():
 
 
 @pytest.mark.parametrize("times", TIMES)
-@pytest.mark.parametrize("kernel", DENSE, ids=repr)
+@pytest.mark.parametrize("kernel", DENSE)
 def test_dense_tracking_vaw_equals_the_formula(kernel, times):
     when, rng = TIMES[times], np.random.default_rng(3)
     X, y, ridge = rng.standard_normal((when.size, 3)), rng.standard_normal(when.size), 0.5
@@ -125,7 +125,7 @@ def test_dense_tracking_vaw_equals_the_formula(kernel, times):
     np.testing.assert_allclose(model.coefficients, w, rtol=1e-8, atol=1e-10)
 
 
-@pytest.mark.parametrize("kernel", [Matern32(0.2), Spline(1.0) + Dirac(0.2)], ids=repr)
+@pytest.mark.parametrize("kernel", [Matern32(0.2), Spline(1.0) + Dirac(0.2)])
 def test_values_covariances_and_shifts_agree(kernel):
     rng, dim, noise = np.random.default_rng(4), 3, 0.7
     pair = engines.StreamingDirections(kernel, dim, track=True), engines.DenseDirections(kernel, dim, noise)
@@ -168,7 +168,7 @@ def test_dense_forecasters_save_in_the_middle_of_a_round(tmp_path):
     assert model.certificate(1.0) == loaded.certificate(1.0)
 
 
-@pytest.mark.parametrize("kernel", DENSE, ids=repr)
+@pytest.mark.parametrize("kernel", DENSE)
 def test_dense_certificates_dominate_regret(kernel):
     # ½(w − y)² on |w|, |y| ≤ 1: |g| ≤ 2, so β = 1/4 of the quadratic inequality (E11)
     y = np.clip(np.sin(np.arange(80) / 12) + 0.2 * targets(80, 1, 7)[:, 0], -1, 1)

@@ -70,7 +70,7 @@ def test_golden_vectors_of_scale_free(domain):
     assert np.allclose(radii, [2.0] * 8 if domain else SCALE_FREE_D, rtol=1e-12)
 
 
-@pytest.mark.parametrize("kernel", [OU(0.1), Gaussian(5.0), OUMixture([0, 0.3], [1, 1])], ids=repr)
+@pytest.mark.parametrize("kernel", [OU(0.1), Gaussian(5.0), OUMixture([0, 0.3], [1, 1])])
 @pytest.mark.parametrize("times", [REGULAR, IRREGULAR], ids=["regular", "irregular"])
 def test_equals_the_naive_twins(kernel, times):
     rng = np.random.default_rng(5)
@@ -183,7 +183,7 @@ def test_projected_gradient_descent_in_the_rkhs_ball(memory):
         learner.bound(2 * radius)
 
 
-@pytest.mark.parametrize("potential", [ParameterFree(), Erfi(), AdaptiveQuadratic(1.0)], ids=repr)
+@pytest.mark.parametrize("potential", [ParameterFree(), Erfi(), AdaptiveQuadratic(1.0)])
 @pytest.mark.parametrize("unit", [1e-7, 1e7])
 def test_scale_free_plays_ignore_the_unit_of_gradients(potential, unit):
     gradients = np.random.default_rng(11).standard_normal((80, 2)) + 0.3
@@ -213,7 +213,7 @@ def test_loose_domain_changes_nothing():
     assert np.array_equal(free, loose)
 
 
-@pytest.mark.parametrize("potential", [ParameterFree(), Erfi(), FreeGrad(), Quadratic(1e149)], ids=repr)
+@pytest.mark.parametrize("potential", [ParameterFree(), Erfi(), FreeGrad(), Quadratic(1e149)])
 def test_gradients_that_never_turn_saturate_with_advice(potential):
     learner = sp.KernelFTRL(1, lipschitz=1.0, kernel=Constant(), potential=potential)
     losses = sp.losses.Linear().on(np.full(40000, -1.0))

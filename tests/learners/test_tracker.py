@@ -59,8 +59,8 @@ def test_equals_the_naive_twin(name):
     assert np.allclose(learner._squares, exact, rtol=1e-9, atol=1e-12 * learner.radius**2)
 
 
-@pytest.mark.parametrize("certify", [None, OU(0.01), Gaussian(10.0)], ids=repr)
-@pytest.mark.parametrize("domain", [None, Ball(0.4), Box(-0.3, 0.5), Simplex(1.0), HalfSpace([1.0, 1.0, 1.0], 0.5)], ids=repr)
+@pytest.mark.parametrize("certify", [None, OU(0.01), Gaussian(10.0)])
+@pytest.mark.parametrize("domain", [None, Ball(0.4), Box(-0.3, 0.5), Simplex(1.0), HalfSpace([1.0, 1.0, 1.0], 0.5)])
 def test_bulk_equals_interactive_bit_for_bit(domain, certify):
     losses = STREAMS["vectors"]
     compiled, interactive = (sp.Tracker(3, domain=domain, certify=certify) for _ in range(2))
@@ -274,7 +274,7 @@ def test_regret_against_the_best_step_in_hindsight():
     assert np.exp(np.mean(np.log(ratios))) < 1.2
 
 
-@pytest.mark.parametrize("kernel", [OU(0.01), HorizonFree(), Gaussian(5.0)], ids=repr)
+@pytest.mark.parametrize("kernel", [OU(0.01), HorizonFree(), Gaussian(5.0)])
 def test_certificate_in_the_kernel_of_ones_choice(kernel):
     losses = STREAMS["sine"]
     learner = sp.Tracker(1, certify=kernel)

@@ -64,7 +64,7 @@ def stream(family, mode, seed=0, dim=3):
     return family.on(targets(family, rng, ROUNDS), x=x), w
 
 
-@pytest.mark.parametrize("family", FAMILIES, ids=repr)
+@pytest.mark.parametrize("family", FAMILIES)
 @settings(max_examples=40, deadline=None)
 @given(p=st.floats(-30.0, 30.0), y=st.floats(-30.0, 30.0))
 def test_values_against_the_formula(family, p, y):
@@ -74,7 +74,7 @@ def test_values_against_the_formula(family, p, y):
     assert abs(family.gradient(p, y)) <= family.lipschitz or isinstance(family, Linear)
 
 
-@pytest.mark.parametrize(("family", "mode"), CASES, ids=repr)
+@pytest.mark.parametrize(("family", "mode"), CASES)
 def test_gradients_against_central_differences(family, mode):
     losses, plays = stream(family, mode)
     h = 1e-6
@@ -84,7 +84,7 @@ def test_gradients_against_central_differences(family, mode):
         np.testing.assert_allclose(loss.gradient(w), numeric, rtol=1e-5, atol=1e-7)
 
 
-@pytest.mark.parametrize(("family", "mode"), CASES, ids=repr)
+@pytest.mark.parametrize(("family", "mode"), CASES)
 def test_vectorised_compiled_and_round_by_round_give_the_same_bits(family, mode):
     losses, plays = stream(family, mode)
     code, parameter, y, x, kind = losses.compiled
@@ -103,7 +103,7 @@ def test_vectorised_compiled_and_round_by_round_give_the_same_bits(family, mode)
         assert np.array_equal(gradient, losses[t].gradient(w))
 
 
-@pytest.mark.parametrize(("family", "mode"), CASES, ids=repr)
+@pytest.mark.parametrize(("family", "mode"), CASES)
 def test_rounds_against_the_family(family, mode):
     losses, plays = stream(family, mode)
     y = losses.y[:, 0]

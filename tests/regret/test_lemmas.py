@@ -25,8 +25,8 @@ def outer(g, phi):
     return np.outer(g, phi)
 
 
-@pytest.mark.parametrize("loss", [Squared(), Absolute(), Huber(0.3)], ids=repr)
-@pytest.mark.parametrize("kernel", [OU(0.1), Gaussian(1.0), HorizonFree()], ids=repr)
+@pytest.mark.parametrize("loss", [Squared(), Absolute(), Huber(0.3)])
+@pytest.mark.parametrize("kernel", [OU(0.1), Gaussian(1.0), HorizonFree()])
 def test_dynamic_regret_is_static_regret_in_the_rkhs(kernel, loss):
     """Theorem RKHS-SR-solves-DR and Example kernel-ftrl: W_t held explicitly, any loss, not only linear ones."""
     rng = np.random.default_rng(0)

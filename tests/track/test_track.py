@@ -1093,7 +1093,7 @@ def as_first_version(data):
     return b"stillpoint-track-1 " + hashlib.sha256(body.getvalue()).hexdigest().encode() + b"\n" + body.getvalue()
 
 
-@pytest.mark.parametrize("options", [{}, {"delay": 3}, {"task": "quantile", "delay": 1}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"delay": 3}, {"task": "quantile", "delay": 1}])
 def test_a_checkpoint_of_the_first_version_goes_on(plain, tmp_path, capsys, options):
     whole = run(plain, tmp_path / "whole", **options)[0]
     lines, source = Path(plain).read_text().splitlines(keepends=True), tmp_path / "grows.csv"
