@@ -79,6 +79,7 @@ bench: $(VENV)/.ready
 	$(PAGE)/filters.md benchmarks/filters.py
 	$(PAGE)/slopes.md benchmarks/slopes.py
 	$(PAGE)/intervals.md benchmarks/intervals.py
+	$(PAGE)/intervals.md benchmarks/ahead.py
 	$(PAGE)/fleet.md benchmarks/fleet.py
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[spark]'
 	$(JAVA)

@@ -501,15 +501,17 @@ void lane_run(Lane *s, const double *y, int given, double *out, long rounds) { /
         }
         x = (s->misses - (1 - s->q) * s->seen) / (3 * sqrt(s->q * (1 - s->q) * (s->seen + 100)));
         push = within((R)0.1 * x / (1 - x * x), -2, 2);
-        if (x >= 1) play = INFINITY;
+        R known = s->seen - 1, b = (8 * known + 3) / (8 * known + 1), z = (R)0.7979 * exp(s->first);
+        if (x >= 1 || (!s->values && known < 2)) play = INFINITY; /* the first score does not count, and two are needed */
         else if (x <= -1) play = -INFINITY;
-        else play = s->values ? s->origin + (s->forecast + 2 * push * s->scale[3]) : s->forecast * exp(push);
+        else if (s->values) play = s->origin + (s->forecast + 2 * push * s->scale[3]);
+        else play = s->forecast * exp(push) * (known <= 20 ? sqrt(known * expm1(b * z * b * z / known)) / z : 1);
         out[t] = play;
         if (!s->values || s->begun) {
             s->seen += 1;
             s->misses += (s->values ? (R)y[t] : fabs((R)y[t])) > play;
         }
         if (s->values) learn_value(s, y[t]);
-        else learn_score(s, fabs((R)y[t]));
+        else if (s->seen > 1) learn_score(s, fabs((R)y[t]));
     }
 }

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import ndtri, stdtrit
 
 from stillpoint.estimators.intervals import IntervalTracker
+from stillpoint.estimators.intervals.lanes._hot import widening
 from stillpoint.filters.tracking import TrackingForecaster
 from stillpoint.filters.tracking_vaw import TrackingVAW
 from stillpoint.streams.scores import interval_scores, score_families
@@ -84,8 +86,14 @@ def guard(misses, t, q):
     return (misses - (1 - q) * t) / (3 * math.sqrt(q * (1 - q) * (t + 100)))
 
 
+def student(q, n):
+    """t_n/z by Wallace's formula."""
+    z = NormalDist().inv_cdf((1 + q) / 2)
+    return math.sqrt(n * (math.exp((z * (8 * n + 3) / (8 * n + 1)) ** 2 / n) - 1)) / z
+
+
 def slow_radii(scores, q):
-    """TRACKING section 3 line by line: radii and the pool."""
+    """IntervalTracker line by line: radii and the pool. The first score is not learnt from, and two more make a radius."""
     pool, radii, misses, s1, top, a = SlowPool(q), [], 0, 0.0, 0.0, min(q, 1 - q)
     m0 = math.log(NormalDist().inv_cdf((1 + q) / 2) / 0.7979)
     S, n, v, k = np.zeros(6), np.ones(6), np.full(9, m0), 0
@@ -96,8 +104,11 @@ def slow_radii(scores, q):
             raw = pool.play(np.minimum(value, 2 * top))
         x = guard(misses, t, q)
         radius = raw * math.exp(np.clip(0.1 * x / (1 - x * x), -2, 2)) if abs(x) < 1 else math.copysign(math.inf, x)
+        radius = math.inf if t < 3 else radius * student(q, t - 1) if t <= 21 else radius
         radii.append(radius)
         misses += s > radius
+        if t == 0:
+            continue
         if s1 == 0:
             if s > 0:
                 s1 = top = s
@@ -425,11 +436,11 @@ def test_skipped_rounds_teach_nothing():
 def test_what_it_tells_about_itself():
     rng = np.random.default_rng(10)
     band = IntervalTracker(0.9)
-    assert (band.rounds, band.misses, band.coverage_so_far, band.radius) == (0, 0, 1.0, 0.0)
+    assert (band.rounds, band.misses, band.coverage_so_far, band.radius) == (0, 0, 1.0, np.inf)
     assert band.miss_bound() == (0.0, 0.0)
-    assert band.predict(2.0) == (2.0, 2.0)
+    assert band.predict(2.0) == (-np.inf, np.inf)
     band.update(3.0)
-    assert band.misses == 1
+    assert band.misses == 0
     band.track(np.zeros(300), rng.standard_normal(300))
     before = copy(band)
     radius = band.radius
@@ -452,10 +463,53 @@ def test_goal_on_the_evidence_stream(unit):
         stream = interval_scores(10_000, seed, unit=unit)
         s, oracle = stream.losses.y[:, 0], stream.target[:, 0]
         band = IntervalTracker(0.9)
-        hi = band.track(np.zeros(10_000), s)[1]
+        hi = np.minimum(band.track(np.zeros(10_000), s)[1], s.max())  # everything, at the start, counts as the largest score
         ratios.append(pinball(hi, s, 0.9).mean() / pinball(oracle, s, 0.9).mean())
         assert abs(band.coverage_so_far - 0.9) < 0.01
     assert np.mean(ratios) <= 1.05
+
+
+@pytest.mark.parametrize("two_sided", [False, True])
+def test_until_scores_are_in_everything_is_answered_and_counts_as_a_hit(two_sided):
+    band, known = IntervalTracker((0.5, 0.9), two_sided=two_sided), 4 if two_sided else 3
+    y = np.random.default_rng(3).standard_normal(40) + 1e6  # the first forecast, 0, is that of nothing
+    y[2:6:2] = np.nan  # targets that are missing say nothing
+    forecasts = np.append(0.0, np.full(39, 1e6))
+    lo, hi = band.track(forecasts, y)
+    everything = np.isneginf(lo).all(axis=1) & np.isposinf(hi).all(axis=1)
+    assert everything.tolist() == [np.isfinite(y[:t]).sum() < known for t in range(40)]
+    assert (hi - lo)[~everything].max() < 60  # what the first round missed by is not learnt from
+    assert (band.seen, band.misses.tolist()) == (38, [int(((y < lo[:, j]) | (y > hi[:, j])).sum()) for j in (0, 1)])
+
+
+def test_exact_forecasts_have_intervals_of_no_width():
+    lo, hi = IntervalTracker().track(np.append(0.0, np.full(19, 5.0)), np.full(20, 5.0))
+    assert (lo[3:] == 5.0).all()
+    assert (hi[3:] == 5.0).all()
+
+
+@pytest.mark.parametrize("two_sided", [False, True])
+@pytest.mark.parametrize("law", ["normal", "t3", "laplace"])
+@pytest.mark.parametrize("q", [0.5, 0.9])
+def test_the_first_finite_intervals_cover_their_share(law, two_sided, q):
+    """Without Student's widening the first of them covers 0.71 of 0.9, and the next 0.80."""
+    rng, streams, rounds = np.random.default_rng(8), 1500, 24
+    shape = streams, rounds
+    draws = {"normal": rng.standard_normal(shape), "t3": rng.standard_t(3, shape), "laplace": rng.laplace(size=shape)}
+    y, hits = draws[law], np.zeros(rounds)
+    for each in y:
+        lo, hi = IntervalTracker(q, two_sided=two_sided).track(np.zeros(rounds), each)
+        hits += (lo <= each) & (each <= hi)
+    assert (np.abs(hits[4:] / streams - q) < 0.1).all()  # four standard errors at 0.5 are 0.05
+    assert hits[4:12].mean() / streams > q - 0.025
+
+
+@pytest.mark.parametrize("coverage", [0.1, 0.5, 0.9, 0.95])
+def test_the_widening_is_students_quantile_over_the_normal_one(coverage):
+    z = ndtri(0.5 + 0.5 * coverage)
+    for n in range(2, 21):
+        exact = stdtrit(n, 0.5 + 0.5 * coverage) / z
+        assert exact * 0.99 < widening(z, float(n)) < exact * (1.06 if n == 2 else 1.02)
 
 
 def test_streams_follow_their_definition():
@@ -560,7 +614,7 @@ def test_wraps_models_of_any_make():
     assert same(band.tracker, plain)
 
     band = IntervalTracker([0.5, 0.9]).wrap(Sklearn())
-    assert [end.tolist() for end in band.predict([1.0, 2.0])] == [[0.0, 0.0], [0.0, 0.0]]
+    assert [end.tolist() for end in band.predict([1.0, 2.0])] == [[-np.inf, -np.inf], [np.inf, np.inf]]
     band.update([1.0, 2.0], 5.0)
     assert band.predict([1.0, 2.0])[0][0] < 5.0
 
@@ -579,7 +633,7 @@ def test_wraps_models_of_any_make():
         IntervalTracker(0.9).wrap(TrackingVAW(1)).peek([1.0])
 
     band = IntervalTracker(0.9).wrap(lambda x: 3.0 * x)
-    assert band.predict(2.0) == (6.0, 6.0)
+    assert band.predict(2.0) == (-np.inf, np.inf)
     band.skip()
     band.update(2.0, 7.0)
     assert band.tracker.rounds == 2

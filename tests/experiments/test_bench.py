@@ -82,7 +82,7 @@ def test_summary_is_a_geometric_mean_with_the_worst_named_and_floors_counted():
 def test_regrets_of_known_learners(toy):
     found = {(r.learner, r.horizon): r for r in toy.rows if r.stream == "at-one" and r.seed == 0}
     for horizon in (T, 100):
-        star = ogd_star(np.ones(horizon), np.ones(horizon), 2.0 ** np.arange(-14, 3), 30.0)
+        star = ogd_star(np.ones(horizon), np.ones(horizon), 2.0 ** (np.arange(-56, 9) / 4), 30.0)
         assert star == 1.0  # the step 1 loses the first round and is right from then on
         for learner, regret in (("two", 1.0 * horizon), ("three", 2.0 * horizon), ("right", 0.0)):
             assert found[learner, horizon].regret == pytest.approx(regret)
@@ -105,7 +105,7 @@ def test_groups_stay_apart(toy):
 def test_tuned_ogd_is_the_reference(name):
     stream = streams.get(name, 500, 3)
     u, y = stream.target[:, 0], stream.losses.y[:, 0]
-    expected = ogd_star(u, y, stream.unit * 2.0 ** np.arange(-14, 3), 30.0 * stream.unit)
+    expected = ogd_star(u, y, stream.unit * 2.0 ** (np.arange(-56, 9) / 4), 30.0 * stream.unit)
     assert tuned_ogd(stream) == pytest.approx(expected, rel=1e-9)
 
 

@@ -12,6 +12,7 @@ from stillpoint.baselines.base import BLOCK
 from stillpoint.baselines.ogd import OGD
 from stillpoint.domains import Ball
 from stillpoint.losses import LossStream
+from stillpoint.streams.base import hindsight_steps
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,11 +38,11 @@ class HindsightOGD:
 def hindsight_ogd(losses: LossStream, steps: ArrayLike | None = None, radius: float = 30.0) -> HindsightOGD:
     """Run projected OGD from 0 once a step and keep the step that turned out best.
 
-    losses: a stream, such as `sp.losses.Absolute().on(y)`. steps: default 2^−14, …, 2^2. radius: of the ball that holds plays.
+    losses: a stream, such as `sp.losses.Absolute().on(y)`. steps: default 2^−14, 2^−13¾, …, 2^2. radius: of the ball for plays.
     """
     if not isinstance(losses, LossStream):
         raise ValueError(f"losses must be a stream: got {type(losses).__name__}; build one with sp.losses, .on(y)")
-    tried = 2.0 ** np.arange(-14, 3) if steps is None else np.atleast_1d(finite("steps", steps))
+    tried = hindsight_steps(1.0, 1.0) if steps is None else np.atleast_1d(finite("steps", steps))
     if tried.ndim != 1 or tried.size == 0 or (tried <= 0.0).any():
         raise ValueError(f"steps must be positive, one or more: got {steps!r}; give a grid such as 2.0 ** np.arange(-14, 3)")
     ball, totals = Ball(radius), np.empty(tried.size)

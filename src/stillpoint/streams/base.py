@@ -19,7 +19,7 @@ class Stream:
 
     losses: one loss a round; `sp.play(learner, stream.losses)`. target: (T, dim), what `run.regret` is judged against.
     note: one line on what it is. group: "chosen" where constants of the library were chosen on it, else "reported".
-    unit: the size of the target's moves. octaves: the steps that OGD tuned in hindsight tries here, as powers of 2 times unit/G.
+    unit: the size of the target's moves. octaves: from and below which power of 2, times unit/G, OGD is tuned in hindsight here.
     """
 
     name: str
@@ -74,8 +74,10 @@ class Stream:
 
 
 def hindsight_steps(unit: float, lipschitz: float, octaves: tuple[int, int] = _OCTAVES) -> Array:
-    """Powers of 2 times unit/G, or times unit where no G is finite."""
-    return np.ldexp(unit / (lipschitz if 0.0 < lipschitz < math.inf else 1.0), np.arange(*octaves))
+    """Powers of 2^¼ times unit/G, or times unit where no G is finite."""
+    first, after = octaves
+    powers = np.arange(4 * first, 4 * (after - 1) + 1) / 4.0
+    return np.asarray(unit / (lipschitz if 0.0 < lipschitz < math.inf else 1.0) * np.exp2(powers))
 
 
 def tenth(T: int) -> int:

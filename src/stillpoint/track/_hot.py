@@ -116,11 +116,11 @@ def late_bands(
     shown = np.empty_like(ends)
     for t in range(first, y.size):
         late = experts.copy(), books, scalars.copy()
-        bands.open_band(centres[t], two_sided, empty, order, levels, *late, weights, shown)
+        bands.open_band(centres[t], two_sided, empty, order, levels, firsts, *late, weights, shown)
         out[t - first] = shown[:, 0]
         s = t - delay
         if s >= 0:
-            bands.open_band(centres[s], two_sided, empty, order, levels, experts, books, scalars, weights, ends)
+            bands.open_band(centres[s], two_sided, empty, order, levels, firsts, experts, books, scalars, weights, ends)
             if not math.isnan(y[s]):
                 bands.close_band(y[s], centres[s], two_sided, levels, firsts, experts, books, scalars, ends, missed)
 

@@ -29,6 +29,7 @@ class Part(ABC):
     names: tuple[str, ...]
     labels: list[str]
     core: Any
+    relative = False  # whether certificates count average rows' errors, of which a run has as many as rows
 
     @abstractmethod
     def run(self, X: Array, y: Array, times: Array, first: int, delay: int) -> tuple[Array, Array, Array]:
@@ -48,6 +49,8 @@ class Part(ABC):
 
 class Linear(Part):
     """TrackingForecaster, beside its filter without drift."""
+
+    relative = True
 
     def __init__(self, dim: int, level: float | None) -> None:
         self.core = TrackingForecaster(dim, loss=None if level is None else Pinball(level), missing=True)

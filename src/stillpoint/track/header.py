@@ -13,7 +13,7 @@ def check_header(header: dict[str, Any]) -> None:
     for name, most in (("position", _MOST), ("head", HEAD), ("length", _MOST), ("rows", _MOST), ("targets", _MOST)):
         _count(name, header[name], most)
     prints, counts, timed = (_part(header, name, list) for name in ("fingerprint", "counts", "timed"))
-    if len(counts) != 2 or len(timed) != 2 or not all(one is None or isinstance(one, str) for one in prints):
+    if len(counts) not in (2, 3) or len(timed) != 2 or not all(one is None or isinstance(one, str) for one in prints):
         raise ValueError("its header counts or times otherwise than a run does")
     for number in counts:
         _count("counts", number, _MOST)

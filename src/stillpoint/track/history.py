@@ -39,24 +39,27 @@ class History:
         """One value a bucket: what the report draws. Means are over rows, those of lo, hi and width over finite ones."""
         b = self._buckets[: self._state[0]]
 
-        def mean(total: int, number: int) -> Array:
-            empty = b[:, number] == 0.0
-            return np.where(empty, np.nan, b[:, total] / np.where(empty, 1.0, b[:, number]))
+        def mean(total: int, number: Array) -> Array:
+            empty = number == 0.0
+            return np.where(empty, np.nan, b[:, total] / np.where(empty, 1.0, number))
 
+        told = b[:, _hot.ROWS].copy()
+        if self.task != "binary":
+            told[:1] -= 1.0  # the first forecast is 0, for nothing has been seen: it is not one to be drawn
         unseen = b[:, _hot.Y_COUNT] == 0.0
         result = {
             "row": b[:, _hot.ROW].copy(),
             "rows": b[:, _hot.ROWS].copy(),
             "time": b[:, _hot.TIME].copy(),
             "y_min": np.where(unseen, np.nan, b[:, _hot.LEAST]),
-            "y_mean": mean(_hot.Y, _hot.Y_COUNT),
+            "y_mean": mean(_hot.Y, b[:, _hot.Y_COUNT]),
             "y_max": np.where(unseen, np.nan, b[:, _hot.MOST]),
-            "forecast": mean(_hot.MIDDLE, _hot.ROWS),
-            "lo": mean(_hot.LO, _hot.LO_COUNT),
-            "hi": mean(_hot.HI, _hot.HI_COUNT),
+            "forecast": mean(_hot.MIDDLE, told),
+            "lo": mean(_hot.LO, b[:, _hot.LO_COUNT]),
+            "hi": mean(_hot.HI, b[:, _hot.HI_COUNT]),
             "covered": b[:, _hot.COVERED].copy(),
             "scored": b[:, _hot.SCORED].copy(),
-            "width": mean(_hot.WIDTH, _hot.WIDTH_COUNT),
+            "width": mean(_hot.WIDTH, b[:, _hot.WIDTH_COUNT]),
         }
         first = _hot.FIELDS + len(self.losses)
         result |= {f"loss:{name}": b[:, _hot.FIELDS + j].copy() for j, name in enumerate(self.losses)}

@@ -33,6 +33,17 @@ def column_notes(features: Sequence[str], categories: Mapping[tuple[int, str], i
     return notes
 
 
+def band_notes(name: str, delay: int, ahead: int) -> list[str]:
+    """Notes on what covers less than was asked. name: interval or quantile. ahead: rows at the end whose targets are not known."""
+    notes = []
+    if delay:
+        notes.append(f"{name}s cover less than was asked: they are made for the next row, and targets come {delay} rows later")
+    if ahead > 1:
+        what = f"their {name}s are made for the row after a target, and cover less the further ahead a row is"
+        notes.append(f"the last {ahead} rows lie ahead of the targets: {what}")
+    return notes
+
+
 def date_remedy(name: str, time: str | None) -> str:
     """What to do about a column of dates. time: the column of times, if there is one."""
     leave = "leave it out with --features"

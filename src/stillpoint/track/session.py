@@ -19,6 +19,7 @@ from stillpoint.track.header import check_header
 from stillpoint.track.held import Holder
 from stillpoint.track.history import History
 from stillpoint.track.lines import HEAD
+from stillpoint.track.notes import band_notes
 from stillpoint.track.options import FILES, PARQUET, InputError, Options, RowError
 from stillpoint.track.progress import progress
 from stillpoint.track.sink import Sink, check
@@ -46,7 +47,7 @@ class Session(Holder):
         self.history: History | None = None
         self._length: int | None = None
         self._timed = [0, 0.0]  # rows and seconds, without the first batch, which compiles
-        self._infinite, self._empty = 0, 0
+        self._infinite, self._empty, self._ahead = 0, 0, 0  # intervals without end, without content; rows since the last target
         self._started, self._finished, self._fresh = _now(), False, False
         self._saved = time.monotonic()
         self._hold(options.checkpoint)
@@ -115,6 +116,8 @@ class Session(Holder):
         if banded:
             self._infinite += int((np.isinf(hi) & (hi > 0)).sum())
             self._empty += int((lo > hi).sum())
+        known = np.flatnonzero(~np.isnan(rows.y))
+        self._ahead = T - 1 - int(known[-1]) if known.size else self._ahead + T
         self.rows, self.targets, self._fresh = self.rows + T, self.targets + int((~np.isnan(rows.y)).sum()), True
         self._length = self._sink.length
 
@@ -182,6 +185,8 @@ class Session(Holder):
         result = {**head, **figures(self.engine, self.history)}
         if "coverage" in result:
             result["coverage"] |= {"infinite": self._infinite, "empty": self._empty}
+        if self.engine.band is not None and self.targets:
+            self.notes += band_notes("quantile" if o.task == "quantile" else "interval", o.delay, self._ahead)
         self.notes += [*self.encoder.notes(), *(self.reader.notes() if o.features is None else ())]  # else they were named
         return {**result, "rows_per_second": rows / seconds if seconds else None, "started": self._started, "finished": _now()}
 
@@ -239,7 +244,7 @@ class Session(Holder):
             "length": self._length,
             "rows": self.rows,
             "targets": self.targets,
-            "counts": [self._infinite, self._empty],
+            "counts": [self._infinite, self._empty, self._ahead],
             "encoder": self.encoder.state(),
             "timed": self._timed,
             "started": self._started,
@@ -268,7 +273,7 @@ class Session(Holder):
         self.checkpoint.hand(engine, "engine.", state)
         self.checkpoint.hand(history, "history.", state)
         self.rows, self.targets, self._timed = header["rows"], header["targets"], header["timed"]
-        self._infinite, self._empty = header["counts"]
+        self._infinite, self._empty, self._ahead = (*header["counts"], 0)[:3]  # checkpoints of old have two
         self._started, self._finished = header["started"], header["finished"]
 
 

@@ -17,17 +17,20 @@ def figures(engine: Engine, history: History) -> dict[str, Any]:
     rows = engine.loss_rows
     loss = {name: history.total(_hot.FIELDS + j) / rows if rows else None for j, name in enumerate(engine.names)}
     result: dict[str, Any] = {"loss_name": engine.loss_name, "loss": loss, "loss_rows": engine.loss_rows}
-    certificate: dict[str, float] = {}
-    if engine.delay == 0:  # what the cores promise is about targets learnt at once
-        certificate |= engine.part.certificate()
+    promised = engine.part.certificate() if engine.delay == 0 else {}  # promises are about targets learnt at once
+    own = float(rows) if engine.part.relative else history.total(_hot.FIELDS)
+    certificate = {label: value for label, value in promised.items() if value < own}  # more than was lost at all says nothing
+    if engine.delay:
+        result["certificate_note"] = f"none: the promises are for targets learnt at once, not {engine.delay} rows later"
+    elif len(certificate) < len(promised):
+        beyond = "; ".join(f"{label} {value:.4g}" for label, value in promised.items() if value >= own)
+        result["certificate_note"] = f"nothing yet where a bound is above all that was lost, {own:.4g} ({beyond})"
     if engine.band is not None:
         result["coverage"] = _coverage(engine, history)
-        if engine.delay == 0:
+        if "most_misses" in result["coverage"]:
             least, most = engine.band.miss_bound()
             certificate |= {"misses at least": float(least), "misses at most": float(most)}
     result["certificate"] = certificate
-    if engine.delay:
-        result["certificate_note"] = f"none: the promises are for targets learnt at once, not {engine.delay} rows later"
     result["weights"] = expert_weights(engine.part.labels, engine.part.weights())
     if engine.band is not None:
         steps = SIGNED if isinstance(engine.band, QuantileTracker) else STEPS
@@ -44,7 +47,8 @@ def _coverage(engine: Engine, history: History) -> dict[str, Any]:
     if engine.delay == 0:  # the tracker's own account, which its theorem is about: a quantile's leaves out the first target
         scored, misses = float(band.seen), float(band.misses)
         least, most = band.miss_bound()
-        result |= {"least_misses": least, "most_misses": most}
+        if most < scored:  # at first it could be all of them
+            result |= {"least_misses": least, "most_misses": most}
     result |= {"scored": int(scored), "misses": int(misses), "achieved": 1.0 - misses / scored if scored else None}
     number = history.total(_hot.WIDTH_COUNT)
     if engine.task != "quantile":

@@ -8,16 +8,31 @@ import math
 import numpy as np
 
 from stillpoint._jit import njit
-from stillpoint.estimators.intervals.lanes._hot import MISSES, START, UNSEEN, learn_score, learn_value, quantile, radius
+from stillpoint.estimators.intervals.lanes._hot import (
+    FEW,
+    LEAST,
+    MEAN,
+    MISSES,
+    START,
+    UNSEEN,
+    learn_score,
+    learn_value,
+    quantile,
+    radius,
+    widening,
+)
 from stillpoint.filters.tracking._hot import FORECAST, ORIGIN, SEEN
 
 
 @njit(cache=True)
 def open_band(
-    f: float, two_sided: bool, empty: bool, order: np.ndarray, levels: np.ndarray,
+    f: float, two_sided: bool, empty: bool, order: np.ndarray, levels: np.ndarray, firsts: np.ndarray,
     experts: np.ndarray, books: np.ndarray, scalars: np.ndarray, weights: np.ndarray, ends: np.ndarray,
 ) -> None:  # fmt: skip
-    """Fill ends (2, coverages), innermost first as `order` says; an outer interval takes in those inside it."""
+    """Fill ends (2, coverages), innermost first as `order` says; an outer interval takes in those inside it.
+
+    Two sides take one more residual than a radius, for the middle between them.
+    """
     low, high = math.inf, -math.inf
     for j in order:
         if two_sided:
@@ -32,8 +47,15 @@ def open_band(
             if math.isfinite(below) and math.isfinite(above) and f - below > f + above:
                 above = 0.5 * (above - below)  # the sides cross: both give way, and meet
                 below = -above
+            known = scalars[m, SEEN] - 1.0
+            if known - 1.0 < LEAST:
+                below = above = math.inf
+            elif known <= FEW and math.isfinite(below) and math.isfinite(above):
+                wider = widening(MEAN * firsts[m], known - 1.0) * math.sqrt(1.0 + 1.0 / known)
+                more = 0.5 * (below + above) * (wider - 1.0)
+                below, above = below + more, above + more
         else:
-            below = above = radius(levels[j], empty, experts[j], books[j], scalars[j], weights[j])
+            below = above = radius(levels[j], firsts[j], empty, experts[j], books[j], scalars[j], weights[j])
         low, high = min(low, f - below), max(high, f + above)
         ends[0, j], ends[1, j] = low, high
 
@@ -43,7 +65,11 @@ def close_band(
     y: float, f: float, two_sided: bool, levels: np.ndarray, firsts: np.ndarray,
     experts: np.ndarray, books: np.ndarray, scalars: np.ndarray, ends: np.ndarray, missed: np.ndarray,
 ) -> None:  # fmt: skip
-    """What the round turned out to be. Misses are those of the intervals as played, rounding included."""
+    """What the round turned out to be. Misses are those of the intervals as played, rounding included.
+
+    From the first target nothing is learnt but that it came: its forecast may be that of a forecaster that had seen nothing.
+    """
+    begins = scalars[0, SEEN] == 0.0
     for j in range(ends.shape[1]):
         under, over = y < ends[0, j], y > ends[1, j]
         missed[j] += 1.0 if under or over else 0.0
@@ -51,15 +77,17 @@ def close_band(
             m = 2 * j
             scalars[m, SEEN] += 1.0
             scalars[m, MISSES] += 1.0 if under else 0.0
-            learn_value(f - y, levels[m], firsts[m], experts[m], books[m], scalars[m])
-            m += 1
-            scalars[m, SEEN] += 1.0
-            scalars[m, MISSES] += 1.0 if over else 0.0
-            learn_value(y - f, levels[m], firsts[m], experts[m], books[m], scalars[m])
+            scalars[m + 1, SEEN] += 1.0
+            scalars[m + 1, MISSES] += 1.0 if over else 0.0
+            if not begins:
+                learn_value(f - y, levels[m], firsts[m], experts[m], books[m], scalars[m])
+                m += 1
+                learn_value(y - f, levels[m], firsts[m], experts[m], books[m], scalars[m])
         else:
             scalars[j, SEEN] += 1.0
             scalars[j, MISSES] = missed[j]
-            learn_score(abs(y - f), levels[j], firsts[j], experts[j], books[j], scalars[j])
+            if not begins:
+                learn_score(abs(y - f), levels[j], firsts[j], experts[j], books[j], scalars[j])
 
 
 @njit(cache=True)
@@ -70,7 +98,7 @@ def band_stream(
 ) -> None:  # fmt: skip
     """Rounds in bulk: intervals into out (T, 2, coverages); y is NaN where it is missing."""
     for t in range(y.size):
-        open_band(forecasts[t], two_sided, empty, order, levels, experts, books, scalars, weights, ends)
+        open_band(forecasts[t], two_sided, empty, order, levels, firsts, experts, books, scalars, weights, ends)
         for j in range(ends.shape[1]):
             out[t, 0, j], out[t, 1, j] = ends[0, j], ends[1, j]
         if not math.isnan(y[t]):

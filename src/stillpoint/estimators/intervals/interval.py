@@ -14,10 +14,9 @@ from scipy.special import ndtri
 from stillpoint._validate import Array
 from stillpoint.estimators.intervals import _hot
 from stillpoint.estimators.intervals.lanes import Lanes, Levels, shares, value, values
-from stillpoint.estimators.intervals.lanes._hot import EXPERTS
+from stillpoint.estimators.intervals.lanes._hot import EXPERTS, MEAN
 from stillpoint.estimators.intervals.wrap import Wrapped
 
-_MEAN = 0.7979  # E|z| of a standard normal z: a stream begins as if its scores were those of one
 _MISSING = "call skip() for a missing target"
 
 
@@ -34,14 +33,19 @@ class IntervalTracker(Lanes):
     set while D ≤ −h, and pushes gently before. With several coverages, or empty=False, the upper bound on misses holds (for every
     coverage), the lower one does not. With two_sided each side has the upper bound at 1 − α/2 and misses are at most their sum.
 
-    Radii follow the unit of the scores exactly; until the first score above 0 the radius is 0.
+    The start: the first score, that of a forecaster that may have seen nothing, is not learnt from, and until two more are in
+    (three with two_sided) the interval is everything, a hit. Up to the twentieth, intervals are wider by Student's quantile over
+    the normal one, so that the first finite ones cover about their share, too. Radii follow the unit of the scores exactly, and
+    are 0 while all scores are.
+
+    The guarantee is about targets that are known before the next round; with targets that come later see `peek`.
     """
 
     def __init__(self, coverage: Levels = 0.9, two_sided: bool = False, empty: bool = True) -> None:
         self._coverage = shares("coverage", coverage)
         self.two_sided, self.empty = bool(two_sided), bool(empty)
         inside = np.array(self._coverage)
-        upper = ndtri(0.5 + 0.5 * inside) / _MEAN
+        upper = ndtri(0.5 + 0.5 * inside) / MEAN
         # the lower side is a lane for −residual: its misses, y < lo, are then counted as the upper side's are
         levels, firsts = (np.repeat(0.5 + 0.5 * inside, 2), np.repeat(upper, 2)) if self.two_sided else (inside, np.log(upper))
         super().__init__(levels, firsts, np.ndim(coverage) > 0)
@@ -52,7 +56,8 @@ class IntervalTracker(Lanes):
         """The interval (lo, hi) around this forecast of the coming round; called again before `update` it is the same."""
         centre = value("forecast", forecast, "call skip() for a round without a forecast")
         if not self._open:
-            _hot.open_band(centre, self.two_sided, self.empty, self._order, self._levels, *self._state(), self._ends)
+            own = self._levels, self._firsts, *self._state(), self._ends
+            _hot.open_band(centre, self.two_sided, self.empty, self._order, *own)
             self._forecast, self._open = centre, True
         elif centre != self._forecast:
             raise ValueError(
@@ -65,7 +70,7 @@ class IntervalTracker(Lanes):
         """The interval around this forecast as that of the coming round, with no round opened and nothing changed.
 
         For targets that come late: peek(forecast) for as many rounds as are out, and predict(forecast), update(y) for each once
-        its target is there. The guarantee is then that of the intervals at that time.
+        its target is there. The guarantee is of the intervals at that time; those that were peeked at may cover less.
         """
         ends = self._look(value("forecast", forecast, "call skip() for a round without a forecast"))
         return self._shape(ends[0]), self._shape(ends[1])
@@ -102,7 +107,7 @@ class IntervalTracker(Lanes):
 
     def _look(self, centre: float) -> Array:
         ends, state = np.empty_like(self._ends), (self._experts.copy(), self._books, self._scalars.copy(), self._weights.copy())
-        _hot.open_band(centre, self.two_sided, self.empty, self._order, self._levels, *state, ends)
+        _hot.open_band(centre, self.two_sided, self.empty, self._order, self._levels, self._firsts, *state, ends)
         return ends
 
     @property

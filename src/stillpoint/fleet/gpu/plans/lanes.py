@@ -10,9 +10,12 @@ from stillpoint.estimators.intervals import IntervalTracker, QuantileTracker
 from stillpoint.estimators.intervals.lanes import Lanes
 from stillpoint.estimators.intervals.lanes._hot import (
     EXPERTS,
+    FEW,
     HEAD,
+    LEAST,
     LEVEL,
     MARGIN,
+    MEAN,
     MEMORIES,
     MIDDLE,
     MOST,
@@ -133,7 +136,7 @@ class IntervalPlan(LanePlan):
         if learner.two_sided:
             raise ValueError("two_sided must be False on a device: got True; use a Fleet on the CPU")
         super().__init__(learner, (*names("count", SCALED), *pairs(*names("scale", SCALED), *names("multiple", EXPERTS))))
-        self._empty = learner.empty
+        self._empty, self._z = learner.empty, MEAN * math.exp(self._first)
         self.begin = dict(zip(pairs(*names("multiple", EXPERTS)), EXPERTS * _split(self._first), strict=True))
 
     def propose(self, s: State) -> tuple[Number, ...]:
@@ -143,21 +146,26 @@ class IntervalPlan(LanePlan):
         s["values"] = [exp(s[f"multiple{i}"]) * ((1.0 + s[f"multiple{i}~"]) * scales[i]) for i in _EVERY]
         radius = self._pool(s, [smaller(x, 2.0 * s["high"]) for x in s["values"]], ready)
         x, push = self._debt(s)
-        radius = where(x >= 1.0, float("inf"), radius * exp(push))
+        known = larger(s["seen"] - 1.0, LEAST)  # a score more than may count: the first does not
+        b = (8.0 * known + 3.0) * inverse(8.0 * known + 1.0)
+        t = (b * self._z) * (b * self._z) * inverse(known)
+        wider = where(s["seen"] <= FEW + 1.0, known * (exp(t) - 1.0), self._z * self._z)  # squared, and times z²
+        radius = radius * (exp(push) * (wider * rsqrt(larger(wider, 1e-30)) * (1.0 / self._z)))
+        radius = where((x >= 1.0) | (s["seen"] <= LEAST), float("inf"), radius)
         s["radius"] = where(x <= -1.0, float("-inf") if self._empty else 0.0, radius)
         return (s["radius"],)
 
     def learn(self, s: State, fed: Sequence[Number]) -> None:
         """Take in a residual."""
-        score = size(fed[0])
+        score, second = size(fed[0]), s["seen"] >= 1.0  # from the first nothing is learnt
         self._count(s, score > s["radius"], where(s["good"], 1.0, 0.0))
         ready = s["good"] & (s["start"] > 0.0)
-        begins = (score > 0.0) & (s["start"] <= 0.0)
+        begins = (score > 0.0) & (s["start"] <= 0.0) & second
         moves = self._moves(s, score, 1.0, STEPS.tolist())
         self._credit(s, score, ready)
         least, most = self._first - MARGIN, MARGIN - math.log(self._rare)
         s["start"] = where(begins, score, s["start"])
-        s["high"] = larger(s["high"], where(s["good"], score, 0.0))
+        s["high"] = larger(s["high"], where(s["good"] & second, score, 0.0))
         goes = ready | begins
         for i in _EVERY:
             low, high = (least, most) if i < SCALED else (-_SPAN, _SPAN)

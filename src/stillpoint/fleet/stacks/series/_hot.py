@@ -11,7 +11,7 @@ from stillpoint.fleet.stacks._hot import bare
 @njit(cache=True, nogil=True)
 def band_open(
     order: np.ndarray, slots: np.ndarray, centres: np.ndarray, out: np.ndarray, two_sided: bool, empty: bool,
-    inner: np.ndarray, levels: np.ndarray,
+    inner: np.ndarray, levels: np.ndarray, firsts: np.ndarray,
     experts: np.ndarray, books: np.ndarray, scalars: np.ndarray, ends: np.ndarray, forecast: np.ndarray, opened: np.ndarray,
 ) -> None:  # fmt: skip
     """Intervals of a batch into out (rows, 2, coverages); a round that is open already keeps its own.
@@ -23,7 +23,8 @@ def band_open(
     for i in order:
         k = slots[i]
         if not opened[k]:
-            bands.open_band(centres[i], two_sided, empty, inner, levels, experts[k], books[k], scalars[k], weights, ends[k])
+            own = experts[k], books[k], scalars[k], weights, ends[k]
+            bands.open_band(centres[i], two_sided, empty, inner, levels, firsts, *own)
             forecast[k], opened[k] = centres[i], True
         for j in range(ends.shape[2]):
             out[i, 0, j], out[i, 1, j] = ends[k, 0, j], ends[k, 1, j]

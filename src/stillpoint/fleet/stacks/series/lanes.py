@@ -94,7 +94,7 @@ class IntervalStack(LaneStack):
         """Ends (lo, hi), each (rows,), or (rows, coverages) where several were asked for."""
         out = np.empty((slots.size, *self._blank["ends"].shape))
         own = self._get(*_LANES, "ends", "forecast", "open")
-        self._run(_hot.band_open, slots, centres, out, *self._shape, self._levels, *own)
+        self._run(_hot.band_open, slots, centres, out, *self._shape, self._levels, self._firsts, *own)
         return self._ends(out)
 
     def close(self, slots: Slots, when: Array, feedback: tuple[Array, ...]) -> None:
