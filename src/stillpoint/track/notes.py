@@ -34,7 +34,7 @@ def column_notes(features: Sequence[str], categories: Mapping[tuple[int, str], i
 
 
 def band_notes(name: str, delay: int, ahead: int) -> list[str]:
-    """Notes on what covers less than was asked. name: interval or quantile. ahead: rows at the end whose targets are not known."""
+    """Notes on what covers less than was asked. name: interval or quantile. ahead: rows after the last target."""
     notes = []
     if delay:
         notes.append(f"{name}s cover less than was asked: they are made for the next row, and targets come {delay} rows later")
