@@ -1410,7 +1410,8 @@ def test_history_is_bounded_and_exact():
         finite = np.isfinite(hi[part])
         expected = {
             "time": times[start], "y_min": seen.min(), "y_mean": seen.mean(), "y_max": seen.max(),
-            "forecast": f[part][b == 0 :].mean(), "lo": lo[part].mean(), "hi": hi[part][finite].mean(), "width": 2.0, "scored": seen.size,
+            "forecast": f[part][b == 0 :].mean(), "lo": lo[part].mean(), "hi": hi[part][finite].mean(), "width": 2.0,
+            "scored": seen.size,
             "covered": ((lo[part] <= y[part]) & (y[part] <= hi[part])).sum(),
             "loss:last value": losses[1, part][~np.isnan(y[part])].sum(), "weight:2": weights[part, 2].mean(),
         }  # fmt: skip
