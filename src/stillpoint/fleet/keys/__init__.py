@@ -86,7 +86,9 @@ class KeyIndex:
         if again < 0 and unknown:
             again = _repeated_new(names, slots)
         if again >= 0:
-            raise ValueError(f"keys must differ within a batch: got {names[again]} twice; pass its rounds one after the other")
+            raise ValueError(
+                f"keys must differ within a batch: got {plain(names, again)!r} twice; pass its rounds one after the other"
+            )
         if not unknown:
             self._last = (names.copy(), slots)
         return names, slots
@@ -188,6 +190,11 @@ def _as_keys(keys: Any) -> Keys:
         ):  # 1.0 and True would be the key 1, and NaN no key
             raise ValueError(f"keys must be whole numbers, strings or other names: got {key!r}; {_REMEDY}")
     return list(keys)
+
+
+def plain(names: Keys, row: int) -> Any:
+    """A key as it was given."""
+    return names[row].item() if isinstance(names, np.ndarray) else names[row]
 
 
 def _same(names: Keys, last: Keys) -> bool:
