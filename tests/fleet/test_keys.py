@@ -122,6 +122,36 @@ def test_keys_that_come_and_go_leave_searches_short(monkeypatch):
         assert longest_run(index) <= 128
 
 
+class Counting(int):
+    """A whole number that counts how often it is compared."""
+
+    compared = 0
+    __hash__ = int.__hash__
+
+    def __eq__(self, other):
+        Counting.compared += 1
+        return int(self) == other
+
+
+def test_numbers_beyond_int64_whose_python_hashes_are_one_are_not_compared_with_each_other():
+    numbers = [Counting((2**61 - 1) * (i + 8)) for i in range(500)]
+    assert len(set(map(hash, numbers))) == 1
+    Counting.compared = 0
+    player = RowPlayer(sp.QuantileTracker)
+    played = player.play(numbers, np.arange(500.0))
+    np.testing.assert_array_equal(played.slots, np.arange(500))
+    fleet = player.fleet
+    assert fleet.keys() == list(map(int, numbers))
+    assert numbers[7] in fleet
+    fleet.retire(numbers[:100])
+    assert fleet.keys() == list(map(int, numbers[100:]))
+    assert numbers[7] not in fleet
+    assert len(fleet) == 400
+    fleet.update([np.uint64(2**63 + 5)], [1.0])
+    assert 2**63 + 5 in fleet
+    assert Counting.compared < 10 * 500  # each with every other would be 100 000
+
+
 def story(tmp_path):
     """All that a fleet of numbers shows: what it says and refuses, its keys in order, its files."""
     rng, said = np.random.default_rng(1), []

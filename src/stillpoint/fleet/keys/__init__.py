@@ -23,6 +23,13 @@ def _is_number(key: Any) -> bool:
     return isinstance(key, int | np.integer) and not isinstance(key, bool) and _INT64.min <= int(key) <= _INT64.max
 
 
+def hashed(key: Any) -> Hashable:
+    """A key as dicts hold it: text for numbers beyond int64, since Python hashes them without a secret, by a known modulus."""
+    if isinstance(key, int | np.integer) and not _INT64.min <= key <= _INT64.max:
+        return int, f"{int(key):x}"
+    return key  # type: ignore[no-any-return]
+
+
 class KeyIndex:
     """Places of keys. Places of retired keys are given out again; the table is at most half full.
 
@@ -99,7 +106,7 @@ class KeyIndex:
             _hot.find(np.array([key], np.int64), self._table, self._names, self._secret, slot)
             return int(slot[0])
         try:
-            return self._objects.get(key, _hot.EMPTY)
+            return self._objects.get(hashed(key), _hot.EMPTY)
         except TypeError:
             raise ValueError(f"keys must be hashable: got {key!r}; {_REMEDY}") from None
 
@@ -129,7 +136,7 @@ class KeyIndex:
             numbers, values = (np.array([pair[j] for pair in pairs], np.int64) for j in (0, 1))
             others = {slot: key for slot, key in given if not _is_number(key)}
             self._owners |= others
-            self._objects |= {key: slot for slot, key in others.items()}
+            self._objects |= {hashed(key): slot for slot, key in others.items()}
             self._what[list(others)] = _OBJECT
         self._names[numbers], self._what[numbers] = values, _NUMBER
         self._used += numbers.size
@@ -162,7 +169,7 @@ class KeyIndex:
         numbers = slots[self._what[slots] == _NUMBER]
         _hot.remove(numbers, self._table, self._names, self._secret)
         for slot in slots[self._what[slots] == _OBJECT].tolist():
-            del self._objects[self._owners.pop(slot)]
+            del self._objects[hashed(self._owners.pop(slot))]
         self._what[slots] = _FREE
         self._free.extend(slots.tolist())
         self._last = None
@@ -212,7 +219,8 @@ def _repeated_new(names: Keys, slots: Slots) -> int:
             return -1
     seen = set()
     for i in new.tolist():
-        if names[i] in seen:
+        key = hashed(names[i])
+        if key in seen:
             return i
-        seen.add(names[i])
+        seen.add(key)
     return -1
