@@ -2,8 +2,8 @@
 
 Simple tabulation hashing (Zobrist 1970; Pătraşcu & Thorup, "The power of simple tabulation hashing", J. ACM 59(3), 2012): the
 key's eight bytes choose a random word each, and the words are combined by XOR. For any set of keys that was chosen without
-knowing the words, linear probing then takes as few steps in expectation as with a truly random hash (their Theorem 1.4);
-multiplying by a constant has no such promise, and for a constant that is known keys that all collide are soon written down.
+knowing the words, linear probing then takes a constant number of steps in expectation, as with a truly random hash. Multiplying
+by a constant has no such promise, and for one that is known keys that all collide are soon written down.
 """
 
 import numpy as np
