@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from stillpoint._validate import count, under
 from stillpoint._whole import Whole
-from stillpoint.fleet.keys import KeyIndex, Keys, Slots
+from stillpoint.fleet.keys import KeyIndex, Keys, Slots, plain
 from stillpoint.fleet.stacks import STACKS, Fault, Stack
 
 GivenKeys = Sequence[Hashable] | NDArray[Any]
@@ -194,7 +194,7 @@ class Fleet(Whole):
     def _known(self, keys: GivenKeys) -> Slots:
         names, slots = self._index.find(keys)
         if len(slots) and slots.min() < 0:
-            unknown = _plain(names, int(np.argmin(slots)))
+            unknown = plain(names, int(np.argmin(slots)))
             raise ValueError(f"keys must be in the fleet: got {unknown!r}, which is not; see keys()")
         return slots
 
@@ -206,7 +206,7 @@ class Fleet(Whole):
         unusable, refused = np.zeros(len(names), bool), np.zeros(len(names), bool)
         for fault in faults:
             for row, reason in fault:
-                key = _plain(names, row)
+                key = plain(names, row)
                 if self.on_bad == "raise":
                     raise ValueError(f"{reason} (key {key!r})")
                 if not (unusable[row] or refused[row]):
@@ -232,8 +232,3 @@ def _memory() -> float:
         return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     except (AttributeError, OSError, ValueError):  # not a system that tells
         return math.inf
-
-
-def _plain(names: Keys, row: int) -> Any:
-    """A key as it was given."""
-    return names[row].item() if isinstance(names, np.ndarray) else names[row]

@@ -1,8 +1,8 @@
 """From what a command raises to an exit code and one line: the same for every command that writes files from rows."""
 
-import sys
 from collections.abc import Callable
 
+from stillpoint._terminal import tell
 from stillpoint.track.stop import Stop
 
 
@@ -31,7 +31,6 @@ def stopped(message: str, checkpoint: bool, stop: Stop) -> int:
 
 
 def say(message: str, code: int) -> int:
-    """Tell the user; returns the code. In one piece: print would write the end of the line by itself, after that of others."""
-    sys.stderr.write(f"{message}\n")
-    sys.stderr.flush()
+    """Tell the user; returns the code."""
+    tell(message, err=True)
     return code

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from stillpoint._terminal import styled
 from stillpoint.experiments.reproduce.registry import Case, Row
 from stillpoint.experiments.reproduce.result import Result, compared, number
 
@@ -120,10 +121,9 @@ def _bare(match: re.Match[str]) -> str:
 
 def table(result: Result) -> Table:
     """For a terminal."""
-    from rich.markup import escape as plain
     from rich.table import Table
 
-    grid = Table(title=plain(summary(result)), title_justify="left")
+    grid = Table(title=summary(result), title_justify="left")
     for name, justify in (
         ("", "left"),
         ("claim", "left"),
@@ -142,7 +142,7 @@ def table(result: Result) -> Table:
             printed = compared(row.worst_printed) if row.printed else ""
             broken = compared(row.worst_control) if row.control else ""
             cells = row.name, worst, ratio(row.worst), str(len(row.cases)), broken, printed
-            grid.add_row(f"[{colour}]{mark(row)}[/]", *map(plain, cells))
+            grid.add_row(styled(mark(row), colour), *cells)
     return grid
 
 
