@@ -101,7 +101,7 @@ def _array(content: bytes, longest: int) -> NDArray[Any]:
     raw = memoryview(content)[file.tell() :]
     if dtype.kind not in KINDS or dtype.hasobject or not 0 < dtype.itemsize <= longest:
         raise ValueError(f"an array has type {dtype}")
-    if min(shape, default=0) < 0 or max(shape, default=0) > longest or math.prod(shape) * dtype.itemsize != raw.nbytes:
+    if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != raw.nbytes:
         raise ValueError(f"an array of {raw.nbytes} bytes has shape {shape}")
     if dtype.kind == "b" and raw.nbytes and np.frombuffer(raw, np.uint8).max() > 1:
         raise ValueError("a truth value is neither 0 nor 1")

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from stillpoint._validate import count, under
-from stillpoint._whole import Whole
+from stillpoint._whole import Whole, beneath
 from stillpoint.fleet.keys import KeyIndex, Keys, Slots, plain
 from stillpoint.fleet.stacks import STACKS, Fault, Stack
 
@@ -51,6 +51,10 @@ class Fleet(Whole):
     def config(self) -> dict[str, Any]:
         """The arguments that build this fleet anew."""
         return {"learner": self._kind.__name__, "threads": self.threads, "on_bad": self.on_bad, **self._config}
+
+    @property
+    def _not_finite(self) -> frozenset[str]:
+        return beneath("state.", self._stack)
 
     def __len__(self) -> int:
         return len(self._index)
@@ -180,7 +184,7 @@ class Fleet(Whole):
 
     def _make_room(self, least: int) -> None:
         """Room for so many keys, and for as many again where that is to be had."""
-        for capacity in (max(least, 2 * self._index.capacity, 16), least):
+        for capacity in (max(least, 2 * self._index.capacity), least):
             if capacity * self._stack.bytes_per_key <= _memory():  # more would be granted, and the process killed later
                 with suppress(MemoryError):
                     self._stack.grow(capacity)
