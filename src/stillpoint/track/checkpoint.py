@@ -12,6 +12,7 @@ from stillpoint import _container, _room
 from stillpoint._undo import Restorable
 from stillpoint._validate import under
 from stillpoint.persist.codec import check_finite, check_state, decode_fields, encode_fields
+from stillpoint.track.columns import show_names
 from stillpoint.track.options import InputError
 
 VERSION, _KIND = 2, "track"
@@ -91,4 +92,4 @@ def same_command(now: dict[str, Any], before: dict[str, Any]) -> None:
 
 
 def _show(value: Any) -> str:
-    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
+    return show_names([*map(str, value)], ",") if isinstance(value, list) else str(value)

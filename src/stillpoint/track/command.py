@@ -62,7 +62,7 @@ def track(
 def _run(options: Options, stop: Stop, print_json: bool, quiet: bool) -> int:
     from stillpoint.track.readers import open_reader
 
-    reader = open_reader(options)
+    reader = open_reader(options, stop)
     try:
         while not reader.begin():
             if stop.signal:

@@ -3,13 +3,25 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
 
 from stillpoint._validate import Array
 from stillpoint.track.batches import Batch, Cells
-from stillpoint.track.cells import is_date, meant_number, missing, read_column, read_flag, seconds, show_cell, time_kind
+from stillpoint.track.cells import (
+    has_zone,
+    is_date,
+    meant_number,
+    missing,
+    mixed_zones,
+    read_column,
+    read_flag,
+    seconds,
+    show_cell,
+    time_kind,
+)
 from stillpoint.track.notes import CATEGORIES, column_notes, date_remedy
 from stillpoint.track.options import Options, RowError
 
@@ -43,6 +55,7 @@ class Encoder:
         self.labels: dict[str, int] = {}  # to class, by one word for all that mean the same
         self.spelled: dict[str, str] = {}  # … and that word as the input has it
         self.time_kind = "row" if options.time is None else ""
+        self.zoned: bool | None = None  # whether times are dates with a time zone; not known before the first
         self.last_time, self.full = -math.inf, False
         self.ties = bool(self.features) or options.task in ("binary", "quantile")  # the core of a bare series has no gap of 0
 
@@ -89,12 +102,14 @@ class Encoder:
         else:
             remedy = "leave it empty to forecast only, or add --task binary if it holds two labels"
             y, y_texts = numbers(columns[0], self.options.target, _TARGET_LIMIT, remedy), None
-        times, texts, clock = np.full(T, np.nan), None, self.time_kind
+        times, texts, clock, zoned = np.full(T, np.nan), None, self.time_kind, self.zoned
         if self.options.time is not None:
             clock = clock or time_kind(columns[1][0])
-            times, texts = self._times(columns[1], clock)
+            if zoned is None and clock == "date":
+                zoned = has_zone(columns[1][0])
+            times, texts = self._times(columns[1], clock, zoned)
         table, places, pieces, full = self._features(features, kinds, T)
-        self.kinds, self.labels, self.spelled, self.time_kind = kinds, labels, spelled, clock
+        self.kinds, self.labels, self.spelled, self.time_kind, self.zoned = kinds, labels, spelled, clock, zoned
         self.categories, self.full = places, full
         if T and texts is not None:
             self.last_time = float(times[-1])
@@ -136,10 +151,17 @@ class Encoder:
         hint = "repair it, or leave the column out with --features; categories must begin in the first row"
         return numbers(cells, name, _FEATURE_LIMIT, hint, f"if it holds dates, {date_remedy(name, self.options.time)}")
 
-    def _times(self, cells: Cells, kind: str) -> tuple[Array, list[str]]:
+    def _times(self, cells: Cells, kind: str, zoned: bool | None) -> tuple[Array, list[str]]:
         name = self.options.time or ""
         if kind == "date":
-            times = read_column(cells, seconds, _refuse(f"column {name!r} must hold ISO dates", lambda cell: "repair it"))
+            refuse = _refuse(f"column {name!r} must hold ISO dates", lambda cell: "repair it")
+
+            def told(index: int, cell: Any) -> NoReturn:
+                if zoned is not None and is_date(cell):
+                    raise RowError(index, mixed_zones(name, cell, zoned)) from None
+                refuse(index, cell)
+
+            times = read_column(cells, partial(seconds, zoned=zoned), told)
         else:
             times = numbers(cells, name, _FEATURE_LIMIT, "give every row its time")
         gone = np.isnan(times)
@@ -160,12 +182,12 @@ class Encoder:
         categories = [[i, text] for i, text in self.categories]
         last = None if math.isinf(self.last_time) else self.last_time
         own = {"kinds": self.kinds, "categories": categories, "labels": self.labels, "spelled": self.spelled}
-        return {**own, "time_kind": self.time_kind, "last_time": last, "full": self.full}
+        return {**own, "time_kind": self.time_kind, "zoned": self.zoned, "last_time": last, "full": self.full}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `state`."""
         self.kinds, self.labels, self.time_kind = state["kinds"], dict(state["labels"]), state["time_kind"]
-        self.spelled = dict(state.get("spelled", {}))  # checkpoints of old have none
+        self.spelled, self.zoned = dict(state.get("spelled", {})), state.get("zoned")  # checkpoints of old have none
         self.last_time = -math.inf if state["last_time"] is None else float(state["last_time"])
         self.categories = {(int(i), text): self.base + k for k, (i, text) in enumerate(state["categories"])}
         self.full = bool(state["full"])
