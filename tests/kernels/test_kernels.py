@@ -141,16 +141,7 @@ def test_path_length_constant_of_the_papers_density(horizon, value):
 
 
 def test_path_length_conditions_on_a_known_transform():
-    # R = e^{−x} has c(T) = (1/π) log(1 + 4π²τ²) (E6): choose Q so that R is exactly that
-    def q(x):
-        return np.exp(x) / (2 * np.pi * x * (1 + (2 * np.pi * x) ** 2))
-
-    from stillpoint.kernels.spectral import _path_length_constant
-
-    for horizon in (1.0, 10.0, 1000.0):
-        value = _path_length_constant(lambda x: 1 / (2 * np.pi * x * (1 + (2 * np.pi * x) ** 2) * q(x)), horizon)
-        assert value == pytest.approx(np.log1p(4 * np.pi**2 * (horizon + 1) ** 2) / np.pi, rel=1e-6)
-
+XX
 
 def test_path_length_conditions_refuse_standard_kernels():
     ou = sp.kernels.SpectralDensity(lambda w: 2 * 0.3 / (0.09 + (2 * np.pi * w) ** 2)).path_length_conditions(10)

@@ -14,8 +14,8 @@ from scipy.linalg import eigh
 
 from stillpoint._validate import Array, finite, increasing, positive
 from stillpoint.kernels.base import Kernel, StationaryKernel
+from stillpoint.kernels.path_length import PathLengthConditions, path_length_conditions
 from stillpoint.kernels.simple import Dirac, OUMixture
-from stillpoint.kernels.spectral import PathLengthConditions, path_length_conditions
 from stillpoint.kernels.state_space import Exponentials, StateSpace
 
 Complex = NDArray[np.complex128]
@@ -69,9 +69,9 @@ class HorizonFree(StationaryKernel):
             # 1/(ω log log²log) wins over the logarithms, which at 0 would make it 0·∞
             return np.where(w > 0.0, 0.25 * _C / (w * taper * log * np.log(log) ** 2), np.inf)
 
-    def path_length_conditions(self, horizon: float) -> PathLengthConditions:
-        """Whether Theorem rkhs-to-pl applies, and its constant c(T), for this density."""
-        return path_length_conditions(self.density, horizon)
+    def path_length_conditions(self, horizon: float, order: int = 1) -> PathLengthConditions:
+        """Whether Theorem rkhs-to-pl of order m applies to this density, and its constant c_m(T)."""
+        return path_length_conditions(self.density, horizon, order)
 
     def _lag(self, r: Array) -> Array:
         """κ(r): from the table of integer lags where all are integers, by the contour integral otherwise."""
