@@ -51,7 +51,8 @@ def streaming_form(quick: bool) -> Evidence:
             learner = sp.KernelFTRL(1, lipschitz=1.0, kernel=kernel, potential=ParameterFree(1e4), memory=memory)
             regret[memory] = float(sp.play(learner, Absolute().on(y)).regret(u)[-1])
         cases.append(Case(f"regret beside dense, {name}", abs(regret["streaming"] / regret["dense"] - 1.0), 1e-3))
-    return Evidence(cases, numbers={"exponentials": float(kernel.state_space().size)})
+    space = kernel.state_space()
+    return Evidence(cases, numbers={"exponentials": float(space.size if space else 0)})
 
 
 @claim(
