@@ -1,7 +1,8 @@
 """The paper's horizon-free kernel (Proposition horizon-free-density; errata E7, E8), exact and as an OU mixture.
 
 Q(ω) = S'(|ω|) h(|ω|),  S(z) = c/(2 log log(π + z^{−1/2})),  h(z) = (1 + π√z)/(1 + (z/a)²)^e,  c = log log π.
-With the paper's e = 1/4, rotating ω = iy shows k(τ) = ∫_0^∞ μ(y) e^{−2πyτ} dy with μ > 0: a positive mixture of OU kernels, hence a streaming form.
+e = 1/4 is the paper's; then rotating ω = iy shows k(τ) = ∫_0^∞ μ(y) e^{−2πyτ} dy with μ > 0: a positive mixture of OU kernels,
+hence a streaming form.
 """
 
 from dataclasses import dataclass, field
