@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cases import CONSISTENT
-from stillpoint.experiments.reproduce.orders import _wave
+from stillpoint.experiments.reproduce.orders import _wave, printed_constant
 from stillpoint.kernels import HorizonFree
 from stillpoint.regret import (
     PATH_CONSTANT,
@@ -264,4 +264,6 @@ def test_the_printed_sign_is_false_at_order_2():
     assert square == pytest.approx((f**2).sum() / 4 / float(kernel.density(1 / (2 * np.pi))), rel=1e-3)  # one frequency
     c = kernel.path_length_conditions(horizon, 2).constant
     assert square <= c * slope.sum() / 4 * plus.max()
-    assert square > 2 * np.pi**2 * c * slope.sum() / 4 * minus.max()  # printed: R is (2π)² times larger, c(T) half of 4∫…
+    printed = printed_constant(kernel, horizon, 2)
+    assert printed == pytest.approx(19.87 * c, rel=1e-3)  # larger R, half the factor
+    assert square > 1.5 * printed * slope.sum() / 4 * minus.max()

@@ -83,7 +83,7 @@ def path_length_conditions(density: Density, horizon: float, order: int = 1) -> 
         else inf,
         r_integrable=r_integrable,
         r_decreasing=r_decreasing,
-        constant=_constant(ratio, tau) if q_integrable and r_integrable and r_decreasing else inf,
+        constant=transform_norm(ratio, tau) if q_integrable and r_integrable and r_decreasing else inf,
     )
 
 
@@ -144,8 +144,8 @@ def _panels(f: Density, edges: Array) -> float:
     return float(((f(points.ravel()).reshape(points.shape) @ _WEIGHTS) * half).sum())
 
 
-def _constant(ratio: Density, tau: float) -> float:
-    """c(T) = 4∫_0^∞ R(ω) sin²(πτω)/(πω) dω, τ = T + 1, in the phase u = πτω; ratio gives R(e^x)."""
+def transform_norm(ratio: Density, tau: float) -> float:
+    """‖R̂‖_{L1[−τ,τ]} = 4∫_0^∞ R(ω) sin²(πτω)/(πω) dω of a decreasing R, in the phase u = πτω; ratio gives R(e^x)."""
     shift, end = log(pi * tau), pi * _PERIODS
 
     def smooth(v: Array) -> Array:
