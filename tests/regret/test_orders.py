@@ -45,7 +45,7 @@ def test_bump_and_its_derivatives_equal_exact_fractions(m):
         exact = np.array(
             [float(sum(c * math.perm(p, n) * x ** (p - n) for p, c in polynomial.items() if p >= n)) for x in points]
         )
-        assert found[n] == pytest.approx(exact, rel=0.0, abs=3e-12 * np.abs(exact).max())
+        assert found[n] == pytest.approx(exact, rel=0.0, abs=1e-11 * np.abs(exact).max())
         assert mirrored[n] == pytest.approx((-1) ** n * found[n], abs=1e-12 * np.abs(exact).max())
         if n:
             assert found[n][0] == found[n][-1] == 0.0  # all 2m derivatives are continuous
