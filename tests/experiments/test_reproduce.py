@@ -138,7 +138,7 @@ def test_a_false_claim_shows(cases):
     ("name", "target", "false"),
     [
         ("Theorem spline-deff", "spline.spline_dimension_bound", lambda rounds, ridge: 0.5 * rounds / ridge**0.5),
-        ("Theorem discrete-pl", "interpolants.CURVATURE_CONSTANT", 12.5),
+        ("Theorem discrete-pl", "interpolants.curvature_constant", lambda order=1: 12.5),
         ("Proposition loss-curvature", "curvature.newton_curvature", lambda alpha, gap: alpha),
         ("Lemma log-det-sum", "lemmas.dimension_bound", lambda gram, ridge: 0.01),
         ("Algorithm 2, kernelized-pf", "reduction.ParameterFree", lambda scale: reduction.Printed()),

@@ -8,7 +8,7 @@ import numpy as np
 from stillpoint._validate import Array
 from stillpoint.experiments.reproduce import runs
 from stillpoint.experiments.reproduce.registry import Case, Evidence, claim
-from stillpoint.regret import CURVATURE_CONSTANT, PATH_CONSTANT, SincBump, bump, magnitude, path_length, sinc_product
+from stillpoint.regret import PATH_CONSTANT, SincBump, bump, curvature_constant, magnitude, path_length, sinc_product
 
 SECTION = "Path length"
 Function = Callable[[Array], Array]
@@ -30,7 +30,7 @@ def sizes(u: SincBump, horizon: int, per_unit: int = 200) -> tuple[float, float]
     """‖u'‖_{L1} and ‖u − u''‖_∞ on a fine grid."""
     n = (horizon + 1) * per_unit
     t = (np.arange(n) + 0.5) / per_unit
-    return float(np.abs(u.derivative(t)).sum() / per_unit), float(np.abs(u(t) - u.second_derivative(t)).max())
+    return float(np.abs(u.derivative(t)).sum() / per_unit), float(np.abs(u(t) - u.derivative(t, 2)).max())
 
 
 @claim(
@@ -110,13 +110,13 @@ def discrete_pl(quick: bool) -> Evidence:
         steps = np.cumsum(basis.derivative(t)[:, ::-1], axis=1)
         cases.append(Case(f"least C, T = {horizon}", float(np.abs(steps).sum(axis=0).max() / per_unit), PATH_CONSTANT))
         ends = np.linspace(0.0, min(horizon + 1.0, 4.0), 4001)
-        curve = float(np.abs(basis(ends) - basis.second_derivative(ends)).sum(axis=1).max())
-        cases.append(Case(f"least C', T = {horizon}", curve, CURVATURE_CONSTANT))
+        curve = float(np.abs(basis(ends) - basis.derivative(ends, 2)).sum(axis=1).max())
+        cases.append(Case(f"least C', T = {horizon}", curve, curvature_constant()))
         for name, u in shapes(horizon).items():
             v = u(runs.times(horizon))
             first, second = sizes(u, horizon)
             cases.append(Case(f"‖u'‖₁, {name}, T = {horizon}", first, PATH_CONSTANT * (abs(float(v[0])) + path_length(v))))
-            cases.append(Case(f"‖u − u''‖_∞, {name}, T = {horizon}", second, CURVATURE_CONSTANT * magnitude(v)))
+            cases.append(Case(f"‖u − u''‖_∞, {name}, T = {horizon}", second, curvature_constant() * magnitude(v)))
         v = np.random.default_rng(4).standard_normal(horizon)
         cases.append(Case(f"|u(t) − v_t|, T = {horizon}", float(np.abs(SincBump(v)(runs.times(horizon)) - v).max()), 1e-12, "="))
     t = np.arange(-500.0, 551.0, 0.01)

@@ -102,7 +102,7 @@ def svg(figure: Figure, name: str) -> str:
     """The figure as SVG that takes its ink from the page, so that it reads on light and on dark."""
     import matplotlib
 
-    from stillpoint.experiments.reproduce.figures import INK
+    from stillpoint.experiments.reproduce.drawing import INK
 
     buffer = io.StringIO()
     with matplotlib.rc_context({"svg.hashsalt": name, "svg.fonttype": "path"}):
