@@ -133,7 +133,7 @@ def test_own_parts_run_in_the_reduction(capsys):
     example("own_parts").main()
     rows = {line[:26].strip(): line[26:].split() for line in capsys.readouterr().out.splitlines()[1:]}
     assert float(rows["own kernel, Erfi"][1]) < 0.2 * float(rows["OU kernel, Erfi"][1])  # a kernel that knows the season
-    assert len(rows) == 4
+    assert len(rows) == 6
 
 
 def test_demo_writes_a_self_contained_page(tmp_path, monkeypatch, capsys):
