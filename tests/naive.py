@@ -305,11 +305,11 @@ def project_in_metric(domain, w, metric):
             sides, limits = np.array([domain.normal]), np.array([domain.offset])
             planes, values = np.zeros((0, dim)), np.zeros(0)
     best, least = None, np.inf
-    for size in range(min(dim, len(sides)) + 1):
+    for size in range(min(dim - len(planes), len(sides)) + 1):
         for active in map(list, itertools.combinations(range(len(sides)), size)):
-            C, c = np.vstack([sides[active], planes]), np.append(limits[active], values)
-            if np.linalg.matrix_rank(C) < len(C):
+            if len({side % dim for side in active}) < size:  # of a box, both sides of a coordinate
                 continue
+            C, c = np.vstack([sides[active], planes]), np.append(limits[active], values)
             multipliers = np.linalg.solve(C @ metric @ C.T, c - C @ w) if len(C) else np.zeros(0)
             x = w + metric @ C.T @ multipliers
             distance = multipliers @ C @ metric @ C.T @ multipliers

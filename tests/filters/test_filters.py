@@ -408,7 +408,6 @@ def later(model):
         (lambda: sp.KernelVAW().update([1.0, 2.0]), "y must have shape"),
         (lambda: sp.KernelVAW().certificate(-1.0), "radius"),
         (lambda: sp.StronglyConvex(1, kernel=OU(0.1), curvature=0.0), "curvature"),
-        (lambda: sp.ExpConcave(2, kernel=OU(0.1), curvature=1.0, domain=HalfSpace([1.0, 0.0], 1.0)), "domain"),
         (lambda: sp.ExpConcave(2, kernel=OU(0.1), curvature=1.0, domain=3.0), "domain must be a domain: got 3.0"),
         (lambda: sp.StronglyConvex(2, kernel=OU(0.1), curvature=1.0, domain=[-1, 1]), "domain must be a domain"),
         (lambda: sp.Directional(1, lipschitz=1.0, kernel=Spline()), "kernel_bound must be given"),
