@@ -1,4 +1,4 @@
-"""A kernel, a potential and a static learner of one's own in the reduction, each beside the built-in one it comes close to.
+"""A kernel, a potential and static learners of one's own in the reduction, each beside the built-in one it comes close to.
 
 python examples/own_parts.py
 """
@@ -9,6 +9,7 @@ import numpy as np
 
 import stillpoint as sp
 from stillpoint.kernels import StationaryKernel
+from stillpoint.learners import ProximalDescent
 from stillpoint.potentials import Potential
 
 
@@ -62,6 +63,32 @@ class Forgetful:
         return float("inf")
 
 
+@dataclass
+class PassiveAggressive:
+    """A static learner that takes the loss itself: it steps to where the loss, were it linear, would be 0.
+
+    `step` at most, that is; for absolute losses and k(t, t) = 1 it is `ProximalDescent`.
+    """
+
+    step: float
+
+    def play(self, sums):
+        """The memory holds W itself."""
+        return sums.pull.copy()
+
+    def learn(self, loss, memory, sums):
+        """W ← W − min(step, ℓ/‖G‖²)·G; what is returned adds up to the V of `bound`."""
+        g = loss.gradient(sums.pull)
+        square = sums.diagonal * float(g @ g)
+        if square > 0.0:
+            memory.add(-min(self.step, loss.value(sums.pull) / square) * g)
+        return square
+
+    def bound(self, norm, V, h, count=0.0):
+        """None is stated; the certificate holds all the same."""
+        return float("inf")
+
+
 def main():
     """Play all of them on a seasonal target and print what they lost, beside the certificate in the kernel each ran in."""
     t = np.arange(2000)
@@ -73,6 +100,8 @@ def main():
         "own kernel, Erfi": (Seasonal(period=50.0, rate=0.002), erfi),
         "own potential on OU": (ou, Capped(step=0.5, radius=20.0)),
         "own static learner on OU": (ou, Forgetful(step=0.5, keep=0.9)),
+        "own, from losses, on OU": (ou, PassiveAggressive(step=0.5)),
+        "ProximalDescent on OU": (ou, ProximalDescent(step=0.5)),
     }
     print(f"{'':26}{'loss':>8}{'regret':>8}{'certified for ‖U‖ ≤ 10':>26}")
     for name, (kernel, potential) in contenders.items():

@@ -1,6 +1,11 @@
 """Slow twins: each algorithm written out from its formula, with full matrices and no cleverness."""
 
+import itertools
+
 import numpy as np
+from scipy.optimize import brentq
+
+from stillpoint.domains import Ball, Box, HalfSpace, Simplex
 
 
 def psi(S, V, h, scale, count=None):
@@ -273,3 +278,41 @@ def directional(gram, gradients, lipschitz, ridge, scale, kernel_bound):
         q = Kg[:t, t]
         V += (Kg[t, t] - q @ np.linalg.solve(rho * np.eye(t) + K, q)) / rho
     return plays, V
+
+
+def project_in_metric(domain, w, metric):
+    """argmin of (x − w)'metric⁻¹(x − w) over a ball by its multiplier, over a polyhedron by trying every set of active sides."""
+    dim, ones = w.size, np.ones(w.size)
+    match domain:
+        case Ball():
+            c = np.zeros(dim) if domain.center is None else np.asarray(domain.center)
+
+            def at(mu):
+                return np.linalg.solve(np.eye(dim) + mu * metric, w - c)
+
+            if np.linalg.norm(w - c) <= domain.radius:
+                return w
+            top = 1.0
+            while np.linalg.norm(at(top)) > domain.radius:
+                top *= 2.0
+            return c + at(brentq(lambda mu: np.linalg.norm(at(mu)) - domain.radius, 0.0, top, xtol=1e-300, rtol=1e-15))
+        case Simplex():
+            sides, limits, planes, values = -np.eye(dim), np.zeros(dim), ones[None, :], np.array([domain.total])
+        case Box():
+            sides = np.vstack([-np.eye(dim), np.eye(dim)])
+            limits, planes, values = np.append(-ones * domain.low, ones * domain.high), np.zeros((0, dim)), np.zeros(0)
+        case HalfSpace():
+            sides, limits = np.array([domain.normal]), np.array([domain.offset])
+            planes, values = np.zeros((0, dim)), np.zeros(0)
+    best, least = None, np.inf
+    for size in range(min(dim - len(planes), len(sides)) + 1):
+        for active in map(list, itertools.combinations(range(len(sides)), size)):
+            if len({side % dim for side in active}) < size:  # of a box, both sides of a coordinate
+                continue
+            C, c = np.vstack([sides[active], planes]), np.append(limits[active], values)
+            multipliers = np.linalg.solve(C @ metric @ C.T, c - C @ w) if len(C) else np.zeros(0)
+            x = w + metric @ C.T @ multipliers
+            distance = multipliers @ C @ metric @ C.T @ multipliers
+            if (sides @ x <= limits + 1e-10 * (1.0 + np.abs(w).max())).all() and distance < least:
+                best, least = x, distance
+    return best

@@ -5,7 +5,7 @@ import stillpoint as sp
 from cases import DENSE, MARKOV, POTENTIALS
 from stillpoint import checks
 from stillpoint.domains import Ball, Box
-from stillpoint.learners import GradientDescent
+from stillpoint.learners import GradientDescent, ProximalDescent
 
 LEARNERS = dict(checks.public_learners())
 KERNELS = {key: {**MARKOV, **DENSE}[key] for key in ("ou", "spline", "matern52", "horizon-free", "sum", "gaussian", "dirac")}
@@ -29,8 +29,10 @@ def test_the_whole_matrix_conforms(kernel, potential, domain, lipschitz):
     checks.check_learner(make)
 
 
-def test_static_learners_conform():
-    checks.check_learner(lambda dim: sp.KernelFTRL(dim, kernel=KERNELS["ou"], potential=GradientDescent(1.0)))
+@pytest.mark.parametrize("static", [GradientDescent(1.0), ProximalDescent(0.5)], ids=lambda static: type(static).__name__)
+@pytest.mark.parametrize("kernel", ["ou", "gaussian"])
+def test_static_learners_conform(kernel, static):
+    checks.check_learner(lambda dim: sp.KernelFTRL(dim, kernel=KERNELS[kernel], potential=static))
 
 
 def test_a_broken_learner_is_caught():

@@ -5,6 +5,7 @@ import importlib.util
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import names
@@ -133,7 +134,24 @@ def test_own_parts_run_in_the_reduction(capsys):
     example("own_parts").main()
     rows = {line[:26].strip(): line[26:].split() for line in capsys.readouterr().out.splitlines()[1:]}
     assert float(rows["own kernel, Erfi"][1]) < 0.2 * float(rows["OU kernel, Erfi"][1])  # a kernel that knows the season
-    assert len(rows) == 4
+    assert len(rows) == 6
+
+
+def test_portfolio_example_holds_to_its_theorem():
+    module = example("portfolio")
+    x = module.returns(turning=False, rounds=200, seed=1)
+    weights, top = module.best_constant(x)
+    assert weights.min() >= 0.0
+    assert weights.sum() == pytest.approx(1.0, abs=1e-12)
+    others = np.random.default_rng(0).dirichlet(np.full(4, 0.3), 300)
+    for w in (*others, *np.eye(4), *(0.999 * weights + 0.001 * others[:20])):
+        assert np.log(x @ w).sum() <= top + 1e-9
+    rows, allowed = module.table(turning=True, seeds=[0], rounds=200)
+    uniform, best, constant, *moving = (row[0] for row in rows.values())
+    assert uniform < best
+    assert best - constant <= allowed[0]
+    assert constant > uniform
+    assert np.isfinite(moving).all()
 
 
 def test_demo_writes_a_self_contained_page(tmp_path, monkeypatch, capsys):

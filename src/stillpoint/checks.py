@@ -95,6 +95,23 @@ def check_update_predicts_first(make: Factory) -> None:
     assert _same(a, b), "update() without predict() went another way"
 
 
+def check_takes_losses(make: Factory) -> None:
+    """update_loss() with a linear loss does the same as update() with its gradient; what is no loss changes nothing."""
+    a, b = make(2), make(2)
+    for t, g in enumerate(_gradients(20, 2)):
+        if t % 2:
+            a.predict()
+        a.update_loss(stillpoint.losses.Linear().on(g[None, :])[0])
+        b.update(g)
+    assert _same(a, b), "update_loss() went another way than update()"
+    try:
+        a.update_loss(None)  # type: ignore[arg-type]
+    except ValueError:
+        assert _same(a, b), "a rejected loss changed the learner"
+    else:
+        raise AssertionError("update_loss accepted None")
+
+
 def check_rejects_bad_gradients(make: Factory) -> None:
     """NaN, infinity, wrong shapes and text raise ValueError and leave the learner bit for bit as it was."""
     learner, twin = make(3), make(3)

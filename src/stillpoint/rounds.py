@@ -4,6 +4,7 @@ import math
 import sys
 import warnings
 from abc import ABC, abstractmethod
+from contextlib import nullcontext
 from types import FrameType
 from typing import Any
 
@@ -12,9 +13,11 @@ from numpy.typing import ArrayLike
 
 from stillpoint._hot import LARGEST, norm, usable_norm
 from stillpoint._room import claim
+from stillpoint._undo import unchanged
 from stillpoint._validate import Array, count, finite, nonnegative, number, stored, under, vector
 from stillpoint._whole import Whole
 from stillpoint.losses import LossStream
+from stillpoint.losses.stream import LossLike, as_loss
 from stillpoint.regret.ledger import Ledger
 
 _FLOAT = np.dtype(np.float64)
@@ -106,6 +109,21 @@ class GradientLearner(Whole, ABC):
         if self.ledger is not None and self.ledger.shared:
             self.ledger.record(gradient, play)
         self._close()
+
+    @property
+    def takes_losses(self) -> bool:
+        """Whether `update_loss` tells it more than the gradient at the play: `sp.play` then calls that."""
+        return False
+
+    def update_loss(self, loss: LossLike, time: float | None = None) -> None:
+        """Tell the learner the loss of the open round: an object with value(w) and gradient(w), such as `Absolute().on(y)[t]`.
+
+        The same as `update` with the gradient at the play, except for learners that can use more (`takes_losses`).
+        """
+        as_loss(loss)
+        # what is wrong with a loss shows once the round is open: one that this call opened must not stay so
+        with unchanged(self) if self._play is None else nullcontext():
+            self.update(loss.gradient(self.predict(time)))
 
     def _accept(self, g: ArrayLike) -> Array:
         """A copy of g that the learner can take, or ValueError."""

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+import naive as twins
 from stillpoint.domains import Ball, Box, Everywhere, HalfSpace, Projection, Simplex, _hot
 
 DIMS = (1, 2, 3, 7)
@@ -257,3 +258,67 @@ def test_surrogate_of_a_gradient_along_the_normal_is_nothing():
         assert not surrogate(-normal, z, domain.project(z)).any()  # rounding would leave some 1e-17 of no meaning
     aside = surrogate(-normal + [1e-9, 0.0, 0.0], np.zeros(3), domain.project(np.zeros(3)))
     assert 1e-10 < np.abs(aside).max() < 1e-8  # what is small but there stays
+
+
+def metrics(dim, condition, seed, count=15):
+    """Metrics of that condition, and points at all distances to project in them."""
+    rng = np.random.default_rng(seed)
+    for _ in range(count):
+        axes, _ = np.linalg.qr(rng.standard_normal((dim, dim)))
+        yield axes * np.geomspace(1.0, 1.0 / condition, dim) @ axes.T, rng.standard_normal(dim) * 10.0 ** rng.uniform(-1, 2)
+
+
+EXACT = {"ball": Ball(1.5), "simplex": Simplex(2.0), "box": Box(-1.0, 0.5), "point": Box(0.25, 0.25)}
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3, 4])
+@pytest.mark.parametrize("name", [*EXACT, "ball off centre", "half-space"])
+def test_projections_in_a_metric_are_the_minimum(name, dim):
+    """Against every set of active sides in turn, and the multiplier of the ball."""
+    domain = {**EXACT, **sets(dim)}[name]
+    for condition in (1.0, 100.0, 1e4):
+        for metric, w in metrics(dim, condition, seed=dim):
+            x = domain.project_in_metric(w, metric)
+            assert domain.contains(x)
+            np.testing.assert_allclose(x, twins.project_in_metric(domain, w, metric), rtol=0, atol=1e-9 * np.abs(w).max())
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3, 4])
+@pytest.mark.parametrize("name", ["ball", "simplex", "box", "half-space", "ball off centre"])
+def test_sets_known_by_their_projection_are_projected_on_in_a_metric(name, dim):
+    exact = {**EXACT, **sets(dim)}[name]
+    domain = Projection(exact.project)
+    for condition in (1.0, 100.0, 1e4):
+        for metric, w in metrics(dim, condition, seed=dim, count=5):
+            x, expected = domain.project_in_metric(w, metric), exact.project_in_metric(w, metric)
+            assert np.array_equal(exact.project(x), x) or exact.contains(x)
+            np.testing.assert_allclose(x, expected, rtol=0, atol=1e-8 * np.abs(w).max())
+
+
+def test_a_metric_must_be_one():
+    for metric, word in ((np.eye(2), "shape"), (-np.eye(3), "positive definite"), (np.full((3, 3), np.nan), "finite")):
+        with pytest.raises(ValueError, match=f"metric must.* {word}"):
+            Simplex().project_in_metric(np.zeros(3), metric)
+    inside = np.array([0.2, 0.3, 0.5])
+    assert np.allclose(Simplex().project_in_metric(inside, np.diag([1.0, 2.0, 3.0])), inside)
+
+
+@pytest.mark.parametrize("condition", [1e2, 1e8, 1e12])
+def test_box_projection_in_an_ill_conditioned_metric_meets_its_conditions(condition):
+    """With the slope at the projection: 0 where a side leaves room, out of the box where not; a side may be open or closed up."""
+    rng, low, high = np.random.default_rng(7), (-0.4, -1.0, 0.2, -np.inf), (0.3, 0.5, 0.2, 0.1)
+    for _ in range(20):
+        axes, _ = np.linalg.qr(rng.standard_normal((4, 4)))
+        metric = axes * np.geomspace(1.0, 1.0 / condition, 4) @ axes.T
+        w = 2.0 * rng.standard_normal(4)
+        x = Box(low, high).project_in_metric(w, metric)
+        # in the coordinates in which the metric is the identity, so that nothing is lost
+        sizes, axes = np.linalg.eigh(metric)
+        A = (axes / np.sqrt(sizes)).T
+        slope = A.T @ (A @ (x - w))
+        free = (x > low) & (x < high)
+        out = np.where(x <= low, -slope, slope)
+        tiny = 1e-7 * np.linalg.norm(A) * np.linalg.norm(A @ (x - w))
+        assert ((x >= low) & (x <= high)).all()
+        assert np.abs(slope[free]).max(initial=0.0) <= tiny
+        assert out[~free & (np.array(low) < high)].max(initial=0.0) <= tiny

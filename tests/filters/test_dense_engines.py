@@ -9,7 +9,6 @@ from cases import TIMES, G, Opaque, features, targets
 from stillpoint import checks
 from stillpoint.domains import Ball, Box
 from stillpoint.filters import directions as engines
-from stillpoint.filters.newton import project_in_metric
 from stillpoint.kernels import (
     OU,
     Dirac,
@@ -45,9 +44,7 @@ def drive(learner, when, y):
 
 
 @pytest.mark.parametrize("times", TIMES)
-@pytest.mark.parametrize(
-    "kernel", [OU(0.1), Spline(1.0), Matern32(0.2), OUMixture([0.1, 0.01], [1.0, 0.5]) + Dirac(0.3)]
-)
+@pytest.mark.parametrize("kernel", [OU(0.1), Spline(1.0), Matern32(0.2), OUMixture([0.1, 0.01], [1.0, 0.5]) + Dirac(0.3)])
 @pytest.mark.parametrize("name", LEARNERS)
 def test_dense_and_streaming_directions_agree(name, kernel, times):
     when = TIMES[times]
@@ -73,7 +70,7 @@ def test_dense_exp_concave_equals_the_newton_step(kernel, dim, domain, times):
         learner.update(plays[-1] - y[t])
 
     def project(w, metric):
-        return w if domain is None or domain.contains(w, tolerance=0.0) else project_in_metric(domain, w, metric)
+        return w if domain is None else naive.project_in_metric(domain, w, metric)
 
     twin = naive.exp_concave(features(kernel, when), lambda t, w: w - y[t], dim, 0.3, 1.0, project)
     assert np.abs(np.array(plays) - twin).max() <= 1e-6 * np.abs(twin).max()

@@ -36,9 +36,7 @@ def test_newton_bounds_are_their_formulas(ridge):
         assert learner.certificate(norm) - learner.certificate(0.0) == pytest.approx(0.5 * ridge * norm**2)
 
 
-@pytest.mark.parametrize(
-    "kernel", [OU(0.1), Spline(1.0), Spline(1.0) + Dirac(0.5), MIXTURE + Dirac(0.3), Gaussian(2.0)]
-)
+@pytest.mark.parametrize("kernel", [OU(0.1), Spline(1.0), Spline(1.0) + Dirac(0.5), MIXTURE + Dirac(0.3), Gaussian(2.0)])
 def test_prior_variances_are_the_kernels(kernel):
     belief, a = directions(kernel, 2, 1.0), np.array([1.0, -2.0])
     for time in (1.0, 3.5, 20.0):

@@ -315,3 +315,51 @@ def test_an_overflow_is_not_blamed_on_the_log_loss():
                 call([big, big])
     with pytest.raises(ValueError, match="p must be positive for the log loss"):
         Log().on(x=[[1.0]])[0].value([-1.0])
+
+
+STEPS = [1e-9, 1e-3, 0.3, 1.0, 20.0, 1e6]
+
+
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize(("family", "mode"), CASES, ids=lambda case: case if isinstance(case, str) else repr(case))
+def test_implicit_gradients_are_subgradients_at_the_proximal_point(family, mode, step):
+    """ℓ(x) ≥ ℓ(v) + ⟨g, x − v⟩ at v = w − step·g for every x: what makes v the argmin of ‖v − w‖²/2 + step·ℓ(v)."""
+    losses, plays = stream(family, mode)
+    rng = np.random.default_rng(1)
+    for loss, w in zip(losses, plays, strict=True):
+        g = loss.implicit_gradient(w, step)
+        v = w - step * g
+        value = loss.value(v)
+        for size in (1e-6, 1e-2, 1.0, 100.0):
+            x = v + size * rng.standard_normal(v.size)
+            if isinstance(family, Log) and not prediction(loss, x) > 0.0:
+                continue
+            rounding = 1e-13 * (1.0 + abs(value) + np.abs(g).sum() * (size + np.abs(v).max() + np.abs(w).max()))
+            assert loss.value(x) >= value + g @ (x - v) - rounding
+        gradient = loss.gradient(w)
+        assert g @ g <= gradient @ gradient * (1 + 1e-12)  # the envelope is flatter
+
+
+def prediction(loss, w):
+    return w[0] if loss.stream.x.shape[0] == 0 else w @ loss.stream.x[loss.index]
+
+
+def test_implicit_gradients_at_and_near_kinks():
+    for family, y, level in ((Absolute(), 0.5, 1.0), (Pinball(0.8), 0.5, 0.2), (Hinge(), 1.0, None)):
+        loss = family.on([y])[0]
+        assert loss.implicit_gradient([y], 1e-300)[0] == 0.0
+        assert loss.implicit_gradient([y], 1e300)[0] == 0.0
+        if level is not None:
+            assert loss.implicit_gradient([y + 1.0], 0.25)[0] == pytest.approx(level)
+            assert loss.implicit_gradient([y + 1.0], 100.0)[0] == pytest.approx(0.01)  # the point is the kink
+    assert Hinge().on([1.0])[0].implicit_gradient([0.5], 10.0)[0] == pytest.approx(-0.05)
+    assert Log().on(x=[[1.0]])[0].implicit_gradient([-1e8], 1.0)[0] == pytest.approx(-1e8)  # p' = 1e-8, from outside
+    for m in (-1e3, -30.0, 0.0, 30.0):
+        for c in (1e-8, 1.0, 1e8, 1e300):
+            s = -Logistic().on([1.0])[0].implicit_gradient([m], c)[0]
+            x = m + c * s
+            if c < 1e100:
+                assert s == pytest.approx(0.5 * (1.0 - math.tanh(0.5 * x)), rel=1e-6, abs=1e-16)
+            assert 0.0 <= s <= 1.0
+    with pytest.raises(ValueError, match="step must be positive"):
+        Absolute().on([1.0])[0].implicit_gradient([0.0], 0.0)

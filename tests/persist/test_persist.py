@@ -22,7 +22,8 @@ from stillpoint.potentials import Erfi, ParameterFree
 
 DATA = Path(__file__).parents[1] / "data" / "format1"
 # results, parts of KernelFTRL and base classes
-NOT_LEARNERS = {"Run", "HindsightOGD", "GradientDescent", "StaticLearner", "Sums", "GradientLearner", "RadiusTracker"}
+STATIC = {"GradientDescent", "LossLearner", "ProximalDescent", "StaticLearner", "Sums"}
+NOT_LEARNERS = {"Run", "HindsightOGD", "GradientLearner", "RadiusTracker", *STATIC}
 # what comes before the dot in their names -> the package that they need, the module they are in
 OPTIONAL = {
     "gpu": ("torch", "stillpoint.fleet.gpu.fleet"),

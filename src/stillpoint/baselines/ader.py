@@ -5,29 +5,18 @@ Experts i = 1..N run OGD in the ball with η_i = 2^{i−1}(D/G)√(7/(2T)), N = 
 """
 
 import math
-from contextlib import nullcontext
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 
 from stillpoint._hot import norm
 from stillpoint._room import zeros
-from stillpoint._undo import unchanged
 from stillpoint._validate import Array, count, nonnegative, number, positive, vector
 from stillpoint.baselines import _hot
 from stillpoint.baselines.base import Baseline, block
 from stillpoint.domains import Ball
 from stillpoint.losses import LossStream
-
-
-class _RoundLoss(Protocol):
-    """The loss of a round, as a function of the play."""
-
-    def value(self, w: Array) -> float:
-        """The loss of w."""
-
-    def gradient(self, w: Array) -> Array:
-        """A subgradient at w."""
+from stillpoint.losses.stream import LossLike, as_loss
 
 
 class Ader(Baseline):
@@ -87,23 +76,26 @@ class Ader(Baseline):
     def _step(self, g: Array, play: Array) -> None:
         _hot.ader_learn(self._experts, self._cumulative, self.steps, self._ball, g, play, np.empty(self.dim))
 
-    def update_loss(self, loss: _RoundLoss) -> None:
+    @property
+    def takes_losses(self) -> bool:
+        """Whether it must be shown the loss itself."""
+        return not self.surrogate
+
+    def update_loss(self, loss: LossLike, time: float | None = None) -> None:
         """Close the round with its loss, an object with value(w) and gradient(w), such as a member of `Absolute().on(y)`.
 
         surrogate=False asks it for a value and a gradient at every expert, surrogate=True for the gradient at the play.
         """
-        if not (callable(getattr(loss, "value", None)) and callable(getattr(loss, "gradient", None))):
-            raise ValueError(f"loss must have value(w) and gradient(w): got {loss!r}; pass a member of Absolute().on(y), or such")
         if self.surrogate:
-            with unchanged(self) if self._play is None else nullcontext():
-                self.update(loss.gradient(self.predict()))
+            super().update_loss(loss, time)
             return
+        as_loss(loss)
         values = np.array([number("loss.value", loss.value(x.copy())) for x in self._experts])
         gradients = [vector("loss.gradient", loss.gradient(x.copy()), self.dim) for x in self._experts]
         for g in gradients:
             if float(norm(g)) > self._limit:
                 raise ValueError(f"loss.gradient must have norm at most {self.lipschitz}: got {float(norm(g))}; raise lipschitz")
-        self.predict()
+        self.predict(time)
         ball = Ball(self.radius)
         for i, g in enumerate(gradients):
             self._experts[i] = ball.project(self._experts[i] - self.steps[i] * g)

@@ -35,6 +35,29 @@ class Domain(ABC):
         _hot.project(*compiled, z, result)
         return result
 
+    def project_in_metric(self, w: ArrayLike, metric: ArrayLike) -> Array:
+        """Return argmin over the set of (x − w)'metric⁻¹(x − w), as a new array.
+
+        metric: (dim, dim), positive definite; directions in which it has less than 1e-14 of its largest are given that much.
+        """
+        z = point(w)
+        self.check(z.size)
+        if z.size == 1 or self.contains(z, tolerance=0.0):
+            return self.project(z)
+        given = finite("metric", metric)
+        if given.shape != (z.size, z.size):
+            raise ValueError(f"metric must have shape ({z.size}, {z.size}): got shape {given.shape}; pass one row a coordinate")
+        values, vectors = np.linalg.eigh(given)
+        if not values[-1] > 0.0:
+            raise ValueError(f"metric must be positive definite: got eigenvalues up to {values[-1]}; check it")
+        return self._nearest(z, np.maximum(values, 1e-14 * values[-1]), vectors)
+
+    def _nearest(self, w: Array, values: Array, vectors: Array) -> Array:
+        """`project_in_metric` for w outside the set, the metric by its eigenvalues and eigenvectors."""
+        from stillpoint.domains.metric import nearest_by_cuts  # late: it brings scipy.optimize
+
+        return nearest_by_cuts(self.project, w, values, vectors)
+
     def contains(self, w: ArrayLike, tolerance: float = 1e-9) -> bool:
         """Say whether every coordinate of `w` is within `tolerance`, and rounding, of its projection."""
         z = point(w)

@@ -61,6 +61,12 @@ class Ball(Domain):
             params[1:] = self.center
         return _hot.BALL, params
 
+    def _nearest(self, w: Array, values: Array, vectors: Array) -> Array:
+        from stillpoint.domains.metric import nearest_in_ball
+
+        center = self.hot(w.size)[1][1:]
+        return np.asarray(center + nearest_in_ball(self.radius, w - center, values, vectors))
+
 
 @dataclass(frozen=True)
 class Box(Domain):
@@ -103,6 +109,12 @@ class Box(Domain):
         params[dim:] = self.high
         return _hot.BOX, params
 
+    def _nearest(self, w: Array, values: Array, vectors: Array) -> Array:
+        from stillpoint.domains.metric import nearest_in_box
+
+        low, high = np.split(self.hot(w.size)[1], 2)
+        return self.project(nearest_in_box(low, high, w, values, vectors))
+
 
 @dataclass(frozen=True)
 class Simplex(Domain):
@@ -120,6 +132,11 @@ class Simplex(Domain):
     def hot(self, dim: int) -> tuple[int, Array]:
         """Return the kind and the total."""
         return _hot.SIMPLEX, np.array([self.total])
+
+    def _nearest(self, w: Array, values: Array, vectors: Array) -> Array:
+        from stillpoint.domains.metric import nearest_in_simplex
+
+        return nearest_in_simplex(self.total, w, values, vectors)
 
 
 @dataclass(frozen=True)
@@ -153,6 +170,12 @@ class HalfSpace(Domain):
         """Return the kind, and the offset before the normal, the two rescaled to a normal of length 1."""
         self.check(dim)
         return _hot.HALF_SPACE, self._unit()
+
+    def _nearest(self, w: Array, values: Array, vectors: Array) -> Array:
+        from stillpoint.domains.metric import nearest_in_half_space
+
+        offset, *normal = self._unit().tolist()
+        return self.project(nearest_in_half_space(np.array(normal), offset, w, values, vectors))
 
     def _unit(self) -> Array:
         normal = np.asarray(self.normal, dtype=np.float64)

@@ -35,7 +35,7 @@ def play(
 
     losses: a `LossStream` (`sp.losses.Absolute().on(y)`), an array (T, dim) of gradients of linear losses, or any iterable of
         objects with `value(w)` and `gradient(w)`. Built-in losses run in compiled code where the learner has it, with
-        the same numbers as predict and update would give.
+        the same numbers as predict and update would give. Learners that take losses are given them, others the gradients.
     times: when each round is; default: the stream's own, else one apart.
     progress: show a progress bar.
     """
@@ -85,12 +85,15 @@ def _rounds(losses: Any) -> LossStream | list[Any]:
 
 
 def _play_interactively(learner: Playable, stream: Any, when: Array, out: dict[str, Array], advance: Any) -> None:
-    ledger = getattr(learner, "ledger", None)
+    ledger, takes_losses = getattr(learner, "ledger", None), getattr(learner, "takes_losses", False)
     for i, loss in enumerate(stream):
         w = learner.predict(time=float(when[i]))
         g = loss.gradient(w)
         out["plays"][i], out["losses"][i], out["gradients"][i] = w, loss.value(w), g
-        learner.update(g)
+        if takes_losses:
+            learner.update_loss(loss)  # type: ignore[attr-defined]
+        else:
+            learner.update(g)
         if ledger is not None:
             out["linear"][i], out["norms"][i] = ledger.linear_loss, ledger.memory.norm
         advance(1)

@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import lsq_linear
 
 from stillpoint._undo import unchanged
 from stillpoint._validate import Array, positive, squared, under
-from stillpoint.domains import Ball, Box, Domain, Everywhere
+from stillpoint.domains import Domain
 from stillpoint.domains.base import as_domain
 from stillpoint.filters.belief import SharedBelief
 from stillpoint.filters.dense import DenseBelief, shared_belief
@@ -122,9 +121,9 @@ class StronglyConvex(_Newton):
 class ExpConcave(_Newton):
     """KONS: losses with ⟨g, x−y⟩ − (β/2)⟨g, x−y⟩² above their difference, A_t = λI + βΣG⊗G, W ← W − A_t⁻¹G_t, O((dP)²) a round.
 
-    curvature: β of that inequality (`sp.losses.newton_curvature` converts an exp-concavity constant). domain: a Ball around 0, a
-    Box, or None; plays are projected in the metric of A. Certificate: (λ/2)‖U‖² + Σv_t/(2βS_t), for comparators in the domain.
-    Kernels without a state space run dense, O(t²) a round.
+    curvature: β of that inequality (`sp.losses.newton_curvature` converts an exp-concavity constant). domain: any; plays
+    are projected on it in the metric of A (`Domain.project_in_metric`). Certificate: (λ/2)‖U‖² + Σv_t/(2βS_t), for comparators
+    in the domain. Kernels without a state space run dense, O(t²) a round.
     """
 
     _late = True
@@ -133,11 +132,6 @@ class ExpConcave(_Newton):
     def __init__(self, dim: int, *, kernel: Kernel, curvature: float, ridge: float = 1.0, domain: Domain | None = None) -> None:
         super().__init__(dim, kernel, curvature, ridge, domain)
         self._belief = directions(kernel, self.dim, self._noise)
-        centred = isinstance(self.domain, Ball) and self.domain.center is None
-        if not (centred or isinstance(self.domain, Box | Everywhere)):
-            raise ValueError(
-                f"domain must be a Ball around 0, a Box or None: got {self.domain!r}; its metric changes every round"
-            )
 
     def update(self, g: ArrayLike, time: float | None = None) -> None:
         """Tell the learner a subgradient at the play of the open round (predicts first where none is open)."""
@@ -156,7 +150,7 @@ class ExpConcave(_Newton):
         metric = belief.value_covariance()
         if metric.trace() <= 0.0:
             return self.domain.project(mean)
-        play = project_in_metric(self.domain, mean, metric)
+        play = self.domain.project_in_metric(mean, metric)
         belief.shift(np.asarray(np.linalg.lstsq(metric, play - mean, rcond=None)[0], dtype=np.float64))
         return play
 
@@ -178,35 +172,3 @@ class ExpConcave(_Newton):
     def bound(self, norm: float) -> float:
         """Theorem kons, corrected (E12): (λ/2)‖U‖² + (1/2β) log det(I + (β/λ)K_g), K_g the Gram matrix of the gradients."""
         return 0.5 * self.ridge * squared("norm", norm) + self.log_det / (2.0 * self.curvature)
-
-
-def project_in_metric(domain: Domain, w: Array, metric: Array) -> Array:
-    """argmin over the domain of (x − w)'metric⁻¹(x − w): a root in the multiplier for a ball, active sets for a box."""
-    if w.size == 1:
-        return domain.project(w)
-    values, vectors = np.linalg.eigh(metric)
-    values = np.maximum(values, 1e-14 * values[-1])
-    if isinstance(domain, Ball):
-        rotated = vectors.T @ w
-        low, high = 0.0, (float(np.linalg.norm(w)) / domain.radius - 1.0) / values[0]
-        for _ in range(200):
-            middle = 0.5 * (low + high)
-            if np.linalg.norm(rotated / (1.0 + middle * values)) > domain.radius:
-                low = middle
-            else:
-                high = middle
-        return np.asarray(vectors @ (rotated / (1.0 + high * values)))
-    assert isinstance(domain, Box)
-    return domain.project(_nearest_in_box(w, (vectors / np.sqrt(values / values[-1])).T, *np.split(domain.hot(w.size)[1], 2)))
-
-
-def _nearest_in_box(w: Array, A: Array, low: Array, high: Array) -> Array:
-    """argmin ‖A(x − w)‖ over low ≤ x ≤ high by active sets: a descent would stop early where A is ill-conditioned."""
-    free = low < high  # the solver wants room between the sides
-    x = np.where(free, w, low)
-    if free.any():
-        right = A[:, free] @ w[free] + A[:, ~free] @ (w - x)[~free]
-        found = lsq_linear(A[:, free], right, (low[free], high[free]), method="bvls", tol=1e-15, max_iter=100 * w.size)
-        at = found.active_mask  # rounding may have left such coordinates a bit off their sides
-        x[free] = np.where(at < 0, low[free], np.where(at > 0, high[free], found.x))
-    return x

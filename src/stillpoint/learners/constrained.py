@@ -28,13 +28,20 @@ class ConstrainedLearner(GradientLearner):
     lipschitz: G ≥ ‖g_t‖, or None: then past gradients bound the next one, which is clipped (scale-free).
     kernel_bound: max k(t,t) where known (inf otherwise); with lipschitz it fixes the hint H = G√kernel_bound.
     domain: where plays may lie. radius_scale: ε_D of the artificial ball, in use when neither bound is told.
+    losses: the learner takes losses, not gradients: nothing is projected or clipped, and lipschitz=None says nothing.
     """
 
     memory: Memory
     ledger: Ledger
 
     def __init__(
-        self, dim: int, lipschitz: float | None, kernel_bound: float, domain: Domain | None, radius_scale: float
+        self,
+        dim: int,
+        lipschitz: float | None,
+        kernel_bound: float,
+        domain: Domain | None,
+        radius_scale: float,
+        losses: bool = False,
     ) -> None:
         super().__init__(dim)
         self.domain = as_domain(domain, self.dim)
@@ -43,8 +50,13 @@ class ConstrainedLearner(GradientLearner):
         self.kernel_bound = kernel_bound
         self.radius_scale = positive("radius_scale", radius_scale)
 
-        self._scale_free = self.lipschitz is None
-        self._fixed = not self._scale_free and math.isfinite(kernel_bound)
+        if losses and not isinstance(self.domain, Everywhere):
+            raise ValueError(
+                f"domain must be left out for a static learner that takes losses: got {self.domain!r}; domains turn gradients, "
+                "so use one that takes those"
+            )
+        self._scale_free = self.lipschitz is None and not losses
+        self._fixed = self.lipschitz is not None and math.isfinite(kernel_bound)
         self._reach = self.domain.reach(self.dim)
         self._ball_on = self._scale_free and math.isinf(self._reach)
         self._unbounded = math.isinf(self._reach) and not self._ball_on  # nothing else holds plays back

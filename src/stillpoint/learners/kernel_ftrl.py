@@ -9,14 +9,16 @@ from typing import Any
 import numpy as np
 
 from stillpoint import _hot as arithmetic
+from stillpoint._undo import unchanged
 from stillpoint._validate import Array, finite, nonnegative, positive
 from stillpoint.domains import Domain
 from stillpoint.kernels import HorizonFree, Kernel
 from stillpoint.kernels.base import as_kernel
 from stillpoint.learners import _hot
 from stillpoint.learners.constrained import ConstrainedLearner
-from stillpoint.learners.static import StaticLearner, Sums
-from stillpoint.losses import LossStream
+from stillpoint.learners.static import LossLearner, StaticLearner, Sums
+from stillpoint.losses import Linear, LossStream
+from stillpoint.losses.stream import LossLike
 from stillpoint.memory import make_memory
 from stillpoint.memory.streaming import BLOCK, StreamingMemory
 from stillpoint.potentials import CAP, ParameterFree, Potential
@@ -30,7 +32,9 @@ class KernelFTRL(ConstrainedLearner):
     lipschitz: the bound G on ‖g_t‖ in Proposition kernelized-pf; None learns it on the way (scale-free, formula F3): past
         gradients bound the next one, which is clipped, and plays stay in `domain`, or in a ball that grows by itself.
     kernel: which targets are cheap; HorizonFree() is the paper's. In practice try OUMixture, or `Tracker`.
-    potential: how far to go, or any `StaticLearner`. ParameterFree() is Algorithm 2; Erfi() moves sooner.
+    potential: how far to go, or any `StaticLearner` or `LossLearner`. ParameterFree() is Algorithm 2; Erfi() moves sooner. What
+        takes losses, such as `learners.ProximalDescent`, is told them by `update_loss` or `sp.play`; it needs no `lipschitz`,
+        and has no domain.
     kernel_bound: max k(t,t); stationary kernels know theirs. With it and `lipschitz` the hint is fixed (F1), else running (F2).
     domain: where plays may lie (default: everywhere); by the gradient-modifying projection (MATH section 4).
     memory: "dense", "streaming", or "auto" to choose by kernel.
@@ -51,7 +55,7 @@ class KernelFTRL(ConstrainedLearner):
         *,
         lipschitz: float | None = None,
         kernel: Kernel | None = None,
-        potential: Potential | StaticLearner | None = None,
+        potential: Potential | StaticLearner | LossLearner | None = None,
         kernel_bound: float | None = None,
         domain: Domain | None = None,
         memory: str = "auto",
@@ -59,7 +63,7 @@ class KernelFTRL(ConstrainedLearner):
     ) -> None:
         self.kernel = as_kernel("kernel", HorizonFree() if kernel is None else kernel)
         self.potential = ParameterFree() if potential is None else potential
-        if not isinstance(self.potential, Potential | StaticLearner):
+        if not isinstance(self.potential, Potential | StaticLearner | LossLearner):
             raise ValueError(f"potential must be a potential or a static learner: got {potential!r}; use sp.potentials")
         self._formula: tuple[int, Array, float] | None = None  # the compiled form
         if isinstance(self.potential, Potential) and self.potential.code is not None:
@@ -67,7 +71,9 @@ class KernelFTRL(ConstrainedLearner):
         known = self.kernel.bound if kernel_bound is None else positive("kernel_bound", kernel_bound)
         if known < self.kernel.bound * (1.0 - 1e-9) and math.isfinite(self.kernel.bound):
             raise ValueError(f"kernel_bound must be at least max k(t, t) = {self.kernel.bound}: got {kernel_bound}; leave it out")
-        super().__init__(dim, lipschitz, known, domain, radius_scale)
+        self._takes_losses = isinstance(self.potential, LossLearner) and not isinstance(self.potential, Potential)
+        self._loss: LossLike | None = None  # of the round that `update_loss` is closing
+        super().__init__(dim, lipschitz, known, domain, radius_scale, self._takes_losses)
         self._config = {
             "dim": self.dim, "lipschitz": self.lipschitz, "kernel": self.kernel, "potential": self.potential,
             "kernel_bound": kernel_bound, "domain": self.domain, "memory": memory, "radius_scale": self.radius_scale,
@@ -88,7 +94,7 @@ class KernelFTRL(ConstrainedLearner):
 
     @property
     def variance(self) -> float:
-        """V_t = offset·h² + Σ_{s<t}‖G_s‖² of the fed gradients."""
+        """V_t = offset·h² + Σ_{s<t}‖G_s‖² of the fed gradients; for a `LossLearner`, Σ of what its `learn` returned."""
         offset = self.potential.offset if isinstance(self.potential, Potential) else 0.0
         return offset * self.hint * self.hint + float(self._stats[_hot.VARIANCE])
 
@@ -127,7 +133,7 @@ class KernelFTRL(ConstrainedLearner):
         memory = self.memory
         size = float(_hot.true_size(memory.squared_norm, memory.pull, memory.diagonal))
         variance = float(self._stats[_hot.VARIANCE])
-        return Sums(memory.pull, size, variance, self.hint, self._count, memory.diagonal)
+        return Sums(memory.pull, size, variance, self.hint, self._count, memory.diagonal, memory.time)
 
     def _check_diagonal(self, times: Array) -> None:
         top = float(self.kernel.diagonal(times).max())
@@ -138,10 +144,33 @@ class KernelFTRL(ConstrainedLearner):
         fed = self._feed(g, play)
         if isinstance(self.potential, Potential):
             square = self.memory.add(fed)
+        elif isinstance(self.potential, LossLearner):
+            loss = Linear().on(fed[None, :])[0] if self._loss is None else self._loss
+            square = nonnegative("what the static learner's learn returns", self.potential.learn(loss, self.memory, self._sums()))
         else:
             square = self.memory.diagonal * float(arithmetic.dot(fed, fed))
             self.potential.store(fed, self.memory, self._sums())
         _hot.observe(self._stats, self._fixed, self._scale_free, square, g)
+
+    @property
+    def takes_losses(self) -> bool:
+        """Whether the static learner takes losses; a gradient alone then stands for the linear loss."""
+        return self._takes_losses
+
+    def update_loss(self, loss: LossLike, time: float | None = None) -> None:
+        """Tell the learner the loss of the open round: an object with value(w) and gradient(w), such as `Absolute().on(y)[t]`.
+
+        A static learner that takes losses is sent it, others the gradient at the play.
+        """
+        if not self._takes_losses:
+            super().update_loss(loss, time)
+            return
+        self._loss = loss
+        try:
+            with unchanged(self):  # the static learner asks the loss for more, late
+                super().update_loss(loss, time)
+        finally:
+            self._loss = None
 
     def bound(self, norm: float, magnitude: float | None = None) -> float:
         """What the theorem promises now against comparators in the domain with ‖U‖ = norm (kernelized-pf, scale-free-olo).

@@ -2,6 +2,8 @@
 
 import math
 
+import numpy as np
+
 from stillpoint._hot import dot, norm
 from stillpoint._jit import njit
 from stillpoint._validate import Array
@@ -18,6 +20,8 @@ LOG = 7
 SCALAR = 0  # p = w[0]
 VECTOR = 1  # p = ‖w − y‖, or ⟨y, w⟩ for linear losses
 FEATURES = 2  # p = ⟨w, x⟩
+
+EPSILON = float(np.finfo(np.float64).eps)
 
 
 @njit(cache=True)
@@ -88,6 +92,77 @@ def evaluate(code: int, parameter: float, mode: int, y: Array, x: Array, w: Arra
             for i in range(w.size):
                 gradient[i] = s * ((w[i] - y[i]) / p)
     return value(code, parameter, p, target)
+
+
+@njit(cache=True)
+def implicit_slope(code: int, parameter: float, p: float, y: float, c: float) -> float:
+    """Return s, a derivative of the loss at p − c·s: c > 0 makes it that of the proximal point, c = 0 that of p."""
+    if code == LOGISTIC:
+        return -y * _logistic(_implicit_margin(y * p, c))
+    if code == LINEAR:
+        return y
+    if code == LOG:
+        root = math.hypot(p, 2.0 * math.sqrt(c))
+        return -2.0 / (p + root) if p > 0.0 else -(root - p) / (2.0 * c)  # −1/p', p' = (p + root)/2, without a difference
+    if code == HINGE:
+        gap = 1.0 - y * p
+        return -y * (min(gap / c, 1.0) if gap < c else 1.0) if gap > 0.0 else 0.0
+    r = p - y
+    if code == SQUARED:
+        return r / (1.0 + c)
+    if code == HUBER:
+        return min(max(r / (1.0 + c), -parameter), parameter)
+    down, up = (-1.0, 1.0) if code == ABSOLUTE else (-parameter, 1.0 - parameter)
+    if c * down <= r <= c * up:
+        return min(max(r / c, down), up) if c > 0.0 else 0.0  # the proximal point is the kink
+    return up if r > 0.0 else down
+
+
+@njit(cache=True)
+def _logistic(margin: float) -> float:
+    """1/(1 + e^margin)."""
+    decay = math.exp(-abs(margin))
+    return (decay if margin > 0.0 else 1.0) / (1.0 + decay)
+
+
+@njit(cache=True)
+def _implicit_margin(m: float, c: float) -> float:
+    """The root of x = m + c/(1 + e^x), by Newton's method kept between ends that halve."""
+    low, high = m, min(m + c * _logistic(m), max(m, 0.0) + math.log1p(c))
+    x = low
+    for _ in range(200):
+        share = _logistic(x)
+        excess = x - m - c * share
+        if excess > 0.0:
+            high = x
+        else:
+            low = x
+        new = x - excess / (1.0 + c * share * (1.0 - share))
+        if not low < new < high:
+            new = 0.5 * (low + high)
+        if abs(new - x) <= EPSILON * max(1.0, abs(x)):
+            return new
+        x = new
+    return x
+
+
+@njit(cache=True)
+def implicit(code: int, parameter: float, mode: int, y: Array, x: Array, w: Array, c: float, gradient: Array) -> None:
+    """Write the gradient g of the round at w − c·g, the point that minimises ‖· − w‖²/2 + c·loss."""
+    p, target = _prediction(code, mode, y, x, w)
+    if mode == SCALAR:
+        gradient[0] = implicit_slope(code, parameter, p, target, c)
+    elif mode == FEATURES:
+        s = implicit_slope(code, parameter, p, target, c * dot(x, x))
+        for i in range(w.size):
+            gradient[i] = s * x[i]
+    elif code == LINEAR:
+        for i in range(w.size):
+            gradient[i] = y[i]
+    else:  # a function of the distance to y: the point moves on the line to it
+        s = implicit_slope(code, parameter, p, target, c)
+        for i in range(w.size):
+            gradient[i] = s * ((w[i] - y[i]) / p) if p > 0.0 else 0.0
 
 
 @njit(cache=True)

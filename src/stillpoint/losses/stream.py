@@ -3,18 +3,35 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stillpoint._validate import Array, finite, vector
+from stillpoint._validate import Array, finite, positive, vector
 from stillpoint.losses import _hot
 
 if TYPE_CHECKING:
     from stillpoint.losses.base import Loss
 
 Compiled = tuple[int, float, Array, Array, int]
+
+
+class LossLike(Protocol):
+    """The loss of a round, as a function of the play: `RoundLoss`, or an object of your own."""
+
+    def value(self, w: Array) -> float:
+        """The loss of w."""
+
+    def gradient(self, w: Array) -> Array:
+        """A subgradient at w."""
+
+
+def as_loss(loss: Any) -> LossLike:
+    """Return a learner's argument `loss`, made sure to have a value and a gradient."""
+    if not (callable(getattr(loss, "value", None)) and callable(getattr(loss, "gradient", None))):
+        raise ValueError(f"loss must have value(w) and gradient(w): got {loss!r}; pass a member of Absolute().on(y), or such")
+    return loss  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +49,15 @@ class RoundLoss:
         """Return a subgradient at the play `w`, shape (dim,); at a kink, the one the family pins."""
         result = np.empty(self.stream.dim)
         self.stream.defined(float(_hot.evaluate(*self._round(w), result)))
+        return result
+
+    def implicit_gradient(self, w: ArrayLike, step: float) -> Array:
+        """Return the subgradient g at the proximal point w − step·g = argmin ‖v − w‖²/2 + step·ℓ(v), shape (dim,).
+
+        It is the gradient at w of the Moreau envelope of ℓ, and one at w itself in the limit of small steps.
+        """
+        result = np.empty(self.stream.dim)
+        _hot.implicit(*self._round(w), positive("step", step), result)
         return result
 
     def _round(self, w: ArrayLike) -> tuple[int, float, int, Array, Array, Array]:

@@ -105,14 +105,14 @@ def learner_class(name: Any) -> type[Savable]:
 def parts() -> dict[str, type]:
     """Kernels, potentials, domains, losses: what stands in configurations, as frozen dataclasses."""
     from stillpoint import domains, kernels, losses, potentials
-    from stillpoint.learners import GradientDescent
+    from stillpoint.learners import GradientDescent, ProximalDescent
 
     return {
         f"{module.__name__.rpartition('.')[2]}.{name}": getattr(module, name)
         for module in (kernels, potentials, domains, losses)
         for name in module.__all__
         if isinstance(getattr(module, name), type)
-    } | {"learners.GradientDescent": GradientDescent}
+    } | {"learners.GradientDescent": GradientDescent, "learners.ProximalDescent": ProximalDescent}
 
 
 @cache
