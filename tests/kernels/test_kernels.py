@@ -144,6 +144,16 @@ def test_horizon_free_density_is_infinite_at_0_and_finite_elsewhere():
     assert (np.diff(values) < 0.0).all()
 
 
+@pytest.mark.parametrize("smoothness", [1, 2])
+def test_a_lag_has_the_same_bits_whatever_was_asked_before(smoothness):
+    """A learner in dense memory that is saved and loaded asks a fresh kernel for all lags at once."""
+    grown, fresh = HorizonFree(smoothness=smoothness), HorizonFree(smoothness=smoothness)
+    for far in (0.0, 1.0, 2.0, 3.0, 9.0, 40.0, 700.0):
+        grown(far, 0.0)
+    lags = np.arange(701.0)
+    assert np.array_equal(grown(lags, 0.0), fresh(lags, 0.0))
+
+
 def test_gram_matrices_are_of_lists_of_times():
     for bad in (1.0, [[1.0, 2.0]]):
         with pytest.raises(ValueError, match="times must be one-dimensional: got shape"):

@@ -7,6 +7,7 @@ hence a streaming form.
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from math import pi
 
 import numpy as np
@@ -92,8 +93,10 @@ class HorizonFree(StationaryKernel):
         if r.size and r.max() < max(_TABLE, 4 * r.size, 2 * known.size) and (r == np.floor(r)).all():
             index = r.astype(np.int64)
             if index.max() >= known.size:
-                size = 1 << int(index.max()).bit_length()
-                known = self._lags[0] = np.concatenate([known, self._contour(np.arange(known.size, size, dtype=float))])
+                # octave by octave, each on its own contour: the last bit of a lag must not depend on what was asked before
+                ends = [0] * (known.size == 0) + [1 << i for i in range(int(index.max()).bit_length() + 1)]
+                rows = [self._contour(np.arange(a, b, dtype=float)) for a, b in pairwise(ends) if b > known.size]
+                known = self._lags[0] = np.concatenate([known, *rows])
             return known[index]
         unique, where = np.unique(r, return_inverse=True)
         return self._contour(unique)[where].reshape(r.shape)
