@@ -40,7 +40,8 @@ def worst_case(where: str, learner: sp.Directional, plays: Array, gradients: Arr
 
     V: take this in place of the learner's own in the bound.
     """
-    floor = learner.ridge + learner.lipschitz**2 * learner.kernel_bound
+    top = learner.hint  # G0
+    floor = learner.ridge + top * top
     Kg = (gradients @ gradients.T) * gram
     c = np.linalg.solve(floor * np.eye(len(Kg)) + Kg, np.ones(len(Kg)))
     N = math.sqrt(max(float((Kg @ c).sum()), 0.0))
@@ -52,7 +53,6 @@ def worst_case(where: str, learner: sp.Directional, plays: Array, gradients: Arr
             limit = learner.bound(norm, alignment)
         else:
             weighted = math.sqrt(floor * norm**2 + alignment)
-            top = learner.lipschitz * math.sqrt(learner.kernel_bound)
             limit = ParameterFree(learner.scale * top).bound(weighted, V, 1.0)
         pairs.append((linear + rho * N, limit))
     return runs.worst(where, pairs)
