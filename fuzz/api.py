@@ -15,10 +15,13 @@ from source import Source
 from stillpoint import baselines, filters
 from stillpoint.domains import Ball, Box, HalfSpace, Simplex
 from stillpoint.kernels import OU, Constant, Gaussian, HorizonFree, Matern52, OUMixture, Spline
+from stillpoint.learners import ProximalDescent
 from stillpoint.potentials import AdaptiveQuadratic, Erfi, FreeGrad, Quadratic
 
 MORE = {
     "Directional diagonal": lambda: sp.Directional(2, lipschitz=1e100, kernel=OU(0.1), norms="diagonal"),
+    "Directional scale-free": lambda: sp.Directional(2, kernel=Spline(1.0), domain=Box(-1.0, 0.5)),
+    "ExpConcave simplex": lambda: sp.ExpConcave(3, kernel=OU(0.1), curvature=1.0, domain=Simplex()),
     "ExpConcave dense": lambda: sp.ExpConcave(2, kernel=Gaussian(3.0), curvature=1.0, domain=Box(-1.0, 0.5)),
     "ExpConcave free": lambda: sp.ExpConcave(1, kernel=Matern52(0.1), curvature=1.0),
     "Fleet of quantiles": lambda: sp.Fleet("QuantileTracker", level=(0.1, 0.5, 0.9)),
@@ -29,6 +32,7 @@ MORE = {
     "Forecaster, exponential": lambda: sp.Forecaster(aggregation="exponential", share=0.1),
     "IntervalTracker, two sides": lambda: sp.IntervalTracker(two_sided=True, empty=False),
     "KernelFTRL dense": lambda: sp.KernelFTRL(1, kernel=Gaussian(3.0), potential=Erfi()),
+    "KernelFTRL proximal": lambda: sp.KernelFTRL(2, kernel=OU(0.1), potential=ProximalDescent(10.0)),
     "KernelFTRL half-space": lambda: sp.KernelFTRL(2, kernel=OU(0.1), domain=HalfSpace([1.0, 1.0], -0.5), potential=FreeGrad()),
     "KernelFTRL growing": lambda: sp.KernelFTRL(1, lipschitz=1.0, kernel=Spline(), kernel_bound=9.0, potential=Quadratic(0.1)),
     "KernelFTRL constant": lambda: sp.KernelFTRL(2, kernel=Constant(), potential=AdaptiveQuadratic(1.0), domain=Simplex()),
@@ -52,7 +56,7 @@ MORE = {
 BUILDERS = {name: case.build for name, case in persisted.CORE.items()} | MORE
 NAMES = sorted(BUILDERS)
 # not calls that a user makes on a running learner, or such as check nothing by their word
-PASSED = {"arrays", "restore", "play_block", "can_compile", "take", "answer", "wrap", "learner", "adopt", "target", "moment"}
+PASSED = {"arrays", "restore", "migrated", "play_block", "can_compile", "take", "answer", "wrap", "learner", "adopt", "target", "moment"}
 STREAMS = ("forecast_stream", "track_stream", "peek_stream", "run", "track")
 # plays of these may be infinite, and say so
 UNBOUNDED = (
@@ -105,6 +109,8 @@ def argument(source: Source, learner, method: str, name: str):
     match name:
         case "g":
             return source.vector(dim + wrong)
+        case "loss":
+            return sp.losses.Squared().on(np.nan_to_num(source.vector(dim + wrong))[None, :])[0]
         case "x":
             return source.vector((2 if type(learner).__name__ == "Wrapped" else dim) + wrong)
         case "X":

@@ -33,6 +33,7 @@ class ConstrainedLearner(GradientLearner):
 
     memory: Memory
     ledger: Ledger
+    _kept = "memory"  # the attribute that holds what was learnt; its state is saved under this name
 
     def __init__(
         self,
@@ -77,15 +78,15 @@ class ConstrainedLearner(GradientLearner):
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
-        memory = {f"memory.{key}": value for key, value in self.memory.arrays().items()}
+        kept = {f"{self._kept}.{key}": value for key, value in getattr(self, self._kept).arrays().items()}
         own = {"stats": self._stats.copy(), "proposal": self._proposal.copy(), "inner": self._inner.copy()}
-        return {**super().arrays(), **own, **memory}
+        return {**super().arrays(), **own, **kept}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
         super().restore(state)
         self._stats[:], self._proposal[:], self._inner[:] = state["stats"], state["proposal"], state["inner"]
-        self.memory.restore(under(state, "memory."))
+        getattr(self, self._kept).restore(under(state, f"{self._kept}."))
 
     @property
     def hint(self) -> float:

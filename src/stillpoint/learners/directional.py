@@ -2,6 +2,10 @@
 
 Formula F7 with erratum E14: Σ_t = (λ + G0²)I + Σ_{s<t}G_s⊗G_s, V_t = 4 + Σ‖G_s‖²_{s,*}, N = ‖ΣG_s‖_{t,*},
 w_t = −(x(N)/N)(Σ_t⁻¹ΣG_s)φ(t) with Algorithm 2's magnitude x. Other norms: `learners/norms.py`.
+
+Without a bound on gradients, Σ_t = (λ + 1)I + Σ_{s<t}G_s⊗G_s/H_s² with H_t the running hint of formula F2 (gradients are
+clipped to it, F3), V_t = 4H_t² + Σ‖G_s‖²_{s,*} and x with F2's α_t. The proof of Theorem static-full-matrix holds: a round's
+stability is that of F2 in the one norm ‖·‖_t, in which ‖G_t‖_{t,*} ≤ H_t, and norms and regularisers only grow between rounds.
 """
 
 import math
@@ -10,64 +14,83 @@ from typing import Any
 
 import numpy as np
 
-from stillpoint._validate import Array, nonnegative, positive, squared, under
+from stillpoint._validate import Array, nonnegative, positive, squared
+from stillpoint.domains import Domain
 from stillpoint.kernels import Kernel
 from stillpoint.kernels.base import as_kernel
+from stillpoint.learners import _hot
+from stillpoint.learners.constrained import ConstrainedLearner
 from stillpoint.learners.norms import Diagonal, FullMatrix, Norms
 from stillpoint.memory import make_memory
 from stillpoint.potentials import CAP, ParameterFree
 from stillpoint.regret.ledger import Ledger
-from stillpoint.rounds import GradientLearner, check_lipschitz
 
 _MOST = 1e100
 _NORMS: dict[str, Callable[[Kernel, int, float], Norms]] = {"full": FullMatrix, "diagonal": Diagonal}
 
 
-class Directional(GradientLearner):
+class Directional(ConstrainedLearner):
     """Regret that adapts to directions: Õ(√(d_eff((λ + G0²)‖U‖² + Σ⟨g_t, u_t⟩²))), small if u ⟂ g.
 
-    dim: d. lipschitz: G ≥ ‖g_t‖. kernel: which paths are cheap; Constant() is the static theorem on R^d, full-matrix
+    dim: d. lipschitz: G ≥ ‖g_t‖; None learns it on the way (scale-free): past gradients bound the next one, which is clipped, and
+        plays stay in `domain`, or in a ball that grows by itself.
+    kernel: which paths are cheap; Constant() is the static theorem on R^d, full-matrix
         parameter-free learning. O((dim·P)²) a round for kernels with a state space, dense and O(t²) for others.
-    ridge: λ. scale: ε, the size of play before anything is known.
-    kernel_bound: max k(t,t), so that G0 = G√kernel_bound; stationary kernels know theirs, growing ones must be told it.
+    ridge: λ; with lipschitz=None in units of the squared hint. scale: ε, the size of play before anything is known.
+    kernel_bound: max k(t,t), so that G0 = G√kernel_bound; stationary kernels know theirs, growing ones must be told it, unless
+        lipschitz=None, which has no use for it.
     norms: "full", the above; "diagonal", one weight a coordinate at O(dim·P) a round, Õ(√(Σ‖G‖²_{t,*} Σ_i weights_i‖u_i‖²));
-        or a function of kernel, dim and floor = λ + G0² that builds a `stillpoint.learners.norms.Norms`.
+        or a function of kernel, dim and floor that builds a `stillpoint.learners.norms.Norms`.
+    domain: where plays may lie (default: everywhere); by the gradient-modifying projection (MATH section 4).
+    radius_scale: ε_D of the artificial ball (erratum E15); used only with lipschitz=None and an unbounded domain.
+
+    fed: what the norms were last fed, shape (dim,): the gradient, after clipping and projection, over the hint where that runs.
     """
+
+    _kept = "norms"
 
     def __init__(
         self,
         dim: int,
         *,
-        lipschitz: float,
+        lipschitz: float | None = None,
         kernel: Kernel,
         ridge: float = 1.0,
         scale: float = 1.0,
         kernel_bound: float | None = None,
         norms: str | Callable[[Kernel, int, float], Norms] = "full",
+        domain: Domain | None = None,
+        radius_scale: float = 1.0,
     ) -> None:
-        super().__init__(dim)
         self.kernel = as_kernel("kernel", kernel)
-        self.lipschitz = positive("lipschitz", lipschitz, "give the largest gradient norm")
         self.ridge, self.scale = positive("ridge", ridge, "give a number above 0, such as 1"), positive("scale", scale)
         self._told_bound, self._told_norms = kernel_bound, norms
-        self.kernel_bound = kernel.bound if kernel_bound is None else positive("kernel_bound", kernel_bound)
-        if not math.isfinite(self.kernel_bound):
-            raise ValueError(f"kernel_bound must be given for a growing kernel: got None for {kernel!r}; pass max k(t, t)")
+        known = kernel.bound if kernel_bound is None else positive("kernel_bound", kernel_bound)
         build = _NORMS.get(norms) if isinstance(norms, str) else norms
         if not callable(build):
             raise ValueError(f"norms must be 'full', 'diagonal' or a function that builds some: got {norms!r}; leave it out")
-        top = self.lipschitz * math.sqrt(self.kernel_bound)
-        if top > _MOST:
-            raise ValueError(
-                f"lipschitz must be at most {_MOST:g}/√kernel_bound, so that squares are floats: got {lipschitz!r} with "
-                f"kernel_bound {self.kernel_bound:g}; rescale the losses or the kernel"
-            )
-        self._floor = self.ridge + top * top
-        self._potential = ParameterFree(self.scale * top)  # in the weighted geometry gradients have norm at most 1 (E14)
+        if lipschitz is None:
+            known = math.inf
+            floor, size = 1.0 + self.ridge, 1.0
+        else:
+            if not math.isfinite(known):
+                raise ValueError(f"kernel_bound must be given for a growing kernel: got None for {kernel!r}; pass max k(t, t)")
+            size = positive("lipschitz", lipschitz, "give the largest gradient norm, or None") * math.sqrt(known)
+            if size > _MOST:
+                raise ValueError(
+                    f"lipschitz must be at most {_MOST:g}/√kernel_bound, so that squares are floats: got {lipschitz!r} with "
+                    f"kernel_bound {known:g}; rescale the losses or the kernel"
+                )
+            floor = self.ridge + size * size
+        super().__init__(dim, lipschitz, known, domain, radius_scale)
+        self._floor = floor
+        self._potential = ParameterFree(self.scale * size)  # with G known, gradients have norm at most 1 in the norms (E14)
         self.norms = build(kernel, self.dim, self._floor)
         own = self.norms.memory
-        self.ledger: Ledger = Ledger(make_memory(kernel, self.dim) if own is None else own, shared=own is not None)
-        self.variance = 4.0
+        shared = own is not None and self._as_given
+        self.ledger = Ledger(own if own is not None and shared else make_memory(kernel, self.dim), shared)
+        self._variance = 4.0 if self._fixed else 0.0
+        self.fed: Array = np.zeros(self.dim)
 
     @property
     def _picky(self) -> bool:
@@ -76,42 +99,66 @@ class Directional(GradientLearner):
     @property
     def config(self) -> dict[str, Any]:
         """The arguments that build this learner anew."""
-        names = ("dim", "lipschitz", "kernel", "ridge", "scale")
+        names = ("dim", "lipschitz", "kernel", "ridge", "scale", "domain", "radius_scale")
         return {**{name: getattr(self, name) for name in names}, "kernel_bound": self._told_bound, "norms": self._told_norms}
 
+    @property
+    def variance(self) -> float:
+        """V_t: 4 + Σ‖G_s‖²_{s,*} of the fed gradients, or 4H_t² in place of 4 where the hint runs."""
+        return self._variance if self._fixed else 4.0 * self.hint * self.hint + self._variance
+
+    @property
+    def _scales(self) -> tuple[float, float, float]:
+        """V, the bound on ‖G_t‖_{t,*}, and F2's A_t: what the potential asks for."""
+        return (self.variance, 1.0, 0.0) if self._fixed else (self.variance, self.hint, 4.0 + float(self._stats[_hot.COUNT]))
+
     def _propose(self, time: float) -> Array:
-        if float(self.ledger.memory.kernel.diagonal(time)) > self.kernel_bound * (1.0 + 1e-9):
+        diagonal = float(self.ledger.memory.kernel.diagonal(time))
+        if self._fixed and diagonal > self.kernel_bound * (1.0 + 1e-9):
             raise ValueError(f"kernel_bound must be at least k(t, t): got {self.kernel_bound} at time {time}; raise it")
         self.norms.advance(time)
+        _hot.raise_hint(self._stats, self._fixed, diagonal)
         size = math.sqrt(self.norms.square())
-        if size == 0.0:
-            return np.zeros(self.dim)
-        m = self._potential.magnitude(size, self.variance, 1.0)
-        if m >= CAP:
-            self._warn_saturated(CAP)
-        return m / size * self.norms.values()
-
-    def _check_gradient(self, g: Array, size: float) -> None:
-        check_lipschitz(self.lipschitz, size)
+        m = self._potential.magnitude(size, *self._scales) if size > 0.0 else 0.0
+        self._proposal[:] = m / size * self.norms.values() if m != 0.0 else 0.0
+        return self._constrain(m >= CAP)
 
     def _learn(self, g: Array, play: Array) -> None:
-        self.variance += self.norms.add(g)
+        self.fed = self._feed(g, play)
+        if self._fixed:
+            self._variance += self.norms.add(self.fed)
+            return
+        hint, square = self.hint, 0.0
+        if hint > 0.0:
+            square = hint * hint * self.norms.add(self.fed, hint)
+            self._variance += square
+            self.fed = self.fed / hint
+        _hot.observe(self._stats, self._fixed, self._scale_free, square, g)
 
-    def bound(self, norm: float, alignment: float) -> float:
-        """4εG0 + 6‖U‖_Σ max(√(V l), l), l = log(1 + ‖U‖_Σ/α), ‖U‖_Σ² = (λ + G0²)norm² + alignment (E14).
+    def bound(self, norm: float, alignment: float, magnitude: float | None = None) -> float:
+        """4εG0 + 6‖U‖_Σ max(√(V l), l), l = log(1 + ‖U‖_Σ/α), ‖U‖_Σ² = (λ + G0²)norm² + alignment (E14), for u in the domain.
 
-        alignment: ⟨U, (Σ − (λ + G0²)I)U⟩ of the norm now: Σ⟨g_t, u_t⟩² for "full", Σ_i(weights_i − λ − G0²)‖u_i‖² for "diagonal".
+        With lipschitz=None: 4εH + 6‖U‖_Σ max(√(V l), H l), ‖U‖_Σ² = (λ + 1)norm² + alignment, H the largest hint, and the cost of
+        clipping and artificial balls (Propositions scale-free-olo, unconstrained-scale-free). On an unbounded domain norm and
+        alignment are then those of the comparators projected on the artificial balls.
+
+        alignment: ⟨U, (Σ − floor·I)U⟩ of the norm now: Σ⟨fed_t, u_t⟩² for "full", Σ_i(weights_i − floor)‖u_i‖² for "diagonal".
+            `fed` is g_t itself where there is no domain and lipschitz is told.
+        magnitude: M = max‖u_t‖, needed with lipschitz=None on an unbounded domain.
         """
         weighted = math.sqrt(self._floor * squared("norm", norm) + nonnegative("alignment", alignment))
-        return self._potential.bound(weighted, self.variance, 1.0)
+        return self._potential.bound(weighted, *self._scales) + self.cost_of_scale(magnitude)
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
-        norms = {f"norms.{key}": value for key, value in self.norms.arrays().items()}
-        return {**super().arrays(), "variance": self.variance, **norms}
+        return {**super().arrays(), "variance": self._variance}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
         super().restore(state)
-        self.variance = float(state["variance"])
-        self.norms.restore(under(state, "norms."))
+        self._variance = float(state["variance"])
+
+    def migrated(self, state: dict[str, Any]) -> dict[str, Any]:
+        """A state of a version without domains, as this one would have saved it."""
+        fresh, new = self.arrays(), ("stats", "proposal", "inner")
+        return state if any(name in state for name in new) else {**{name: fresh[name] for name in new}, **state}

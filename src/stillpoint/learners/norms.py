@@ -3,6 +3,7 @@
 The theorem plays W_t = argmin ⟨Σ_{s<t}G_s, W⟩ + Ψ_t(‖W‖_t) in any sequence of norms ‖W‖_t² = ⟨W, Σ_tW⟩ that does not fall. With
 θ_t = −Σ_{s<t}G_s that is W_t = (x(N)/N)Σ_t⁻¹θ_t, N = ‖θ_t‖_{t,*}, so three things are asked of a norm: (Σ_t⁻¹θ_t)φ(t), N², and
 ‖G_t‖²_{t,*}. Here Σ_t ≥ floor·I with floor = λ + G0², so that ‖G_t‖_{t,*} ≤ 1 (E14), whatever the scale of gradients and kernel.
+Where G0 is not known, Σ_t grows by gradients in units of the hint H_s ≥ ‖G_s‖ of their round, floor = λ + 1: ‖G_t‖_{t,*} ≤ H_t.
 """
 
 from typing import Any, Protocol
@@ -32,8 +33,11 @@ class Norms(Protocol):
     def square(self) -> float:
         """‖θ_t‖²_{t,*} = ⟨θ_t, Σ_t⁻¹θ_t⟩."""
 
-    def add(self, g: Array) -> float:
-        """Take in G_t = g⊗φ(t), which may move Σ on; returns ‖G_t‖²_{t,*}, of the norm before."""
+    def add(self, g: Array, unit: float = 1.0) -> float:
+        """Take in G_t = g⊗φ(t), which may move Σ on by G_t/unit; returns ‖G_t/unit‖²_{t,*}, of the norm before.
+
+        unit: the hint H_t, given with lipschitz=None only.
+        """
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
@@ -43,7 +47,7 @@ class Norms(Protocol):
 
 
 class FullMatrix:
-    """Σ_t = floor·I + Σ_{s<t}G_s⊗G_s on the RKHS: the Kalman filter of KALMAN section 4, O((dim·P)²) a round, or dense."""
+    """Σ_t = floor·I + Σ_{s<t}G_s⊗G_s/unit_s² on the RKHS: the Kalman filter of KALMAN section 4, O((dim·P)²), or dense."""
 
     memory = None
 
@@ -57,19 +61,19 @@ class FullMatrix:
         self._belief.advance(time)
 
     def values(self) -> Array:
-        """The posterior mean: targets are −1."""
+        """The posterior mean: targets are −unit."""
         return self._belief.values()
 
     def square(self) -> float:
         """Summed by `add`."""
         return max(self._square, 0.0)
 
-    def add(self, g: Array) -> float:
-        """Observe −1 along g."""
-        mu, variance = self._belief.look(g)
+    def add(self, g: Array, unit: float = 1.0) -> float:
+        """Observe −unit along g/unit."""
+        mu, variance = self._belief.look(g / unit)
         nu = variance / self.floor
-        self._square += (nu - 2.0 * mu - mu * mu) / (1.0 + nu)  # 1 − (1+μ)²/(1+ν) without the cancellation
-        self._belief.observe(variance + self.floor, -1.0 - mu)
+        self._square += (unit * unit * nu - 2.0 * unit * mu - mu * mu) / (1.0 + nu)  # unit² − (unit+μ)²/(1+ν), no cancellation
+        self._belief.observe(variance + self.floor, -unit - mu)
         return nu
 
     def arrays(self) -> dict[str, Any]:
@@ -83,9 +87,9 @@ class FullMatrix:
 
 
 class Diagonal:
-    """Σ_t = diag_i(floor + Σ_{s<t}k(s,s)g_{s,i}²)⊗I: each coordinate at its own scale, O(dim·P) a round, any kernel.
+    """Σ_t = diag_i(floor + Σ_{s<t}k(s,s)g_{s,i}²/unit_s²)⊗I: each coordinate at its own scale, O(dim·P) a round, any kernel.
 
-    weights: floor + Σ_{s<t}k(s,s)g_{s,i}², so that ‖U‖_t² = Σ_i weights_i‖u_i‖², u_i the coordinates of the comparator.
+    weights: floor + Σ_{s<t}k(s,s)g_{s,i}²/unit_s², so that ‖U‖_t² = Σ_i weights_i‖u_i‖², u_i the coordinates of the comparator.
     """
 
     def __init__(self, kernel: Kernel, dim: int, floor: float) -> None:
@@ -108,13 +112,14 @@ class Diagonal:
         least = pull * pull / diagonal if diagonal > 0.0 else np.zeros_like(pull)
         return float((np.maximum(self._squares, least) / self.weights).sum())
 
-    def add(self, g: Array) -> float:
+    def add(self, g: Array, unit: float = 1.0) -> float:
         """Each ‖θ_i‖² grows as ‖θ‖² does in the memory (Lemma hs-sum-norm)."""
         rise, own = 2.0 * g * self.memory.pull, self.memory.diagonal * g * g
         self.memory.add(g)  # first: it may refuse
-        dual = float((own / self.weights).sum())
+        step = own / unit / unit
+        dual = float((step / self.weights).sum())
         self._squares += rise + own
-        self.weights += own
+        self.weights += step
         return dual
 
     def arrays(self) -> dict[str, Any]:

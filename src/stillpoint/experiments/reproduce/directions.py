@@ -42,7 +42,7 @@ def worst_case(
 
     V: take this in place of the learner's own in the bound. Returns the case and its control, plays of 0.
     """
-    floor = learner.ridge + learner.lipschitz**2 * learner.kernel_bound
+    floor = learner.ridge + learner.hint**2
     Kg = (gradients @ gradients.T) * gram
     c = np.linalg.solve(floor * np.eye(len(Kg)) + Kg, np.ones(len(Kg)))
     N = math.sqrt(max(float((Kg @ c).sum()), 0.0))
@@ -60,7 +60,7 @@ def _limit(learner: sp.Directional, norm: float, alignment: float, V: float | No
     """The learner's bound, or that with another V."""
     if V is None:
         return learner.bound(norm, alignment)
-    top = learner.lipschitz * math.sqrt(learner.kernel_bound)
+    top = learner.hint  # G₀
     weighted = math.sqrt((learner.ridge + top**2) * norm**2 + alignment)
     return ParameterFree(learner.scale * top).bound(weighted, V, 1.0)
 
@@ -111,7 +111,7 @@ def static_full_matrix(quick: bool) -> Evidence:
 def _along(where: str, learner: sp.Directional, plays: Array, gradients: Array, V: float | None = None) -> tuple[Case, Case]:
     """`worst_case` for a constant kernel and gradients along one axis, without the Gram matrix of a long run."""
     total, excess = abs(float(gradients.sum())), float((gradients**2).sum())
-    floor = learner.ridge + learner.lipschitz**2 * learner.kernel_bound
+    floor = learner.ridge + learner.hint**2
     N, linear = total / math.sqrt(floor + excess), float((gradients * plays).sum())
     limits = [_limit(learner, rho / math.sqrt(floor + excess), rho**2 * excess / (floor + excess), V) for rho in SIZES]
     pairs, still = ([(part + rho * N, limit) for rho, limit in zip(SIZES, limits, strict=True)] for part in (linear, 0.0))
