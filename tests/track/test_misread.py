@@ -113,7 +113,7 @@ def test_the_index_of_a_data_frame_is_no_feature(tmp_path, capsys, name):
     text = f"{name},a,y\n0,1.5,2\n1,2.5,3\n2,3.5,4\n"
     summary = told(tmp_path, capsys, text)
     assert summary["features"] == ["a"]
-    assert any(f"column {name!r} is no feature: a column without a name is the index" in note for note in summary["notes"])
+    assert any(f"column {name!r} is no feature: without a name it is the index" in note for note in summary["notes"])
     summary = told(tmp_path, capsys, text, features=[name, "a"])
     assert summary["features"] == [name, "a"]
     assert not summary["notes"]
@@ -196,3 +196,21 @@ def test_a_mark_of_byte_order_and_names_in_other_cases_are_read_as_they_are(tmp_
     summary = told(tmp_path, capsys, "\ufeffy,A,a\n1,2,3\n2,3,4\n")
     assert summary["features"] == ["A", "a"]
     assert told(tmp_path, capsys, '\ufeff{"y": 1, "a": 2}\n{"y": 2, "a": 2}\n', name="d.jsonl")["rows"] == 2
+
+
+def test_dates_written_as_whole_numbers_are_told(tmp_path, capsys):
+    summary = told(tmp_path, capsys, "t,y\n20250131,1\n20250201,2\n", time="t")
+    note = "column 't' was read as numbers: got 20250201, which looks like a date; write dates as 2025-02-01"
+    assert summary["notes"] == [note]
+    for times in ("20250131,20251399", "1735689600,1735689660", "1,2"):
+        first, last = times.split(",")
+        assert not told(tmp_path, capsys, f"t,y\n{first},1\n{last},2\n", time="t")["notes"]
+
+
+def test_very_long_names_and_cells_are_cut_in_messages(tmp_path, capsys):
+    name = "k" * 10_000
+    assert len(told(tmp_path, capsys, f"{name},y\n1,2\nx,3\n", 2)) < 400
+    assert len(told(tmp_path, capsys, f"{name},y\n1,2\n0,3\n", 2, time=name)) < 400
+    assert len(told(tmp_path, capsys, f"a,y\n1,{name}\n1,l{name}\n1,m{name}\n", 2, task="binary")) < 400
+    summary = told(tmp_path, capsys, f"{name},y\n2025-01-01,2\n2025-01-02,3\n")
+    assert len(summary["notes"][0]) < 400

@@ -215,7 +215,7 @@ def test_a_record_is_cut_in_time_that_grows_with_its_length(tmp_path, monkeypatc
         reader = Lines(str(path), False, quotes=True)
 
         def read():
-            while True:
+            while not reader.ended:
                 reader.take(10)
 
         seen = calls("count", read)
@@ -281,7 +281,7 @@ def test_memory_that_runs_out_is_one_line(tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("command", ["track", "fleet"])
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
 def test_a_signal_ends_it_while_a_row_never_ends(tmp_path, command, number):
     own = ["track", "-"] if command == "track" else ["fleet", "-", "--key", "k"]
     words = [sys.executable, "-m", "stillpoint", *own, "--target", "y", "--out", str(tmp_path / "o"), "--quiet"]

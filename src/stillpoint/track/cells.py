@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from stillpoint._validate import Array
+from stillpoint.track.columns import show_name
 
 MISSING = {"", "na", "n/a", "nan", "-nan", "null", "none", "#n/a", "#n/a n/a", "#na", "<na>", "?"}  # in small letters
 _COMMAS = re.compile(r"[-+]?\d[\d.]*(,\d+)+(\.\d+)?")  # a decimal comma, or thousands set apart
@@ -85,7 +86,7 @@ def _moment(cell: Any) -> datetime:
 def mixed_zones(name: str, cell: Any, zoned: bool) -> str:
     """What is wrong with a column in which that date, unlike those before it, has a time zone, or has none."""
     others = "the dates before it have one" if zoned else "the dates before it have none"
-    what = f"column {name!r} must hold dates that all have a time zone, or all have none: got {show_cell(cell)}"
+    what = f"column {show_name(name)} must hold dates that all have a time zone, or all have none: got {show_cell(cell)}"
     return f"{what}, and {others}; write all in one way, such as 2025-01-31T08:00+00:00"
 
 

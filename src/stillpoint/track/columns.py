@@ -16,7 +16,7 @@ def left_out(names: Sequence[str]) -> dict[str, str]:
     name among others of their own keeps it as a feature.
     """
     asked = "name it in --features to use it"
-    index = "a column without a name is the index of a data frame; {}".format
+    index = "without a name it is the index of a data frame, or what one separator too many makes; {}".format
     found = {name: index(asked if name else "name it in the header to use it") for name in names if _INDEX.fullmatch(name)}
     if all(map(_EXPORTED.fullmatch, names)) and any(name.startswith("y") for name in names):
         why = f"in an exported stream it is what the targets were made from; {asked}"

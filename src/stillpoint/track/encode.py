@@ -22,7 +22,8 @@ from stillpoint.track.cells import (
     show_cell,
     time_kind,
 )
-from stillpoint.track.notes import CATEGORIES, column_notes, date_remedy
+from stillpoint.track.columns import show_name
+from stillpoint.track.notes import CATEGORIES, column_notes, date_remedy, time_notes
 from stillpoint.track.options import Options, RowError
 
 _FEATURE_LIMIT, _TARGET_LIMIT = 1e100, 1e75  # of the cores
@@ -87,7 +88,8 @@ class Encoder:
 
     def notes(self) -> list[str]:
         """What a person should know of how the columns were read."""
-        return column_notes(self.features, self.categories, self.full, self.options.time)
+        own = column_notes(self.features, self.categories, self.full, self.options.time)
+        return [*own, *time_notes(self.options.time, self.time_kind, self.last_time)]
 
     def encode(self, batch: Batch) -> Rows:
         """The batch in numbers; RowError names the first row found that cannot be."""
@@ -154,7 +156,7 @@ class Encoder:
     def _times(self, cells: Cells, kind: str, zoned: bool | None) -> tuple[Array, list[str]]:
         name = self.options.time or ""
         if kind == "date":
-            refuse = _refuse(f"column {name!r} must hold ISO dates", lambda cell: "repair it")
+            refuse = _refuse(f"column {show_name(name)} must hold ISO dates", lambda cell: "repair it")
 
             def told(index: int, cell: Any) -> NoReturn:
                 if zoned is not None and is_date(cell):
@@ -167,14 +169,14 @@ class Encoder:
         gone = np.isnan(times)
         if gone.any():
             at = int(np.argmax(gone))
-            raise RowError(at, f"column {name!r} must hold a time: got {show_cell(cells[at])}; give every row its time")
+            raise RowError(at, f"column {show_name(name)} must hold a time: got {show_cell(cells[at])}; give every row its time")
         steps = np.diff(np.concatenate([[self.last_time], times]))
         good = steps >= 0.0 if self.ties else steps > 0.0
         if not good.all():
             at = int(np.argmin(good))
             earlier = "an earlier time than the row before; sort the rows"
             what = "the same time as the row before, and there are no features; drop duplicates" if steps[at] == 0.0 else earlier
-            raise RowError(at, f"column {name!r} must increase: got {show_cell(cells[at])}, {what}")
+            raise RowError(at, f"column {show_name(name)} must increase: got {show_cell(cells[at])}, {what}")
         return times, [_write(cell) for cell in cells]
 
     def state(self) -> dict[str, Any]:
@@ -199,10 +201,10 @@ def numbers(cells: Cells, name: str, limit: float, remedy: str, dated: str = "")
     def told(cell: Any) -> str:
         return meant_number(cell) or (dated if is_date(cell) else "") or remedy
 
-    result = read_column(cells, read_flag, _refuse(f"column {name!r} must be numeric", told))
+    result = read_column(cells, read_flag, _refuse(f"column {show_name(name)} must be numeric", told))
     if not (np.abs(result) <= limit).all() and (np.abs(result) > limit).any():
         at = int(np.argmax(np.abs(result) > limit))
-        raise RowError(at, f"column {name!r} must be within ±{limit:g}: got {show_cell(cells[at])}; rescale or drop it")
+        raise RowError(at, f"column {show_name(name)} must be within ±{limit:g}: got {show_cell(cells[at])}; rescale or drop it")
     return result
 
 
@@ -241,8 +243,11 @@ def _labels(cells: Cells, known: dict[str, int], spelled: dict[str, str], name: 
             label = known.get(text)
             if label is None:
                 if len(known) == 2:
-                    got, both = _write(cell).strip(), " and ".join(repr(spelled.get(one, one)) for one in known)
-                    raise RowError(t, f"column {name!r} must hold two labels: got {got!r} beside {both}; merge classes first")
+                    got, both = _write(cell).strip(), " and ".join(show_name(spelled.get(one, one)) for one in known)
+                    raise RowError(
+                        t,
+                        f"column {show_name(name)} must hold two labels: got {show_name(got)} beside {both}; merge classes first",
+                    )
                 label = 1 - next(iter(known.values())) if known else int(text == "1" or text.lower() == "yes")
                 known[text], spelled[text] = label, _write(cell).strip()
         result[t] = label

@@ -8,6 +8,7 @@ import numpy as np
 
 from stillpoint._validate import Array
 from stillpoint.track import cells as shared
+from stillpoint.track.columns import show_name
 
 Reasons = dict[int, str]
 
@@ -19,7 +20,7 @@ def floats(
 
     def refuse(row: int, cell: Any) -> None:
         got = shared.show_cell(cell)
-        reasons.setdefault(row, f"column {name!r} must hold {what}: got {got}; repair it, or leave it empty")
+        reasons.setdefault(row, f"column {show_name(name)} must hold {what}: got {got}; repair it, or leave it empty")
 
     return shared.read_column(cells, read, refuse)
 
