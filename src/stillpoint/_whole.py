@@ -21,5 +21,14 @@ class Whole:
         return f"{type(self).__name__}({', '.join(f'{name}={_SHORT.repr(value)}' for name, value in self.config.items())})"
 
 
+def migrated(parts: dict[str, Any], state: dict[str, Any]) -> dict[str, Any]:
+    """A state that holds those of parts, each under its prefix, with theirs as this version would have saved them."""
+    for prefix, part in parts.items():
+        if hasattr(part, "migrated"):
+            mine = {name[len(prefix) :]: value for name, value in state.items() if name.startswith(prefix)}
+            state = {**{prefix + name: value for name, value in part.migrated(mine).items()}, **state}
+    return state
+
+
 _SHORT = reprlib.Repr()  # tables of constants are cut
 _SHORT.maxother = _SHORT.maxstring = 200
