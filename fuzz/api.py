@@ -56,8 +56,10 @@ MORE = {
 BUILDERS = {name: case.build for name, case in persisted.CORE.items()} | MORE
 NAMES = sorted(BUILDERS)
 # not calls that a user makes on a running learner, or such as check nothing by their word
-PASSED = {"arrays", "restore", "migrated", "play_block", "can_compile", "take", "answer", "wrap", "learner", "adopt"}
-PASSED |= {"target", "moment"}
+PASSED = {
+    "arrays", "restore", "migrated", "play_block", "can_compile", "take", "answer", "wrap", "learner", "adopt", "target",
+    "moment",
+}  # fmt: skip
 STREAMS = ("forecast_stream", "track_stream", "peek_stream", "run", "track")
 # plays of these may be infinite, and say so
 UNBOUNDED = (

@@ -31,5 +31,14 @@ def beneath(prefix: str, part: Any) -> frozenset[str]:
     return frozenset(f"{prefix}{name}" for name in getattr(part, "_not_finite", ()))
 
 
+def migrated(parts: dict[str, Any], state: dict[str, Any]) -> dict[str, Any]:
+    """A state that holds those of parts, each under its prefix, with theirs as this version would have saved them."""
+    for prefix, part in parts.items():
+        if hasattr(part, "migrated"):
+            mine = {name[len(prefix) :]: value for name, value in state.items() if name.startswith(prefix)}
+            state = {**{prefix + name: value for name, value in part.migrated(mine).items()}, **state}
+    return state
+
+
 _SHORT = reprlib.Repr()  # tables of constants are cut
 _SHORT.maxother = _SHORT.maxstring = 200

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from stillpoint import _whole
 from stillpoint._hot import dot
 from stillpoint._undo import unchanged
 from stillpoint._validate import Array, finite, nonnegative
@@ -77,6 +78,10 @@ class Combination(Baseline):
         for i, each in enumerate(self.learners):
             mark = f"{i}."
             each.restore({key[len(mark) :]: value for key, value in state.items() if key.startswith(mark)})
+
+    def migrated(self, state: dict[str, Any]) -> dict[str, Any]:
+        """A state saved by an older version, as this one would."""
+        return _whole.migrated({f"{i}.": each for i, each in enumerate(self.learners)}, state)
 
     def skip(self) -> None:
         """Close the round without feedback, for every learner."""

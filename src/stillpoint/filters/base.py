@@ -1,6 +1,7 @@
 """What the VAW forecasters share: rounds and times, and the account that certificate and bound are read from."""
 
 import math
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,13 @@ from stillpoint._whole import Whole
 from stillpoint.filters._hot import DIMENSION, EXCESS, GROWTH, LARGEST, LIMIT, LOG_DET, TOTALS
 from stillpoint.kernels import Kernel, Spline
 from stillpoint.kernels.base import as_kernel
+from stillpoint.regret.dimension import log_det_bound
 
 
-class VAWForecaster(Whole):
+class VAWForecaster(Whole, ABC):
     """Squared loss ½(y − ŷ)², ŷ = (λ/S)m with m, v the posterior's mean and variance and S = v + λ."""
 
-    _saved: tuple[str, ...] = ("rounds", "time", "_started", "_open", "log_det", "_excess", "_largest")
+    _saved: tuple[str, ...] = ("rounds", "time", "_started", "_open", "log_det", "_excess", "_largest", "_trace")
 
     def __init__(self, kernel: Kernel | None, ridge: float) -> None:
         self.kernel = as_kernel("kernel", Spline(offset=1.0) if kernel is None else kernel)
@@ -24,7 +26,7 @@ class VAWForecaster(Whole):
         if not 1.0 / LIMIT <= self.ridge <= LIMIT:
             raise ValueError(f"ridge must be between {1.0 / LIMIT:g} and {LIMIT:g}: got {ridge!r}; rescale kernel and ridge")
         self.rounds, self.time, self._started, self._open = 0, 0.0, False, False
-        self.log_det, self._excess, self._largest = 0.0, 0.0, 0.0
+        self.log_det, self._excess, self._largest, self._trace = 0.0, 0.0, 0.0, 0.0
 
     def _coming(self, time: float | None) -> float:
         """The time of the coming round, checked before anything moves."""
@@ -38,12 +40,18 @@ class VAWForecaster(Whole):
         if time is not None and time != self.time:
             raise ValueError(f"time must be that of the open round: got {time}, open at {self.time}; call update or skip first")
 
-    def _account(self, target: float, mean: float, variance: float) -> float:
-        """Enter a round, from ‖y‖², ‖m‖² and v; returns S."""
+    @property
+    @abstractmethod
+    def effective_dimension(self) -> float:
+        """d_eff(λ) = Tr K(K + λI)⁻¹ of the rounds observed."""
+
+    def _account(self, target: float, mean: float, variance: float, prior: float) -> float:
+        """Enter a round, from ‖y‖², ‖m‖², v and the variance before any observation; returns S."""
         S = variance + self.ridge
         self._excess += variance / S * (target - self.ridge / S * mean)
         self._largest = max(self._largest, target)
         self.log_det += math.log1p(variance / self.ridge)
+        self._trace += prior
         return S
 
     def _times(self, rounds: int, times: ArrayLike | None) -> Array:
@@ -93,6 +101,18 @@ class VAWForecaster(Whole):
     def bound(self, norm: float) -> float:
         """Proposition regression-curvature, corrected (E10): (λ/2)‖u‖² + (y_max²/2) log det(I + K/λ), K the Gram matrix seen."""
         return 0.5 * (self.ridge * squared("norm", norm) + self._largest * self.log_det)
+
+    def dimension_bound(self, norm: float) -> float:
+        """The same by the effective dimension: (λ/2)‖u‖² + (y_max²/2) d_eff(λ) log(e + e·Tr K/λ), never below `bound`.
+
+        Proposition regression-curvature as stated, corrected (E10); Tr K stands for K's largest eigenvalue, never above it.
+        """
+        growth = log_det_bound(self.effective_dimension, self._trace, self.ridge)
+        return 0.5 * (self.ridge * squared("norm", norm) + self._largest * growth)
+
+    def migrated(self, state: dict[str, Any]) -> dict[str, Any]:
+        """A state of a version that did not keep the trace of K: nothing is known of it."""
+        return {"_trace": math.inf, **state}
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""

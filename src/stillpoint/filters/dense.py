@@ -117,6 +117,10 @@ class DenseBelief(PointBelief):
         self.time = time
         self.mean, self.variance = self._look(np.ones(1))
 
+    def prior_variance(self) -> float:
+        """k(t, t) at the present time."""
+        return float(self.kernel.diagonal(self.time))
+
     def shift(self, amount: Array) -> None:
         """Add amount times the posterior covariance with f(time)."""
         self._add(self._point, self._row, amount)

@@ -97,6 +97,12 @@ class StreamingDirections(Belief):
             self.dimension += self.dimension_step(self.direction(self._a), self._gain, S, nugget)
         self.correct(self._gain, S, np.array([innovation]))
 
+    def effective_dimension(self) -> float:
+        """Tr K(K + R)⁻¹ of the observations so far, where tracked."""
+        if self.spread is None:
+            raise ValueError("track_dimension must be True for the effective dimension: got False; build the learner with it")
+        return self.dimension
+
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
         return {**super().arrays(), "direction": self._a, "gain": self._gain, "dimension": self.dimension}

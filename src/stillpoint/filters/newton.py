@@ -16,6 +16,7 @@ from stillpoint.filters.dense import DenseBelief, shared_belief
 from stillpoint.filters.directions import Directions, directions, drowned
 from stillpoint.kernels import Kernel
 from stillpoint.kernels.base import as_kernel
+from stillpoint.regret.dimension import log_det_bound
 from stillpoint.rounds import GradientLearner
 
 _LEAST, _MOST = 1e-100, 1e100  # beyond them 1/β, λ/β and their products with gradients leave the range of floats
@@ -44,7 +45,7 @@ class _Newton(GradientLearner):
                 f"curvature must be between {_LEAST:g} and {_MOST:g}, and so must ridge/curvature: got {curvature!r} with ridge "
                 f"{ridge!r}; rescale the losses"
             )
-        self._cost, self.log_det = 0.0, 0.0
+        self._cost, self.log_det, self._trace = 0.0, 0.0, 0.0
 
     @property
     def config(self) -> dict[str, Any]:
@@ -55,13 +56,27 @@ class _Newton(GradientLearner):
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
         belief = {f"belief.{key}": value for key, value in self._belief.arrays().items()}
-        return {**super().arrays(), "cost": self._cost, "log_det": self.log_det, **belief}
+        return {**super().arrays(), "cost": self._cost, "log_det": self.log_det, "trace": self._trace, **belief}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
         super().restore(state)
-        self._cost, self.log_det = float(state["cost"]), float(state["log_det"])
+        self._cost, self.log_det, self._trace = (float(state[name]) for name in ("cost", "log_det", "trace"))
         self._belief.restore(under(state, "belief."))
+
+    def migrated(self, state: dict[str, Any]) -> dict[str, Any]:
+        """A state of a version that did not keep the trace of the Gram matrix: nothing is known of it."""
+        return {"trace": math.inf, **state}
+
+    @property
+    def effective_dimension(self) -> float:
+        """d_eff(λ/β) = Tr K(K + (λ/β)I)⁻¹, K that of rounds, or of gradients, observed; O(t³) where the filter is dense."""
+        return self._belief.effective_dimension()
+
+    @property
+    def _growth(self) -> float:
+        """What log det(I + (β/λ)K) is at most, by the effective dimension; Tr K stands for K's largest eigenvalue."""
+        return log_det_bound(self.effective_dimension, self._trace, self._noise)
 
     def _check_gradient(self, g: Array, size: float) -> None:
         """Any finite gradient will do."""
@@ -100,6 +115,7 @@ class StronglyConvex(_Newton):
         variance, size = self._belief.variance, float(g @ g)
         S = variance + self._noise
         self._top = max(self._top, size)
+        self._trace += self._belief.prior_variance()
         self._cost += size * variance / (2.0 * self.curvature * S)
         self.log_det += math.log1p(variance / self._noise)
         self._belief.observe(S, -g / self.curvature)
@@ -107,6 +123,10 @@ class StronglyConvex(_Newton):
     def bound(self, norm: float) -> float:
         """Theorem sc-regret (E13): (λ/2)‖U‖² + (G²/2β) log det(I + βK/λ), G the largest gradient so far."""
         return 0.5 * self.ridge * squared("norm", norm) + self._top * self.log_det / (2.0 * self.curvature)
+
+    def dimension_bound(self, norm: float) -> float:
+        """Theorem sc-regret as stated (E13): (λ/2)‖U‖² + (G²/2β) d_eff(λ/β) log(e + eβ·Tr K/λ), never below `bound`."""
+        return 0.5 * self.ridge * squared("norm", norm) + self._top * self._growth / (2.0 * self.curvature)
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
@@ -124,14 +144,30 @@ class ExpConcave(_Newton):
     curvature: β of that inequality (`sp.losses.newton_curvature` converts an exp-concavity constant). domain: any; plays
     are projected on it in the metric of A (`Domain.project_in_metric`). Certificate: (λ/2)‖U‖² + Σv_t/(2βS_t), for comparators
     in the domain. Kernels without a state space run dense, O(t²) a round.
+    track_dimension: keep what `effective_dimension` and `dimension_bound` need, for one more covariance.
     """
 
     _late = True
     _belief: Directions
 
-    def __init__(self, dim: int, *, kernel: Kernel, curvature: float, ridge: float = 1.0, domain: Domain | None = None) -> None:
+    def __init__(
+        self,
+        dim: int,
+        *,
+        kernel: Kernel,
+        curvature: float,
+        ridge: float = 1.0,
+        domain: Domain | None = None,
+        track_dimension: bool = False,
+    ) -> None:
         super().__init__(dim, kernel, curvature, ridge, domain)
-        self._belief = directions(kernel, self.dim, self._noise)
+        self.track_dimension = bool(track_dimension)
+        self._belief = directions(kernel, self.dim, self._noise, track=self.track_dimension)
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The arguments that build this learner anew."""
+        return {**super().config, "track_dimension": self.track_dimension}
 
     def update(self, g: ArrayLike, time: float | None = None) -> None:
         """Tell the learner a subgradient at the play of the open round (predicts first where none is open)."""
@@ -163,6 +199,7 @@ class ExpConcave(_Newton):
                 f"curvature must not drown in the gradients: got {self.curvature} with ridge {self.ridge} and a gradient of norm "
                 f"{float(np.linalg.norm(g))}, beyond double precision; lower curvature, raise ridge or rescale the losses"
             )
+        self._trace += prior
         variance = self._belief.look(g)[1]
         S = variance + self._noise
         self._cost += variance / (2.0 * self.curvature * S)
@@ -172,3 +209,7 @@ class ExpConcave(_Newton):
     def bound(self, norm: float) -> float:
         """Theorem kons, corrected (E12): (λ/2)‖U‖² + (1/2β) log det(I + (β/λ)K_g), K_g the Gram matrix of the gradients."""
         return 0.5 * self.ridge * squared("norm", norm) + self.log_det / (2.0 * self.curvature)
+
+    def dimension_bound(self, norm: float) -> float:
+        """Theorem kons as stated, corrected (E12): (λ/2)‖U‖² + d_eff(λ/β)/(2β)·log(e + eβ·Tr K_g/λ), never below `bound`."""
+        return 0.5 * self.ridge * squared("norm", norm) + self._growth / (2.0 * self.curvature)

@@ -102,7 +102,7 @@ class TrackingVAW(VAWForecaster):
                 f"ridge must not drown in the contexts: got {self.ridge} and x of prior variance {self._prior:g}, beyond double "
                 "precision; rescale the features or raise ridge, or skip() the round"
             )
-        S = self._account(target * target, self._mean * self._mean, self._variance)
+        S = self._account(target * target, self._mean * self._mean, self._variance, self._prior)
         self._belief.observe(S, target - self._mean)
         self._close()
 
@@ -140,7 +140,8 @@ class TrackingVAW(VAWForecaster):
             if not len(features):
                 return first
             lengths = (features * features).sum(axis=1)
-            if drowned(float((belief.kernel.diagonal(when[part]) * lengths).max()), self.ridge):
+            priors = belief.kernel.diagonal(when[part]) * lengths
+            if drowned(float(priors.max()), self.ridge):
                 return first
             totals = self._totals(belief.dimension)
             falls, kicks, which, nuggets = belief.diagonal_tables(when[part])
@@ -153,6 +154,7 @@ class TrackingVAW(VAWForecaster):
             belief.arrived(float(when[part][-1]), float(nuggets[-1]))
             self.rounds, self.time, self._started = self.rounds + len(lengths), belief.time, True
             belief.dimension = self._enter(totals)
+            self._trace += float(priors.sum())
             if part.stop < min(first + block, len(y)):
                 return part.stop
         return len(y)

@@ -23,6 +23,7 @@ from stillpoint.learners.constrained import ConstrainedLearner
 from stillpoint.learners.norms import Diagonal, FullMatrix, Norms
 from stillpoint.memory import make_memory
 from stillpoint.potentials import CAP, ParameterFree
+from stillpoint.regret.dimension import log_det_bound
 from stillpoint.regret.ledger import Ledger
 
 _MOST = 1e100
@@ -43,6 +44,7 @@ class Directional(ConstrainedLearner):
         or a function of kernel, dim and floor that builds a `stillpoint.learners.norms.Norms`.
     domain: where plays may lie (default: everywhere); by the gradient-modifying projection (MATH section 4).
     radius_scale: ε_D of the artificial ball (erratum E15); used only with lipschitz=None and an unbounded domain.
+    track_dimension: keep what `effective_dimension` and `dimension_bound` need, for one more covariance; for norms="full".
 
     fed: what the norms were last fed, shape (dim,): the gradient, after clipping and projection, over the hint where that runs.
     """
@@ -61,6 +63,7 @@ class Directional(ConstrainedLearner):
         norms: str | Callable[[Kernel, int, float], Norms] = "full",
         domain: Domain | None = None,
         radius_scale: float = 1.0,
+        track_dimension: bool = False,
     ) -> None:
         self.kernel = as_kernel("kernel", kernel)
         self.ridge, self.scale = positive("ridge", ridge, "give a number above 0, such as 1"), positive("scale", scale)
@@ -85,7 +88,15 @@ class Directional(ConstrainedLearner):
         super().__init__(dim, lipschitz, known, domain, radius_scale)
         self._floor = floor
         self._potential = ParameterFree(self.scale * size)  # with G known, gradients have norm at most 1 in the norms (E14)
-        self.norms = build(kernel, self.dim, self._floor)
+        self._share = size * size / floor  # the most that ‖G_t/unit‖²_{t,*} can be
+        self.track_dimension = bool(track_dimension)
+        self.norms: Norms
+        if self.track_dimension and norms == "full":
+            self.norms = FullMatrix(kernel, self.dim, self._floor, track=True)
+        elif self.track_dimension:
+            raise ValueError(f"norms must be 'full' for an effective dimension: got {norms!r}; leave out track_dimension")
+        else:
+            self.norms = build(kernel, self.dim, self._floor)
         own = self.norms.memory
         shared = own is not None and self._as_given
         self.ledger = Ledger(own if own is not None and shared else make_memory(kernel, self.dim), shared)
@@ -99,7 +110,7 @@ class Directional(ConstrainedLearner):
     @property
     def config(self) -> dict[str, Any]:
         """The arguments that build this learner anew."""
-        names = ("dim", "lipschitz", "kernel", "ridge", "scale", "domain", "radius_scale")
+        names = ("dim", "lipschitz", "kernel", "ridge", "scale", "domain", "radius_scale", "track_dimension")
         return {**{name: getattr(self, name) for name in names}, "kernel_bound": self._told_bound, "norms": self._told_norms}
 
     @property
@@ -149,6 +160,30 @@ class Directional(ConstrainedLearner):
         weighted = math.sqrt(self._floor * squared("norm", norm) + nonnegative("alignment", alignment))
         return self._potential.bound(weighted, *self._scales) + self.cost_of_scale(magnitude)
 
+    @property
+    def effective_dimension(self) -> float:
+        """d_eff(floor) = Tr K_g(K_g + floor·I)⁻¹, K_g the Gram matrix of `fed`, floor = λ + G0², or λ + 1 with lipschitz=None."""
+        return self._full.effective_dimension()
+
+    @property
+    def _full(self) -> FullMatrix:
+        if not isinstance(self.norms, FullMatrix):
+            raise ValueError(f"norms must be 'full' for an effective dimension: got {self._told_norms!r}; use bound")
+        return self.norms
+
+    def dimension_bound(self, norm: float, alignment: float, magnitude: float | None = None) -> float:
+        """`bound` with the most that V can be by the effective dimension (Proposition simple-full-matrix, corrected as E14).
+
+        Σ‖G_s‖²_{s,*} ≤ q/log(1 + q)·log det(I + K_g/floor) ≤ q/log(1 + q)·d_eff(floor)·log(e + e·Tr K_g/floor), since every term
+        is at most q = G0²/floor, and x ≤ q/log(1 + q)·log(1 + x) up to there; with lipschitz=None q = 1/floor, in units of hints.
+        Never below `bound`.
+        """
+        full, top = self._full, 1.0 if self._fixed else self.hint
+        most = 4.0 + self._share / math.log1p(self._share) * log_det_bound(full.effective_dimension(), full.trace, self._floor)
+        weighted = math.sqrt(self._floor * squared("norm", norm) + nonnegative("alignment", alignment))
+        count = 0.0 if self._fixed else most
+        return self._potential.bound(weighted, most * top * top, top, count) + self.cost_of_scale(magnitude)
+
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
         return {**super().arrays(), "variance": self._variance}
@@ -161,4 +196,7 @@ class Directional(ConstrainedLearner):
     def migrated(self, state: dict[str, Any]) -> dict[str, Any]:
         """A state of a version without domains, as this one would have saved it."""
         fresh, new = self.arrays(), ("stats", "proposal", "inner")
-        return state if any(name in state for name in new) else {**{name: fresh[name] for name in new}, **state}
+        if any(name in state for name in new):
+            return state
+        trace = {"norms.trace": math.inf} if isinstance(self.norms, FullMatrix) else {}
+        return {**{name: fresh[name] for name in new}, **trace, **state}

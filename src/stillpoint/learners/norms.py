@@ -47,14 +47,17 @@ class Norms(Protocol):
 
 
 class FullMatrix:
-    """Σ_t = floor·I + Σ_{s<t}G_s⊗G_s/unit_s² on the RKHS: the Kalman filter of KALMAN section 4, O((dim·P)²), or dense."""
+    """Σ_t = floor·I + Σ_{s<t}G_s⊗G_s/unit_s² on the RKHS: the Kalman filter of KALMAN section 4, O((dim·P)²), or dense.
+
+    track: keep the effective dimension of the gradients, for one more covariance. trace: Σ‖G_s/unit_s‖², of their Gram matrix.
+    """
 
     memory = None
 
-    def __init__(self, kernel: Kernel, dim: int, floor: float) -> None:
+    def __init__(self, kernel: Kernel, dim: int, floor: float, track: bool = False) -> None:
         self.floor = floor
-        self._belief = directions(kernel, dim, floor)
-        self._square = 0.0
+        self._belief = directions(kernel, dim, floor, track=track)
+        self._square, self.trace = 0.0, 0.0
 
     def advance(self, time: float) -> None:
         """Predict."""
@@ -70,19 +73,28 @@ class FullMatrix:
 
     def add(self, g: Array, unit: float = 1.0) -> float:
         """Observe −unit along g/unit."""
+        self.trace += self._belief.prior(g / unit)
         mu, variance = self._belief.look(g / unit)
         nu = variance / self.floor
         self._square += (unit * unit * nu - 2.0 * unit * mu - mu * mu) / (1.0 + nu)  # unit² − (unit+μ)²/(1+ν), no cancellation
         self._belief.observe(variance + self.floor, -unit - mu)
         return nu
 
+    def effective_dimension(self) -> float:
+        """Tr K(K + floor·I)⁻¹, K the Gram matrix of the gradients in their units, where tracked or dense."""
+        return self._belief.effective_dimension()
+
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
-        return {"square": self._square, **{f"belief.{key}": value for key, value in self._belief.arrays().items()}}
+        return {
+            "square": self._square,
+            "trace": self.trace,
+            **{f"belief.{key}": value for key, value in self._belief.arrays().items()},
+        }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
-        self._square = float(state["square"])
+        self._square, self.trace = float(state["square"]), float(state["trace"])
         self._belief.restore(under(state, "belief."))
 
 

@@ -5,6 +5,7 @@ from stillpoint.regret.comparators import magnitude, path_length, squared_path_l
 from stillpoint.regret.dimension import (
     effective_dimension,
     log_det,
+    log_det_bound,
     spline_dimension_bound,
     spline_effective_dimension,
     spline_eigenvalues,
@@ -25,6 +26,7 @@ __all__ = [
     "hindsight_static",
     "interpolate",
     "log_det",
+    "log_det_bound",
     "magnitude",
     "optimal_path_length",
     "path_length",

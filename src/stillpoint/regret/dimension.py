@@ -4,13 +4,13 @@ d_eff(λ) = Tr K(K + λI)⁻¹ and log det(I + K/λ), exactly and forwards in ti
 section 5), from the spectrum of the Gram matrix otherwise.
 """
 
-from math import log1p, pi, sqrt, tanh
+from math import inf, log1p, pi, sqrt, tanh
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import eigvalsh
 
-from stillpoint._validate import Array, count, increasing, positive
+from stillpoint._validate import Array, count, increasing, nonnegative, positive
 from stillpoint.kernels import Kernel
 from stillpoint.regret import _hot
 from stillpoint.regret.norms import blocks, streaming_space
@@ -48,6 +48,24 @@ def _dimension(kernel: Kernel, times: ArrayLike, ridge: float, method: str, full
     for _, f, q, index, nugget in blocks(space, tau):
         _hot.dimension(f, q, index, nugget, space.diagonal, space.h, ridge, c, ch, d, dh, totals, full)
     return float(totals[3] if full else totals[2])
+
+
+def log_det_bound(dimension: float, largest: float, ridge: float) -> float:
+    """d_eff·log(e + e·largest/ridge), at least log det(I + K/ridge) (Lemma log-det-sum; the form that theorems state).
+
+    Parameters
+    ----------
+    dimension: d_eff(ridge) = Tr K(K + ridge·I)⁻¹.
+    largest: an upper bound on K's largest eigenvalue, such as its trace; infinite where none is known.
+    ridge: λ.
+
+    Notes
+    -----
+    By eigenvalue x of K/λ: log(1 + x) ≤ x/(1 + x)·(1 + log(1 + x)), with equality as x → 0.
+    """
+    top = largest if largest == inf else nonnegative("largest", largest)
+    d = nonnegative("dimension", dimension)
+    return d * (1.0 + log1p(top / positive("ridge", ridge))) if d > 0.0 else 0.0
 
 
 def spline_eigenvalues(horizon: int) -> Array:

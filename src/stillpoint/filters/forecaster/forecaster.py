@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from stillpoint import _whole
 from stillpoint._room import full, zeros
 from stillpoint._validate import Array, finite, positive, stored, under
 from stillpoint.filters import aggregation as rules
@@ -112,6 +113,13 @@ class Forecaster(SeriesForecaster):
         stored(state, "aggregator.R", self._lam.size)
         for i, member in enumerate(self._members):
             member.restore(under(state, f"member{i}."))
+
+    def migrated(self, state: dict[str, Any]) -> dict[str, Any]:
+        """A state saved by an older version, as this one would."""
+        parts = {f"member{i}.": member for i, member in enumerate(self._members)}
+        if any(name.startswith("member") and name.endswith("._trace") for name in state):
+            return state
+        return {**{name: np.array(value) for name, value in _whole.migrated(parts, state).items()}, **state}
 
     def _own(self) -> dict[str, Array]:
         return {"mean": self._m, "covariance": self._C, "variance": self._v, "forecasts": self._p, "clock": self._c}

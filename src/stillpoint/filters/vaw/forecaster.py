@@ -66,7 +66,7 @@ class KernelVAW(VAWForecaster):
         if not self._open:
             self.predict()
         mean = self._belief.mean
-        S = self._account(float(target @ target), float(mean @ mean), self.variance)
+        S = self._account(float(target @ target), float(mean @ mean), self.variance, self._belief.prior_variance())
         self._belief.observe(S, target - mean)
         self._close()
 
@@ -103,6 +103,7 @@ class KernelVAW(VAWForecaster):
                 self._play_rows(belief, when[rows], Y[rows], totals, forecasts[rows])
             self.rounds, self.time, self._started = self.rounds + len(Y[rows]), belief.time, True
         belief.dimension, belief.variance = self._enter(totals), float(totals[VARIANCE])
+        self._trace += float(belief.kernel.diagonal(when).sum())
         return forecasts.reshape(targets.shape)
 
     def _play_rows(self, belief: SharedBelief, when: Array, Y: Array, totals: Array, forecasts: Array) -> None:
