@@ -26,9 +26,8 @@ def column_notes(features: Sequence[str], categories: Mapping[tuple[int, str], i
     for i, texts in sorted(words.items()):
         name, spelled = features[i], next(filter(meant_number, texts), None)
         if spelled is not None:
-            notes.append(
-                f"column {show_name(name)} was read as words: got {show_name(spelled)}; write numbers as 1234.5 if they are numbers"
-            )
+            remedy = "write numbers as 1234.5 if they are numbers"
+            notes.append(f"column {show_name(name)} was read as words: got {show_name(spelled)}; {remedy}")
         elif len(texts) >= _MANY and sum(not _finite(text) for text in texts) <= _ODD:
             cause = f"because of its first cell: got {show_name(texts[0])}, and numbers after it"
             notes.append(f"column {show_name(name)} was read as words {cause}; leave missing cells empty")
