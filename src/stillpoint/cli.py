@@ -55,7 +55,7 @@ def main(
 @app.command()
 def track(
     source: Annotated[str, typer.Argument(help="A CSV, JSON-lines or Parquet file; - for standard input.")],
-    target: Annotated[str, typer.Option(help="The column to forecast; rows where it is empty are only forecast.")],
+    target: Annotated[str, typer.Option(help="The column to forecast; rows without it are only forecast, and covered less.")],
     out: Annotated[Path, typer.Option(help="Folder for predictions, summary.json and report.html.")],
     time: Annotated[str | None, typer.Option(help="A column of numbers or ISO dates; drift follows the gaps.")] = None,
     features: Annotated[str | None, typer.Option(help="Columns to forecast from, as a,b,c. Default: all others.")] = None,

@@ -88,6 +88,7 @@ def test_the_help_says_what_intervals_do_not_do():
 
     text = " ".join(re.sub(r"\x1b\[[0-9;]*m|[│╭╮╰╯─]", "", CliRunner().invoke(app, ["track", "--help"]).output).split())
     assert "intervals then cover less than asked" in text
+    assert "only forecast, and covered less" in text
 
 
 def test_charts_begin_with_the_second_forecast_and_the_first_finite_interval(tmp_path):
