@@ -39,7 +39,11 @@ MARKOV = {
     "dirac product": (OU(0.1) + Dirac(0.5)) * (Spline(1.0) + Dirac(0.25)),
     "scaled": 3.0 * (Matern32(0.2) * Matern52(0.1)),
 }
-DENSE = {"gaussian": Gaussian(width=3.0), "inverse multiquadric": InverseMultiquadric(width=4.0)}
+DENSE = {
+    "gaussian": Gaussian(width=3.0),
+    "inverse multiquadric": InverseMultiquadric(width=4.0),
+    "horizon-free smooth": HorizonFree(taper=CONSISTENT, smoothness=2),
+}
 REGULAR = np.arange(1.0, 41.0)
 IRREGULAR = np.cumsum(np.random.default_rng(0).exponential(size=40) + 0.02)
 TIMES = {"regular": REGULAR, "irregular": IRREGULAR + 0.5}

@@ -4,6 +4,7 @@
 bytes of its member `header` and every array as `array.NAME`.
 """
 
+import errno
 import hashlib
 import io
 import json
@@ -101,7 +102,7 @@ def _array(content: bytes, longest: int) -> NDArray[Any]:
     raw = memoryview(content)[file.tell() :]
     if dtype.kind not in KINDS or dtype.hasobject or not 0 < dtype.itemsize <= longest:
         raise ValueError(f"an array has type {dtype}")
-    if min(shape, default=0) < 0 or max(shape, default=0) > longest or math.prod(shape) * dtype.itemsize != raw.nbytes:
+    if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != raw.nbytes:
         raise ValueError(f"an array of {raw.nbytes} bytes has shape {shape}")
     if dtype.kind == "b" and raw.nbytes and np.frombuffer(raw, np.uint8).max() > 1:
         raise ValueError("a truth value is neither 0 nor 1")
@@ -117,17 +118,28 @@ def replace(path: Path, *content: bytes | memoryview, mark: str = "") -> None:
 
     mark: what tells the temporary files of writers apart that may meet.
     """
-    temporary = path.with_name(f".{path.name}{mark}.part")  # what a killed process leaves is overwritten, not piled up
+    real, temporary = places(path, mark)
     try:
         with temporary.open("wb") as file:
             file.writelines(content)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, path)
+        os.replace(temporary, real)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    sync_folder(path.parent)
+    sync_folder(real.parent)
+
+
+def places(path: Path, mark: str = "") -> tuple[Path, Path]:
+    """Where a file is to be replaced, and the one beside it to write first, with this mark in its name.
+
+    What a link leads to is replaced, and the link stays. What a killed process leaves is overwritten, not piled up.
+    """
+    real = Path(os.path.realpath(path))
+    if real.is_symlink():
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+    return real, real.with_name(f".{real.name}{mark}.part")
 
 
 def lock(path: Path, message: str, flags: int = os.O_RDWR | os.O_CREAT) -> int:

@@ -13,12 +13,22 @@ class _Configured(Protocol):
 class Whole:
     """For classes with a `config`, the arguments that build them anew."""
 
+    @property
+    def _not_finite(self) -> frozenset[str]:
+        """Names in `arrays()` of what may come to be infinite or NaN; in files, all else is finite or as in a new learner."""
+        return frozenset()
+
     def __copy__(self) -> Self:
         """As `copy.deepcopy`: a copy that shared arrays with its original would play on in it."""
         return copy.deepcopy(self)
 
     def __repr__(self: _Configured) -> str:
         return f"{type(self).__name__}({', '.join(f'{name}={_SHORT.repr(value)}' for name, value in self.config.items())})"
+
+
+def beneath(prefix: str, part: Any) -> frozenset[str]:
+    """`_not_finite` of a part whose state is saved under a prefix."""
+    return frozenset(f"{prefix}{name}" for name in getattr(part, "_not_finite", ()))
 
 
 def migrated(parts: dict[str, Any], state: dict[str, Any]) -> dict[str, Any]:

@@ -6,12 +6,13 @@ from typing import Annotated
 import typer
 
 from stillpoint._start import loaded
+from stillpoint._terminal import tell
 from stillpoint.cli_bench import bench, sweep
-from stillpoint.cli_shared import Json, Out, Quick, plain_errors, print_json, show
+from stillpoint.cli_shared import Commands, Json, Out, Quick, plain_errors, print_json, show
 
 # Everything else is imported where it is used, so that help and mistyped options answer at once.
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
+app = typer.Typer(cls=Commands, no_args_is_help=True, rich_markup_mode="markdown")
 streams = typer.Typer(help="The streams there are: list, describe or export them.")
 app.add_typer(bench, name="bench")
 app.command()(sweep)
@@ -22,7 +23,7 @@ def _version(asked: bool) -> None:
     if asked:
         from stillpoint import __version__
 
-        typer.echo(f"stillpoint {__version__}")
+        tell(f"stillpoint {__version__}")
         raise typer.Exit
 
 
@@ -200,4 +201,4 @@ def streams_export(
         if json:
             print_json({"stream": name, "rows": rows, "file": str(out)})
         else:
-            typer.echo(f"wrote {rows} rows to {out}")
+            tell(f"wrote {rows} rows to {out}")

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from stillpoint._terminal import tell
 from stillpoint.cli_shared import Json, Out, Quick, asked, plain_errors, print_json, report, show
 
 bench = typer.Typer(no_args_is_help=True, help="Compare learners: what they lose, and what they cost.")
@@ -57,7 +58,7 @@ def regret(
         failures = sum(bool(row.error) for row in result.rows)
         if failures:
             first = next(row for row in result.rows if row.error)
-            typer.echo(f"{failures} runs were refused; the first: {first.learner} on {first.stream}: {first.error}", err=True)
+            tell(f"{failures} runs were refused; the first: {first.learner} on {first.stream}: {first.error}", err=True)
 
 
 @bench.command()
@@ -141,14 +142,14 @@ def sweep(
                 out=out, backend=backend, jobs=jobs, address=address, retry=retry, progress=not json,
             )  # fmt: skip
         except SweepStopped as stop:
-            typer.echo(f"error: {stop}", err=True)
+            tell(f"error: {stop}", err=True)
             raise typer.Exit(1) from None
         if json:
             print_json(result.to_dict())
         else:
             show(sweep_grids(result))
-            typer.echo(f"{result.played} cells played, {len(result.rows) - result.played} were there; all are in {result.folder}")
+            tell(f"{result.played} cells played, {len(result.rows) - result.played} were there; all are in {result.folder}")
         for line in result.notes():
-            typer.echo(line, err=True)
+            tell(line, err=True)
         if result.failures:
             raise typer.Exit(1)

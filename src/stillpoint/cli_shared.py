@@ -4,9 +4,12 @@ import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
+
+from stillpoint._terminal import console, shown, tell, tell_json
 
 if TYPE_CHECKING:
     from stillpoint.report.grid import Grid
@@ -32,24 +35,49 @@ def asked(context: typer.Context) -> str:
 
 def show(grids: list["Grid"]) -> None:
     """Tables on the terminal, without those too long for one."""
-    from rich.console import Console
-
-    console = Console()
+    screen = console()
     for grid in grids:
         if not grid.deep:
-            console.print(grid.rich())
+            screen.print(grid.rich())
 
 
 def print_json(value: object) -> None:
     """A value as JSON."""
     import json
 
-    typer.echo(json.dumps(value, indent=1, allow_nan=False))
+    tell_json(json.dumps(value, indent=1, allow_nan=False))
 
 
 def report(files: list[Path]) -> None:
     """Which files were written."""
-    typer.echo("\n".join(f"wrote {file}" for file in files) or "give --out DIR to keep all rows, tables by stream and figures")
+    for file in files:
+        tell(f"wrote {file}")
+    if not files:
+        tell("give --out DIR to keep all rows, tables by stream and figures")
+
+
+class Commands(TyperGroup):
+    """Commands whose errors of usage are shown as other text is: they quote what was typed, or the files that `*` stood for."""
+
+    def make_context(self, *args: Any, **options: Any) -> Any:
+        """Parse what comes before the command's name."""
+        with _usage_shown():
+            return super().make_context(*args, **options)
+
+    def invoke(self, *args: Any) -> Any:
+        """Parse the rest, and run the command."""
+        with _usage_shown():
+            return super().invoke(*args)
+
+
+@contextmanager
+def _usage_shown() -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        if hasattr(error, "format_message"):  # a ClickException; where that class lives differs between versions of typer
+            error.message = shown(error.message)  # type: ignore[attr-defined]
+        raise
 
 
 @contextmanager
@@ -58,14 +86,14 @@ def plain_errors() -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        typer.echo(f"error: {error}", err=True)
+        tell(f"error: {error}", err=True)
         raise typer.Exit(2) from None
     except KeyboardInterrupt as stop:
-        typer.echo(str(stop) or "interrupted; run the command again", err=True)
+        tell(str(stop) or "interrupted; run the command again", err=True)
         raise typer.Exit(130) from None
     except BrokenPipeError:
         raise typer.Exit(1) from None
     except OSError as error:
         place = f" ({error.filename})" if error.filename else ""
-        typer.echo(f"error: reading or writing failed{place}: {error.strerror or error}; give another --out", err=True)
+        tell(f"error: reading or writing failed{place}: {error.strerror or error}; give another --out", err=True)
         raise typer.Exit(1) from None

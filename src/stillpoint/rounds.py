@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stillpoint._hot import LARGEST, norm, usable_norm
+from stillpoint._room import claim
 from stillpoint._undo import unchanged
 from stillpoint._validate import Array, count, finite, nonnegative, number, stored, under, vector
 from stillpoint._whole import Whole
@@ -47,6 +48,7 @@ class GradientLearner(Whole, ABC):
 
     def __init__(self, dim: int) -> None:
         self.dim = count("dim", dim)
+        claim(self.dim)  # here, so that not even a domain is asked about a dimension that is made up
         self.rounds = 0
         self.time = 0.0
         self._started = False

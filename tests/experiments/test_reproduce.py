@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
+import stillpoint as sp
 from extras import program
 from stillpoint.experiments.reproduce import Case, Claim, Evidence, claims, reduction, reproduce
 from stillpoint.experiments.reproduce.figures import PICTURES
-from stillpoint.experiments.reproduce.page import maths, ratio, summary, table
+from stillpoint.experiments.reproduce.page import control as control_text
+from stillpoint.experiments.reproduce.page import mark, maths, ratio, summary, table
 from stillpoint.experiments.reproduce.registry import claim, measure
 from stillpoint.experiments.reproduce.result import compared, number
 from test_supply import remote
@@ -72,9 +74,9 @@ def test_a_quick_run_holds_and_writes_its_files(quick):
 def test_the_markdown_has_a_row_a_claim_and_its_figures(quick):
     result, out = quick
     text = (out / "reproduce.md").read_text(encoding="utf-8")
-    rows = [line for line in text.splitlines() if line.startswith(("| ✓", "| ✗"))]
+    rows = [line for line in text.splitlines() if line.startswith(("| ✓", "| ○", "| ✗"))]
     assert len(rows) == len(result.rows)
-    assert all(len(re.findall(r"(?<!\\)\|", line)) == 9 for line in rows)
+    assert all(len(re.findall(r"(?<!\\)\|", line)) == 10 for line in rows)
     for link in re.findall(r"\]\(([^)]+)\)", text):
         assert (out / link).exists()
 
@@ -103,8 +105,11 @@ def test_json_has_every_number(quick):
     assert set(whole["figures"]) == {picture.name for picture in PICTURES}
 
 
-def bad(cases, printed=()):
-    return Claim("Theorem made up", "Made up", "1 ≤ 0", "nothing", "", lambda quick: Evidence(cases, printed))
+FAILS = [Case("plays of 0", 2.0, 1.0)]
+
+
+def bad(cases, printed=(), control=FAILS, vacuous=""):
+    return Claim("Theorem made up", "Made up", "1 ≤ 0", "nothing", "", lambda quick: Evidence(cases, printed, control, vacuous))
 
 
 def stops(quick):
@@ -133,7 +138,7 @@ def test_a_false_claim_shows(cases):
     ("name", "target", "false"),
     [
         ("Theorem spline-deff", "spline.spline_dimension_bound", lambda rounds, ridge: 0.5 * rounds / ridge**0.5),
-        ("Theorem discrete-pl", "interpolants.CURVATURE_CONSTANT", 12.5),
+        ("Theorem discrete-pl", "interpolants.curvature_constant", lambda order=1: 12.5),
         ("Proposition loss-curvature", "curvature.newton_curvature", lambda alpha, gap: alpha),
         ("Lemma log-det-sum", "lemmas.dimension_bound", lambda gram, ridge: 0.01),
         ("Algorithm 2, kernelized-pf", "reduction.ParameterFree", lambda scale: reduction.Printed()),
@@ -144,6 +149,46 @@ def test_checks_see_a_false_formula(name, target, false, monkeypatch):
     assert measure(chosen, quick=True).holds
     monkeypatch.setattr(f"stillpoint.experiments.reproduce.{target}", false)
     assert not measure(chosen, quick=True).holds
+
+
+def test_every_claim_has_a_control_and_only_one_has_none_that_fails(quick):
+    """The bound of Theorem optimal-pl exceeds T until T = 10¹⁰; every other claim is refuted by plays of 0 or a wrong formula."""
+    result, _ = quick
+    assert all(row.control for row in result.rows)
+    assert [row.name for row in result.vacuous] == ["Theorem optimal-pl"]
+    assert "Theorem optimal-pl" in summary(result)
+
+
+@pytest.mark.parametrize(("control", "vacuous", "mark_", "stands"), [
+    (FAILS, "", "✓", True),
+    ([Case("plays of 0", 1.0, 2.0)], "", "✗", False),
+    ([], "", "✗", False),
+    ([Case("plays of 0", 1.0, 2.0)], "until T = 10¹⁰", "○", True),
+])  # fmt: skip
+def test_a_claim_counts_only_if_its_control_fails_or_it_says_that_it_is_vacuous(control, vacuous, mark_, stands):
+    result = reproduce(None, quick=True, progress=False, only=[bad([Case("here", 1.0, 2.0)], control=control, vacuous=vacuous)])
+    assert (result.holds, mark(result.rows[0])) == (stands, mark_)
+    assert ("Vacuous here: until" in control_text(result.rows[0])) == bool(vacuous)
+
+
+ALGORITHM_2 = ("Algorithm 1, kernel-oco", "Theorem RKHS-SR-solves-DR", "Example kernel-ftrl", "Theorem olo-reduction",
+               "Proposition pf-static-olo", "Proposition kernelized-pf", "Proposition scale-free-olo",
+               "Proposition unconstrained-scale-free")  # fmt: skip
+FULL_MATRIX = ("Theorem static-full-matrix", "Proposition full-matrix-bound", "Proposition simple-full-matrix")
+REGRESSION = ("Proposition regression-curvature", "Proposition regression-curvature, with contexts", "Example spline-kernel")
+
+
+@pytest.mark.parametrize("name", [*ALGORITHM_2, *FULL_MATRIX, *REGRESSION])
+def test_a_learner_that_never_moves_is_noticed(name, monkeypatch):
+    for learner in (sp.KernelFTRL, sp.Directional):
+        monkeypatch.setattr(learner, "_propose", lambda self, time, old=learner._propose: 0.0 * old(self, time))
+    for model in (sp.KernelVAW, sp.TrackingVAW):
+        forecast = model.forecast_stream
+        monkeypatch.setattr(model, "forecast_stream", lambda self, *stream, old=forecast: 0.0 * old(self, *stream))
+    chosen = next(each for each in claims() if each.name == name)
+    row = measure(chosen, quick=True)
+    assert row.cases, row.note
+    assert not row.holds
 
 
 def test_a_check_that_stops_is_a_claim_that_does_not_hold():

@@ -258,8 +258,8 @@ def test_a_stop_before_the_first_row_leaves_whole_files(tmp_path):
 def test_a_file_whose_columns_are_refused_is_closed(tmp_path, monkeypatch):
     closed = []
 
-    def spied(options):
-        reader = open_reader(options)
+    def spied(options, *rest):
+        reader = open_reader(options, *rest)
         close = reader.close
         reader.close = lambda: (closed.append(options.source), close())
         return reader

@@ -129,40 +129,6 @@ def test_spectral_density_recovers_known_kernels():
     assert np.abs(bell(lags, 0.0) - Gaussian(2.0)(lags, 0.0)).max() < 1e-10
 
 
-@pytest.mark.parametrize(
-    ("horizon", "value"), [(2, 3.34), (3, 4.51), (5, 6.52), (10, 10.36), (100, 36.6), (1e3, 93.6), (1e4, 192.9)]
-)
-def test_path_length_constant_of_the_papers_density(horizon, value):
-    conditions = HorizonFree().path_length_conditions(horizon)
-    assert conditions.holds
-    assert conditions.constant == pytest.approx(value, abs=0.06)
-    # Proposition horizon-free-density's own constant, c = (2πe)², is far above it
-    assert conditions.constant < ((2 * np.pi * np.e) ** 2) ** 2 * (np.log(1 + horizon) * np.log(np.log(1 + horizon))) ** 2
-
-
-def test_path_length_conditions_on_a_known_transform():
-    # R = e^{−x} has c(T) = (1/π) log(1 + 4π²τ²) (E6): choose Q so that R is exactly that
-    def q(x):
-        return np.exp(x) / (2 * np.pi * x * (1 + (2 * np.pi * x) ** 2))
-
-    from stillpoint.kernels.spectral import _path_length_constant
-
-    for horizon in (1.0, 10.0, 1000.0):
-        value = _path_length_constant(lambda x: 1 / (2 * np.pi * x * (1 + (2 * np.pi * x) ** 2) * q(x)), horizon)
-        assert value == pytest.approx(np.log1p(4 * np.pi**2 * (horizon + 1) ** 2) / np.pi, rel=1e-6)
-
-
-def test_path_length_conditions_refuse_standard_kernels():
-    ou = sp.kernels.SpectralDensity(lambda w: 2 * 0.3 / (0.09 + (2 * np.pi * w) ** 2)).path_length_conditions(10)
-    assert ou.q_integrable
-    assert ou.q_integral == pytest.approx(1.0, rel=1e-6)
-    assert not ou.r_integrable
-    assert not ou.holds
-    assert ou.constant == np.inf
-    bell = sp.kernels.SpectralDensity(lambda w: np.exp(-(w**2))).path_length_conditions(10)
-    assert not bell.holds
-
-
 def test_horizon_free_density_integrates_to_the_diagonal():
     # E8: k(0) = 5.2934 exactly, against the paper's 8π²; mass below the floats is about 0.02
     conditions = HorizonFree().path_length_conditions(10)
@@ -176,6 +142,16 @@ def test_horizon_free_density_is_infinite_at_0_and_finite_elsewhere():
     assert values[0] == HorizonFree().density(0.0) == np.inf
     assert np.isfinite(values[1:]).all()
     assert (np.diff(values) < 0.0).all()
+
+
+@pytest.mark.parametrize("smoothness", [1, 2])
+def test_a_lag_has_the_same_bits_whatever_was_asked_before(smoothness):
+    """A learner in dense memory that is saved and loaded asks a fresh kernel for all lags at once."""
+    grown, fresh = HorizonFree(smoothness=smoothness), HorizonFree(smoothness=smoothness)
+    for far in (0.0, 1.0, 2.0, 3.0, 9.0, 40.0, 700.0):
+        grown(far, 0.0)
+    lags = np.arange(701.0)
+    assert np.array_equal(grown(lags, 0.0), fresh(lags, 0.0))
 
 
 def test_gram_matrices_are_of_lists_of_times():

@@ -1,3 +1,4 @@
+import math
 import warnings
 
 import numpy as np
@@ -261,6 +262,40 @@ def test_the_theorem_holds_for_any_heuristic(heuristic, gradients, dim, seed):
             v = scale * u
             regret = (received * (plays - v)).sum()
             assert regret <= learner.bound(path_length(v), magnitude(v)) * (1 + 1e-9)
+
+
+def test_the_bound_has_the_constants_of_its_proof():
+    """35/3 = (7/3)·5: OGD on a grid of steps has 5√(D(D + P)V), lazy joining 7/3. Held where each term of the bound decides."""
+    _, received, learner = pair(("white step", "tracking"), 400, 1, 0)
+    sizes = np.linalg.norm(received, axis=1)
+    top, D, M = sizes.max(), learner.radius, 3.0
+    largest, squares = max(M, D), float(top * sizes.sum())
+    for P in (1e12, 1e14):  # so long a path that nothing else is left
+        assert learner.bound(P, M) == pytest.approx(35 / 3 * math.sqrt(largest * P * squares), rel=2e-5)
+    K, experts = 1 + round(math.log2(D / 1e-3)), 1 + int(math.log(400, 16))
+    a = 2 / _hot.RATE * math.log(experts * (experts + 1) / _hot.DELTA) + _hot.RATE / 2
+    meta = (7 * a / 3 + 0.5) * largest * math.sqrt(K * (squares + K * top * top))
+    rest = 35 / 3 * math.sqrt(largest * K * largest * squares) + K * largest * top + top * (D + M)
+    assert learner.bound(0.0, M) == pytest.approx(meta + rest, rel=1e-12)
+
+
+def test_ogd_on_the_grid_of_steps_keeps_five_times_the_optimum():
+    """Step (2) of the proof: Σ⟨g, x − u⟩ ≤ (2D² + 2DP)/e + eV/2 at the grid's best e, at most 5√(D(D + P)V)."""
+    rng, D, worst = np.random.default_rng(3), 1.0, 0.0
+    for switches in (1, 3, 10, 50):
+        u = np.repeat(rng.choice([-1.0, 1.0], switches), 2000 // switches)
+        g = -u * np.sign(rng.random(u.size) - 0.2)
+        P, V = path_length(u), float((g * g).sum())
+        regrets = []
+        for e in D * 4.0 ** -np.arange(7.0):
+            x, total = 0.0, 0.0
+            for slope, target in zip(g, u, strict=True):
+                total += slope * (x - target)
+                x = min(max(x - e * slope, -D), D)
+            assert total <= (2 * D * D + 2 * D * P) / e + e * V / 2
+            regrets.append(total)
+        worst = max(worst, min(regrets) / math.sqrt(D * (D + P) * V))
+    assert 0.3 < worst <= 5.0
 
 
 def test_regret_against_the_best_step_in_hindsight():

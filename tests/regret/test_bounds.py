@@ -203,3 +203,22 @@ def test_gradient_descent_bound(name):
     for stream in STREAMS.values():
         run(learner, stream, rounds=200)
     assert all(learner.certificate(r) <= learner.bound(r) for r in np.linspace(0, 2.0, 9))
+
+
+def test_the_cubic_cost_of_an_unknown_scale_is_met_to_a_third():
+    """While the artificial ball, ε√t, is below M, any play loses: M³/3ε² by the round where it is not, whatever the learner."""
+    M, scale, kernel = 1.0, 0.05, OU(0.001)
+    learner = sp.KernelFTRL(1, kernel=kernel, potential=Erfi(1.0), radius_scale=scale)
+    plays, gradients, radii = run(learner, lambda t, w, rng: -np.ones(1), rounds=int((M / scale) ** 2))
+    regret, cubic = float((gradients * (plays - M)).sum()), M**3 / scale**2
+    bound = learner.bound(rkhs_norm(kernel, np.minimum(M, radii)), magnitude=M)
+    assert cubic / 3 < regret <= bound
+    assert bound - cubic < 0.2 * regret  # without the term the bound would be false by far
+
+
+@pytest.mark.parametrize("horizon", [5, 1000])
+def test_the_norm_by_path_length_is_the_product_of_its_constants(horizon):
+    """c(T), C and C' of Theorems rkhs-to-pl and discrete-pl: norms are far below, so each constant is held by itself."""
+    c = HorizonFree().path_length_conditions(horizon).constant
+    for P, M in ((0.0, 1.0), (8.0, 1.0), (3.0, 0.5)):
+        assert path_length_norm(P, M, horizon) ** 2 == pytest.approx(c * 2.88 * 12.94 * M * (M + P), rel=1e-12)

@@ -12,6 +12,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from stillpoint._room import zeros
 from stillpoint._validate import Array
 from stillpoint.baselines.combination import Combination
 from stillpoint.rounds import GradientLearner
@@ -24,8 +25,8 @@ class AdaNormalHedge(Combination):
 
     def __init__(self, learners: Sequence[GradientLearner], *, prior: ArrayLike | None = None, loss_range: float = 0.0) -> None:
         super().__init__(learners, prior=prior, loss_range=loss_range)
-        self._regrets = np.zeros(len(self.learners))
-        self._absolutes = np.zeros(len(self.learners))
+        self._regrets = zeros(len(self.learners))
+        self._absolutes = zeros(len(self.learners))
 
     @property
     def weights(self) -> Array:

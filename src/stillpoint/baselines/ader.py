@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from stillpoint._hot import norm
+from stillpoint._room import zeros
 from stillpoint._validate import Array, count, nonnegative, number, positive, vector
 from stillpoint.baselines import _hot
 from stillpoint.baselines.base import Baseline, block
@@ -44,8 +45,8 @@ class Ader(Baseline):
         self._alpha = math.sqrt(8.0 / self.horizon) / self._range
         self._log_prior = np.log((1.0 + 1.0 / experts) / (i * (i + 1.0)))
         self._ball = Ball(self.radius).hot(self.dim)[1]
-        self._experts = np.zeros((experts, self.dim))
-        self._cumulative = np.zeros(experts)
+        self._experts = zeros((experts, self.dim))
+        self._cumulative = zeros(experts)
 
     @property
     def config(self) -> dict[str, Any]:

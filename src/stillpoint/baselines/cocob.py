@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from stillpoint._room import full, zeros
 from stillpoint._validate import Array, positive, vector
 from stillpoint.baselines.base import Baseline
 from stillpoint.potentials import CAP
@@ -27,9 +28,9 @@ class COCOB(Baseline):
         super().__init__(dim, positive("lipschitz", lipschitz, "give the largest gradient entry"))
         assert self.lipschitz is not None
         self.scale = positive("scale", scale)
-        self._theta = np.zeros(self.dim)
-        self._total = np.full(self.dim, self.lipschitz)
-        self._wealth = np.full(self.dim, self.scale * self.lipschitz)
+        self._theta = zeros(self.dim)
+        self._total = full(self.dim, self.lipschitz)
+        self._wealth = full(self.dim, self.scale * self.lipschitz)
 
     @property
     def config(self) -> dict[str, Any]:
@@ -73,7 +74,7 @@ class COCOBBackprop(Baseline):
     def __init__(self, dim: int, alpha: float = 100.0) -> None:
         super().__init__(dim)
         self.alpha = positive("alpha", alpha)
-        self._theta, self._total, self._reward, self._top = (np.zeros(self.dim) for _ in range(4))
+        self._theta, self._total, self._reward, self._top = (zeros(self.dim) for _ in range(4))
 
     @property
     def config(self) -> dict[str, Any]:

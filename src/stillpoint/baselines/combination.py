@@ -16,6 +16,7 @@ from stillpoint import _whole
 from stillpoint._hot import dot
 from stillpoint._undo import unchanged
 from stillpoint._validate import Array, finite, nonnegative
+from stillpoint._whole import beneath
 from stillpoint.baselines.base import Baseline
 from stillpoint.rounds import GradientLearner
 
@@ -61,6 +62,10 @@ class Combination(Baseline):
     def config(self) -> dict[str, Any]:
         """The arguments that build this learner anew, once each of the learners is."""
         return {"learners": self.learners, "prior": self._told_prior, "loss_range": self.loss_range}
+
+    @property
+    def _not_finite(self) -> frozenset[str]:
+        return frozenset().union(*(beneath(f"{i}.", each) for i, each in enumerate(self.learners)))
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving: the learners' under their number."""

@@ -8,9 +8,8 @@ w_{t+1} = argmin_w ⟨θ_t, w⟩ + √V_t‖w‖²/(2r) = Π(−rθ_t/√V_t). T
 import math
 from typing import Any, ClassVar
 
-import numpy as np
-
 from stillpoint._hot import norm
+from stillpoint._room import zeros
 from stillpoint._validate import Array, nonnegative, number, positive, squared
 from stillpoint.baselines.base import Baseline
 from stillpoint.domains import Domain
@@ -36,7 +35,7 @@ class DiscountedFTRL(Baseline):
             raise ValueError(f"discount must be above 0 and at most 1: got {discount!r}; 0.99 looks back about 100 rounds")
         self.radius = positive("radius", radius)
         self.domain = as_domain(domain, self.dim)
-        self._theta = np.zeros(self.dim)
+        self._theta = zeros(self.dim)
         self._root = self._top = 0.0  # √V_t and max_s γ^{t−s}‖g_s‖
         self._roots = self._tops = self._pull = 0.0  # Σ√V_t, Σ of the second terms of the bound, and max‖θ_t‖
 

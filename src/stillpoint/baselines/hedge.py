@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from stillpoint._room import zeros
 from stillpoint._validate import Array
 from stillpoint.baselines import _hot
 from stillpoint.baselines.combination import Combination
@@ -23,9 +24,13 @@ class Hedge(Combination):
 
     def __init__(self, learners: Sequence[GradientLearner], *, prior: ArrayLike | None = None, loss_range: float = 0.0) -> None:
         super().__init__(learners, prior=prior, loss_range=loss_range)
-        self._cumulative = np.zeros(len(self.learners))
+        self._cumulative = zeros(len(self.learners))
         self._variance = 0.0
         self._numerator = 2.0 * math.sqrt(math.log(max(len(self.learners), 2)))
+
+    @property
+    def _not_finite(self) -> frozenset[str]:
+        return super()._not_finite | {"variance"}  # squares of ranges above 1e154: weights are equal from there on
 
     @property
     def weights(self) -> Array:

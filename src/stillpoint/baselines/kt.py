@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from stillpoint._hot import dot
+from stillpoint._room import zeros
 from stillpoint._validate import Array, nonnegative, positive
 from stillpoint.baselines.base import Baseline
 from stillpoint.potentials import CAP
@@ -26,7 +27,7 @@ class KT(Baseline):
     def __init__(self, dim: int, lipschitz: float, scale: float = 1.0) -> None:
         super().__init__(dim, positive("lipschitz", lipschitz, "give the largest gradient norm"))
         self.scale = positive("scale", scale)
-        self._coins = np.zeros(self.dim)
+        self._coins = zeros(self.dim)
         self._wealth = self.scale
 
     @property

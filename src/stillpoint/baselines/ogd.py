@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from stillpoint._hot import norm
+from stillpoint._room import zeros
 from stillpoint._validate import Array, nonnegative, positive
 from stillpoint.baselines import _hot
 from stillpoint.baselines.base import Baseline, block
@@ -41,9 +42,9 @@ class OGD(Baseline):
         self.domain = as_domain(domain, self.dim)
         self._code = _SCHEDULES[schedule]
         self._compiled = self.domain.hot(self.dim)
-        self._start = float(norm(self.domain.project(np.zeros(self.dim))))
-        self._w = self.domain.project(np.zeros(self.dim))
-        self._stats = np.zeros(_hot.SIZE)
+        self._start = float(norm(self.domain.project(zeros(self.dim))))
+        self._w = self.domain.project(zeros(self.dim))
+        self._stats = zeros(_hot.SIZE)
 
     @property
     def config(self) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from stillpoint._room import zeros
 from stillpoint._validate import Array, count, counted, finite, positive, stored
 from stillpoint.baselines import _hot
 from stillpoint.baselines.base import Baseline
@@ -68,8 +69,8 @@ class SparseHaar(Baseline):
         return (None, *array.shape[1:])
 
     def _begin(self, levels: int) -> None:
-        self._sums = np.zeros((1 + levels, self.dim))
-        self._variances = np.zeros(1 + levels)
+        self._sums = zeros((1 + levels, self.dim))
+        self._variances = zeros(1 + levels)
 
     def _each(self, levels: int) -> FreeGrad | Erfi | ParameterFree:
         return replace(self.potential, scale=self.potential.scale / 2**levels)

@@ -5,7 +5,7 @@ from typing import Any
 
 from river import base
 
-from stillpoint._whole import Whole
+from stillpoint._whole import Whole, beneath
 from stillpoint.estimators.columns import Columns
 from stillpoint.filters.tracking import TrackingForecaster
 from stillpoint.filters.tracking.probabilities import TrackingProbabilities
@@ -53,6 +53,10 @@ class TrackingRegressor(base.Regressor, Whole):
     def config(self) -> dict[str, Any]:
         """The arguments that build this model anew, for saving."""
         return {"loss": self.loss, "absent": self.absent, "time": self.time}
+
+    @property
+    def _not_finite(self) -> frozenset[str]:
+        return beneath("core.", self._core)
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving: names of features, and that of the forecaster."""
@@ -112,6 +116,10 @@ class TrackingClassifier(base.Classifier, Whole):
     def config(self) -> dict[str, Any]:
         """The arguments that build this model anew, for saving."""
         return {"absent": self.absent, "time": self.time}
+
+    @property
+    def _not_finite(self) -> frozenset[str]:
+        return beneath("core.", self._core)
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving: names of features, labels, and that of the filters."""

@@ -12,6 +12,8 @@ from importlib import import_module
 from time import perf_counter
 from typing import Any, Protocol, TypeVar
 
+from stillpoint._terminal import console, tell
+
 T = TypeVar("T")
 BACKENDS = ("loky", "dask", "ray")
 _EVERY = 10.0  # seconds between lines where there is no terminal for a bar
@@ -178,15 +180,14 @@ def watched(results: Iterable[T], total: int, done: int = 0, *, show: bool = Tru
                 last = perf_counter()
                 rate = new / max(last - start, 1e-9)
                 left = (total - done - new) / rate
-                print(f"{done + new} of {total} played, {rate:.3g} a second, {left:.0f} s left", file=sys.stderr, flush=True)
+                tell(f"{done + new} of {total} played, {rate:.3g} a second, {left:.0f} s left", err=True)
 
 
 def _bar(results: Iterable[T], total: int, done: int) -> Iterator[T]:
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"), TimeRemainingColumn()
-    with Progress(TextColumn("playing"), *columns, console=Console(stderr=True)) as bar:
+    with Progress(TextColumn("playing"), *columns, console=console(err=True)) as bar:
         task = bar.add_task("", total=total, completed=done, rate="")
         for result in results:
             yield result

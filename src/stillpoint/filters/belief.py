@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stillpoint._room import zeros
 from stillpoint._validate import Array, stored
 from stillpoint.filters import _hot
 from stillpoint.kernels import Kernel
@@ -29,11 +30,11 @@ class Belief:
         self.kernel, self.blocks = kernel.markov(), blocks
         self.space: StateSpace = self._coordinates(merged(space))
         size = blocks * self.space.size
-        self.M: Array = np.zeros((size, outputs))
-        self.C: Array = np.zeros((size, size))
+        self.M: Array = zeros((size, outputs))
+        self.C: Array = zeros((size, size))
         self.time = -np.inf
         self.nugget = 0.0
-        self.scratch, self._none = np.empty((size, size)), np.zeros((size, 0))
+        self.scratch, self._none = np.empty((size, size)), zeros((size, 0))
         self.spread: Array | None = None  # covariance of the filter's error on noise-free targets
         self.dimension = 0.0
         self._level = float(self.kernel.diagonal(0.0)) if space.stationary else np.nan
@@ -118,7 +119,7 @@ class Belief:
 
     def track_dimension(self) -> None:
         """Keep what the effective dimension needs (one more covariance); to be called before the first round."""
-        self.spread = np.zeros_like(self.C)
+        self.spread = zeros(self.C.shape)
 
     def dimension_step(self, H: Array, g: Array, S: float, nugget: float) -> float:
         """This round's addition to the effective dimension of the observations' Gram matrix (KALMAN section 5)."""
@@ -149,9 +150,9 @@ class SharedBelief(Belief):
         self.noise = noise
         super().__init__(kernel, 1, outputs)
         self.value_first = np.array_equal(self.space.h, np.eye(1, self.space.size)[0]) and self.space.size > 0
-        self.mean: Array = np.zeros(outputs)
+        self.mean: Array = zeros(outputs)
         self.variance = 0.0
-        self.gain_now: Array = np.zeros(self.space.size)
+        self.gain_now: Array = zeros(self.space.size)
         self.track_dimension()
 
     def _coordinates(self, space: StateSpace) -> StateSpace:

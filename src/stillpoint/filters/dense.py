@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
+from stillpoint._room import zeros
 from stillpoint._validate import Array, stored
 from stillpoint.filters.belief import SharedBelief
 from stillpoint.kernels import Kernel
@@ -37,10 +38,11 @@ class PointBelief:
 
     def __init__(self, gram: Gram, dim: int, outputs: int, noise: float) -> None:
         self.noise, self.time, self._gram = noise, -np.inf, gram
-        self._knots, self._beta = np.zeros((0, 1 + dim)), np.zeros((0, outputs))  # where the mean has weights
-        self._seen: NDArray[np.int64] = np.zeros(0, dtype=np.int64)  # which of the knots were observed
-        self._factor = np.zeros((0, 0))  # Cholesky factor of K + R over those
-        self._point, self._row = np.zeros((1, 1 + dim)), np.zeros((0, 1))  # the point last looked at, and L⁻¹k there
+        self._knots: Array = zeros((0, 1 + dim))  # where the mean has weights
+        self._beta: Array = zeros((0, outputs))
+        self._seen: NDArray[np.int64] = zeros(0, dtype=np.int64)  # which of the knots were observed
+        self._factor = zeros((0, 0))  # Cholesky factor of K + R over those
+        self._point, self._row = zeros((1, 1 + dim)), zeros((0, 1))  # the point last looked at, and L⁻¹k there
 
     def _posterior(self, points: Array) -> tuple[Array, Array, Array]:
         """Mean (n, outputs) and covariance (n, n) at n points, and the rows L⁻¹k that `_add` needs."""
@@ -103,7 +105,7 @@ class DenseBelief(PointBelief):
     def __init__(self, kernel: Kernel, outputs: int, noise: float) -> None:
         super().__init__(product(kernel), 1, outputs, noise)
         self.kernel, self.variance = kernel, 0.0
-        self.mean: Array = np.zeros(outputs)
+        self.mean: Array = zeros(outputs)
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""

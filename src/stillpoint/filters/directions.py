@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from stillpoint._room import zeros
 from stillpoint._validate import Array, stored
 from stillpoint.filters.belief import Belief
 from stillpoint.filters.dense import Gram, PointBelief, product
@@ -62,7 +63,7 @@ class StreamingDirections(Belief):
         super().__init__(kernel, dim, 1)
         if track:
             self.track_dimension()
-        self._a, self._gain = np.zeros(dim), np.zeros(self.M.shape[0])
+        self._a, self._gain = zeros(dim), zeros(self.M.shape[0])
 
     def values(self) -> Array:
         """Posterior mean of f(t), shape (dim,)."""

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
+from stillpoint._room import zeros
 from stillpoint._undo import unchanged
 from stillpoint._validate import Array, count, finite, number, real, under, vector
 from stillpoint.filters.base import VAWForecaster, limited
@@ -56,7 +57,7 @@ class TrackingVAW(VAWForecaster):
         self.dim, self.context = count("dim", dim), context
         self._transform, self._inner, self._width = _read(context, self.dim)
         self._belief = directions(self.kernel, self._width, self.ridge, inner=self._inner, track=True)
-        self._x, self._mean, self._variance, self._prior = np.zeros(self.dim), 0.0, 0.0, 0.0
+        self._x, self._mean, self._variance, self._prior = zeros(self.dim), 0.0, 0.0, 0.0
 
     def predict(self, x: ArrayLike, time: float | None = None) -> float:
         """The forecast for the coming round, whose context is x; called again before `update` it is the same."""

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from stillpoint._validate import count, under
-from stillpoint._whole import Whole
-from stillpoint.fleet.keys import KeyIndex, Keys, Slots
+from stillpoint._whole import Whole, beneath
+from stillpoint.fleet.keys import KeyIndex, Keys, Slots, plain
 from stillpoint.fleet.stacks import STACKS, Fault, Stack
 
 GivenKeys = Sequence[Hashable] | NDArray[Any]
@@ -51,6 +51,10 @@ class Fleet(Whole):
     def config(self) -> dict[str, Any]:
         """The arguments that build this fleet anew."""
         return {"learner": self._kind.__name__, "threads": self.threads, "on_bad": self.on_bad, **self._config}
+
+    @property
+    def _not_finite(self) -> frozenset[str]:
+        return beneath("state.", self._stack)
 
     def __len__(self) -> int:
         return len(self._index)
@@ -180,7 +184,7 @@ class Fleet(Whole):
 
     def _make_room(self, least: int) -> None:
         """Room for so many keys, and for as many again where that is to be had."""
-        for capacity in (max(least, 2 * self._index.capacity, 16), least):
+        for capacity in (max(least, 2 * self._index.capacity), least):
             if capacity * self._stack.bytes_per_key <= _memory():  # more would be granted, and the process killed later
                 with suppress(MemoryError):
                     self._stack.grow(capacity)
@@ -194,7 +198,7 @@ class Fleet(Whole):
     def _known(self, keys: GivenKeys) -> Slots:
         names, slots = self._index.find(keys)
         if len(slots) and slots.min() < 0:
-            unknown = _plain(names, int(np.argmin(slots)))
+            unknown = plain(names, int(np.argmin(slots)))
             raise ValueError(f"keys must be in the fleet: got {unknown!r}, which is not; see keys()")
         return slots
 
@@ -206,7 +210,7 @@ class Fleet(Whole):
         unusable, refused = np.zeros(len(names), bool), np.zeros(len(names), bool)
         for fault in faults:
             for row, reason in fault:
-                key = _plain(names, row)
+                key = plain(names, row)
                 if self.on_bad == "raise":
                     raise ValueError(f"{reason} (key {key!r})")
                 if not (unusable[row] or refused[row]):
@@ -232,8 +236,3 @@ def _memory() -> float:
         return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     except (AttributeError, OSError, ValueError):  # not a system that tells
         return math.inf
-
-
-def _plain(names: Keys, row: int) -> Any:
-    """A key as it was given."""
-    return names[row].item() if isinstance(names, np.ndarray) else names[row]

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from stillpoint._validate import Array, real
 from stillpoint.fleet.fleet import Fleet
-from stillpoint.fleet.keys import Slots
+from stillpoint.fleet.keys import Slots, hashed
 from stillpoint.fleet.stacks.base import REMEDY
 from stillpoint.losses import Absolute, Huber, Linear, Log, Loss, Pinball, Squared
 
@@ -262,16 +262,17 @@ def _coded(keys: Any) -> tuple[Any, Slots, dict[int, str]]:
         names, codes = np.unique(keys, return_inverse=True)
         return names, codes.astype(np.int64), {}
     index: dict[Any, int] = {}
-    if set(map(type, keys)) <= {str, int} and "" not in keys:
+    if set(map(type, keys)) == {str} and "" not in keys:
         given = [index.setdefault(key, len(index)) for key in keys]
         return list(index), np.array(given, np.int64), {}
     codes, bad = np.full(len(keys), -1), {}
     for row, key in enumerate(keys):
         if (isinstance(key, str) and key) or (isinstance(key, int | np.integer) and not isinstance(key, bool)):
-            codes[row] = index.setdefault(key, len(index))
+            codes[row] = index.setdefault(hashed(key), len(index))
         else:
             bad[row] = _NOT_A_KEY.format(key)
-    return list(index), codes, bad
+    firsts = np.unique(codes, return_index=True)[1]
+    return [keys[row] for row in firsts.tolist() if codes[row] >= 0], codes, bad
 
 
 def _vector(keys: Any) -> Any:

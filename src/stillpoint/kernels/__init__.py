@@ -3,6 +3,7 @@
 from stillpoint.kernels.base import Kernel, Product, Scaled, StationaryKernel, Sum
 from stillpoint.kernels.context import GaussianContext
 from stillpoint.kernels.horizon_free import HorizonFree
+from stillpoint.kernels.path_length import PathLengthConditions
 from stillpoint.kernels.simple import (
     OU,
     Constant,
@@ -14,7 +15,7 @@ from stillpoint.kernels.simple import (
     OUMixture,
     Spline,
 )
-from stillpoint.kernels.spectral import PathLengthConditions, SpectralDensity
+from stillpoint.kernels.spectral import SpectralDensity
 from stillpoint.kernels.state_space import StateSpace
 
 __all__ = [

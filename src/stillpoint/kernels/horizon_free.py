@@ -1,21 +1,23 @@
 """The paper's horizon-free kernel (Proposition horizon-free-density; errata E7, E8), exact and as an OU mixture.
 
-Q(ω) = S'(|ω|) h(|ω|),  S(z) = c/(2 log log(π + z^{−1/2})),  h(z) = (1 + π√z)/(1 + (z/a)²)^{1/4},  c = log log π.
-Rotating ω = iy shows k(τ) = ∫_0^∞ μ(y) e^{−2πyτ} dy with μ > 0: a positive mixture of OU kernels, hence a streaming form.
+Q(ω) = S'(|ω|) h(|ω|),  S(z) = c/(2 log log(π + z^{−1/2})),  h(z) = (1 + π√z)/(1 + (z/a)²)^e,  c = log log π.
+e = 1/4 is the paper's; then rotating ω = iy shows k(τ) = ∫_0^∞ μ(y) e^{−2πyτ} dy with μ > 0: a positive mixture of OU kernels,
+hence a streaming form.
 """
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from math import pi
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import eigh
 
-from stillpoint._validate import Array, finite, increasing, positive
+from stillpoint._validate import Array, count, finite, increasing, positive
 from stillpoint.kernels.base import Kernel, StationaryKernel
+from stillpoint.kernels.path_length import PathLengthConditions, path_length_conditions
 from stillpoint.kernels.simple import Dirac, OUMixture
-from stillpoint.kernels.spectral import PathLengthConditions, path_length_conditions
 from stillpoint.kernels.state_space import Exponentials, StateSpace
 
 Complex = NDArray[np.complex128]
@@ -46,32 +48,43 @@ class HorizonFree(StationaryKernel):
     taper: a in (1 + (ω/a)²)^{−1/4}; 2π is the paper's, 1/(2π) the unit-consistent one (E7: the paper's is almost white).
     accuracy: relative accuracy of the mixture that `state_space` and `mixture` return, at every lag ≥ min_gap.
     min_gap: the smallest gap between times that the mixture resolves; faster components are lumped into a Dirac part.
+    smoothness: the least order m at which Theorem rkhs-to-pl covers the density, which falls like ω^{−3/2} for m = 1, the
+    paper's, and like ω^{1−2m} beyond (e = m − 1). Then k(0) is far smaller, slow targets are cheaper, those that
+    turn within a few rounds dearer, and there is no mixture: memory is dense.
     """
 
     taper: float = 2.0 * pi
     accuracy: float = 1e-4
     min_gap: float = 1.0
+    smoothness: int = 1
     _lags: list[Array] = field(default_factory=lambda: [np.empty(0)], init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         positive("min_gap", self.min_gap)
+        if count("smoothness", self.smoothness) > 8:
+            raise ValueError(f"smoothness must be at most 8: got {self.smoothness}; 1 is the paper's, 2 serves smooth targets")
         if not 0.01 <= positive("taper", self.taper) <= 10.0:
             raise ValueError(f"taper must lie between 0.01 and 10: got {self.taper}; 2π is the paper's, 1/(2π) consistent")
         if not 1e-10 <= positive("accuracy", self.accuracy) <= 2e-3:
             raise ValueError(f"accuracy must lie between 1e-10 and 0.002: got {self.accuracy}; 1e-4 serves most uses")
+
+    @property
+    def _exponent(self) -> float:
+        """e of the taper."""
+        return 0.25 if self.smoothness == 1 else self.smoothness - 1.0
 
     def density(self, frequency: ArrayLike) -> Array:
         """Q(ω), the spectral density in cycles per unit of time; infinite at 0."""
         w = np.abs(finite("frequency", frequency))
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             log = np.where(w < 1.0, np.log1p(pi * np.sqrt(w)) - 0.5 * np.log(w), np.log(pi + 1.0 / np.sqrt(w)))
-            taper = np.hypot(1.0, w / self.taper) ** 0.5
+            taper = np.hypot(1.0, w / self.taper) ** (2.0 * self._exponent)
             # 1/(ω log log²log) wins over the logarithms, which at 0 would make it 0·∞
             return np.where(w > 0.0, 0.25 * _C / (w * taper * log * np.log(log) ** 2), np.inf)
 
-    def path_length_conditions(self, horizon: float) -> PathLengthConditions:
-        """Whether Theorem rkhs-to-pl applies, and its constant c(T), for this density."""
-        return path_length_conditions(self.density, horizon)
+    def path_length_conditions(self, horizon: float, order: int = 1) -> PathLengthConditions:
+        """Whether Theorem rkhs-to-pl of order m applies to this density, and its constant c_m(T)."""
+        return path_length_conditions(self.density, horizon, order)
 
     def _lag(self, r: Array) -> Array:
         """κ(r): from the table of integer lags where all are integers, by the contour integral otherwise."""
@@ -80,8 +93,10 @@ class HorizonFree(StationaryKernel):
         if r.size and r.max() < max(_TABLE, 4 * r.size, 2 * known.size) and (r == np.floor(r)).all():
             index = r.astype(np.int64)
             if index.max() >= known.size:
-                size = 1 << int(index.max()).bit_length()
-                known = self._lags[0] = np.concatenate([known, self._contour(np.arange(known.size, size, dtype=float))])
+                # octave by octave, each on its own contour: the last bit of a lag must not depend on what was asked before
+                ends = [0] * (known.size == 0) + [1 << i for i in range(int(index.max()).bit_length() + 1)]
+                rows = [self._contour(np.arange(a, b, dtype=float)) for a, b in pairwise(ends) if b > known.size]
+                known = self._lags[0] = np.concatenate([known, *rows])
             return known[index]
         unique, where = np.unique(r, return_inverse=True)
         return self._contour(unique)[where].reshape(r.shape)
@@ -91,9 +106,10 @@ class HorizonFree(StationaryKernel):
         out = np.empty(tau.shape)
         zero = tau == 0.0
         if zero.any():
-            w = np.exp(np.arange(-80.0, 160.0, _STEP)).astype(np.complex128)
+            w = np.exp(np.arange(-80.0, 40.0 / self._exponent, _STEP)).astype(np.complex128)
             slope, _ = self._taper_terms(w)
-            out[zero] = pi * np.sqrt(self.taper) - 2.0 * _STEP * (_S(w) * slope).real.sum()
+            at_infinity = pi * np.sqrt(self.taper) if self.smoothness == 1 else 0.0
+            out[zero] = at_infinity - 2.0 * _STEP * (_S(w) * slope).real.sum()
         rest = tau[~zero]
         if rest.size:
             ends = np.log(45.0 / (2.0 * pi * np.sin(pi / 4) * np.array([rest.max(), rest.min()])))
@@ -110,10 +126,10 @@ class HorizonFree(StationaryKernel):
 
     def _taper_terms(self, w: Complex) -> tuple[Complex, Complex]:
         """(w·h'(w), h(w))."""
-        q = (w / self.taper) ** 2
-        root = np.sqrt(w)
-        slope = 0.5 * (1.0 + q) ** -0.25 * (pi * root - q) / (1.0 + q)
-        return np.asarray(slope), np.asarray((1.0 + pi * root) / (1.0 + q) ** 0.25)
+        q, e = (w / self.taper) ** 2, self._exponent
+        root, tapered = np.sqrt(w), np.exp(-e * np.log(1.0 + q))  # a power would overflow on its way to 0
+        slope = 0.5 * tapered * (pi * root * (1.0 + (1.0 - 4.0 * e) * q) - 4.0 * e * q) / (1.0 + q)
+        return np.asarray(slope), np.asarray((1.0 + pi * root) * tapered)
 
     @cached_property
     def _components(self) -> tuple[Array, Array, float]:
@@ -122,6 +138,8 @@ class HorizonFree(StationaryKernel):
         μ is singular at y = a like |y − a|^{−1/4}, so each side gets its own variable, y = a/(1 + e^x) and y = a(1 + e^x),
         in which the trapezoid rule converges exponentially: relative error about e^{−9/h − 0.2} at step h.
         """
+        if self.smoothness > 1:
+            raise ValueError(f"smoothness must be 1 for a mixture: got {self.smoothness}; use memory='dense'")
         accuracy, a = self.accuracy, self.taper
         h = 9.0 / (np.log(1.0 / accuracy) - 0.2)
         near = 0.5 * np.log(accuracy)  # closer to y = a than √accuracy: one node stands for all, second-order exact
@@ -174,11 +192,13 @@ class HorizonFree(StationaryKernel):
         return OUMixture(rates, weights) + Dirac(dirac)
 
     def markov(self) -> Kernel:
-        """The mixture."""
-        return self.mixture()
+        """The mixture, where there is one."""
+        return self.mixture() if self.smoothness == 1 else self
 
-    def state_space(self) -> StateSpace:
-        """The mixture's exponentials and nugget."""
+    def state_space(self) -> StateSpace | None:
+        """The mixture's exponentials and nugget; None beyond smoothness 1."""
+        if self.smoothness > 1:
+            return None
         rates, weights, dirac = self._components
         space = Exponentials(rates, weights, nugget=dirac)
         space.min_gap = self.min_gap

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.linalg import block_diag
 from scipy.special import gammainc
 
+from stillpoint._room import claim
 from stillpoint._validate import Array
 
 
@@ -207,11 +208,15 @@ class Summed(StateSpace):
     def covariance(self, time: float) -> Array:
         return np.asarray(block_diag(*[part.covariance(time) for part in self.parts]))
 
+    def gain(self, time: float) -> Array:
+        return np.concatenate([part.gain(time) for part in self.parts])
+
     def nugget(self, time: float) -> float:
         return sum(part.nugget(time) for part in self.parts)
 
 
 def _kron(a: Array, b: Array) -> Array:
+    claim((a.size, b.size))  # products of products: a short text may stand for any number of states
     return np.asarray(np.kron(a, b), dtype=np.float64)
 
 
@@ -242,10 +247,12 @@ class Multiplied(StateSpace):
     def covariance(self, time: float) -> Array:
         return _kron(self.left.covariance(time), self.right.covariance(time))
 
+    def gain(self, time: float) -> Array:
+        return _kron(self.left.gain(time), self.right.gain(time))
+
     def nugget(self, time: float) -> float:
         left, right = self.left, self.right
-        smooth_left = float(left.h @ left.covariance(time) @ left.h)
-        smooth_right = float(right.h @ right.covariance(time) @ right.h)
+        smooth_left, smooth_right = (float(part.h @ part.gain(time)) for part in (left, right))
         return left.nugget(time) * (smooth_right + right.nugget(time)) + smooth_left * right.nugget(time)
 
 
@@ -265,6 +272,9 @@ class Weighted(StateSpace):
 
     def covariance(self, time: float) -> Array:
         return self.weight * self.base.covariance(time)
+
+    def gain(self, time: float) -> Array:
+        return self.weight * self.base.gain(time)
 
     def nugget(self, time: float) -> float:
         return self.weight * self.base.nugget(time)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from stillpoint._hot import LARGEST, SMALLEST
+from stillpoint._room import zeros
 from stillpoint._validate import Array, nonnegative, positive, under
 from stillpoint.domains import Domain, Everywhere
 from stillpoint.domains import _hot as domain_hot
@@ -63,7 +64,7 @@ class ConstrainedLearner(GradientLearner):
         self._compiled_domain = self.domain.hot(self.dim)
         self._free = isinstance(self.domain, Everywhere) and not self._ball_on
         self._as_given = self._free and not self._scale_free  # what is fed are the true gradients
-        self._stats = np.zeros(_hot.SIZE)
+        self._stats = zeros(_hot.SIZE)
         if self.lipschitz is not None:
             self._stats[_hot.TOP] = self.lipschitz
             if self._fixed:
@@ -72,8 +73,8 @@ class ConstrainedLearner(GradientLearner):
                     ends = f"{SMALLEST:g} and {LARGEST:g}"
                     raise ValueError(f"lipschitz·√max k(t, t) must be between {ends}: got {hint:g}; rescale losses or kernel")
                 self._stats[_hot.HINT] = hint
-        self._proposal, self._inner = np.zeros(self.dim), np.zeros(self.dim)
-        self._ball = np.zeros(1 + self.dim)
+        self._proposal, self._inner = zeros(self.dim), zeros(self.dim)
+        self._ball = zeros(1 + self.dim)
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""

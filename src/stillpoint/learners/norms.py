@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from stillpoint._room import full, zeros
 from stillpoint._validate import Array, stored, under
 from stillpoint.filters.directions import directions
 from stillpoint.kernels import Kernel
@@ -105,8 +106,8 @@ class Diagonal:
 
     def __init__(self, kernel: Kernel, dim: int, floor: float) -> None:
         self.memory = make_memory(kernel, dim)
-        self.weights: Array = np.full(dim, floor)
-        self._squares: Array = np.zeros(dim)  # ‖θ_i‖² of each coordinate
+        self.weights: Array = full(dim, floor)
+        self._squares: Array = zeros(dim)  # ‖θ_i‖² of each coordinate
 
     def advance(self, time: float) -> None:
         """Move the memory."""

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from stillpoint._room import zeros
 from stillpoint._validate import Array, stored
 from stillpoint.kernels import Kernel
 from stillpoint.memory import _hot
@@ -20,7 +21,7 @@ class Memory(ABC):
     def __init__(self, kernel: Kernel, dim: int) -> None:
         self.kernel, self.dim = kernel, dim
         self.time = -np.inf
-        self._pull: Array = np.zeros(dim)
+        self._pull: Array = zeros(dim)
         self.diagonal = 0.0
         self.squared_norm = 0.0
 

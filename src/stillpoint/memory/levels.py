@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillpoint._hot import dot
+from stillpoint._room import zeros
 from stillpoint._validate import Array, number, positive, stored
 from stillpoint.kernels import Kernel
 from stillpoint.memory import _hot
@@ -54,11 +55,11 @@ class LevelMemory(Memory):
 
     def __init__(self, base: float, dim: int) -> None:
         super().__init__(Levels(base), dim)
-        self.states: Array = np.zeros((0, dim))
-        self.squares: Array = np.zeros(0)
-        self.variances: Array = np.zeros(0)
-        self.rates: Array = np.zeros(0)
-        self._gap, self._decays = np.nan, np.zeros(0)
+        self.states: Array = zeros((0, dim))
+        self.squares: Array = zeros(0)
+        self.variances: Array = zeros(0)
+        self.rates: Array = zeros(0)
+        self._gap, self._decays = np.nan, zeros(0)
         self._next_start = -np.inf
 
     def starts(self, level: int) -> float:

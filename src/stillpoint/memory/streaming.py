@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stillpoint._room import zeros
 from stillpoint._validate import Array, stored
 from stillpoint.kernels import Kernel
 from stillpoint.memory import _hot
@@ -23,7 +24,7 @@ class StreamingMemory(Memory):
         if space is None:
             raise ValueError(f"memory='streaming' needs a kernel with a state space: got {kernel!r}; use memory='dense'")
         self.space = space
-        self.state: Array = np.zeros((dim, space.size))
+        self.state: Array = zeros((dim, space.size))
         self.scratch: Array = np.empty(space.size)
         self._gap, self._transition = np.nan, np.empty((0, 0))
         self._gain = space.gain(0.0) if space.stationary else np.empty(0)

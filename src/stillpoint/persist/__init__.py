@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from stillpoint import _container
-from stillpoint.persist.codec import check_state, decode_fields, encode, encode_fields, migrate
+from stillpoint import _container, _room
+from stillpoint.persist.codec import check_finite, check_state, decode_fields, encode, encode_fields, migrate
 from stillpoint.persist.registry import LEARNERS, Missing, Savable, learner_class, learner_name
 
 __all__ = ["FORMAT", "LEARNERS", "Savable", "load", "pack", "save", "unpack"]
@@ -16,8 +16,6 @@ __all__ = ["FORMAT", "LEARNERS", "Savable", "load", "pack", "save", "unpack"]
 FORMAT = 2  # 1 was an npz without a first line
 _KIND = "learner"
 _FIRST = b"PK\x03\x04"  # how files of format 1 begin
-_SIZES = ("dim", "outputs", "classes", "window", "life", "streams")  # arguments that say how large the state is
-_SQUARED = ("TrackingForecaster", "TrackingProbabilities")  # where it is at least dim²
 
 
 def pack(learner: Savable) -> bytes:
@@ -67,38 +65,24 @@ def _unpack(data: bytes, problem: str, remedy: str) -> Any:
             header = migrate(header)
         else:
             header, arrays = _container.read(_KIND, FORMAT, data)
-        return _build(header, arrays)
+        with _room.within(len(data)):  # a size in the file may be any number
+            return _build(header, arrays)
     except _container.Newer as error:
         raise ValueError(f"{problem}, and {error}; upgrade stillpoint") from None
     except Missing as error:
         raise ValueError(f"{problem}, and {error}") from None
     except Exception as error:  # restoring what someone made up fails in as many ways as there are learners
-        reason = str(error) if type(error) is ValueError else f"{type(error).__name__}: {error}"
+        reason = str(error) if type(error) in (ValueError, _room.NoRoom) else f"{type(error).__name__}: {error}"
         raise ValueError(f"{problem}, and {reason}; {remedy}") from None
-
-
-def _check_sizes(tree: Any, room: int) -> None:
-    """Refuse configurations, in the JSON, that ask for far more memory than the state takes, before the memory is taken."""
-    if isinstance(tree, list):
-        for item in tree:
-            _check_sizes(item, room)
-    elif isinstance(tree, dict):
-        for key, value in tree.items():
-            squared = tree.get("learner") in _SQUARED
-            sizes = value if key == "config" and isinstance(value, dict) else {}
-            for name, size in sizes.items():
-                if name in _SIZES and isinstance(size, int) and (size > room or (squared and size * size > room)):
-                    raise ValueError(f"{name} = {size} does not go with a state of {room} numbers")
-            _check_sizes(value, room)
 
 
 def _build(header: dict[str, Any], arrays: _container.Arrays) -> Any:
     name, scalars = header["learner"], decode_fields(header["scalars"])
-    _check_sizes(header, sum(array.size or max(array.shape) for array in arrays.values()))
     learner = learner_class(name)(**decode_fields(header["config"]))
     state = {**scalars, **arrays}
     if hasattr(learner, "migrated"):  # what was saved by an older version, as this one would
         state = learner.migrated(state)
+    check_finite(learner, state)
     learner.restore({key: value.copy() if isinstance(value, np.ndarray) else value for key, value in state.items()})
     check_state(learner.arrays(), state)
     return learner

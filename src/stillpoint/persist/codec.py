@@ -93,6 +93,24 @@ def _tuples(value: Any) -> Any:
     return value
 
 
+def check_finite(learner: Any, given: dict[str, Any]) -> None:
+    """Refuse a state with infinities or NaN that no such learner comes to; `learner` is a new one."""
+    declared: frozenset[str] = getattr(learner, "_not_finite", frozenset())
+    odd = [name for name, value in given.items() if name not in declared and not _finite(value)]
+    new = learner.arrays() if odd else {}
+    for name in odd:
+        if name not in new or not _same(new[name], given[name]):
+            raise ValueError(f"its state is infinite or NaN at {name!r}, where that of such a learner is finite")
+
+
+def _finite(value: Any) -> bool:
+    if isinstance(value, np.ndarray | np.generic):
+        return value.dtype.kind != "f" or bool(np.isfinite(value).all())
+    if isinstance(value, list | tuple):
+        return all(map(_finite, value))
+    return not isinstance(value, float) or math.isfinite(value)
+
+
 def check_state(restored: dict[str, Any], given: dict[str, Any]) -> None:
     """Make sure that nothing of a state was passed over, spread or cast on the way in."""
     if set(restored) != set(given):
@@ -100,14 +118,16 @@ def check_state(restored: dict[str, Any], given: dict[str, Any]) -> None:
         raise ValueError(f"its state has other parts than that of such a learner: {names}")
     for name, value in restored.items():
         other = given[name]
-        if isinstance(value, np.ndarray) and isinstance(other, np.ndarray):
-            same = value.dtype == other.dtype and value.shape == other.shape and value.tobytes() == other.tobytes()
-        else:
-            same = not isinstance(value, np.ndarray) and not isinstance(other, np.ndarray) and _plain(value) == _plain(other)
         if type(other) is int and not -_PLAIN_INT <= other < _PLAIN_INT:
             raise ValueError(f"its state counts beyond 64 bits at {name!r}")
-        if not same:
+        if not _same(value, other):
             raise ValueError(f"its state does not fit such a learner at {name!r}")
+
+
+def _same(value: Any, other: Any) -> bool:
+    if isinstance(value, np.ndarray) and isinstance(other, np.ndarray):
+        return value.dtype == other.dtype and value.shape == other.shape and value.tobytes() == other.tobytes()
+    return not isinstance(value, np.ndarray) and not isinstance(other, np.ndarray) and bool(_plain(value) == _plain(other))
 
 
 def _plain(value: Any) -> Any:

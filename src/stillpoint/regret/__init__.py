@@ -12,14 +12,14 @@ from stillpoint.regret.dimension import (
 )
 from stillpoint.regret.hindsight import hindsight_path_length, hindsight_piecewise, hindsight_static
 from stillpoint.regret.norms import Interpolant, interpolate, rkhs_norm
-from stillpoint.regret.sinc import CURVATURE_CONSTANT, PATH_CONSTANT, SincBump, bump, sinc_product
+from stillpoint.regret.sinc import PATH_CONSTANT, SincBump, bump, curvature_constant, sinc_product
 
 __all__ = [
-    "CURVATURE_CONSTANT",
     "PATH_CONSTANT",
     "Interpolant",
     "SincBump",
     "bump",
+    "curvature_constant",
     "effective_dimension",
     "hindsight_path_length",
     "hindsight_piecewise",

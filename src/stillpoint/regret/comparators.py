@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stillpoint._validate import Array, finite, nonnegative
+from stillpoint._validate import Array, count, finite, nonnegative
 
 
 def sequence(u: ArrayLike) -> Array:
@@ -14,9 +14,12 @@ def sequence(u: ArrayLike) -> Array:
     return np.require(result.reshape(len(result), -1), requirements=["C", "W"])  # one compiled version serves all
 
 
-def path_length(u: ArrayLike) -> float:
-    """P_T = Σ_{t≥2} ‖u_t − u_{t−1}‖."""
-    return float(_steps(u).sum())
+def path_length(u: ArrayLike, order: int = 1) -> float:
+    """P_T = Σ_{t≥2} ‖u_t − u_{t−1}‖; of order m: Σ_{t>m} ‖Δ^m u_t‖, the differences of differences, 0 for polynomials below t^m.
+
+    Bounds are stated in the first order, those of theorems of higher order too (`path_length_norm`).
+    """
+    return float(_steps(u, count("order", order)).sum())
 
 
 def squared_path_length(u: ArrayLike) -> float:
@@ -40,8 +43,9 @@ def unit(values: Array, axis: int | None = None) -> Array:
     return np.asarray(np.ldexp(1.0, np.frexp(np.where(top > 0.0, top, 1.0))[1] - 1))
 
 
-def _steps(u: ArrayLike) -> Array:
-    return _lengths(np.diff(sequence(u), axis=0))
+def _steps(u: ArrayLike, order: int = 1) -> Array:
+    rows = sequence(u)
+    return _lengths(np.diff(rows, n=min(order, len(rows)), axis=0))
 
 
 def _lengths(rows: Array) -> Array:

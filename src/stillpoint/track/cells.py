@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from stillpoint._validate import Array
+from stillpoint.track.columns import show_name
 
 MISSING = {"", "na", "n/a", "nan", "-nan", "null", "none", "#n/a", "#n/a n/a", "#na", "<na>", "?"}  # in small letters
 _COMMAS = re.compile(r"[-+]?\d[\d.]*(,\d+)+(\.\d+)?")  # a decimal comma, or thousands set apart
@@ -24,9 +25,9 @@ def missing(cell: Any) -> bool:
 
 
 def read_number(cell: Any) -> float:
-    """A number; not Python's 12_0, which in a file is a code."""
-    if (isinstance(cell, str) and "_" in cell) or (isinstance(cell, bytes) and b"_" in cell):
-        raise ValueError(f"a number must have no underscore: got {cell!r}")
+    """A number in the digits 0 to 9, not in others that `float` knows; not Python's 12_0, which in a file is a code."""
+    if (isinstance(cell, str) and ("_" in cell or not cell.strip().isascii())) or (isinstance(cell, bytes) and b"_" in cell):
+        raise ValueError(f"a number must have no underscore, and the digits 0 to 9: got {cell!r}")
     return float(cell)
 
 
@@ -42,18 +43,51 @@ def meant_number(cell: Any) -> str:
     text = cell.strip() if isinstance(cell, str) else ""
     if _PERCENT.fullmatch(text):
         return "write numbers without a percent sign"
+    if not text.isascii() and _is_float(text):
+        return "write numbers in the digits 0 to 9"
     return "write decimal points, and no commas between thousands" if _COMMAS.fullmatch(text) else ""
 
 
-def seconds(cell: Any) -> float:
-    """Seconds since 1970; a date without a zone counts as UTC."""
-    if isinstance(cell, date) and not isinstance(cell, datetime):
-        cell = datetime(cell.year, cell.month, cell.day)
-    moment = cell if isinstance(cell, datetime) else datetime.fromisoformat(str.strip(cell))
+def _is_float(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def seconds(cell: Any, zoned: bool | None = None) -> float:
+    """Seconds since 1970; a date without a zone counts as UTC. zoned: whether it must have a zone, or must have none."""
+    moment = datetime.fromisoformat(cell.strip()) if type(cell) is str else _moment(cell)
     if moment.tzinfo is None:
+        if zoned:
+            raise ValueError(f"a date must have a time zone: got {cell!r}")
         moment = moment.replace(tzinfo=UTC)
+    elif zoned is False:
+        raise ValueError(f"a date must have no time zone: got {cell!r}")
     gap = moment - _EPOCH
     return gap.days * 86400.0 + gap.seconds + gap.microseconds * _SECOND
+
+
+def has_zone(cell: Any) -> bool | None:
+    """Whether a date has a time zone; None for what is no date."""
+    try:
+        return _moment(cell).tzinfo is not None
+    except (TypeError, ValueError):
+        return None
+
+
+def _moment(cell: Any) -> datetime:
+    if isinstance(cell, date) and not isinstance(cell, datetime):
+        return datetime(cell.year, cell.month, cell.day)
+    return cell if isinstance(cell, datetime) else datetime.fromisoformat(str.strip(cell))
+
+
+def mixed_zones(name: str, cell: Any, zoned: bool) -> str:
+    """What is wrong with a column in which that date, unlike those before it, has a time zone, or has none."""
+    others = "the dates before it have one" if zoned else "the dates before it have none"
+    what = f"column {show_name(name)} must hold dates that all have a time zone, or all have none: got {show_cell(cell)}"
+    return f"{what}, and {others}; write all in one way, such as 2025-01-31T08:00+00:00"
 
 
 def is_date(cell: Any) -> bool:
@@ -70,7 +104,7 @@ def read_column(cells: Sequence[Any], read: Callable[[Any], float], refuse: Call
 
     refuse: called with place and cell where one cannot be read; if it returns, that one counts as missing.
     """
-    if read is not seconds and not _underscored(cells):  # then the others read what `float` does, and more
+    if read in (read_number, read_flag) and not _odd(cells):  # then they read what `float` does, and more
         try:
             return np.array(list(map(float, cells)))
         except (TypeError, ValueError, OverflowError):
@@ -85,10 +119,11 @@ def read_column(cells: Sequence[Any], read: Callable[[Any], float], refuse: Call
     return result
 
 
-def _underscored(cells: Sequence[Any]) -> bool:
-    """Whether some text may have an underscore: one look at a column of text, one at the types of any other."""
+def _odd(cells: Sequence[Any]) -> bool:
+    """Whether some text may be a number to Python alone: one look at a column of text, one at the types of any other."""
     try:
-        return "_" in "".join(cells)
+        text = "".join(cells)
+        return "_" in text or not text.isascii()
     except TypeError:
         return not {str, bytes}.isdisjoint(map(type, cells))
 

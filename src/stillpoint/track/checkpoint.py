@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from stillpoint import _container
+from stillpoint import _container, _room
 from stillpoint._undo import Restorable
 from stillpoint._validate import under
-from stillpoint.persist.codec import check_state, decode_fields, encode_fields
+from stillpoint.persist.codec import check_finite, check_state, decode_fields, encode_fields
+from stillpoint.track.columns import show_names
 from stillpoint.track.options import InputError
 
 VERSION, _KIND = 2, "track"
@@ -56,7 +57,9 @@ class Checkpoint:
         """Restore a part of the run from what is under its prefix in the state that was loaded."""
         own = under(state, prefix)
         try:
-            part.restore(own)
+            check_finite(part, own)
+            with _room.within(sum(value.nbytes for value in own.values() if isinstance(value, np.ndarray))):
+                part.restore(own)
             check_state(part.arrays(), own)
         except Exception as error:  # a state that someone made up fails in as many ways as there are learners
             remedy = f"delete {self.folder} to begin anew"
@@ -89,4 +92,4 @@ def same_command(now: dict[str, Any], before: dict[str, Any]) -> None:
 
 
 def _show(value: Any) -> str:
-    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
+    return show_names([*map(str, value)], ",") if isinstance(value, list) else str(value)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from stillpoint._terminal import tell, tell_json
 from stillpoint.track.exits import exit_code, say, stopped
 from stillpoint.track.options import FILES, PARQUET, InputError, Options
 from stillpoint.track.stop import Stop
@@ -61,7 +62,7 @@ def track(
 def _run(options: Options, stop: Stop, print_json: bool, quiet: bool) -> int:
     from stillpoint.track.readers import open_reader
 
-    reader = open_reader(options)
+    reader = open_reader(options, stop)
     try:
         while not reader.begin():
             if stop.signal:
@@ -100,9 +101,9 @@ def _answer(summary: dict[str, Any], options: Options, notes: list[str], print_j
     for note in notes:
         say(f"note: {note}", 0)
     if print_json:
-        print(json.dumps(summary, indent=2, ensure_ascii=False))
+        tell_json(json.dumps(summary, indent=2, ensure_ascii=False))
     elif not quiet:
         from stillpoint.track.summary import show
 
         show(summary)
-        print(f"wrote {', '.join(str(options.out / name) for name in summary['files'])}")
+        tell(f"wrote {', '.join(str(options.out / name) for name in summary['files'])}")

@@ -3,14 +3,27 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
 
 from stillpoint._validate import Array
 from stillpoint.track.batches import Batch, Cells
-from stillpoint.track.cells import is_date, meant_number, missing, read_column, read_flag, seconds, show_cell, time_kind
-from stillpoint.track.notes import CATEGORIES, column_notes, date_remedy
+from stillpoint.track.cells import (
+    has_zone,
+    is_date,
+    meant_number,
+    missing,
+    mixed_zones,
+    read_column,
+    read_flag,
+    seconds,
+    show_cell,
+    time_kind,
+)
+from stillpoint.track.columns import show_name
+from stillpoint.track.notes import CATEGORIES, column_notes, date_remedy, time_notes
 from stillpoint.track.options import Options, RowError
 
 _FEATURE_LIMIT, _TARGET_LIMIT = 1e100, 1e75  # of the cores
@@ -43,6 +56,7 @@ class Encoder:
         self.labels: dict[str, int] = {}  # to class, by one word for all that mean the same
         self.spelled: dict[str, str] = {}  # … and that word as the input has it
         self.time_kind = "row" if options.time is None else ""
+        self.zoned: bool | None = None  # whether times are dates with a time zone; not known before the first
         self.last_time, self.full = -math.inf, False
         self.ties = bool(self.features) or options.task in ("binary", "quantile")  # the core of a bare series has no gap of 0
 
@@ -74,7 +88,8 @@ class Encoder:
 
     def notes(self) -> list[str]:
         """What a person should know of how the columns were read."""
-        return column_notes(self.features, self.categories, self.full, self.options.time)
+        own = column_notes(self.features, self.categories, self.full, self.options.time)
+        return [*own, *time_notes(self.options.time, self.time_kind, self.last_time)]
 
     def encode(self, batch: Batch) -> Rows:
         """The batch in numbers; RowError names the first row found that cannot be."""
@@ -89,12 +104,14 @@ class Encoder:
         else:
             remedy = "leave it empty to forecast only, or add --task binary if it holds two labels"
             y, y_texts = numbers(columns[0], self.options.target, _TARGET_LIMIT, remedy), None
-        times, texts, clock = np.full(T, np.nan), None, self.time_kind
+        times, texts, clock, zoned = np.full(T, np.nan), None, self.time_kind, self.zoned
         if self.options.time is not None:
             clock = clock or time_kind(columns[1][0])
-            times, texts = self._times(columns[1], clock)
+            if zoned is None and clock == "date":
+                zoned = has_zone(columns[1][0])
+            times, texts = self._times(columns[1], clock, zoned)
         table, places, pieces, full = self._features(features, kinds, T)
-        self.kinds, self.labels, self.spelled, self.time_kind = kinds, labels, spelled, clock
+        self.kinds, self.labels, self.spelled, self.time_kind, self.zoned = kinds, labels, spelled, clock, zoned
         self.categories, self.full = places, full
         if T and texts is not None:
             self.last_time = float(times[-1])
@@ -136,23 +153,30 @@ class Encoder:
         hint = "repair it, or leave the column out with --features; categories must begin in the first row"
         return numbers(cells, name, _FEATURE_LIMIT, hint, f"if it holds dates, {date_remedy(name, self.options.time)}")
 
-    def _times(self, cells: Cells, kind: str) -> tuple[Array, list[str]]:
+    def _times(self, cells: Cells, kind: str, zoned: bool | None) -> tuple[Array, list[str]]:
         name = self.options.time or ""
         if kind == "date":
-            times = read_column(cells, seconds, _refuse(f"column {name!r} must hold ISO dates", lambda cell: "repair it"))
+            refuse = _refuse(f"column {show_name(name)} must hold ISO dates", lambda cell: "repair it")
+
+            def told(index: int, cell: Any) -> NoReturn:
+                if zoned is not None and is_date(cell):
+                    raise RowError(index, mixed_zones(name, cell, zoned)) from None
+                refuse(index, cell)
+
+            times = read_column(cells, partial(seconds, zoned=zoned), told)
         else:
             times = numbers(cells, name, _FEATURE_LIMIT, "give every row its time")
         gone = np.isnan(times)
         if gone.any():
             at = int(np.argmax(gone))
-            raise RowError(at, f"column {name!r} must hold a time: got {show_cell(cells[at])}; give every row its time")
+            raise RowError(at, f"column {show_name(name)} must hold a time: got {show_cell(cells[at])}; give every row its time")
         steps = np.diff(np.concatenate([[self.last_time], times]))
         good = steps >= 0.0 if self.ties else steps > 0.0
         if not good.all():
             at = int(np.argmin(good))
             earlier = "an earlier time than the row before; sort the rows"
             what = "the same time as the row before, and there are no features; drop duplicates" if steps[at] == 0.0 else earlier
-            raise RowError(at, f"column {name!r} must increase: got {show_cell(cells[at])}, {what}")
+            raise RowError(at, f"column {show_name(name)} must increase: got {show_cell(cells[at])}, {what}")
         return times, [_write(cell) for cell in cells]
 
     def state(self) -> dict[str, Any]:
@@ -160,12 +184,12 @@ class Encoder:
         categories = [[i, text] for i, text in self.categories]
         last = None if math.isinf(self.last_time) else self.last_time
         own = {"kinds": self.kinds, "categories": categories, "labels": self.labels, "spelled": self.spelled}
-        return {**own, "time_kind": self.time_kind, "last_time": last, "full": self.full}
+        return {**own, "time_kind": self.time_kind, "zoned": self.zoned, "last_time": last, "full": self.full}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `state`."""
         self.kinds, self.labels, self.time_kind = state["kinds"], dict(state["labels"]), state["time_kind"]
-        self.spelled = dict(state.get("spelled", {}))  # checkpoints of old have none
+        self.spelled, self.zoned = dict(state.get("spelled", {})), state.get("zoned")  # checkpoints of old have none
         self.last_time = -math.inf if state["last_time"] is None else float(state["last_time"])
         self.categories = {(int(i), text): self.base + k for k, (i, text) in enumerate(state["categories"])}
         self.full = bool(state["full"])
@@ -177,10 +201,10 @@ def numbers(cells: Cells, name: str, limit: float, remedy: str, dated: str = "")
     def told(cell: Any) -> str:
         return meant_number(cell) or (dated if is_date(cell) else "") or remedy
 
-    result = read_column(cells, read_flag, _refuse(f"column {name!r} must be numeric", told))
+    result = read_column(cells, read_flag, _refuse(f"column {show_name(name)} must be numeric", told))
     if not (np.abs(result) <= limit).all() and (np.abs(result) > limit).any():
         at = int(np.argmax(np.abs(result) > limit))
-        raise RowError(at, f"column {name!r} must be within ±{limit:g}: got {show_cell(cells[at])}; rescale or drop it")
+        raise RowError(at, f"column {show_name(name)} must be within ±{limit:g}: got {show_cell(cells[at])}; rescale or drop it")
     return result
 
 
@@ -219,8 +243,11 @@ def _labels(cells: Cells, known: dict[str, int], spelled: dict[str, str], name: 
             label = known.get(text)
             if label is None:
                 if len(known) == 2:
-                    got, both = _write(cell).strip(), " and ".join(repr(spelled.get(one, one)) for one in known)
-                    raise RowError(t, f"column {name!r} must hold two labels: got {got!r} beside {both}; merge classes first")
+                    got, both = _write(cell).strip(), " and ".join(show_name(spelled.get(one, one)) for one in known)
+                    raise RowError(
+                        t,
+                        f"column {show_name(name)} must hold two labels: got {show_name(got)} beside {both}; merge classes first",
+                    )
                 label = 1 - next(iter(known.values())) if known else int(text == "1" or text.lower() == "yes")
                 known[text], spelled[text] = label, _write(cell).strip()
         result[t] = label

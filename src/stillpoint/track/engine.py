@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from stillpoint._validate import Array, counted, stored, under
+from stillpoint._whole import beneath
 from stillpoint.estimators.intervals import IntervalTracker, QuantileTracker
 from stillpoint.filters import TrackingForecaster, TrackingProbabilities, VariationForecaster
 from stillpoint.filters.tracking import forecaster as linear
@@ -221,6 +222,12 @@ class Engine:
         counts = ~np.isnan(y) if self.task == "binary" else ~np.isnan(y) & (known > 0.0)
         self.loss_rows += int(counts.sum())
         return np.ascontiguousarray(np.where(counts, losses, 0.0))
+
+    @property
+    def _not_finite(self) -> frozenset[str]:
+        """As `Whole._not_finite`; rows that wait for their targets are as they were read."""
+        waiting = {f"waiting.{name}" for name in ("X", "y", "times", "forecasts")}
+        return beneath("core.", self.part.core) | beneath("band.", self.band) | waiting
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving: arrays and numbers under names with a prefix."""

@@ -1,19 +1,28 @@
 """From what a command raises to an exit code and one line: the same for every command that writes files from rows."""
 
-import sys
+import signal
 from collections.abc import Callable
 
+from stillpoint._terminal import tell
 from stillpoint.track.stop import Stop
 
 
 def exit_code(run: Callable[[Stop], int], checkpoint: bool) -> int:
-    """What `run` returns; 1 where reading or writing fails, 2 where arguments or input cannot be used, 130 at a second Ctrl-C."""
+    """What `run` returns; 1 where reading or writing fails or memory runs out, 2 where arguments or input cannot be used.
+
+    130 at a second Ctrl-C, or at the first before there is anything to write; 143 if it is a termination.
+    """
+    stop = Stop()
     try:
-        with Stop() as stop:
+        with stop:
             return run(stop)
     except KeyboardInterrupt:
         again = "go on" if checkpoint else "start over"
-        return say(f"interrupted; what was written is whole, run the command again to {again}", 130)
+        code = 128 + (stop.signal or signal.SIGINT)
+        return say(f"interrupted; what was written is whole, run the command again to {again}", code)
+    except MemoryError as error:
+        remedy = "choose fewer columns, or use a machine with more"
+        return say(f"error: memory ran out: {str(error) or 'no more was to be had'}; what was written is whole, {remedy}", 1)
     except BrokenPipeError:
         return 1
     except OSError as error:
@@ -31,7 +40,6 @@ def stopped(message: str, checkpoint: bool, stop: Stop) -> int:
 
 
 def say(message: str, code: int) -> int:
-    """Tell the user; returns the code. In one piece: print would write the end of the line by itself, after that of others."""
-    sys.stderr.write(f"{message}\n")
-    sys.stderr.flush()
+    """Tell the user; returns the code."""
+    tell(message, err=True)
     return code

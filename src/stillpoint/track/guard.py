@@ -4,6 +4,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from stillpoint._container import places
 from stillpoint.track.lines import standard_input
 from stillpoint.track.options import InputError
 
@@ -13,10 +14,12 @@ def spare(source: str, option: str, folder: Path | None, names: Sequence[str]) -
     if folder is None:
         return
     given = standard_input() if source == "-" else source
-    for name in (*names, *(f".{name}.part" for name in names)):  # some are written beside their place, then moved there
-        if _same(given, folder / name):
-            what = f"got {'standard input' if source == '-' else source}, and the run writes or deletes {folder / name}"
-            raise InputError(f"{option} must not overwrite the input: {what}; give another {option} folder")
+    for path in [folder / name for name in names]:
+        # some are written beside their place, then moved there; beside what it leads to, if that is a link
+        for written in (path, path.with_name(f".{path.name}.part"), places(path)[1]):
+            if _same(given, written):
+                what = f"got {'standard input' if source == '-' else source}, and the run writes or deletes {written}"
+                raise InputError(f"{option} must not overwrite the input: {what}; give another {option} folder")
 
 
 def spare_folder(source: str, option: str, folder: Path | None) -> None:

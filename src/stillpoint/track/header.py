@@ -49,6 +49,8 @@ def _check_encoder(state: dict[str, Any], features: list[Any]) -> None:
     if _part(state, "time_kind", str) not in ("", "row", "date", "number"):
         raise ValueError(f"its header holds {state['time_kind']!r} as the kind of times")
     _part(state, "full", bool)
+    if state.get("zoned") not in (None, False, True):  # checkpoints of old have none
+        raise ValueError(f"its header holds {state['zoned']!r} as whether dates have a time zone")
 
 
 def _part(tree: dict[str, Any], name: str, kind: type) -> Any:

@@ -70,6 +70,11 @@ class History:
         """The sum of a field over all buckets."""
         return float(self._buckets[: self._state[0], field].sum())
 
+    @property
+    def _not_finite(self) -> frozenset[str]:
+        """As `Whole._not_finite`: a bucket without a target or a time has no least, largest or first one."""
+        return frozenset({"buckets"})
+
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
         return {"buckets": self._buckets[: self._state[0]].copy(), "state": self._state.copy()}

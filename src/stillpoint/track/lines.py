@@ -8,25 +8,28 @@ import sys
 import time
 from collections import deque
 
-from stillpoint.track.options import InputError
+from stillpoint.track.options import InputError, RowError
+from stillpoint.track.stop import Stop
 
 BLOCK = 1 << 18
-LONGEST = 1 << 24  # of a record: a file without line ends is not read into memory
+LONGEST = 1 << 24  # bytes of a line: a file without line ends is not read into memory
+QUOTED = 1 << 20  # bytes of a record with line ends between quotes: a stray quote would make one of all that follows
+AT_ONCE = 1 << 23  # bytes of records taken together, unless one alone has more
 HEAD = 4096  # bytes that tell one input from another
 _PAUSE = 0.1  # seconds between looks at an input that has nothing new
+_OPEN = "a row must close its quotes: the one opened on line {} stays open {}; close it, or double a quote that is part of a cell"
 
 
 class Lines:
     """Records of `source` ("-" is standard input), in order, by `take`.
 
     follow: wait for more at the end of a file until it is deleted; standard input ends when whoever writes to it closes it.
-    quotes: whether a line end between double quotes belongs to the record, as in CSV.
+    quotes: whether a line end between double quotes belongs to the record, as in CSV. stop: ends a search for the place to go on.
     """
 
-    def __init__(self, source: str, follow: bool, quotes: bool) -> None:
-        self.follow, self.quotes, self.gone = follow, quotes, False
-        self._ready: deque[bytes] = deque()
-        self._rest, self._ended, self._unended, self.head = b"", False, False, b""
+    def __init__(self, source: str, follow: bool, quotes: bool, stop: Stop | None = None) -> None:
+        self.follow, self.quotes, self.gone, self.head, self._stop = follow, quotes, False, b"", stop or Stop()
+        self._clear()
         self._own = source != "-"
         self._fd = _open(source, follow) if self._own else standard_input()
         mode = os.fstat(self._fd).st_mode
@@ -38,6 +41,15 @@ class Lines:
         # of all bytes up to the records taken last, which may be put back, and those
         self._digest, self._digested, self._pending, self._start = hashlib.sha256(), self.position, b"", self.position
         self._waits = follow and (self.regular or self._own)
+
+    def _clear(self) -> None:
+        """Nothing has been read."""
+        self._ready: deque[bytes] = deque()
+        self._room, self._line = 0, 0  # bytes of what is ready; lines that have ended
+        self._rest: list[bytes] = []  # the line that has begun, in the pieces in which it came
+        self._held: list[bytes] = []  # lines before it that are of the same record
+        self._rest_size, self._held_size, self._opened = 0, 0, 0  # bytes; the line whose quote is open, 0 for none
+        self._ended, self._unended, self._wrong = False, False, ""
 
     @property
     def size(self) -> int | None:
@@ -51,11 +63,18 @@ class Lines:
 
     def take(self, limit: int) -> list[bytes]:
         """Up to so many records: as many as are there, or, if there is none, after a short wait, maybe none."""
-        while len(self._ready) < limit and not self._ended:
+        while len(self._ready) < limit and self._room < AT_ONCE and not self._ended and not self._wrong:
             if not self._fill(wait=not self._ready):
                 break
-        records = [self._ready.popleft() for _ in range(min(limit, len(self._ready)))]
+        records: list[bytes] = []
+        size = 0
+        while self._ready and len(records) < limit and size < AT_ONCE:
+            records.append(self._ready.popleft())
+            size += len(records[-1]) + 1
+        self._room -= size
         if not records:
+            if self._wrong:  # all before it has been taken
+                raise RowError(0, self._wrong)
             return records
         self._digest.update(self._pending)
         self._digested += len(self._pending)
@@ -72,6 +91,7 @@ class Lines:
         self._ready.extendleft(reversed(records))
         size = sum(map(len, records)) + len(records)
         self.position -= size
+        self._room += size
         self._pending = self._pending[: len(self._pending) - size]
 
     def seek(self, position: int) -> None:
@@ -80,15 +100,22 @@ class Lines:
             size = self.size or 0
             if size < position:
                 raise InputError(f"the input must not have shrunk: got {size} bytes of {position} read before; begin anew")
+            self._clear()
             self._digest_again(position)
             os.lseek(self._fd, position, os.SEEK_SET)
-            self._ready.clear()
-            self._rest, self._ended, self._unended, self.position = b"", False, False, position
+            self.position = position
             if position and os.pread(self._fd, 1, position - 1) != b"\n":
                 self._after_unended(position)
             return
         while self.position < position:
-            if not self.take(1) and self.ended:
+            try:
+                if self.take(1):
+                    continue
+                over = self.ended
+            except RowError:  # a record that was whole before is cut off
+                over = True
+            self._stop.check()
+            if over:
                 got = f"got {self.position} bytes of {position} read before"
                 raise InputError(f"the input must be as long as before: {got}; replay a pipe from its start, or begin anew")
 
@@ -101,6 +128,9 @@ class Lines:
                 raise InputError("the input must not have shrunk: it got shorter while it was read; begin anew")
             self._digest.update(block)
             self._digested += len(block)
+            self._line += block.count(b"\n")
+            if self._digested < position:
+                self._stop.check()
 
     def _after_unended(self, position: int) -> None:
         """The last line read had no end: more may have come, but not to that line."""
@@ -110,6 +140,7 @@ class Lines:
             raise InputError("the last line read must not change: more was added to it; delete the checkpoint to begin anew")
         os.lseek(self._fd, position + width, os.SEEK_SET)
         self.position += width
+        self._line += width > 0
         self._pending = mark[:width]
 
     def fingerprint(self, head: int, tail: int) -> list[str | None]:
@@ -131,7 +162,7 @@ class Lines:
             os.close(self._fd)
 
     def _fill(self, wait: bool) -> bool:
-        """Read a block and cut it into records; returns whether anything came."""
+        """Read a block and cut it into records; returns whether there are more of them now."""
         if not self.regular and not select.select([self._fd], [], [], _PAUSE if wait else 0.0)[0]:
             return False
         try:
@@ -141,16 +172,20 @@ class Lines:
         if not block:
             self._nothing(wait)
             return False
-        self._grow(block)
+        if len(self.head) < HEAD:
+            self.head = (self.head + block)[:HEAD]
+        before = len(self._ready)
         self._cut(block)
-        return True
+        return len(self._ready) > before
 
     def _nothing(self, wait: bool) -> None:
         if not self._waits:
-            self._ended = True
-            if self._rest:
-                self._ready.append(self._rest)
-                self._rest, self._unended = b"", True
+            if self._rest_size or self._held:
+                self._end_lines([b"".join(self._rest)])
+                self._rest, self._rest_size, self._unended = [], 0, True
+            if self._opened:
+                self._wrong = _OPEN.format(self._opened, "to the end of the input")
+            self._ended = not self._wrong
             return
         if self.regular and (self.size or 0) < os.lseek(self._fd, 0, os.SEEK_CUR):
             raise InputError("the input must only grow while it is followed: it got shorter; start again")
@@ -160,30 +195,52 @@ class Lines:
         if wait:
             time.sleep(_PAUSE)
 
-    def _grow(self, block: bytes) -> None:
-        if len(self.head) < HEAD:
-            self.head = (self.head + block)[:HEAD]
-        if len(self._rest) > LONGEST:
-            most = f"{LONGEST >> 20} MiB"
-            raise InputError(f"a row must be shorter than {most}: byte {self.position} begins a longer one; check quotes")
-
     def _cut(self, block: bytes) -> None:
-        data = self._rest + block
-        parts = data.split(b"\n")
-        self._rest = parts.pop()
-        if not self.quotes or b'"' not in data:
-            self._ready.extend(parts)
+        """Take in a block. Each byte is looked at once, however long the record that it is of."""
+        first, *others = block.split(b"\n")
+        self._rest.append(first)
+        self._rest_size += len(first)
+        if not others:
+            self._too_long(self._rest_size)
             return
-        held: list[bytes] = []
-        odd = False
-        for part in parts:
-            held.append(part)
-            odd ^= part.count(b'"') % 2 == 1
-            if not odd:
-                self._ready.append(b"\n".join(held))
-                held = []
-        if held:  # a line end between quotes: the record goes on
-            self._rest = b"\n".join([*held, self._rest])
+        lines = [b"".join(self._rest), *others[:-1]]
+        self._rest, self._rest_size = [others[-1]], len(others[-1])
+        if self._held or (self.quotes and (b'"' in block or b'"' in lines[0])):
+            self._end_lines(lines)
+        elif not self._too_long(len(lines[0])):  # the others are part of one block
+            self._ready.extend(lines)
+            self._room += sum(map(len, lines)) + len(lines)
+            self._line += len(lines)
+        self._too_long(self._rest_size)
+
+    def _end_lines(self, lines: list[bytes]) -> None:
+        """Lines have ended, and with them their records, unless that is between quotes."""
+        for line in lines:
+            length = len(line)
+            if (self._held or length > BLOCK) and self._too_long(length):
+                return
+            self._line += 1
+            if self.quotes and line.count(b'"') % 2:
+                self._opened = 0 if self._opened else self._line
+            if not self._opened and not self._held:
+                self._ready.append(line)
+                self._room += length + 1
+                continue
+            self._held.append(line)
+            self._held_size += length + 1
+            if not self._opened:
+                self._ready.append(b"\n".join(self._held))
+                self._room += self._held_size
+                self._held, self._held_size = [], 0
+
+    def _too_long(self, length: int) -> bool:
+        """Whether a line of so many bytes, ended or not, makes its record too long: no more is read, and `take` refuses it."""
+        if not self._wrong and self._held and self._held_size + length > QUOTED:
+            self._wrong = _OPEN.format(self._opened, f"for {QUOTED >> 20} MiB")
+        if not self._wrong and length > LONGEST:
+            remedy = "end lines with \\n, and write one row a line"
+            self._wrong = f"a row must be shorter than {LONGEST >> 20} MiB: line {self._line + 1} is longer; {remedy}"
+        return bool(self._wrong)
 
 
 def standard_input() -> int:

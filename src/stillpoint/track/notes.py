@@ -4,10 +4,12 @@ import math
 from collections.abc import Mapping, Sequence
 
 from stillpoint.track.cells import is_date, meant_number, read_number
+from stillpoint.track.columns import brief, show_name
 
 CATEGORIES = 100  # that become features, over all columns: a filter's cost grows with their square
 _MANY, _ODD = 10, 2  # categories that a column must have, of which at most so many are no numbers, to look like one of numbers
 _NAMED = 5  # columns in one note
+_FIRST, _LAST = 19000101, 21001231  # whole numbers that may be dates
 
 
 def column_notes(features: Sequence[str], categories: Mapping[tuple[int, str], int], full: bool, time: str | None) -> list[str]:
@@ -18,18 +20,19 @@ def column_notes(features: Sequence[str], categories: Mapping[tuple[int, str], i
     notes = []
     if full:
         most = sorted(words, key=lambda i: -len(words[i]))[:_NAMED]
-        counts = ", ".join(f"{features[i]!r} {len(words[i])}" for i in most)
+        counts = ", ".join(f"{show_name(features[i])} {len(words[i])}" for i in most)
         what = "those that came later are not told apart; leave such columns out with --features"
         notes.append(f"more than {CATEGORIES} categories ({counts}): {what}")
     for i, texts in sorted(words.items()):
         name, spelled = features[i], next(filter(meant_number, texts), None)
         if spelled is not None:
-            notes.append(f"column {name!r} was read as words: got {spelled!r}; write numbers as 1234.5 if they are numbers")
+            what = f"column {show_name(name)} was read as words: got {show_name(spelled)}"
+            notes.append(f"{what}; write numbers as 1234.5 if they are numbers")
         elif len(texts) >= _MANY and sum(not _finite(text) for text in texts) <= _ODD:
-            cause = f"because of its first cell: got {texts[0]!r}, and numbers after it"
-            notes.append(f"column {name!r} was read as words {cause}; leave missing cells empty")
+            cause = f"because of its first cell: got {show_name(texts[0])}, and numbers after it"
+            notes.append(f"column {show_name(name)} was read as words {cause}; leave missing cells empty")
         elif all(map(is_date, texts[:2])):
-            notes.append(f"column {name!r} holds dates: {date_remedy(name, time)}")
+            notes.append(f"column {show_name(name)} holds dates: {date_remedy(name, time)}")
     return notes
 
 
@@ -44,10 +47,19 @@ def band_notes(name: str, delay: int, ahead: int) -> list[str]:
     return notes
 
 
+def time_notes(name: str | None, kind: str, last: float) -> list[str]:
+    """A note on times that are dates written as whole numbers: between months they would be 70 days apart. last: the latest."""
+    if name is None or kind != "number" or not _FIRST <= last <= _LAST or not is_date(f"{last:.0f}"):
+        return []
+    text = f"{last:.0f}"
+    what = f"column {show_name(name)} was read as numbers: got {text}, which looks like a date"
+    return [f"{what}; write dates as {text[:4]}-{text[4:6]}-{text[6:]}"]
+
+
 def date_remedy(name: str, time: str | None) -> str:
     """What to do about a column of dates. time: the column of times, if there is one."""
     leave = "leave it out with --features"
-    return leave if time is not None else f"give --time {name}, or {leave}"
+    return leave if time is not None else f"give --time {brief(name)}, or {leave}"
 
 
 def _finite(text: str) -> bool:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from stillpoint._words import meant
+from stillpoint.track.columns import left_out, show_name, show_names
 
 TASKS = ("regression", "binary", "quantile", "interval")
 FORMATS = ("csv", "jsonl", "parquet")
@@ -89,13 +90,21 @@ class Options:
 
     def columns(self, names: Sequence[str]) -> tuple[str, ...]:
         """The features, once the columns of the input are known; refuses names that are not among them."""
+        known = set(names)
         asked = [("--target", self.target)] + [("--features", name) for name in self.features or ()]
         for option, name in [*asked, *([("--time", self.time)] if self.time is not None else [])]:
-            if name not in names:
+            if name not in known:
                 raise no_column(option, "a column", name, names)
         if self.features is not None:
             return self.features
-        return tuple(name for name in names if name not in (self.target, self.time))
+        out = {self.target, self.time, *left_out(names)}
+        return tuple(name for name in names if name not in out)
+
+    def notes(self, names: Sequence[str]) -> list[str]:
+        """Which columns are no features although nobody said so, and why."""
+        left = left_out(names) if self.features is None else {}
+        own = (self.target, self.time)
+        return [f"column {show_name(name)} is no feature: {why}" for name, why in left.items() if name not in own]
 
 
 def one_of(option: str, given: str, known: Sequence[str]) -> None:
@@ -118,7 +127,17 @@ def packed(source: str, command: str) -> InputError:
 
 def no_column(option: str, what: str, given: str, names: Sequence[str]) -> InputError:
     """The error for a name that is not that of a column, with the nearest that is."""
-    return InputError(f"{option} must be {what}: got {given!r}; {meant(given, names)}the columns are {', '.join(names)}")
+    hint = f"{meant(given, names)}the columns are {show_names(names)}"
+    return InputError(f"{option} must be {what}: got {show_name(given)}; {hint}")
+
+
+def different(names: Sequence[str]) -> None:
+    """Refuse columns of which two have one name."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise InputError(f"columns must have different names: got {show_name(name)} twice; rename one")
+        seen.add(name)
 
 
 def share(option: str, given: Any) -> float:

@@ -7,10 +7,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from stillpoint._container import sync_folder
+from stillpoint._container import places, sync_folder
 from stillpoint.track.batches import Batch, Cells
 from stillpoint.track.lines import HEAD
-from stillpoint.track.options import InputError, RowError
+from stillpoint.track.options import InputError, RowError, different
+
+_ROWS, _CELLS = 1 << 15, 1 << 20  # read at once, at most
 
 
 def load(what: str) -> Any:
@@ -39,9 +41,7 @@ class ParquetReader:
             raise InputError(f"the input must be a Parquet file: got {path} ({what}); give --format csv or jsonl") from None
         self._broken = arrow.ArrowException, OSError
         self._path, self.names, self.size = path, list(self._file.schema_arrow.names), int(self._file.metadata.num_rows)
-        for name in self.names:
-            if self.names.count(name) > 1:
-                raise InputError(f"columns must have different names: got {name!r} twice; rename one")
+        different(self.names)
         self.position, self._cursor, self._count = 0, 0, 0
         self._loaded: list[Cells] = []
         self._prints: list[str | None] | None = None
@@ -53,7 +53,8 @@ class ParquetReader:
     def use(self, columns: Sequence[str]) -> None:
         """Columns to read, and their order."""
         self._used = list(columns)
-        self._batches: Iterator[Any] = self._file.iter_batches(batch_size=1 << 15, columns=self._used)
+        rows = max(1, min(_ROWS, _CELLS // max(len(self._used), 1)))
+        self._batches: Iterator[Any] = self._file.iter_batches(batch_size=rows, columns=self._used)
 
     def read(self, limit: int) -> Batch:
         """Up to so many rows."""
@@ -63,7 +64,8 @@ class ParquetReader:
             except self._broken as error:
                 what = " ".join(str(error).split())
                 raise RowError(0, f"the Parquet file must be whole: got {what}; write it anew") from None
-            self._loaded = [batch.column(name).to_pylist() for name in self._used]
+            places = {name: i for i, name in enumerate(batch.schema.names)}  # looked for by name, each would be a search
+            self._loaded = [batch.column(places[name]).to_pylist() for name in self._used]
             self._cursor, self._count = 0, int(batch.num_rows)
         rows = min(limit, self._count - self._cursor)
         columns: list[Cells] = [column[self._cursor : self._cursor + rows] for column in self._loaded]
@@ -84,7 +86,7 @@ class ParquetReader:
         while self.position < position:
             if self.ended:
                 raise InputError(f"the input must be as long as before: got {self.size} rows of {position}; begin anew")
-            self.read(min(position - self.position, 1 << 15))
+            self.read(min(position - self.position, _ROWS))
 
     def fingerprint(self, head: int, position: int) -> list[str | None]:
         """Of its first bytes and its last, where the sizes of all columns stand, and of all. It does not grow: once is enough."""
@@ -112,8 +114,7 @@ def to_parquet(path: Path, dates: bool, labels: bool) -> None:
     The copy is on the disk when this returns: the original may be deleted.
     """
     arrow = load("--predictions parquet")
-    target = path.with_suffix(".parquet")
-    temporary = target.with_name(f".{target.name}.part")
+    target, temporary = places(path.with_suffix(".parquet"))
     types = dict.fromkeys(("time", "y", "forecast", "lo", "hi"), arrow.float64()) | {"row": arrow.int64()}
     types |= {name: arrow.string() for name, text in (("time", dates), ("y", labels)) if text}
     try:

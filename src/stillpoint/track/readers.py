@@ -10,11 +10,14 @@ from typing import Any
 from stillpoint.track.batches import Batch, Cells, Reader
 from stillpoint.track.cells import show_cell
 from stillpoint.track.lines import Lines
-from stillpoint.track.options import InputError, Options, RowError
+from stillpoint.track.options import InputError, Options, RowError, different
 from stillpoint.track.start import check_start
+from stillpoint.track.stop import Stop
+from stillpoint.track.text import all_decoded, check_quotes, decoded, once, writable
 
 _DELIMITERS = (",", ";", "\t", "|")
 _NAMED = 5  # keys in a note
+_DECODER = json.JSONDecoder(object_pairs_hook=once)
 _OPEN = "a row must close its quotes: got one that stays open; close it, or double a quote that is part of a cell"
 
 
@@ -34,13 +37,20 @@ class _TextReader:
     def _first(self) -> bytes | None:
         """The first record that is not blank; None while there is none."""
         while True:
-            records = self.lines.take(1)
+            try:
+                records = self.lines.take(1)
+            except RowError:  # of a file that is no text, which says more
+                self._look()
+                raise
             if not records:
                 return None
             if records[0].strip():
-                if self._check is not None:
-                    self._check(self.lines.head)
+                self._look()
                 return records[0]
+
+    def _look(self) -> None:
+        if self._check is not None:
+            self._check(self.lines.head)
 
     def _rows(self, records: list[bytes]) -> tuple[list[Any], list[int] | None]:
         """Rows, and the record each came from if that is not one for one. RowError's index is that of the row."""
@@ -129,28 +139,27 @@ class CsvReader(_TextReader):
         first = self._first()
         if first is None:
             return False
-        header = _text(0, first, "the header").removeprefix("\ufeff")
+        header = decoded(first, "the header").removeprefix("\ufeff")
         self.delimiter = max(_DELIMITERS, key=re.sub(r'"[^"]*"', "", header).count)  # a name in quotes may hold any of them
         try:
             self.names = [name.strip() for name in next(csv.reader([header], delimiter=self.delimiter))]
         except csv.Error as error:
             raise InputError(f"the header must be CSV: {error}; end lines with \\n, check quotes") from None
-        for name in self.names:
-            if self.names.count(name) > 1:
-                raise InputError(f"columns must have different names: got {name!r} twice; rename one in the header")
+        different(self.names)
         self._width = len(self.names)
         return True
+
+    def use(self, columns: Sequence[str]) -> None:
+        """Columns to read, and their order."""
+        super().use(columns)
+        places = {name: i for i, name in enumerate(self.names)}
+        self._places = [places[name] for name in columns]
 
     def _blank(self, record: bytes) -> bool:
         return not record.strip(b"\r\n")  # spaces are a cell, tabs may be the marks between some
 
     def _rows(self, records: list[bytes]) -> tuple[list[Any], list[int] | None]:
-        try:
-            texts = [record.decode() for record in records]
-        except UnicodeDecodeError:
-            texts = [_text(sum(not self._blank(r) for r in records[:i]), record, "a row") for i, record in enumerate(records)]
-        if records and self.lines.ended and records[-1].count(b'"') % 2:  # it would swallow all rows after the quote
-            raise RowError(sum(not self._blank(record) for record in records[:-1]), _OPEN)
+        texts = all_decoded(records)
         reader = csv.reader(texts, delimiter=self.delimiter)
         rows: list[list[str]] = []
         places: list[int] | None = None
@@ -167,6 +176,7 @@ class CsvReader(_TextReader):
                 if row:
                     rows.append(row)
                     places.append(reader.line_num - 1)
+        check_quotes(texts, self.delimiter)
         if set(map(len, rows)) - {self._width}:
             bad = next(i for i, row in enumerate(rows) if len(row) != self._width)
             raise RowError(bad, f"a row must have {self._width} cells: got {len(rows[bad])}; repair it, quote cells with commas")
@@ -176,7 +186,7 @@ class CsvReader(_TextReader):
         if not rows:
             return [() for _ in self._used]
         cells = list(zip(*rows, strict=True))
-        return [cells[self.names.index(name)] for name in self._used]
+        return [cells[place] for place in self._places]
 
 
 class JsonReader(_TextReader):
@@ -213,12 +223,14 @@ class JsonReader(_TextReader):
             if not record.strip():
                 continue
             try:
-                row = json.loads(record)
+                row = _DECODER.decode(decoded(record, "a row").removeprefix("\ufeff"))
+            except RowError as error:
+                raise RowError(len(rows), error.what) from None
             except (ValueError, RecursionError) as error:
                 raise RowError(len(rows), f"a row must be JSON: {error}; write one object a line") from None
             if not isinstance(row, dict):
                 raise RowError(len(rows), f"a row must be a JSON object: got {show_cell(row)}; write one object a line")
-            if b"\\ud" in record.lower() and not _writable(row):
+            if b"\\ud" in record.lower() and not writable(row):
                 raise RowError(len(rows), "a row must be Unicode: got half of a surrogate pair; write whole characters")
             if (
                 self._known is not None and len(self._passed) <= _NAMED and not row.keys() <= self._known
@@ -232,8 +244,8 @@ class JsonReader(_TextReader):
         return [[row.get(name) for row in rows] for name in self._used]
 
 
-def open_reader(options: Options) -> Reader:
-    """The reader of the input's format."""
+def open_reader(options: Options, stop: Stop | None = None) -> Reader:
+    """The reader of the input's format. stop: ends the search for the place where a checkpoint goes on."""
     kind = options.kind
     if kind == "parquet":
         if options.source == "-" or options.follow:
@@ -242,21 +254,6 @@ def open_reader(options: Options) -> Reader:
         from stillpoint.track.parquet import ParquetReader
 
         return ParquetReader(options.source)
-    lines = Lines(options.source, options.follow, quotes=kind == "csv")
+    lines = Lines(options.source, options.follow, kind == "csv", stop)
     check = partial(check_start, options)
     return CsvReader(lines, check) if kind == "csv" else JsonReader(lines, check)
-
-
-def _text(index: int, record: bytes, what: str) -> str:
-    try:
-        return record.decode()
-    except UnicodeDecodeError as error:
-        raise RowError(index, f"{what} must be UTF-8: {error.reason} at byte {error.start}; convert the file first") from None
-
-
-def _writable(row: dict[str, Any]) -> bool:
-    try:
-        json.dumps(row, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -5,12 +5,13 @@ import os
 import time
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import stillpoint
-from stillpoint._container import replace
+from stillpoint._container import places, replace
 from stillpoint.track.batches import Batch, Reader
 from stillpoint.track.checkpoint import same_command
 from stillpoint.track.encode import Encoder, Rows
@@ -22,11 +23,13 @@ from stillpoint.track.lines import HEAD
 from stillpoint.track.notes import band_notes
 from stillpoint.track.options import FILES, PARQUET, InputError, Options, RowError
 from stillpoint.track.progress import progress
+from stillpoint.track.room import check_room, rows_at_once
 from stillpoint.track.sink import Sink, check
 from stillpoint.track.stop import Stop
 
 BATCH = 4096  # rows
 EVERY = 0.5  # seconds between checkpoints
+SLOWER = 20.0  # … and so many times more for every second that the last one took
 
 
 class Session(Holder):
@@ -45,15 +48,14 @@ class Session(Holder):
         self.rows, self.targets, self.notes = 0, 0, list[str]()
         self.engine: Engine | None = None
         self.history: History | None = None
-        self._length: int | None = None
         self._timed = [0, 0.0]  # rows and seconds, without the first batch, which compiles
         self._infinite, self._empty, self._ahead = 0, 0, 0  # intervals without end, without content; rows since the last target
         self._started, self._finished, self._fresh = _now(), False, False
-        self._saved = time.monotonic()
+        self._saved, self._pause = time.monotonic(), EVERY
         self._hold(options.checkpoint)
 
     @property
-    def predictions(self) -> Any:
+    def predictions(self) -> Path:
         """Where the predictions go."""
         return self.options.out / FILES[0]
 
@@ -70,7 +72,7 @@ class Session(Holder):
                         if self.reader.gone:
                             self.notes.append("the input was deleted: there is nothing more to follow; start again on a new one")
                         return
-                    self._commit(EVERY)
+                    self._commit(self._pause)
                     continue
                 self._batch(batch)
                 if not first:
@@ -78,14 +80,19 @@ class Session(Holder):
                     self._timed[1] += time.perf_counter() - begun
                 first = False
                 advance(self.rows, self.reader.position)
-                self._commit(EVERY)
+                self._commit(self._pause)
 
     def _read(self) -> Batch:
         try:
-            return self.reader.read(BATCH)
+            return self.reader.read(self._limit())
         except RowError as error:
             self._commit(0.0)
             raise InputError(f"row {self.rows + 1}: {error.what}") from None
+
+    def _limit(self) -> int:
+        """Rows of the next batch. Before the first, which tells words from numbers, every column may be a feature."""
+        dim = len(self.features) if self.engine is None else self.encoder.dim
+        return rows_at_once(self.options.task, len(self.encoder.names), dim, BATCH)
 
     def _batch(self, batch: Batch) -> None:
         while True:  # rows before a bad one are good for use; the next batch begins with it
@@ -110,7 +117,7 @@ class Session(Holder):
             self._sink = Sink(self.predictions, self._length)
             if self._length is None:  # files of an earlier run would not belong to these predictions
                 for name in (*FILES[1:], PARQUET):
-                    (self.options.out / name).unlink(missing_ok=True)
+                    places(self.options.out / name)[0].unlink(missing_ok=True)
         self._sink.add(row, rows, forecasts, lo, hi, banded)
         history.add(row, times, rows.y, forecasts, lo, hi, banded, losses, shares)
         if banded:
@@ -123,6 +130,7 @@ class Session(Holder):
 
     def _learners(self, dim: int) -> tuple[Engine, History]:
         if self.engine is None or self.history is None:
+            check_room(self.options.task, self.encoder.base, "category" in (self.encoder.kinds or ()))
             self.engine = Engine(self.options, dim, series=not self.features)
             self.history = History(self.options.task, self.engine.loss_name, self.engine.names, self.engine.part.labels)
         return self.engine, self.history
@@ -130,7 +138,7 @@ class Session(Holder):
     def finish(self) -> dict[str, Any]:
         """Write summary and report, and close the checkpoint; a run that was finished before is left as it is."""
         files = [self.options.out / name for name in FILES[1:]]
-        self._cut(self.predictions, self._length)
+        self._cut()
         written = [*files, self.predictions.with_suffix(".parquet")] if self.options.predictions == "parquet" else files
         if self._finished and not self._fresh and all(file.exists() for file in written):
             with suppress(ValueError):  # a summary that is no longer JSON is written anew
@@ -145,7 +153,7 @@ class Session(Holder):
 
             to_parquet(self.predictions, self.encoder.time_kind == "date", self.options.task == "binary")
             if self.checkpoint is None:
-                self.predictions.unlink()  # with a checkpoint the rows to come are appended to it
+                places(self.predictions)[0].unlink()  # with a checkpoint the rows to come are appended to it
         try:
             drawn = self._page(figures)
         except OSError:
@@ -187,7 +195,8 @@ class Session(Holder):
             result["coverage"] |= {"infinite": self._infinite, "empty": self._empty}
         if self.engine.band is not None and self.targets:
             self.notes += band_notes("quantile" if o.task == "quantile" else "interval", o.delay, self._ahead)
-        self.notes += [*self.encoder.notes(), *(self.reader.notes() if o.features is None else ())]  # else they were named
+        self.notes += [*o.notes(self.reader.names), *self.encoder.notes()]
+        self.notes += self.reader.notes() if o.features is None else ()  # else they were named
         return {**result, "rows_per_second": rows / seconds if seconds else None, "started": self._started, "finished": _now()}
 
     def _write_summary(self, figures: dict[str, Any], drawn: bool) -> dict[str, Any]:
@@ -203,8 +212,7 @@ class Session(Holder):
         from stillpoint.track.summary import plain
 
         assert self.history is not None
-        path = self.options.out / FILES[2]
-        temporary = path.with_name(f".{path.name}.part")
+        path, temporary = places(self.options.out / FILES[2])
         try:
             from stillpoint.report.page import write_page
 
@@ -231,6 +239,7 @@ class Session(Holder):
         """Bring what is new to the disk, predictions first, if that is `every` seconds old."""
         if self.checkpoint is None or not self._fresh or time.monotonic() - self._saved < every:
             return
+        begun = time.monotonic()
         assert self.engine is not None
         assert self.history is not None
         if self._sink is not None:
@@ -253,6 +262,7 @@ class Session(Holder):
         history = {f"history.{name}": value for name, value in self.history.arrays().items()}
         self.checkpoint.save(header, {**history, **{f"engine.{name}": v for name, v in self.engine.arrays().items()}})
         self._saved, self._fresh = time.monotonic(), False
+        self._pause = EVERY * max(1.0, SLOWER * (self._saved - begun))  # many features take long to save
 
     def _resume(self) -> None:
         stored = self.checkpoint.load(check_header) if self.checkpoint is not None else None

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from stillpoint._container import lock, sync_folder
+from stillpoint._container import lock, places, sync_folder
 from stillpoint._validate import Array
 from stillpoint.track.encode import Rows
 from stillpoint.track.options import InputError
@@ -62,7 +62,8 @@ class Sink:
         """Bring all to the disk; returns the length."""
         os.fsync(self._fd)
         if self._new:  # the names, too: a checkpoint that a power cut left without its predictions could not go on
-            for folder in (self.path.parent, self.path.parent.parent):
+            real = places(self.path)[0]
+            for folder in (real.parent, real.parent.parent):
                 sync_folder(folder)
             self._new = False
         return self.length

@@ -23,6 +23,11 @@ class Stop:
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
+    def check(self) -> None:
+        """End at once if that was asked for: where nothing would be left half done."""
+        if self.signal:
+            raise KeyboardInterrupt
+
     def _asked(self, number: int, frame: FrameType | None) -> None:
         if self.signal:
             raise KeyboardInterrupt

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from stillpoint._terminal import console, tell
 from stillpoint.estimators.intervals import QuantileTracker
 from stillpoint.estimators.intervals.lanes._hot import MEMORIES, SCALED, SIGNED, STEPS
 from stillpoint.track import _hot
@@ -78,20 +79,17 @@ def plain(value: Any) -> Any:
 
 def show(summary: dict[str, Any]) -> None:
     """The table on the terminal."""
-    from rich.console import Console
-    from rich.markup import escape
     from rich.table import Table
 
     name, loss = summary["loss_name"], summary["loss"]
-    table = Table(title=f"{escape(summary['target'])}: {summary['rows']:,} rows, {summary['task']}")
+    table = Table(title=f"{summary['target']}: {summary['rows']:,} rows, {summary['task']}")
     for i, head in enumerate(("forecaster", f"mean {name}", "ours is less by")):
         table.add_column(head, justify="right" if i else "left")
     for who, value in loss.items():
         ours = loss[OURS]
         saved = "" if who == OURS or value is None or ours is None or value <= 0.0 else f"{100.0 * (1.0 - ours / value):.1f}%"
         table.add_row(who, "–" if value is None else f"{value:.6g}", saved)
-    console = Console()
-    console.print(table)
+    console().print(table)
     coverage = summary.get("coverage")
     if coverage and coverage["achieved"] is not None:
         text = f"coverage {100 * coverage['achieved']:.2f}% for {100 * coverage['target']:g}% asked"
@@ -100,12 +98,13 @@ def show(summary: dict[str, Any]) -> None:
         if "most_misses" in coverage:
             least, most = coverage["least_misses"], coverage["most_misses"]
             text += f"; {coverage['misses']:,} outside, certified {math.ceil(least):,} to {math.floor(most):,}"
-        console.print(text, highlight=False, soft_wrap=True)
+        tell(text)
     for label, value in summary["certificate"].items():
         if not label.startswith("misses"):
             told = "infinite" if value is None else f"{value:,.4g}"
-            console.print(f"{label}: {told}", highlight=False, soft_wrap=True)
+            tell(f"{label}: {told}")
     if "1" in summary.get("labels", {}):
-        console.print(f"forecasts are probabilities of {summary['labels']['1']!r}", highlight=False, markup=False)
+        tell(f"forecasts are probabilities of {summary['labels']['1']!r}")
     rate = summary.get("rows_per_second")
-    console.print(f"{rate:,.0f} rows a second" if rate else "", highlight=False, end="\n" if rate else "")
+    if rate:
+        tell(f"{rate:,.0f} rows a second")

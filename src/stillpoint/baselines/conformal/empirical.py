@@ -4,6 +4,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from stillpoint._room import zeros
 from stillpoint._validate import Array, count, counted, positive
 from stillpoint.baselines.conformal import _hot
 from stillpoint.baselines.conformal.base import RadiusTracker
@@ -24,7 +25,7 @@ class WindowACI(RadiusTracker):
     def __init__(self, coverage: float = 0.9, step: float = 0.005, window: int = 500) -> None:
         super().__init__(coverage)
         self.step, self.window = positive("step", step), count("window", window)
-        self._state, self._window, self._ordered = np.zeros(3), np.zeros(self.window), np.zeros(self.window)
+        self._state, self._window, self._ordered = zeros(3), zeros(self.window), zeros(self.window)
         self._state[_hot.ALPHA] = 1.0 - self.coverage
 
     def restore(self, state: dict[str, Any]) -> None:

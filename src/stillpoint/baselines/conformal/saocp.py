@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from stillpoint._room import zeros
 from stillpoint._validate import Array, count, counted, positive
 from stillpoint.baselines.conformal import _hot
 from stillpoint.baselines.conformal.base import RadiusTracker
@@ -28,7 +29,7 @@ class SAOCP(RadiusTracker):
         if self.life > _MOST:
             raise ValueError(f"life must be at most {_MOST}: got {life!r}; rounds take as long as experts live, the paper has 8")
         places = self.life * _hot.OCTAVES
-        self._experts, self._shares, self._clock = np.zeros((7, places)), np.zeros(places), np.zeros(3)
+        self._experts, self._shares, self._clock = zeros((7, places)), zeros(places), zeros(3)
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""

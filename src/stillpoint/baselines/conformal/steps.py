@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from stillpoint._room import zeros
 from stillpoint._validate import Array, positive
 from stillpoint.baselines.conformal import _hot
 from stillpoint.baselines.conformal.base import RadiusTracker
@@ -17,7 +18,7 @@ class _Stepping(RadiusTracker):
 
     def __init__(self, coverage: float, size: float, power: float = 0.0) -> None:
         super().__init__(coverage)
-        self._size, self._power, self._state = size, power, np.zeros(5)
+        self._size, self._power, self._state = size, power, zeros(5)
 
     def predict(self) -> float:
         """The radius of the coming round; below 0 it is the empty set."""

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
+from stillpoint._room import zeros
 from stillpoint._validate import Array
 from stillpoint.estimators.intervals import _hot
 from stillpoint.estimators.intervals.lanes import Lanes, Levels, shares, value, values
@@ -50,7 +51,11 @@ class IntervalTracker(Lanes):
         levels, firsts = (np.repeat(0.5 + 0.5 * inside, 2), np.repeat(upper, 2)) if self.two_sided else (inside, np.log(upper))
         super().__init__(levels, firsts, np.ndim(coverage) > 0)
         self._order = np.argsort(inside, kind="stable")
-        self._ends, self._missed, self._forecast = np.zeros((2, inside.size)), np.zeros(inside.size), 0.0
+        self._ends, self._missed, self._forecast = zeros((2, inside.size)), zeros(inside.size), 0.0
+
+    @property
+    def _not_finite(self) -> frozenset[str]:
+        return frozenset({"ends"})  # the guard may play everything
 
     def predict(self, forecast: float) -> tuple[Any, Any]:
         """The interval (lo, hi) around this forecast of the coming round; called again before `update` it is the same."""

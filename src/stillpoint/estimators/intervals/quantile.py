@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
+from stillpoint._room import zeros
 from stillpoint._validate import Array
 from stillpoint.estimators.intervals import _hot
 from stillpoint.estimators.intervals.lanes import Lanes, Levels, shares, value, values
@@ -39,7 +40,11 @@ class QuantileTracker(Lanes):
             raise ValueError(f"level must increase: got {self._level}; sort the levels")
         super().__init__(levels, ndtri(levels) / _MEAN, np.ndim(level) > 0)
         self._pivot = int(np.argmin(np.abs(levels - 0.5)))
-        self._values = np.zeros(levels.size)
+        self._values = zeros(levels.size)
+
+    @property
+    def _not_finite(self) -> frozenset[str]:
+        return frozenset({"values"})  # the guard may play infinities
 
     def predict(self) -> Any:
         """The quantile of the coming round, or one a level; called again before `update` it is the same."""

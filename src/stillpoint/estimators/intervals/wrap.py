@@ -8,7 +8,7 @@ import numpy as np
 
 from stillpoint._undo import unchanged
 from stillpoint._validate import real, under
-from stillpoint._whole import Whole
+from stillpoint._whole import Whole, beneath
 from stillpoint.estimators.intervals.lanes import value
 
 if TYPE_CHECKING:
@@ -74,6 +74,10 @@ class Wrapped(Whole):
     def config(self) -> dict[str, Any]:
         """The arguments that build this anew, once tracker and model are."""
         return {"tracker": self.tracker, "model": self.model}
+
+    @property
+    def _not_finite(self) -> frozenset[str]:
+        return beneath("tracker.", self.tracker) | beneath("model.", self.model)
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving: that of the tracker and that of the model."""

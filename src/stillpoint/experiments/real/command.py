@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from stillpoint._terminal import console, tell, tell_json
 from stillpoint.experiments.real.bench import real_bench
 
 
@@ -19,8 +20,6 @@ def run(
 
     command: what the page says made it.
     """
-    from rich.console import Console
-
     from stillpoint.experiments.real.report import grids
 
     try:
@@ -29,12 +28,12 @@ def run(
         raise ValueError(str(error)) from None
     result.settings["command"] = command
     if json:
-        print(result.to_json())
+        tell_json(result.to_json())
     else:
-        console = Console()
+        screen = console()
         for grid in grids(result):
             if not grid.deep:
-                console.print(grid.rich())
+                screen.print(grid.rich())
         for note in result.notes:
-            console.print(note, markup=False)
+            tell(note)
     return result.save(out) if out else []

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from stillpoint._terminal import console, shown, styled, tell, tell_json
 from stillpoint.experiments.reproduce.run import reproduce
 
 
@@ -10,19 +11,18 @@ def run(out: Path | None = None, quick: bool = False, json: bool = False) -> int
 
     json: print the numbers instead of the table, with those of the figures if `out` is given.
     """
-    from rich.console import Console
-    from rich.markup import escape
-
     from stillpoint.experiments.reproduce.page import table, verdict
 
     result = reproduce(out, quick=quick, progress=not json)
     if json:
-        print(result.to_json())
+        tell_json(result.to_json())
         return result.exit_code
-    console = Console()
-    console.print(table(result))
+    screen = console()
+    screen.print(table(result))
     for row in result.failures:
-        console.print(f"[bold red]✗ {escape(row.name)}[/]: {escape(verdict(row))}")
-    wrote = "\n".join(f"wrote {file}" for file in result.files)
-    console.print(wrote or "give --out DIR for the page, the figures and all numbers", markup=False)
+        screen.print(styled(f"✗ {row.name}", "bold red") + f": {shown(verdict(row))}")
+    for file in result.files:
+        tell(f"wrote {file}")
+    if not result.files:
+        tell("give --out DIR for the page, the figures and all numbers")
     return result.exit_code

@@ -1,54 +1,27 @@
-"""Drawings of what `pictures` measures; colours of Okabe and Ito, which colour-blind readers can tell apart."""
+"""Drawings of what `pictures` measures."""
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullFormatter
+from matplotlib.ticker import FixedLocator, FormatStrFormatter
 
 from stillpoint.experiments.reproduce import pictures
+from stillpoint.experiments.reproduce.drawing import (
+    AMBER,
+    BLUE,
+    FAINT,
+    GREEN,
+    INK,
+    ORANGE,
+    PINK,
+    SKY,
+    TEXT,
+    below,
+    finish,
+    sheet,
+)  # fmt: skip
 from stillpoint.experiments.reproduce.pictures import Data, Picture
-
-Corner = Literal["upper left", "lower left"]
-INK, FAINT = "#222629", "#8a9299"
-BLUE, ORANGE, GREEN, PINK, AMBER, SKY = "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"
-_TEXT = 11.0  # readable when the figure is shown at half its size
-
-
-def sheet(columns: int, width: float = 10.0, height: float = 4.2) -> tuple[Figure, list[Axes]]:
-    """A figure with so many panels side by side."""
-    figure = Figure(figsize=(width, height), layout="constrained")
-    return figure, list(np.atleast_1d(figure.subplots(1, columns)))
-
-
-def finish(axes: Axes, x: str, y: str, title: str = "", *, log: str = "", legend: Corner | None = None) -> None:
-    """Labels, scales, a light grid and a legend."""
-    axes.set_xlabel(x, fontsize=_TEXT, color=INK)
-    axes.set_ylabel(y, fontsize=_TEXT, color=INK)
-    axes.set_title(title, fontsize=_TEXT + 1, color=INK, loc="left")
-    if "x" in log:
-        axes.set_xscale("log")
-    if "y" in log:
-        axes.set_yscale("log")
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.spines[["left", "bottom"]].set_color(FAINT)
-    axes.tick_params(labelsize=_TEXT - 1, colors=INK, which="major", color=FAINT)
-    axes.tick_params(which="minor", color=FAINT)
-    for axis in (axes.xaxis, axes.yaxis) if log else ():
-        axis.set_minor_formatter(NullFormatter())
-    axes.grid(color=FAINT, alpha=0.22, linewidth=0.7)
-    axes.set_axisbelow(True)
-    if legend:
-        axes.legend(frameon=False, fontsize=_TEXT - 1, loc=legend, labelcolor=INK, handlelength=1.8)
-
-
-def below(figure: Figure, axes: Axes, columns: int) -> None:
-    """One legend for all panels, under them."""
-    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=columns, frameon=False,
-                  fontsize=_TEXT - 0.5, labelcolor=INK)  # fmt: skip
 
 
 def draw_interpolation(data: Data) -> Figure:
@@ -92,13 +65,13 @@ def draw_kernel(data: Data) -> Figure:
     left.plot(data["lag"], data["ou"], color=FAINT, linewidth=1.6, linestyle="-.", label="OU(0.1), for comparison")
     left.axvline(1.0, color=FAINT, linewidth=1.0, linestyle=":")
     left.annotate(
-        "one round", (1.0, 0.96), xytext=(7, 0), textcoords="offset points", fontsize=_TEXT - 1.5, color=INK, va="center"
+        "one round", (1.0, 0.96), xytext=(7, 0), textcoords="offset points", fontsize=TEXT - 1.5, color=INK, va="center"
     )
     w = np.array(data["frequency"])
     right.plot(w, 0.03 / w, color=FAINT, linewidth=1.4, linestyle="--")
-    right.annotate(r"$\propto 1/\omega$", (1e-6, 1.5e5), fontsize=_TEXT, color=INK)
+    right.annotate(r"$\propto 1/\omega$", (1e-6, 1.5e5), fontsize=TEXT, color=INK)
     right.axvspan(0.5, w[-1], color=FAINT, alpha=0.15, linewidth=0)
-    right.annotate("unseen at\nwhole rounds", (0.7, 3e5), fontsize=_TEXT - 1.5, color=INK, va="center")
+    right.annotate("unseen at\nwhole rounds", (0.7, 3e5), fontsize=TEXT - 1.5, color=INK, va="center")
     right.set_xlim(w[0], w[-1])
     left.set_ylim(-0.03, 1.02)
     left.set_xlim(0.01, 1e6)
@@ -129,8 +102,8 @@ def draw_regret(data: Data) -> Figure:
             )
         axes.plot(x, x, color=INK, linewidth=1.0, linestyle=(0, (6, 3)), label="the rate itself: 1")
         finish(axes, r"$\sqrt{(M^2+M\,P_T)\,T}$", "regret" if name == "T" else "", titles[name], log="xy")
-        box = axes.legend(frameon=False, fontsize=_TEXT - 1, loc="upper left", bbox_to_anchor=(-0.04, -0.16), labelcolor=INK,
-                    title="slope over the upper half", title_fontproperties={"size": _TEXT - 1}, alignment="left",
+        box = axes.legend(frameon=False, fontsize=TEXT - 1, loc="upper left", bbox_to_anchor=(-0.04, -0.16), labelcolor=INK,
+                    title="slope over the upper half", title_fontproperties={"size": TEXT - 1}, alignment="left",
                     handlelength=2.4)  # fmt: skip
         box.get_title().set_color(INK)
     return figure
@@ -197,6 +170,34 @@ def draw_spectrum(data: Data) -> Figure:
     title = f"what a sine costs, $T = {data['T']}$"
     finish(right, "periods", r"$k_{\max}\,\|u\|^2$", title, log="xy")
     below(figure, left, 4)
+    return figure
+
+
+_ORDERS = {
+    "HorizonFree()": (SKY, "-"), "HorizonFree(smoothness=2)": (AMBER, "--"),
+    "HorizonFree(taper=1/2π)": (BLUE, "-"), "HorizonFree(taper=1/2π, smoothness=2)": (ORANGE, "--"),
+}  # fmt: skip
+
+
+def draw_order_two(data: Data) -> Figure:
+    """Sines over their periods; order 2 over order 1 for each comparator."""
+    figure, (left, right) = sheet(2, height=5.2)
+    for name, (colour, line) in _ORDERS.items():
+        left.plot(data["periods"], data["sines"][name], color=colour, linestyle=line, marker="o", markersize=4, label=name)
+    left.plot(data["periods"], data["path"], color=INK, linewidth=1.2, linestyle=(0, (6, 3)), label=r"$M^2 + M\,P_T$")
+    pairs = list(zip(*[iter(_ORDERS)] * 2, strict=True))
+    names = list(data["comparators"][pairs[0][0]])
+    for rough, smooth in pairs:
+        ratio = [data["comparators"][smooth][u] / data["comparators"][rough][u] for u in names]
+        right.plot(ratio, range(len(names)), "o", color=_ORDERS[smooth][0], markersize=7)
+    right.axvline(1.0, color=INK, linewidth=1.0)
+    finish(left, "periods", r"$k(0)\,\|u\|^2$", f"what a sine costs, $T = {data['T']}$", log="xy")
+    finish(right, "order 2 over order 1", "", "what comparators cost", log="x")
+    right.xaxis.set_major_locator(FixedLocator([0.25, 0.5, 1, 2, 4]))
+    right.xaxis.set_major_formatter(FormatStrFormatter("%g"))
+    right.set_yticks(range(len(names)), names)
+    right.invert_yaxis()
+    below(figure, left, 3)
     return figure
 
 
@@ -276,6 +277,15 @@ PICTURES: list[Picture] = [
         "M² + M·P_T, dotted Σu².",
         pictures.spectrum,
         draw_spectrum,
+    ),
+    Picture(
+        "order",
+        "What order 2 buys (Theorem rkhs-to-pl with m = 2)",
+        "HorizonFree(smoothness=2) has a density that falls like ω⁻³, which the theorem covers at order 2 and not at order 1. "
+        "Its k(0) is smaller, since less of it lies where whole rounds do not see it, and it charges fast turns more: slow "
+        "targets gain, steps too, and what turns within some five rounds loses.",
+        pictures.order_two,
+        draw_order_two,
     ),
     Picture(
         "cost",

@@ -8,7 +8,7 @@ import numpy as np
 from stillpoint._validate import Array
 from stillpoint.experiments.reproduce import runs
 from stillpoint.experiments.reproduce.registry import Case, Evidence, claim
-from stillpoint.regret import CURVATURE_CONSTANT, PATH_CONSTANT, SincBump, bump, magnitude, path_length, sinc_product
+from stillpoint.regret import PATH_CONSTANT, SincBump, bump, curvature_constant, magnitude, path_length, sinc_product
 
 SECTION = "Path length"
 Function = Callable[[Array], Array]
@@ -30,7 +30,7 @@ def sizes(u: SincBump, horizon: int, per_unit: int = 200) -> tuple[float, float]
     """‖u'‖_{L1} and ‖u − u''‖_∞ on a fine grid."""
     n = (horizon + 1) * per_unit
     t = (np.arange(n) + 0.5) / per_unit
-    return float(np.abs(u.derivative(t)).sum() / per_unit), float(np.abs(u(t) - u.second_derivative(t)).max())
+    return float(np.abs(u.derivative(t)).sum() / per_unit), float(np.abs(u(t) - u.derivative(t, 2)).max())
 
 
 @claim(
@@ -55,15 +55,16 @@ def construction_of_bt(quick: bool) -> Evidence:
         "L∞": lambda v: float(np.abs(v).max()),
         "L1": lambda v: float(np.abs(v).mean() * (T + 1)),
     }
-    cases, printed = [Case("values off (0, T+1) and on [1, T]", off, 1e-14, "=")], []
+    cases, printed, control = [Case("values off (0, T+1) and on [1, T]", off, 1e-14, "=")], [], []
     for name, f in families.items():
         derivatives = [f[0] * b[0], f[1] * b[0] + f[0] * b[1], f[2] * b[0] + 2 * f[1] * b[1] + f[0] * b[2]]
         for norm, size in norms.items():
             for k in range(3):
                 largest, where = max(size(f[h]) for h in range(k + 1)), f"f = {name}, k = {k}, {norm}"
                 cases.append(Case(where, size(derivatives[k]), constants[k] * largest))
+                control.append(Case(f"C_k = 1, {where}", size(derivatives[k]), largest))
                 printed.append(Case(where, size(derivatives[k]), 28.0 ** (k + 1) / math.pi**3.5 * largest))
-    return Evidence(cases, printed)
+    return Evidence(cases, printed, control)
 
 
 @claim(
@@ -80,7 +81,7 @@ def l1_by_fourier(quick: bool) -> Evidence:
         "triangle": lambda x: np.maximum(1 - np.abs(x), 0.0),
         "S": sinc_product,
     }
-    step, cases = 1e-3, []
+    step, cases, control = 1e-3, [], []
     x: Array = np.arange(-200_000.0, 200_000.0) * step + step / 2
     for name, f in functions.items():
         y = f(x)
@@ -89,7 +90,8 @@ def l1_by_fourier(quick: bool) -> Evidence:
         tail = 4 / (math.pi**2 * 200) if name == "S" else 0.0
         bound = 2 / math.sqrt(math.pi) * (l2 * step) ** 0.25 * (slope * step) ** 0.25
         cases.append(Case(name, float(l1 * step + tail), float(bound)))
-    return Evidence(cases)
+        control.append(Case(f"1/√π for 2/√π, {name}", float(l1 * step), 0.5 * float(bound)))
+    return Evidence(cases, control=control)
 
 
 @claim(
@@ -108,15 +110,16 @@ def discrete_pl(quick: bool) -> Evidence:
         steps = np.cumsum(basis.derivative(t)[:, ::-1], axis=1)
         cases.append(Case(f"least C, T = {horizon}", float(np.abs(steps).sum(axis=0).max() / per_unit), PATH_CONSTANT))
         ends = np.linspace(0.0, min(horizon + 1.0, 4.0), 4001)
-        curve = float(np.abs(basis(ends) - basis.second_derivative(ends)).sum(axis=1).max())
-        cases.append(Case(f"least C', T = {horizon}", curve, CURVATURE_CONSTANT))
+        curve = float(np.abs(basis(ends) - basis.derivative(ends, 2)).sum(axis=1).max())
+        cases.append(Case(f"least C', T = {horizon}", curve, curvature_constant()))
         for name, u in shapes(horizon).items():
             v = u(runs.times(horizon))
             first, second = sizes(u, horizon)
             cases.append(Case(f"‖u'‖₁, {name}, T = {horizon}", first, PATH_CONSTANT * (abs(float(v[0])) + path_length(v))))
-            cases.append(Case(f"‖u − u''‖_∞, {name}, T = {horizon}", second, CURVATURE_CONSTANT * magnitude(v)))
+            cases.append(Case(f"‖u − u''‖_∞, {name}, T = {horizon}", second, curvature_constant() * magnitude(v)))
         v = np.random.default_rng(4).standard_normal(horizon)
         cases.append(Case(f"|u(t) − v_t|, T = {horizon}", float(np.abs(SincBump(v)(runs.times(horizon)) - v).max()), 1e-12, "="))
     t = np.arange(-500.0, 551.0, 0.01)
     variation = float(np.abs(np.diff(sum((sinc_product(t - at) for at in range(1, 51)), np.zeros_like(t)))).sum())
-    return Evidence(cases, [Case("‖f'‖₁ for v = 1, T = 50, in the proof", variation, 2.0)])
+    tight = [Case(f"{case.where}, 10% less", case.measured, 0.9 * case.bound) for case in cases if case.where.startswith("least")]
+    return Evidence(cases, [Case("‖f'‖₁ for v = 1, T = 50, in the proof", variation, 2.0)], tight)

@@ -41,7 +41,7 @@ def second_difference(f: Callable[[Array], float], w: Array, u: Array, step: flo
 )
 def tedious_hessian(quick: bool) -> Evidence:
     """f = √g: ∇²f = ∇²g/(2f) − ∇g⊗∇g/(4f³)."""
-    rng, M, worst = np.random.default_rng(4), metric(), [0.0, 0.0]
+    rng, M, worst, wrong = np.random.default_rng(4), metric(), [0.0, 0.0], 0.0
     for _ in range(20):
         x, u = rng.standard_normal((2, 4))
         n = float(x @ x)
@@ -51,7 +51,9 @@ def tedious_hessian(quick: bool) -> Evidence:
             root = math.sqrt(g)
             formula = float(u @ hessian @ u / (2 * root) - (slope @ u) ** 2 / (4 * root**3))
             worst[i] = max(worst[i], abs(second_difference(f, x, u) - formula) / (1 + abs(formula)))
-    return Evidence([Case("g = ⟨x, Mx⟩", worst[0], 1e-6, "="), Case("g = 1 + ‖x‖⁴", worst[1], 1e-6, "=")])
+            wrong = max(wrong, float(slope @ u) ** 2 / (4 * root**3) / (1 + abs(formula)))
+    cases = [Case("g = ⟨x, Mx⟩", worst[0], 1e-6, "="), Case("g = 1 + ‖x‖⁴", worst[1], 1e-6, "=")]
+    return Evidence(cases, control=[Case("without ∇g⊗∇g/(4f³)", wrong, 1e-6, "=")])
 
 
 @claim(
@@ -72,7 +74,8 @@ def elliptically_symmetric(quick: bool) -> Evidence:
         gaps.append(abs(numeric - second) / (1 + abs(second)))
         ratios.append(second / (curve * float(u @ M @ u)))
     cases = [Case("least ratio", float(min(ratios)), 1.0, "≥"), Case("Hessian by differences", max(gaps), 1e-6, "=")]
-    return Evidence(cases, lead="least")
+    # Ψ = x⁴ has a convex derivative: across w its second derivative is Ψ'/x = 4x², a third of Ψ'' = 12x²
+    return Evidence(cases, control=[Case("Ψ = x⁴, Ψ' not concave, across w", 1.0 / 3.0, 1.0, "≥")], lead="least")
 
 
 @claim(
@@ -82,13 +85,14 @@ def elliptically_symmetric(quick: bool) -> Evidence:
 )
 def log_det_lemma(quick: bool) -> Evidence:
     """⟨v_t, A_t⁻¹v_t⟩ = 1 − det A_{t−1}/det A_t."""
-    rng, A, worst = np.random.default_rng(3), np.eye(6), 0.0
+    rng, A, worst, wrong = np.random.default_rng(3), np.eye(6), 0.0, 0.0
     for x in rng.standard_normal((40, 6)):
         B = A + np.outer(x, x)
         ratio = math.exp(np.linalg.slogdet(A)[1] - np.linalg.slogdet(B)[1])
         worst = max(worst, abs(float(x @ np.linalg.solve(B, x)) - (1 - ratio)))
+        wrong = max(wrong, abs(float(x @ np.linalg.solve(A, x)) - (1 - ratio)))
         A = B
-    return Evidence([Case("largest deviation", worst, 1e-10, "=")])
+    return Evidence([Case("largest deviation", worst, 1e-10, "=")], control=[Case("A_{t−1} for A_t", wrong, 1e-10, "=")])
 
 
 @claim(
@@ -98,7 +102,7 @@ def log_det_lemma(quick: bool) -> Evidence:
 )
 def log_det_sum(quick: bool) -> Evidence:
     """Σ⟨G_t, S_t⁻¹G_t⟩ ≤ d_eff(λ) log(e + eλ_max(K_T)/λ)."""
-    cases = []
+    cases, control = [], []
     for name, kernel in KERNELS.items():
         phi, g = runs.features(kernel, ROUNDS), np.random.default_rng(3).standard_normal((ROUNDS, DIM))
         G = np.einsum("ti,tj->tij", g, phi).reshape(ROUNDS, -1)
@@ -107,8 +111,10 @@ def log_det_sum(quick: bool) -> Evidence:
             for row in G:
                 S = S + np.outer(row, row)
                 total += float(row @ np.linalg.solve(S, row))
-            cases.append(Case(f"{name}, λ = {ridge:g}", total, dimension_bound(G @ G.T, ridge)))
-    return Evidence(cases)
+            limit = dimension_bound(G @ G.T, ridge)
+            cases.append(Case(f"{name}, λ = {ridge:g}", total, limit))
+            control.append(Case(f"10% less, {name}, λ = {ridge:g}", total, 0.9 * limit))
+    return Evidence(cases, control=control)
 
 
 def _spaces() -> list[tuple[str, Array, Array, Array]]:
@@ -125,11 +131,13 @@ def _spaces() -> list[tuple[str, Array, Array, Array]]:
 )
 def hs_norm(quick: bool) -> Evidence:
     """‖g⊗φ(t)‖² = ‖g‖²k(t,t)."""
-    cases = []
+    cases, control = [], []
     for name, phi, gram, g in _spaces():
         ours = np.array([np.linalg.norm(np.outer(g[t], phi[t])) ** 2 for t in range(ROUNDS)])
         cases.append(Case(name, runs.deviation(ours, (g * g).sum(axis=1) * np.diag(gram)), 1e-10, "="))
-    return Evidence(cases)
+        unsquared = np.sqrt((g * g).sum(axis=1)) * np.diag(gram)
+        control.append(Case(f"without the square, {name}", runs.deviation(ours, unsquared), 1e-10, "="))
+    return Evidence(cases, control=control)
 
 
 @claim(
@@ -140,11 +148,13 @@ def hs_norm(quick: bool) -> Evidence:
 )
 def hs_sum_norm(quick: bool) -> Evidence:
     """‖Σ_s g_s⊗φ(s)‖² = Σ_{s,s'} k(s,s')⟨g_s, g_{s'}⟩."""
-    cases = []
+    cases, control = [], []
     for name, phi, gram, g in _spaces():
         total = np.linalg.norm(np.einsum("ti,tj->ij", g, phi)) ** 2
         cases.append(Case(name, abs(float(total) / float(((g @ g.T) * gram).sum()) - 1), 1e-10, "="))
-    return Evidence(cases)
+        own = float(((g * g).sum(axis=1) * np.diag(gram)).sum())
+        control.append(Case(f"s = s' only, {name}", abs(float(total) / own - 1), 1e-10, "="))
+    return Evidence(cases, control=control)
 
 
 @claim(
@@ -154,13 +164,15 @@ def hs_sum_norm(quick: bool) -> Evidence:
 )
 def feature_covariance_norm(quick: bool) -> Evidence:
     """‖Xφ(t)‖² = ⟨X(φ(t)⊗φ(t)), X⟩."""
-    cases = []
+    cases, control = [], []
     for name, phi, _, _ in _spaces():
         X = np.random.default_rng(2).standard_normal((DIM, ROUNDS))
         left = np.array([float(((X @ f) ** 2).sum()) for f in phi])
         right = np.array([float(((X @ np.outer(f, f)) * X).sum()) for f in phi])
         cases.append(Case(name, runs.deviation(left, right), 1e-10, "="))
-    return Evidence(cases)
+        sizes = (phi**2).sum(axis=1) * float((X * X).sum())
+        control.append(Case(f"‖X‖²‖φ(t)‖², {name}", runs.deviation(left, sizes), 1e-10, "="))
+    return Evidence(cases, control=control)
 
 
 @claim(
@@ -170,17 +182,19 @@ def feature_covariance_norm(quick: bool) -> Evidence:
 )
 def subgradients(quick: bool) -> Evidence:
     """g ∈ ∂ℓ(Wφ) makes g⊗φ a subgradient of W ↦ ℓ(Wφ)."""
-    cases, phi = [], runs.features(OU(0.1), ROUNDS)
+    cases, control, phi = [], [], runs.features(OU(0.1), ROUNDS)
     for name, loss in (("absolute", Absolute()), ("Huber", Huber(0.3)), ("squared", Squared())):
-        rng, worst = np.random.default_rng(2), -math.inf
+        rng, worst, wrong = np.random.default_rng(2), -math.inf, -math.inf
         losses = loss.on(rng.standard_normal((ROUNDS, DIM)))
         for _ in range(500):
             t, (W, V) = int(rng.integers(ROUNDS)), rng.standard_normal((2, DIM, ROUNDS))
             G = np.outer(losses[t].gradient(W @ phi[t]), phi[t])
             right = losses[t].value(W @ phi[t]) + float((G * (V - W)).sum())
             worst = max(worst, right - losses[t].value(V @ phi[t]))
+            wrong = max(wrong, right + 0.1 * float((G * (V - W)).sum()) - losses[t].value(V @ phi[t]))
         cases.append(Case(name, worst, 1e-12))
-    return Evidence(cases)
+        control.append(Case(f"1.1·g, {name}", wrong, 1e-12))
+    return Evidence(cases, control=control)
 
 
 @claim(
@@ -190,10 +204,11 @@ def subgradients(quick: bool) -> Evidence:
 )
 def spline_inverse(quick: bool) -> Evidence:
     """(min(s,t))⁻¹ is tridiagonal: 2 and −1, last entry 1."""
-    cases = []
+    cases, control = [], []
     for rounds in (1, 2, 25, 400):
         inverse = 2 * np.eye(rounds) - np.eye(rounds, k=1) - np.eye(rounds, k=-1)
+        gram = Spline().gram(runs.times(rounds))
+        control.append(Case(f"last entry 2, T = {rounds}", float(np.abs(gram @ inverse - np.eye(rounds)).max()), 1e-9, "="))
         inverse[-1, -1] = 1.0
-        product = Spline().gram(runs.times(rounds)) @ inverse
-        cases.append(Case(f"T = {rounds}", float(np.abs(product - np.eye(rounds)).max()), 1e-9, "="))
-    return Evidence(cases)
+        cases.append(Case(f"T = {rounds}", float(np.abs(gram @ inverse - np.eye(rounds)).max()), 1e-9, "="))
+    return Evidence(cases, control=control)

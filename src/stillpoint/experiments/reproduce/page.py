@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from stillpoint._terminal import styled
 from stillpoint.experiments.reproduce.registry import Case, Row
 from stillpoint.experiments.reproduce.result import Result, compared, number
 
@@ -25,6 +26,8 @@ def summary(result: Result) -> str:
     failed, rows = result.failures, result.rows
     ours = sum(row.section == "Beyond the paper" for row in rows)
     verdict = f"All {len(rows)} claims hold, {len(rows) - ours} of the paper and {ours} beyond it"
+    if result.vacuous:
+        verdict += f", {len(result.vacuous)} of them on cases that nothing could break ({_names(result.vacuous)})"
     if failed:
         verdict = f"{len(failed)} of {len(rows)} claims do not hold: {_names(failed)}"
     cases = sum(len(row.cases) for row in rows)
@@ -41,7 +44,9 @@ def explanation(result: Result) -> str:
         "on fixed seeds beside the bound as a number, identities by their largest deviation. The number shown is of the case "
         "with the least to spare; a ratio above 1 would be a violation. Where the paper's statement needed correcting, the "
         "corrected one decides, and “as printed” shows a case of the statement, or of a step of its proof, as it stands in the "
-        "paper. Statements with hidden constants (Õ) are measured with the explicit ones of the corrected proofs. A run can "
+        "paper. Statements with hidden constants (Õ) are measured with the explicit ones of the corrected proofs. Each has a "
+        "control, the same measured on a learner that plays 0 or with a wrong formula, and counts (✓) only if the control fails "
+        "somewhere; where the bound is too loose for that, the mark is ○, and the row says what it would take. A run can "
         f"refute a claim, not prove it. `stillpoint reproduce{' --quick' if quick else ''} --out DIR` made this page in "
         f"{seconds:.0f} s of CPU time, {clock:.0f} s by the clock.{short}"
     )
@@ -51,8 +56,8 @@ def markdown(result: Result, pictures: list[Picture]) -> str:
     """reproduce.md: a table a section, then figures, which lie beside it."""
     lines = [f"# {_TITLE}", "", summary(result), "", explanation(result), ""]
     for section in sections(result):
-        lines += [f"## {section}", "", "| | claim | says | measured on | worst case | ratio | cases | erratum; as printed |",
-                  "|---|---|---|---|---|---|---|---|"]  # fmt: skip
+        heads = ("", "claim", "says", "measured on", "worst case", "ratio", "cases", "control", "erratum; as printed")
+        lines += [f"## {section}", "", "| " + " | ".join(heads) + " |", "|---" * len(heads) + "|"]
         for row in (row for row in result.rows if row.section == section):
             cells = (
                 mark(row),
@@ -62,6 +67,7 @@ def markdown(result: Result, pictures: list[Picture]) -> str:
                 _where(row.worst) + _note(row),
                 ratio(row.worst),
                 str(len(row.cases)),
+                control(row),
                 correction(row),
             )
             lines.append("| " + " | ".join(map(_cell, cells)) + " |")
@@ -82,7 +88,8 @@ def html(result: Result, pictures: list[Picture], drawings: Mapping[str, Figure]
 
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     safe = environment.filters["safe"]
-    environment.filters.update(compared=compared, ratio=ratio, numbers=_numbers, maths=lambda text: safe(maths(text)))
+    filters = {"compared": compared, "ratio": ratio, "numbers": _numbers, "mark": mark, "control": control}
+    environment.filters.update(filters, maths=lambda text: safe(maths(text)))
     intro = re.split(r"`([^`]+)`", explanation(result))
     return environment.from_string(TEMPLATE).render(
         title=_TITLE, result=result, summary=summary(result), intro=intro, sections=sections(result), pictures=pictures,
@@ -95,7 +102,7 @@ def svg(figure: Figure, name: str) -> str:
     """The figure as SVG that takes its ink from the page, so that it reads on light and on dark."""
     import matplotlib
 
-    from stillpoint.experiments.reproduce.figures import INK
+    from stillpoint.experiments.reproduce.drawing import INK
 
     buffer = io.StringIO()
     with matplotlib.rc_context({"svg.hashsalt": name, "svg.fonttype": "path"}):
@@ -114,27 +121,28 @@ def _bare(match: re.Match[str]) -> str:
 
 def table(result: Result) -> Table:
     """For a terminal."""
-    from rich.markup import escape as plain
     from rich.table import Table
 
-    grid = Table(title=plain(summary(result)), title_justify="left")
+    grid = Table(title=summary(result), title_justify="left")
     for name, justify in (
         ("", "left"),
         ("claim", "left"),
         ("worst case", "left"),
         ("ratio", "right"),
         ("cases", "right"),
+        ("control", "left"),
         ("as printed", "left"),
     ):
         grid.add_column(name, justify="right" if justify == "right" else "left", overflow="fold")
     for section in sections(result):
         grid.add_section()
         for row in (row for row in result.rows if row.section == section):
-            colour = "green" if row.holds else "bold red"
+            colour = ("green" if row.could_fail else "yellow") if row.stands else "bold red"
             worst = compared(row.worst) if row.worst else row.note
             printed = compared(row.worst_printed) if row.printed else ""
-            cells = row.name, worst, ratio(row.worst), str(len(row.cases)), printed
-            grid.add_row(f"[{colour}]{mark(row)}[/]", *map(plain, cells))
+            broken = compared(row.worst_control) if row.control else ""
+            cells = row.name, worst, ratio(row.worst), str(len(row.cases)), broken, printed
+            grid.add_row(styled(mark(row), colour), *cells)
     return grid
 
 
@@ -160,12 +168,14 @@ def _cell(text: str) -> str:
 
 
 def mark(row: Row) -> str:
-    """✓ or ✗."""
-    return "✓" if row.holds else "✗"
+    """✓, ○ where nothing could break the cases, or ✗."""
+    return ("✓" if row.could_fail else "○") if row.stands else "✗"
 
 
 def verdict(row: Row) -> str:
     """The worst case and the note, as far as there are any."""
+    if row.holds and not row.stands:
+        return f"the control holds, too: {_where(row.worst_control)}"
     return " ".join(part for part in (row.worst and _where(row.worst), row.note) if part) or "no case was measured"
 
 
@@ -184,6 +194,13 @@ def ratio(case: Case | None) -> str:
     if case is None or case.ratio is None or case.sense == "=" or case.bound < 1e-8:
         return "–"
     return "< 0" if case.ratio < 0 else f"{case.ratio:.4g}" if 0.99 < case.ratio < 1.01 else number(case.ratio)
+
+
+def control(row: Row) -> str:
+    """The case in which the control fails most, or why none does."""
+    case = row.worst_control
+    found = "" if case is None else f"{'holds' if case.holds else 'fails'}, {compared(case)} ({case.where})"
+    return " ".join(part for part in (found, row.vacuous and f"Vacuous here: {row.vacuous}") if part) or "–"
 
 
 def correction(row: Row) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 
 import stillpoint as sp
 from stillpoint._validate import Array
-from stillpoint.experiments.reproduce import runs
+from stillpoint.experiments.reproduce import orders, runs
 from stillpoint.experiments.reproduce.path_length import TARGETS, TRADEOFFS, product
 from stillpoint.experiments.reproduce.runs import CONSISTENT, PAPER, upper_slope
 from stillpoint.kernels import OU, Gaussian, HorizonFree, Kernel, Matern32, Spline
@@ -185,6 +185,18 @@ def spectrum(quick: bool) -> Data:
     return {
         "frequency": w.tolist(), "cost": {name: values.tolist() for name, values in cost.items()}, "T": T, "periods": periods,
         "paid": paid, "path": [1.0 + path_length(u) for u in sines], "energy": [float((u**2).sum()) for u in sines],
+    }  # fmt: skip
+
+
+def order_two(quick: bool) -> Data:
+    """k(0)‖u‖² of kernels of order 1 and 2: sines over their periods, and comparators by name."""
+    T = 300 if quick else 1000
+    waves = orders.sines(T)
+    rows = {name: orders.costs(name, T) for name in orders.KERNELS}
+    named = {name: {u: row[u] for u in orders.comparators(T)} for name, row in rows.items()}
+    return {
+        "T": T, "periods": [int(n) for n in waves], "sines": {name: [row[n] for n in waves] for name, row in rows.items()},
+        "path": [1.0 + path_length(u) for u in waves.values()], "comparators": named,
     }  # fmt: skip
 
 

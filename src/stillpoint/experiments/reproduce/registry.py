@@ -1,4 +1,4 @@
-"""Claims: what the paper states, a function that measures it, and the row that comes of it."""
+"""Claims: what the paper states, a function that measures it, the control that must fail, and the row that comes of it."""
 
 from __future__ import annotations
 
@@ -43,11 +43,15 @@ class Case:
 class Evidence:
     """What a check found: the cases that decide, the statement as printed where an erratum corrects it, and further numbers.
 
+    control: the same measured on a learner that plays 0, or with a formula that is wrong: one of them must fail, for else the
+    cases could not have. vacuous: where none can, what the bound would need to be one that can be broken.
     lead: how the cases begin that a table should quote; every case still decides.
     """
 
     cases: Sequence[Case]
     printed: Sequence[Case] = ()
+    control: Sequence[Case] = ()
+    vacuous: str = ""
     numbers: Mapping[str, float] = field(default_factory=dict)
     note: str = ""
     lead: str = ""
@@ -70,7 +74,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Row:
-    """A claim and its measurement. worst: the case with the least to spare; printed: the worst of the statement as printed."""
+    """A claim and its measurement, as in `Claim` and `Evidence`."""
 
     name: str
     section: str
@@ -79,6 +83,8 @@ class Row:
     erratum: str
     cases: tuple[Case, ...]
     printed: tuple[Case, ...]
+    control: tuple[Case, ...]
+    vacuous: str
     numbers: dict[str, float]
     note: str
     seconds: float
@@ -90,6 +96,16 @@ class Row:
         return bool(self.cases) and all(case.holds for case in self.cases)
 
     @property
+    def could_fail(self) -> bool:
+        """Whether the control fails in some case: only then do the cases say something."""
+        return any(not case.holds for case in self.control)
+
+    @property
+    def stands(self) -> bool:
+        """The cases hold, and could have failed or are said to be vacuous."""
+        return self.holds and (self.could_fail or bool(self.vacuous))
+
+    @property
     def worst(self) -> Case | None:
         """The case nearest to failing, or that fails most."""
         leading = [case for case in self.cases if case.where.startswith(self.lead)]
@@ -99,6 +115,11 @@ class Row:
     def worst_printed(self) -> Case | None:
         """The same for the statement as printed."""
         return _worst(self.printed)
+
+    @property
+    def worst_control(self) -> Case | None:
+        """The same for the control."""
+        return _worst(self.control)
 
 
 CLAIMS: list[Claim] = []
@@ -128,7 +149,7 @@ def measure(claim: Claim, quick: bool) -> Row:
         found = Evidence((), note=f"the check stopped: {complaint(error)}")
     return Row(
         claim.name, claim.section, claim.says, claim.on, claim.erratum, tuple(found.cases), tuple(found.printed),
-        dict(found.numbers), found.note, perf_counter() - begun, found.lead,
+        tuple(found.control), found.vacuous, dict(found.numbers), found.note, perf_counter() - begun, found.lead,
     )  # fmt: skip
 
 

@@ -23,8 +23,13 @@ class Result:
 
     @property
     def failures(self) -> list[Row]:
-        """Claims that do not hold."""
-        return [row for row in self.rows if not row.holds]
+        """Claims that do not hold, or whose cases could not have failed and do not say so."""
+        return [row for row in self.rows if not row.stands]
+
+    @property
+    def vacuous(self) -> list[Row]:
+        """Claims that hold on cases which nothing could break."""
+        return [row for row in self.rows if row.stands and not row.could_fail]
 
     @property
     def holds(self) -> bool:
@@ -47,7 +52,8 @@ class Result:
             {
                 "name": row.name, "section": row.section, "says": row.says, "on": row.on, "erratum": row.erratum,
                 "holds": row.holds, "worst": _case(row.worst), "cases": [_case(case) for case in row.cases],
-                "printed": [_case(case) for case in row.printed], "numbers": row.numbers, "note": row.note,
+                "printed": [_case(case) for case in row.printed], "control": [_case(case) for case in row.control],
+                "could_fail": row.could_fail, "vacuous": row.vacuous, "numbers": row.numbers, "note": row.note,
                 "seconds": round(row.seconds, 3), "lead": row.lead,
             }
             for row in self.rows

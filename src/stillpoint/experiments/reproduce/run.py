@@ -16,7 +16,18 @@ import stillpoint as sp
 from stillpoint.experiments.reproduce.registry import CLAIMS, Claim, measure
 from stillpoint.experiments.reproduce.result import Result
 
-_MODULES = ("reduction", "scale_free", "path_length", "interpolants", "curvature", "spline", "directions", "lemmas", "beyond")
+_MODULES = (
+    "reduction",
+    "scale_free",
+    "path_length",
+    "interpolants",
+    "orders",
+    "curvature",
+    "spline",
+    "directions",
+    "lemmas",
+    "beyond",
+)
 
 
 def claims() -> list[Claim]:

@@ -95,6 +95,11 @@ def towards(y: Array) -> Gradient:
     return lambda t, w, rng: np.asarray(w - y[t - 1])
 
 
+def at_zero(y: Array) -> Gradient:
+    """Gradients of ½‖w − y_t‖² at plays of 0, whatever the play."""
+    return lambda t, w, rng: np.asarray(np.broadcast_to(-y[t - 1], w.shape))
+
+
 def worst(where: str, pairs: Iterable[tuple[float, float]]) -> Case:
     """Of (measured, bound) pairs the one with the largest ratio, as a case."""
     measured, bound = max(pairs, key=lambda pair: pair[0] / pair[1])
@@ -104,6 +109,12 @@ def worst(where: str, pairs: Iterable[tuple[float, float]]) -> Case:
 def against_all(where: str, learner: Certified, radii: Iterable[float] = RADII) -> Case:
     """The run against every comparator: the certificate at r is the supremum over ‖U‖ ≤ r, so the worst r decides."""
     return worst(where, [(learner.certificate(r), learner.bound(r)) for r in radii])
+
+
+def standing_still(where: str, learner: Certified, radii: Iterable[float] = RADII) -> Case:
+    """The control of `against_all`: plays of 0 under the same gradients, whose worst regret is r‖ΣG‖."""
+    linear = learner.certificate(0.0)
+    return worst(f"plays of 0, {where}", [(learner.certificate(r) - linear, learner.bound(r)) for r in radii])
 
 
 def features(kernel: Kernel, rounds: int) -> Array:

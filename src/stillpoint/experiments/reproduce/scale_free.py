@@ -13,6 +13,7 @@ from stillpoint.potentials import Erfi, ParameterFree
 from stillpoint.regret import magnitude, rkhs_norm
 
 KERNELS: dict[str, Kernel] = {"OU": OU(0.05), "spline": Spline(1.0), "horizon-free": HorizonFree()}
+LONG = 4000
 
 
 def _noting(gradient: runs.Gradient, learner: sp.KernelFTRL, radii: list[float]) -> runs.Gradient:
@@ -25,22 +26,32 @@ def _noting(gradient: runs.Gradient, learner: sp.KernelFTRL, radii: list[float])
     return noted
 
 
-def _scale_free(reach: float | None, quick: bool) -> list[Case]:
-    """The run beside its bound against seven comparators: within `reach`, or anywhere and projected on the growing balls."""
-    cases = []
-    for kernel, (stream, gradient) in ((k, s) for k in list(KERNELS)[: 1 if quick else 3] for s in runs.UNSCALED.items()):
+def _scale_free(reach: float | None, quick: bool) -> tuple[list[Case], list[Case]]:
+    """The run beside its bound against seven comparators: within `reach`, or anywhere and projected on the growing balls.
+
+    And the control, plays of 0 under the same gradients. The last stream is long and never turns, so that 0 loses there.
+    """
+    cases, control = [], []
+    games = [(k, s, 300) for k in list(KERNELS)[: 1 if quick else 3] for s in runs.UNSCALED]
+    for kernel, stream, rounds in [*games, ("constant", "never turns", LONG)]:
+        gradient = runs.UNSCALED.get(stream, lambda t, w, rng: -3.0 * np.ones(w.size))
         for dim, potential in ((1, ParameterFree(1.0)), (2, Erfi(1.0))):
-            learner = sp.KernelFTRL(dim, kernel=KERNELS[kernel], potential=potential, domain=Ball(reach) if reach else None)
+            k = KERNELS.get(kernel, Constant())
+            learner = sp.KernelFTRL(dim, kernel=k, potential=potential, domain=Ball(reach) if reach else None)
             radii: list[float] = []
-            plays, gradients = runs.drive(learner, _noting(gradient, learner, radii), 300)
-            pairs = []
-            for u in runs.reachable(gradients, reach or 3.0):
+            plays, gradients = runs.drive(learner, _noting(gradient, learner, radii), rounds)
+            pairs, still = [], []
+            ones = np.full((rounds, dim), 1.0 / np.sqrt(dim))
+            for u in runs.reachable(gradients, reach or 3.0) if rounds < LONG else [ones]:
                 sizes = np.linalg.norm(u, axis=1, keepdims=True)
                 kept = u if reach else u * np.minimum(1.0, np.array(radii)[:, None] / np.maximum(sizes, 1e-300))
-                limit = learner.bound(rkhs_norm(learner.memory.kernel, kept, runs.times(300)), magnitude=magnitude(u))
+                norm = 1.0 if kernel == "constant" else rkhs_norm(learner.memory.kernel, kept, runs.times(rounds))
+                limit = learner.bound(norm, magnitude=magnitude(u))
                 pairs.append((float((gradients * (plays - u)).sum()), limit))
+                still.append((float(-(gradients * u).sum()), limit))
             cases.append(runs.worst(f"d = {dim}, {kernel}, {stream}", pairs))
-    return cases
+            control.append(runs.worst(f"plays of 0, d = {dim}, {kernel}, {stream}", still))
+    return cases, control
 
 
 def _late(last: int) -> runs.Gradient:
@@ -51,11 +62,12 @@ def _late(last: int) -> runs.Gradient:
 @claim(
     "Proposition scale-free-olo",
     SECTION,
-    on="five streams of changing scale × three kernels, d = 1 and 2, seven comparators each; formula F3",
+    on="five streams of changing scale × three kernels, d = 1 and 2, seven comparators each, and a long one; formula F3",
 )
 def scale_free(quick: bool) -> Evidence:
     """R_T = Õ(L_T(M + D) + ‖U‖√(L_T² + Σ‖g_t‖²k(t,t))) on a ball, G unknown."""
-    return Evidence(_scale_free(1.0, quick))
+    cases, control = _scale_free(1.0, quick)
+    return Evidence(cases, control=control)
 
 
 @claim(
@@ -66,7 +78,7 @@ def scale_free(quick: bool) -> Evidence:
 )
 def unconstrained_scale_free(quick: bool) -> Evidence:
     """R_T = Õ(L_T M³ + ‖Û‖√(Σ‖g_t‖²k(t,t)) + L_T(D_T + min(D_T, M))), nothing known."""
-    cases, printed = _scale_free(None, quick), []
+    (cases, control), printed = _scale_free(None, quick), []
     for rounds in (800, 1600):
         learner = sp.KernelFTRL(1, kernel=Constant(), potential=ParameterFree(1.0))
         plays, gradients = runs.drive(learner, _late(rounds), rounds)
@@ -74,4 +86,4 @@ def unconstrained_scale_free(quick: bool) -> Evidence:
         where = f"regret against 0, last gradient 10⁶, T = {rounds}"
         cases.append(Case(where, regret, learner.bound(0.0, magnitude=0.0)))
         printed.append(Case(where, regret, learner.bound(0.0, magnitude=0.0) - learner.cost_of_scale(0.0)))
-    return Evidence(cases, printed)
+    return Evidence(cases, printed, control)

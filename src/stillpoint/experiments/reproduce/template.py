@@ -71,16 +71,18 @@ figcaption { margin-top: .8rem; color: var(--soft); max-width: 50rem; }
 <tbody>
 {% for row in result.rows if row.section == section %}
 <tr>
-<td><span class="mark {{ 'good' if row.holds else 'bad' }}">{{ '✓' if row.holds else '✗' }}</span>
+<td><span class="mark {{ 'bad' if not row.stands else 'good' if row.could_fail else 'soft' }}">{{ row | mark }}</span>
 <span class="name">{{ row.name }}</span>
 <span class="says">{{ row.says | maths }}</span></td>
 <td>{% if row.worst %}<span class="value {{ '' if row.holds else 'bad' }}">{{ row.worst | compared }}</span>
 {{ row.worst.where | maths }}
+{% endif %}{% if row.vacuous %}<span class="soft">Vacuous here: {{ row.vacuous | maths }}</span>
 {% endif %}{% if row.note %}<span class="{{ 'soft' if row.holds else 'bad' }}">{{ row.note | maths }}</span>{% endif %}
 <details><summary>{{ row.cases | length }} case{{ '' if row.cases | length == 1 else 's' }}</summary>
 <p class="soft">{{ row.on | maths }}</p>
 <ul>{% for case in worst(row.cases) %}
 <li><span class="value">{{ case | compared }}</span> {{ case.where | maths }}</li>{% endfor %}</ul>
+<p class="soft">Control: {{ row | control | maths }}</p>
 {% if row.numbers %}<p class="soft">{{ row.numbers | numbers | maths }}</p>{% endif %}
 </details></td>
 <td class="ratio{{ ' empty' if (row.worst | ratio) == '–' }}" data-label="ratio">{{ row.worst | ratio }}</td>

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from stillpoint._room import zeros
 from stillpoint._validate import Array, counted, nonnegative, number, stored
 from stillpoint.filters.aggregation import _hot
 from stillpoint.filters.aggregation._hot import (
@@ -42,13 +43,13 @@ class Aggregator:
         if self.share >= 1.0:
             raise ValueError(f"share must be below 1: got {share!r}; give a probability, such as 1e-3")
         self.experts = 0
-        self.R, self.V, self.w, self.s = np.zeros(0), np.zeros(0), np.zeros(0), np.zeros(SCALARS)
+        self.R, self.V, self.w, self.s = zeros(0), zeros(0), zeros(0), zeros(SCALARS)
 
     def reserve(self, experts: int) -> None:
         """Make room for that many experts; none of them joins by it."""
         more = experts - self.R.size
         if more > 0:
-            self.R, self.V, self.w = (np.append(old, np.zeros(more)) for old in (self.R, self.V, self.w))
+            self.R, self.V, self.w = (np.append(old, zeros(more)) for old in (self.R, self.V, self.w))
 
     def combine(self, p: Array) -> float:
         """The aggregate of forecasts p; those beyond the last round's are of experts that join now."""

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stillpoint import _whole
+from stillpoint._room import full, zeros
 from stillpoint._validate import Array, finite, positive, stored, under
 from stillpoint.filters import aggregation as rules
 from stillpoint.filters.forecaster import _hot
@@ -48,8 +49,8 @@ class Forecaster(SeriesForecaster):
         self._members = [KernelVAW(kernel, ridge) for kernel in self.kernels or () for ridge in grid]
         self._lam = np.array(np.tile(grid, len(self.kernels)) if self.kernels else grid, dtype=np.float64)
         size = self._lam.size
-        self._m, self._C, self._v, self._p = np.zeros(size), self._lam.copy(), np.zeros(size), np.zeros(size)
-        self._c = np.zeros(8)
+        self._m, self._C, self._v, self._p = zeros(size), full(size, self._lam), zeros(size), zeros(size)
+        self._c = zeros(8)
         self.aggregator.reserve(size)
 
     @property

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from stillpoint._room import zeros
 from stillpoint._validate import Array, count, finite, number, real, stored
 from stillpoint._whole import Whole
 from stillpoint.filters.base import limited
@@ -34,11 +35,15 @@ class TrackingModel(Whole):
         self.missing = bool(missing)
         filters, N = sets * len(self._rates), self.dim + 1
         slope, intercept = self._prior
-        self._clock, self._features = np.zeros(4), np.zeros((5, self.dim))
-        self._means, self._covariances = np.zeros((filters, N)), np.zeros((filters, N, N))
+        self._clock, self._features = zeros(4), zeros((5, self.dim))
+        self._means, self._covariances = zeros((filters, N)), zeros((filters, N, N))
         self._covariances[:] = np.diag([slope] * self.dim + [intercept])
-        self._z, self._gains, self._x = np.zeros(N), np.zeros((filters, N)), np.zeros(self.dim)
+        self._z, self._gains, self._x = zeros(N), zeros((filters, N)), zeros(self.dim)
         self.rounds, self._open = 0, False
+
+    @property
+    def _not_finite(self) -> frozenset[str]:
+        return frozenset({"x"} if self.missing else ())
 
     def grow(self, dim: int) -> None:
         """More features join at the end, at their prior; what is known of the others stays as it is."""
@@ -50,7 +55,7 @@ class TrackingModel(Whole):
         if more == 0:
             return
         at = np.r_[np.arange(old), wider]  # where the old coordinates go; the intercept stays last
-        means, covariances = np.zeros((len(self._means), wider + 1)), np.zeros((len(self._means), wider + 1, wider + 1))
+        means, covariances = zeros((len(self._means), wider + 1)), zeros((len(self._means), wider + 1, wider + 1))
         means[:, at] = self._means
         covariances[:] = np.diag([self._prior[0]] * (wider + 1))
         covariances[:, at[:, None], at] = self._covariances

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from stillpoint._room import zeros
 from stillpoint._validate import Array, finite, number
 from stillpoint.filters.base import limited
 from stillpoint.filters.tracking import _hot
@@ -66,8 +67,8 @@ class TrackingForecaster(TrackingModel):
         super().__init__(dim, missing, 1)
         self.loss = loss
         K = len(RATES)
-        self._books, self._scalars, self._shifts = np.zeros((3, K)), np.zeros(11), np.zeros((2, K))
-        self._own, self._weights = np.zeros((3, K)), np.zeros((2, K))
+        self._books, self._scalars, self._shifts = zeros((3, K)), zeros(11), zeros((2, K))
+        self._own, self._weights = zeros((3, K)), zeros((2, K))
         level = loss.level if isinstance(loss, Pinball) else 0.5 if isinstance(loss, Absolute) else 0.0
         if level > 0.0:  # the quantile of normal residuals, in mean sizes
             self._shifts[linear.MULTIPLE] = NormalDist().inv_cdf(level) / (2.0 / np.pi) ** 0.5

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from stillpoint._room import full, zeros
 from stillpoint._validate import Array, count, nonnegative
 from stillpoint.filters.tracking import _hot
 from stillpoint.filters.tracking.base import TrackingModel
@@ -52,9 +53,9 @@ class TrackingProbabilities(TrackingModel):
         sets = self._sets()
         super().__init__(dim, missing, sets)
         K = len(RATES)
-        self._weights, self._reads = np.full((sets, 2 * K), 0.5 / K), np.zeros((sets, 2 * K))
-        self._scalars, self._mixed, self._own = np.zeros(sets), np.full(sets, 0.5), np.zeros((2, sets * K))
-        self._rules = np.full(2, 0.5)
+        self._weights, self._reads = full((sets, 2 * K), 0.5 / K), zeros((sets, 2 * K))
+        self._scalars, self._mixed, self._own = zeros(sets), full(sets, 0.5), zeros((2, sets * K))
+        self._rules = full(2, 0.5)
 
     def _sets(self) -> int:
         return 1 if self.classes == 2 else self.classes

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stillpoint._room import zeros
 from stillpoint._validate import Array, count, counted, nonnegative, stored
 from stillpoint.filters.series import SeriesForecaster
 from stillpoint.filters.variation import _hot
@@ -72,11 +73,11 @@ class VariationForecaster(SeriesForecaster):
     """
 
     def __init__(self) -> None:
-        self._means, self._filters = np.zeros((LEVELS, KEPT + 1, 6)), np.zeros((LEVELS, 5))
-        self._counts, self._specialists = np.zeros(LEVELS, dtype=np.int64), np.zeros((LEVELS, 3))
-        self._c = np.zeros(SCALARS)
-        self._p, self._R, self._V, self._w = (np.zeros(LEVELS + 1) for _ in range(4))
-        self._s = np.zeros(5)
+        self._means, self._filters = zeros((LEVELS, KEPT + 1, 6)), zeros((LEVELS, 5))
+        self._counts, self._specialists = zeros(LEVELS, dtype=np.int64), zeros((LEVELS, 3))
+        self._c = zeros(SCALARS)
+        self._p, self._R, self._V, self._w = (zeros(LEVELS + 1) for _ in range(4))
+        self._s = zeros(5)
 
     @property
     def config(self) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import numpy as np
 
 import stillpoint
 from stillpoint._container import replace
+from stillpoint._terminal import console, tell
 from stillpoint.fleet.command.options import FleetOptions
 from stillpoint.fleet.rows import Played, RowPlayer
 from stillpoint.losses import Squared
@@ -134,36 +135,30 @@ def write_summary(options: FleetOptions, complete: bool, figures: Mapping[str, A
 
 def show(summary: dict[str, Any]) -> None:
     """The table on the terminal."""
-    from rich.console import Console
-    from rich.markup import escape
     from rich.table import Table
 
-    console = Console()
     name = summary["loss_name"]
-    console.print(
-        f"{escape(summary['target'])}: {summary['rows']:,} rows of {summary['keys']:,} keys, {summary['learner']}",
-        highlight=False,
-    )
+    tell(f"{summary['target']}: {summary['rows']:,} rows of {summary['keys']:,} keys, {summary['learner']}")
     table = Table()
     for i, head in enumerate(("worst keys", "targets", f"mean {name}" if name != "misses" else "share of misses", "rejected")):
         table.add_column(head, justify="right" if i else "left")
     for row in summary["worst"]:
-        table.add_row(escape(str(row["key"])), f"{row['targets']:,}", f"{row['loss']:.6g}", f"{row['rejected']:,}")
+        table.add_row(str(row["key"]), f"{row['targets']:,}", f"{row['loss']:.6g}", f"{row['rejected']:,}")
     loss = "–" if summary["loss"] is None else f"{summary['loss']:.6g}"
     table.add_section()
     table.add_row("all keys", f"{summary['targets']:,}", loss, f"{summary['rejected']['rows']:,}")
-    console.print(table)
+    console().print(table)
     coverage = summary.get("coverage")
     if coverage and coverage["achieved"] is not None:
         text = f"coverage {100 * coverage['achieved']:.2f}% for {100 * coverage['asked']:g}% asked"
-        console.print(text, highlight=False)
+        tell(text)
     for reason, rows in summary["rejected"]["reasons"].items():
-        console.print(f"rejected: {_rows(rows)}, because {reason}", highlight=False, markup=False)
+        tell(f"rejected: {_rows(rows)}, because {reason}")
     for row in summary["rejected"]["keys"][:3]:
-        console.print(f"  key {row['key']}: {_rows(row['rows'])}", highlight=False, markup=False)
+        tell(f"  key {row['key']}: {_rows(row['rows'])}")
     rate = summary.get("rows_per_second")
     if rate:
-        console.print(f"{rate:,.0f} rows a second", highlight=False)
+        tell(f"{rate:,.0f} rows a second")
 
 
 def _rows(count: int) -> str:

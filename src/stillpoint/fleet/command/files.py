@@ -8,13 +8,14 @@ from stillpoint.track.batches import Batch, Reader
 from stillpoint.track.lines import HEAD
 from stillpoint.track.options import SUFFIXES, InputError, Options, RowError
 from stillpoint.track.readers import open_reader
+from stillpoint.track.stop import Stop
 
 
 class Files:
     """The inputs, and where in them a run is."""
 
-    def __init__(self, options: FleetOptions) -> None:
-        self.options = options
+    def __init__(self, options: FleetOptions, stop: Stop) -> None:
+        self.options, self._stop = options, stop
         self.paths = inputs(options.source)
         self.index, self.row = 0, 0  # the file, and rows read of it
         self.ended = False
@@ -58,9 +59,10 @@ class Files:
     def _open(self) -> Reader | None:
         """The reader of this file, at its first row; None for a file with nothing in it."""
         if self._reader is None:
-            reader = open_reader(Options(self.name, self.options.target, self.options.out))
+            reader = open_reader(Options(self.name, self.options.target, self.options.out), self._stop)
             try:
                 while not reader.begin():
+                    self._stop.check()
                     if reader.ended:
                         reader.close()
                         return None

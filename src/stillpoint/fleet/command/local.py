@@ -4,10 +4,12 @@ import gc
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from stillpoint._container import places
 from stillpoint._validate import Array
 from stillpoint.fleet.command import cells
 from stillpoint.fleet.command.account import SUMMARY, Account, write_summary
@@ -58,13 +60,18 @@ class LocalRun(Holder):
     def __init__(self, options: FleetOptions, stop: Stop, bar: bool) -> None:
         super().__init__()
         self.options, self.stop, self.bar = options, stop, bar
-        self.player, self.account, self.files = options.player(), Account(), Files(options)
+        self.player, self.account, self.files = options.player(), Account(), Files(options, stop)
         self.time_kind = ""
+        self.zoned: bool | None = None  # whether times are dates with a time zone; not known before the first
         self._sink: FleetSink | None
-        self._length: int | None = None
         self._seconds, self._timed = 0.0, [0, 0.0]  # timed: rows and seconds without the first batch, which compiles
         self._fresh, self._saved, self._pause = False, time.monotonic(), EVERY
         self._hold(options.checkpoint)
+
+    @property
+    def predictions(self) -> Path:
+        """Where the predictions go."""
+        return self.options.out / "predictions.csv"
 
     def play(self) -> None:
         """Read, predict, learn and write until the input ends or a stop is asked for."""
@@ -99,7 +106,9 @@ class LocalRun(Holder):
         if o.time is not None:
             given = columns.pop(0)
             self.time_kind = self.time_kind or cells.time_kind(given)
-            told["times"] = cells.times(given, o.time, self.time_kind, reasons)
+            if self.zoned is None and self.time_kind == "date":
+                self.zoned = cells.zoned(given)
+            told["times"] = cells.times(given, o.time, self.time_kind, self.zoned, reasons)
             texts.append(_texts(given))
         if o.forecast is not None:
             told["forecasts"] = cells.floats(columns.pop(0), o.forecast, reasons)
@@ -109,14 +118,14 @@ class LocalRun(Holder):
         if self._sink is None:
             self._sink = FleetSink(o, self.player.columns, self._length)
             if self._length is None:
-                (o.out / SUMMARY).unlink(missing_ok=True)  # that of an earlier run would not belong to these predictions
+                places(o.out / SUMMARY)[0].unlink(missing_ok=True)  # that of an earlier run would not belong to these predictions
         self._sink.rows(texts, numbers, played)
         self.account.add(played)
         self._length, self._fresh = self._sink.length, True
 
     def finish(self) -> dict[str, Any]:
         """Bring all to the disk; returns the summary."""
-        self._cut(self.options.out / "predictions.csv", self._length)
+        self._cut()
         if self.account.rows == 0:
             if self.stop.signal:
                 raise KeyboardInterrupt
@@ -142,6 +151,7 @@ class LocalRun(Holder):
             "length": self._length,
             "account": self.account.state(),
             "time_kind": self.time_kind,
+            "zoned": self.zoned,
             "seconds": self._seconds,
         }
         learners = np.frombuffer(self.player.pack(), np.uint8)
@@ -156,11 +166,12 @@ class LocalRun(Holder):
         header, state = stored
         same_command(self.options.command(), header["command"])
         self._length = header["length"]
-        check(self.options.out / "predictions.csv", header["length"])
+        check(self.predictions, header["length"])
         self.files.restore(header["files"])
         self.player.unpack(state["learners"].tobytes())
         self.account.restore(header["account"], state)
         self.time_kind, self._seconds = header["time_kind"], header["seconds"]
+        self.zoned = header.get("zoned")  # checkpoints of old have none
 
     def close(self) -> None:
         """Close what is open."""

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from stillpoint._terminal import tell, tell_json
 from stillpoint.fleet.command.options import FleetOptions
 from stillpoint.track.exits import exit_code, stopped
 from stillpoint.track.stop import Stop
@@ -97,9 +98,9 @@ def _spare(options: FleetOptions) -> None:
 
 def _answer(summary: dict[str, Any], options: FleetOptions, print_json: bool, quiet: bool) -> None:
     if print_json:
-        print(json.dumps(summary, indent=2, ensure_ascii=False))
+        tell_json(json.dumps(summary, indent=2, ensure_ascii=False))
     elif not quiet:
         from stillpoint.fleet.command.account import show
 
         show(summary)
-        print(f"wrote {', '.join(str(options.out / name) for name in summary['files'])}")
+        tell(f"wrote {', '.join(str(options.out / name) for name in summary['files'])}")

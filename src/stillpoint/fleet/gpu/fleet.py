@@ -57,6 +57,10 @@ class DeviceFleet:
         """The arguments that build this fleet anew, on the GPU where there is one."""
         return {"learner": self._kind.__name__, "streams": self.streams, **self._config}
 
+    @property
+    def _not_finite(self) -> frozenset[str]:
+        return frozenset({"forecasts"})  # NaN where no round is open
+
     def __len__(self) -> int:
         return self.streams
 

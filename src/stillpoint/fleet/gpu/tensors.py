@@ -4,6 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from stillpoint._room import claim
+
 Tensor = Any  # torch is optional: it is imported where a fleet is built
 
 
@@ -33,6 +35,7 @@ def on_device(device: Any) -> Any:
 
 def zeros(shape: Any, dtype: Any, device: Any) -> Tensor:
     """Zeros, where there is memory for them."""
+    claim(shape, dtype.itemsize)
     try:
         return torch_module().zeros(shape, dtype=dtype, device=device)
     except RuntimeError as error:  # torch's word for no memory, on any device

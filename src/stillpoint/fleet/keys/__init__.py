@@ -1,5 +1,6 @@
 """From keys to places in the stacked arrays: whole numbers through a compiled hash table, other keys through a dict."""
 
+import os
 from collections.abc import Hashable, Sequence
 from typing import Any
 
@@ -13,6 +14,8 @@ Keys = NDArray[np.int64] | list[Any]
 _REMEDY = "pass an array or a list of whole numbers or strings, one a stream"
 _FREE, _NUMBER, _OBJECT = 0, 1, 2  # what is at a place
 _INT64 = np.iinfo(np.int64)
+# random words of the hash, drawn once a process: who does not know them cannot choose keys that collide
+_SECRET = np.frombuffer(os.urandom(8 * 8 * 256), np.uint64).reshape(8, 256).copy()
 
 
 def _is_number(key: Any) -> bool:
@@ -20,19 +23,38 @@ def _is_number(key: Any) -> bool:
     return isinstance(key, int | np.integer) and not isinstance(key, bool) and _INT64.min <= int(key) <= _INT64.max
 
 
+def hashed(key: Any) -> Hashable:
+    """A key as dicts hold it: text for numbers beyond int64, since Python hashes them without a secret, by a known modulus."""
+    if isinstance(key, int | np.integer) and not _INT64.min <= key <= _INT64.max:
+        return int, f"{int(key):x}"
+    return key  # type: ignore[no-any-return]
+
+
 class KeyIndex:
-    """Places of keys. Places of retired keys are given out again; the table is at most half full."""
+    """Places of keys. Places of retired keys are given out again; the table is at most half full.
+
+    Places are given out in the order in which keys come: the hash decides how long a search takes, and nothing else.
+    """
 
     def __init__(self) -> None:
         self.capacity = 0
         self._names, self._stamps, self._what = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.uint8)
-        self._table = np.full(16, _hot.EMPTY)
+        self._secret, self._table = _SECRET, np.full(16, _hot.EMPTY)
         self._used, self._stamp = 0, 0  # entries of the table that are not EMPTY; mark of the last search for repeats
         self._objects: dict[Hashable, int] = {}
         self._owners: dict[int, Hashable] = {}
         self._free: list[int] = []
         self._top, self._before = 0, 0  # places below have been given out at some time; before the last keys that entered
         self._last: tuple[Any, Slots] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All but the secret and the table, which is worth nothing without it."""
+        return {name: value for name, value in vars(self).items() if name not in ("_secret", "_table")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._secret = _SECRET
+        self._rebuild()
 
     def __len__(self) -> int:
         return self._top - len(self._free)
@@ -59,7 +81,7 @@ class KeyIndex:
             return names, self._last[1]
         slots = np.empty(len(names), np.int64)
         if isinstance(names, np.ndarray):
-            unknown = _hot.find(names, self._table, self._names, slots)
+            unknown = _hot.find(names, self._table, self._names, self._secret, slots)
         else:
             if set(map(type, names)) == {str}:  # most names are text, and none of that is in the table
                 slots[:] = [self._objects.get(key, _hot.EMPTY) for key in names]
@@ -71,7 +93,9 @@ class KeyIndex:
         if again < 0 and unknown:
             again = _repeated_new(names, slots)
         if again >= 0:
-            raise ValueError(f"keys must differ within a batch: got {names[again]} twice; pass its rounds one after the other")
+            raise ValueError(
+                f"keys must differ within a batch: got {plain(names, again)!r} twice; pass its rounds one after the other"
+            )
         if not unknown:
             self._last = (names.copy(), slots)
         return names, slots
@@ -79,10 +103,10 @@ class KeyIndex:
     def _place(self, key: Any) -> int:
         if _is_number(key):
             slot = np.empty(1, np.int64)
-            _hot.find(np.array([key], np.int64), self._table, self._names, slot)
+            _hot.find(np.array([key], np.int64), self._table, self._names, self._secret, slot)
             return int(slot[0])
         try:
-            return self._objects.get(key, _hot.EMPTY)
+            return self._objects.get(hashed(key), _hot.EMPTY)
         except TypeError:
             raise ValueError(f"keys must be hashable: got {key!r}; {_REMEDY}") from None
 
@@ -112,14 +136,14 @@ class KeyIndex:
             numbers, values = (np.array([pair[j] for pair in pairs], np.int64) for j in (0, 1))
             others = {slot: key for slot, key in given if not _is_number(key)}
             self._owners |= others
-            self._objects |= {key: slot for slot, key in others.items()}
+            self._objects |= {hashed(key): slot for slot, key in others.items()}
             self._what[list(others)] = _OBJECT
         self._names[numbers], self._what[numbers] = values, _NUMBER
         self._used += numbers.size
         if 2 * self._used > self._table.size:
             self._rebuild()
         else:
-            _hot.insert(numbers, self._table, self._names)
+            _hot.insert(numbers, self._table, self._names, self._secret)
         self._last = (names.copy(), slots)
         return fresh
 
@@ -130,7 +154,7 @@ class KeyIndex:
         while size < 4 * self._used:
             size *= 2
         self._table = np.full(size, _hot.EMPTY)
-        _hot.insert(numbers, self._table, self._names)
+        _hot.insert(numbers, self._table, self._names, self._secret)
 
     def withdraw(self, slots: Slots) -> None:
         """Undo the last `enter`, which gave out these places: later keys get those they would have got without it."""
@@ -143,9 +167,9 @@ class KeyIndex:
     def remove(self, slots: Slots) -> None:
         """Forget the keys at these places."""
         numbers = slots[self._what[slots] == _NUMBER]
-        _hot.remove(numbers, self._table, self._names)
+        _hot.remove(numbers, self._table, self._names, self._secret)
         for slot in slots[self._what[slots] == _OBJECT].tolist():
-            del self._objects[self._owners.pop(slot)]
+            del self._objects[hashed(self._owners.pop(slot))]
         self._what[slots] = _FREE
         self._free.extend(slots.tolist())
         self._last = None
@@ -175,6 +199,11 @@ def _as_keys(keys: Any) -> Keys:
     return list(keys)
 
 
+def plain(names: Keys, row: int) -> Any:
+    """A key as it was given."""
+    return names[row].item() if isinstance(names, np.ndarray) else names[row]
+
+
 def _same(names: Keys, last: Keys) -> bool:
     if isinstance(names, np.ndarray) and isinstance(last, np.ndarray):
         return names.size == last.size and bool((names == last).all())
@@ -184,11 +213,14 @@ def _same(names: Keys, last: Keys) -> bool:
 def _repeated_new(names: Keys, slots: Slots) -> int:
     """Index of a new key that is there twice, or −1."""
     new = np.flatnonzero(slots < 0)
-    if isinstance(names, np.ndarray) and np.unique(names[new]).size == new.size:
-        return -1
+    if isinstance(names, np.ndarray):
+        ordered = np.sort(names[new])  # np.unique hashes, and is many times slower
+        if not (ordered[1:] == ordered[:-1]).any():
+            return -1
     seen = set()
     for i in new.tolist():
-        if names[i] in seen:
+        key = hashed(names[i])
+        if key in seen:
             return i
-        seen.add(names[i])
+        seen.add(key)
     return -1

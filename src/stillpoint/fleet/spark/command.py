@@ -135,8 +135,9 @@ def _look(options: FleetOptions, files: list[str]) -> tuple[list[str], str, str]
 def _look_into(options: FleetOptions, file: str) -> tuple[list[str], str, str]:
     reader = open_reader(Options(file, options.target, options.out))
     try:
-        if not reader.begin():
-            raise InputError(f"the input must have a header and rows: got nothing in {file}; check the file")
+        while not reader.begin():
+            if reader.ended:
+                raise InputError(f"the input must have a header and rows: got nothing in {file}; check the file")
         delimiter = reader.delimiter if isinstance(reader, CsvReader) else ","
         if options.time not in reader.names:
             return reader.names, delimiter, ""

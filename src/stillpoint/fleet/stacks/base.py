@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from stillpoint._room import claim, zeros
 from stillpoint._validate import Array, real, stored
 from stillpoint.fleet.keys import Slots
 from stillpoint.fleet.stacks import _hot
@@ -64,6 +65,11 @@ class Stack(ABC):
         self.data = {name: np.zeros((0, *blank.shape), blank.dtype) for name, blank in self._blank.items()}
 
     @property
+    def _not_finite(self) -> frozenset[str]:
+        """As `Whole._not_finite`: what is infinite in a new key, too."""
+        return frozenset(name for name, blank in self._blank.items() if blank.dtype.kind == "f" and not np.isfinite(blank).all())
+
+    @property
     def bytes_per_key(self) -> int:
         """State of one key."""
         return sum(blank.nbytes for blank in self._blank.values())
@@ -78,7 +84,7 @@ class Stack(ABC):
         for name, old in self.data.items():
             if old.shape[0] >= capacity:
                 continue
-            new = np.zeros((capacity, *old.shape[1:]), old.dtype)
+            new = zeros((capacity, *old.shape[1:]), old.dtype)
             new[: old.shape[0]] = old
             self.data[name] = new
 
@@ -86,6 +92,7 @@ class Stack(ABC):
         """Make the first axis of a state that long, for every key: learners whose experts grow in number with the rounds."""
         more = size - self._blank[name].shape[0]
         if more > 0:
+            claim((len(self.data[name]) + 1, size, *self._blank[name].shape[1:]), self._blank[name].itemsize)
             rest = [(0, 0)] * (self._blank[name].ndim - 1)
             self._blank[name] = np.pad(self._blank[name], [(0, more), *rest])
             self.data[name] = np.pad(self.data[name], [(0, 0), (0, more), *rest])

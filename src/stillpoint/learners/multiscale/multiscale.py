@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from stillpoint._room import zeros
 from stillpoint._validate import Array, counted, finite, nonnegative, positive, stored
 from stillpoint.domains import Domain
 from stillpoint.learners import _hot as shared
@@ -66,7 +67,7 @@ class MultiScale(ConstrainedLearner):
         self.memory = LevelMemory(base, self.dim)
         self.base = self.memory.kernel.base
         self.ledger = Ledger(self.memory if self._as_given else LevelMemory(base, self.dim), shared=self._as_given)
-        self._coefficients = np.zeros(0)
+        self._coefficients = zeros(0)
 
     @property
     def _picky(self) -> bool:

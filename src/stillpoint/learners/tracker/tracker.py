@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from stillpoint._hot import usable_norm
+from stillpoint._room import full, zeros
 from stillpoint._validate import Array, counted, nonnegative, stored
 from stillpoint.domains import Ball, Domain, Everywhere
 from stillpoint.domains import _hot as domain_hot
@@ -53,13 +54,13 @@ class Tracker(GradientLearner):
         capped = isinstance(self.domain, Everywhere) or (isinstance(self.domain, Ball) and self.domain.center is None)
         self._projection = None if capped else self.domain
         limit = min(self.domain.reach(self.dim), _hot.CAP)
-        self._stats = np.zeros(_hot.SIZE)
+        self._stats = zeros(_hot.SIZE)
         self._stats[_hot.RADIUS] = min(_hot.EPS, limit)
         self._stats[_hot.LOG_STEP] = math.log(self._stats[_hot.RADIUS])
         self._stats[[_hot.EPOCHS, _hot.WEIGHT]] = 1.0
         self._stats[_hot.LIMIT] = limit
-        self._rows = np.zeros((_hot.EXPERTS, self.dim))
-        self._losses, self._squares, self._weights = np.zeros(1), np.zeros(0), np.ones(1)
+        self._rows = zeros((_hot.EXPERTS, self.dim))
+        self._losses, self._squares, self._weights = zeros(1), zeros(0), full(1, 1.0)
         self._due = 1.0
         self._view = self._rows[_hot.PLAY]
 

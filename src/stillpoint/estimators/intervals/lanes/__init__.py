@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stillpoint._hot import LARGEST
+from stillpoint._room import zeros
 from stillpoint._validate import Array, number, real
 from stillpoint._whole import Whole
 from stillpoint.estimators.intervals.lanes import _hot
@@ -27,8 +28,8 @@ class Lanes(Whole):
     def __init__(self, levels: Array, firsts: Array, several: bool) -> None:
         lanes = levels.size
         self._levels, self._firsts = np.ascontiguousarray(levels), np.ascontiguousarray(firsts)
-        self._experts, self._books = np.zeros((lanes, 6, _hot.EXPERTS)), np.zeros((lanes, 3, _hot.EXPERTS))
-        self._scalars, self._weights = np.zeros((lanes, _hot.SCALARS)), np.zeros((lanes, 2, _hot.EXPERTS))
+        self._experts, self._books = zeros((lanes, 6, _hot.EXPERTS)), zeros((lanes, 3, _hot.EXPERTS))
+        self._scalars, self._weights = zeros((lanes, _hot.SCALARS)), zeros((lanes, 2, _hot.EXPERTS))
         self.rounds, self._open, self._several = 0, False, several
 
     @property

@@ -21,9 +21,13 @@ class LaneStack(Stack):
 
     def __init__(self, learner: Lanes, threads: int) -> None:
         super().__init__(threads)
-        self._levels, self._firsts = learner._levels, learner._firsts
+        self._levels, self._firsts, self._endless = learner._levels, learner._firsts, learner._not_finite
         state = {name: np.asarray(value) for name, value in learner.arrays().items()}
         self._lay(**{**state, "rounds": np.int64(0)})
+
+    @property
+    def _not_finite(self) -> frozenset[str]:
+        return super()._not_finite | self._endless
 
     def feedback(self, slots: Slots, given: ArrayLike) -> tuple[tuple[Array, ...], list[Fault]]:
         """Targets, one a key."""
