@@ -194,9 +194,8 @@ class Directional(ConstrainedLearner):
         self._variance = float(state["variance"])
 
     def migrated(self, state: dict[str, Any]) -> dict[str, Any]:
-        """A state of a version without domains, as this one would have saved it."""
+        """A state of a version without domains, or without the trace of the gradients' Gram matrix, as this one would save it."""
         fresh, new = self.arrays(), ("stats", "proposal", "inner")
-        if any(name in state for name in new):
-            return state
-        trace = {"norms.trace": math.inf} if isinstance(self.norms, FullMatrix) else {}
-        return {**{name: fresh[name] for name in new}, **trace, **state}
+        if isinstance(self.norms, FullMatrix):
+            state = {"norms.trace": math.inf, **state}  # nothing is known of it
+        return state if any(name in state for name in new) else {**{name: fresh[name] for name in new}, **state}
