@@ -47,7 +47,7 @@ class DeviceFleet:
         self._most = 0  # rounds of the stream that has had the most
         self._state = self._blank(self._plan, self.streams)
         self._rounds, self._rejected = (zeros(self.streams, torch.int32, self.device) for _ in range(2))
-        self._plays = zeros((self.streams, self._plan.outputs), torch.float32, self.device)
+        self._plays = zeros((self.streams, self._plan.outputs), torch.float32, self.device).fill_(self._plan.first)
         # forecasts of open rounds, NaN where none is open; after a round of all streams they are stale, and not `_told`
         self._forecasts = zeros(self.streams, torch.float32, self.device) if kind is IntervalTracker else None
         self._told = False
@@ -158,6 +158,7 @@ class DeviceFleet:
             if old is not None:
                 grown[name] = zeros((after, *old.shape[1:]), old.dtype, self.device)
                 grown[name][:before] = old
+        grown["_plays"][before:] = self._plan.first
         if self._forecasts is not None:
             grown["_forecasts"][before:] = np.nan
         self.streams, self._state = after, state
@@ -171,8 +172,8 @@ class DeviceFleet:
             raise ValueError("which must name the streams to forget: got None; pass their numbers")
         at = self._at(which)
         self._state[:, at] = self._blank(self._plan, 1)[:, :1]
-        for value in (self._rounds, self._rejected, self._plays):
-            value[at] = 0
+        self._rounds[at] = self._rejected[at] = 0
+        self._plays[at] = self._plan.first
         if self._forecasts is not None:
             self._forecasts[at] = np.nan
 

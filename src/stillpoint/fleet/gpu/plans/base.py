@@ -24,6 +24,7 @@ class Plan(ABC):
     begin: dict[str, float]
     inputs = 1  # numbers that a round is fed with
     outputs = 1  # numbers that it plays
+    first = 0.0  # what the first round plays
     kernels: dict[Any, Any]  # those made so far, by loss
     limit: float | None = None  # of the length of what a round is fed with, where the learner was told one
 

@@ -132,6 +132,8 @@ class LanePlan(Plan):
 class IntervalPlan(LanePlan):
     """Columns of IntervalTracker. A round is fed the residual y − forecast, and plays the radius."""
 
+    first = math.inf
+
     def __init__(self, learner: IntervalTracker) -> None:
         if learner.two_sided:
             raise ValueError("two_sided must be False on a device: got True; use a Fleet on the CPU")
