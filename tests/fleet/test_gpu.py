@@ -105,7 +105,7 @@ def test_plays_follow_over_ten_thousand_rounds(name):
     assert (errors < 1e-4).mean() >= {"multiscale d=2": 0.7, "interval full": 0.6}.get(name, 0.97 if "dim" in config else 0.9)
 
 
-def test_intervals_of_streams_that_are_new_or_begin_anew_are_everything():
+def test_intervals_of_streams_that_are_new_or_begin_anew_are_everything(torch):
     fleet = DeviceFleet("IntervalTracker", 2, device="cpu")
     fleet.replay(np.random.default_rng(0).standard_normal((9, 2)), np.zeros((9, 2)))
     fleet.retire([1])
