@@ -42,10 +42,10 @@ test-pythons: $(VENV)/.ready
 		$$python -m venv build/pythons/$$version; \
 		build/pythons/$$version/bin/python -m pip install --quiet --disable-pip-version-check -r build/pythons/libraries.txt || exit 1; \
 	done
-	$(BIN)/python -m pytest tests/persist/test_persist_pythons.py
+	$(BIN)/python -m pytest tests/core/test_persist_pythons.py
 
 # The lowest versions that pyproject.toml allows, Python 3.11 among them: a bound that nobody has run is a guess.
-MINIMUM := test_checks.py test_cli.py test_isolation.py test_robustness.py test_supply.py estimators persist report track experiments/test_sweep.py
+MINIMUM := test_checks.py commands test_isolation.py test_robustness.py test_supply.py estimators intervals core report lab/test_sweep.py
 LOWEST  := build/minimum/venv/bin/python
 test-minimum: $(VENV)/.ready
 	mkdir -p build/minimum
@@ -55,7 +55,7 @@ test-minimum: $(VENV)/.ready
 		-e '.[parquet,sklearn,river,dask]' pytest pytest-xdist hypothesis
 	# one is left out: the runner for tests of commands in the oldest click does not keep the streams apart
 	NUMBA_CACHE_DIR=$(CURDIR)/build/minimum/cache $(LOWEST) -m pytest -n 2 -m "not slow" $(MINIMUM:%=tests/%) \
-		--deselect tests/experiments/test_sweep.py::test_the_command_prints_means_lists_failures_and_goes_on
+		--deselect tests/lab/test_sweep.py::test_the_command_prints_means_lists_failures_and_goes_on
 
 # Any calls on any learner, any text in the parsers, any bytes in the loaders; a finding stops it (fuzz/run.py --help).
 FUZZ_RUNS ?= 350000

@@ -1,7 +1,9 @@
-"""How much of what intervals of `stillpoint track` promise is left beyond the next row: one season ahead, and with late targets.
+"""How much of what intervals of `stillpoint track` promise is left beyond the next row: one season
+ahead, and with late targets.
 
-A file's rows ahead of its targets all get the forecast and the interval of the first of them; with `--delay` a row's interval is
-that of targets known by then. Both are made for the next row. Series that statsmodels ships; coverage asked for: 0.9.
+A file's rows ahead of its targets all get the forecast and the interval of the first of them; with
+`--delay` a row's interval is that of targets known by then. Both are made for the next row. Series
+that statsmodels ships; coverage asked for: 0.9.
 """
 
 import csv
@@ -11,8 +13,14 @@ from pathlib import Path
 
 import numpy as np
 
-from stillpoint.streams.real.from_statsmodels import _read_co2, _read_elnino, _read_equipment, _read_macro, _read_sunspots
-from stillpoint.track import track
+from stillpoint.commands.track_command import track
+from stillpoint.lab.streams.real.from_statsmodels import (
+    _read_co2,
+    _read_elnino,
+    _read_equipment,
+    _read_macro,
+    _read_sunspots,
+)
 
 SERIES = {  # how to read it, and a season's length
     "co2": (_read_co2, "y", 52),
@@ -32,11 +40,16 @@ def run(y, folder, **options):
     assert code == 0
     summary = json.loads((Path(folder) / "out" / "summary.json").read_text())
     rows = list(csv.DictReader((Path(folder) / "out" / "predictions.csv").open()))
-    return summary["coverage"]["achieved"], *(np.array([float(row[name]) for row in rows]) for name in ("lo", "hi"))
+    return summary["coverage"]["achieved"], *(
+        np.array([float(row[name]) for row in rows]) for name in ("lo", "hi")
+    )
 
 
 def main():
-    print("| series | rows | season | next row | a season ahead | targets a season late |\n|---|---|---|---|---|---|")
+    print(
+        "| series | rows | season | next row | a season ahead | targets a season late"
+        " |\n|---|---|---|---|---|---|"
+    )
     found = []
     for name, (read, column, season) in SERIES.items():
         y = read()[column]

@@ -1,9 +1,11 @@
-"""What a round of the faces costs: predict_one + learn_one beside river's own models, and the cores in bulk.
+"""What a round of the faces costs: predict_one + learn_one beside river's own models, and the cores
+in bulk.
 
     python benchmarks/estimators.py            # ten seconds; prints Markdown; needs river
 
-All in one process, turn about, least over pieces of 200 rounds: short enough that some are not disturbed on a busy machine.
-River's models run behind its StandardScaler, at their defaults. Classifiers are asked for probabilities.
+All in one process, turn about, least over pieces of 200 rounds: short enough that some are not
+disturbed on a busy machine. River's models run behind its StandardScaler, at their defaults.
+Classifiers are asked for probabilities.
 """
 
 import argparse
@@ -27,7 +29,9 @@ def stream(dim, rounds, seed=0):
 
 
 def beside(models, method, rows, targets):
-    """Least µs a round of each model; they take turns, so that a busy moment does not fall on one of them alone."""
+    """Least µs a round of each model; they take turns, so that a busy moment does not fall on one
+    of them alone.
+    """
     best = [np.inf] * len(models)
     for first in range(0, len(rows), PIECE):
         piece = list(zip(rows[first : first + PIECE], targets[first : first + PIECE], strict=True))
@@ -46,9 +50,22 @@ def faces(rounds):
         X, y = stream(dim, rounds)
         rows = [{f"x{i}": value for i, value in enumerate(row)} for row in X.tolist()]
         pair = TrackingRegressor(), preprocessing.StandardScaler() | linear_model.LinearRegression()
-        yield "TrackingRegressor", "LinearRegression", dim, *beside(pair, "predict_one", rows, y.tolist())
-        pair = TrackingClassifier(), preprocessing.StandardScaler() | linear_model.LogisticRegression()
-        yield "TrackingClassifier", "LogisticRegression", dim, *beside(pair, "predict_proba_one", rows, (y > 0).tolist())
+        yield (
+            "TrackingRegressor",
+            "LinearRegression",
+            dim,
+            *beside(pair, "predict_one", rows, y.tolist()),
+        )
+        pair = (
+            TrackingClassifier(),
+            preprocessing.StandardScaler() | linear_model.LogisticRegression(),
+        )
+        yield (
+            "TrackingClassifier",
+            "LogisticRegression",
+            dim,
+            *beside(pair, "predict_proba_one", rows, (y > 0).tolist()),
+        )
 
 
 def bulk(rounds):
@@ -73,7 +90,9 @@ def main():
     parser.add_argument("--rounds", type=int, default=40_000)
     rounds = parser.parse_args().rounds
     rows = sorted(faces(rounds), key=lambda row: row[0], reverse=True)  # sorting is stable
-    print("| face | features | µs a round | river's | µs a round | ratio |\n|---|---|---|---|---|---|")
+    print(
+        "| face | features | µs a round | river's | µs a round | ratio |\n|---|---|---|---|---|---|"
+    )
     for ours, theirs, dim, a, b in rows:
         print(f"| {ours} | {dim} | {a:.1f} | {theirs} | {b:.1f} | {a / b:.2f} |")
     print("\n| core, in bulk | features | µs a round |\n|---|---|---|")
@@ -83,8 +102,14 @@ def main():
     worst = max(a / b for _, _, _, a, b in rows)
     ten = next(cost for name, dim, cost in cores if name == "TrackingForecaster" and dim == 10)
     verdicts = ["met" if good else "missed" for good in (worst <= TARGET, ten <= BULK)]
-    print(f"\nTargets: no face slower than {TARGET:g}× river's: {verdicts[0]}, worst {worst:.2f}×; ", end="")
-    print(f"TrackingForecaster in bulk at 10 features within {BULK:g} µs: {verdicts[1]}, {ten:.2f} µs.")
+    print(
+        f"\nTargets: no face slower than {TARGET:g}× river's: {verdicts[0]}, worst {worst:.2f}×; ",
+        end="",
+    )
+    print(
+        f"TrackingForecaster in bulk at 10 features within {BULK:g} µs: {verdicts[1]},"
+        f" {ten:.2f} µs."
+    )
 
 
 if __name__ == "__main__":

@@ -1,10 +1,12 @@
-"""µs a round of the curved-loss filters, side by side with the same recursion in NumPy and with statsmodels' Kalman filter.
+"""µs a round of the curved-loss filters, side by side with the same recursion in NumPy and with
+statsmodels' Kalman filter.
 
     python benchmarks/filters.py            # about a minute; prints Markdown
 
-All run in one process on the same data, one after the other, the best of several times. stillpoint's columns keep the
-certificate, the log-determinant and the effective dimension as they go; the other two only filter. Forecasts are checked against
-NumPy's first, and NumPy's means against those of statsmodels (Cython).
+All run in one process on the same data, one after the other, the best of several times.
+stillpoint's columns keep the certificate, the log-determinant and the effective dimension as they
+go; the other two only filter. Forecasts are checked against NumPy's first, and NumPy's means
+against those of statsmodels (Cython).
 """
 
 import time
@@ -73,18 +75,27 @@ def measure(make, system, contexts=None):
     H = h[None] if X is None else np.kron(X[: ROUNDS["statsmodels"]], h)
 
     def bulk(rounds):
-        return make().forecast_stream(y[:rounds]) if X is None else make().forecast_stream(X[:rounds], y[:rounds])
+        return (
+            make().forecast_stream(y[:rounds])
+            if X is None
+            else make().forecast_stream(X[:rounds], y[:rounds])
+        )
 
     n = ROUNDS["numpy"]
     ours, theirs = bulk(n), numpy_rounds(F, Q, P0, H, y[:n], ridge)
     assert np.allclose(ours, theirs, rtol=1e-8, atol=1e-9)
     rows = [(value,) for value in y[:n]] if X is None else list(zip(X[:n], y[:n], strict=True))
-    found = [best(lambda: bulk(ROUNDS["bulk"]), 5) / ROUNDS["bulk"], best(lambda: calls(make(), rows), 3) / n]
+    found = [
+        best(lambda: bulk(ROUNDS["bulk"]), 5) / ROUNDS["bulk"],
+        best(lambda: calls(make(), rows), 3) / n,
+    ]
     found.append(best(lambda: numpy_rounds(F, Q, P0, H, y[:n], ridge), 2) / n)
     m = ROUNDS["statsmodels"]
     rows_of = H[:m] if X is not None else H
     means = numpy_rounds(F, Q, P0, H, y[:m], ridge, shrink=False)
-    assert np.allclose(statsmodels_rounds(F, Q, P0, rows_of, y[:m], ridge), means, rtol=1e-6, atol=1e-7)
+    assert np.allclose(
+        statsmodels_rounds(F, Q, P0, rows_of, y[:m], ridge), means, rtol=1e-6, atol=1e-7
+    )
     found.append(best(lambda: statsmodels_rounds(F, Q, P0, rows_of, y[:m], ridge), 2) / m)
     return 1e6 * np.array(found)
 
@@ -102,29 +113,49 @@ def main():
         "KernelVAW, spline": (lambda: sp.KernelVAW(kernel=sp.kernels.Spline(1.0)), spline, None),
         "KernelVAW, P = 32": (lambda: sp.KernelVAW(kernel=MIXTURE), mixture_system(), None),
         "TrackingVAW, dim 8, P = 4": (
-            lambda: sp.TrackingVAW(8, kernel=four), mixture_system(8, RATES[::8], WEIGHTS[::8]), 8,
+            lambda: sp.TrackingVAW(8, kernel=four),
+            mixture_system(8, RATES[::8], WEIGHTS[::8]),
+            8,
         ),
-    }  # fmt: skip
-    print("| learner | bulk | call by call | NumPy | statsmodels | NumPy ÷ bulk | statsmodels ÷ bulk |")
+    }
+    print(
+        "| learner | bulk | call by call | NumPy | statsmodels | NumPy ÷ bulk | statsmodels ÷"
+        " bulk |"
+    )
     print("|---|---|---|---|---|---|---|")
     for name, (make, system, contexts) in cases.items():
         bulk, single, plain, package = measure(make, system, contexts)
-        figures = f"{bulk:.3f} | {single:.1f} | {plain:.1f} | {package:.2f} | {plain / bulk:.0f}× | {package / bulk:.0f}×"
+        figures = (
+            f"{bulk:.3f} | {single:.1f} | {plain:.1f} | {package:.2f} | {plain / bulk:.0f}× |"
+            f" {package / bulk:.0f}×"
+        )
         print(f"| {name} | {figures} |")
-    print("\nBulk µs a round by the number of rounds; the first column carries the fixed cost of a call:\n")
+    print(
+        "\nBulk µs a round by the number of rounds; the first column carries the fixed cost of a"
+        " call:\n"
+    )
     print("| learner | 10³ | 10⁴ | 10⁵ | 10⁶ |\n|---|---|---|---|---|")
     y = np.random.default_rng(1).standard_normal(1_000_000)
     gaps = np.cumsum(np.random.default_rng(2).choice([0.5, 1.0, 2.0], y.size))
     grown = {
-        "KernelVAW, spline": lambda n: sp.KernelVAW(kernel=sp.kernels.Spline(1.0)).forecast_stream(y[:n]),
+        "KernelVAW, spline": (
+            lambda n: sp.KernelVAW(kernel=sp.kernels.Spline(1.0)).forecast_stream(y[:n])
+        ),
         "KernelVAW, P = 32": lambda n: sp.KernelVAW(kernel=MIXTURE).forecast_stream(y[:n]),
-        "KernelVAW, P = 32, irregular times": lambda n: sp.KernelVAW(kernel=MIXTURE).forecast_stream(y[:n], gaps[:n]),
-        "Forecaster, 15 ridges": lambda n: sp.Forecaster(ridges=4.0 ** np.arange(15)).forecast_stream(y[:n]),
-        "Forecaster": lambda n: sp.Forecaster().forecast_stream(y[:n]),
+        "KernelVAW, P = 32, irregular times": (
+            lambda n: sp.KernelVAW(kernel=MIXTURE).forecast_stream(y[:n], gaps[:n])
+        ),
+        "KernelForecaster, 15 ridges": (
+            lambda n: sp.KernelForecaster(ridges=4.0 ** np.arange(15)).forecast_stream(y[:n])
+        ),
+        "KernelForecaster": lambda n: sp.KernelForecaster().forecast_stream(y[:n]),
     }
     for name, run in grown.items():
         run(100)
-        row = " | ".join(f"{1e6 * best(lambda n=n, run=run: run(n), 3) / n:.3f}" for n in (1_000, 10_000, 100_000, 1_000_000))
+        row = " | ".join(
+            f"{1e6 * best(lambda n=n, run=run: run(n), 3) / n:.3f}"
+            for n in (1_000, 10_000, 100_000, 1_000_000)
+        )
         print(f"| {name} | {row} |")
 
 

@@ -1,14 +1,17 @@
-"""Fleets: what a stream-round costs (predict and update, closed loop), beside a Python loop over single learners in the same run.
+"""Fleets: what a stream-round costs (predict and update, closed loop), beside a Python loop over
+single learners in the same run.
 
     python benchmarks/fleet.py              # about two minutes; prints Markdown
 
-Every key has a target of its own under noise; gradients and targets are made outside the clock. Rounds before the clock starts:
-20 (after which Tracker runs 2 experts of its own), so that nothing is compiled and no array grows while it runs. The best of five
-repeats is given. The Python loop runs over 20 000 learners: over a few hundred, which stay in the cache, it is quicker
-(the column "200").
+Every key has a target of its own under noise; gradients and targets are made outside the clock.
+Rounds before the clock starts: 20 (after which Tracker runs 2 experts of its own), so that nothing
+is compiled and no array grows while it runs. The best of five repeats is given. The Python loop
+runs over 20 000 learners: over a few hundred, which stay in the cache, it is quicker (the column
+"200").
 
-Keys: nanoseconds to enter a million of them at once, to find them in the same order, and in a random one; the last column is all
-three over those of sequential keys. Patterns take turns, so that what else the machine does meets all of them alike.
+Keys: nanoseconds to enter a million of them at once, to find them in the same order, and in a
+random one; the last column is all three over those of sequential keys. Patterns take turns, so that
+what else the machine does meets all of them alike.
 """
 
 import argparse
@@ -17,10 +20,10 @@ import time
 
 import numpy as np
 
-from stillpoint.estimators.intervals import IntervalTracker, QuantileTracker
-from stillpoint.filters import Forecaster
 from stillpoint.fleet import Fleet
 from stillpoint.fleet.keys import KeyIndex
+from stillpoint.forecasters import KernelForecaster
+from stillpoint.intervals import IntervalTracker, QuantileTracker
 from stillpoint.learners import MultiScale, Tracker
 
 WARM, REPEATS, SINGLES = 20, 5, 20_000
@@ -31,12 +34,14 @@ LEARNERS = {
     "MultiScale, d = 1, lipschitz": (MultiScale, {"dim": 1, "lipschitz": 1.0}),
     "IntervalTracker": (IntervalTracker, {}),
     "QuantileTracker": (QuantileTracker, {}),
-    "Forecaster": (Forecaster, {}),
+    "KernelForecaster": (KernelForecaster, {}),
 }
 
 
 class World:
-    """Targets of many streams: gradients, of length 1, for those that play; noisy values for the others."""
+    """Targets of many streams: gradients, of length 1, for those that play; noisy values for the
+    others.
+    """
 
     def __init__(self, keys, config, seed=0):
         self.rng, self.dim = np.random.default_rng(seed), config.get("dim")
@@ -44,7 +49,11 @@ class World:
 
     def feedback(self, plays):
         noise = self.rng.normal(size=self.targets.shape)
-        return np.sign(plays - self.targets - noise) / np.sqrt(self.dim) if self.dim else (self.targets + noise)[:, 0]
+        return (
+            np.sign(plays - self.targets - noise) / np.sqrt(self.dim)
+            if self.dim
+            else (self.targets + noise)[:, 0]
+        )
 
 
 def fleet_round(fleet, keys, world, shuffle):
@@ -69,7 +78,10 @@ def measure(kind, config, count, shuffle=False, threads=1, warm=WARM):
     for _ in range(warm):
         fleet_round(fleet, keys, world, shuffle)
     rounds = max(1, 300_000 // count)
-    best = min(sum(fleet_round(fleet, keys, world, shuffle) for _ in range(rounds)) / rounds for _ in range(REPEATS))
+    best = min(
+        sum(fleet_round(fleet, keys, world, shuffle) for _ in range(rounds)) / rounds
+        for _ in range(REPEATS)
+    )
     return best / count * 1e9, fleet.bytes_per_key, fleet.nbytes / count
 
 
@@ -92,7 +104,9 @@ def singles(kind, config, count):
 
 
 def patterns(count):
-    """Keys that differ in few bits, or as somebody would choose them who knows a constant that keys were multiplied by."""
+    """Keys that differ in few bits, or as somebody would choose them who knows a constant that keys
+    were multiplied by.
+    """
     i, rng = np.arange(count), np.random.default_rng(0)
     inverse = np.uint64(pow(0x9E3779B97F4A7C15, -1, 2**64))
     return {
@@ -140,9 +154,19 @@ def main():
     parser.add_argument("--quick", action="store_true", help="fewer keys, to see that it runs")
     few, many, most = (100, 1000, 5000) if parser.parse_args().quick else (1000, 100_000, 1_000_000)
     print(
-        f"{platform.machine()}, Python {platform.python_version()}, numpy {np.__version__}; one thread unless said otherwise.\n"
+        f"{platform.machine()}, Python {platform.python_version()}, numpy {np.__version__}; one"
+        " thread unless said otherwise.\n"
     )
-    heads = "learner", f"{few} keys", f"{many} keys", "shuffled", "loop, 200", f"loop, {SINGLES}", "loops / fleet", "bytes a key"
+    heads = (
+        "learner",
+        f"{few} keys",
+        f"{many} keys",
+        "shuffled",
+        "loop, 200",
+        f"loop, {SINGLES}",
+        "loops / fleet",
+        "bytes a key",
+    )
     print("| " + " | ".join(heads) + " |\n" + "|---" * len(heads) + "|")
     figures = {}
     for name, (kind, config) in LEARNERS.items():
@@ -156,7 +180,8 @@ def main():
     kind, config = LEARNERS["Tracker, d = 1"]
     large, size, total = measure(kind, config, most)
     print(
-        f"\nTracker, d = 1, {most} keys: {large:.0f} ns, {size} bytes a key, {total:.0f} with keys and the table that finds them."
+        f"\nTracker, d = 1, {most} keys: {large:.0f} ns, {size} bytes a key, {total:.0f} with keys"
+        " and the table that finds them."
     )
     print(f"{most} keys, two threads: {measure(kind, config, most, threads=2)[0]:.0f} ns.\n")
     for warm in (300, 5000):
@@ -171,7 +196,11 @@ def main():
     print("| keys | enter | find | find, shuffled | to sequential |\n|---|---|---|---|---|")
     costs = key_costs(most)
     for name, cost in costs.items():
-        print(f"| {name} | " + " | ".join(f"{one:.0f}" for one in cost) + f" | {cost.sum() / costs['sequential'].sum():.2f} |")
+        print(
+            f"| {name} | "
+            + " | ".join(f"{one:.0f}" for one in cost)
+            + f" | {cost.sum() / costs['sequential'].sum():.2f} |"
+        )
 
 
 if __name__ == "__main__":

@@ -1,14 +1,18 @@
-"""Fleets on a GPU: builds the kernels, checks them against the float64 learners, and times them. Prints Markdown.
+"""Fleets on a GPU: builds the kernels, checks them against the float64 learners, and times them.
+Prints Markdown.
 
-    python benchmarks/gpu.py [--reference build/gpu_reference.npz]   # the file keeps the float64 plays for another run
+    python benchmarks/gpu.py [--reference build/gpu_reference.npz]   # the file keeps the float64
+    plays for another run
 
-Checks: plays over 10 000 rounds of 512 streams beside those of `Fleet` on the CPU. "Given": both are fed the same gradients.
-"Closed loop": each is fed the gradients at its own plays. The error of a stream is the largest |difference| of all rounds over
-the largest |play|. Intervals and quantiles, which feed on their own hits and misses, are always in a closed loop.
+Checks: plays over 10 000 rounds of 512 streams beside those of `Fleet` on the CPU. "Given": both
+are fed the same gradients. "Closed loop": each is fed the gradients at its own plays. The error of
+a stream is the largest |difference| of all rounds over the largest |play|. Intervals and quantiles,
+which feed on their own hits and misses, are always in a closed loop.
 
-Times: CUDA events around batches of calls, the median of many. A round is `update` with the feedback of all streams, which reads
-and writes every state once and leaves the plays of the next round. Its share of the copy bandwidth counts states only, read and
-written once, over the bytes that a plain copy of a tensor moves a second (reads and writes alike). A replay is one launch for
+Times: CUDA events around batches of calls, the median of many. A round is `update` with the
+feedback of all streams, which reads and writes every state once and leaves the plays of the next
+round. Its share of the copy bandwidth counts states only, read and written once, over the bytes
+that a plain copy of a tensor moves a second (reads and writes alike). A replay is one launch for
 many rounds, targets in, plays out.
 """
 
@@ -33,23 +37,32 @@ LEARNERS = {
     "QuantileTracker": ("QuantileTracker", {}),
 }
 STREAMS, ROUNDS, EVERY = 512, 10_000, 10
-WARM, WIDE = 300, 1100  # rounds played before the clock starts; rounds that states have room for: as many as up to 4095
+# rounds played before the clock starts; rounds that states have room for: as many as up to 4095
+WARM, WIDE = 300, 1100
 
 
 def targets(seed, dim):
-    """Walks with jumps at scales from 0.01 to 100, under noise; as float32, so that both sides are told the same."""
+    """Walks with jumps at scales from 0.01 to 100, under noise; as float32, so that both sides are
+    told the same.
+    """
     rng = np.random.default_rng(seed)
     scale = 10.0 ** rng.uniform(-2, 2, (STREAMS, 1))
     level = np.zeros((STREAMS, dim))
     out = np.empty((ROUNDS, STREAMS, dim), np.float32)
     for t in range(ROUNDS):
-        level = scale * rng.normal(size=level.shape) if t % 500 == 0 else level + 0.02 * scale * rng.normal(size=level.shape)
+        level = (
+            scale * rng.normal(size=level.shape)
+            if t % 500 == 0
+            else level + 0.02 * scale * rng.normal(size=level.shape)
+        )
         out[t] = level + 0.3 * scale * rng.normal(size=level.shape)
     return out
 
 
 def make_reference():
-    """Plays of the float64 learners in every tenth round, and the signs of the gradients they were fed."""
+    """Plays of the float64 learners in every tenth round, and the signs of the gradients they were
+    fed.
+    """
     saved, keys = {}, np.arange(STREAMS)
     for seed, (name, (kind, config)) in enumerate(LEARNERS.items()):
         y, dim = targets(seed, config.get("dim", 1)), config.get("dim", 1)
@@ -71,28 +84,45 @@ def make_reference():
 
 
 def errors(theirs, ours):
-    """The error of each stream; where one side is infinite (the guard plays everything) both must be."""
+    """The error of each stream; where one side is infinite (the guard plays everything) both must
+    be.
+    """
     finite = np.isfinite(theirs) & np.isfinite(ours)
-    gap = np.where(finite, np.abs(np.where(finite, theirs, 0) - np.where(finite, ours, 0)), np.where(theirs == ours, 0, np.inf))
+    gap = np.where(
+        finite,
+        np.abs(np.where(finite, theirs, 0) - np.where(finite, ours, 0)),
+        np.where(theirs == ours, 0, np.inf),
+    )
     return gap.max(axis=(0, 2)) / np.where(finite, np.abs(theirs), 0).max(axis=(0, 2))
 
 
 def check(reference):
     print(f"Agreement with float64 over {ROUNDS} rounds of {STREAMS} streams:\n")
-    print("| learner | fed | median | 95% | worst | streams within 1e-4 |\n|---|---|---|---|---|---|")
+    print(
+        "| learner | fed | median | 95% | worst | streams within 1e-4 |\n|---|---|---|---|---|---|"
+    )
     for seed, (name, (kind, config)) in enumerate(LEARNERS.items()):
         dim = config.get("dim", 1)
-        plays, fed, y = reference[f"{name} plays"], reference[f"{name} fed"] / np.float32(dim**0.5), targets(seed, dim)
+        plays, fed, y = (
+            reference[f"{name} plays"],
+            reference[f"{name} fed"] / np.float32(dim**0.5),
+            targets(seed, dim),
+        )
         for way in ["given"] * ("dim" in config) + ["closed loop"] * (dim == 1):
             fleet = DeviceFleet(kind, STREAMS, **config)
             if "dim" in config:
-                got = fleet.replay(fed if way == "given" else y, loss=None if way == "given" else Absolute())
+                got = fleet.replay(
+                    fed if way == "given" else y, loss=None if way == "given" else Absolute()
+                )
             elif kind == "IntervalTracker":
                 got = fleet.replay(y[..., 0], np.zeros(y.shape[:2]))[1]
             else:
                 got = fleet.replay(y[..., 0])
             e = errors(plays, got.reshape(ROUNDS, STREAMS, -1)[::EVERY].cpu().numpy())
-            figures = f"{np.median(e):.1e} | {np.quantile(e, 0.95):.1e} | {e.max():.1e} | {100 * (e < 1e-4).mean():.1f}%"
+            figures = (
+                f"{np.median(e):.1e} | {np.quantile(e, 0.95):.1e} | {e.max():.1e} |"
+                f" {100 * (e < 1e-4).mean():.1f}%"
+            )
             print(f"| {name} | {way} | {figures} |", flush=True)
 
 
@@ -119,14 +149,24 @@ def copy_bandwidth(torch):
 
 def feed(torch, fleet, rounds):
     """Noisy targets for so many rounds, and what else a replay of this learner wants."""
-    shape = (rounds, fleet.streams) if fleet.config.get("dim", 1) == 1 else (rounds, fleet.streams, fleet.config["dim"])
+    shape = (
+        (rounds, fleet.streams)
+        if fleet.config.get("dim", 1) == 1
+        else (rounds, fleet.streams, fleet.config["dim"])
+    )
     y = torch.randn(shape, device=fleet.device)
     return [y, torch.zeros_like(y)] if fleet.config["learner"] == "IntervalTracker" else [y]
 
 
 def measure(torch, kind, config, streams, ceiling):
     fleet = DeviceFleet(kind, streams, **config)
-    fleet._rounds_of(fleet._at(None), WIDE, torch.zeros((0, streams, fleet._plan.inputs), device="cuda"), None, None)
+    fleet._rounds_of(
+        fleet._at(None),
+        WIDE,
+        torch.zeros((0, streams, fleet._plan.inputs), device="cuda"),
+        None,
+        None,
+    )
     loss = {"loss": Absolute()} if "dim" in config else {}
     span = max(16, min(256, 3 * 10**8 // streams // config.get("dim", 1)))
     for _ in range(0, WARM, span):
@@ -150,7 +190,11 @@ def measure(torch, kind, config, streams, ceiling):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--reference", type=Path, help="a file of the float64 learners' plays; made where it is missing")
+    parser.add_argument(
+        "--reference",
+        type=Path,
+        help="a file of the float64 learners' plays; made where it is missing",
+    )
     path = parser.parse_args().reference
     reference = np.load(path) if path and path.exists() else make_reference()
     if path and not path.exists():
@@ -162,15 +206,30 @@ def main():
     except ImportError:
         sys.exit("the rest needs torch with Triton, and a GPU")
     card = torch.cuda.get_device_name()
-    print(f"{card}, torch {torch.__version__}, Triton {triton.__version__}, {datetime.now(UTC):%Y-%m-%d}.\n")
+    print(
+        f"{card}, torch {torch.__version__}, Triton {triton.__version__},"
+        f" {datetime.now(UTC):%Y-%m-%d}.\n"
+    )
     ceiling = copy_bandwidth(torch)
     print(f"Copy bandwidth: {ceiling / 1e12:.2f} TB/s.\n")
-    heads = "learner", "streams", "bytes a stream", "a round", "a stream-round", "of copy bandwidth", "replay", "replay / round"
+    heads = (
+        "learner",
+        "streams",
+        "bytes a stream",
+        "a round",
+        "a stream-round",
+        "of copy bandwidth",
+        "replay",
+        "replay / round",
+    )
     print("| " + " | ".join(heads) + " |\n" + "|---" * len(heads) + "|")
     for name, (kind, config) in LEARNERS.items():
         for streams in (10**6, 10**7):
             size, lap, share, replay = measure(torch, kind, config, streams, ceiling)
-            each = f"{lap / streams * 1e9:.1f} ps | {100 * share:.0f}% | {replay / streams * 1e9:.1f} ps | {lap / replay:.1f}"
+            each = (
+                f"{lap / streams * 1e9:.1f} ps | {100 * share:.0f}% | {replay / streams * 1e9:.1f}"
+                f" ps | {lap / replay:.1f}"
+            )
             print(f"| {name} | {streams:.0e} | {size} | {lap:.3f} ms | {each} |", flush=True)
     print()
     check(reference)

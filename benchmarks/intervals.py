@@ -1,11 +1,13 @@
-"""Prediction intervals: IntervalTracker and QuantileTracker against the oracle and against their peers, and their cost.
+"""Prediction intervals: IntervalTracker and QuantileTracker against the oracle and against their
+peers, and their cost.
 
     python benchmarks/intervals.py              # about three minutes; prints Markdown
 
-Scores are absolute residuals whose moving quantile is known (`stillpoint.streams.scores`); T = 10⁴, coverage 0.9. Pinball loss
-and width are ratios to the oracle's, which plays that quantile. The local error is the largest |coverage − 0.9| over windows of
-200 rounds. Peers marked * are given the best of their settings in hindsight, for each stream and seed, by pinball loss. Radii
-that are not finite (guard, start) are charged as the last finite one and counted.
+Scores are absolute residuals whose moving quantile is known (`stillpoint.lab.streams.scores`); T =
+10⁴, coverage 0.9. Pinball loss and width are ratios to the oracle's, which plays that quantile. The
+local error is the largest |coverage − 0.9| over windows of 200 rounds. Peers marked * are given the
+best of their settings in hindsight, for each stream and seed, by pinball loss. Radii that are not
+finite (guard, start) are charged as the last finite one and counted.
 """
 
 import argparse
@@ -13,9 +15,9 @@ import time
 
 import numpy as np
 
-from stillpoint.baselines.conformal import ACI, SAOCP, SFOGD, Betting, DecayingStep, WindowACI
-from stillpoint.estimators.intervals import IntervalTracker, QuantileTracker
-from stillpoint.streams.scores import interval_scores, quantile_families, score_families
+from stillpoint.intervals import IntervalTracker, QuantileTracker
+from stillpoint.lab.baselines.conformal import ACI, SAOCP, SFOGD, Betting, DecayingStep, WindowACI
+from stillpoint.lab.streams.scores import interval_scores, quantile_families, score_families
 
 ROUNDS, WINDOW, LEVEL = 10_000, 200, 0.9
 OCTAVES = 2.0 ** np.arange(-14, 7)
@@ -27,7 +29,9 @@ def pinball(p, y, q):
 
 
 def finite(radii):
-    """Each radius, or the last finite one before it (0 at the start); and how many were not finite."""
+    """Each radius, or the last finite one before it (0 at the start); and how many were not
+    finite.
+    """
     good = np.isfinite(radii)
     last = np.maximum.accumulate(np.where(good, np.arange(radii.size), -1))
     return np.where(last >= 0, radii[np.maximum(last, 0)], 0.0), (~good).sum()
@@ -38,18 +42,24 @@ def ours(scores, q):
 
 
 def peers(scores, q):
-    """Name to a list of runs, one a setting; steps are multiples of the mean score, D of the largest."""
+    """Name to a list of runs, one a setting; steps are multiples of the mean score, D of the
+    largest.
+    """
     mean, top = scores.mean(), scores.max()
     found = {
         "ACI *": [lambda c=c: ACI(q, c * mean).run(scores) for c in OCTAVES],
-        "decaying step *": [lambda c=c: DecayingStep(q, c * mean).run(scores) for c in OCTAVES * 64],
+        "decaying step *": [
+            lambda c=c: DecayingStep(q, c * mean).run(scores) for c in OCTAVES * 64
+        ],
         "SF-OGD *": [lambda c=c: SFOGD(q, c * top).run(scores) for c in OCTAVES[5:19]],
         "SF-OGD, D = largest": [lambda: SFOGD(q, top).run(scores)],
         "SAOCP *": [lambda c=c: SAOCP(q, c * top).run(scores) for c in OCTAVES[9:16]],
         "SAOCP, D = largest": [lambda: SAOCP(q, top).run(scores)],
         "betting (KT) *": [lambda c=c: Betting(q, c * mean).run(scores) for c in OCTAVES],
         "α-ACI, window *": [
-            lambda c=c, w=w: WindowACI(q, c, w).run(scores) for c in (0.001, 0.005, 0.02, 0.08) for w in (100, 500, 2000)
+            lambda c=c, w=w: WindowACI(q, c, w).run(scores)
+            for c in (0.001, 0.005, 0.02, 0.08)
+            for w in (100, 500, 2000)
         ],
         "ACI, step 0.01": [lambda: ACI(q, 0.01).run(scores)],
         "ACI, step 0.1": [lambda: ACI(q, 0.1).run(scores)],
@@ -65,7 +75,9 @@ def local_error(hits, q):
 
 
 def measure(radii, scores, oracle, q):
-    """(pinball ratio, coverage, local error, the oracle's local error, width ratio, infinite plays)."""
+    """(pinball ratio, coverage, local error, the oracle's local error, width ratio, infinite
+    plays).
+    """
     played, odd = finite(radii)
     return (
         pinball(played, scores, q).mean() / pinball(oracle, scores, q).mean(),
@@ -108,7 +120,8 @@ def show(table):
         print(f"| {method} | " + " | ".join(cells) + " |")
     own = {name: np.array(table["IntervalTracker"][name]) for name in STREAMS}
     print(
-        "\n| IntervalTracker | mean | worst seed | seeds ≤ 1.05 | worst coverage | local error less oracle's (worst) | infinite |"
+        "\n| IntervalTracker | mean | worst seed | seeds ≤ 1.05 | worst coverage | local error less"
+        " oracle's (worst) | infinite |"
     )
     print("|---|---|---|---|---|---|---|")
     for name, rows in own.items():
@@ -116,26 +129,36 @@ def show(table):
         off = coverage[np.argmax(np.abs(coverage - LEVEL))]
         gap = local - oracle
         print(
-            f"| {name} | {ratio.mean():.4f} | {ratio.max():.3f} | {(ratio <= 1.05).sum()} of {len(ratio)} | {off:.3f} "
-            f"| {gap.mean():.3f} ({gap.max():.3f}) | {odd.sum():.0f} of {len(ratio) * ROUNDS} |"
+            f"| {name} | {ratio.mean():.4f} | {ratio.max():.3f} | {(ratio <= 1.05).sum()} of"
+            f" {len(ratio)} | {off:.3f} | {gap.mean():.3f} ({gap.max():.3f}) | {odd.sum():.0f} of"
+            f" {len(ratio) * ROUNDS} |"
         )
 
 
 def levels(first, seeds):
-    print("\n| EVIDENCE's stream, coverage | IntervalTracker | coverage reached | ACI * |\n|---|---|---|---|")
+    print(
+        "\n| EVIDENCE's stream, coverage | IntervalTracker | coverage reached | ACI *"
+        " |\n|---|---|---|---|"
+    )
     for q in (0.5, 0.8, 0.9, 0.95, 0.99):
         rows, best = [], []
         for seed in range(first, first + seeds):
             stream = interval_scores(ROUNDS, seed, level=q)
             scores, oracle = stream.losses.y[:, 0], stream.target[:, 0]
             rows.append(measure(ours(scores, q), scores, oracle, q))
-            best.append(min(measure(run(), scores, oracle, q)[0] for run in peers(scores, q)["ACI *"]))
+            best.append(
+                min(measure(run(), scores, oracle, q)[0] for run in peers(scores, q)["ACI *"])
+            )
         ratio, coverage = np.mean(rows, axis=0)[:2]
         print(f"| {q:g} | {ratio:.3f} | {coverage:.3f} | {np.mean(best):.3f} |")
 
 
 def quantiles(first, seeds):
-    print("\n| QuantileTracker, pinball/oracle (coverage); ACI * | " + " | ".join(f"level {q:g}" for q in (0.1, 0.5, 0.9)) + " |")
+    print(
+        "\n| QuantileTracker, pinball/oracle (coverage); ACI * | "
+        + " | ".join(f"level {q:g}" for q in (0.1, 0.5, 0.9))
+        + " |"
+    )
     print("|---|---|---|---|")
     cells = {}
     for q in (0.1, 0.5, 0.9):
@@ -144,12 +167,17 @@ def quantiles(first, seeds):
                 y, oracle = stream.losses.y[:, 0], stream.target[:, 0]
                 own = QuantileTracker(q).track_stream(y)
                 base = pinball(oracle, y, q).mean()
-                best = min(pinball(signed(y, q, c * np.abs(y - oracle).mean()), y, q).mean() for c in OCTAVES)
+                best = min(
+                    pinball(signed(y, q, c * np.abs(y - oracle).mean()), y, q).mean()
+                    for c in OCTAVES
+                )
                 row = pinball(finite(own)[0], y, q).mean() / base, (y <= own).mean(), best / base
                 cells.setdefault(name.split("/")[1], {}).setdefault(q, []).append(row)
     for name, row in cells.items():
         means = (np.mean(row[q], axis=0) for q in (0.1, 0.5, 0.9))
-        print(f"| {name} | " + " | ".join(f"{a:.3f} ({c:.3f}); {b:.3f}" for a, c, b in means) + " |")
+        print(
+            f"| {name} | " + " | ".join(f"{a:.3f} ({c:.3f}); {b:.3f}" for a, c, b in means) + " |"
+        )
 
 
 def signed(y, q, step):
@@ -177,8 +205,12 @@ def speed():
     scores, centre = np.abs(y), np.zeros(y.size)
     bulk = {
         "IntervalTracker": lambda: IntervalTracker(LEVEL).track(centre, y),
-        "IntervalTracker, two_sided": lambda: IntervalTracker(LEVEL, two_sided=True).track(centre, y),
-        "IntervalTracker, 5 coverages": lambda: IntervalTracker((0.5, 0.8, 0.9, 0.95, 0.99)).track(centre, y),
+        "IntervalTracker, two_sided": (
+            lambda: IntervalTracker(LEVEL, two_sided=True).track(centre, y)
+        ),
+        "IntervalTracker, 5 coverages": (
+            lambda: IntervalTracker((0.5, 0.8, 0.9, 0.95, 0.99)).track(centre, y)
+        ),
         "QuantileTracker": lambda: QuantileTracker(LEVEL).track_stream(y),
         "ACI": lambda: ACI(LEVEL).run(scores),
         "decaying step": lambda: DecayingStep(LEVEL).run(scores),
@@ -213,7 +245,9 @@ def speed():
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument("--first-seed", type=int, default=20_000, help="seeds from here on have chosen nothing")
+    parser.add_argument(
+        "--first-seed", type=int, default=20_000, help="seeds from here on have chosen nothing"
+    )
     given = parser.parse_args()
     print("Pinball/oracle (coverage, local error, width/oracle)\n")
     show(compare(given.first_seed, given.seeds, LEVEL))

@@ -1,9 +1,11 @@
-"""IntervalTracker beside MAPIE's adaptive conformal inference, as its documentation has it: fitted on a start, then row by row.
+"""IntervalTracker beside MAPIE's adaptive conformal inference, as its documentation has it: fitted
+on a start, then row by row.
 
     pip install mapie; python benchmarks/mapie_aci.py        # about half a minute; prints Markdown
 
-Residuals y are the swelling stream's scores (`stillpoint.streams.scores`) with random signs, T = 2000, ten seeds, coverage 0.9;
-the model is the constant 0. The first 500 rounds calibrate MAPIE and are not scored. Infinite widths count as the largest |y|.
+Residuals y are the swelling stream's scores (`stillpoint.lab.streams.scores`) with random signs, T
+= 2000, ten seeds, coverage 0.9; the model is the constant 0. The first 500 rounds calibrate MAPIE
+and are not scored. Infinite widths count as the largest |y|.
 """
 
 import time
@@ -13,8 +15,8 @@ import numpy as np
 from mapie.regression import TimeSeriesRegressor
 from sklearn.dummy import DummyRegressor
 
-from stillpoint.estimators.intervals import IntervalTracker
-from stillpoint.streams.scores import interval_scores
+from stillpoint.intervals import IntervalTracker
+from stillpoint.lab.streams.scores import interval_scores
 
 ROUNDS, START, COVERAGE = 2_000, 500, 0.9
 GAMMAS = (0.005, 0.01, 0.05, 0.1)
@@ -29,7 +31,9 @@ def mapie(y, gamma):
     """Half-widths of the intervals around 0 after the start."""
     X = np.zeros((ROUNDS, 1))
     model = TimeSeriesRegressor(
-        DummyRegressor(strategy="constant", constant=0.0).fit(X[:START], y[:START]), method="aci", cv="prefit"
+        DummyRegressor(strategy="constant", constant=0.0).fit(X[:START], y[:START]),
+        method="aci",
+        cv="prefit",
     )
     model.fit(X[:START], y[:START])
     widths = np.empty(ROUNDS - START)
@@ -49,8 +53,13 @@ def tracker(y):
 def main():
     warnings.simplefilter("ignore")
     tracker(residuals(0))  # compiled code is read from disk
-    print("| | covered | worst error over 200 rounds | mean half-width | µs a round |\n|---|---|---|---|---|")
-    players = {"IntervalTracker": tracker} | {f"MAPIE ACI, γ = {g}": lambda y, g=g: mapie(y, g) for g in GAMMAS}
+    print(
+        "| | covered | worst error over 200 rounds | mean half-width | µs a round"
+        " |\n|---|---|---|---|---|"
+    )
+    players = {"IntervalTracker": tracker} | {
+        f"MAPIE ACI, γ = {g}": lambda y, g=g: mapie(y, g) for g in GAMMAS
+    }
     for name, play in players.items():
         rows = []
         for seed in range(100, 110):

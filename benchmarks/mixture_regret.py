@@ -1,4 +1,5 @@
-"""Regret of Algorithm 2 with the horizon-free kernel as a mixture of 35, 51 and 68 exponentials, against the dense exact kernel.
+"""Regret of Algorithm 2 with the horizon-free kernel as a mixture of 35, 51 and 68 exponentials,
+against the dense exact kernel.
 
     python benchmarks/mixture_regret.py            # some seconds; prints Markdown
 
@@ -24,7 +25,9 @@ def streams():
 
 
 def regret(y, target, scale, **options):
-    learner = sp.KernelFTRL(1, lipschitz=1.0, potential=sp.potentials.ParameterFree(scale), **options)
+    learner = sp.KernelFTRL(
+        1, lipschitz=1.0, potential=sp.potentials.ParameterFree(scale), **options
+    )
     run = sp.play(learner, sp.losses.Absolute().on(y))
     return run.regret(target)[-1], run.plays[:, 0]
 
@@ -34,11 +37,18 @@ def compare(y, target, scale, accuracy):
     exact, plays = regret(y, target, scale, kernel=sp.kernels.HorizonFree(), memory="dense")
     kernel = sp.kernels.HorizonFree(accuracy=accuracy)
     value, mixed = regret(y, target, scale, kernel=kernel)
-    return kernel.state_space().size, abs(value / exact - 1), np.abs(mixed - plays).max() / np.abs(plays).max()
+    return (
+        kernel.state_space().size,
+        abs(value / exact - 1),
+        np.abs(mixed - plays).max() / np.abs(plays).max(),
+    )
 
 
 def main():
-    print("| stream | ε | terms | regret, relative difference | plays, relative difference |\n|---|---|---|---|---|")
+    print(
+        "| stream | ε | terms | regret, relative difference | plays, relative difference"
+        " |\n|---|---|---|---|---|"
+    )
     for name, (y, target) in streams().items():
         for scale in (1.0, 1e4):
             for accuracy in (2e-3, 1e-4, 5e-6):

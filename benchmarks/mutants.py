@@ -1,11 +1,13 @@
-"""Mutation testing: how many small faults, put at random into the sources of a folder, do its tests notice?
+"""Mutation testing: how many small faults, put at random into the sources of a folder, do its tests
+notice?
 
-    pip install -e '.[test]' cosmic-ray
-    python benchmarks/mutants.py potentials 100 --seed 1 --tests tests/potentials tests/regret/test_bounds.py
+    pip install -e '.[test]' cosmic-ray python benchmarks/mutants.py potentials 100 --seed 1 --tests
+    tests/potentials tests/regret/test_bounds.py
 
-Mutants are those of cosmic-ray, less such as nobody can see (annotations, messages, njit, `==` for `is`) and such as fail at once
-(bits of floats). Each is put into a temporary clone of the last commit, with the tests of the working tree, and meets the tests
-that call its function, quickest first, `_hot.py` as plain Python. Tests that fail or take more than --limit so are left out.
+Mutants are those of cosmic-ray, less such as nobody can see (annotations, messages, njit, `==` for
+`is`) and such as fail at once (bits of floats). Each is put into a temporary clone of the last
+commit, with the tests of the working tree, and meets the tests that call its function, quickest
+first, `_hot.py` as plain Python. Tests that fail or take more than --limit so are left out.
 """
 
 import argparse
@@ -33,14 +35,30 @@ from cosmic_ray.work_db import WorkDB, use_db
 from hypothesis import Phase, settings
 
 ROOT = Path(__file__).resolve().parent.parent
-PYTEST = ["-m", "not extra and not slow", "-W", "ignore::pytest.PytestAssertRewriteWarning", "--hypothesis-profile=mutants"]
-settings.register_profile("mutants", deadline=None, derandomize=True, max_examples=60, phases=[Phase.explicit, Phase.generate])
-NOISE = re.compile(r"_BitOr_|_(Bit\w+|LShift|RShift)$|Comparison\w*(_Is(Not)?_(?!Is)|(?<!Is)(?<!IsNot)_Is(Not)?$)")
+PYTEST = [
+    "-m",
+    "not extra and not slow",
+    "-W",
+    "ignore::pytest.PytestAssertRewriteWarning",
+    "--hypothesis-profile=mutants",
+]
+settings.register_profile(
+    "mutants",
+    deadline=None,
+    derandomize=True,
+    max_examples=60,
+    phases=[Phase.explicit, Phase.generate],
+)
+NOISE = re.compile(
+    r"_BitOr_|_(Bit\w+|LShift|RShift)$|Comparison\w*(_Is(Not)?_(?!Is)|(?<!Is)(?<!IsNot)_Is(Not)?$)"
+)
 UNSEEN = re.compile(r'\s*(@njit|@overload|raise |(\w+ = )?f")')  # lines
 
 
 class Survey:
-    """A pytest plugin: how long each test takes, and which functions of the folder, by file and line, it calls."""
+    """A pytest plugin: how long each test takes, and which functions of the folder, by file and
+    line, it calls.
+    """
 
     def __init__(self, folder, limit):
         self.prefix, self.limit, self.tests, self.called = f"{folder}/", limit, {}, set()
@@ -48,7 +66,8 @@ class Survey:
 
     def trace(self, frame, event, arg):
         if (file := frame.f_code.co_filename).startswith(self.prefix):
-            self.called |= {(file, frame.f_code.co_firstlineno), (file, 0)}  # 0 stands for what is outside functions
+            # 0 stands for what is outside functions
+            self.called |= {(file, frame.f_code.co_firstlineno), (file, 0)}
 
     def pytest_collection_finish(self):
         sys.settrace(None)
@@ -57,7 +76,8 @@ class Survey:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item):
         self.tests[item.nodeid], self.called, start = (float("inf"), []), set(), time.process_time()
-        signal.signal(signal.SIGPROF, lambda *_: pytest.skip("takes too long"))  # no failure: Hypothesis would try again
+        # no failure: Hypothesis would try again
+        signal.signal(signal.SIGPROF, lambda *_: pytest.skip("takes too long"))
         signal.setitimer(signal.ITIMER_PROF, self.limit)
         sys.settrace(self.trace)
         try:
@@ -73,18 +93,24 @@ class Survey:
 
 
 class Chosen:
-    """A pytest plugin: of the surveyed tests, only the chosen ones, in their order. A mutant may rename tests: those run."""
+    """A pytest plugin: of the surveyed tests, only the chosen ones, in their order. A mutant may
+    rename tests: those run.
+    """
 
     def __init__(self, chosen, surveyed):
         self.rank, self.surveyed = {name: i for i, name in enumerate(chosen)}, surveyed
 
     def pytest_collection_modifyitems(self, items):
-        items[:] = [item for item in items if item.nodeid in self.rank or item.nodeid not in self.surveyed]
+        items[:] = [
+            item for item in items if item.nodeid in self.rank or item.nodeid not in self.surveyed
+        ]
         items.sort(key=lambda item: self.rank.get(item.nodeid, len(self.rank)))
 
 
 def run(arguments, seconds, plugin, *options):
-    """pytest's exit status in a process of its own; negative where that took more `seconds` of the processor."""
+    """pytest's exit status in a process of its own; negative where that took more `seconds` of the
+    processor.
+    """
     if (pid := os.fork()) == 0:
         try:
             resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
@@ -96,17 +122,32 @@ def run(arguments, seconds, plugin, *options):
 
 
 def mutants(folder):
-    """All that can be seen, in an order that depends on nothing but the sources, each with the function it is in."""
+    """All that can be seen, in an order that depends on nothing but the sources, each with the
+    function it is in.
+    """
     with use_db("mutants.sqlite", WorkDB.Mode.create) as work:
         init(sorted(folder.rglob("*.py")), work, {})
-        found = [item.mutations[0] for item in work.work_items if not NOISE.search(item.mutations[0].operator_name)]
+        found = [
+            item.mutations[0]
+            for item in work.work_items
+            if not NOISE.search(item.mutations[0].operator_name)
+        ]
     sources = {m.module_path: m.module_path.read_text() for m in found}
-    defined = {path: [n for n in ast.walk(ast.parse(sources[path])) if isinstance(n, ast.FunctionDef)] for path in sources}
+    defined = {
+        path: [n for n in ast.walk(ast.parse(sources[path])) if isinstance(n, ast.FunctionDef)]
+        for path in sources
+    }
     for m in sorted(found, key=lambda m: (m.module_path, m.operator_name, m.occurrence)):
         path, line = m.module_path, m.start_pos[0]
         if not UNSEEN.match(sources[path].splitlines()[line - 1]):
             inside = [n for n in defined[path] if n.body[0].lineno <= line <= n.end_lineno]
-            yield m, (str(path), max((min(d.lineno for d in [n, *n.decorator_list]) for n in inside), default=0))
+            yield (
+                m,
+                (
+                    str(path),
+                    max((min(d.lineno for d in [n, *n.decorator_list]) for n in inside), default=0),
+                ),
+            )
 
 
 def main(folder, number, seed, tests, limit):
@@ -118,28 +159,50 @@ def main(folder, number, seed, tests, limit):
     calls = {name: {tuple(place) for place in places} for name, (_, places) in found.items()}
     loaded, times = calls.pop("as modules load"), {name: found[name][0] for name in calls}
     quick = sorted((name for name in times if times[name] < limit), key=times.get)
-    print(f"{len(everything)} mutants, {len(drawn)} drawn. Tests left out:", *sorted({*times} - {*quick}), sep="\n  ")
-    verdicts, sys.dont_write_bytecode = [], True  # what the survey compiled holds for all files but the mutated one
+    print(
+        f"{len(everything)} mutants, {len(drawn)} drawn. Tests left out:",
+        *sorted({*times} - {*quick}),
+        sep="\n  ",
+    )
+    # what the survey compiled holds for all files but the mutated one
+    verdicts, sys.dont_write_bytecode = [], True
     for i, (mutant, place) in enumerate(drawn, 1):
         chosen, seconds = [], 0.0  # at most 12 s of tests a mutant
         for name in quick:
-            if ((place[0], 0) if place in loaded else place) in calls[name] and seconds + times[name] < 12.0:
+            if ((place[0], 0) if place in loaded else place) in calls[name] and seconds + times[
+                name
+            ] < 12.0:
                 chosen, seconds = [*chosen, name], seconds + times[name]
-        with use_mutation(mutant.module_path, get_operator(mutant.operator_name)(), mutant.occurrence) as (_, source):
-            status = run(["-x", *tests], 8 + int(3.0 * seconds), Chosen, chosen or quick[:1], calls)  # one: does it load?
+        with use_mutation(
+            mutant.module_path, get_operator(mutant.operator_name)(), mutant.occurrence
+        ) as (_, source):
+            # one: does it load?
+            status = run(["-x", *tests], 8 + int(3.0 * seconds), Chosen, chosen or quick[:1], calls)
         verdicts.append("timed out" if status < 0 else "survived" if status in (0, 5) else "killed")
         where, line = mutant.module_path.relative_to(folder), mutant.start_pos[0]
-        print(f"{i} {verdicts[-1]} {where}:{line}, {len(chosen)} tests: {source.splitlines()[line - 1].strip()}", flush=True)
-    print({name: verdicts.count(name) for name in verdicts}, "score", 1.0 - verdicts.count("survived") / len(verdicts))
+        print(
+            f"{i} {verdicts[-1]} {where}:{line}, {len(chosen)} tests:"
+            f" {source.splitlines()[line - 1].strip()}",
+            flush=True,
+        )
+    print(
+        {name: verdicts.count(name) for name in verdicts},
+        "score",
+        1.0 - verdicts.count("survived") / len(verdicts),
+    )
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("folder", help="a folder of src/stillpoint")
     parser.add_argument("number", type=int, help="how many mutants to draw")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--tests", nargs="+", help="default: tests/FOLDER")
-    parser.add_argument("--limit", type=float, default=1.0, help="seconds of the processor that a test may take")
+    parser.add_argument(
+        "--limit", type=float, default=1.0, help="seconds of the processor that a test may take"
+    )
     options = vars(parser.parse_args())
     with tempfile.TemporaryDirectory() as clone:
         subprocess.run(["git", "clone", "--quiet", ROOT, clone], check=True)

@@ -2,8 +2,10 @@
 
     python benchmarks/page.py docs/bench/filters.md benchmarks/filters.py
 
-A table goes where the page has one with the same header, a line where the page has one that differs in figures only. What has no
-place is told at the end: a page must have all that its benchmark prints, and the prose around it is for people to keep true.
+A table goes where the page has one with the same header, a line where the page has one that differs
+in figures only. What has no
+place is told at the end: a page must have all that its benchmark prints, and the prose around it is
+for people to keep true.
 """
 
 import re
@@ -41,7 +43,9 @@ def fill(page, printed):
 
 def main(path, *command):
     printed = []
-    with subprocess.Popen([sys.executable, *command], stdout=subprocess.PIPE, text=True, encoding="utf-8") as process:
+    with subprocess.Popen(
+        [sys.executable, *command], stdout=subprocess.PIPE, text=True, encoding="utf-8"
+    ) as process:
         for line in process.stdout:
             print(line, end="", flush=True)
             printed.append(line)

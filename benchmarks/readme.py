@@ -1,6 +1,7 @@
 """Copy the rows that the README shows from docs/bench into it.
 
-python benchmarks/readme.py        # after `stillpoint bench regret` and `stillpoint bench speed` have written docs/bench
+python benchmarks/readme.py        # after `stillpoint bench regret` and `stillpoint bench speed`
+have written docs/bench
 """
 
 import re
@@ -28,7 +29,8 @@ def table(text, heading, learners, columns):
     """The rows of `learners` from the first table after `heading`, first `columns` columns only."""
     lines = text[text.index(heading) :].splitlines()
     rows = [line.strip("| ").split(" | ") for line in lines if line.startswith("|")]
-    header, body = rows[0], {row[0]: row for row in reversed(rows[2:])}  # reversed: the first table wins
+    # reversed: the first table wins
+    header, body = rows[0], {row[0]: row for row in reversed(rows[2:])}
     picked = [header, ["---"] * columns, *(body[name] for name in learners)]
     return "\n".join("| " + " | ".join(row[:columns]) + " |" for row in picked)
 
@@ -48,7 +50,10 @@ def main():
     text = path.read_text(encoding="utf-8")
     for name, body in sections().items():
         text = re.sub(
-            rf"<!-- {name} -->.*?<!-- /{name} -->", f"<!-- {name} -->\n\n{body}\n\n<!-- /{name} -->", text, flags=re.DOTALL
+            rf"<!-- {name} -->.*?<!-- /{name} -->",
+            f"<!-- {name} -->\n\n{body}\n\n<!-- /{name} -->",
+            text,
+            flags=re.DOTALL,
         )
     path.write_text(text, encoding="utf-8")
 

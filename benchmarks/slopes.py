@@ -1,9 +1,12 @@
-"""How regret grows with T and with total variation C: the best fixed ridge, Forecaster, VariationForecaster; the spline example.
+"""How regret grows with T and with total variation C: the best fixed ridge, KernelForecaster,
+VariationForecaster; the spline example.
 
-    python benchmarks/slopes.py            # a few minutes; prints Markdown and writes docs/bench/slopes.png
+    python benchmarks/slopes.py            # a few minutes; prints Markdown and writes
+    docs/bench/slopes.png
 
-Regret Σ½(y − ŷ)² − Σ½(y − u)² against the true signal u, noise 0.5, means over seeds from 100 on. The best fixed ridge is chosen
-in hindsight, per seed, from 60. Slopes are least squares in log-log; "upper half" is over the larger half of the values.
+Regret Σ½(y − ŷ)² − Σ½(y − u)² against the true signal u, noise 0.5, means over seeds from 100 on.
+The best fixed ridge is chosen in hindsight, per seed, from 60. Slopes are least squares in log-log;
+"upper half" is over the larger half of the values.
 """
 
 import argparse
@@ -16,15 +19,19 @@ from matplotlib.figure import Figure
 from numba import njit
 
 import stillpoint as sp
-from stillpoint.filters.variation import VariationForecaster
+from stillpoint.forecasters.variation import VariationForecaster
+from stillpoint.lab.streams import signals
 from stillpoint.report.figures import COLOURS, PLAY
-from stillpoint.streams import signals
 
 RIDGES = np.logspace(-1, 8, 60)
 ROUNDS = np.array([1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000])
 PERIODS = 2 ** np.arange(8)
 LENGTH, NOISE, FIRST_SEED = 64_000, 0.5, 100
-LEARNERS = {"best fixed ridge": COLOURS[5], "Forecaster": COLOURS[1], "VariationForecaster": COLOURS[2]}
+LEARNERS = {
+    "best fixed ridge": COLOURS[5],
+    "KernelForecaster": COLOURS[1],
+    "VariationForecaster": COLOURS[2],
+}
 FIGURE = Path(__file__).parent.parent / "docs" / "bench" / "slopes.png"
 
 
@@ -49,12 +56,21 @@ def regrets(y, u):
     """One a learner, in the order of LEARNERS."""
     fixed = np.zeros(RIDGES.size)
     ridge_losses(y, RIDGES, fixed)
-    ours = [loss(model.forecast_stream(y), y) for model in (sp.Forecaster(), VariationForecaster())]
+    ours = [
+        loss(model.forecast_stream(y), y)
+        for model in (sp.KernelForecaster(), VariationForecaster())
+    ]
     return np.array([fixed.min(), *ours]) - loss(u, y)
 
 
 def mean_regrets(u, seeds):
-    return np.mean([regrets(u + NOISE * np.random.default_rng(seed).standard_normal(u.size), u) for seed in seeds], axis=0)
+    return np.mean(
+        [
+            regrets(u + NOISE * np.random.default_rng(seed).standard_normal(u.size), u)
+            for seed in seeds
+        ],
+        axis=0,
+    )
 
 
 def grid(T):
@@ -74,7 +90,9 @@ def square(T, periods):
 
 
 def fine(T, pieces):
-    """Alternating levels as far apart as is just seen within a piece, 2σ√(pieces/T): the hardest jumps there are."""
+    """Alternating levels as far apart as is just seen within a piece, 2σ√(pieces/T): the hardest
+    jumps there are.
+    """
     return NOISE * np.sqrt(pieces / T) * (-1.0) ** np.floor(pieces * (grid(T) - 0.5 / T))
 
 
@@ -83,9 +101,11 @@ def variation(u):
 
 
 def example(T, seeds):
-    """The paper's spline example with C' = 1, λ = (y²T/C'²)^{2/3}: regret, bound (E10), and the bound by d_eff ≤ πT/2√λ.
+    """The paper's spline example with C' = 1, λ = (y²T/C'²)^{2/3}: regret, bound (E10), and the
+    bound by d_eff ≤ πT/2√λ.
 
-    The sine's periods grow as √T, so that C'² = u_1² + Σ(u_t − u_{t−1})² stays. Noise is uniform: Gaussian y_max² grows with T.
+    The sine's periods grow as √T, so that C'² = u_1² + Σ(u_t − u_{t−1})² stays. Noise is uniform:
+    Gaussian y_max² grows with T.
     """
     u = np.sin(np.sqrt(2.0 / T) * np.arange(1, T + 1))
     u /= np.sqrt(u[0] ** 2 + (np.diff(u) ** 2).sum())
@@ -96,7 +116,9 @@ def example(T, seeds):
         ridge = (largest * T) ** (2 / 3)
         model = sp.KernelVAW(sp.kernels.Spline(), ridge)
         regret = loss(model.forecast_stream(y), y) - loss(u, y)
-        closed = 0.5 * ridge + 0.5 * largest * sp.regret.spline_dimension_bound(T, ridge) * np.log(np.e + np.e * T**2 / ridge)
+        closed = 0.5 * ridge + 0.5 * largest * sp.regret.spline_dimension_bound(T, ridge) * np.log(
+            np.e + np.e * T**2 / ridge
+        )
         rows.append((regret, model.bound(1.0), closed))
     return np.mean(rows, axis=0)
 
@@ -132,7 +154,9 @@ def three_signals(seeds):
     rows = {}
     for seed in range(FIRST_SEED, FIRST_SEED + seeds):
         for name, stream in signals(10_000, seed).items():
-            rows.setdefault(name.split("/")[-1], []).append(regrets(stream.losses.y[:, 0], stream.target[:, 0]))
+            rows.setdefault(name.split("/")[-1], []).append(
+                regrets(stream.losses.y[:, 0], stream.target[:, 0])
+            )
     return {name: np.mean(values, axis=0) for name, values in rows.items()}
 
 
@@ -156,7 +180,10 @@ def others(T, seed):
         "smooth, Student t3 noise": (wave + 0.5 * t3, wave),
         "jumps, Student t3 noise": (step + 0.5 * t3, step),
         "jumps, log-normal noise": (step + 0.2 * skewed, step),
-        "jumps, spikes of 10 in one round of 50": (step + 10.0 * (rng.random(T) < 0.02) - 0.2, step),
+        "jumps, spikes of 10 in one round of 50": (
+            step + 10.0 * (rng.random(T) < 0.02) - 0.2,
+            step,
+        ),
         "coin, 0.2 then 0.8": ((rng.random(T) < rate) * 1.0, rate),
         "Poisson, 2, 20, 2": (1.0 * rng.poisson(levels), levels),
         "random walk, steps 0.05": (0.05 * walk + 0.5 * white, 0.05 * walk),
@@ -193,24 +220,37 @@ def print_tables(table, three, rest):
     for name, row in three.items():
         print(f"| {name} | " + " | ".join(f"{value:.1f}" for value in row) + " |")
     titles = {
-        "T smooth": "T, one sine period, C = 4", "T jumps": "T, 4 jumps of 1, C = 4",
-        "C smooth": "C, sines, T = 64 000", "C square": "C, square waves of height 1, T = 64 000",
+        "T smooth": "T, one sine period, C = 4",
+        "T jumps": "T, 4 jumps of 1, C = 4",
+        "C smooth": "C, sines, T = 64 000",
+        "C square": "C, square waves of height 1, T = 64 000",
         "C fine": "C, jumps just seen, T = 64 000",
-    }  # fmt: skip
+    }
     for name, title in titles.items():
         x, rows = table[name]
         half = slice(len(x) // 2, None)
-        print(f"\n| {title} | " + " | ".join(number(value) for value in x) + " | slope | upper half |")
+        print(
+            f"\n| {title} | " + " | ".join(number(value) for value in x) + " | slope | upper half |"
+        )
         print("|---" * (len(x) + 3) + "|")
         for i, learner in enumerate(LEARNERS):
             values = " | ".join(f"{value:.1f}" for value in rows[:, i])
-            print(f"| {learner} | {values} | {slope(x, rows[:, i]):.2f} | {slope(x[half], rows[half, i]):.2f} |")
+            print(
+                f"| {learner} | {values} | {slope(x, rows[:, i]):.2f} |"
+                f" {slope(x[half], rows[half, i]):.2f} |"
+            )
     x, rows = table["example"]
-    print("\n| T, spline example, C' = 1 | " + " | ".join(number(value) for value in x) + " | slope | upper half |")
+    print(
+        "\n| T, spline example, C' = 1 | "
+        + " | ".join(number(value) for value in x)
+        + " | slope | upper half |"
+    )
     print("|---" * (len(x) + 3) + "|")
     for i, name in enumerate(("regret", "bound (log det)", "bound (d_eff ≤ πT/2√λ)")):
         values = " | ".join(f"{value:.0f}" for value in rows[:, i])
-        print(f"| {name} | {values} | {slope(x, rows[:, i]):.2f} | {slope(x[4:], rows[4:, i]):.2f} |")
+        print(
+            f"| {name} | {values} | {slope(x, rows[:, i]):.2f} | {slope(x[4:], rows[4:, i]):.2f} |"
+        )
     print("\n| other streams, T = 10⁴ | " + " | ".join(LEARNERS) + " |\n|---|---|---|---|")
     for name, row in rest.items():
         print(f"| {name} | " + " | ".join(f"{value:.1f}" for value in row) + " |")
@@ -220,7 +260,15 @@ def guide(axes, x, power, start, name):
     """A grey line of slope `power` through (x[0], start)."""
     y = start * (x / x[0]) ** power
     axes.plot(x, y, color="#9a9a9a", linewidth=0.9, linestyle=(0, (1, 2)), zorder=0)
-    axes.annotate(name, (x[-1], y[-1]), xytext=(3, 0), textcoords="offset points", color="#6a6a6a", fontsize=8, va="center")
+    axes.annotate(
+        name,
+        (x[-1], y[-1]),
+        xytext=(3, 0),
+        textcoords="offset points",
+        color="#6a6a6a",
+        fontsize=8,
+        va="center",
+    )
 
 
 def draw(table):
@@ -233,8 +281,16 @@ def draw(table):
             first = name == names[0]
             for i, (learner, colour) in enumerate(LEARNERS.items()):
                 label = f"{learner}, {name.split()[-1]}: {slope(x, rows[:, i]):.2f}"
-                axes.plot(x, rows[:, i], "-o" if first else "--s", color=colour, markersize=4, linewidth=1.5, label=label,
-                          markerfacecolor=colour if first else "white")  # fmt: skip
+                axes.plot(
+                    x,
+                    rows[:, i],
+                    "-o" if first else "--s",
+                    color=colour,
+                    markersize=4,
+                    linewidth=1.5,
+                    label=label,
+                    markerfacecolor=colour if first else "white",
+                )
     T, C, F = (table[name][0] for name in ("T smooth", "C smooth", "C fine"))
     guide(panels[0], T.astype(float), 1 / 3, 5.0, "$T^{1/3}$")
     guide(panels[0], T.astype(float), 1 / 2, 22.0, "$T^{1/2}$")
@@ -248,18 +304,32 @@ def draw(table):
     ]
     for i, (name, colour, style) in enumerate(styles):
         panels[3].plot(
-            x, rows[:, i], style, color=colour, markersize=4, linewidth=1.5, label=f"{name}: {slope(x, rows[:, i]):.2f}"
+            x,
+            rows[:, i],
+            style,
+            color=colour,
+            markersize=4,
+            linewidth=1.5,
+            label=f"{name}: {slope(x, rows[:, i]):.2f}",
         )
     guide(panels[3], x.astype(float), 2 / 3, 0.75 * rows[0, 0], "$T^{2/3}$")
-    titles = ("Sine (●) and 4 jumps (□), C = 4", "Sines (●) and square waves (□), T = 64 000",
-              "Jumps that are just seen, T = 64 000", "Spline example: KernelVAW, squared path length 1")  # fmt: skip
-    for axes, title, label in zip(panels, titles, ("T", "total variation C", "total variation C", "T"), strict=True):
+    titles = (
+        "Sine (●) and 4 jumps (□), C = 4",
+        "Sines (●) and square waves (□), T = 64 000",
+        "Jumps that are just seen, T = 64 000",
+        "Spline example: KernelVAW, squared path length 1",
+    )
+    for axes, title, label in zip(
+        panels, titles, ("T", "total variation C", "total variation C", "T"), strict=True
+    ):
         axes.set(xscale="log", yscale="log", xlabel=label, ylabel="regret")
         axes.set_title(title, fontsize=10.5)
         axes.spines[["top", "right"]].set_visible(False)
         axes.grid(color="#ececec", linewidth=0.6)
         axes.set_axisbelow(True)
-        axes.legend(frameon=False, fontsize=8, title="fitted slope", title_fontsize=8, alignment="left")
+        axes.legend(
+            frameon=False, fontsize=8, title="fitted slope", title_fontsize=8, alignment="left"
+        )
     figure.savefig(FIGURE, dpi=130)
 
 
@@ -270,7 +340,10 @@ def main():
     table = measure(seeds)
     print_tables(table, three_signals(seeds), mean_others(seeds))
     y = NOISE * np.random.default_rng(FIRST_SEED).standard_normal(100_000)
-    speed = ", ".join(f"{type(each).__name__} {microseconds(each, y):.2f}" for each in (sp.Forecaster(), VariationForecaster()))
+    speed = ", ".join(
+        f"{type(each).__name__} {microseconds(each, y):.2f}"
+        for each in (sp.KernelForecaster(), VariationForecaster())
+    )
     print(f"\nMicroseconds a round in bulk, T = 100 000: {speed} (processor time).")
     draw(table)
 

@@ -1,11 +1,14 @@
-"""Fleets on Spark in local[2]: rows a second over 100 000 keys, micro-batch by micro-batch, beside the local engine.
+"""Fleets on Spark in local[2]: rows a second over 100 000 keys, micro-batch by micro-batch, beside
+the local engine.
 
-    python benchmarks/spark.py              # some minutes; prints Markdown; needs pip install '.[spark]' and Java 17
+    python benchmarks/spark.py              # some minutes; prints Markdown; needs pip install
+    '.[spark]' and Java 17
 
-Files of rows (whole-number key, time, target) lie ready as Parquet; each is one micro-batch of a streaming query with a file
-source, checkpointed state and a file sink, so that every rate is end to end: reading, shuffling by bucket, state out of and into
-RocksDB, predictions written, the commit. The first two micro-batches start Python and load compiled code, and are left out of the
-sustained rate. The local engine reads the same rows as CSV, and writes CSV.
+Files of rows (whole-number key, time, target) lie ready as Parquet; each is one micro-batch of a
+streaming query with a file source, checkpointed state and a file sink, so that every rate is end to
+end: reading, shuffling by bucket, state out of and into RocksDB, predictions written, the commit.
+The first two micro-batches start Python and load compiled code, and are left out of the sustained
+rate. The local engine reads the same rows as CSV, and writes CSV.
 """
 
 import argparse
@@ -27,7 +30,9 @@ LEARNERS = {"Tracker": "tracker", "QuantileTracker": "quantile"}
 
 
 def write(folder, files, rows, keys):
-    """Random keys, targets of their own under noise, times one after the other; as Parquet and as CSV."""
+    """Random keys, targets of their own under noise, times one after the other; as Parquet and as
+    CSV.
+    """
     import pyarrow as pa
     import pyarrow.csv
     import pyarrow.parquet
@@ -38,7 +43,11 @@ def write(folder, files, rows, keys):
     (folder / "csv").mkdir()
     for i in range(files):
         which = rng.integers(0, keys, rows)
-        columns = {"key": which, "time": np.arange(rows) + i * rows, "y": level[which] + rng.normal(size=rows)}
+        columns = {
+            "key": which,
+            "time": np.arange(rows) + i * rows,
+            "y": level[which] + rng.normal(size=rows),
+        }
         path = folder / "parquet" / f"{i:04d}.parquet"
         pa.parquet.write_table(pa.table(columns), path)
         pa.csv.write_csv(pa.table(columns), folder / "csv" / f"{i:04d}.csv")
@@ -46,27 +55,44 @@ def write(folder, files, rows, keys):
 
 
 def spark_run(folder, learner, begun):
-    """Rows and seconds of each micro-batch, seconds from the start of this process to the end, and of the batch form."""
+    """Rows and seconds of each micro-batch, seconds from the start of this process to the end, and
+    of the batch form.
+    """
     warnings.simplefilter("ignore")
     from stillpoint.fleet import spark as fleets
 
     spark = fleets.session(spark__master="local[2]", spark__ui__showConsoleProgress="false")
     spark.sparkContext.setLogLevel("ERROR")
     told = {"key": "key", "target": "y", "time": "time"}
-    source = spark.readStream.schema("key bigint, time bigint, y double").option("maxFilesPerTrigger", 1)
+    source = spark.readStream.schema("key bigint, time bigint, y double").option(
+        "maxFilesPerTrigger", 1
+    )
     played = fleets.stream(source.parquet(str(folder / "parquet")), learner, **told)
-    writer = played.writeStream.format("parquet").option("checkpointLocation", str(folder / "state"))
+    writer = played.writeStream.format("parquet").option(
+        "checkpointLocation", str(folder / "state")
+    )
     query = writer.trigger(availableNow=True).start(str(folder / "out"))
     query.awaitTermination()
     total = time.time() - begun
-    batches = [(p["numInputRows"], p["durationMs"]["triggerExecution"] / 1e3) for p in query.recentProgress if p["numInputRows"]]
+    batches = [
+        (p["numInputRows"], p["durationMs"]["triggerExecution"] / 1e3)
+        for p in query.recentProgress
+        if p["numInputRows"]
+    ]
     start = time.perf_counter()
     frame = fleets.batch(spark.read.parquet(str(folder / "parquet")), learner, **told)
     frame.write.parquet(str(folder / "batch"))
     spent = time.perf_counter() - start
-    count, wrong = spark.read.parquet(str(folder / "out")).count(), frame.filter("rejected is not null").count()
+    count, wrong = (
+        spark.read.parquet(str(folder / "out")).count(),
+        frame.filter("rejected is not null").count(),
+    )
     spark.stop()
-    print(json.dumps({"batches": batches, "total": total, "batch": spent, "count": count, "wrong": wrong}))
+    print(
+        json.dumps(
+            {"batches": batches, "total": total, "batch": spent, "count": count, "wrong": wrong}
+        )
+    )
 
 
 def local_run(folder, learner):
@@ -96,7 +122,9 @@ def measure(learner, files, rows, keys):
         folder = Path(name)
         write(folder, files, rows, keys)
         command = [sys.executable, __file__, "--run", str(folder), learner, repr(time.time())]
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True)
+        done = subprocess.run(
+            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True
+        )
         result = json.loads(done.stdout.splitlines()[-1])
         assert result["count"] == files * rows
         assert result["wrong"] == 0
@@ -118,7 +146,9 @@ def main():
     keys, files, sizes = (2_000, 4, (5_000,)) if given.quick else (KEYS, 8, (100_000, 400_000))
     load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
     print(
-        f"{platform.machine()}, Python {platform.python_version()}, Spark {pyspark.__version__}, local[2], {keys} keys.", end=" "
+        f"{platform.machine()}, Python {platform.python_version()}, Spark {pyspark.__version__},"
+        f" local[2], {keys} keys.",
+        end=" ",
     )
     print(f"Load of the machine before the run (1, 5, 15 minutes): {load}.\n")
     heads = (
@@ -138,7 +168,12 @@ def main():
             later = result["batches"][WARM:]
             sustained = sum(count for count, _ in later) / sum(spent for _, spent in later)
             whole, batch = files * rows / result["total"], files * rows / result["batch"]
-            cells = f"{sustained:.0f}", f"{whole:.0f}", f"{batch:.0f}", f"{local['rows_per_second']:.0f}"
+            cells = (
+                f"{sustained:.0f}",
+                f"{whole:.0f}",
+                f"{batch:.0f}",
+                f"{local['rows_per_second']:.0f}",
+            )
             print(f"| {learner} | {rows} | {each} | " + " | ".join(cells) + " |", flush=True)
 
 

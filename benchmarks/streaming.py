@@ -1,6 +1,7 @@
 """The times of test_streaming.py as a table, µs a round by the age of the learner.
 
-python benchmarks/streaming.py            # about a minute; prints Markdown; other arguments go to pytest
+python benchmarks/streaming.py            # about a minute; prints Markdown; other arguments go to
+pytest
 """
 
 import json
@@ -11,7 +12,11 @@ import tempfile
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
-TITLES = {"bulk": "streaming, in bulk", "interactive": "streaming, call by call", "dense": "dense, call by call"}
+TITLES = {
+    "bulk": "streaming, in bulk",
+    "interactive": "streaming, call by call",
+    "dense": "dense, call by call",
+}
 ROUNDS = 1000  # of each run
 
 
@@ -19,7 +24,14 @@ def measure():
     """(kind, dim) → age → µs a round, the least of the runs."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "times.json"
-        command = [sys.executable, "-m", "pytest", FOLDER / "test_streaming.py", "--benchmark-only", f"--benchmark-json={path}"]
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            FOLDER / "test_streaming.py",
+            "--benchmark-only",
+            f"--benchmark-json={path}",
+        ]
         subprocess.run([*command, *sys.argv[1:]], check=True, stdout=sys.stderr)
         runs = json.loads(path.read_text(encoding="utf-8"))["benchmarks"]
     found = {}
@@ -36,7 +48,11 @@ def main():
     print("| " + " | ".join(heads) + " |\n" + "|---" * len(heads) + "|")
     for (kind, dim), times in found.items():
         cells = [f"{times[age]:.3g}" if age in times else "–" for age in ages]
-        print(f"| {TITLES[kind]}, d = {dim} | " + " | ".join(cells) + f" | {times[max(times)] / times[min(times)]:.2f} |")
+        print(
+            f"| {TITLES[kind]}, d = {dim} | "
+            + " | ".join(cells)
+            + f" | {times[max(times)] / times[min(times)]:.2f} |"
+        )
 
 
 if __name__ == "__main__":

@@ -2,16 +2,20 @@
 
     python benchmarks/targets.py            # some minutes; prints Markdown
 
-Ratios are to OGD whose step is chosen in hindsight, geometric means over streams and seeds. On the sign flips the comparator
-loses nothing, so that regret is total loss.
+Ratios are to OGD whose step is chosen in hindsight, geometric means over streams and seeds. On the
+sign flips the comparator loses nothing, so that regret is total loss.
 """
 
 import numpy as np
 
-from stillpoint.experiments.bench import regret_bench
+from stillpoint.lab.bench.regret import regret_bench
 
 SHORT, LONG = (2_000, 20_000), (1_000, 10_000, 30_000)
-RATIOS = [("vectors, d = 10", "vectors", 1.0), ("targets × 0.01", "x0.01/*", 1.5), ("targets × 1000", "x1000/*", 1.5)]
+RATIOS = [
+    ("vectors, d = 10", "vectors", 1.0),
+    ("targets × 0.01", "x0.01/*", 1.5),
+    ("targets × 1000", "x1000/*", 1.5),
+]
 REGRETS = [
     ("ten pieces, regret", "ten-pieces", range(2000, 2040), LONG, "71 / 96 / 130"),
     ("sign flips, total loss", "sign-flips", range(1000, 1020), (32_768,), "700"),
@@ -30,19 +34,35 @@ def tens(regrets):
 
 
 def main():
-    print("| Tracker on | seeds | T | goal | measured | standard error | sets of ten seeds |\n|---|---|---|---|---|---|---|")
+    print(
+        "| Tracker on | seeds | T | goal | measured | standard error | sets of ten seeds"
+        " |\n|---|---|---|---|---|---|---|"
+    )
     for title, stream, goal in RATIOS:
-        found = regret_bench(["Tracker"], [stream], seeds=range(1000, 1010), horizons=SHORT, jobs=2, progress=True)
+        found = regret_bench(
+            ["Tracker"], [stream], seeds=range(1000, 1010), horizons=SHORT, jobs=2, progress=True
+        )
         means = {row.horizon: row.mean for row in found.summary()}
         figures = " / ".join(f"{means[horizon]:.2f}" for horizon in SHORT)
-        print(f"| {title}, ratio | 1000–1009 | {spelled(SHORT)} | {goal:g} | {figures} | – | – |", flush=True)
+        print(
+            f"| {title}, ratio | 1000–1009 | {spelled(SHORT)} | {goal:g} | {figures} | – | – |",
+            flush=True,
+        )
     for title, stream, seeds, horizons, goal in REGRETS:
-        found = regret_bench(["Tracker"], [stream], seeds=seeds, horizons=horizons, jobs=2, progress=True)
-        by = [np.array([row.regret for row in found.rows if row.horizon == horizon]) for horizon in horizons]
+        found = regret_bench(
+            ["Tracker"], [stream], seeds=seeds, horizons=horizons, jobs=2, progress=True
+        )
+        by = [
+            np.array([row.regret for row in found.rows if row.horizon == horizon])
+            for horizon in horizons
+        ]
         means = " / ".join(f"{regrets.mean():.0f}" for regrets in by)
         errors = " / ".join(f"{regrets.std(ddof=1) / regrets.size**0.5:.1f}" for regrets in by)
         span, spreads = f"{seeds[0]}–{seeds[-1]}", " / ".join(map(tens, by))
-        print(f"| {title} | {span} | {spelled(horizons)} | {goal} | {means} | {errors} | {spreads} |", flush=True)
+        print(
+            f"| {title} | {span} | {spelled(horizons)} | {goal} | {means} | {errors} | {spreads} |",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

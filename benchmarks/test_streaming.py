@@ -1,8 +1,10 @@
-"""Cost of KernelFTRL with the horizon-free kernel (51 exponentials): flat in t when streaming, growing when dense.
+"""Cost of KernelFTRL with the horizon-free kernel (51 exponentials): flat in t when streaming,
+growing when dense.
 
     make bench          # or: python -m pytest benchmarks --benchmark-only
 
-Each time is of 1000 rounds, so µs read as ns a round; the number in brackets is the ratio to the best of its group.
+Each time is of 1000 rounds, so µs read as ns a round; the number in brackets is the ratio to the
+best of its group.
 """
 
 from functools import cache
@@ -14,7 +16,8 @@ import stillpoint as sp
 
 ROUNDS = 1000
 KERNEL = sp.kernels.HorizonFree()
-KERNEL(np.arange(40_000.0), 0.0)  # fill the table of lags first, so that dense runs time the sums alone
+# fill the table of lags first, so that dense runs time the sums alone
+KERNEL(np.arange(40_000.0), 0.0)
 
 
 @cache
@@ -31,7 +34,9 @@ def gradients(rounds, dim):
 
 
 def learner(dim, memory="auto"):
-    return sp.KernelFTRL(dim, lipschitz=1.0, kernel=KERNEL, potential=sp.potentials.Erfi(), memory=memory)
+    return sp.KernelFTRL(
+        dim, lipschitz=1.0, kernel=KERNEL, potential=sp.potentials.Erfi(), memory=memory
+    )
 
 
 @cache
@@ -70,4 +75,5 @@ def test_dense(benchmark, dim, age):
     benchmark.group = f"dense, interactive, d = {dim}"
     model = learner(dim, "dense")
     interactive(model, dim, age)
-    benchmark.pedantic(interactive, (model, dim), rounds=1)  # each run makes the next one longer: once is all
+    # each run makes the next one longer: once is all
+    benchmark.pedantic(interactive, (model, dim), rounds=1)

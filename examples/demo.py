@@ -1,8 +1,10 @@
-"""The main job on two embedded streams: a real one as a file, and a drifting level whose truth is known.
+"""The main job on two embedded streams: a real one as a file, and a drifting level whose truth is
+known.
 
     python examples/demo.py --out demo-out
 
-Prints a table each and writes their pages, which open offline, into the folder given: volume/report.html and report.html.
+Prints a table each and writes their pages, which open offline, into the folder given:
+volume/report.html and report.html.
 """
 
 import argparse
@@ -14,10 +16,10 @@ from rich.console import Console
 from rich.table import Table
 
 import stillpoint as sp
+from stillpoint.commands.track_command import track
+from stillpoint.lab.streams import real
+from stillpoint.report.data import history_from_arrays
 from stillpoint.report.page import write_page
-from stillpoint.report.page_data import history_from_arrays
-from stillpoint.streams import real
-from stillpoint.track import track
 
 
 def stream(rounds=5000, seed=7):
@@ -28,7 +30,9 @@ def stream(rounds=5000, seed=7):
 
 
 def page(out, run, y, rivals, bound, measured):
-    """Put intervals around the plays and write the page; its heat map shows which errors the intervals go by."""
+    """Put intervals around the plays and write the page; its heat map shows which errors the
+    intervals go by.
+    """
     band, plays = sp.IntervalTracker(coverage=0.9), run.plays[:, 0]
     ends, shares = np.zeros((len(y), 2)), np.zeros((len(y), 9))
     for t in range(len(y)):
@@ -58,7 +62,9 @@ def page(out, run, y, rivals, bound, measured):
 
 
 def follow_a_file(out):
-    """Four years of a share's daily volume, from a file: what `stillpoint track` does with one command."""
+    """Four years of a share's daily volume, from a file: what `stillpoint track` does with one
+    command.
+    """
     shares = real.load("volume")
     out.mkdir(parents=True, exist_ok=True)
     with (out / "volume.csv").open("w", newline="", encoding="utf-8") as file:
@@ -66,7 +72,9 @@ def follow_a_file(out):
         writer.writerow(["date", *shares.features, "volume"])
         for day, x, y in zip(shares.times, shares.X, shares.y, strict=True):
             writer.writerow([np.datetime64(int(day), "D"), *x, y])
-    print(f"stillpoint track {out / 'volume.csv'} --target volume --time date --out {out / 'volume'}")
+    print(
+        f"stillpoint track {out / 'volume.csv'} --target volume --time date --out {out / 'volume'}"
+    )
     return track(str(out / "volume.csv"), "volume", out / "volume", time="date")
 
 
@@ -81,7 +89,9 @@ def main():
 
 
 def follow_a_level(out):
-    """A level that drifts and jumps under noise, with the truth at hand: play, print the table, write the page."""
+    """A level that drifts and jumps under noise, with the truth at hand: play, print the table,
+    write the page.
+    """
     target, y = stream()
     losses = sp.losses.Absolute().on(y)
     kernel = sp.kernels.OUMixture(rates=[0.1, 0.02, 0.005, 0.001], weights=[0.25] * 4)
@@ -99,7 +109,8 @@ def follow_a_level(out):
     rows = [("stillpoint", f"{run.losses.sum():,.0f}", "", "")]
     for name, u in comparators.items():
         certificate = run.certificate(sp.regret.rkhs_norm(kernel, u))[-1]
-        told = f"{certificate:,.0f}" if certificate < run.losses.sum() else "–"  # more than all that was lost says nothing
+        # more than all that was lost says nothing
+        told = f"{certificate:,.0f}" if certificate < run.losses.sum() else "–"
         rows.append((name, f"{losses.values(u).sum():,.0f}", f"{run.regret(u)[-1]:,.0f}", told))
     for name, u in (("last value", before), ("running mean", running_mean)):
         rows.append((name, f"{losses.values(u).sum():,.0f}", f"{run.regret(u)[-1]:,.0f}", ""))
@@ -111,8 +122,19 @@ def follow_a_level(out):
         table.add_row(*row)
     Console().print(table)
 
-    rivals = {"last value": losses.values(before), "running mean": losses.values(running_mean), "truth": losses.values(target)}
-    page(out, run, y, rivals, run.certificate(sp.regret.rkhs_norm(kernel, target)), run.regret(target))
+    rivals = {
+        "last value": losses.values(before),
+        "running mean": losses.values(running_mean),
+        "truth": losses.values(target),
+    }
+    page(
+        out,
+        run,
+        y,
+        rivals,
+        run.certificate(sp.regret.rkhs_norm(kernel, target)),
+        run.regret(target),
+    )
     print(f"report: {out / 'report.html'}")
 
 

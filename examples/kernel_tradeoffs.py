@@ -1,9 +1,10 @@
-"""Why standard kernels are sub-optimal (the example of section 3.1): ‖u‖²·max k(t,t), which enters the regret, kernel by kernel.
+"""Why standard kernels are sub-optimal (the example of section 3.1): ‖u‖²·max k(t,t), which enters
+the regret, kernel by kernel.
 
     python examples/kernel_tradeoffs.py                  # prints the table as Markdown
 
-For optimal regret the product must grow like M² + M·P_T up to logarithms: about constant in T for a constant target, and
-for a target with a fixed number of switches or waves.
+For optimal regret the product must grow like M² + M·P_T up to logarithms: about constant in T for a
+constant target, and for a target with a fixed number of switches or waves.
 """
 
 import argparse
@@ -41,17 +42,25 @@ def table(horizons):
         for target in targets(horizons[0]):
             for horizon in horizons:
                 times = np.arange(1.0, horizon + 1)
-                row.append(rkhs_norm(kernel, targets(horizon)[target]) ** 2 * kernel.diagonal(times).max())
+                row.append(
+                    rkhs_norm(kernel, targets(horizon)[target]) ** 2 * kernel.diagonal(times).max()
+                )
         yield name, row
 
 
 def main():
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--horizons", type=int, nargs="+", default=[500, 5000], help="T, one column a target each")
+    parser.add_argument(
+        "--horizons", type=int, nargs="+", default=[500, 5000], help="T, one column a target each"
+    )
     horizons = parser.parse_args().horizons
     names = list(targets(horizons[0]))
-    print("| kernel | " + " | ".join(f"{name}, T={horizon}" for name in names for horizon in horizons) + " |")
+    print(
+        "| kernel | "
+        + " | ".join(f"{name}, T={horizon}" for name in names for horizon in horizons)
+        + " |"
+    )
     print("|---" * (1 + len(names) * len(horizons)) + "|")
     for kernel, row in table(horizons):
         print(f"| {kernel} | " + " | ".join(f"{value:.4g}" for value in row) + " |")

@@ -1,4 +1,5 @@
-"""A kernel, a potential and static learners of one's own in the reduction, each beside the built-in one it comes close to.
+"""A kernel, a potential and static learners of one's own in the reduction, each beside the built-in
+one it comes close to.
 
 python examples/own_parts.py
 """
@@ -15,7 +16,9 @@ from stillpoint.potentials import Potential
 
 @dataclass(frozen=True)
 class Seasonal(StationaryKernel):
-    """k(s, t) = e^{−rate|s−t|}·cos²(π(s−t)/period): targets that repeat themselves, more or less."""
+    """k(s, t) = e^{−rate|s−t|}·cos²(π(s−t)/period): targets that repeat themselves, more or
+    less.
+    """
 
     period: float
     rate: float
@@ -26,7 +29,9 @@ class Seasonal(StationaryKernel):
 
 @dataclass(frozen=True)
 class Capped(Potential):
-    """m = min(step·S, radius): gradient descent kept in the RKHS ball; R ≤ ‖U‖²/(2 step) + step·V/2 for ‖U‖ ≤ radius."""
+    """m = min(step·S, radius): gradient descent kept in the RKHS ball; R ≤ ‖U‖²/(2 step) + step·V/2
+    for ‖U‖ ≤ radius.
+    """
 
     step: float
     radius: float
@@ -38,13 +43,17 @@ class Capped(Potential):
     def bound(self, norm, V, h, count=0.0):
         """Of FTRL with the regulariser ‖W‖²/(2 step) on the ball of this radius."""
         if norm > self.radius:
-            raise ValueError(f"norm must be at most the radius {self.radius}: got {norm}; raise radius")
+            raise ValueError(
+                f"norm must be at most the radius {self.radius}: got {norm}; raise radius"
+            )
         return norm**2 / (2 * self.step) + self.step * V / 2
 
 
 @dataclass
 class Forgetful:
-    """A static learner that shrinks all it has learnt by `keep` each round before it steps: W ← keep·W − step·G."""
+    """A static learner that shrinks all it has learnt by `keep` each round before it steps: W ←
+    keep·W − step·G.
+    """
 
     step: float
     keep: float
@@ -65,7 +74,8 @@ class Forgetful:
 
 @dataclass
 class PassiveAggressive:
-    """A static learner that takes the loss itself: it steps to where the loss, were it linear, would be 0.
+    """A static learner that takes the loss itself: it steps to where the loss, were it linear,
+    would be 0.
 
     `step` at most, that is; for absolute losses and k(t, t) = 1 it is `ProximalDescent`.
     """
@@ -90,10 +100,14 @@ class PassiveAggressive:
 
 
 def main():
-    """Play all of them on a seasonal target and print what they lost, beside the certificate in the kernel each ran in."""
+    """Play all of them on a seasonal target and print what they lost, beside the certificate in the
+    kernel each ran in.
+    """
     t = np.arange(2000)
     target = np.sin(2 * np.pi * t / 50) * (1 + 0.3 * np.sin(t / 300))
-    losses = sp.losses.Absolute().on(target + 0.3 * np.random.default_rng(0).standard_normal(t.size))
+    losses = sp.losses.Absolute().on(
+        target + 0.3 * np.random.default_rng(0).standard_normal(t.size)
+    )
     ou, erfi = sp.kernels.OU(0.05), sp.potentials.Erfi()
     contenders = {
         "OU kernel, Erfi": (ou, erfi),
@@ -107,7 +121,9 @@ def main():
     for name, (kernel, potential) in contenders.items():
         learner = sp.KernelFTRL(1, lipschitz=1.0, kernel=kernel, potential=potential)
         run = sp.play(learner, losses)
-        print(f"{name:26}{run.losses.sum():8.0f}{run.regret(target)[-1]:8.0f}{learner.certificate(10.0):26.0f}")
+        print(
+            f"{name:26}{run.losses.sum():8.0f}{run.regret(target)[-1]:8.0f}{learner.certificate(10.0):26.0f}"
+        )
 
 
 if __name__ == "__main__":

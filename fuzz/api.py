@@ -1,7 +1,9 @@
-"""Any public learner, any sequence of calls, any arguments: a call raises ValueError, or it is as if nobody had made it.
+"""Any public learner, any sequence of calls, any arguments: a call raises ValueError, or it is as
+if nobody had made it.
 
-The calls that were accepted are made again on a second learner. Its answers and its state must be those of the first, to the bit:
-so no call that was refused has left a trace, and nothing else has either.
+The calls that were accepted are made again on a second learner. Its answers and its state must be
+those of the first, to the bit: so no call that was refused has left a trace, and nothing else has
+either.
 """
 
 import inspect
@@ -12,54 +14,93 @@ import numpy as np
 import persisted
 import stillpoint as sp
 from source import Source
-from stillpoint import baselines, filters
+from stillpoint import forecasters
 from stillpoint.domains import Ball, Box, HalfSpace, Simplex
 from stillpoint.kernels import OU, Constant, Gaussian, HorizonFree, Matern52, OUMixture, Spline
+from stillpoint.lab import baselines
 from stillpoint.learners import ProximalDescent
 from stillpoint.potentials import AdaptiveQuadratic, Erfi, FreeGrad, Quadratic
 
 MORE = {
-    "Directional diagonal": lambda: sp.Directional(2, lipschitz=1e100, kernel=OU(0.1), norms="diagonal"),
+    "Directional diagonal": lambda: sp.Directional(
+        2, lipschitz=1e100, kernel=OU(0.1), norms="diagonal"
+    ),
     "Directional scale-free": lambda: sp.Directional(2, kernel=Spline(1.0), domain=Box(-1.0, 0.5)),
     "ExpConcave simplex": lambda: sp.ExpConcave(3, kernel=OU(0.1), curvature=1.0, domain=Simplex()),
-    "ExpConcave dense": lambda: sp.ExpConcave(2, kernel=Gaussian(3.0), curvature=1.0, domain=Box(-1.0, 0.5)),
+    "ExpConcave dense": lambda: sp.ExpConcave(
+        2, kernel=Gaussian(3.0), curvature=1.0, domain=Box(-1.0, 0.5)
+    ),
     "ExpConcave free": lambda: sp.ExpConcave(1, kernel=Matern52(0.1), curvature=1.0),
     "Fleet of quantiles": lambda: sp.Fleet("QuantileTracker", level=(0.1, 0.5, 0.9)),
     "Fleet of intervals": lambda: sp.Fleet("IntervalTracker", on_bad="skip"),
-    "Fleet of forecasters": lambda: sp.Fleet("Forecaster"),
+    "Fleet of forecasters": lambda: sp.Fleet("KernelForecaster"),
     "Fleet of scales": lambda: sp.Fleet("MultiScale", dim=1, on_bad="skip"),
-    "Forecaster of kernels": lambda: sp.Forecaster([OU(0.1), Spline()], [1.0, 100.0], share=0.01),
-    "Forecaster, exponential": lambda: sp.Forecaster(aggregation="exponential", share=0.1),
+    "KernelForecaster of kernels": lambda: sp.KernelForecaster(
+        [OU(0.1), Spline()], [1.0, 100.0], share=0.01
+    ),
+    "KernelForecaster, exponential": lambda: sp.KernelForecaster(
+        aggregation="exponential", share=0.1
+    ),
     "IntervalTracker, two sides": lambda: sp.IntervalTracker(two_sided=True, empty=False),
     "KernelFTRL dense": lambda: sp.KernelFTRL(1, kernel=Gaussian(3.0), potential=Erfi()),
-    "KernelFTRL proximal": lambda: sp.KernelFTRL(2, kernel=OU(0.1), potential=ProximalDescent(10.0)),
-    "KernelFTRL half-space": lambda: sp.KernelFTRL(2, kernel=OU(0.1), domain=HalfSpace([1.0, 1.0], -0.5), potential=FreeGrad()),
-    "KernelFTRL growing": lambda: sp.KernelFTRL(1, lipschitz=1.0, kernel=Spline(), kernel_bound=9.0, potential=Quadratic(0.1)),
-    "KernelFTRL constant": lambda: sp.KernelFTRL(2, kernel=Constant(), potential=AdaptiveQuadratic(1.0), domain=Simplex()),
-    "KernelVAW grid": lambda: sp.KernelVAW(kernel=OUMixture((1.0, 0.1, 0.01), (1.0, 1.0, 1.0)), outputs=2),
+    "KernelFTRL proximal": lambda: sp.KernelFTRL(
+        2, kernel=OU(0.1), potential=ProximalDescent(10.0)
+    ),
+    "KernelFTRL half-space": lambda: sp.KernelFTRL(
+        2, kernel=OU(0.1), domain=HalfSpace([1.0, 1.0], -0.5), potential=FreeGrad()
+    ),
+    "KernelFTRL growing": lambda: sp.KernelFTRL(
+        1, lipschitz=1.0, kernel=Spline(), kernel_bound=9.0, potential=Quadratic(0.1)
+    ),
+    "KernelFTRL constant": lambda: sp.KernelFTRL(
+        2, kernel=Constant(), potential=AdaptiveQuadratic(1.0), domain=Simplex()
+    ),
+    "KernelVAW grid": lambda: sp.KernelVAW(
+        kernel=OUMixture((1.0, 0.1, 0.01), (1.0, 1.0, 1.0)), outputs=2
+    ),
     "KernelVAW dense": lambda: sp.KernelVAW(kernel=Gaussian(3.0), ridge=1e-6),
     "KernelVAW spline": lambda: sp.KernelVAW(ridge=1e3),
     "MultiScale told": lambda: sp.MultiScale(1, lipschitz=1.0),
     "QuantileTracker of several": lambda: sp.QuantileTracker(level=(0.05, 0.5, 0.95)),
-    "StronglyConvex dense": lambda: sp.StronglyConvex(1, kernel=Gaussian(2.0), curvature=1e-3, ridge=10.0, domain=Ball(2.0)),
+    "StronglyConvex dense": lambda: sp.StronglyConvex(
+        1, kernel=Gaussian(2.0), curvature=1e-3, ridge=10.0, domain=Ball(2.0)
+    ),
     "Tracker spline": lambda: sp.Tracker(1, certify=Spline()),
     "Tracker simplex": lambda: sp.Tracker(3, domain=Simplex(), certify=Gaussian(5.0)),
     "TrackingForecaster, holes": lambda: sp.TrackingForecaster(3, missing=True),
-    "TrackingForecaster of quantiles": lambda: sp.TrackingForecaster(1, loss=sp.losses.Pinball(0.8)),
-    "TrackingProbabilities, two": lambda: filters.TrackingProbabilities(1),
-    "TrackingVAW on contexts": lambda: sp.TrackingVAW(2, kernel=OU(0.1), context=sp.kernels.GaussianContext(1.0)),
+    "TrackingForecaster of quantiles": lambda: sp.TrackingForecaster(
+        1, loss=sp.losses.Pinball(0.8)
+    ),
+    "TrackingProbabilities, two": lambda: forecasters.TrackingProbabilities(1),
+    "TrackingVAW on contexts": lambda: sp.TrackingVAW(
+        2, kernel=OU(0.1), context=sp.kernels.GaussianContext(1.0)
+    ),
     "TrackingVAW horizon-free": lambda: sp.TrackingVAW(2, kernel=HorizonFree(), ridge=1e-3),
     "Hedge of Newtons": lambda: baselines.Hedge(
-        [baselines.OGD(1, 0.1), sp.ExpConcave(1, kernel=OU(0.1), curvature=1.0), sp.KernelFTRL(1, kernel=Spline())]
+        [
+            baselines.OGD(1, 0.1),
+            sp.ExpConcave(1, kernel=OU(0.1), curvature=1.0),
+            sp.KernelFTRL(1, kernel=Spline()),
+        ]
     ),
 }
 BUILDERS = {name: case.build for name, case in persisted.CORE.items()} | MORE
 NAMES = sorted(BUILDERS)
 # not calls that a user makes on a running learner, or such as check nothing by their word
 PASSED = {
-    "arrays", "restore", "migrated", "play_block", "can_compile", "take", "answer", "wrap", "learner", "adopt", "target",
+    "arrays",
+    "restore",
+    "migrated",
+    "play_block",
+    "can_compile",
+    "take",
+    "answer",
+    "wrap",
+    "learner",
+    "adopt",
+    "target",
     "moment",
-}  # fmt: skip
+}
 STREAMS = ("forecast_stream", "track_stream", "peek_stream", "run", "track")
 # plays of these may be infinite, and say so
 UNBOUNDED = (
@@ -89,7 +130,9 @@ def methods(kind: type) -> list[tuple[str, list[str]]]:
     found = []
     for name, member in inspect.getmembers(kind, inspect.isfunction):
         if not name.startswith("_") and name not in PASSED:
-            found.append((name, [p.name for p in inspect.signature(member).parameters.values()][1:]))
+            found.append(
+                (name, [p.name for p in inspect.signature(member).parameters.values()][1:])
+            )
     return found
 
 
@@ -105,7 +148,7 @@ def argument(source: Source, learner, method: str, name: str):
     if isinstance(learner, sp.Fleet):
         rounds = len(KEYS[:3])
         dim = learner._config.get("dim", 1)
-    if isinstance(learner, filters.KernelVAW | sp.KernelVAW):
+    if isinstance(learner, forecasters.KernelVAW | sp.KernelVAW):
         dim = learner.outputs
     stream = method in STREAMS
     wrong = style < 32
@@ -117,9 +160,15 @@ def argument(source: Source, learner, method: str, name: str):
         case "x":
             return source.vector((2 if type(learner).__name__ == "Wrapped" else dim) + wrong)
         case "X":
-            return source.vector((3 + wrong) * dim).reshape(3 + wrong, dim) if style < 200 else source.vector(rounds)
+            return (
+                source.vector((3 + wrong) * dim).reshape(3 + wrong, dim)
+                if style < 200
+                else source.vector(rounds)
+            )
         case "y" | "scores" | "forecasts" | "times" if stream:
-            values = source.vector(3 + wrong if "X" in dict(METHODS[type(learner)])[method] or style < 200 else rounds)
+            values = source.vector(
+                3 + wrong if "X" in dict(METHODS[type(learner)])[method] or style < 200 else rounds
+            )
             if name == "times":
                 values = np.cumsum(np.abs(values)) + getattr(learner, "time", 0.0)
             return values if dim == 1 or name != "y" else np.stack([values] * dim, axis=1)
@@ -127,13 +176,19 @@ def argument(source: Source, learner, method: str, name: str):
             chosen = [KEYS[(style + i) % len(KEYS)] for i in range(rounds)]
             return chosen if not wrong else [*chosen, *chosen[:1]]
         case "feedback":
-            return source.vector(rounds * dim + wrong).reshape(-1, dim) if not wrong and dim > 1 else source.vector(rounds)
+            return (
+                source.vector(rounds * dim + wrong).reshape(-1, dim)
+                if not wrong and dim > 1
+                else source.vector(rounds)
+            )
         case "forecasts":
             return source.vector(rounds + wrong)
         case "time":
             if style < 160:
                 return None
-            return getattr(learner, "time", 0.0) + source.number() if style < 220 else source.number()
+            return (
+                getattr(learner, "time", 0.0) + source.number() if style < 220 else source.number()
+            )
         case "y" if "Probabilities" in type(learner).__name__:
             return source.byte() % 4
         case "y" if dim > 1 and type(learner) is sp.KernelVAW:
@@ -152,28 +207,49 @@ def argument(source: Source, learner, method: str, name: str):
 def plain(value):
     """Something that is equal for equal answers, bit by bit."""
     if isinstance(value, np.ndarray):
-        return (value.dtype.str, value.shape, value.tobytes() if value.dtype.kind != "O" else repr(value))
+        return (
+            value.dtype.str,
+            value.shape,
+            value.tobytes() if value.dtype.kind != "O" else repr(value),
+        )
     if isinstance(value, float):
         return np.float64(value).tobytes()
     if isinstance(value, dict):
         return {key: plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
-    return value if value is None or isinstance(value, int | str | bool | np.generic) else repr(type(value))
+    return (
+        value
+        if value is None or isinstance(value, int | str | bool | np.generic)
+        else repr(type(value))
+    )
 
 
 def sound(learner, method: str, answer) -> bool:
-    """Whether no play is NaN, nor infinite where nobody said so. Fleets say NaN for keys they rejected."""
-    if method not in (*STREAMS, "predict", "peek") or (type(learner) is sp.Fleet and learner.on_bad == "skip"):
+    """Whether no play is NaN, nor infinite where nobody said so. Fleets say NaN for keys they
+    rejected.
+    """
+    if method not in (*STREAMS, "predict", "peek") or (
+        type(learner) is sp.Fleet and learner.on_bad == "skip"
+    ):
         return True
     values = np.concatenate(
-        [np.ravel(np.asarray(part, dtype=float)) for part in (answer if isinstance(answer, tuple) else (answer,))]
+        [
+            np.ravel(np.asarray(part, dtype=float))
+            for part in (answer if isinstance(answer, tuple) else (answer,))
+        ]
     )
-    return not np.isnan(values).any() if type(learner).__name__ in UNBOUNDED else bool(np.isfinite(values).all())
+    return (
+        not np.isnan(values).any()
+        if type(learner).__name__ in UNBOUNDED
+        else bool(np.isfinite(values).all())
+    )
 
 
 def one(data: bytes) -> None:
-    """One execution: a learner, up to a dozen calls, and those that were accepted again on another."""
+    """One execution: a learner, up to a dozen calls, and those that were accepted again on
+    another.
+    """
     source = Source(data)
     name = source.pick(NAMES)
     learner = BUILDERS[name]()
@@ -208,9 +284,14 @@ def one(data: bytes) -> None:
         try:
             again = plain(getattr(twin, method)(**arguments))
         except ValueError as error:
-            raise Found(f"{name}: {method} was accepted, and without the refused calls is not: {error}\n{tell(story)}") from error
+            raise Found(
+                f"{name}: {method} was accepted, and without the refused calls is not:"
+                f" {error}\n{tell(story)}"
+            ) from error
         if again != answer:
-            raise Found(f"{name}: {method} answers otherwise without the refused calls\n{tell(story)}")
+            raise Found(
+                f"{name}: {method} answers otherwise without the refused calls\n{tell(story)}"
+            )
     try:
         left, right = plain(learner.arrays()), plain(twin.arrays())
     except ValueError:  # keys that files cannot hold
@@ -222,7 +303,10 @@ def one(data: bytes) -> None:
 
 def tell(story) -> str:
     """The calls, to be made again by hand."""
-    return "\n".join(f"  .{method}({', '.join(f'{k}={v!r}' for k, v in arguments.items())})" for method, arguments in story)
+    return "\n".join(
+        f"  .{method}({', '.join(f'{k}={v!r}' for k, v in arguments.items())})"
+        for method, arguments in story
+    )
 
 
 def setup() -> None:

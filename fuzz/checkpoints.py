@@ -1,7 +1,9 @@
-"""Checkpoints of `stillpoint track` with other values in them, under a right checksum: the command answers, by an exit code.
+"""Checkpoints of `stillpoint track` with other values in them, under a right checksum: the command
+answers, by an exit code.
 
-A run that has ended goes on from what a checkpoint says. Whatever that is, it goes on (0), or says in one line why not (2, and 1
-where files cannot be read or written as it says); it never ends in a traceback.
+A run that has ended goes on from what a checkpoint says. Whatever that is, it goes on (0), or says
+in one line why not (2, and 1 where files cannot be read or written as it says); it never ends in a
+traceback.
 """
 
 import atexit
@@ -16,9 +18,9 @@ import numpy as np
 
 from loaders import changed, planted, turned
 from source import Source
-from stillpoint import _container
-from stillpoint.track.checkpoint import NAME, VERSION
-from stillpoint.track.command import track
+from stillpoint.commands.checkpoint import NAME, VERSION
+from stillpoint.commands.track_command import track
+from stillpoint.core import container
 
 FOLDER = Path(tempfile.mkdtemp(prefix="checkpoints-"))
 atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
@@ -37,7 +39,15 @@ def run(task: str, folder: Path) -> int:
     with contextlib.redirect_stderr(silent), contextlib.redirect_stdout(silent):
         kind = "regression" if task == "series" else task
         folders = {"out": folder / "out", "checkpoint": folder / "state"}
-        code = track(str(FOLDER / "in.csv"), "y", time="t", features=features, task=kind, quiet=True, **folders)
+        code = track(
+            str(FOLDER / "in.csv"),
+            "y",
+            time="t",
+            features=features,
+            task=kind,
+            quiet=True,
+            **folders,
+        )
     if code and len(silent.getvalue().strip().splitlines()) > 1:
         raise Found(f"{task}: more than one line: {silent.getvalue()}")
     return code
@@ -49,7 +59,7 @@ def one(data: bytes) -> None:
     task = source.pick(TASKS)
     folder = FOLDER / task
     path, style = folder / "state" / NAME, source.byte()
-    header, arrays = _container.read("track", VERSION, GOOD[task])
+    header, arrays = container.read("track", VERSION, GOOD[task])
     if style < 32:
         what = changed(source, GOOD[task])
     else:
@@ -59,7 +69,7 @@ def one(data: bytes) -> None:
         else:
             header = planted(source, header)
         try:
-            what = b"".join(_container.write("track", VERSION, header, arrays))
+            what = b"".join(container.write("track", VERSION, header, arrays))
         except (ValueError, TypeError):  # what cannot be written cannot be read either
             return
     path.write_bytes(what)
@@ -69,12 +79,16 @@ def one(data: bytes) -> None:
         code = run(task, folder)
     except Found:
         raise
-    except ArithmeticError:  # numbers that never were may give any answer or none, as for learners from files
+    except (
+        ArithmeticError
+    ):  # numbers that never were may give any answer or none, as for learners from files
         if style < 32 or style % 3:
             raise
         return
     except Exception as error:
-        raise Found(f"{task}: {type(error).__name__}: {error}\n{header if style >= 32 else what!r}") from error
+        raise Found(
+            f"{task}: {type(error).__name__}: {error}\n{header if style >= 32 else what!r}"
+        ) from error
     if code not in (0, 1, 2):
         raise Found(f"{task}: exit code {code}\n{header}")
 
@@ -90,7 +104,10 @@ def setup() -> None:
     for task in TASKS:
         folder = FOLDER / task
         shutil.rmtree(folder, ignore_errors=True)
-        made = [row if task != "binary" else row.replace(f",{t % 3},", f",{t % 2},", 1) for t, row in enumerate(rows, 1)]
+        made = [
+            row if task != "binary" else row.replace(f",{t % 3},", f",{t % 2},", 1)
+            for t, row in enumerate(rows, 1)
+        ]
         for count in (30, 59):
             (FOLDER / "in.csv").write_text("\n".join(["t,y,a,b", *made[:count], ""]))
             if count == 30:

@@ -1,7 +1,9 @@
-"""Files of learners, damaged in any way, checksums right or wrong: refused with ValueError, or a learner that plays or refuses.
+"""Files of learners, damaged in any way, checksums right or wrong: refused with ValueError, or a
+learner that plays or refuses.
 
-Three kinds of damage: any bytes at all; bytes of a good file changed, with or without checksums made right again; and whole
-values of the JSON and whole arrays put in place of others, under a right checksum. Checkpoints of `stillpoint track` alike.
+Three kinds of damage: any bytes at all; bytes of a good file changed, with or without checksums
+made right again; and whole values of the JSON and whole arrays put in place of others, under a
+right checksum. Checkpoints of `stillpoint track` alike.
 """
 
 import contextlib
@@ -17,17 +19,41 @@ import numpy as np
 
 import persisted
 from source import Source
-from stillpoint import _container, persist
-from stillpoint.track.checkpoint import _read
+from stillpoint.commands.checkpoint import _read
+from stillpoint.core import container, persist
 
 NAMES = sorted(persisted.CORE)
 PLAYED = 9
 VALUES = (
-    None, True, -1, 0, 1, 2, 10**6, 2**62, 2**70, 0.5, -1.5, 1e300, "", "x", "Tracker", "Fleet", [], [1], {}, {"tuple": []},
-    {"float": "nan"}, {"float": "inf"}, {"int": "0xff"}, {"numpy": "<f8", "value": 1.0},
+    None,
+    True,
+    -1,
+    0,
+    1,
+    2,
+    10**6,
+    2**62,
+    2**70,
+    0.5,
+    -1.5,
+    1e300,
+    "",
+    "x",
+    "Tracker",
+    "Fleet",
+    [],
+    [1],
+    {},
+    {"tuple": []},
+    {"float": "nan"},
+    {"float": "inf"},
+    {"int": "0xff"},
+    {"numpy": "<f8", "value": 1.0},
     {"part": "kernels.OU", "fields": {"rate": 0.1}},
-    {"learner": "Tracker", "config": {"dim": 1}}, {"part": "kernels.Constant", "fields": {}}, {"numpy": "O", "value": 1},
-)  # fmt: skip
+    {"learner": "Tracker", "config": {"dim": 1}},
+    {"part": "kernels.Constant", "fields": {}},
+    {"numpy": "O", "value": 1},
+)
 FILES: dict[str, bytes] = {}
 
 
@@ -67,7 +93,9 @@ def changed(source: Source, data: bytes) -> bytes:
 
 
 def sealed(body: bytes, kind: str = "learner", version: int = persist.FORMAT) -> bytes:
-    """Checksums of the zip's members and of the file made right, so that what is behind them is met."""
+    """Checksums of the zip's members and of the file made right, so that what is behind them is
+    met.
+    """
     content = bytearray(body)
     with contextlib.suppress(Exception), zipfile.ZipFile(io.BytesIO(body)) as archive:
         for info in archive.infolist():
@@ -90,11 +118,17 @@ def planted(source: Source, tree, depth: int = 0):
         keys = list(tree) if isinstance(tree, dict) else list(range(len(tree)))
         key = source.pick(keys)
         if source.byte() % 16 == 0:
-            return {k: v for k, v in tree.items() if k != key} if isinstance(tree, dict) else [*tree, *tree]
+            return (
+                {k: v for k, v in tree.items() if k != key}
+                if isinstance(tree, dict)
+                else [*tree, *tree]
+            )
         copy = dict(tree) if isinstance(tree, dict) else list(tree)
         copy[key] = planted(source, tree[key], depth + 1)
         return copy
-    return source.number() if source.byte() % 4 == 0 else json.loads(json.dumps(source.pick(VALUES)))
+    return (
+        source.number() if source.byte() % 4 == 0 else json.loads(json.dumps(source.pick(VALUES)))
+    )
 
 
 def turned(source: Source, array: np.ndarray) -> np.ndarray:
@@ -106,12 +140,23 @@ def turned(source: Source, array: np.ndarray) -> np.ndarray:
         with np.errstate(all="ignore"):
             if kind == 0 or array.dtype.kind != "f":
                 value = value if np.isfinite(value) and abs(value) < 2**62 else 2.0**62
-            copy.reshape(-1)[source.byte() % array.size] = np.array(value).astype(array.dtype) if array.dtype.kind != "u" else 1
+            copy.reshape(-1)[source.byte() % array.size] = (
+                np.array(value).astype(array.dtype) if array.dtype.kind != "u" else 1
+            )
             if kind == 3:
                 copy[...] = copy.reshape(-1)[source.byte() % array.size]
         return copy
-    shapes = (array[:0], array[None], array.reshape(-1), np.concatenate([array.reshape(-1)] * 2), np.zeros(3), np.array("x"))
-    return np.ascontiguousarray(source.pick((*shapes, array.astype(np.float32), np.zeros((2, 3), np.int64))))
+    shapes = (
+        array[:0],
+        array[None],
+        array.reshape(-1),
+        np.concatenate([array.reshape(-1)] * 2),
+        np.zeros(3),
+        np.array("x"),
+    )
+    return np.ascontiguousarray(
+        source.pick((*shapes, array.astype(np.float32), np.zeros((2, 3), np.int64)))
+    )
 
 
 def one(data: bytes) -> None:
@@ -127,17 +172,21 @@ def one(data: bytes) -> None:
         body = file(name).partition(b"\n")[2]
         at = body.find(b'{"learner"')
         stop = body.find(b"PK", at)
-        text = body[:at] + changed(source, body[at:stop]) + body[stop:] if style % 2 else changed(source, body)
+        text = (
+            body[:at] + changed(source, body[at:stop]) + body[stop:]
+            if style % 2
+            else changed(source, body)
+        )
         what = sealed(text)
     else:
-        header, arrays = _container.read("learner", persist.FORMAT, file(name))
+        header, arrays = container.read("learner", persist.FORMAT, file(name))
         if style % 2 and arrays:
             key = source.pick(sorted(arrays))
             arrays = {**arrays, key: turned(source, arrays[key])}
         else:
             header = planted(source, header)
         try:
-            what = b"".join(_container.write("learner", persist.FORMAT, header, arrays))
+            what = b"".join(container.write("learner", persist.FORMAT, header, arrays))
         except (ValueError, TypeError):  # what cannot be written cannot be read either
             return
     if style % 8 == 3:
@@ -154,11 +203,24 @@ def one(data: bytes) -> None:
             raise Found(f"{name}: what was loaded is saved and loaded as something else")
     except ValueError as error:
         raise Found(f"{name}: what was loaded cannot be saved and loaded: {error}") from error
-    case = next((case for key, case in persisted.CORE.items() if key.rpartition(".")[2] == type(learner).__name__), None)
+    case = next(
+        (
+            case
+            for key, case in persisted.CORE.items()
+            if key.rpartition(".")[2] == type(learner).__name__
+        ),
+        None,
+    )
     # a number that never was may give any answer or none, and neither crash nor hang
     if case is not None:
         with contextlib.suppress(
-            ValueError, ArithmeticError, np.linalg.LinAlgError, IndexError, KeyError, TypeError, AttributeError
+            ValueError,
+            ArithmeticError,
+            np.linalg.LinAlgError,
+            IndexError,
+            KeyError,
+            TypeError,
+            AttributeError,
         ):
             persisted.play(case, learner, PLAYED, PLAYED + 3)
 
@@ -167,7 +229,12 @@ def checkpoint(data: bytes) -> None:
     """The checkpoint's own reader."""
     try:
         _read(data)
-    except (ValueError, KeyError, TypeError, AttributeError):  # what `Checkpoint.load` turns into one line
+    except (
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+    ):  # what `Checkpoint.load` turns into one line
         return
     except Exception as error:
         raise Found(f"checkpoint: {type(error).__name__}: {error}") from error

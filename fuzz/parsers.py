@@ -1,7 +1,8 @@
-"""Text of any kind through the readers and the encoder of `stillpoint track`: InputError, or rows that do not depend on batches.
+"""Text of any kind through the readers and the encoder of `stillpoint track`: InputError, or rows
+that do not depend on batches.
 
-An input is read twice, in small batches and in large ones. Numbers, texts and the place where it stopped must be the same; an
-error leaves the encoder as it was; reading ends where the input does.
+An input is read twice, in small batches and in large ones. Numbers, texts and the place where it
+stopped must be the same; an error leaves the encoder as it was; reading ends where the input does.
 """
 
 import contextlib
@@ -14,25 +15,95 @@ import zlib
 from pathlib import Path
 
 from source import Source
-from stillpoint.track.cells import missing, seconds
-from stillpoint.track.command import track
-from stillpoint.track.encode import Encoder
-from stillpoint.track.lines import Lines
-from stillpoint.track.options import FORMATS, TASKS, InputError, Options, RowError
-from stillpoint.track.readers import CsvReader, JsonReader
+from stillpoint.commands.cells import missing, seconds
+from stillpoint.commands.encode import Encoder
+from stillpoint.commands.lines import Lines
+from stillpoint.commands.options import FORMATS, TASKS, InputError, Options, RowError
+from stillpoint.commands.readers import CsvReader, JsonReader
+from stillpoint.commands.track_command import track
 
 CELLS = (
-    "", "0", "1", "-2.5", "1e3", "1e100", "1e101", "1e400", "-1e76", "nan", "inf", "-Infinity", "na", "null", "None", "true",
-    "False", "yes", "no", "a", "b", " 1 ", "1,5", "1.234,5", "0x10", "1_000", "٣", "é", "\U0001f600", '"', '""', "'", "\\", "\0",
-    "2024-01-01", "2024-01-01T00:00:00Z", "2024-02-30", "2024-W01-1", "0001-01-01", "9999-12-31T23:59:59.999999+14:00",
-    "2024-01-01 12:00:00.5", "12:00", "1970-01-01T00:00:00+00:00:30", "-1", "00", "1.0", "1.", ".5", "--1", "1e-400", "5e-324",
-)  # fmt: skip
+    "",
+    "0",
+    "1",
+    "-2.5",
+    "1e3",
+    "1e100",
+    "1e101",
+    "1e400",
+    "-1e76",
+    "nan",
+    "inf",
+    "-Infinity",
+    "na",
+    "null",
+    "None",
+    "true",
+    "False",
+    "yes",
+    "no",
+    "a",
+    "b",
+    " 1 ",
+    "1,5",
+    "1.234,5",
+    "0x10",
+    "1_000",
+    "٣",
+    "é",
+    "\U0001f600",
+    '"',
+    '""',
+    "'",
+    "\\",
+    "\0",
+    "2024-01-01",
+    "2024-01-01T00:00:00Z",
+    "2024-02-30",
+    "2024-W01-1",
+    "0001-01-01",
+    "9999-12-31T23:59:59.999999+14:00",
+    "2024-01-01 12:00:00.5",
+    "12:00",
+    "1970-01-01T00:00:00+00:00:30",
+    "-1",
+    "00",
+    "1.0",
+    "1.",
+    ".5",
+    "--1",
+    "1e-400",
+    "5e-324",
+)
 JSON = (
-    "null", "true", "1", "-0.0", "1e400", "NaN", "Infinity", '"a"', '"1"', "[]", "{}", '{"a": 1}', '"\\ud800"', '"\\u00e9"',
-    "1" * 400, "1" * 5000, "1.5", '"2024-01-01"', '""', "-1e76", "1e101", '"yes"', "false", "[" * 3000,
-)  # fmt: skip
+    "null",
+    "true",
+    "1",
+    "-0.0",
+    "1e400",
+    "NaN",
+    "Infinity",
+    '"a"',
+    '"1"',
+    "[]",
+    "{}",
+    '{"a": 1}',
+    '"\\ud800"',
+    '"\\u00e9"',
+    "1" * 400,
+    "1" * 5000,
+    "1.5",
+    '"2024-01-01"',
+    '""',
+    "-1e76",
+    "1e101",
+    '"yes"',
+    "false",
+    "[" * 3000,
+)
 NAMES = ("t", "y", "a", "b", "")
-COMMANDS = 2000  # one execution in so many runs the whole command, which takes a hundred times as long
+# one execution in so many runs the whole command, which takes a hundred times as long
+COMMANDS = 2000
 
 
 class Found(Exception):
@@ -50,10 +121,16 @@ def table(source: Source, kind: str) -> bytes:
     if kind == "csv":
         mark = source.pick((",", ",", ",", ";", "\t", "|"))
         lines = [mark.join(names)]
-        lines += [mark.join(source.pick(CELLS) for _ in names[: len(names) - (source.byte() % 24 == 0)]) for _ in range(rows)]
+        lines += [
+            mark.join(source.pick(CELLS) for _ in names[: len(names) - (source.byte() % 24 == 0)])
+            for _ in range(rows)
+        ]
         lines[0] = ("\ufeff" if style % 16 == 0 else "") + lines[0]
     else:
-        lines = ["{" + ", ".join(f'"{name}": {source.pick(JSON)}' for name in names) + "}" for _ in range(rows)]
+        lines = [
+            "{" + ", ".join(f'"{name}": {source.pick(JSON)}' for name in names) + "}"
+            for _ in range(rows)
+        ]
     text = bytearray((ends.join(lines) + (ends if style % 2 else "")).encode())
     for _ in range(source.byte() % 4 if style % 4 == 0 else 0):
         if text:
@@ -66,7 +143,11 @@ def options(source: Source, kind: str) -> Options:
     odd = source.byte()
     target = "y" if odd < 230 else source.text()
     time = (None, "t", "t")[odd % 3] if odd < 240 else source.text()
-    features = (None, None, (), ("a",), ("a", "b"))[source.byte() % 5] if odd < 246 else (source.text(), source.text())
+    features = (
+        (None, None, (), ("a",), ("a", "b"))[source.byte() % 5]
+        if odd < 246
+        else (source.text(), source.text())
+    )
     task = source.pick(TASKS) if odd < 250 else source.text()
     share = 0.9 if odd < 252 else source.number()
     delay = source.byte() % 4 if odd < 254 else -source.byte()
@@ -109,8 +190,18 @@ def run(data: bytes, chosen: Options, kind: str, limits: list[int]):
                     continue
                 for start, stop, dim in rows.pieces:
                     for t in range(start, stop):
-                        texts = [None if texts is None else texts[t] for texts in (rows.time_texts, rows.y_texts)]
-                        told.append((rows.X[t, :dim].tobytes(), rows.y[t].tobytes(), rows.times[t].tobytes(), *texts))
+                        texts = [
+                            None if texts is None else texts[t]
+                            for texts in (rows.time_texts, rows.y_texts)
+                        ]
+                        told.append(
+                            (
+                                rows.X[t, :dim].tobytes(),
+                                rows.y[t].tobytes(),
+                                rows.times[t].tobytes(),
+                                *texts,
+                            )
+                        )
                 break
         if reader.position != len(data) and kind == "csv" and b"\r" not in data:
             raise Found(f"reading ended at {reader.position} of {len(data)}: {data!r}")
@@ -145,7 +236,8 @@ def one(data: bytes) -> None:
         raise
     except Exception as error:
         raise Found(f"{kind}: {type(error).__name__}: {error}: {text!r} {chosen}") from error
-    # the place may be before or after blank lines, and what is wrong with a row that swallows others can be said in two ways
+    # the place may be before or after blank lines, and what is wrong with a row that swallows
+    # others can be said in two ways
     broken = small[1].startswith("a row must") and large[1].startswith("a row must")
     if small[0] != large[0] or not (broken or small[1] == large[1]):
         raise Found(f"{kind}: batches matter: {text!r} {chosen}\n{small}\n{large}")
@@ -177,9 +269,18 @@ def command(text: bytes, chosen: Options) -> None:
         with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
             try:
                 code = track(
-                    str(path), chosen.target, Path(folder) / "out", time=chosen.time, features=chosen.features, task=chosen.task,
-                    level=chosen.level, coverage=chosen.coverage, delay=chosen.delay, format=chosen.format, quiet=True,
-                )  # fmt: skip
+                    str(path),
+                    chosen.target,
+                    Path(folder) / "out",
+                    time=chosen.time,
+                    features=chosen.features,
+                    task=chosen.task,
+                    level=chosen.level,
+                    coverage=chosen.coverage,
+                    delay=chosen.delay,
+                    format=chosen.format,
+                    quiet=True,
+                )
             except Exception as error:
                 raise Found(f"track: {type(error).__name__}: {error}: {text!r} {chosen}") from error
         if code not in (0, 2):

@@ -1,7 +1,9 @@
-"""Run a harness: `python fuzz/run.py HARNESS --runs N`, HARNESS being api, parsers, loaders or checkpoints.
+"""Run a harness: `python fuzz/run.py HARNESS --runs N`, HARNESS being api, parsers, loaders or
+checkpoints.
 
-With atheris installed inputs are bred for coverage of the library's Python code, and kept in build/fuzz; without it, or with
---blind, they are drawn from a seed. A finding ends the run with its story and exit code 1 (77 from libFuzzer).
+With atheris installed inputs are bred for coverage of the library's Python code, and kept in
+build/fuzz; without it, or with --blind, they are drawn from a seed. A finding ends the run with its
+story and exit code 1 (77 from libFuzzer).
 """
 
 import argparse
@@ -16,12 +18,15 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 HARNESSES = ("api", "parsers", "loaders", "checkpoints")
 LONGEST, SECONDS = 400, 20  # bytes of an input; of an execution, beyond which it hangs
-sys.path[:0] = [str(Path(__file__).parent), str(ROOT / "tests")]  # harnesses, and the registry of all learners
+# harnesses, and the registry of all learners
+sys.path[:0] = [str(Path(__file__).parent), str(ROOT / "tests")]
 
 
 def compiled_modules() -> list[str]:
     """Modules with compiled functions: their bytecode is Numba's, and must stay as it is."""
-    sources = [path for path in (ROOT / "src").rglob("*.py") if "njit" in path.read_text(encoding="utf-8")]
+    sources = [
+        path for path in (ROOT / "src").rglob("*.py") if "njit" in path.read_text(encoding="utf-8")
+    ]
     return [".".join(path.relative_to(ROOT / "src").with_suffix("").parts) for path in sources]
 
 
@@ -35,7 +40,12 @@ def bred(harness: str, runs: int, seed: int) -> None:
     corpus = ROOT / "build" / "fuzz" / harness
     corpus.mkdir(parents=True, exist_ok=True)
     options = [f"-runs={runs}", f"-seed={seed}", f"-max_len={LONGEST}", f"-timeout={SECONDS}"]
-    found = ["-rss_limit_mb=4096", "-len_control=0", f"-artifact_prefix={corpus.parent}/{harness}-", "-print_final_stats=1"]
+    found = [
+        "-rss_limit_mb=4096",
+        "-len_control=0",
+        f"-artifact_prefix={corpus.parent}/{harness}-",
+        "-print_final_stats=1",
+    ]
     atheris.Setup([sys.argv[0], str(corpus), *options, *found], module.one)
     atheris.Fuzz()
 
@@ -70,7 +80,9 @@ def main() -> None:
     parser.add_argument("harness", choices=HARNESSES)
     parser.add_argument("--runs", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--blind", action="store_true", help="random bytes, also where atheris is installed")
+    parser.add_argument(
+        "--blind", action="store_true", help="random bytes, also where atheris is installed"
+    )
     parser.add_argument("--input", type=Path, help="run this one input only")
     given = parser.parse_args()
     os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".numba-cache" / "fuzz"))

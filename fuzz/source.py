@@ -1,4 +1,6 @@
-"""Numbers, arrays and nonsense drawn from bytes: what a fuzzer finds, a seed repeats, and a test can write down."""
+"""Numbers, arrays and nonsense drawn from bytes: what a fuzzer finds, a seed repeats, and a test
+can write down.
+"""
 
 import struct
 from decimal import Decimal
@@ -8,16 +10,83 @@ import numpy as np
 
 # ends of ranges, limits of the library and their neighbours, and what is no number
 FLOATS = (
-    0.0, -0.0, 1.0, -1.0, 0.5, 3.0, 5e-324, -5e-324, 2.3e-308, 1e-300, 1e-200, 1e-160, 1e-150, 1e-100, 1e-75, 1e-20, 1e-9,
-    1e9, 1e20, 1e74, 1e76, 1e99, -1e100, 1e101, -1e149, 1e150, 1.1e150, 1e154, 1e200, -1.7e308, float("nan"), float("inf"),
-)  # fmt: skip
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    0.5,
+    3.0,
+    5e-324,
+    -5e-324,
+    2.3e-308,
+    1e-300,
+    1e-200,
+    1e-160,
+    1e-150,
+    1e-100,
+    1e-75,
+    1e-20,
+    1e-9,
+    1e9,
+    1e20,
+    1e74,
+    1e76,
+    1e99,
+    -1e100,
+    1e101,
+    -1e149,
+    1e150,
+    1.1e150,
+    1e154,
+    1e200,
+    -1.7e308,
+    float("nan"),
+    float("inf"),
+)
 ODD = (
-    None, "5", b"5", "", True, False, 1j, 10**400, -(10**30), [], {}, (), [None], [[1.0]], [1.0, [2.0]], object(), Decimal("1.5"),
-    Decimal("nan"), Fraction(1, 3), np.float32(1.5), np.int8(3), np.bool_(True), np.str_("x"), np.array(1.0), np.array([1j]),
-    np.zeros((2, 2, 2)), np.zeros(0), np.array(["a", "b"]), np.array([1.0, None], dtype=object), np.datetime64("2020-01-01"),
-    np.ma.masked_array([1.0, 2.0], mask=[0, 1]), range(2), {1.0, 2.0}, float, lambda: 1.0, np.longdouble(1.0), np.float16(2.0),
-    np.array([1, 2], dtype=np.uint8), np.array([True, False]), np.array([2**63], dtype=np.uint64), [1, 2], (0.5, -0.5),
-)  # fmt: skip
+    None,
+    "5",
+    b"5",
+    "",
+    True,
+    False,
+    1j,
+    10**400,
+    -(10**30),
+    [],
+    {},
+    (),
+    [None],
+    [[1.0]],
+    [1.0, [2.0]],
+    object(),
+    Decimal("1.5"),
+    Decimal("nan"),
+    Fraction(1, 3),
+    np.float32(1.5),
+    np.int8(3),
+    np.bool_(True),
+    np.str_("x"),
+    np.array(1.0),
+    np.array([1j]),
+    np.zeros((2, 2, 2)),
+    np.zeros(0),
+    np.array(["a", "b"]),
+    np.array([1.0, None], dtype=object),
+    np.datetime64("2020-01-01"),
+    np.ma.masked_array([1.0, 2.0], mask=[0, 1]),
+    range(2),
+    {1.0, 2.0},
+    float,
+    lambda: 1.0,
+    np.longdouble(1.0),
+    np.float16(2.0),
+    np.array([1, 2], dtype=np.uint8),
+    np.array([True, False]),
+    np.array([2**63], dtype=np.uint64),
+    [1, 2],
+    (0.5, -0.5),
+)
 
 
 class Source:

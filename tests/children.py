@@ -1,4 +1,6 @@
-"""Child processes of tests: forked, so that they share what is compiled, waited for, and gone when the tests are."""
+"""Child processes of tests: forked, so that they share what is compiled, waited for, and gone when
+the tests are.
+"""
 
 import contextlib
 import ctypes
@@ -37,13 +39,16 @@ def on_pipe(pipe, *others):
 
 
 def forked(work):
-    """Run work() in a child that shares what is compiled, and end with the code it returns, or when the tests are killed."""
+    """Run work() in a child that shares what is compiled, and end with the code it returns, or when
+    the tests are killed.
+    """
     parent, child = os.getpid(), os.fork()
     if child:
         CHILDREN.append(child)
         return child
     try:
-        with contextlib.suppress(AttributeError):  # Linux: the kernel kills it with its parent, whom no fixture survives
+        # Linux: the kernel kills it with its parent, whom no fixture survives
+        with contextlib.suppress(AttributeError):
             ctypes.CDLL(None).prctl(1, signal.SIGKILL)
         if os.getppid() != parent:
             os._exit(98)
@@ -55,7 +60,9 @@ def forked(work):
 
 
 def snapshot(*folders):
-    files = [path for folder in folders for path in sorted(Path(folder).rglob("*")) if path.is_file()]
+    files = [
+        path for folder in folders for path in sorted(Path(folder).rglob("*")) if path.is_file()
+    ]
     return {str(path): (path.stat().st_mtime_ns, path.read_bytes()) for path in files}
 
 

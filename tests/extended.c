@@ -213,7 +213,7 @@ void vaw_run(Vaw *s, const double *y, int given, double *out, long rounds) {
     }
 }
 
-/* --- Forecaster: splines on ridges 4^i, ML-Poly, KALMAN section 8 ------------------------------------------------------------ */
+/* --- KernelForecaster: splines on ridges 4^i, ML-Poly, KALMAN section 8 ------------------------------------------------------------ */
 typedef struct { R lam[RIDGES], m[RIDGES], C[RIDGES], regret[RIDGES], V[RIDGES], range, record; long t; } Grid;
 
 void *grid_new(void) {

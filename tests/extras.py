@@ -1,4 +1,6 @@
-"""Optional packages for tests marked `extra`: skipped with a reason where missing, required by `make test-extras`."""
+"""Optional packages for tests marked `extra`: skipped with a reason where missing, required by
+`make test-extras`.
+"""
 
 import importlib
 import os
@@ -13,7 +15,9 @@ def package(name):
     """The package, or a skip that says how to get it."""
     if REQUIRED:
         return importlib.import_module(name)
-    return pytest.importorskip(name, reason=f"needs {name.partition('.')[0]}; `make test-extras` installs it")
+    return pytest.importorskip(
+        name, reason=f"needs {name.partition('.')[0]}; `make test-extras` installs it"
+    )
 
 
 def program(name):

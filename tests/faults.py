@@ -1,8 +1,10 @@
-"""Faults of the world around `stillpoint track --checkpoint`, put into a child process: kills and errors at any call that writes.
+"""Faults of the world around `stillpoint track --checkpoint`, put into a child process: kills and
+errors at any call that writes.
 
-Nothing in the package knows of them. A run is killed again and again, at a call or at a moment drawn from a seed; after every
-kill what lies on the disk must be a beginning of the uninterrupted run's bytes under a whole checkpoint, and a power cut may take
-what was never synced. `killed` returns how many kills there were.
+Nothing in the package knows of them. A run is killed again and again, at a call or at a moment
+drawn from a seed; after every kill what lies on the disk must be a beginning of the uninterrupted
+run's bytes under a whole checkpoint, and a power cut may take what was never synced. `killed`
+returns how many kills there were.
 """
 
 import json
@@ -17,11 +19,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from children import ended, forked
-from stillpoint import _container
-from stillpoint.track import session, track
+from stillpoint.commands import session
+from stillpoint.commands.track_command import track
+from stillpoint.core import container
 
 ROWS = 700
-PER_BATCH = 6  # calls: the rows, their sync, the new checkpoint, its sync, its name, the folder's sync
+# calls: the rows, their sync, the new checkpoint, its sync, its name, the folder's sync
+PER_BATCH = 6
 
 
 class Case(NamedTuple):
@@ -45,13 +49,25 @@ CASES = {
 
 
 def content(suffix, seed=0):
-    """A file of rows: gaps in the target, words, quotes with line ends, and a last line without an end."""
+    """A file of rows: gaps in the target, words, quotes with line ends, and a last line without an
+    end.
+    """
     rng = np.random.default_rng(seed)
     y = np.cumsum(0.1 * rng.standard_normal(ROWS)).round(5)
     times = np.cumsum(rng.exponential(1.0, ROWS) + 0.01).round(4)
     a, words = rng.standard_normal(ROWS).round(4), rng.choice(["u", "v\nw", 'q"'], ROWS)
-    table = zip(times.tolist(), a.tolist(), words.tolist(), y.tolist(), (rng.random(ROWS) < 0.05).tolist(), strict=True)
-    rows = [{"t": t, "a": a, "k": k, "c": "up" if v > 0 else "down", "y": None if gone else v} for t, a, k, v, gone in table]
+    table = zip(
+        times.tolist(),
+        a.tolist(),
+        words.tolist(),
+        y.tolist(),
+        (rng.random(ROWS) < 0.05).tolist(),
+        strict=True,
+    )
+    rows = [
+        {"t": t, "a": a, "k": k, "c": "up" if v > 0 else "down", "y": None if gone else v}
+        for t, a, k, v, gone in table
+    ]
     if suffix == "jsonl":
         return "\n".join(json.dumps(row) for row in rows).encode()
     cells = [[cell(value) for value in row.values()] for row in rows]
@@ -60,11 +76,19 @@ def content(suffix, seed=0):
 
 def cell(value):
     """A cell of CSV."""
-    return '"' + value.replace('"', '""') + '"' if isinstance(value, str) else "" if value is None else repr(value)
+    return (
+        '"' + value.replace('"', '""') + '"'
+        if isinstance(value, str)
+        else ""
+        if value is None
+        else repr(value)
+    )
 
 
 class Fault:
-    """In a child: the call number `at` of those that write is its last (before it, after it, or torn) or fails with `error`."""
+    """In a child: the call number `at` of those that write is its last (before it, after it, or
+    torn) or fails with `error`.
+    """
 
     def __init__(self, at, kind, share=0.5, error=0):
         self.left, self.kind, self.share, self.error = at, kind, share, error
@@ -84,8 +108,14 @@ class Fault:
 
     def _counted(self, name, real):
         def counted(*arguments):
-            torn = (arguments[0], bytes(arguments[1])[: int(self.share * len(arguments[1]))]) if name == "write" else None
-            return self.meet(lambda: real(*arguments), None if torn is None else lambda: real(*torn))
+            torn = (
+                (arguments[0], bytes(arguments[1])[: int(self.share * len(arguments[1]))])
+                if name == "write"
+                else None
+            )
+            return self.meet(
+                lambda: real(*arguments), None if torn is None else lambda: real(*torn)
+            )
 
         return counted
 
@@ -128,7 +158,10 @@ class Part:
         parts = [part if isinstance(part, str) else bytes(part) for part in parts]
         data = type(parts[0])().join(parts)
         half = data[: int(self.fault.share * len(data))]
-        self.fault.meet(lambda: (self.file.write(data), self.file.flush()), lambda: (self.file.write(half), self.file.flush()))
+        self.fault.meet(
+            lambda: (self.file.write(data), self.file.flush()),
+            lambda: (self.file.write(half), self.file.flush()),
+        )
 
 
 def runner(case, source, out, folder, follow=False, fault=None):
@@ -149,7 +182,8 @@ def runner(case, source, out, folder, follow=False, fault=None):
 
 
 def sound(out, folder, expected, noise=None):
-    """What lies on the disk after a kill: a beginning of the right bytes, and no checkpoint that speaks of more.
+    """What lies on the disk after a kill: a beginning of the right bytes, and no checkpoint that
+    speaks of more.
 
     noise: what a power cut left before the run, if that did not live long enough to cut it off.
     """
@@ -159,7 +193,7 @@ def sound(out, folder, expected, noise=None):
     path = folder / "checkpoint.npz"
     if not path.exists():
         return None
-    header, _ = _container.read("track", 2, path.read_bytes())
+    header, _ = container.read("track", 2, path.read_bytes())
     assert header["length"] <= len(have)
     assert expected.startswith(have[: header["length"]])
     assert have[: header["length"]].count(b"\n") == header["rows"] + 1
@@ -181,12 +215,15 @@ def cut_power(out, folder, length, luck):
 
 
 def killed(name, folder, luck, monkeypatch, kills=None):
-    """One run of a case, killed about every third batch until it is through, or so many times; then its bytes are compared."""
+    """One run of a case, killed about every third batch until it is through, or so many times; then
+    its bytes are compared.
+    """
     case, source, out, state = CASES[name], folder / "data", folder / "o", folder / "c"
     data = content(case.suffix)
     source.write_bytes(data)
     whole = runner(case, source, folder / "whole", None)
-    assert (whole() if case.way != "pipe" else ended(forked(whole))) == 0  # where it can it compiles here, for all
+    # where it can it compiles here, for all
+    assert (whole() if case.way != "pipe" else ended(forked(whole))) == 0
     expected = (folder / "whole" / "predictions.csv").read_bytes()
     there = len(data)
     if case.way == "followed":
@@ -197,7 +234,9 @@ def killed(name, folder, luck, monkeypatch, kills=None):
     while not through and (kills is None or deaths < kills):
         monkeypatch.setattr(session, "BATCH", luck.choice([9, 25, 60]))
         kind = luck.choice(["before", "after", "torn", "torn", "moment"])
-        fault = None if kind == "moment" else Fault(luck.randrange(5 * PER_BATCH), kind, luck.random())
+        fault = (
+            None if kind == "moment" else Fault(luck.randrange(5 * PER_BATCH), kind, luck.random())
+        )
         child = forked(runner(case, source, out, state, case.way == "followed", fault))
         if case.way == "followed":
             for _ in range(3):
@@ -206,16 +245,24 @@ def killed(name, folder, luck, monkeypatch, kills=None):
                     file.write(data[there:more])
                 there = more
                 time.sleep(0.02)
-        patience = luck.uniform(0.0, 0.08) if kind == "moment" else 10.0 if case.way != "followed" else 0.3
+        patience = (
+            luck.uniform(0.0, 0.08) if kind == "moment" else 10.0 if case.way != "followed" else 0.3
+        )
         end = time.monotonic() + patience
-        while time.monotonic() < end and os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+        while (
+            time.monotonic() < end
+            and os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+        ):
             time.sleep(0.001)
         os.kill(child, signal.SIGKILL)
         code = ended(child)
         assert code in (0, -signal.SIGKILL), code
         deaths += code != 0
         through = code == 0 or (
-            there == len(data) and (out / "predictions.csv").exists() and case.way == "followed" and deaths > 8
+            there == len(data)
+            and (out / "predictions.csv").exists()
+            and case.way == "followed"
+            and deaths > 8
         )
         length = sound(out, state, expected, noise)
         if code and luck.random() < 0.3:
@@ -223,7 +270,9 @@ def killed(name, folder, luck, monkeypatch, kills=None):
     source.write_bytes(data)
     assert ended(forked(runner(case, source, out, state))) == 0
     assert (out / "predictions.csv").read_bytes() == expected
-    ours, theirs = (json.loads((place / "summary.json").read_text()) for place in (out, folder / "whole"))
+    ours, theirs = (
+        json.loads((place / "summary.json").read_text()) for place in (out, folder / "whole")
+    )
     for key in ("rows", "targets", "loss", "weights", "certificate", "complete"):
         assert ours[key] == theirs[key], key
     return deaths

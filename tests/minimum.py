@@ -1,4 +1,6 @@
-"""`python tests/minimum.py [EXTRA ...]`: pip constraints that pin dependencies to the lowest versions in pyproject.toml."""
+"""`python tests/minimum.py [EXTRA ...]`: pip constraints that pin dependencies to the lowest
+versions in pyproject.toml.
+"""
 
 import re
 import sys
@@ -7,9 +9,16 @@ from pathlib import Path
 
 
 def lowest(extras=()):
-    """One `name==version` for each dependency, of the package and of these extras; all of them must say `name>=version`."""
-    project = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    wanted = [*project["dependencies"], *(each for extra in extras for each in project["optional-dependencies"][extra])]
+    """One `name==version` for each dependency, of the package and of these extras; all of them must
+    say `name>=version`.
+    """
+    project = tomllib.loads(
+        (Path(__file__).parent.parent / "pyproject.toml").read_text(encoding="utf-8")
+    )["project"]
+    wanted = [
+        *project["dependencies"],
+        *(each for extra in extras for each in project["optional-dependencies"][extra]),
+    ]
     found = {}
     for each in wanted:
         name, version = re.fullmatch(r"([A-Za-z0-9_.-]+)(?:\[[a-z]+\])?>=([0-9.]+)", each).groups()

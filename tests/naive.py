@@ -9,8 +9,14 @@ from stillpoint.domains import Ball, Box, HalfSpace, Simplex
 
 
 def psi(S, V, h, scale, count=None):
-    """Algorithm 2's magnitude, formula F1 (or F2 when count = A_t is given), straight from the definition."""
-    alpha = scale * h / (np.sqrt(V) * np.log(V / h**2) ** 2) if count is None else scale / (count * np.log(count) ** 2)
+    """Algorithm 2's magnitude, formula F1 (or F2 when count = A_t is given), straight from the
+    definition.
+    """
+    alpha = (
+        scale * h / (np.sqrt(V) * np.log(V / h**2) ** 2)
+        if count is None
+        else scale / (count * np.log(count) ** 2)
+    )
     exponent = S**2 / (36 * V) if S <= 6 * V / h else S / (3 * h) - V / h**2
     return alpha * np.expm1(exponent)
 
@@ -30,7 +36,9 @@ def algorithm_2(gram, gradients, lipschitz, scale, kernel_bound):
 
 
 def scale_free(gram, gradients, scale, radius=None, radius_scale=1.0):
-    """Formula F3 on given gradients: hints, clipping and (artificial) balls in R^d, then F2 in the RKHS; (plays, radii)."""
+    """Formula F3 on given gradients: hints, clipping and (artificial) balls in R^d, then F2 in the
+    RKHS; (plays, radii).
+    """
     rounds, dim = gradients.shape
     fed = np.zeros((rounds, dim))
     plays, radii = np.zeros((rounds, dim)), np.zeros(rounds)
@@ -41,7 +49,11 @@ def scale_free(gram, gradients, scale, radius=None, radius_scale=1.0):
         hints[t] = max(hints[t - 1] if t else 0.0, top * np.sqrt(gram[t, t]))
         H = hints[t]
         if radius is None:
-            ratios = [sizes[: k + 1].sum() / sizes[: k + 1].max() for k in range(t) if sizes[: k + 1].max() > 0]
+            ratios = [
+                sizes[: k + 1].sum() / sizes[: k + 1].max()
+                for k in range(t)
+                if sizes[: k + 1].max() > 0
+            ]
             radii[t] = radius_scale * np.sqrt(max(ratios, default=0.0))
         else:
             radii[t] = radius
@@ -67,7 +79,9 @@ def scale_free(gram, gradients, scale, radius=None, radius_scale=1.0):
 
 
 class StackedParameterFree:
-    """Algorithm 2 run in R^{dT} on stacked gradients, as in Jacobsen & Orabona (2024): play the t-th block."""
+    """Algorithm 2 run in R^{dT} on stacked gradients, as in Jacobsen & Orabona (2024): play the
+    t-th block.
+    """
 
     def __init__(self, dim, rounds, lipschitz, scale):
         self.dim, self.h, self.scale = dim, lipschitz, scale
@@ -77,7 +91,11 @@ class StackedParameterFree:
 
     def predict(self):
         S = np.linalg.norm(self.total)
-        w = -psi(S, self.V, self.h, self.scale) / S * self.total if S > 0 else np.zeros_like(self.total)
+        w = (
+            -psi(S, self.V, self.h, self.scale) / S * self.total
+            if S > 0
+            else np.zeros_like(self.total)
+        )
         return w[self.t * self.dim : (self.t + 1) * self.dim]
 
     def update(self, g):
@@ -104,7 +122,9 @@ class StaticParameterFree:
 
 
 class Tracker:
-    """TRACKER section 2 line by line, exact norms, lists of vectors; `heuristic` may replace the next x_h by anything."""
+    """TRACKER section 2 line by line, exact norms, lists of vectors; `heuristic` may replace the
+    next x_h by anything.
+    """
 
     eps, up, down, lam, C, c, delta, b = 1e-3, 0.7, 1.0, 0.8, 0.5, 8.0, 1e-5, 4.0
 
@@ -128,7 +148,9 @@ class Tracker:
             self.w = self.xh.copy()
             return self.w
         eta = self.c / (2 * self.D * np.sqrt(self.Vk + self.Gam**2))
-        prior = np.array([1 - self.delta] + [self.delta / ((i + 1) * (i + 2)) for i in range(len(self.x))])
+        prior = np.array(
+            [1 - self.delta] + [self.delta / ((i + 1) * (i + 2)) for i in range(len(self.x))]
+        )
         logs = np.log(prior) - eta * np.array([self.Lh, *self.L])
         q = np.exp(logs - logs.max())
         q /= q.sum()
@@ -178,12 +200,21 @@ def erfi_magnitude(S, V, h, scale, alpha=0.75, z0=4.0):
 
 
 def multi_scale(times, gradients, budget, base, lipschitz=None, radius=None, radius_scale=1.0):
-    """Plays of MultiScale on given gradients, every level summed anew each round; (plays, S_j of the true gradients)."""
+    """Plays of MultiScale on given gradients, every level summed anew each round; (plays, S_j of
+    the true gradients).
+    """
     rounds, dim = gradients.shape
     elapsed = times - times[0] + 1.0
     starts = [0.0] + [base**j for j in range(60) if base**j <= elapsed[-1]]
     rates = [0.0] + [1.0 / base**j for j in range(len(starts) - 1)]
-    fed, plays, hint, top, total, reach = np.zeros((rounds, dim)), np.zeros((rounds, dim)), 0.0, lipschitz or 0.0, 0.0, 0.0
+    fed, plays, hint, top, total, reach = (
+        np.zeros((rounds, dim)),
+        np.zeros((rounds, dim)),
+        0.0,
+        lipschitz or 0.0,
+        0.0,
+        0.0,
+    )
     for t in range(rounds):
         hint = max(hint, top)
         z = np.zeros(dim)
@@ -195,7 +226,13 @@ def multi_scale(times, gradients, budget, base, lipschitz=None, radius=None, rad
             if S > 0 and hint > 0:
                 m = erfi_magnitude(S, (past**2).sum(), hint, budget)
                 z -= m / S * (np.exp(-rate * (times[t] - times[:t][running])) @ past)
-        limit = np.inf if lipschitz and radius is None else radius if radius else radius_scale * np.sqrt(reach)
+        limit = (
+            np.inf
+            if lipschitz and radius is None
+            else radius
+            if radius
+            else radius_scale * np.sqrt(reach)
+        )
         size = np.linalg.norm(z)
         plays[t] = z if size <= limit else z * limit / size
         g = gradients[t]
@@ -211,21 +248,34 @@ def multi_scale(times, gradients, budget, base, lipschitz=None, radius=None, rad
     sizes = []
     for start, rate in zip(starts, rates, strict=True):
         own, when = gradients[elapsed >= start], times[elapsed >= start]
-        sizes.append(np.sqrt(max(np.sum((own @ own.T) * np.exp(-rate * np.abs(when[:, None] - when[None, :]))), 0.0)))
+        sizes.append(
+            np.sqrt(
+                max(
+                    np.sum((own @ own.T) * np.exp(-rate * np.abs(when[:, None] - when[None, :]))),
+                    0.0,
+                )
+            )
+        )
     return plays, np.array(sizes)
 
 
 def vaw(gram, y, ridge):
-    """F4: ŷ_t = k_t'(K_t + λI)⁻¹[y_1..y_{t−1}, 0], the matrix inverted anew each round; y (T, d)."""
+    """F4: ŷ_t = k_t'(K_t + λI)⁻¹[y_1..y_{t−1}, 0], the matrix inverted anew each round; y
+    (T, d).
+    """
     forecasts = np.zeros_like(y)
     for t in range(len(y)):
         padded = np.vstack([y[:t], np.zeros((1, y.shape[1]))])
-        forecasts[t] = gram[t, : t + 1] @ np.linalg.solve(gram[: t + 1, : t + 1] + ridge * np.eye(t + 1), padded)
+        forecasts[t] = gram[t, : t + 1] @ np.linalg.solve(
+            gram[: t + 1, : t + 1] + ridge * np.eye(t + 1), padded
+        )
     return forecasts
 
 
 def strongly_convex(phi, gradient, beta, ridge, project):
-    """Theorem sc-regret literally, in an explicit feature space (rows φ(t)): W ← W − G Σ⁻¹, projected in the norm of Σ."""
+    """Theorem sc-regret literally, in an explicit feature space (rows φ(t)): W ← W − G Σ⁻¹,
+    projected in the norm of Σ.
+    """
     rounds, size = phi.shape
     plays, W, sigma = [], None, ridge * np.eye(size)
     for t in range(rounds):
@@ -243,7 +293,9 @@ def strongly_convex(phi, gradient, beta, ridge, project):
 
 
 def exp_concave(phi, gradient, dim, beta, ridge, project):
-    """KONS literally on vec(W): A ← A + βG⊗G, W ← W − A⁻¹G, projected in the norm of A through project(w, metric of values)."""
+    """KONS literally on vec(W): A ← A + βG⊗G, W ← W − A⁻¹G, projected in the norm of A through
+    project(w, metric of values).
+    """
     rounds, size = phi.shape
     W, A, plays = np.zeros(dim * size), ridge * np.eye(dim * size), []
     for t in range(rounds):
@@ -281,7 +333,9 @@ def directional(gram, gradients, lipschitz, ridge, scale, kernel_bound):
 
 
 def project_in_metric(domain, w, metric):
-    """argmin of (x − w)'metric⁻¹(x − w) over a ball by its multiplier, over a polyhedron by trying every set of active sides."""
+    """argmin of (x − w)'metric⁻¹(x − w) over a ball by its multiplier, over a polyhedron by trying
+    every set of active sides.
+    """
     dim, ones = w.size, np.ones(w.size)
     match domain:
         case Ball():
@@ -295,12 +349,29 @@ def project_in_metric(domain, w, metric):
             top = 1.0
             while np.linalg.norm(at(top)) > domain.radius:
                 top *= 2.0
-            return c + at(brentq(lambda mu: np.linalg.norm(at(mu)) - domain.radius, 0.0, top, xtol=1e-300, rtol=1e-15))
+            return c + at(
+                brentq(
+                    lambda mu: np.linalg.norm(at(mu)) - domain.radius,
+                    0.0,
+                    top,
+                    xtol=1e-300,
+                    rtol=1e-15,
+                )
+            )
         case Simplex():
-            sides, limits, planes, values = -np.eye(dim), np.zeros(dim), ones[None, :], np.array([domain.total])
+            sides, limits, planes, values = (
+                -np.eye(dim),
+                np.zeros(dim),
+                ones[None, :],
+                np.array([domain.total]),
+            )
         case Box():
             sides = np.vstack([-np.eye(dim), np.eye(dim)])
-            limits, planes, values = np.append(-ones * domain.low, ones * domain.high), np.zeros((0, dim)), np.zeros(0)
+            limits, planes, values = (
+                np.append(-ones * domain.low, ones * domain.high),
+                np.zeros((0, dim)),
+                np.zeros(0),
+            )
         case HalfSpace():
             sides, limits = np.array([domain.normal]), np.array([domain.offset])
             planes, values = np.zeros((0, dim)), np.zeros(0)

@@ -1,6 +1,8 @@
-"""Slow twins of the baselines: each written out from its formula over all past rounds, with no running state where avoidable.
+"""Slow twins of the baselines: each written out from its formula over all past rounds, with no
+running state where avoidable.
 
-Each takes (gradient, rounds, dim, ...) and returns the plays and gradients; gradient(t, w) answers the play of round t = 1, 2, …
+Each takes (gradient, rounds, dim, ...) and returns the plays and gradients; gradient(t, w) answers
+the play of round t = 1, 2, …
 """
 
 import numpy as np
@@ -25,7 +27,11 @@ def ogd(gradient, rounds, dim, step, schedule, radius):
         x = np.zeros(dim)
         for t in range(1, len(g) + 1):
             V = (g[:t] ** 2).sum()
-            eta = {"constant": step, "sqrt": step / t**0.5, "scale-free": step / V**0.5 if V else 0.0}[schedule]
+            eta = {
+                "constant": step,
+                "sqrt": step / t**0.5,
+                "scale-free": step / V**0.5 if V else 0.0,
+            }[schedule]
             x = ball(x - eta * g[t - 1], radius)
         return x
 
@@ -64,7 +70,12 @@ def plain_ader(losses, dim, horizon, G, radius):
         plays.append(weights @ x)
         weights = weights * np.exp([-alpha * loss.value(each) for each in x])
         weights /= weights.sum()
-        x = np.array([ball(each - eta * loss.gradient(each), radius) for each, eta in zip(x, steps, strict=True)])
+        x = np.array(
+            [
+                ball(each - eta * loss.gradient(each), radius)
+                for each, eta in zip(x, steps, strict=True)
+            ]
+        )
     return np.array(plays)
 
 
@@ -128,7 +139,10 @@ def sparse_haar(gradient, rounds, dim, G, first, scale):
         while start + T <= len(g):
             start, T = start + T, 2 * T
         H, past, now = haar_matrix(T), g[start:], len(g) - start
-        return sum(H[now, n] * free_grad_play(past * H[: len(past), n : n + 1], G, scale / T) for n in range(T))
+        return sum(
+            H[now, n] * free_grad_play(past * H[: len(past), n : n + 1], G, scale / T)
+            for n in range(T)
+        )
 
     return drive(play, gradient, rounds, dim)
 
@@ -169,7 +183,14 @@ def normal_hedge_weights(losses, prior, first_hint):
         p = prior
         if hints[t] > 0:
             r, c = R / hints[t], C / hints[t] + 1
-            w = prior * (np.exp(np.maximum(r + 1, 0) ** 2 / (3 * c)) - np.exp(np.maximum(r - 1, 0) ** 2 / (3 * c))) / 2
+            w = (
+                prior
+                * (
+                    np.exp(np.maximum(r + 1, 0) ** 2 / (3 * c))
+                    - np.exp(np.maximum(r - 1, 0) ** 2 / (3 * c))
+                )
+                / 2
+            )
             p = w / w.sum() if w.sum() > 0 else prior
         rows.append(p)
         regret = p @ fed[t] - fed[t]

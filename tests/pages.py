@@ -1,4 +1,5 @@
-"""Run the examples of a document: `python` blocks share one namespace, a `text` block behind one is what it prints.
+"""Run the examples of a document: `python` blocks share one namespace, a `text` block behind one is
+what it prints.
 
 python tests/pages.py docs/guide/*.md      # writes into each page what its examples print now
 """
@@ -36,7 +37,11 @@ def main(paths):
 
         def filled(match, prints=prints):
             _, said, printed = next(prints)
-            return match.group(0) if said is None else f"```python\n{match.group(1)}```\n\n```text\n{printed}```"
+            return (
+                match.group(0)
+                if said is None
+                else f"```python\n{match.group(1)}```\n\n```text\n{printed}```"
+            )
 
         path.write_text(BLOCK.sub(filled, text), encoding="utf-8")
 

@@ -1,6 +1,7 @@
 """A case for everything that can be saved: how to build it and how a round is opened and closed.
 
-`python tests/persisted.py FILES OUT` plays on what it finds in the folder FILES and writes the plays to OUT: another process.
+`python tests/persisted.py FILES OUT` plays on what it finds in the folder FILES and writes the
+plays to OUT: another process.
 """
 
 import sys
@@ -10,15 +11,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import stillpoint as sp
-from stillpoint import baselines, filters
-from stillpoint.baselines import conformal
+from stillpoint import forecasters
 from stillpoint.domains import Ball, Simplex
 from stillpoint.kernels import OU, HorizonFree, Matern32
+from stillpoint.lab import baselines
+from stillpoint.lab.baselines import conformal
 from stillpoint.losses import Absolute
 from stillpoint.potentials import ParameterFree
 
 PLAYED, FURTHER = 37, 50
-STREAM = 1e-3 * np.array([(7919 * t * (t + 11)) % 1999 - 999 for t in range(1, 400)])  # no generator, no libm: the same anywhere
+# no generator, no libm: the same anywhere
+STREAM = 1e-3 * np.array([(7919 * t * (t + 11)) % 1999 - 999 for t in range(1, 400)])
 
 
 class Case(NamedTuple):
@@ -42,19 +45,29 @@ def g(t):
 
 
 def gradients(build):
-    return Case(build, lambda learner, t: learner.predict(), lambda learner, t: learner.update(g(t)))
+    return Case(
+        build, lambda learner, t: learner.predict(), lambda learner, t: learner.update(g(t))
+    )
 
 
 def series(build):
-    return Case(build, lambda learner, t: learner.predict(), lambda learner, t: learner.update(y(t)))
+    return Case(
+        build, lambda learner, t: learner.predict(), lambda learner, t: learner.update(y(t))
+    )
 
 
 def contexts(build, target=y):
-    return Case(build, lambda learner, t: learner.predict(x(t)), lambda learner, t: learner.update(x(t), target(t)))
+    return Case(
+        build,
+        lambda learner, t: learner.predict(x(t)),
+        lambda learner, t: learner.update(x(t), target(t)),
+    )
 
 
 def scores(build):
-    return Case(build, lambda learner, t: learner.predict(), lambda learner, t: learner.update(abs(y(t))))
+    return Case(
+        build, lambda learner, t: learner.predict(), lambda learner, t: learner.update(abs(y(t)))
+    )
 
 
 def label(t):
@@ -72,38 +85,52 @@ def named(t):
 
 CORE = {
     "Directional": gradients(lambda: sp.Directional(2, lipschitz=1.0, kernel=OU(0.1))),
-    "ExpConcave": gradients(lambda: sp.ExpConcave(2, kernel=OU(0.1), curvature=0.25, domain=Ball(1.0))),
+    "ExpConcave": gradients(
+        lambda: sp.ExpConcave(2, kernel=OU(0.1), curvature=0.25, domain=Ball(1.0))
+    ),
     "Fleet": Case(
         lambda: sp.Fleet(sp.Tracker, dim=2),
         lambda fleet, t: fleet.predict(keys(t)),
         lambda fleet, t: fleet.update(keys(t), np.stack([g(t + i) for i in range(len(keys(t)))])),
     ),
-    "Forecaster": series(sp.Forecaster),
+    "Forecaster": series(sp.KernelForecaster),
     "IntervalTracker": Case(
         lambda: sp.IntervalTracker(coverage=(0.5, 0.9)),
         lambda band, t: band.predict(float(STREAM[t])),
         lambda band, t: band.update(y(t)),
     ),
-    "KernelFTRL": gradients(lambda: sp.KernelFTRL(2, kernel=HorizonFree(), potential=ParameterFree(2.0), lipschitz=3.0)),
+    "KernelFTRL": gradients(
+        lambda: sp.KernelFTRL(2, kernel=HorizonFree(), potential=ParameterFree(2.0), lipschitz=3.0)
+    ),
     "KernelVAW": series(lambda: sp.KernelVAW(kernel=Matern32(0.3))),
     "MultiScale": gradients(lambda: sp.MultiScale(2, domain=Ball(2.0))),
     "QuantileTracker": series(lambda: sp.QuantileTracker(level=0.9)),
-    "StronglyConvex": gradients(lambda: sp.StronglyConvex(2, kernel=sp.kernels.Spline(1.0), curvature=1.0)),
+    "StronglyConvex": gradients(
+        lambda: sp.StronglyConvex(2, kernel=sp.kernels.Spline(1.0), curvature=1.0)
+    ),
     "Tracker": gradients(lambda: sp.Tracker(2, certify=OU(0.01))),
     "TrackingForecaster": contexts(lambda: sp.TrackingForecaster(2, loss=Absolute())),
-    "TrackingProbabilities": contexts(lambda: filters.TrackingProbabilities(2, classes=3), label),
+    "TrackingProbabilities": contexts(
+        lambda: forecasters.TrackingProbabilities(2, classes=3), label
+    ),
     "TrackingVAW": contexts(lambda: sp.TrackingVAW(2, kernel=OU(0.1))),
     "VariationForecaster": series(sp.VariationForecaster),
     "baselines.Ader": gradients(lambda: baselines.Ader(2, 100, 1.0, 1.0)),
     "baselines.AdaNormalHedge": gradients(
-        lambda: baselines.AdaNormalHedge([baselines.OGD(2, 0.1), sp.Tracker(2), baselines.Hedge([baselines.KT(2, 1.0)])])
+        lambda: baselines.AdaNormalHedge(
+            [baselines.OGD(2, 0.1), sp.Tracker(2), baselines.Hedge([baselines.KT(2, 1.0)])]
+        )
     ),
     "baselines.COCOB": gradients(lambda: baselines.COCOB(2, 1.0)),
     "baselines.COCOBBackprop": gradients(lambda: baselines.COCOBBackprop(2)),
-    "baselines.DiscountedFTRL": gradients(lambda: baselines.DiscountedFTRL(2, 0.9, domain=Simplex())),
+    "baselines.DiscountedFTRL": gradients(
+        lambda: baselines.DiscountedFTRL(2, 0.9, domain=Simplex())
+    ),
     "baselines.FreeGrad": gradients(lambda: baselines.FreeGrad(2, 1.0)),
     "baselines.Hedge": gradients(
-        lambda: baselines.Hedge([sp.MultiScale(2), baselines.OGD(2, 0.1)], prior=[1.0, 2.0], loss_range=1.0)
+        lambda: baselines.Hedge(
+            [sp.MultiScale(2), baselines.OGD(2, 0.1)], prior=[1.0, 2.0], loss_range=1.0
+        )
     ),
     "baselines.KT": gradients(lambda: baselines.KT(2, 1.0)),
     "baselines.OGD": gradients(lambda: baselines.OGD(2, 0.5, schedule="scale-free")),
@@ -116,7 +143,15 @@ CORE = {
     "conformal.WindowACI": scores(lambda: conformal.WindowACI(window=20)),
     "Wrapped": contexts(lambda: sp.IntervalTracker().wrap(sp.TrackingForecaster(2))),
 }
-FIRST_FORMAT = ("Tracker", "MultiScale", "Forecaster", "IntervalTracker", "TrackingForecaster", "Fleet")  # in tests/data/format1
+# in tests/data/format1
+FIRST_FORMAT = (
+    "Tracker",
+    "MultiScale",
+    "Forecaster",
+    "IntervalTracker",
+    "TrackingForecaster",
+    "Fleet",
+)
 
 
 def river_faces():
@@ -128,10 +163,14 @@ def river_faces():
 
     labels = ["on", "off", 7]
     return {
-        "river.TrackingRegressor": Case(river.TrackingRegressor, predict, lambda model, t: model.learn_one(named(t), y(t))),
+        "river.TrackingRegressor": Case(
+            river.TrackingRegressor, predict, lambda model, t: model.learn_one(named(t), y(t))
+        ),
         "river.TrackingClassifier": Case(
             lambda: river.TrackingClassifier(absent="zero"),
-            lambda model, t: [p for _, p in sorted(model.predict_proba_one(named(t)).items(), key=str)],
+            lambda model, t: [
+                p for _, p in sorted(model.predict_proba_one(named(t)).items(), key=str)
+            ],
             lambda model, t: model.learn_one(named(t), labels[label(t)]),
         ),
     }
@@ -196,7 +235,9 @@ def all_cases(names):
 
 
 def main(files, out):
-    """Load every file `NAME.N` of a folder, N being the next round, and write what is played in it and after it."""
+    """Load every file `NAME.N` of a folder, N being the next round, and write what is played in it
+    and after it.
+    """
     paths = sorted(Path(files).iterdir())
     cases = all_cases([path.name.rpartition(".")[0] for path in paths])
     plays = {}

@@ -8,7 +8,10 @@ from stillpoint.domains import Ball, Box
 from stillpoint.learners import GradientDescent, ProximalDescent
 
 LEARNERS = dict(checks.public_learners())
-KERNELS = {key: {**MARKOV, **DENSE}[key] for key in ("ou", "spline", "matern52", "horizon-free", "sum", "gaussian", "dirac")}
+KERNELS = {
+    key: {**MARKOV, **DENSE}[key]
+    for key in ("ou", "spline", "matern52", "horizon-free", "sum", "gaussian", "dirac")
+}
 DOMAINS = {"everywhere": None, "ball": Ball(0.5), "box": Box(-0.2, 0.3)}
 
 
@@ -24,12 +27,20 @@ def test_every_public_learner_conforms(learner, check):
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_the_whole_matrix_conforms(kernel, potential, domain, lipschitz):
     def make(dim):
-        return sp.KernelFTRL(dim, lipschitz=lipschitz, kernel=KERNELS[kernel], potential=potential, domain=DOMAINS[domain])
+        return sp.KernelFTRL(
+            dim,
+            lipschitz=lipschitz,
+            kernel=KERNELS[kernel],
+            potential=potential,
+            domain=DOMAINS[domain],
+        )
 
     checks.check_learner(make)
 
 
-@pytest.mark.parametrize("static", [GradientDescent(1.0), ProximalDescent(0.5)], ids=lambda static: type(static).__name__)
+@pytest.mark.parametrize(
+    "static", [GradientDescent(1.0), ProximalDescent(0.5)], ids=lambda static: type(static).__name__
+)
 @pytest.mark.parametrize("kernel", ["ou", "gaussian"])
 def test_static_learners_conform(kernel, static):
     checks.check_learner(lambda dim: sp.KernelFTRL(dim, kernel=KERNELS[kernel], potential=static))

@@ -17,19 +17,30 @@ ROOT = Path(__file__).parents[1]
 
 def collecting(seed):
     command = [sys.executable, "-m", "pytest", "--collect-only", str(ROOT / "tests")]
-    return subprocess.Popen(command, cwd=ROOT, env=os.environ | {"PYTHONHASHSEED": str(seed)}, stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        command,
+        cwd=ROOT,
+        env=os.environ | {"PYTHONHASHSEED": str(seed)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
 
 
 def test_ids_are_the_same_a_second_later_in_another_process_with_another_hash_seed():
     first = collecting(1)
     time.sleep(1.1)  # the header of gzip has whole seconds
     second = collecting(2)
-    one, other = ([line for line in child.communicate()[0].splitlines() if "::" in line] for child in (first, second))
+    one, other = (
+        [line for line in child.communicate()[0].splitlines() if "::" in line]
+        for child in (first, second)
+    )
     assert len(one) > 6000
     assert one == other
 
 
-@pytest.mark.parametrize("text", ["a\\x1fb", "é", "at 0x7f0123456", "0.1234567890123", "12345678901"])
+@pytest.mark.parametrize(
+    "text", ["a\\x1fb", "é", "at 0x7f0123456", "0.1234567890123", "12345678901"]
+)
 def test_ids_that_a_run_could_change_are_refused(text):
     assert conftest.UNSTABLE.search(text)
 

@@ -1,4 +1,6 @@
-"""The documents are true: examples run and print what they say, every name in the theory map exists."""
+"""The documents are true: examples run and print what they say, every name in the theory map
+exists.
+"""
 
 import doctest
 import importlib.util
@@ -66,16 +68,24 @@ def test_readme_examples_print_what_they_say():
 def test_every_public_name_is_on_its_page():
     package("river")
     package("sklearn")
-    assert (ROOT / "docs" / "api.md").read_text(encoding="utf-8") == names.page(), "run `python tests/names.py`"
+    assert (ROOT / "docs" / "api.md").read_text(encoding="utf-8") == names.page(), (
+        "run `python tests/names.py`"
+    )
 
 
 GUIDE = sorted((ROOT / "docs" / "guide").glob("*.md"))
 
 
 @pytest.mark.parametrize(
-    "path", [pytest.param(p, marks=[pytest.mark.extra] if pages.needs(p.read_text(encoding="utf-8")) else []) for p in GUIDE],
+    "path",
+    [
+        pytest.param(
+            p, marks=[pytest.mark.extra] if pages.needs(p.read_text(encoding="utf-8")) else []
+        )
+        for p in GUIDE
+    ],
     ids=lambda path: path.stem,
-)  # fmt: skip
+)
 def test_guide_examples_print_what_they_say(path):
     text = path.read_text(encoding="utf-8")
     for name in pages.needs(text):
@@ -107,9 +117,9 @@ def test_every_name_in_the_maps_exists(page):
         file = home / path
         assert file.exists(), path
         if name:
-            assert re.search(rf"^\s*(def|class) {name}\b", file.read_text(encoding="utf-8"), flags=re.MULTILINE), (
-                f"{path}::{name}"
-            )
+            assert re.search(
+                rf"^\s*(def|class) {name}\b", file.read_text(encoding="utf-8"), flags=re.MULTILINE
+            ), f"{path}::{name}"
 
 
 def example(name):
@@ -121,9 +131,18 @@ def example(name):
 
 def test_tradeoff_example_shows_the_rates():
     module = example("kernel_tradeoffs")
-    rows = {name: dict(zip(("constant", "switches", "wave"), zip(row[::2], row[1::2], strict=True), strict=True))
-            for name, row in module.table([60, 600])}  # fmt: skip
-    growth = {name: {key: after / before for key, (before, after) in row.items()} for name, row in rows.items()}
+    rows = {
+        name: dict(
+            zip(
+                ("constant", "switches", "wave"), zip(row[::2], row[1::2], strict=True), strict=True
+            )
+        )
+        for name, row in module.table([60, 600])
+    }
+    growth = {
+        name: {key: after / before for key, (before, after) in row.items()}
+        for name, row in rows.items()
+    }
     for name in ("Spline(offset=1)", "OU(rate=0.1)", "Matern32(rate=0.1)", "Gaussian(width=1)"):
         assert growth[name]["constant"] > 5.0, name  # pays T for a constant
     for name in ("HorizonFree()", "HorizonFree(taper=1/(2π))"):
@@ -132,8 +151,11 @@ def test_tradeoff_example_shows_the_rates():
 
 def test_own_parts_run_in_the_reduction(capsys):
     example("own_parts").main()
-    rows = {line[:26].strip(): line[26:].split() for line in capsys.readouterr().out.splitlines()[1:]}
-    assert float(rows["own kernel, Erfi"][1]) < 0.2 * float(rows["OU kernel, Erfi"][1])  # a kernel that knows the season
+    rows = {
+        line[:26].strip(): line[26:].split() for line in capsys.readouterr().out.splitlines()[1:]
+    }
+    # a kernel that knows the season
+    assert float(rows["own kernel, Erfi"][1]) < 0.2 * float(rows["OU kernel, Erfi"][1])
     assert len(rows) == 6
 
 
@@ -179,19 +201,28 @@ def test_readme_figures_are_those_of_the_benchmarks():
 
 
 def test_what_a_benchmark_prints_finds_its_place_on_its_page():
-    page = "# Title\n\nProse with 3.\n\n| a | b |\n|---|---|\n| x | 1 |\n\n| a |\n|---|\n| 2 |\n\nTook 1.5 s, -2 less.\n"
-    printed = "| a |\n|---|\n| 4 |\n\n| a | b |\n|---|---|\n| x | 9 |\n| y | 8 |\n\nTook 20 s, 3.25 less.\n"
+    page = (
+        "# Title\n\nProse with 3.\n\n| a | b |\n|---|---|\n| x | 1 |\n\n| a |\n|---|\n| 2 |\n\nTook"
+        " 1.5 s, -2 less.\n"
+    )
+    printed = (
+        "| a |\n|---|\n| 4 |\n\n| a | b |\n|---|---|\n| x | 9 |\n| y | 8 |\n\nTook 20 s, 3.25"
+        " less.\n"
+    )
     text, homeless = benchmark("page").fill(page, printed)
     assert homeless == []
-    assert text == (
-        "# Title\n\nProse with 3.\n\n| a | b |\n|---|---|\n| x | 9 |\n| y | 8 |\n\n| a |\n|---|\n| 4 |\n\nTook 20 s, 3.25 less.\n"
+    assert (
+        text == "# Title\n\nProse with 3.\n\n| a | b |\n|---|---|\n| x | 9 |\n| y | 8 |\n\n| a"
+        " |\n|---|\n| 4 |\n\nTook 20 s, 3.25 less.\n"
     )
     assert benchmark("page").fill(text, printed) == (text, [])
 
 
 def test_what_has_no_place_on_a_page_is_told():
     page = "| a |\n|---|\n| 1 |\n"
-    text, homeless = benchmark("page").fill(page, "| a |\n|---|\n| 2 |\n\n| a |\n|---|\n| 3 |\n\nmissed by 3\n")
+    text, homeless = benchmark("page").fill(
+        page, "| a |\n|---|\n| 2 |\n\n| a |\n|---|\n| 3 |\n\nmissed by 3\n"
+    )
     assert text == "| a |\n|---|\n| 2 |\n"
     assert homeless == ["| a |\n|---|\n| 3 |", "missed by 3"]
 

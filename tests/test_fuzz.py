@@ -1,4 +1,6 @@
-"""The fuzzers' harnesses on a few random inputs, and what they have found; `make fuzz` runs them for a million (fuzz/run.py)."""
+"""The fuzzers' harnesses on a few random inputs, and what they have found; `make fuzz` runs them
+for a million (fuzz/run.py).
+"""
 
 import contextlib
 import json
@@ -15,14 +17,16 @@ import api
 import checkpoints
 import loaders
 import parsers
-from stillpoint import _container
-from stillpoint.track.checkpoint import NAME, VERSION
-from stillpoint.track.command import track
+from stillpoint.commands.checkpoint import NAME, VERSION
+from stillpoint.commands.track_command import track
+from stillpoint.core import container
 
 ROOT = Path(__file__).parent.parent
 
 
-@pytest.mark.parametrize(("harness", "runs"), [(api, 1000), (parsers, 1500), (loaders, 500), (checkpoints, 30)])
+@pytest.mark.parametrize(
+    ("harness", "runs"), [(api, 1000), (parsers, 1500), (loaders, 500), (checkpoints, 30)]
+)
 def test_harnesses_find_nothing_in_random_inputs(harness, runs):
     rng = random.Random(20)
     with warnings.catch_warnings(), np.errstate():
@@ -32,12 +36,16 @@ def test_harnesses_find_nothing_in_random_inputs(harness, runs):
 
 
 def test_harnesses_would_see_a_trace(monkeypatch):
-    """A learner that counts a refused call as a round, one that raises, and one that answers NaN."""
+    """A learner that counts a refused call as a round, one that raises, and one that
+    answers NaN.
+    """
     import stillpoint as sp
 
     class Traced(sp.QuantileTracker):
         def update(self, y):
-            self.rounds += not np.isfinite(np.asarray(y, dtype=float)).all() if isinstance(y, float) else 0
+            self.rounds += (
+                not np.isfinite(np.asarray(y, dtype=float)).all() if isinstance(y, float) else 0
+            )
             super().update(y)
 
     class Crash(sp.QuantileTracker):
@@ -49,7 +57,11 @@ def test_harnesses_would_see_a_trace(monkeypatch):
             return float("nan")
 
     rng = random.Random(3)
-    for kind, match in ((Traced, "refused calls have changed|answers otherwise"), (Crash, "ZeroDivisionError"), (Empty, "nan")):
+    for kind, match in (
+        (Traced, "refused calls have changed|answers otherwise"),
+        (Crash, "ZeroDivisionError"),
+        (Empty, "nan"),
+    ):
         monkeypatch.setattr(api, "BUILDERS", {"it": kind})
         monkeypatch.setattr(api, "NAMES", ["it"])
         with pytest.raises(api.Found, match=match):
@@ -89,25 +101,42 @@ def test_rows_of_empty_cells_between_tabs_count_as_rows(tmp_path, capsys, blank)
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("command", None), ("position", "x"), ("head", 2**40), ("length", None), ("rows", 1.5), ("counts", [1]),
-     ("timed", [0, -1.0]), ("encoder", {}), ("fingerprint", 5), ("finished", 1), ("numbers", 3)],
-)  # fmt: skip
+    [
+        ("command", None),
+        ("position", "x"),
+        ("head", 2**40),
+        ("length", None),
+        ("rows", 1.5),
+        ("counts", [1]),
+        ("timed", [0, -1.0]),
+        ("encoder", {}),
+        ("fingerprint", 5),
+        ("finished", 1),
+        ("numbers", 3),
+    ],
+)
 def test_checkpoints_with_another_header_are_refused_in_one_line(tmp_path, capsys, name, value):
     assert rows_of(tmp_path, b"t,y\n1,2\n2,3\n", time="t", checkpoint=tmp_path / "state")[0] == 0
     path = tmp_path / "state" / NAME
-    header, arrays = _container.read("track", VERSION, path.read_bytes())
-    for other in ({**header, name: value}, {key: kept for key, kept in header.items() if key != name}):
-        path.write_bytes(b"".join(_container.write("track", VERSION, other, arrays)))
-        assert rows_of(tmp_path, b"t,y\n1,2\n2,3\n3,4\n", time="t", checkpoint=tmp_path / "state")[0] == 2
+    header, arrays = container.read("track", VERSION, path.read_bytes())
+    for other in (
+        {**header, name: value},
+        {key: kept for key, kept in header.items() if key != name},
+    ):
+        path.write_bytes(b"".join(container.write("track", VERSION, other, arrays)))
+        assert (
+            rows_of(tmp_path, b"t,y\n1,2\n2,3\n3,4\n", time="t", checkpoint=tmp_path / "state")[0]
+            == 2
+        )
         said = capsys.readouterr().err
         assert said.count("\n") == 1
         assert f"the checkpoint must be whole: got {path}" in said
 
 
 def test_what_the_encoder_refuses_it_has_not_learnt(tmp_path):
-    from stillpoint.track.encode import Encoder
-    from stillpoint.track.options import Options, RowError
-    from stillpoint.track.readers import Batch
+    from stillpoint.commands.encode import Encoder
+    from stillpoint.commands.options import Options, RowError
+    from stillpoint.commands.readers import Batch
 
     encoder = Encoder(Options("-", "y", tmp_path / "out", time="t"), ["a"])
     before = json.dumps(encoder.state())

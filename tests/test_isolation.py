@@ -1,4 +1,6 @@
-"""Threads, processes and caches: learners share nothing, survive fork and spawn, and compile where no cache can be kept."""
+"""Threads, processes and caches: learners share nothing, survive fork and spawn, and compile where
+no cache can be kept.
+"""
 
 import copy
 import functools
@@ -37,10 +39,13 @@ def alone(name, first):
 
 
 def take_turns(name, turns):
-    """Two learners advance by half a round as `turns` say, then to their ends; the second has the configuration of the first."""
+    """Two learners advance by half a round as `turns` say, then to their ends; the second has the
+    configuration of the first.
+    """
     case = CORE[name]
     one = case.build()
-    pair = one, case.build() if name in OF_OTHERS else type(one)(**one.config)  # shares kernels, domains and losses with it
+    # shares kernels, domains and losses with it
+    pair = one, case.build() if name in OF_OTHERS else type(one)(**one.config)
     plays, halves = ([], []), []
 
     def rounds(which, first):
@@ -116,7 +121,10 @@ def begin(cases):
 def go_on(learners):
     """What they do next; here, or in another process."""
     cases = persisted.all_cases(list(learners))
-    return {name: persisted.play(cases[name], each, ROUNDS, 2 * ROUNDS).tobytes() for name, each in learners.items()}
+    return {
+        name: persisted.play(cases[name], each, ROUNDS, 2 * ROUNDS).tobytes()
+        for name, each in learners.items()
+    }
 
 
 COPIES = {"pickle": lambda item: pickle.loads(pickle.dumps(item)), "deepcopy": copy.deepcopy}
@@ -150,15 +158,28 @@ def test_faces_are_copied_and_go_on_alike(way, faces):
 @pytest.mark.parametrize("name", sorted({*CORE} - {*OF_OTHERS, "Fleet"}))
 def test_learners_show_what_builds_them(name):
     learner = CORE[name].build()
-    names = {**vars(sp), **vars(sp.kernels), **vars(sp.domains), **vars(sp.losses), **vars(sp.potentials), **vars(sp.filters)}
+    names = {
+        **vars(sp),
+        **vars(sp.kernels),
+        **vars(sp.domains),
+        **vars(sp.losses),
+        **vars(sp.potentials),
+        **vars(sp.filters),
+    }
     again = eval(repr(learner), {**names, type(learner).__name__: type(learner)})
     assert type(again) is type(learner)
     assert again.config == learner.config
 
 
 def test_all_that_is_compiled_is_in_files_that_the_cache_is_keyed_by():
-    uses = {str(file.relative_to(SOURCE)) for file in SOURCE.rglob("*.py") if "njit(" in file.read_text()}
-    assert {name for name in uses if Path(name).name != "_hot.py"} == {"_jit.py"}, "an edit would leave stale machine code"
+    uses = {
+        str(file.relative_to(SOURCE))
+        for file in SOURCE.rglob("*.py")
+        if "njit(" in file.read_text()
+    }
+    assert {name for name in uses if Path(name).name != "_hot.py"} == {"_jit.py"}, (
+        "an edit would leave stale machine code"
+    )
 
 
 # compiled code where none can be kept
@@ -184,9 +205,24 @@ tempfile.TemporaryFile = refused  # how numba finds out whether a folder can be 
 
 def elsewhere(code, place, home, **environment):
     """What a process prints that has this home and no folder for caches named to it."""
-    kept = {name: value for name, value in os.environ.items() if name not in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME", "PYTHONPATH")}
-    command = [sys.executable, "-W", "error", "-W", "ignore::DeprecationWarning", "-c", code, str(place)]
-    done = subprocess.run(command, env={**kept, "HOME": str(home), **environment}, capture_output=True, text=True)
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME", "PYTHONPATH")
+    }
+    command = [
+        sys.executable,
+        "-W",
+        "error",
+        "-W",
+        "ignore::DeprecationWarning",
+        "-c",
+        code,
+        str(place),
+    ]
+    done = subprocess.run(
+        command, env={**kept, "HOME": str(home), **environment}, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip().split(",")
 
@@ -200,7 +236,9 @@ def expected():
 
 @pytest.fixture
 def read_only(tmp_path):
-    """The package where nobody may write, and what to say where only permissions could be set, which do not hold for root."""
+    """The package where nobody may write, and what to say where only permissions could be set,
+    which do not hold for root.
+    """
     place = tmp_path / "install"
     shutil.copytree(SOURCE, place / "stillpoint", ignore=shutil.ignore_patterns("__pycache__"))
     command = ["mount", "--bind", str(place), str(place)]
@@ -244,16 +282,25 @@ numba.core.caching.IndexDataCacheFile.save = full
 
 
 def test_damaged_and_full_caches_are_compiled_past_and_mended(tmp_path):
-    source = "from stillpoint._jit import njit\n\n\n@njit(cache=True)\ndef double(x):\n    return 2 * x\n"
+    source = (
+        "from stillpoint.core.jit import njit\n\n\n@njit(cache=True)\ndef double(x):\n    return 2"
+        " * x\n"
+    )
     (tmp_path / "compiled.py").write_text(source)
     cache = tmp_path / "cache"
 
     def run(first=""):
-        return elsewhere(COMPILED.format(first=first), tmp_path, tmp_path, NUMBA_CACHE_DIR=str(cache))
+        return elsewhere(
+            COMPILED.format(first=first), tmp_path, tmp_path, NUMBA_CACHE_DIR=str(cache)
+        )
 
     assert run(FULL) == ["42", "0"]
     assert run() == ["42", "0"]  # none was kept, but this one is
-    for file, damaged in zip(sorted(cache.rglob("*.nb?")), (lambda data: b"x" + data[1:], lambda data: data[:20]), strict=True):
+    for file, damaged in zip(
+        sorted(cache.rglob("*.nb?")),
+        (lambda data: b"x" + data[1:], lambda data: data[:20]),
+        strict=True,
+    ):
         file.write_bytes(damaged(file.read_bytes()))
     assert run() == ["42", "0"]
     assert run() == ["42", "1"]

@@ -1,4 +1,6 @@
-"""Ten million rounds against the same learners in extended precision, written in C from their formulas (`extended.c`)."""
+"""Ten million rounds against the same learners in extended precision, written in C from their
+formulas (`extended.c`).
+"""
 
 import ctypes
 import shutil
@@ -20,14 +22,18 @@ RATES, WEIGHTS = np.array([1e-1, 1e-2, 1e-3, 1e-5]), np.full(4, 0.25)
 
 
 def compiled(folder, real="long double"):
-    """The twins as a library; skipped where there is no compiler, or where its long double is a double."""
+    """The twins as a library; skipped where there is no compiler, or where its long double is a
+    double.
+    """
     if shutil.which("gcc") is None:
         pytest.skip("needs gcc to compile the twins in extended precision")
     if np.finfo(np.longdouble).eps > 1e-18:
         pytest.skip("needs 80-bit floats, which this platform has not")
     path = folder / f"{real.replace(' ', '_')}.so"
     source = Path(__file__).with_name("extended.c")
-    subprocess.run(["gcc", "-O2", f"-DREAL={real}", "-shared", "-fPIC", "-o", path, source, "-lm"], check=True)
+    subprocess.run(
+        ["gcc", "-O2", f"-DREAL={real}", "-shared", "-fPIC", "-o", path, source, "-lm"], check=True
+    )
     return ctypes.CDLL(str(path))
 
 
@@ -46,7 +52,11 @@ class Twin:
     def __init__(self, library, name, *arguments, given=False):
         new = library[f"{name}_new"]
         new.restype = ctypes.c_void_p
-        self._state, self._run, self._given = ctypes.c_void_p(new(*arguments)), library[f"{name}_run"], given
+        self._state, self._run, self._given = (
+            ctypes.c_void_p(new(*arguments)),
+            library[f"{name}_run"],
+            given,
+        )
         self._run.restype = None
         self._kept = arguments
 
@@ -59,19 +69,30 @@ class Twin:
 def wave(rng, first, rounds):
     """A level, a slow wave, jumps now and then, and noise of changing size."""
     t = np.arange(first, first + rounds)
-    return 3.0 + np.sin(t / 3000.0) + (t // 50_000 % 3) + (0.2 + 0.1 * np.sin(t / 777.0)) * rng.standard_normal(rounds)
+    return (
+        3.0
+        + np.sin(t / 3000.0)
+        + (t // 50_000 % 3)
+        + (0.2 + 0.1 * np.sin(t / 777.0)) * rng.standard_normal(rounds)
+    )
 
 
 def slopes(rng, first, rounds):
     """Gradients within ±1 that hardly lean to a side."""
-    return np.clip(0.02 * np.sin(np.arange(first, first + rounds) / 300.0) + 0.5 * rng.standard_normal(rounds), -1.0, 1.0)
+    return np.clip(
+        0.02 * np.sin(np.arange(first, first + rounds) / 300.0) + 0.5 * rng.standard_normal(rounds),
+        -1.0,
+        1.0,
+    )
 
 
 def pairs(rng, first, rounds):
     """A feature that wanders, and a target whose slope drifts."""
     t = np.arange(first, first + rounds)
     x = 10.0 + np.sin(t / 5000.0) + rng.standard_normal(rounds)
-    return np.stack([x, 100.0 + (1.0 + np.sin(t / 20_000.0)) * x + 0.3 * rng.standard_normal(rounds)], axis=1)
+    return np.stack(
+        [x, 100.0 + (1.0 + np.sin(t / 20_000.0)) * x + 0.3 * rng.standard_normal(rounds)], axis=1
+    )
 
 
 def played(learner):
@@ -99,7 +120,12 @@ def band(learner):
 
 
 def mixed(learner, ridge):
-    return learner.forecast_stream, "vaw", (floats(RATES), floats(WEIGHTS), 4, ctypes.c_double(ridge)), wave
+    return (
+        learner.forecast_stream,
+        "vaw",
+        (floats(RATES), floats(WEIGHTS), 4, ctypes.c_double(ridge)),
+        wave,
+    )
 
 
 # how the library plays a piece of the stream; the twin and its arguments; the stream
@@ -107,11 +133,31 @@ CASES = {
     "Tracker": lambda: (played(sp.Tracker(1)), "tracker", (), wave),
     "Tracker, given gradients": lambda: (fed(sp.Tracker(1)), "tracker", (), slopes),
     "MultiScale": lambda: (played(sp.MultiScale(1, lipschitz=1.0)), "levels", (), wave),
-    "MultiScale, given gradients": lambda: (fed(sp.MultiScale(1, lipschitz=1.0)), "levels", (), slopes),
-    "KernelFTRL": lambda: (played(kernel(False)), "kernel", (floats(RATES), floats(WEIGHTS), 4, 0), wave),
-    "KernelFTRL, Erfi": lambda: (played(kernel(True)), "kernel", (floats(RATES), floats(WEIGHTS), 4, 1), wave),
-    "KernelFTRL, given gradients": lambda: (fed(kernel(True)), "kernel", (floats(RATES), floats(WEIGHTS), 4, 1), slopes),
-    "Forecaster": lambda: (sp.Forecaster().forecast_stream, "grid", (), wave),
+    "MultiScale, given gradients": lambda: (
+        fed(sp.MultiScale(1, lipschitz=1.0)),
+        "levels",
+        (),
+        slopes,
+    ),
+    "KernelFTRL": lambda: (
+        played(kernel(False)),
+        "kernel",
+        (floats(RATES), floats(WEIGHTS), 4, 0),
+        wave,
+    ),
+    "KernelFTRL, Erfi": lambda: (
+        played(kernel(True)),
+        "kernel",
+        (floats(RATES), floats(WEIGHTS), 4, 1),
+        wave,
+    ),
+    "KernelFTRL, given gradients": lambda: (
+        fed(kernel(True)),
+        "kernel",
+        (floats(RATES), floats(WEIGHTS), 4, 1),
+        slopes,
+    ),
+    "KernelForecaster": lambda: (sp.KernelForecaster().forecast_stream, "grid", (), wave),
     "KernelVAW": lambda: mixed(sp.KernelVAW(kernel=MIX), 1.0),
     "KernelVAW, ridge 1e-4": lambda: mixed(sp.KernelVAW(kernel=MIX, ridge=1e-4), 1e-4),
     "KernelVAW, spline": lambda: (
@@ -121,13 +167,25 @@ CASES = {
         wave,
     ),
     "TrackingForecaster": lambda: (regressed(sp.TrackingForecaster(1)), "regression", (), pairs),
-    "IntervalTracker": lambda: (band(sp.IntervalTracker()), "lane", lane(sp.IntervalTracker(), 0), lambda *a: wave(*a) - 4.0),
-    "QuantileTracker": lambda: (sp.QuantileTracker().track_stream, "lane", lane(sp.QuantileTracker(), 1), wave),
+    "IntervalTracker": lambda: (
+        band(sp.IntervalTracker()),
+        "lane",
+        lane(sp.IntervalTracker(), 0),
+        lambda *a: wave(*a) - 4.0,
+    ),
+    "QuantileTracker": lambda: (
+        sp.QuantileTracker().track_stream,
+        "lane",
+        lane(sp.QuantileTracker(), 1),
+        wave,
+    ),
 }
 
 
 def drift(library, name, rounds, seed=0):
-    """|play − twin's| of each round over the root mean square of the twin's plays; infinite plays must be the twin's."""
+    """|play − twin's| of each round over the root mean square of the twin's plays; infinite plays
+    must be the twin's.
+    """
     run, kind, arguments, stream = CASES[name]()
     twin, rng = Twin(library, kind, *arguments, given="given" in name), np.random.default_rng(seed)
     errors, square = np.empty(rounds), 0.0
@@ -154,8 +212,9 @@ def test_a_hundred_thousand_rounds_agree_with_extended_precision(name, library):
     assert drift(library, name, SHORT).max() < TOLERANCE
 
 
-# The weights of ML-Poly here are positive parts of regrets that the weights feed themselves: two runs that differ in the last bit
-# part, tenfold in about a million rounds, in extended precision as in double. With equal weights no difference would be left.
+# The weights of ML-Poly here are positive parts of regrets that the weights feed themselves: two
+# runs that differ in the last bit part, tenfold in about a million rounds, in extended precision as
+# in double. With equal weights no difference would be left.
 SENSITIVE = ("IntervalTracker", "QuantileTracker")
 
 
@@ -163,7 +222,10 @@ SENSITIVE = ("IntervalTracker", "QuantileTracker")
 @pytest.mark.parametrize("name", CASES)
 def test_ten_million_rounds_agree_with_extended_precision(name, library):
     errors = drift(library, name, LONG)
-    print(f"{name}: median {figures(errors)[0]:.1e}, 95% {figures(errors)[1]:.1e}, largest {figures(errors)[2]:.1e}")
+    print(
+        f"{name}: median {figures(errors)[0]:.1e}, 95% {figures(errors)[1]:.1e}, largest"
+        f" {figures(errors)[2]:.1e}"
+    )
     if name not in SENSITIVE:
         assert errors.max() < TOLERANCE
         return

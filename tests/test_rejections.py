@@ -1,4 +1,6 @@
-"""What is refused leaves no trace: every public learner, before its first round, between rounds and within one."""
+"""What is refused leaves no trace: every public learner, before its first round, between rounds and
+within one.
+"""
 
 import copy
 import warnings
@@ -12,13 +14,13 @@ import api
 import extras
 import stillpoint as sp
 from persisted import CORE, PLAYED, keys, named, play, river_faces, sklearn_faces, x, y
-from stillpoint import baselines
-from stillpoint.baselines.conformal.base import RadiusTracker
 from stillpoint.domains import Ball
-from stillpoint.filters.base import VAWForecaster
-from stillpoint.filters.series import SeriesForecaster
-from stillpoint.filters.tracking.base import TrackingModel
+from stillpoint.forecasters.base import VAWForecaster
+from stillpoint.forecasters.series import SeriesForecaster
+from stillpoint.forecasters.tracking import TrackingModel
 from stillpoint.kernels import OU, Constant, Spline
+from stillpoint.lab import baselines
+from stillpoint.lab.baselines.conformal.base import RadiusTracker
 from stillpoint.learners import GradientLearner
 
 BAD = (
@@ -47,8 +49,14 @@ def state(learner):
 
 
 def vectors(bad):
-    """Bad values as entries of vectors, vectors of wrong shapes and types, and what is no vector."""
-    yield from (bad if bad is not None else [None, None], [0.1, bad], np.array([bad, 0.1], dtype=object))
+    """Bad values as entries of vectors, vectors of wrong shapes and types, and what is no
+    vector.
+    """
+    yield from (
+        bad if bad is not None else [None, None],
+        [0.1, bad],
+        np.array([bad, 0.1], dtype=object),
+    )
 
 
 def of_gradients(learner):
@@ -73,7 +81,11 @@ def timed(learner, update=None):
     if learner.rounds:
         for back in (0.0, 1.0, 1e300):
             yield lambda back=back: learner.predict(time=learner.time - back - 0.5)
-        yield lambda: update(learner.time - 1.0) if update else learner.predict(time=learner.time - 1.0)
+        yield (
+            lambda: (
+                update(learner.time - 1.0) if update else learner.predict(time=learner.time - 1.0)
+            )
+        )
 
 
 def of_series(learner):
@@ -82,7 +94,16 @@ def of_series(learner):
     if hasattr(learner, "time"):
         yield from timed(learner)
     run = getattr(learner, "forecast_stream", None) or learner.track_stream
-    for bad in ([0.1, np.inf], ["a", "b"], [[0.1, 0.2]], None, 0.5, [1j, 0.0], "text", [0.1, 1e200]):
+    for bad in (
+        [0.1, np.inf],
+        ["a", "b"],
+        [[0.1, 0.2]],
+        None,
+        0.5,
+        [1j, 0.0],
+        "text",
+        [0.1, 1e200],
+    ):
         yield lambda bad=bad: run(bad)
     if hasattr(learner, "time"):
         for times in ([2.0, 1.0], [1.0], [np.nan, 2.0], ["a", "b"], [[1.0, 2.0]]):
@@ -118,7 +139,8 @@ def of_intervals(learner):
         yield lambda bad=bad: learner.peek(bad)
         yield lambda bad=bad: learner.update(bad)
         yield lambda bad=bad: learner.track(
-            [0.1, 0.2], [0.1, bad] if np.ndim(bad) == 0 and bad == bad and bad is not None else [0.1]
+            [0.1, 0.2],
+            [0.1, bad] if np.ndim(bad) == 0 and bad == bad and bad is not None else [0.1],
         )
         yield lambda bad=bad: learner.track([0.1, bad], [0.1, 0.2])
     yield lambda: learner.predict(1e200)
@@ -142,7 +164,19 @@ def of_fleets(fleet):
             yield lambda rows=rows: fleet.update(["new", *known[1:]], rows)
     for rows in (good[:-1], good[:, :1], good[0], None, "text", good[None]):
         yield lambda rows=rows: fleet.update(["new", *known[1:]], rows)
-    for some in ([*known, known[0]], None, "text", 5, [1.5], [True], [None], [[1]], np.ones((2, 2)), [np.nan], ["new", "new"]):
+    for some in (
+        [*known, known[0]],
+        None,
+        "text",
+        5,
+        [1.5],
+        [True],
+        [None],
+        [[1]],
+        np.ones((2, 2)),
+        [np.nan],
+        ["new", "new"],
+    ):
         yield lambda some=some: fleet.predict(some)
         yield lambda some=some: fleet.update(some, good)
         yield lambda some=some: fleet.skip(some)
@@ -160,12 +194,16 @@ def of_fleets(fleet):
 def of_river(model):
     row = named(PLAYED)
     for bad in BAD:
-        yield lambda bad=bad: model.learn_one({**row, "a": bad if bad is not None and bad == bad else "word"}, 1.0)
+        yield lambda bad=bad: model.learn_one(
+            {**row, "a": bad if bad is not None and bad == bad else "word"}, 1.0
+        )
         if hasattr(model, "predict_proba_one"):
             continue
         yield lambda bad=bad: model.learn_one({**row, "new": 1.0}, bad)
         if model._columns.names:  # features that are not known yet do not count
-            yield lambda bad=bad: model.predict_one({**row, "a": bad if bad is not None and bad == bad else "word"})
+            yield lambda bad=bad: model.predict_one(
+                {**row, "a": bad if bad is not None and bad == bad else "word"}
+            )
     for bad in (np.nan, None, [], {}):
         if hasattr(model, "predict_proba_one"):
             yield lambda bad=bad: model.learn_one({**row, "new": 1.0}, bad)
@@ -174,7 +212,10 @@ def of_river(model):
 
 
 def of_sklearn(model):
-    row, good = x(PLAYED)[None], np.array(["dull"]) if hasattr(model, "classes_") else np.array([0.5])
+    row, good = (
+        x(PLAYED)[None],
+        np.array(["dull"]) if hasattr(model, "classes_") else np.array([0.5]),
+    )
     for bad in (np.nan, np.inf, "text", None):  # complex numbers are a TypeError of scikit-learn's
         rows = np.array([[0.1, bad]], dtype=object)
         yield lambda rows=rows: model.partial_fit(rows, good)
@@ -206,7 +247,9 @@ def attempts(name, learner):
 
 
 def refuse_all(name, case, stage, least):
-    """Make all bad calls on a learner at that stage; its state and its future are those of one that never saw them."""
+    """Make all bad calls on a learner at that stage; its state and its future are those of one that
+    never saw them.
+    """
     learner = case.build()
     first = 0 if stage == "new" else PLAYED
     if first:
@@ -253,12 +296,21 @@ def test_any_calls_that_are_refused_might_not_have_been_made(name, data):
         api.one(bytes([api.NAMES.index(name)]) + data)
 
 
-# learners that find out that double precision cannot hold a gradient, or a context, once a round is open
+# learners that find out that double precision cannot hold a gradient, or a context, once a round is
+# open
 DROWNING = {
-    "ExpConcave": (lambda: sp.ExpConcave(1, kernel=Constant(), curvature=1.0), lambda each, v: each.update([v])),
-    "TrackingVAW": (lambda: sp.TrackingVAW(1, kernel=Constant()), lambda each, v: each.update([v], 1.0)),
+    "ExpConcave": (
+        lambda: sp.ExpConcave(1, kernel=Constant(), curvature=1.0),
+        lambda each, v: each.update([v]),
+    ),
+    "TrackingVAW": (
+        lambda: sp.TrackingVAW(1, kernel=Constant()),
+        lambda each, v: each.update([v], 1.0),
+    ),
     "Hedge": (
-        lambda: baselines.Hedge([baselines.OGD(1, 0.1), sp.ExpConcave(1, kernel=Constant(), curvature=1.0)]),
+        lambda: baselines.Hedge(
+            [baselines.OGD(1, 0.1), sp.ExpConcave(1, kernel=Constant(), curvature=1.0)]
+        ),
         lambda each, v: each.update([v]),
     ),
 }
@@ -282,7 +334,10 @@ def test_update_that_opened_the_round_it_refuses_closes_it_again(name):
 def test_a_combination_refuses_a_time_as_one():
     """One member minds the time once others have moved to it."""
     learner, twin = (
-        baselines.Hedge([sp.ExpConcave(1, kernel=OU(0.1), curvature=1.0), sp.KernelFTRL(1, kernel=Spline())]) for _ in "ab"
+        baselines.Hedge(
+            [sp.ExpConcave(1, kernel=OU(0.1), curvature=1.0), sp.KernelFTRL(1, kernel=Spline())]
+        )
+        for _ in "ab"
     )
     with pytest.raises(ValueError, match="shift the times"):
         learner.predict(time=-4.0)
@@ -325,9 +380,13 @@ def test_keys_of_a_refused_batch_do_not_move_those_to_come():
 def test_bounds_of_comparators_beyond_floats_are_infinite():
     """Not an OverflowError, which `**` raises where a product would be infinite."""
     learners = [
-        sp.KernelVAW(), sp.TrackingVAW(1), sp.StronglyConvex(1, kernel=OU(0.1), curvature=1.0),
-        sp.ExpConcave(1, kernel=OU(0.1), curvature=1.0), baselines.KT(1, 1.0), baselines.DiscountedFTRL(1, 0.9, domain=Ball(1.0)),
-    ]  # fmt: skip
+        sp.KernelVAW(),
+        sp.TrackingVAW(1),
+        sp.StronglyConvex(1, kernel=OU(0.1), curvature=1.0),
+        sp.ExpConcave(1, kernel=OU(0.1), curvature=1.0),
+        baselines.KT(1, 1.0),
+        baselines.DiscountedFTRL(1, 0.9, domain=Ball(1.0)),
+    ]
     for learner in learners:
         learner.update(*(([1.0], 1.0) if isinstance(learner, sp.TrackingVAW) else (1.0,)))
         assert learner.bound(1e200) == np.inf
@@ -364,7 +423,9 @@ def test_numbers_of_things_are_numbers_that_floats_can_count():
 
 @pytest.mark.parametrize("base", [4.0, 1e200])
 def test_times_however_far_apart_start_finitely_many_levels(base):
-    """From −1.7e308 to 1.7e308 the time elapsed is infinite, and the next level's start was beyond floats."""
+    """From −1.7e308 to 1.7e308 the time elapsed is infinite, and the next level's start was beyond
+    floats.
+    """
     for times in ([-1.7e308, 0.0, 1.7e308], [0.0, 1e200, 1e300]):
         learner, fleet = sp.MultiScale(1, base=base), sp.Fleet("MultiScale", dim=1, base=base)
         for time in times:

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 import stillpoint as sp
 from persisted import CORE, keys, label, x
 from stillpoint import checks
-from stillpoint.baselines.conformal.base import RadiusTracker
 from stillpoint.domains import Ball, Box, HalfSpace, Projection, Simplex
-from stillpoint.filters import TrackingProbabilities
+from stillpoint.forecasters import TrackingProbabilities
 from stillpoint.kernels import OU, Constant, Gaussian, HorizonFree, OUMixture, Spline
+from stillpoint.lab.baselines.conformal.base import RadiusTracker
 from stillpoint.learners import GradientLearner
 from stillpoint.potentials import AdaptiveQuadratic, Erfi, FreeGrad, ParameterFree, Quadratic
 
@@ -21,13 +21,21 @@ MAKERS = {
     "tracker": lambda dim: sp.Tracker(dim),
     "tracker certified": lambda dim: sp.Tracker(dim, certify=OU(0.1)),
     "tracker certified dense": lambda dim: sp.Tracker(dim, certify=Gaussian(5.0), domain=Ball(0.5)),
-    "tracker half-space": lambda dim: sp.Tracker(dim, domain=HalfSpace(np.ones(dim), -0.5), certify=HorizonFree()),
+    "tracker half-space": lambda dim: sp.Tracker(
+        dim, domain=HalfSpace(np.ones(dim), -0.5), certify=HorizonFree()
+    ),
     "tracker simplex": lambda dim: sp.Tracker(dim, domain=Simplex()),
     "multi-scale told": lambda dim: sp.MultiScale(dim, lipschitz=1.0),
     "multi-scale box": lambda dim: sp.MultiScale(dim, domain=Box(0.2, 0.7)),
-    "multi-scale half-space": lambda dim: sp.MultiScale(dim, lipschitz=1.0, domain=HalfSpace(np.ones(dim), -0.5)),
-    "kernel half-space": lambda dim: sp.KernelFTRL(dim, kernel=OU(0.1), potential=Erfi(), domain=HalfSpace(np.ones(dim), -0.5)),
-    "kernel simplex": lambda dim: sp.KernelFTRL(dim, lipschitz=1.0, kernel=Gaussian(3.0), potential=Erfi(), domain=Simplex()),
+    "multi-scale half-space": lambda dim: sp.MultiScale(
+        dim, lipschitz=1.0, domain=HalfSpace(np.ones(dim), -0.5)
+    ),
+    "kernel half-space": lambda dim: sp.KernelFTRL(
+        dim, kernel=OU(0.1), potential=Erfi(), domain=HalfSpace(np.ones(dim), -0.5)
+    ),
+    "kernel simplex": lambda dim: sp.KernelFTRL(
+        dim, lipschitz=1.0, kernel=Gaussian(3.0), potential=Erfi(), domain=Simplex()
+    ),
 }
 
 
@@ -50,7 +58,9 @@ def test_cancelling_gradients_do_not_look_like_a_bad_kernel():
 def test_a_refused_time_moves_nothing():
     def make():
         kernel = Spline() + OU(0.5)
-        return sp.KernelFTRL(1, lipschitz=1.0, kernel=kernel, kernel_bound=8.0, domain=Ball(1.0), potential=Erfi())
+        return sp.KernelFTRL(
+            1, lipschitz=1.0, kernel=kernel, kernel_bound=8.0, domain=Ball(1.0), potential=Erfi()
+        )
 
     learner, twin = make(), make()
     for g in (0.5, -0.2, 0.3):
@@ -77,7 +87,7 @@ def test_a_refused_round_of_a_compiled_stream_keeps_the_account():
         lambda: sp.KernelFTRL(1, kernel=OU(0.1), domain=Box(0.5, 2.0)),
         lambda: sp.Tracker(1, domain=Box(0.5, 2.0)),
         lambda: sp.MultiScale(1, domain=Box(0.5, 2.0)),
-        lambda: sp.baselines.OGD(1, 0.1, domain=Box(0.5, 2.0)),
+        lambda: sp.lab.baselines.OGD(1, 0.1, domain=Box(0.5, 2.0)),
     ):
         learner = make()
         with pytest.raises(ValueError, match="g must be finite"):
@@ -88,10 +98,16 @@ def test_a_refused_round_of_a_compiled_stream_keeps_the_account():
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1e-200, 1e-150, 1e-80, 1e80, 1e149])
-@pytest.mark.parametrize("potential", [Quadratic(0.1), AdaptiveQuadratic(1.0), ParameterFree(), FreeGrad(), Erfi()])
+@pytest.mark.parametrize(
+    "potential", [Quadratic(0.1), AdaptiveQuadratic(1.0), ParameterFree(), FreeGrad(), Erfi()]
+)
 def test_any_scale_of_gradients_gives_finite_plays_and_bounds(potential, scale):
     rng = np.random.default_rng(1)
-    learners = [sp.KernelFTRL(2, kernel=OU(0.1), potential=potential), sp.Tracker(2), sp.MultiScale(2)]
+    learners = [
+        sp.KernelFTRL(2, kernel=OU(0.1), potential=potential),
+        sp.Tracker(2),
+        sp.MultiScale(2),
+    ]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for _ in range(60):
@@ -144,8 +160,8 @@ def test_times_too_large_to_tell_apart_are_named():
 
 
 def test_a_combination_survives_a_time_that_one_member_refuses():
-    members = [sp.baselines.OGD(1, 0.1), sp.KernelFTRL(1, kernel=Spline())]
-    learner = sp.baselines.Hedge(members)
+    members = [sp.lab.baselines.OGD(1, 0.1), sp.KernelFTRL(1, kernel=Spline())]
+    learner = sp.lab.baselines.Hedge(members)
     with pytest.raises(ValueError, match="shift the times"):
         learner.predict(time=-1.0)
     learner.predict(time=1.0)
@@ -161,8 +177,16 @@ def test_a_projection_that_raises_can_be_retried():
             raise RuntimeError("flaky")
         return np.clip(w, -1.0, 1.0)
 
-    learner = sp.KernelFTRL(1, lipschitz=1.0, kernel=OU(0.1), potential=Erfi(), domain=Projection(project))
-    twin = sp.KernelFTRL(1, lipschitz=1.0, kernel=OU(0.1), potential=Erfi(), domain=Projection(lambda w: np.clip(w, -1.0, 1.0)))
+    learner = sp.KernelFTRL(
+        1, lipschitz=1.0, kernel=OU(0.1), potential=Erfi(), domain=Projection(project)
+    )
+    twin = sp.KernelFTRL(
+        1,
+        lipschitz=1.0,
+        kernel=OU(0.1),
+        potential=Erfi(),
+        domain=Projection(lambda w: np.clip(w, -1.0, 1.0)),
+    )
     with pytest.raises(RuntimeError, match="flaky"):
         learner.predict()
     fail[0] = False
@@ -181,7 +205,9 @@ def test_mixture_accuracy_at_the_ends_of_what_is_allowed(taper, accuracy):
         assert np.abs(kernel.mixture()(lags, 0.0) / kernel._contour(lags) - 1).max() < accuracy
 
 
-@pytest.mark.parametrize("bad", [np.array([1j, 1.0]), np.ma.masked_array([1.0, 2.0], mask=[0, 1]), [10**400, 1.0]])
+@pytest.mark.parametrize(
+    "bad", [np.array([1j, 1.0]), np.ma.masked_array([1.0, 2.0], mask=[0, 1]), [10**400, 1.0]]
+)
 def test_gradients_that_are_not_plain_numbers_are_refused(bad):
     with pytest.raises(ValueError, match="g must be"):
         sp.Tracker(2).update(bad)
@@ -195,7 +221,10 @@ def test_what_play_accepts():
 
 
 def test_saving_numpy_numbers_and_loading_strangers(tmp_path):
-    sp.save(sp.KernelFTRL(1, kernel=OU(np.float32(0.1)), potential=Erfi(np.float64(2.0))), tmp_path / "a")
+    sp.save(
+        sp.KernelFTRL(1, kernel=OU(np.float32(0.1)), potential=Erfi(np.float64(2.0))),
+        tmp_path / "a",
+    )
     assert sp.load(tmp_path / "a").kernel.rate == pytest.approx(0.1, rel=1e-6)
     np.save(tmp_path / "b.npy", np.zeros(3))
     with pytest.raises(ValueError, match=r"sp\.save wrote"):
@@ -222,8 +251,8 @@ def test_mixture_kernels_certify_a_tracker_on_long_streams():
 def test_text_is_not_a_number(text):
     """A column that nobody converted must not slip in as numbers."""
     for call in (
-        lambda: sp.Forecaster().update(text),
-        lambda: sp.Forecaster().forecast_stream([text, text]),
+        lambda: sp.KernelForecaster().update(text),
+        lambda: sp.KernelForecaster().forecast_stream([text, text]),
         lambda: sp.KernelVAW().forecast_stream(np.array([text, 1.0], dtype=object)),
         lambda: sp.Tracker(dim=2).update([text, text]),
         lambda: sp.kernels.OU(rate=text),
@@ -233,7 +262,14 @@ def test_text_is_not_a_number(text):
 
 
 # where an infinite play is an answer: everything, as the guards of coverage give it
-INFINITE = ("IntervalTracker", "QuantileTracker", "Wrapped", "conformal.ACI", "conformal.Betting", "conformal.WindowACI")
+INFINITE = (
+    "IntervalTracker",
+    "QuantileTracker",
+    "Wrapped",
+    "conformal.ACI",
+    "conformal.Betting",
+    "conformal.WindowACI",
+)
 rng = np.random.default_rng(5)
 STREAMS = {
     "constant": np.full(60, 0.7),
@@ -243,7 +279,8 @@ STREAMS = {
     "tiny": 1e-150 * rng.standard_normal(60),
     "smaller and smaller": 10.0 ** np.linspace(149, -320, 60),
     "larger and larger": 10.0 ** np.linspace(-320, 149, 60) * rng.choice([-1.0, 1.0], 60),
-    "jumps of scale": rng.choice([1e-150, 1e-75, 1e-9, 1.0, 1e9, 1e70], 60) * rng.standard_normal(60),
+    "jumps of scale": rng.choice([1e-150, 1e-75, 1e-9, 1.0, 1e9, 1e70], 60)
+    * rng.standard_normal(60),
     "a spike in silence": np.where(np.arange(60) == 30, 1e74, 0.0),
     "silence between spikes": np.where(np.arange(60) % 20 == 0, -1e99, 1e-200),
     "huge": np.where(np.arange(60) % 3, 1e149, -1e149),
@@ -251,19 +288,26 @@ STREAMS = {
 
 
 def feed(name, learner, t, value):
-    """A round with this number in gradient, target, score or context, or skipped where it is refused; returns the play."""
+    """A round with this number in gradient, target, score or context, or skipped where it is
+    refused; returns the play.
+    """
     both = np.array([value, -0.5 * value])
     if isinstance(learner, GradientLearner):
         play, close = learner.predict(), lambda: learner.update(both)
     elif isinstance(learner, sp.Fleet):
         some = keys(t)
-        play, close = learner.predict(some), lambda: learner.update(some, np.tile(both, (len(some), 1)))
+        play, close = (
+            learner.predict(some),
+            lambda: learner.update(some, np.tile(both, (len(some), 1))),
+        )
     elif isinstance(learner, sp.IntervalTracker):
         play, close = learner.predict(0.5 if t % 3 else 0.0), lambda: learner.update(value)
     elif isinstance(learner, RadiusTracker):
         learner.update(abs(value))
         return learner.predict()
-    elif name in ("Wrapped", "TrackingForecaster", "TrackingVAW") or isinstance(learner, TrackingProbabilities):
+    elif name in ("Wrapped", "TrackingForecaster", "TrackingVAW") or isinstance(
+        learner, TrackingProbabilities
+    ):
         features = both if t % 2 and abs(value) <= 1e100 else x(t)
         target = label(t) if isinstance(learner, TrackingProbabilities) else value
         play, close = learner.predict(features), lambda: learner.update(features, target)
@@ -280,14 +324,17 @@ def feed_all(name, values):
     """Play a stream: no play is NaN, nor infinite where nobody said so."""
     learner = CORE[name].build()
     with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")  # saturation, and overflow on the way to what is checked here
+        # saturation, and overflow on the way to what is checked here
+        warnings.simplefilter("ignore")
         for t, value in enumerate(values):
             play = np.ravel(np.asarray(feed(name, learner, t, float(value)), dtype=float))
             assert not np.isnan(play).any(), (t, value)
             assert name in INFINITE or np.isfinite(play).all(), (t, value)
     state = learner.arrays()
     for key, part in state.items():
-        assert not (isinstance(part, np.ndarray) and part.dtype.kind == "f" and np.isnan(part).any()), key
+        assert not (
+            isinstance(part, np.ndarray) and part.dtype.kind == "f" and np.isnan(part).any()
+        ), key
 
 
 @pytest.mark.parametrize("stream", STREAMS)
@@ -297,7 +344,23 @@ def test_hostile_streams_leave_every_learner_with_finite_plays(name, stream):
 
 
 ANY = st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from(
-    [0.0, -0.0, 5e-324, 1e-308, 1e-160, 1e-150, 1e-75, 1.0, -1.0, 1e74, 1e75, 1e99, 1e100, 1e149, 1e150]
+    [
+        0.0,
+        -0.0,
+        5e-324,
+        1e-308,
+        1e-160,
+        1e-150,
+        1e-75,
+        1.0,
+        -1.0,
+        1e74,
+        1e75,
+        1e99,
+        1e100,
+        1e149,
+        1e150,
+    ]
 )
 
 

@@ -1,4 +1,6 @@
-"""What the package stands on: dependencies are used and imports declared, no network at any time, nothing remote in reports."""
+"""What the package stands on: dependencies are used and imports declared, no network at any time,
+nothing remote in reports.
+"""
 
 import ast
 import json
@@ -14,8 +16,10 @@ from minimum import lowest
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-MODULES = {"scikit-learn": "sklearn", "protobuf": "google"}  # names of modules that are not those of their packages
-THROUGH = {"pyspark": ("pyarrow", "google", "pandas"), "torch": ("triton",)}  # what these ask for, or bring along
+# names of modules that are not those of their packages
+MODULES = {"scikit-learn": "sklearn", "protobuf": "google"}
+# what these ask for, or bring along
+THROUGH = {"pyspark": ("pyarrow", "google", "pandas"), "torch": ("triton",)}
 TOOLS = ("test", "docs", "bench", "fuzz")  # extras for work on the package, not for its use
 DATA = (
     "plotly",
@@ -37,7 +41,9 @@ OPTIONAL = {extra: modules(each) for extra, each in PROJECT["optional-dependenci
 
 
 def imports(path):
-    """Top-level names of other packages that a file imports, by import statements and by import_module, each with its depth."""
+    """Top-level names of other packages that a file imports, by import statements and by
+    import_module, each with its depth.
+    """
     tree = ast.parse(path.read_text(encoding="utf-8"))
     found = []
     for node in ast.walk(tree):
@@ -45,9 +51,16 @@ def imports(path):
             found += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
             found.append(node.module)
-        elif isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) == "import_module":
+        elif (
+            isinstance(node, ast.Call)
+            and getattr(node.func, "id", getattr(node.func, "attr", "")) == "import_module"
+        ):
             found += [arg.value for arg in node.args if isinstance(arg, ast.Constant)]
-    return {name.partition(".")[0] for name in found} - {"stillpoint", "__future__"} - set(sys.stdlib_module_names)
+    return (
+        {name.partition(".")[0] for name in found}
+        - {"stillpoint", "__future__"}
+        - set(sys.stdlib_module_names)
+    )
 
 
 USED = {path: imports(path) for path in sorted((ROOT / "src").rglob("*.py"))}
@@ -57,7 +70,11 @@ ALL_USED = set().union(*USED.values())
 def test_src_imports_nothing_that_is_not_declared():
     runtime = CORE.union(*(each for extra, each in OPTIONAL.items() if extra not in TOOLS))
     runtime = runtime.union(*(THROUGH.get(name, ()) for name in runtime))
-    assert {str(path.relative_to(ROOT)): names - runtime for path, names in USED.items() if names - runtime} == {}
+    assert {
+        str(path.relative_to(ROOT)): names - runtime
+        for path, names in USED.items()
+        if names - runtime
+    } == {}
 
 
 def test_every_dependency_is_used():
@@ -70,7 +87,9 @@ def test_every_dependency_is_used():
             continue
         for name in names - ALL_USED - through:
             assert name in DATA or name == extra, f"{name} of {extra} is used by nothing"
-            assert re.search(rf'"{name}"|import {name}|from {name}|{name}\.', text) or name == extra, name
+            assert (
+                re.search(rf'"{name}"|import {name}|from {name}|{name}\.', text) or name == extra
+            ), name
 
 
 def test_every_lower_bound_can_be_pinned():
@@ -85,7 +104,9 @@ asked = []
 events = {"connect", "bind", "sendto", "getaddrinfo", "gethostbyname", "Request"}
 def watch(event, arguments):
     kind, _, name = event.partition(".")
-    if kind in ("socket", "urllib") and name in events and not isinstance(arguments[-1], (str, bytes)):  # paths lead to processes
+    # addresses that are paths lead to processes
+    network = kind in ("socket", "urllib") and name in events
+    if network and not isinstance(arguments[-1], (str, bytes)):
         asked.append(f"{event} {arguments[1:]}")
         raise OSError(101, "Network is unreachable")
 sys.addaudithook(watch)
@@ -98,7 +119,7 @@ for module in pkgutil.walk_packages(stillpoint.__path__, "stillpoint."):
             importlib.import_module(module.name)
         except ImportError as error:
             missing.append((module.name, error.name or str(error)))
-from stillpoint.cli import app
+from stillpoint.commands.cli import app
 codes = []
 for arguments in json.loads(sys.argv[1]):
     try:
@@ -111,17 +132,41 @@ print("\\n" + json.dumps([asked, missing, codes]))
 
 @pytest.fixture(scope="module")
 def offline(tmp_path_factory):
-    """All modules imported and the commands run with the network watched; the folder they wrote to, and what was seen."""
+    """All modules imported and the commands run with the network watched; the folder they wrote to,
+    and what was seen.
+    """
     out = tmp_path_factory.mktemp("offline")
     source = out / "data.csv"
     source.write_text("t,a,y\n" + "".join(f"{i},{i % 7},{(i * i) % 11}\n" for i in range(500)))
-    tracked = ["--target", "y", "--time", "t", "--out", str(out / "track"), "--checkpoint", str(out / "state"), "--quiet"]
+    tracked = [
+        "--target",
+        "y",
+        "--time",
+        "t",
+        "--out",
+        str(out / "track"),
+        "--checkpoint",
+        str(out / "state"),
+        "--quiet",
+    ]
     commands = [
         ["track", str(source), *tracked],
         ["streams", "list"],
-        ["bench", "regret", "--quick", "--learner", "Tracker", "--stream", "walk", "--out", str(out / "bench")],
+        [
+            "bench",
+            "regret",
+            "--quick",
+            "--learner",
+            "Tracker",
+            "--stream",
+            "walk",
+            "--out",
+            str(out / "bench"),
+        ],
     ]
-    done = subprocess.run([sys.executable, "-c", OFFLINE, json.dumps(commands)], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", OFFLINE, json.dumps(commands)], capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     return out, json.loads(done.stdout.splitlines()[-1])
 
@@ -134,7 +179,8 @@ def test_nothing_asks_the_network(offline):
     assert [pair for pair in missing if not any(name in pair[1] for name in extras)] == []
 
 
-# what makes a browser or a viewer fetch something; links that a reader may follow and names of XML's are none
+# what makes a browser or a viewer fetch something; links that a reader may follow and names of
+# XML's are none
 REMOTE = re.compile(
     r"""(?:\bsrc|\bsrcset|\bposter|\bdata|xlink:href)\s*=\s*["']?\s*(?:https?:)?//|url\(\s*["']?(?:https?:)?//|@import|"""
     r"""<(?:link|image|use|iframe|object|embed)\b[^>]*(?:https?:)?//|\bfetch\(|XMLHttpRequest|WebSocket|EventSource|importScripts|"""
@@ -145,27 +191,48 @@ REMOTE = re.compile(
 
 def remote(paths):
     return {
-        str(path): found.group() for path in paths if (found := REMOTE.search(path.read_text(encoding="utf-8", errors="replace")))
+        str(path): found.group()
+        for path in paths
+        if (found := REMOTE.search(path.read_text(encoding="utf-8", errors="replace")))
     }
 
 
 def test_nothing_that_is_written_fetches_anything(offline):
-    written = [path for path in offline[0].rglob("*") if path.suffix in (".html", ".svg", ".md", ".json", ".css", ".js", ".txt")]
+    written = [
+        path
+        for path in offline[0].rglob("*")
+        if path.suffix in (".html", ".svg", ".md", ".json", ".css", ".js", ".txt")
+    ]
     assert {".html", ".json"} <= {path.suffix for path in written}
     assert remote(written) == {}
 
 
 def test_pages_of_the_repository_and_what_pages_are_made_of_fetch_nothing():
-    own = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "docs").rglob("*.svg"), *(ROOT / "src").rglob("assets/*")]
+    own = [
+        *ROOT.glob("*.md"),
+        *(ROOT / "docs").rglob("*.md"),
+        *(ROOT / "docs").rglob("*.svg"),
+        *(ROOT / "src").rglob("assets/*"),
+    ]
     assert len(own) > 20
     assert remote(own) == {}
 
 
 @pytest.mark.parametrize(
     "text",
-    ['<script src="https://x/y.js">', "<img src=//x/y.png>", '<link rel="stylesheet" href="http://x">', "url(https://x)",
-     "@import 'x'", "![figure](https://x/y.png)", "fetch('/x')", '<image xlink:href="http://x"/>'],
-)  # fmt: skip
+    [
+        '<script src="https://x/y.js">',
+        "<img src=//x/y.png>",
+        '<link rel="stylesheet" href="http://x">',
+        "url(https://x)",
+        "@import 'x'",
+        "![figure](https://x/y.png)",
+        "fetch('/x')",
+        '<image xlink:href="http://x"/>',
+    ],
+)
 def test_what_counts_as_remote(text):
     assert REMOTE.search(text)
-    assert not REMOTE.search('<a href="https://x">x</a> xmlns="http://www.w3.org/2000/svg" url(#a) src="data:,"')
+    assert not REMOTE.search(
+        '<a href="https://x">x</a> xmlns="http://www.w3.org/2000/svg" url(#a) src="data:,"'
+    )

@@ -1,4 +1,6 @@
-"""Where the command begins: Ctrl-C while its parts are still being loaded is one line and exit code 130, as it is later."""
+"""Where the command begins: Ctrl-C while its parts are still being loaded is one line and exit code
+130, as it is later.
+"""
 
 import os
 import signal
@@ -9,9 +11,10 @@ _MESSAGE = b"interrupted while starting; nothing was read or written, run the co
 
 def main() -> None:
     """Load the command line and run it."""
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # whoever started this may have it ignored
+    # whoever started this may have it ignored
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _leave)
-    from stillpoint.cli import app
+    from stillpoint.commands.cli import app
 
     app(prog_name="stillpoint")
 
@@ -23,6 +26,8 @@ def loaded() -> None:
 
 
 def _leave(number: int, frame: FrameType | None) -> None:
-    """An exception would not do: modules that are just being imported turn it into errors of their own."""
+    """An exception would not do: modules that are just being imported turn it into errors of their
+    own.
+    """
     os.write(2, _MESSAGE)
     os._exit(128 + number)

@@ -1,4 +1,5 @@
-"""Conformance checks that every gradient learner must pass; import them to test a learner of your own.
+"""Conformance checks that every gradient learner must pass; import them to test a learner of your
+own.
 
 from stillpoint import checks
 checks.check_learner(lambda dim: MyLearner(dim=dim))
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import stillpoint
-from stillpoint._validate import Array
+from stillpoint.core.validation import Array
 from stillpoint.learners import GradientLearner
 
 Factory = Callable[[int], GradientLearner]
@@ -28,7 +29,7 @@ def public_learners() -> Iterator[tuple[str, Factory]]:
         "ExpConcave": {"kernel": kernel, "curvature": 0.5},
         "StronglyConvex": {"kernel": kernel, "curvature": 1.0},
     }
-    for name in stillpoint.__all__:
+    for name in dir(stillpoint):
         member = getattr(stillpoint, name)
         if inspect.isclass(member) and issubclass(member, GradientLearner):
             yield name, partial(_build, member, **needed.get(name, {}))
@@ -41,11 +42,17 @@ def _build(learner: Callable[..., GradientLearner], dim: int, **arguments: Any) 
 def all_checks() -> dict[str, Callable[[Factory], None]]:
     """Every check of this module by name."""
     found = inspect.getmembers(inspect.getmodule(all_checks), inspect.isfunction)
-    return {name: check for name, check in found if name.startswith("check_") and name != "check_learner"}
+    return {
+        name: check
+        for name, check in found
+        if name.startswith("check_") and name != "check_learner"
+    }
 
 
 def check_learner(make: Factory) -> None:
-    """Run every check on learners built by `make(dim)`; raises AssertionError naming the one that failed."""
+    """Run every check on learners built by `make(dim)`; raises AssertionError naming the one that
+    failed.
+    """
     for name, check in all_checks().items():
         try:
             check(make)
@@ -70,7 +77,9 @@ def _drive(learner: GradientLearner, gradients: Array) -> Array:
 
 def _same(a: GradientLearner, b: GradientLearner) -> bool:
     left, right = a.arrays(), b.arrays()
-    return left.keys() == right.keys() and all(np.array_equal(left[key], right[key], equal_nan=True) for key in left)
+    return left.keys() == right.keys() and all(
+        np.array_equal(left[key], right[key], equal_nan=True) for key in left
+    )
 
 
 def check_predict_repeats(make: Factory) -> None:
@@ -81,7 +90,9 @@ def check_predict_repeats(make: Factory) -> None:
     again = learner.predict()
     assert np.array_equal(first, again), "predict() changed between two calls in one round"
     first += 1.0
-    assert np.array_equal(learner.predict(), again), "changing the returned play changed the learner"
+    assert np.array_equal(learner.predict(), again), (
+        "changing the returned play changed the learner"
+    )
     assert again.shape == (3,), f"a play must have shape (dim,): got {again.shape}"
 
 
@@ -96,7 +107,9 @@ def check_update_predicts_first(make: Factory) -> None:
 
 
 def check_takes_losses(make: Factory) -> None:
-    """update_loss() with a linear loss does the same as update() with its gradient; what is no loss changes nothing."""
+    """update_loss() with a linear loss does the same as update() with its gradient; what is no loss
+    changes nothing.
+    """
     a, b = make(2), make(2)
     for t, g in enumerate(_gradients(20, 2)):
         if t % 2:
@@ -113,14 +126,24 @@ def check_takes_losses(make: Factory) -> None:
 
 
 def check_rejects_bad_gradients(make: Factory) -> None:
-    """NaN, infinity, wrong shapes and text raise ValueError and leave the learner bit for bit as it was."""
+    """NaN, infinity, wrong shapes and text raise ValueError and leave the learner bit for bit as it
+    was.
+    """
     learner, twin = make(3), make(3)
     for g in _gradients(12, 3):
         for each in (learner, twin):
             each.update(g)
     learner.predict()
     twin.predict()
-    bad = [[np.nan, 0, 0], [np.inf, 0, 0], [0.1, 0.1], [[0.1, 0.1, 0.1]], 0.1, ["a", "b", "c"], None]
+    bad = [
+        [np.nan, 0, 0],
+        [np.inf, 0, 0],
+        [0.1, 0.1],
+        [[0.1, 0.1, 0.1]],
+        0.1,
+        ["a", "b", "c"],
+        None,
+    ]
     for value in bad:
         try:
             learner.update(value)  # type: ignore[arg-type]
@@ -159,12 +182,16 @@ def check_save_load_resumes(make: Factory) -> None:
             stillpoint.save(learner, Path(folder) / "learner")
             loaded = stillpoint.load(Path(folder) / "learner")
         assert _same(learner, loaded), "loading did not restore the state"
-        assert np.array_equal(_drive(learner, gradients[30:]), _drive(loaded, gradients[30:])), "the futures differ"
+        assert np.array_equal(_drive(learner, gradients[30:]), _drive(loaded, gradients[30:])), (
+            "the futures differ"
+        )
         assert _same(learner, loaded), "the futures end in different states"
 
 
 def check_certificate_is_exact(make: Factory) -> None:
-    """At every round the certificate dominates the regret against comparators in the ball, and the worst one attains it."""
+    """At every round the certificate dominates the regret against comparators in the ball, and the
+    worst one attains it.
+    """
     learner, dim, radius = make(2), 2, 1.5
     if learner.ledger is None:
         return
@@ -181,12 +208,16 @@ def check_certificate_is_exact(make: Factory) -> None:
         theta = k @ gradients[:t]
         size = np.sqrt(max(float((gradients[:t] * theta).sum()), 0.0))
         worst = linear + radius * size
-        assert abs(certificate - worst) <= 1e-8 * (1.0 + abs(worst)), f"round {t}: certificate {certificate}, exact {worst}"
+        assert abs(certificate - worst) <= 1e-8 * (1.0 + abs(worst)), (
+            f"round {t}: certificate {certificate}, exact {worst}"
+        )
         coefficients = rng.standard_normal((t, dim))
         norm = np.sqrt((coefficients * (k @ coefficients)).sum())
         u = k @ coefficients * (radius / norm)
         regret = linear - float((gradients[:t] * u).sum())
-        assert regret <= certificate + 1e-9 * (1.0 + abs(certificate)), f"round {t}: regret {regret} above the certificate"
+        assert regret <= certificate + 1e-9 * (1.0 + abs(certificate)), (
+            f"round {t}: regret {regret} above the certificate"
+        )
 
 
 def check_dimensions(make: Factory) -> None:
@@ -206,7 +237,9 @@ def check_deterministic(make: Factory) -> None:
 
 
 def check_silence(make: Factory) -> None:
-    """Zero gradients, at the start or throughout, and skipped rounds keep every play finite; skipping moves time on."""
+    """Zero gradients, at the start or throughout, and skipped rounds keep every play finite;
+    skipping moves time on.
+    """
     learner = make(2)
     assert np.isfinite(_drive(learner, np.zeros((10, 2)))).all()
     for _ in range(3):

@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import naive as twins
-from stillpoint.domains import Ball, Box, Everywhere, HalfSpace, Projection, Simplex, _hot
+from stillpoint.domains import Ball, Box, Everywhere, HalfSpace, Projection, Simplex, _sets
 
 DIMS = (1, 2, 3, 7)
 EPS = np.finfo(float).eps
@@ -43,7 +43,7 @@ def norm(v):
 
 def surrogate(g, z, w):
     out = np.empty_like(g)
-    _hot.surrogate(g, z, w, out)
+    _sets.surrogate(g, z, w, out)
     return out
 
 
@@ -64,7 +64,9 @@ def test_projection_is_the_nearest_point(name, data):
     rounding = 64 * EPS * dim * max(1.0, np.abs(z).max(), np.abs(other).max())
     assert np.abs(domain.project(p) - p).max() <= rounding
     with np.errstate(over="ignore"):
-        assert (z - p) @ (u - p) <= rounding * max(np.linalg.norm(z - p) + np.linalg.norm(u - p), 1.0)
+        assert (z - p) @ (u - p) <= rounding * max(
+            np.linalg.norm(z - p) + np.linalg.norm(u - p), 1.0
+        )
     assert np.linalg.norm(p - u) <= np.linalg.norm(z - other) + rounding
 
 
@@ -76,7 +78,7 @@ def test_compiled_projection_gives_the_same_bits(name, data):
     domain = sets(dim)[name]
     z = data.draw(vectors(dim))
     w = np.full(dim, np.nan)
-    _hot.project(*domain.hot(dim), z, w)
+    _sets.project(*domain.hot(dim), z, w)
     assert np.array_equal(w, domain.project(z))
 
 
@@ -91,9 +93,12 @@ def test_surrogate_dominates_and_does_not_grow(name, data):
     g = data.draw(vectors(dim, st.floats(-3.0, 3.0).filter(lambda v: v == 0.0 or abs(v) > 1e-100)))
     w, u = domain.project(z), domain.project(other)
     out = surrogate(g, z, w)
-    # the direction of z - w is known to about eps |z| / |z - w|, and trusted from |z - w| = ROUNDING |z| on
+    # the direction of z - w is known to about eps |z| / |z - w|, and trusted from |z - w| =
+    # ROUNDING |z| on
     size, gap = norm(z) + norm(w), np.abs(z - w).max()
-    doubt = _hot.ROUNDING + min(1.0, 8 * EPS * dim * size / max(gap, _hot.ROUNDING * size, 1e-300))
+    doubt = _sets.ROUNDING + min(
+        1.0, 8 * EPS * dim * size / max(gap, _sets.ROUNDING * size, 1e-300)
+    )
     slack = norm(g) * (doubt * norm(w - u) + 1e-12 * (size + norm(u)))
     assert g @ (w - u) <= out @ (z - u) + slack
     assert norm(out) <= norm(g) * (1 + 1e-15)
@@ -108,10 +113,12 @@ def test_surrogate_removes_the_outward_part_only(data):
     assume(np.linalg.norm(z - w) > 1e-6)
     v = (z - w) / np.linalg.norm(z - w)
     expected = g - min(g @ v, 0.0) * v
-    np.testing.assert_allclose(surrogate(g, z, w), expected, rtol=0, atol=1e-13 * (1 + np.abs(g).max()))
+    np.testing.assert_allclose(
+        surrogate(g, z, w), expected, rtol=0, atol=1e-13 * (1 + np.abs(g).max())
+    )
     assert np.array_equal(surrogate(g, z, z), g)
     aliased = g.copy()
-    _hot.surrogate(aliased, z, w, aliased)
+    _sets.surrogate(aliased, z, w, aliased)
     assert np.array_equal(aliased, surrogate(g, z, w))
 
 
@@ -121,7 +128,9 @@ def test_surrogate_at_the_boundary_ignores_the_direction_of_rounding():
     worst = 0.0
     for _ in range(2000):
         direction = rng.standard_normal(3)
-        z = np.asarray(domain.center) + direction / np.linalg.norm(direction) * (1 + EPS * rng.integers(-3, 4))
+        z = np.asarray(domain.center) + direction / np.linalg.norm(direction) * (
+            1 + EPS * rng.integers(-3, 4)
+        )
         w = domain.project(z)
         g, u = rng.standard_normal(3), domain.project(rng.standard_normal(3) * 1e3)
         worst = max(worst, g @ (w - u) - surrogate(g, z, w) @ (z - u))
@@ -146,12 +155,16 @@ def test_huge_proposals(name, dim):
 
 def test_projections_against_closed_forms():
     np.testing.assert_allclose(Ball(5.0).project([6.0, 8.0]), [3.0, 4.0], rtol=1e-15)
-    np.testing.assert_allclose(Ball(1.0, center=[1.0, 0.0]).project([1.0, 3.0]), [1.0, 1.0], rtol=1e-15)
+    np.testing.assert_allclose(
+        Ball(1.0, center=[1.0, 0.0]).project([1.0, 3.0]), [1.0, 1.0], rtol=1e-15
+    )
     np.testing.assert_array_equal(Box(-1.0, [1.0, math.inf]).project([-3.0, 9.0]), [-1.0, 9.0])
     np.testing.assert_allclose(Simplex().project([0.5, 0.4, -3.0]), [0.55, 0.45, 0.0], rtol=1e-15)
     np.testing.assert_array_equal(Simplex(2.0).project([1e150, -1e150, 1e150]), [1.0, 0.0, 1.0])
     np.testing.assert_array_equal(Simplex(2.0).project(-7.0), [2.0])
-    np.testing.assert_allclose(HalfSpace([3.0, 4.0], 5.0).project([6.0, 8.0]), [0.6, 0.8], rtol=1e-15)
+    np.testing.assert_allclose(
+        HalfSpace([3.0, 4.0], 5.0).project([6.0, 8.0]), [0.6, 0.8], rtol=1e-15
+    )
     np.testing.assert_array_equal(HalfSpace([0.0, 1e-200], 1e-200).project([3.0, 4.0]), [3.0, 1.0])
     np.testing.assert_array_equal(HalfSpace([1e200, 0.0], 1e200).project([3.0, 4.0]), [1.0, 4.0])
 
@@ -185,7 +198,14 @@ def test_contains_and_reach():
 
 
 @pytest.mark.parametrize(
-    "domain", [Everywhere(), Ball(1.0, np.array([1.0, 2.0])), Box([0, 1], 3), Simplex(2), HalfSpace(np.ones(2), 1)]
+    "domain",
+    [
+        Everywhere(),
+        Ball(1.0, np.array([1.0, 2.0])),
+        Box([0, 1], 3),
+        Simplex(2),
+        HalfSpace(np.ones(2), 1),
+    ],
 )
 def test_sets_are_plain_values(domain):
     fields = dataclasses.asdict(domain)
@@ -206,7 +226,10 @@ def test_sets_are_plain_values(domain):
         (lambda: Ball("wide"), "radius must be a number: got 'wide'"),
         (lambda: Ball(1.0, [0.0, math.nan]), r"center must be finite: got nan at index \(1,\)"),
         (lambda: Ball(1.0, np.ones((2, 2))), "center must be one-dimensional"),
-        (lambda: Ball(1.0, [0.0, 1.0]).check(3), "center must have 3 values, one a coordinate: got 2"),
+        (
+            lambda: Ball(1.0, [0.0, 1.0]).check(3),
+            "center must have 3 values, one a coordinate: got 2",
+        ),
         (lambda: Ball(1.0, [0.0, 1.0]).project([1.0]), "center must have 1 values"),
         (lambda: Box(1.0, 0.0), r"low must not be above high: got low 1\.0 and high 0\.0"),
         (lambda: Box(0.0, [1.0, -2.0]), r"got low 0\.0 and high -2\.0"),
@@ -219,13 +242,25 @@ def test_sets_are_plain_values(domain):
         (lambda: HalfSpace([0.0, 0.0], 1.0), "normal must not be 0"),
         (lambda: HalfSpace([1.0], math.inf), "offset must be finite"),
         (lambda: HalfSpace([1e-200], 1e200), "offset is too large for normal"),
-        (lambda: HalfSpace([1.0], 1.0).reach(1) and HalfSpace([1.0], 1.0).check(2), "normal must have 2 values"),
+        (
+            lambda: HalfSpace([1.0], 1.0).reach(1) and HalfSpace([1.0], 1.0).check(2),
+            "normal must have 2 values",
+        ),
         (lambda: Projection(3.0), r"fn must be callable: got 3\.0"),
         (lambda: Projection(np.abs, radius=math.nan), "radius must be finite"),
-        (lambda: Projection(lambda w: w[:1]).project([1.0, 2.0]), r"fn\(w\) must have shape \(2,\): got shape \(1,\)"),
-        (lambda: Projection(lambda w: w * math.inf).project([1.0, 2.0]), r"fn\(w\) must be finite: got inf"),
+        (
+            lambda: Projection(lambda w: w[:1]).project([1.0, 2.0]),
+            r"fn\(w\) must have shape \(2,\): got shape \(1,\)",
+        ),
+        (
+            lambda: Projection(lambda w: w * math.inf).project([1.0, 2.0]),
+            r"fn\(w\) must be finite: got inf",
+        ),
         (lambda: Everywhere().check(0), "dim must be a positive whole number: got 0"),
-        (lambda: Everywhere().project([1.0, math.nan]), r"w must be finite: got nan at index \(1,\)"),
+        (
+            lambda: Everywhere().project([1.0, math.nan]),
+            r"w must be finite: got nan at index \(1,\)",
+        ),
         (lambda: Everywhere().project(np.ones((2, 2))), r"w must have shape \(dim,\)"),
     ],
 )
@@ -255,7 +290,8 @@ def test_surrogate_of_a_gradient_along_the_normal_is_nothing():
     normal = np.array([1.0, 2.0, 3.0])
     domain = HalfSpace(normal, -1.0)
     for z in (np.zeros(3), np.array([0.1, 0.7, -0.2]), 1e6 * normal):
-        assert not surrogate(-normal, z, domain.project(z)).any()  # rounding would leave some 1e-17 of no meaning
+        # rounding would leave some 1e-17 of no meaning
+        assert not surrogate(-normal, z, domain.project(z)).any()
     aside = surrogate(-normal + [1e-9, 0.0, 0.0], np.zeros(3), domain.project(np.zeros(3)))
     assert 1e-10 < np.abs(aside).max() < 1e-8  # what is small but there stays
 
@@ -265,10 +301,18 @@ def metrics(dim, condition, seed, count=15):
     rng = np.random.default_rng(seed)
     for _ in range(count):
         axes, _ = np.linalg.qr(rng.standard_normal((dim, dim)))
-        yield axes * np.geomspace(1.0, 1.0 / condition, dim) @ axes.T, rng.standard_normal(dim) * 10.0 ** rng.uniform(-1, 2)
+        yield (
+            axes * np.geomspace(1.0, 1.0 / condition, dim) @ axes.T,
+            rng.standard_normal(dim) * 10.0 ** rng.uniform(-1, 2),
+        )
 
 
-EXACT = {"ball": Ball(1.5), "simplex": Simplex(2.0), "box": Box(-1.0, 0.5), "point": Box(0.25, 0.25)}
+EXACT = {
+    "ball": Ball(1.5),
+    "simplex": Simplex(2.0),
+    "box": Box(-1.0, 0.5),
+    "point": Box(0.25, 0.25),
+}
 
 
 @pytest.mark.parametrize("dim", [1, 2, 3, 4])
@@ -280,7 +324,9 @@ def test_projections_in_a_metric_are_the_minimum(name, dim):
         for metric, w in metrics(dim, condition, seed=dim):
             x = domain.project_in_metric(w, metric)
             assert domain.contains(x)
-            np.testing.assert_allclose(x, twins.project_in_metric(domain, w, metric), rtol=0, atol=1e-9 * np.abs(w).max())
+            np.testing.assert_allclose(
+                x, twins.project_in_metric(domain, w, metric), rtol=0, atol=1e-9 * np.abs(w).max()
+            )
 
 
 @pytest.mark.parametrize("dim", [1, 2, 3, 4])
@@ -296,7 +342,11 @@ def test_sets_known_by_their_projection_are_projected_on_in_a_metric(name, dim):
 
 
 def test_a_metric_must_be_one():
-    for metric, word in ((np.eye(2), "shape"), (-np.eye(3), "positive definite"), (np.full((3, 3), np.nan), "finite")):
+    for metric, word in (
+        (np.eye(2), "shape"),
+        (-np.eye(3), "positive definite"),
+        (np.full((3, 3), np.nan), "finite"),
+    ):
         with pytest.raises(ValueError, match=f"metric must.* {word}"):
             Simplex().project_in_metric(np.zeros(3), metric)
     inside = np.array([0.2, 0.3, 0.5])
@@ -305,7 +355,9 @@ def test_a_metric_must_be_one():
 
 @pytest.mark.parametrize("condition", [1e2, 1e8, 1e12])
 def test_box_projection_in_an_ill_conditioned_metric_meets_its_conditions(condition):
-    """With the slope at the projection: 0 where a side leaves room, out of the box where not; a side may be open or closed up."""
+    """With the slope at the projection: 0 where a side leaves room, out of the box where not; a
+    side may be open or closed up.
+    """
     rng, low, high = np.random.default_rng(7), (-0.4, -1.0, 0.2, -np.inf), (0.3, 0.5, 0.2, 0.1)
     for _ in range(20):
         axes, _ = np.linalg.qr(rng.standard_normal((4, 4)))

@@ -1,4 +1,6 @@
-"""The river and scikit-learn faces: their own conformance suites, and what people with drifting data do with them."""
+"""The river and scikit-learn faces: their own conformance suites, and what people with drifting
+data do with them.
+"""
 
 import collections
 import copy
@@ -59,8 +61,12 @@ def test_the_regressors_are_the_core():
         river.learn_one(x, target)
     model.partial_fit(X[:150], y[:150]).partial_fit(X[150:], y[150:])
     probe = X[:5] + 0.5
-    assert model.predict(probe) == pytest.approx([river.predict_one(x) for x in dicts(probe)], rel=1e-12)
-    assert model.fit(X, y).predict(probe) == pytest.approx([river.predict_one(x) for x in dicts(probe)], rel=1e-12)
+    assert model.predict(probe) == pytest.approx(
+        [river.predict_one(x) for x in dicts(probe)], rel=1e-12
+    )
+    assert model.fit(X, y).predict(probe) == pytest.approx(
+        [river.predict_one(x) for x in dicts(probe)], rel=1e-12
+    )
 
 
 def test_the_classifiers_agree():
@@ -84,17 +90,24 @@ def test_in_pipelines_and_progressive_validation():
     from river import compose, datasets, evaluate, metrics, preprocessing
 
     regressor = faces("river").TrackingRegressor
-    ours = evaluate.progressive_val_score(datasets.TrumpApproval(), regressor(), metrics.MAE()).get()
+    ours = evaluate.progressive_val_score(
+        datasets.TrumpApproval(), regressor(), metrics.MAE()
+    ).get()
     model = preprocessing.StandardScaler() | river.linear_model.LinearRegression()
     theirs = evaluate.progressive_val_score(datasets.TrumpApproval(), model, metrics.MAE()).get()
     assert ours < 0.25 * theirs
-    late = evaluate.progressive_val_score(datasets.TrumpApproval(), regressor(), metrics.MAE(), delay=7)
+    late = evaluate.progressive_val_score(
+        datasets.TrumpApproval(), regressor(), metrics.MAE(), delay=7
+    )
     assert math.isfinite(late.get())
     pipeline = compose.Select("gallup", "ipsos") | faces("river").TrackingRegressor()
-    assert evaluate.progressive_val_score(datasets.TrumpApproval(), pipeline, metrics.MAE()).get() < theirs
+    assert (
+        evaluate.progressive_val_score(datasets.TrumpApproval(), pipeline, metrics.MAE()).get()
+        < theirs
+    )
     score = evaluate.progressive_val_score(
         datasets.Phishing(), faces("river").TrackingClassifier(), metrics.Accuracy()
-    ).get()  # fmt: skip
+    ).get()
     assert score > 0.9
 
 
@@ -105,7 +118,9 @@ def test_in_scikit_learn_pipelines_and_time_splits():
     from sklearn.preprocessing import PolynomialFeatures
 
     X, y = drifting()
-    model = make_pipeline(PolynomialFeatures(2, include_bias=False), faces("sklearn").TrackingRegressor())
+    model = make_pipeline(
+        PolynomialFeatures(2, include_bias=False), faces("sklearn").TrackingRegressor()
+    )
     scores = cross_validate(model, X[:200], y[:200], cv=TimeSeriesSplit(4))["test_score"]
     assert scores.min() > 0.99
     pandas = package("pandas")
@@ -121,7 +136,9 @@ def test_features_come_go_and_trade_places():
     model, plain = (faces("river").TrackingRegressor() for _ in range(2))
     for t, (x, target) in enumerate(zip(dicts(X), y, strict=True)):
         shuffled = {name: x[name] for name in ("cab" if t % 2 else "bca")}
-        assert model.predict_one(shuffled) == pytest.approx(plain.predict_one(x), rel=1e-9, abs=1e-9)
+        assert model.predict_one(shuffled) == pytest.approx(
+            plain.predict_one(x), rel=1e-9, abs=1e-9
+        )
         model.learn_one(shuffled, target)
         plain.learn_one(x, target)
     before = model.predict_one({"a": 5.0, "b": 5.0, "c": 5.0})
@@ -148,7 +165,9 @@ def test_labels_arrive_one_by_one():
     assert model.predict_one({"a": 1.0}) is None
     centres = {"x": 0.0, "y": 5.0, "z": -5.0}
     for label in ["x"] * 10 + ["y"] * 10 + ["z"] * 10 + list(rng.choice(list(centres), 300)):
-        model.learn_one({"a": centres[label] + rng.standard_normal(), "b": rng.standard_normal()}, label)
+        model.learn_one(
+            {"a": centres[label] + rng.standard_normal(), "b": rng.standard_normal()}, label
+        )
         p = model.predict_proba_one({"a": 0.0, "b": 0.0})
         assert sum(p.values()) == pytest.approx(1.0)
     assert model.predict_one({"a": 5.0, "b": 0.0}) == "y"
@@ -168,14 +187,18 @@ def test_times_scale_the_drift():
         by_second.learn_one({**x, "t": 1e6 + 0.5 * i}, target)
     probe = {"a": 5.0, "b": 4.0, "c": 3.0}
     expected = by_round.predict_one(probe)
-    assert by_day.predict_one({**probe, "t": start + datetime.timedelta(days=200)}) == pytest.approx(expected, rel=1e-9)
+    assert by_day.predict_one(
+        {**probe, "t": start + datetime.timedelta(days=200)}
+    ) == pytest.approx(expected, rel=1e-9)
     assert by_second.predict_one({**probe, "t": 1e6 + 100}) == pytest.approx(expected, rel=1e-9)
     with pytest.raises(ValueError, match="time"):
         by_day.learn_one({**probe, "t": start}, 1.0)
 
 
 def test_dates_of_every_kind(monkeypatch):
-    """Dates without a zone do not depend on the machine's; they would go back when its clocks do."""
+    """Dates without a zone do not depend on the machine's; they would go back when its
+    clocks do.
+    """
     monkeypatch.setenv("TZ", "Europe/Berlin")
     time.tzset()
     try:
@@ -183,7 +206,11 @@ def test_dates_of_every_kind(monkeypatch):
         X, y = drifting(200)
         for start in (datetime.datetime(2026, 3, 29), datetime.datetime(2026, 10, 25)):
             stamps = [start + i * half for i in range(200)]
-            kinds = [stamps, [np.datetime64(when) for when in stamps], [when.replace(tzinfo=datetime.UTC) for when in stamps]]
+            kinds = [
+                stamps,
+                [np.datetime64(when) for when in stamps],
+                [when.replace(tzinfo=datetime.UTC) for when in stamps],
+            ]
             forecasts = []
             for times in kinds:
                 model = faces("river").TrackingRegressor(time="t")
@@ -218,7 +245,10 @@ def test_rows_of_every_kind_of_dict_and_number():
 
 def test_copies_go_their_own_way():
     X, y = drifting(80)
-    for name, targets in (("TrackingRegressor", y), ("TrackingClassifier", (y > y.mean()).tolist())):
+    for name, targets in (
+        ("TrackingRegressor", y),
+        ("TrackingClassifier", (y > y.mean()).tolist()),
+    ):
         model = getattr(faces("river"), name)()
         for x, target in zip(dicts(X[:40]), targets, strict=False):
             model.learn_one(x, target)
@@ -234,7 +264,10 @@ def test_copies_go_their_own_way():
 
 def test_rejected_rows_leave_the_model_as_it_was():
     X, y = drifting(50)
-    regressor, classifier = faces("river").TrackingRegressor(time="t"), faces("river").TrackingClassifier()
+    regressor, classifier = (
+        faces("river").TrackingRegressor(time="t"),
+        faces("river").TrackingClassifier(),
+    )
     for t, (x, target) in enumerate(zip(dicts(X), y, strict=True)):
         regressor.learn_one({**x, "t": t}, target)
         classifier.learn_one(x, target > 0)
@@ -292,7 +325,9 @@ def test_scikit_learn_labels_must_be_announced():
     with pytest.raises(ValueError, match=r"y must hold the labels \[0, 1\]: got .*2"):
         model.partial_fit(X, [0, 2] * 10)
     assert pickle.dumps(model) == before
-    with pytest.raises(ValueError, match=r"classes must be those of the first call, \[0, 1\]: got \[0, 1, 2\]"):
+    with pytest.raises(
+        ValueError, match=r"classes must be those of the first call, \[0, 1\]: got \[0, 1, 2\]"
+    ):
         model.partial_fit(X, [0, 1] * 10, classes=[0, 1, 2])
     assert pickle.dumps(model) == before
     model.partial_fit(X, [0, 1] * 10, classes=[1, 0])
@@ -302,7 +337,9 @@ def test_scikit_learn_labels_must_be_announced():
 def test_scikit_learn_models_outlive_a_failed_fit(name):
     X, y = drifting(50)
     pandas = package("pandas")
-    model = getattr(faces("sklearn"), name)().fit(pandas.DataFrame(X, columns=list("abc")), y > y.mean())
+    model = getattr(faces("sklearn"), name)().fit(
+        pandas.DataFrame(X, columns=list("abc")), y > y.mean()
+    )
     before = pickle.dumps(model)
     for rows, targets in [
         (1e200 * np.hstack([X, X]), y > y.mean()),
@@ -323,11 +360,17 @@ def test_scikit_learn_models_know_times(name):
     days = np.datetime64("2026-01-01") + np.arange(100)
     burst = np.where(np.arange(100) % 10 == 0, 50.0, 1.0).cumsum()
     answer = "predict" if name == "TrackingRegressor" else "predict_proba"
-    plain, daily, bursts = (getattr(make().fit(X, targets, times=times), answer)(X) for times in (None, days, burst))
+    plain, daily, bursts = (
+        getattr(make().fit(X, targets, times=times), answer)(X) for times in (None, days, burst)
+    )
     np.testing.assert_allclose(daily, plain, rtol=1e-9)
     assert not np.allclose(bursts, plain, rtol=1e-4)
     days[50] = np.datetime64("NaT")
-    refused = (days, "times must be finite"), (burst[::-1], "times must not go back"), (burst[:9], "times must have")
+    refused = (
+        (days, "times must be finite"),
+        (burst[::-1], "times must not go back"),
+        (burst[:9], "times must have"),
+    )
     for times, message in refused:
         with pytest.raises(ValueError, match=message):
             make().fit(X, targets, times=times)
@@ -362,7 +405,9 @@ def test_intervals_around_models_of_river_and_scikit_learn():
 @pytest.mark.parametrize("name", ["TrackingRegressor", "TrackingClassifier"])
 @pytest.mark.parametrize("known", [0, 1, 3])
 def test_restored_states_leave_nothing_of_what_was_learnt_since(kind, name, known):
-    """`restore` undoes `arrays` in a model that went on: fewer features, labels or names, or nothing learnt at all."""
+    """`restore` undoes `arrays` in a model that went on: fewer features, labels or names, or
+    nothing learnt at all.
+    """
     X, y = drifting(60)
     y = y if name == "TrackingRegressor" else np.arange(60) % 3
 

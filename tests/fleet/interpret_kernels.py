@@ -1,13 +1,16 @@
-"""The Triton kernels under Triton's interpreter beside torch: run with TRITON_INTERPRET=1, set before the import."""
+"""The Triton kernels under Triton's interpreter beside torch: run with TRITON_INTERPRET=1, set
+before the import.
+"""
 
 import numpy as np
 import torch
 
 import stillpoint as sp
-from stillpoint.fleet.gpu import DeviceFleet, kernels
+from stillpoint.fleet.gpu import DeviceFleet, triton
 
-kernels.THREADS = kernels.WARP
-N, ROUNDS = 70, 18  # more than a program has streams; past the round in which Tracker's second expert joins
+triton.THREADS = triton.WARP
+# more than a program has streams; past the round in which Tracker's second expert joins
+N, ROUNDS = 70, 18
 CASES = [
     ("Tracker", {"dim": 1}),
     ("Tracker", {"dim": 3}),
@@ -23,7 +26,9 @@ def run(kind, config, engine):
     fleet = DeviceFleet(kind, N, device="cpu", **config)
     fleet._run = engine
     rng, dim, told = np.random.default_rng(0), config.get("dim", 1), kind == "IntervalTracker"
-    y = torch.as_tensor(rng.normal(size=(ROUNDS, N, dim) if dim > 1 else (ROUNDS, N)), dtype=torch.float32)
+    y = torch.as_tensor(
+        rng.normal(size=(ROUNDS, N, dim) if dim > 1 else (ROUNDS, N)), dtype=torch.float32
+    )
     y[3, 5] = float("nan")
     loss = {"loss": sp.losses.Absolute()} if "dim" in config else {}
     plays = [fleet.replay(y, *[torch.zeros_like(y)] * told, **loss)]
@@ -38,7 +43,10 @@ def run(kind, config, engine):
 
 
 for kind, config in CASES:
-    (ours, *counts), (theirs, *other) = run(kind, config, kernels.with_triton), run(kind, config, kernels.with_torch)
+    (ours, *counts), (theirs, *other) = (
+        run(kind, config, triton.with_triton),
+        run(kind, config, triton.with_torch),
+    )
     torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-5)
     assert all(torch.equal(a, b) for a, b in zip(counts, other, strict=True))
     print(kind, config, "agrees", flush=True)

@@ -1,4 +1,6 @@
-"""Fleets: number for number as single learners, whatever keys come when; and nothing moves on bad input."""
+"""Fleets: number for number as single learners, whatever keys come when; and nothing moves on bad
+input.
+"""
 
 import copy
 import pickle
@@ -25,11 +27,18 @@ SERIES = {
     "intervals": (sp.IntervalTracker, {"coverage": (0.9, 0.5), "two_sided": True, "empty": False}),
     "quantile": (sp.QuantileTracker, {"level": 0.8}),
     "quantiles": (sp.QuantileTracker, {"level": (0.1, 0.5, 0.9)}),
-    "forecaster": (sp.Forecaster, {}),
-    "forecaster vovk": (sp.Forecaster, {"ridges": (1.0, 8.0, 64.0), "aggregation": "vovk", "share": 1e-3}),
+    "forecaster": (sp.KernelForecaster, {}),
+    "forecaster vovk": (
+        sp.KernelForecaster,
+        {"ridges": (1.0, 8.0, 64.0), "aggregation": "vovk", "share": 1e-3},
+    ),
 }
 ALL = GRADIENT | SERIES
-TIMED = [name for name, (kind, _) in ALL.items() if not issubclass(kind, sp.IntervalTracker | sp.QuantileTracker)]
+TIMED = [
+    name
+    for name, (kind, _) in ALL.items()
+    if not issubclass(kind, sp.IntervalTracker | sp.QuantileTracker)
+]
 
 
 def same(fleet, singles):
@@ -46,7 +55,12 @@ class Twins:
     """A fleet and a dict of single learners, told the same."""
 
     def __init__(self, kind, config, seed, **options):
-        self.fleet, self.kind, self.config, self.singles = Fleet(kind, **options, **config), kind, config, {}
+        self.fleet, self.kind, self.config, self.singles = (
+            Fleet(kind, **options, **config),
+            kind,
+            config,
+            {},
+        )
         self.rng = np.random.default_rng(seed)
         self.gradient, self.dim = hasattr(kind, "certificate"), config.get("dim", 1)
 
@@ -55,19 +69,31 @@ class Twins:
 
     def predict(self, keys, times=None):
         """Predictions of both, held to each other; returns the fleet's."""
-        centres = self.rng.normal(size=len(keys)).cumsum() if issubclass(self.kind, sp.IntervalTracker) else None
-        ours = self.fleet.predict(keys, centres) if times is None else self.fleet.predict(keys, centres, time=times)
+        centres = (
+            self.rng.normal(size=len(keys)).cumsum()
+            if issubclass(self.kind, sp.IntervalTracker)
+            else None
+        )
+        ours = (
+            self.fleet.predict(keys, centres)
+            if times is None
+            else self.fleet.predict(keys, centres, time=times)
+        )
         for i, key in enumerate(keys):
             learner = self.single(key)
             told = [centres[i]] if centres is not None else [] if times is None else [times[i]]
             theirs = learner.predict(*told)
-            for mine, other in zip(ours, theirs, strict=True) if centres is not None else [(ours, theirs)]:
+            for mine, other in (
+                zip(ours, theirs, strict=True) if centres is not None else [(ours, theirs)]
+            ):
                 np.testing.assert_array_equal(mine[i], other)
         return ours
 
     def feedback(self, keys, plays, t):
         if self.gradient:
-            targets = np.sin(np.arange(len(keys)) + 0.01 * t)[:, None] + 0.1 * self.rng.normal(size=(len(keys), self.dim))
+            targets = np.sin(np.arange(len(keys)) + 0.01 * t)[:, None] + 0.1 * self.rng.normal(
+                size=(len(keys), self.dim)
+            )
             return (plays - targets) * 10.0 ** self.rng.integers(-1, 2)
         return np.sin(0.02 * t) * 3.0 + self.rng.standard_t(3, size=len(keys))
 
@@ -260,7 +286,13 @@ def test_on_bad_skip_touches_that_key_only(name):
     same(twins.fleet, twins.singles)
     if name in TIMED:
         plays = twins.fleet.predict(keys, time=[1e6, np.nan, -5.0, 1e6, 1e6])
-        assert np.isnan(plays).reshape(5, -1).all(axis=1).tolist() == [False, True, True, False, False]
+        assert np.isnan(plays).reshape(5, -1).all(axis=1).tolist() == [
+            False,
+            True,
+            True,
+            False,
+            False,
+        ]
         assert [key for key, _ in twins.fleet.rejected] == [1, 2]
     if kind is sp.IntervalTracker:
         low, high = twins.fleet.predict(keys, [0.0, np.nan, 1.0, 2.0, 3.0])
@@ -277,7 +309,11 @@ def test_a_refused_state_leaves_the_fleet_as_it_was():
     fleet = Fleet(sp.Tracker, dim=1)
     fleet.update([1, 2], [1.0, -1.0])
     before, state = frozen(fleet), fleet.arrays()
-    for broken in ({"state.rows": state["state.rows"][:1]}, {"keys": [1, 1]}, {"state.experts": np.array([0, 9], np.int8)}):
+    for broken in (
+        {"state.rows": state["state.rows"][:1]},
+        {"keys": [1, 1]},
+        {"state.experts": np.array([0, 9], np.int8)},
+    ):
         with pytest.raises(ValueError, match=r"must .*: got .*; "):
             fleet.restore({**state, **broken})
         unmoved(fleet, before)
@@ -312,15 +348,18 @@ def test_arguments_that_do_not_fit_are_refused():
         (lambda: Fleet(sp.Tracker, dim=1, on_bad="ignore"), "on_bad must be"),
         (lambda: Fleet(sp.Tracker, dim=1, threads=0), "threads must be"),
         (lambda: Fleet(sp.Tracker, dim=1, certify=sp.kernels.Constant()), "certify must be None"),
-        (lambda: Fleet(sp.Forecaster, kernels=sp.kernels.Constant()), "kernels must be None"),
+        (lambda: Fleet(sp.KernelForecaster, kernels=sp.kernels.Constant()), "kernels must be None"),
         (
             lambda: Fleet(sp.MultiScale, dim=1, lipschitz=2.0).update([1, 2], [1.0, 3.0]),
             r"norm at most lipschitz = 2.0.*\(key 2\)",
         ),
         (lambda: Fleet(sp.IntervalTracker).predict([1]), "forecasts must be given"),
         (lambda: Fleet(sp.QuantileTracker).predict([1], time=1.0), "time must be left out"),
-        (lambda: Fleet(sp.Forecaster).update([1, 2], [1.0]), "y must be as many as keys"),
-        (lambda: Fleet(sp.Forecaster).predict([1, 2], time=[1.0, -3.0]), "time must be at least"),
+        (lambda: Fleet(sp.KernelForecaster).update([1, 2], [1.0]), "y must be as many as keys"),
+        (
+            lambda: Fleet(sp.KernelForecaster).predict([1, 2], time=[1.0, -3.0]),
+            "time must be at least",
+        ),
     ]
     for call, message in cases:
         with pytest.raises(ValueError, match=message):
@@ -336,7 +375,9 @@ def test_arguments_that_do_not_fit_are_refused():
 def test_no_keys_are_a_batch_too():
     for kind, config in ALL.values():
         fleet = Fleet(kind, **config)
-        none = fleet.predict([], []) if kind is sp.IntervalTracker else fleet.predict(np.zeros(0, int))
+        none = (
+            fleet.predict([], []) if kind is sp.IntervalTracker else fleet.predict(np.zeros(0, int))
+        )
         assert len(none[0] if isinstance(none, tuple) else none) == 0
         fleet.update([], np.zeros((0, config["dim"])) if "dim" in config else [])
         assert len(fleet) == 0
@@ -345,7 +386,11 @@ def test_no_keys_are_a_batch_too():
 
 def test_keys_are_found_whatever_comes_and_goes():
     rng, fleet, model = np.random.default_rng(9), Fleet(sp.QuantileTracker), {}
-    pool = [int(k) for k in rng.integers(-(2**62), 2**62, 150)] + list(range(150)) + [f"k{i}" for i in range(60)]
+    pool = (
+        [int(k) for k in rng.integers(-(2**62), 2**62, 150)]
+        + list(range(150))
+        + [f"k{i}" for i in range(60)]
+    )
     pool += [("a", i) for i in range(20)] + [2**70, -(2**80)]
     for _ in range(400):
         batch = [pool[i] for i in rng.permutation(len(pool))[: rng.integers(1, 40)]]
@@ -437,7 +482,9 @@ def test_where_twice_the_room_is_not_to_be_had_what_is_needed_is_made(monkeypatc
     def short(capacity):
         if capacity > 150:  # memory lasts for one array
             name = next(iter(stack.data))
-            stack.data[name] = np.append(stack.data[name], np.zeros((capacity - 110, *stack.data[name].shape[1:])), axis=0)
+            stack.data[name] = np.append(
+                stack.data[name], np.zeros((capacity - 110, *stack.data[name].shape[1:])), axis=0
+            )
             raise MemoryError
         grow(capacity)
 
@@ -462,4 +509,6 @@ def test_saturation_warns_once():
         warnings.simplefilter("always")
         for _ in range(2500):
             fleet.update([1, 2], [-1.0, -1.0])
-    assert [str(one.message).startswith("the plays of 2 keys saturated") for one in caught] == [True]
+    assert [str(one.message).startswith("the plays of 2 keys saturated") for one in caught] == [
+        True
+    ]

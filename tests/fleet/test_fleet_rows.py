@@ -1,4 +1,6 @@
-"""Rows through a fleet: however they are cut into batches, the numbers of single learners, row by row."""
+"""Rows through a fleet: however they are cut into batches, the numbers of single learners, row by
+row.
+"""
 
 import numpy as np
 import pytest
@@ -13,9 +15,9 @@ CASES = {
     "multiscale": (sp.MultiScale, {"loss": "huber"}),
     "quantile": (sp.QuantileTracker, {"level": 0.8}),
     "interval": (sp.IntervalTracker, {"coverage": 0.8}),
-    "forecaster": (sp.Forecaster, {}),
+    "forecaster": (sp.KernelForecaster, {}),
 }
-TIMED = ("Tracker", "MultiScale", "Forecaster")
+TIMED = ("Tracker", "MultiScale", "KernelForecaster")
 
 
 def table(n=3000, keys=40, seed=0, text=False):
@@ -33,11 +35,21 @@ def single(kind, config, names, y, times, centres):
     """Learner by learner, row by row."""
     config = dict(config)
     loss = config.pop("loss", None)
-    loss = {"absolute": sp.losses.Absolute(), "huber": sp.losses.Huber()}.get(loss, loss) if isinstance(loss, str) else loss
+    loss = (
+        {"absolute": sp.losses.Absolute(), "huber": sp.losses.Huber()}.get(loss, loss)
+        if isinstance(loss, str)
+        else loss
+    )
     learners, out = {}, []
     for i, key in enumerate(names):
         learner = learners.setdefault(key, kind(**({"dim": 1, **config} if loss else config)))
-        told = [centres[i]] if kind is sp.IntervalTracker else [times[i]] if times is not None and kind.__name__ in TIMED else []
+        told = (
+            [centres[i]]
+            if kind is sp.IntervalTracker
+            else [times[i]]
+            if times is not None and kind.__name__ in TIMED
+            else []
+        )
         play = learner.predict(*told)
         out.append(np.ravel(play))
         if np.isnan(y[i]):
@@ -121,14 +133,16 @@ def test_times_of_learners_without_times_must_increase_too():
 
 
 def test_a_time_must_be_given_and_finite():
-    played = RowPlayer(sp.QuantileTracker).play([1, 1, 2], [1.0, 1.0, 1.0], times=[np.nan, 2.0, np.inf])
+    played = RowPlayer(sp.QuantileTracker).play(
+        [1, 1, 2], [1.0, 1.0, 1.0], times=[np.nan, 2.0, np.inf]
+    )
     assert played.rejected == {
         0: "time must be given: got none; give every row its time",
         2: "time must be finite: got inf; repair it",
     }
 
 
-@pytest.mark.parametrize("kind", [sp.QuantileTracker, sp.Forecaster])
+@pytest.mark.parametrize("kind", [sp.QuantileTracker, sp.KernelForecaster])
 def test_keys_without_a_usable_time_have_a_place_however_rows_are_cut(kind):
     keys, times = ["a", "c", "b", "a", "c"], [np.nan, 1.0, 2.0, np.nan, 3.0]
     whole, cut = RowPlayer(kind), RowPlayer(kind)
@@ -150,7 +164,9 @@ def test_threads_are_the_players_own():
 
 
 class Column:
-    """As a column of a data frame: `column[i]` is by label, `in` looks at the labels, and only __array__ has the values."""
+    """As a column of a data frame: `column[i]` is by label, `in` looks at the labels, and only
+    __array__ has the values.
+    """
 
     def __init__(self, values, labels):
         self.values, self.labels = values, dict(zip(labels, values, strict=True))
@@ -171,30 +187,32 @@ class Column:
         return self.labels[label]
 
 
-@pytest.mark.parametrize("keys", [["a", "b", "a", "b", "b"], [7, 8, 7, 8, 8], ["a", "b", "a", "", "b"]])
+@pytest.mark.parametrize(
+    "keys", [["a", "b", "a", "b", "b"], [7, 8, 7, 8, 8], ["a", "b", "a", "", "b"]]
+)
 def test_keys_of_a_column_are_taken_by_place(keys):
     y = [1.0, 2.0, 3.0, 4.0, 5.0]
-    expected = RowPlayer(sp.Forecaster).play(keys, y)
+    expected = RowPlayer(sp.KernelForecaster).play(keys, y)
     for given in (Column(keys, [4, 3, 2, 1, 0]), np.array(keys), np.array(keys, object)):
-        played = RowPlayer(sp.Forecaster).play(given, y)
+        played = RowPlayer(sp.KernelForecaster).play(given, y)
         np.testing.assert_array_equal(played.plays[0], expected.plays[0])
         assert played.rejected == expected.rejected
     days = np.array(["2024-01-01", "2024-01-02"], "datetime64[ns]")
-    assert sorted(RowPlayer(sp.Forecaster).play(days, [1.0, 2.0]).rejected) == [0, 1]
+    assert sorted(RowPlayer(sp.KernelForecaster).play(days, [1.0, 2.0]).rejected) == [0, 1]
     for wrong in (np.array([keys]), np.array(keys[0])):
         with pytest.raises(ValueError, match=r"keys must be a vector: got shape \("):
-            RowPlayer(sp.Forecaster).play(wrong, y)
+            RowPlayer(sp.KernelForecaster).play(wrong, y)
 
 
 @pytest.mark.extra
 def test_keys_of_a_pandas_series_are_taken_by_place():
     pandas = package("pandas")
     keys, y = ["a", "b", "a", "c", "b"], np.arange(5.0)
-    expected = RowPlayer(sp.Forecaster).play(keys, y).plays[0]
+    expected = RowPlayer(sp.KernelForecaster).play(keys, y).plays[0]
     for index in ([4, 3, 2, 1, 0], list("vwxyz"), ["", "a", "b", "c", "d"]):
         series = pandas.Series(keys, index=index)
         for given in (series, series.astype("category"), series.astype("string")):
-            played = RowPlayer(sp.Forecaster).play(given, y)
+            played = RowPlayer(sp.KernelForecaster).play(given, y)
             np.testing.assert_array_equal(played.plays[0], expected)
             assert not played.rejected
 
@@ -204,7 +222,8 @@ def test_retired_keys_take_their_times_with_them():
     player.play([1, 2, 3], [1.0] * 3, times=[10.0, 20.0, 30.0])
     player.fleet.retire([1])
     again = RowPlayer(sp.QuantileTracker)
-    again.unpack(player.pack())  # the places of 2 and 3 are no longer the first two, and are so again
+    # the places of 2 and 3 are no longer the first two, and are so again
+    again.unpack(player.pack())
     for own in (player, again):
         assert sorted(own.play([2, 3], [1.0] * 2, times=[15.0, 25.0]).rejected) == [0, 1]
         assert not own.play([2, 3, 1], [1.0] * 3, times=[25.0, 35.0, 5.0]).rejected
@@ -214,13 +233,13 @@ def test_retired_keys_take_their_times_with_them():
 
 
 def test_too_large_a_target_is_told_and_the_round_goes_by():
-    played = RowPlayer(sp.Forecaster).play([1, 1], [1e200, 1.0])
+    played = RowPlayer(sp.KernelForecaster).play([1, 1], [1e200, 1.0])
     assert "repair it" in played.rejected[0]
     assert np.isfinite(played.plays[0]).all()
 
 
 def _packed():
-    player = RowPlayer(sp.Forecaster)
+    player = RowPlayer(sp.KernelForecaster)
     player.play([1], [1.0])
     return player.pack()
 
@@ -231,16 +250,37 @@ def test_what_does_not_fit_is_refused():
         (lambda: RowPlayer(sp.QuantileTracker, level=(0.1, 0.9)), "level must be one"),
         (lambda: RowPlayer(sp.QuantileTracker, loss="absolute"), "loss must be left out"),
         (lambda: RowPlayer(sp.Tracker, loss="abs"), "loss must be one of"),
-        (lambda: RowPlayer(sp.Tracker, loss=sp.losses.Logistic()), r"absolute, squared, huber, or sp.losses.Pinball\(level\)"),
+        (
+            lambda: RowPlayer(sp.Tracker, loss=sp.losses.Logistic()),
+            r"absolute, squared, huber, or sp.losses.Pinball\(level\)",
+        ),
         (lambda: RowPlayer(sp.IntervalTracker).play([1], [1.0]), "forecasts must be given"),
-        (lambda: RowPlayer(sp.Forecaster).play([1], [1.0], forecasts=[1.0]), "forecasts must be left out"),
-        (lambda: RowPlayer(sp.Forecaster).play([1, 2], [1.0]), "targets must be as many"),
-        (lambda: RowPlayer(sp.Forecaster).play([1, 2], ["a", "b"]), "targets must be numeric"),
-        (lambda: RowPlayer(sp.Forecaster).unpack(RowPlayer(sp.Tracker).pack()), "learners must be those of the state"),
-        (lambda: RowPlayer(sp.Forecaster).unpack(b"abc"), "data must be what RowPlayer.pack returned: got 3 bytes"),
-        (lambda: RowPlayer(sp.Forecaster).unpack(b"abc" * 9), "data must be what"),
-        (lambda: RowPlayer(sp.Forecaster).unpack(_packed()[:-3]), "data must be what RowPlayer.pack returned"),
-        (lambda: RowPlayer(sp.Forecaster).unpack(_packed() + bytes(8)), "data must be what RowPlayer.pack returned"),
+        (
+            lambda: RowPlayer(sp.KernelForecaster).play([1], [1.0], forecasts=[1.0]),
+            "forecasts must be left out",
+        ),
+        (lambda: RowPlayer(sp.KernelForecaster).play([1, 2], [1.0]), "targets must be as many"),
+        (
+            lambda: RowPlayer(sp.KernelForecaster).play([1, 2], ["a", "b"]),
+            "targets must be numeric",
+        ),
+        (
+            lambda: RowPlayer(sp.KernelForecaster).unpack(RowPlayer(sp.Tracker).pack()),
+            "learners must be those of the state",
+        ),
+        (
+            lambda: RowPlayer(sp.KernelForecaster).unpack(b"abc"),
+            "data must be what RowPlayer.pack returned: got 3 bytes",
+        ),
+        (lambda: RowPlayer(sp.KernelForecaster).unpack(b"abc" * 9), "data must be what"),
+        (
+            lambda: RowPlayer(sp.KernelForecaster).unpack(_packed()[:-3]),
+            "data must be what RowPlayer.pack returned",
+        ),
+        (
+            lambda: RowPlayer(sp.KernelForecaster).unpack(_packed() + bytes(8)),
+            "data must be what RowPlayer.pack returned",
+        ),
     ]
     for call, message in cases:
         with pytest.raises(ValueError, match=message):

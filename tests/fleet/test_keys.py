@@ -1,4 +1,6 @@
-"""Whole-number keys: no pattern of them is dear to find, and the secret of the hash shows in nothing but the time."""
+"""Whole-number keys: no pattern of them is dear to find, and the secret of the hash shows in
+nothing but the time.
+"""
 
 import copy
 import os
@@ -14,7 +16,8 @@ from stillpoint.fleet import Fleet, keys
 from stillpoint.fleet.rows import RowPlayer
 
 COUNT = 8192
-FIBONACCI = 0x9E3779B97F4A7C15  # multiplied by it, then shifted right by 20: a hash that everybody knows
+# multiplied by it, then shifted right by 20: a hash that everybody knows
+FIBONACCI = 0x9E3779B97F4A7C15
 WORDS = 2**64
 
 
@@ -37,10 +40,15 @@ def starts(numbers, words, mask):
 
 
 def against(words):
-    """Keys that would all be looked for in one place by who has these words: low halves that cancel what high halves come to."""
+    """Keys that would all be looked for in one place by who has these words: low halves that cancel
+    what high halves come to.
+    """
     low, high = np.arange(65536), np.arange(1, 4 * COUNT) << 32
     partner = dict(zip(starts(low, words, 2 * COUNT - 1).tolist(), low.tolist(), strict=True))
-    found = [(number, partner.get(at)) for number, at in zip(high.tolist(), starts(high, words, 2 * COUNT - 1), strict=True)]
+    found = [
+        (number, partner.get(at))
+        for number, at in zip(high.tolist(), starts(high, words, 2 * COUNT - 1), strict=True)
+    ]
     return whole(number | other for number, other in found if other is not None)
 
 
@@ -50,7 +58,8 @@ def reverse(i):
 
 COUNTER, DRAWN = range(COUNT), np.random.default_rng(0)
 PATTERNS = {f"i << {shift}": whole(i << shift for i in COUNTER) for shift in range(1, 64)} | {
-    f"{factor} i": whole(i * factor for i in COUNTER) for factor in (3, 10, 1000, 4096, 7919, 65537, 10**9, 2**32 - 1, FIBONACCI)
+    f"{factor} i": whole(i * factor for i in COUNTER)
+    for factor in (3, 10, 1000, 4096, 7919, 65537, 10**9, 2**32 - 1, FIBONACCI)
 }
 PATTERNS |= {
     "down from 0": whole(-i for i in COUNTER),
@@ -77,19 +86,22 @@ def entered(numbers):
     index.grow(numbers.size)
     for part in (numbers[: numbers.size // 2], numbers[numbers.size // 2 :]):
         index.enter(*index.find(part))
-    np.testing.assert_array_equal(index.names(index.slots()), numbers)  # places in the order of arrival
+    # places in the order of arrival
+    np.testing.assert_array_equal(index.names(index.slots()), numbers)
     return index
 
 
 def probes(index, numbers):
     """Entries that are looked at to find each key."""
     place = np.argsort(index._table, kind="stable")[np.count_nonzero(index._table < 0) :]  # by slot
-    return ((place - starts(numbers, index._secret, index._table.size - 1)) & (index._table.size - 1)) + 1
+    return (
+        (place - starts(numbers, index._secret, index._table.size - 1)) & (index._table.size - 1)
+    ) + 1
 
 
 def longest_run(index):
     """Entries in a row that are not empty, at most: no search is longer."""
-    empty = np.flatnonzero(index._table == keys._hot.EMPTY)
+    empty = np.flatnonzero(index._table == keys._keys.EMPTY)
     return int(np.diff(np.append(empty, empty[0] + index._table.size)).max()) - 1
 
 
@@ -115,7 +127,7 @@ def test_keys_that_come_and_go_leave_searches_short(monkeypatch):
     for turn in range(20):
         gone = numbers[turn::4]
         index.remove(index.find(gone)[1])
-        assert (index.find(gone)[1] == keys._hot.EMPTY).all()
+        assert (index.find(gone)[1] == keys._keys.EMPTY).all()
         index.enter(*index.find(gone + turn + 1))
         numbers = index.names(index.slots())
         np.testing.assert_array_equal(index.find(numbers)[1], index.slots())
@@ -156,7 +168,9 @@ def story(tmp_path):
     """All that a fleet of numbers shows: what it says and refuses, its keys in order, its files."""
     rng, said = np.random.default_rng(1), []
     fleet = Fleet(sp.QuantileTracker)
-    pool = np.concatenate([PATTERNS["i << 40"][:300], PATTERNS["bits of floats"][:300], PATTERNS["drawn"][:300]])
+    pool = np.concatenate(
+        [PATTERNS["i << 40"][:300], PATTERNS["bits of floats"][:300], PATTERNS["drawn"][:300]]
+    )
     pool = pool[np.sort(np.unique(pool, return_index=True)[1])]
     for turn in range(60):
         batch = rng.permutation(pool)[: rng.integers(1, 200)]
@@ -171,7 +185,7 @@ def story(tmp_path):
             fleet.update(batch, np.sin(np.arange(batch.size)))
         said.append(fleet.keys().tobytes())
     sp.save(fleet, tmp_path / "fleet")
-    player = RowPlayer(sp.Forecaster)
+    player = RowPlayer(sp.KernelForecaster)
     said.append(player.play(pool.repeat(2), np.cos(np.arange(2 * pool.size))).plays[0].tobytes())
     return [*said, (tmp_path / "fleet").read_bytes(), pickle.dumps(fleet), player.pack()]
 
@@ -206,14 +220,17 @@ def test_a_fleet_finds_its_keys_under_another_secret(monkeypatch):
 
 def test_every_process_has_a_secret_of_its_own_and_writes_the_same_file(tmp_path):
     code = (
-        "import sys, pickle, numpy as np, stillpoint as sp; from stillpoint.fleet import keys;"
-        "fleet = sp.Fleet(sp.QuantileTracker); fleet.update(np.arange(100) << 40, np.arange(100.0)); fleet.retire([0, 3 << 40]);"
-        "sp.save(fleet, sys.argv[1]); open(sys.argv[1] + '.pickle', 'wb').write(pickle.dumps(fleet));"
-        "open(sys.argv[1] + '.secret', 'wb').write(keys._SECRET.tobytes())"
+        "import sys, pickle, numpy as np, stillpoint as sp; from stillpoint.fleet import keys;fleet"
+        " = sp.Fleet(sp.QuantileTracker); fleet.update(np.arange(100) << 40, np.arange(100.0));"
+        " fleet.retire([0, 3 << 40]);sp.save(fleet, sys.argv[1]); open(sys.argv[1] + '.pickle',"
+        " 'wb').write(pickle.dumps(fleet));open(sys.argv[1] + '.secret',"
+        " 'wb').write(keys._SECRET.tobytes())"
     )
     for name in "ab":
         environment = os.environ | {"PYTHONHASHSEED": "0"}  # which is for Python's own hashes
-        subprocess.run([sys.executable, "-c", code, str(tmp_path / name)], check=True, env=environment)
+        subprocess.run(
+            [sys.executable, "-c", code, str(tmp_path / name)], check=True, env=environment
+        )
     read = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
     assert read["a"] == read["b"]
     assert read["a.pickle"] == read["b.pickle"]

@@ -1,4 +1,6 @@
-"""Fleets on Spark, in local mode: streams and batches give the local engine's numbers, and a kill loses and doubles nothing."""
+"""Fleets on Spark, in local mode: streams and batches give the local engine's numbers, and a kill
+loses and doubles nothing.
+"""
 
 import csv
 import json
@@ -18,10 +20,10 @@ import numpy as np
 import pytest
 
 from extras import package, program
+from stillpoint.commands.fleet_command import fleet
+from stillpoint.commands.fleet_options import FleetOptions
+from stillpoint.commands.stop import Stop
 from stillpoint.fleet import RowPlayer
-from stillpoint.fleet.command import fleet
-from stillpoint.fleet.command.options import FleetOptions
-from stillpoint.track.stop import Stop
 
 # Spark warns of every pandas newer than itself
 pytestmark = [
@@ -30,18 +32,21 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
 ]
 FILES, ROWS, KEYS = 3, 400, 50
-# a Java for a few seconds' work, here and in the processes started: most of its time would go into optimising what runs once
+# a Java for a few seconds' work, here and in the processes started: most of its time would go into
+# optimising what runs once
 QUICK = (
-    "-XX:+IgnoreUnrecognizedVMOptions -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote "
-    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
+    "-XX:+IgnoreUnrecognizedVMOptions -XX:+UnlockDiagnosticVMOptions"
+    " -XX:-BytecodeVerificationRemote -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
 )
 QUERY = """
 import sys
 from stillpoint.fleet import spark as fleets
 spark = fleets.session(spark__master="local[2]")
-rows = spark.readStream.schema("k bigint, t bigint, y double").option("maxFilesPerTrigger", 1).parquet(sys.argv[1])
+rows = spark.readStream.schema("k bigint, t bigint, y double").option("maxFilesPerTrigger", 1)
+rows = rows.parquet(sys.argv[1])
 played = fleets.stream(rows, "Tracker", key="k", target="y", time="t", loss="absolute", buckets=8)
-query = played.writeStream.format("parquet").option("checkpointLocation", sys.argv[3]).trigger(availableNow=True)
+query = played.writeStream.format("parquet").option("checkpointLocation", sys.argv[3])
+query = query.trigger(availableNow=True)
 query.start(sys.argv[2]).awaitTermination()
 """
 
@@ -85,7 +90,8 @@ def folder(fleets, tmp_path_factory):
     place = tmp_path_factory.mktemp("in")
     for i in range(FILES):
         cut = slice(i * ROWS, (i + 1) * ROWS)
-        order = np.random.default_rng(i).permutation(ROWS)  # within a micro-batch the times give the order
+        # within a micro-batch the times give the order
+        order = np.random.default_rng(i).permutation(ROWS)
         rows = {"k": keys[cut][order], "t": times[cut][order], "y": y[cut][order]}
         pd.DataFrame(rows).to_parquet(place / f"{i}.parquet")
         os.utime(place / f"{i}.parquet", (1e9 + i, 1e9 + i))
@@ -99,13 +105,17 @@ def numbers(frame, *columns):
 
 def start(query, *arguments):
     process = [sys.executable, "-W", "ignore", "-c", query, *map(str, arguments)]
-    return subprocess.Popen(process, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+    return subprocess.Popen(
+        process, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    )
 
 
 @pytest.fixture(scope="module")
 def killed(fleets, folder, tmp_path_factory):
-    """A query in processes that are killed once a micro-batch is written and the next is under way; starting takes them long,
-    and tests go on meanwhile. What it wrote, its checkpoint, and how many micro-batches were done when it is dead."""
+    """A query in processes that are killed once a micro-batch is written and the next is under way;
+    starting takes them long, and tests go on meanwhile. What it wrote, its checkpoint, and how many
+    micro-batches were done when it is dead.
+    """
     place = tmp_path_factory.mktemp("killed")
     out, state = place / "out", place / "state"
     process = start(QUERY, folder, out, state)
@@ -126,16 +136,31 @@ def killed(fleets, folder, tmp_path_factory):
         yield out, state, pool.submit(kill)
 
 
-def test_killed_and_started_again_nothing_is_lost_or_doubled(fleets, folder, killed, spark, tmp_path):
+def test_killed_and_started_again_nothing_is_lost_or_doubled(
+    fleets, folder, killed, spark, tmp_path
+):
     keys, times, y = table()
 
     def run(out, state):
-        rows = spark.readStream.schema("k bigint, t bigint, y double").option("maxFilesPerTrigger", 1).parquet(str(folder))
-        played = fleets.stream(rows, "Tracker", key="k", target="y", time="t", loss="absolute", buckets=8)
-        query = played.writeStream.format("parquet").option("checkpointLocation", str(state)).trigger(availableNow=True)
+        rows = (
+            spark.readStream.schema("k bigint, t bigint, y double")
+            .option("maxFilesPerTrigger", 1)
+            .parquet(str(folder))
+        )
+        played = fleets.stream(
+            rows, "Tracker", key="k", target="y", time="t", loss="absolute", buckets=8
+        )
+        query = (
+            played.writeStream.format("parquet")
+            .option("checkpointLocation", str(state))
+            .trigger(availableNow=True)
+        )
         query = query.start(str(out))
         query.awaitTermination()
-        return min(report["batchId"] for report in query.recentProgress), spark.read.parquet(str(out)).toPandas()
+        return (
+            min(report["batchId"] for report in query.recentProgress),
+            spark.read.parquet(str(out)).toPandas(),
+        )
 
     _, whole = run(tmp_path / "whole", tmp_path / "fresh")
     out, state, death = killed
@@ -144,7 +169,13 @@ def test_killed_and_started_again_nothing_is_lost_or_doubled(fleets, folder, kil
     first, again = run(out, state)
     assert first == done  # it went on, and did not begin anew
     one = fleets.batch(
-        spark.read.parquet(str(folder)), "Tracker", key="k", target="y", time="t", loss="absolute", buckets=5
+        spark.read.parquet(str(folder)),
+        "Tracker",
+        key="k",
+        target="y",
+        time="t",
+        loss="absolute",
+        buckets=5,
     ).toPandas()
     local = RowPlayer("Tracker", loss="absolute").play(keys, y, times=times)
     for frame in (again, whole, one):
@@ -159,14 +190,24 @@ def test_killed_and_started_again_nothing_is_lost_or_doubled(fleets, folder, kil
 
 def test_bad_rows_come_out_with_a_reason(fleets, spark):
     rows = [
-        ("a", 1, 2.0), ("b", 1, float("nan")), ("a", 1, 5.0), (None, 2, 3.0), ("b", 3, None),
-        ("c", None, 4.0), ("b", 4, float("inf")), ("a", 5, 7.0),
-    ]  # fmt: skip
+        ("a", 1, 2.0),
+        ("b", 1, float("nan")),
+        ("a", 1, 5.0),
+        (None, 2, 3.0),
+        ("b", 3, None),
+        ("c", None, 4.0),
+        ("b", 4, float("inf")),
+        ("a", 5, 7.0),
+    ]
     frame = spark.createDataFrame(rows, "name string, n int, value double")
     played = fleets.batch(frame, "QuantileTracker", key="name", target="value", time="n", level=0.5)
     assert dict(played.dtypes) == {
-        "name": "string", "n": "int", "value": "double", "prediction": "double", "rejected": "string",
-    }  # fmt: skip
+        "name": "string",
+        "n": "int",
+        "value": "double",
+        "prediction": "double",
+        "rejected": "string",
+    }
     rows = played.collect()
     assert len(rows) == 8
     said = {(row["name"], row["value"]): (row["rejected"] or "").partition(":")[0] for row in rows}
@@ -184,29 +225,52 @@ def test_cells_that_cannot_be_read_are_told_as_by_the_local_engine(fleets, spark
     assert fleet(str(tmp_path / "a.csv"), "k", "y", tmp_path / "out", **told) == 0
     with (tmp_path / "out" / "predictions.csv").open(encoding="utf-8") as file:
         theirs = [row["rejected"] for row in csv.DictReader(file)]
-    frame = spark.createDataFrame([(k, int(t), y, f) for k, t, y, f in (line.split(",") for line in lines[1:])],
-                                  "k string, t int, y string, f string")  # fmt: skip
-    own = fleets.batch(frame, "IntervalTracker", key="k", target="y", time="t", forecast="f").orderBy("t").collect()
+    frame = spark.createDataFrame(
+        [(k, int(t), y, f) for k, t, y, f in (line.split(",") for line in lines[1:])],
+        "k string, t int, y string, f string",
+    )
+    own = (
+        fleets.batch(frame, "IntervalTracker", key="k", target="y", time="t", forecast="f")
+        .orderBy("t")
+        .collect()
+    )
     assert [row["rejected"] or "" for row in own] == theirs
-    assert [text.partition(" must")[0] for text in theirs] == ["", "column 'y'", "column 'f'", "column 'y'", ""]
+    assert [text.partition(" must")[0] for text in theirs] == [
+        "",
+        "column 'y'",
+        "column 'f'",
+        "column 'y'",
+        "",
+    ]
 
 
 def test_a_signal_while_spark_starts_is_heard(fleets, tmp_path, monkeypatch):
-    from stillpoint.fleet.spark import command
+    from stillpoint.commands import spark_session
 
     (tmp_path / "a.csv").write_text("k,t,y\na,1,2\n", encoding="utf-8")
     stop = Stop()
 
     def starting(**options):
         stop.signal = signal.SIGTERM
-        return SimpleNamespace(stop=lambda: None, sparkContext=SimpleNamespace(setLogLevel=lambda level: None))
+        return SimpleNamespace(
+            stop=lambda: None, sparkContext=SimpleNamespace(setLogLevel=lambda level: None)
+        )
 
-    query = SimpleNamespace(awaitTermination=lambda seconds: True, recentProgress=[], stop=lambda: None)
-    monkeypatch.setattr(command, "session", starting)
-    monkeypatch.setattr(command, "_start", lambda *arguments: query)
+    query = SimpleNamespace(
+        awaitTermination=lambda seconds: True, recentProgress=[], stop=lambda: None
+    )
+    monkeypatch.setattr(spark_session, "session", starting)
+    monkeypatch.setattr(spark_session, "_start", lambda *arguments: query)
     filters = list(warnings.filters)
-    with pytest.raises(KeyboardInterrupt):  # what was asked for, not a word on an input without rows
-        command.run(FleetOptions(str(tmp_path / "a.csv"), "k", "y", tmp_path / "out", time="t", engine="spark"), stop, False)
+    # what was asked for, not a word on an input without rows
+    with pytest.raises(KeyboardInterrupt):
+        spark_session.run(
+            FleetOptions(
+                str(tmp_path / "a.csv"), "k", "y", tmp_path / "out", time="t", engine="spark"
+            ),
+            stop,
+            False,
+        )
     assert stop.signal == signal.SIGTERM
     assert warnings.filters == filters
 
@@ -217,13 +281,21 @@ def test_intervals_and_times_of_every_kind(fleets, spark):
     y = [1.0, 2.0, 1.5, 4.0]
     rows = [("x", d, m, value, 1.0) for d, m, value in zip(days, moments, y, strict=True)]
     frame = spark.createDataFrame(rows, "k string, d date, m timestamp, y double, f double")
-    own = fleets.batch(frame, "IntervalTracker", key="k", target="y", time="d", forecast="f", coverage=0.8).toPandas()
+    own = fleets.batch(
+        frame, "IntervalTracker", key="k", target="y", time="d", forecast="f", coverage=0.8
+    ).toPandas()
     played = RowPlayer("IntervalTracker", coverage=0.8).play(["x"] * 4, y, forecasts=[1.0] * 4)
     np.testing.assert_array_equal(own.sort_values("d")[["lo", "hi"]].to_numpy().T, played.plays)
     for name, given, fraction in (("d", days, 0.0), ("m", moments, 23400.123456)):
-        seconds = [(day - date(2024, 1, 1)).days * 86400.0 + 1704067200.0 + fraction for day in days]
-        played = RowPlayer("Forecaster").play(["x"] * 4, y, times=seconds)
-        own = fleets.batch(frame, "Forecaster", key="k", target="y", time=name).orderBy(name).collect()
+        seconds = [
+            (day - date(2024, 1, 1)).days * 86400.0 + 1704067200.0 + fraction for day in days
+        ]
+        played = RowPlayer("KernelForecaster").play(["x"] * 4, y, times=seconds)
+        own = (
+            fleets.batch(frame, "KernelForecaster", key="k", target="y", time=name)
+            .orderBy(name)
+            .collect()
+        )
         assert [row[name] for row in own] == given
         np.testing.assert_allclose([row["prediction"] for row in own], played.plays[0], rtol=1e-12)
 
@@ -233,13 +305,30 @@ def test_what_does_not_fit_is_refused_before_anything_runs(fleets, spark, folder
     rows = spark.readStream.schema("k bigint, t bigint, y double").parquet(str(folder))
     good = {"key": "k", "target": "y", "time": "t"}
     cases = [
-        (lambda: fleets.batch(frame, "Tracker", **{**good, "key": "q"}), "key must be a column: got 'q'"),
-        (lambda: fleets.batch(frame, "Tracker", **{**good, "key": "y"}), "must be different columns"),
-        (lambda: fleets.batch(frame, "Tracker", **{**good, "key": "l"}), "key must be whole numbers or text"),
-        (lambda: fleets.batch(frame, "Tracker", **{**good, "target": "l"}), "target must be numbers"),
-        (lambda: fleets.batch(frame, "Tracker", key="t", target="y", time="k"), "time must be numbers, timestamps or dates"),
         (
-            lambda: fleets.batch(frame.withColumnRenamed("y", "lo"), "Tracker", key="k", target="lo", time="t"),
+            lambda: fleets.batch(frame, "Tracker", **{**good, "key": "q"}),
+            "key must be a column: got 'q'",
+        ),
+        (
+            lambda: fleets.batch(frame, "Tracker", **{**good, "key": "y"}),
+            "must be different columns",
+        ),
+        (
+            lambda: fleets.batch(frame, "Tracker", **{**good, "key": "l"}),
+            "key must be whole numbers or text",
+        ),
+        (
+            lambda: fleets.batch(frame, "Tracker", **{**good, "target": "l"}),
+            "target must be numbers",
+        ),
+        (
+            lambda: fleets.batch(frame, "Tracker", key="t", target="y", time="k"),
+            "time must be numbers, timestamps or dates",
+        ),
+        (
+            lambda: fleets.batch(
+                frame.withColumnRenamed("y", "lo"), "Tracker", key="k", target="lo", time="t"
+            ),
             "named as an output",
         ),
         (lambda: fleets.batch(frame, "Trackr", **good), "learner must be one of"),
@@ -255,7 +344,9 @@ def test_what_does_not_fit_is_refused_before_anything_runs(fleets, spark, folder
     name = "spark.sql.streaming.stateStore.providerClass"
     kept = spark.conf.get(name)
     spark.conf.unset(name)
-    spark.conf.set(name, "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider")
+    spark.conf.set(
+        name, "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
+    )
     try:
         with pytest.raises(ValueError, match=r"must be RocksDB's: got .*HDFS"):
             fleets.stream(rows, "Tracker", **good)
@@ -270,13 +361,26 @@ def test_the_command_gives_the_numbers_of_the_local_engine(fleets, tmp_path):
     source = tmp_path / "in"
     source.mkdir()
     for i in range(2):
-        lines = ["sensor;when;value"] + [f"s{rng.integers(9)};{100 * i + j};{rng.normal()!r}" for j in range(100)]
+        lines = ["sensor;when;value"] + [
+            f"s{rng.integers(9)};{100 * i + j};{rng.normal()!r}" for j in range(100)
+        ]
         lines[7] = f"s1;{100 * i + 6};x"
         if i == 0:
-            lines[1] = "s9;;1.5"  # a key without any time; whether times are numbers or dates is for the next one to say
+            # a key without any time; whether times are numbers or dates is for the next one to say
+            lines[1] = "s9;;1.5"
         (source / f"{i}.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
         os.utime(source / f"{i}.csv", (1e9 + i, 1e9 + i))
-    told = ["--key", "sensor", "--target", "value", "--time", "when", "--learner", "quantile", "--json"]
+    told = [
+        "--key",
+        "sensor",
+        "--target",
+        "value",
+        "--time",
+        "when",
+        "--learner",
+        "quantile",
+        "--json",
+    ]
     command = [sys.executable, "-m", "stillpoint", "fleet", str(source), *told]
 
     def run(engine):
@@ -293,8 +397,13 @@ def test_the_command_gives_the_numbers_of_the_local_engine(fleets, tmp_path):
         assert summaries[0][name] == summaries[1][name], name
     assert summaries[0]["loss"] == pytest.approx(summaries[1]["loss"], rel=1e-12)
     assert summaries[0]["rejected"] == summaries[1]["rejected"]
-    assert set(summaries[0]["rejected"]["reasons"]) == {"column 'value' must hold a number", "time must be given"}
-    ours = pd.read_parquet(tmp_path / "spark" / "predictions").sort_values("when", na_position="first")
+    assert set(summaries[0]["rejected"]["reasons"]) == {
+        "column 'value' must hold a number",
+        "time must be given",
+    }
+    ours = pd.read_parquet(tmp_path / "spark" / "predictions").sort_values(
+        "when", na_position="first"
+    )
     theirs = pd.read_csv(tmp_path / "local" / "predictions.csv")
     assert ours["sensor"].tolist() == theirs["sensor"].tolist()
     np.testing.assert_array_equal(ours["prediction"].to_numpy(), theirs["prediction"].to_numpy())
@@ -302,8 +411,8 @@ def test_the_command_gives_the_numbers_of_the_local_engine(fleets, tmp_path):
 
 
 def test_numbers_or_dates_is_for_the_first_time_there_is_to_say(fleets, tmp_path):
-    from stillpoint.fleet.command.options import FleetOptions
-    from stillpoint.fleet.spark.command import _look
+    from stillpoint.commands.fleet_options import FleetOptions
+    from stillpoint.commands.spark_session import _look
 
     many = 1500 * "a,,1\n"  # more than are looked at in one go
     for text, kind in (("2024-01-02", "date"), ("5", "number"), ("", "number")):
@@ -312,7 +421,9 @@ def test_numbers_or_dates_is_for_the_first_time_there_is_to_say(fleets, tmp_path
             for file in files:
                 last = text if file == files[-1] else ""
                 file.write_text("k,t,y\n" + many + f"a,{last},2\n", encoding="utf-8")
-            options = FleetOptions(str(tmp_path), "k", "y", tmp_path / "out", time="t", engine="spark")
+            options = FleetOptions(
+                str(tmp_path), "k", "y", tmp_path / "out", time="t", engine="spark"
+            )
             assert _look(options, [str(file) for file in files]) == (["k", "t", "y"], ",", kind)
 
 
@@ -334,13 +445,15 @@ def test_a_checkpoint_is_of_one_job(fleets):
             self.value = value
 
     handle = Handle()
-    rows = pd.DataFrame({"stream": [1, 1], "moment": [1, 2], "target": [1.0, 2.0], "reason": [None, None]})
+    rows = pd.DataFrame(
+        {"stream": [1, 1], "moment": [1, 2], "target": [1.0, 2.0], "reason": [None, None]}
+    )
     for job, sound in (
         (Job("Tracker", "absolute", {}, ("prediction",), 4), True),
         (Job("Tracker", "absolute", {}, ("prediction",), 4), True),
         (Job("Tracker", "absolute", {}, ("prediction",), 5), False),
         (Job("Tracker", "squared", {}, ("prediction",), 4), False),
-        (Job("Forecaster", None, {}, ("prediction",), 4), False),
+        (Job("KernelForecaster", None, {}, ("prediction",), 4), False),
     ):
         bucket = Bucket(job)
         bucket.init(handle)
@@ -356,9 +469,27 @@ def test_a_checkpoint_is_of_one_job(fleets):
 
 def test_without_java_one_line_says_so(fleets, tmp_path):
     (tmp_path / "a.csv").write_text("k,t,y\na,1,2\n", encoding="utf-8")
-    command = [sys.executable, "-m", "stillpoint", "fleet", str(tmp_path / "a.csv"), "--key", "k", "--target", "y", "--time", "t"]
+    command = [
+        sys.executable,
+        "-m",
+        "stillpoint",
+        "fleet",
+        str(tmp_path / "a.csv"),
+        "--key",
+        "k",
+        "--target",
+        "y",
+        "--time",
+        "t",
+    ]
     command += ["--out", str(tmp_path / "out"), "--engine", "spark"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env={**os.environ, "JAVA_HOME": "/nowhere"})
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "JAVA_HOME": "/nowhere"},
+    )
     assert done.returncode == 2
     assert "Spark must have Java 17 or newer" in done.stderr
     assert done.stderr.count("\n") == 1
@@ -370,15 +501,28 @@ def test_the_guide_runs(fleets, spark, tmp_path, capsys):
     rng, n = np.random.default_rng(4), 300
     (tmp_path / "rows").mkdir()
     when = pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(n), unit="s")
-    rows = {"sensor": [f"s{k}" for k in rng.integers(0, 3, n)], "when": when, "value": rng.normal(size=n)}
+    rows = {
+        "sensor": [f"s{k}" for k in rng.integers(0, 3, n)],
+        "when": when,
+        "value": rng.normal(size=n),
+    }
     pd.DataFrame(rows).to_parquet(tmp_path / "rows" / "0.parquet", coerce_timestamps="us")
     text = (Path(__file__).parents[2] / "docs" / "guide" / "fleet.md").read_text(encoding="utf-8")
-    (section,) = (part for part in re.split(r"^## ", text, flags=re.MULTILINE) if part.startswith("On Spark"))
+    (section,) = (
+        part for part in re.split(r"^## ", text, flags=re.MULTILINE) if part.startswith("On Spark")
+    )
     blocks = re.findall(r"```py\n(.*?)```", section, flags=re.DOTALL)
     assert len(blocks) == 2
     namespace = {}
     for block in blocks:
-        exec(re.sub(r'"(rows|state|predictions)"', lambda match: repr(str(tmp_path / match.group(1))), block), namespace)
+        exec(
+            re.sub(
+                r'"(rows|state|predictions)"',
+                lambda match: repr(str(tmp_path / match.group(1))),
+                block,
+            ),
+            namespace,
+        )
     own = pd.read_parquet(tmp_path / "predictions").sort_values("when")
     played = RowPlayer("QuantileTracker", level=0.95).play(rows["sensor"], rows["value"])
     np.testing.assert_array_equal(own["prediction"].to_numpy(), played.plays[0])

@@ -17,7 +17,9 @@ from stillpoint.kernels import (
     Spline,
 )
 
-REFERENCE = json.loads((Path(__file__).parents[1] / "data" / "horizon_free_kernel.json").read_text())
+REFERENCE = json.loads(
+    (Path(__file__).parents[1] / "data" / "horizon_free_kernel.json").read_text()
+)
 
 
 @pytest.mark.parametrize("name", [*MARKOV, *DENSE])
@@ -37,7 +39,9 @@ def test_state_space_has_the_kernel_as_covariance(name, times):
     kernel = MARKOV[name].markov()
     space = MARKOV[name].state_space()
     for i, s in enumerate(times[:8]):
-        assert space.h @ space.covariance(s) @ space.h + space.nugget(s) == pytest.approx(float(kernel(s, s)), rel=1e-13)
+        assert space.h @ space.covariance(s) @ space.h + space.nugget(s) == pytest.approx(
+            float(kernel(s, s)), rel=1e-13
+        )
         assert np.allclose(space.gain(s), space.covariance(s) @ space.h, rtol=1e-14)
         for t in times[i + 1 : 20]:
             # Cov(x_s, x_t) = P(s) F(t − s)'
@@ -58,13 +62,21 @@ def test_process_noise_closes_the_covariance(name, gap):
 
 
 def test_matern_noise_keeps_its_digits_at_tiny_gaps():
-    # P − F P F' loses everything here (KALMAN section 0); the leading term is exact: Q11 = q x^3/3, q = 4
+    # P − F P F' loses everything here (KALMAN section 0); the leading term is exact: Q11 = q x^3/3,
+    # q = 4
     x = 1e-5
-    assert Matern32(rate=1.0).state_space().noise(x, 0.0)[0, 0] == pytest.approx(4 * x**3 / 3, rel=1e-4)
-    assert Matern52(rate=1.0).state_space().noise(x, 0.0)[0, 0] == pytest.approx(16 / 3 * x**5 / 20, rel=1e-4)
+    assert Matern32(rate=1.0).state_space().noise(x, 0.0)[0, 0] == pytest.approx(
+        4 * x**3 / 3, rel=1e-4
+    )
+    assert Matern52(rate=1.0).state_space().noise(x, 0.0)[0, 0] == pytest.approx(
+        16 / 3 * x**5 / 20, rel=1e-4
+    )
 
 
-@pytest.mark.parametrize(("key", "taper"), [("literal_taper_2pi", 2 * np.pi), ("consistent_taper_1_over_2pi", CONSISTENT)])
+@pytest.mark.parametrize(
+    ("key", "taper"),
+    [("literal_taper_2pi", 2 * np.pi), ("consistent_taper_1_over_2pi", CONSISTENT)],
+)
 def test_horizon_free_reference_values(key, taper):
     kernel = HorizonFree(taper=taper)
     for tau, value in zip(REFERENCE["tau"], REFERENCE[key], strict=True):
@@ -104,7 +116,8 @@ def test_mixture_sizes(accuracy, terms):
 
 
 def test_low_frequency_constant_is_exact():
-    # the constant decides all of k at lags beyond any horizon; at 1e12 only it and the slowest nodes are left
+    # the constant decides all of k at lags beyond any horizon; at 1e12 only it and the slowest
+    # nodes are left
     kernel = HorizonFree(accuracy=1e-9)
     assert float(kernel.mixture()(1e12, 0.0)) == pytest.approx(float(kernel(1e12, 0.0)), rel=1e-9)
 
@@ -117,15 +130,24 @@ def test_approximation_ratio_certifies_the_norm(accuracy, excess):
     assert 1.0 <= ratio < 1.0 + excess
     exact, mixture = kernel.gram(times), kernel.mixture().gram(times)
     rng = np.random.default_rng(0)
-    for u in (np.ones(200), np.sin(times / 9), rng.standard_normal(200), np.cumsum(rng.standard_normal(200))):
-        assert u @ np.linalg.solve(mixture, u) <= ratio * (u @ np.linalg.solve(exact, u)) * (1 + 1e-9)
+    for u in (
+        np.ones(200),
+        np.sin(times / 9),
+        rng.standard_normal(200),
+        np.cumsum(rng.standard_normal(200)),
+    ):
+        assert u @ np.linalg.solve(mixture, u) <= ratio * (u @ np.linalg.solve(exact, u)) * (
+            1 + 1e-9
+        )
 
 
 def test_spectral_density_recovers_known_kernels():
     lags = np.array([0.0, 0.1, 1.0, 5.0, 30.0])
     ou = sp.kernels.SpectralDensity(lambda w: 2 * 0.3 / (0.09 + (2 * np.pi * w) ** 2))
     assert np.abs(ou(lags, 0.0) - OU(0.3)(lags, 0.0)).max() < 1e-10
-    bell = sp.kernels.SpectralDensity(lambda w: 2 * np.sqrt(2 * np.pi) * np.exp(-2 * (2 * np.pi * w) ** 2))
+    bell = sp.kernels.SpectralDensity(
+        lambda w: 2 * np.sqrt(2 * np.pi) * np.exp(-2 * (2 * np.pi * w) ** 2)
+    )
     assert np.abs(bell(lags, 0.0) - Gaussian(2.0)(lags, 0.0)).max() < 1e-10
 
 
@@ -146,7 +168,9 @@ def test_horizon_free_density_is_infinite_at_0_and_finite_elsewhere():
 
 @pytest.mark.parametrize("smoothness", [1, 2])
 def test_a_lag_has_the_same_bits_whatever_was_asked_before(smoothness):
-    """A learner in dense memory that is saved and loaded asks a fresh kernel for all lags at once."""
+    """A learner in dense memory that is saved and loaded asks a fresh kernel for all lags
+    at once.
+    """
     grown, fresh = HorizonFree(smoothness=smoothness), HorizonFree(smoothness=smoothness)
     for far in (0.0, 1.0, 2.0, 3.0, 9.0, 40.0, 700.0):
         grown(far, 0.0)
@@ -185,7 +209,10 @@ def test_algebra_broadcasts_and_merges():
         (lambda: HorizonFree(taper=0.0), "taper"),
         (lambda: HorizonFree(accuracy=0.5), "accuracy"),
         (lambda: Spline()(-1.0, 2.0), "time"),
-        (lambda: sp.kernels.SpectralDensity(lambda w: -np.ones_like(w)), "q must be finite and not negative"),
+        (
+            lambda: sp.kernels.SpectralDensity(lambda w: -np.ones_like(w)),
+            "q must be finite and not negative",
+        ),
         (lambda: sp.kernels.SpectralDensity(lambda w: 1 / w), "integrable"),
         (lambda: sp.kernels.SpectralDensity(lambda w: 1 / (w * np.log(3 + 1 / w))), "integrable"),
         (lambda: sp.kernels.SpectralDensity(3.0), "q must be a function"),

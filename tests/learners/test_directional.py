@@ -1,4 +1,6 @@
-"""Directional on domains and without a bound on gradients: against its formula written out, and held to its bound."""
+"""Directional on domains and without a bound on gradients: against its formula written out, and
+held to its bound.
+"""
 
 import numpy as np
 import pytest
@@ -32,7 +34,9 @@ def turned(g, z, w):
 
 
 def literal(gram, gradients, ridge, scale, norms, domain):
-    """lipschitz=None on a domain (F3 around F2, in norms that grow): plays, the gradients fed, the hints, and V after the run."""
+    """lipschitz=None on a domain (F3 around F2, in norms that grow): plays, the gradients fed, the
+    hints, and V after the run.
+    """
     rounds, dim = gradients.shape
     plays, fed, hints = np.zeros((rounds, dim)), np.zeros((rounds, dim)), np.zeros(rounds)
     top, hint, total, reach, duals = 0.0, 0.0, 0.0, 0.0, []
@@ -48,7 +52,11 @@ def literal(gram, gradients, ridge, scale, norms, domain):
             weights = 1 + ridge + np.diag(gram)[:t] @ direct**2
             values = -(gram[t, :t] @ past) / weights
             square = (np.einsum("si,sr,ri->i", past, gram[:t, :t], past) / weights).sum()
-        V, A, N = 4 * hint**2 + np.sum(duals), 4 + np.sum(np.array(duals) / unit**2), np.sqrt(max(square, 0.0))
+        V, A, N = (
+            4 * hint**2 + np.sum(duals),
+            4 + np.sum(np.array(duals) / unit**2),
+            np.sqrt(max(square, 0.0)),
+        )
         z = naive.psi(N, V, hint, scale, A) / N * values if N > 0 else np.zeros(dim)
         inner = z
         if domain is None or np.isinf(domain.reach(dim)):
@@ -72,12 +80,16 @@ def literal(gram, gradients, ridge, scale, norms, domain):
 
 @pytest.mark.parametrize("times", TIMES)
 @pytest.mark.parametrize("name", [name for name in DOMAINS if name != "projection"])
-@pytest.mark.parametrize("kernel", [OU(0.1), Spline(1.0), Gaussian(3.0)], ids=["ou", "spline", "gaussian"])
+@pytest.mark.parametrize(
+    "kernel", [OU(0.1), Spline(1.0), Gaussian(3.0)], ids=["ou", "spline", "gaussian"]
+)
 @pytest.mark.parametrize("norms", NORMS)
 def test_scale_free_plays_are_those_of_the_formula(norms, kernel, name, times):
     when, domain = TIMES[times], DOMAINS[name]
     rng = np.random.default_rng(0)
-    gradients = (rng.standard_normal((when.size, 2)) + np.array([0.5, -1.0])) * rng.choice([0.1, 1.0, 10.0], (when.size, 1))
+    gradients = (rng.standard_normal((when.size, 2)) + np.array([0.5, -1.0])) * rng.choice(
+        [0.1, 1.0, 10.0], (when.size, 1)
+    )
     learner = sp.Directional(2, kernel=kernel, ridge=0.5, scale=3e4, norms=norms, domain=domain)
     twin, fed, hints, V = literal(kernel.gram(when), gradients, 0.5, 3e4, norms, domain)
     plays, ours = [], []
@@ -92,15 +104,20 @@ def test_scale_free_plays_are_those_of_the_formula(norms, kernel, name, times):
     if domain is not None:
         sizes = np.linalg.norm(gradients, axis=1)
         before = np.append(0.0, np.maximum.accumulate(sizes)[:-1])
-        assert np.abs(fed - gradients * np.minimum(1.0, before / sizes)[:, None]).max() > 1e-3  # the domain had its say
+        # the domain had its say
+        assert np.abs(fed - gradients * np.minimum(1.0, before / sizes)[:, None]).max() > 1e-3
 
 
 @pytest.mark.parametrize("name", [name for name in DOMAINS if name != "everywhere"])
 @pytest.mark.parametrize("norms", NORMS)
-def test_with_a_lipschitz_bound_the_plays_are_those_of_the_learner_on_the_turned_gradients(norms, name):
+def test_with_a_lipschitz_bound_the_plays_are_those_of_the_learner_on_the_turned_gradients(
+    norms, name
+):
     """Formula F3, steps 2 and 4, around the learner without a domain."""
     rng, domain = np.random.default_rng(1), DOMAINS[name]
-    learner = sp.Directional(2, lipschitz=2.0, kernel=OU(0.1), scale=300.0, norms=norms, domain=domain)
+    learner = sp.Directional(
+        2, lipschitz=2.0, kernel=OU(0.1), scale=300.0, norms=norms, domain=domain
+    )
     inside = sp.Directional(2, lipschitz=2.0, kernel=OU(0.1), scale=300.0, norms=norms)
     changed = 0
     for _ in range(60):
@@ -141,9 +158,19 @@ KINDS = ["random", "drift", "adversary", "coordinates", "spike", "growing"]
     scale=st.sampled_from([0.01, 1.0, 100.0]),
 )
 def test_the_bound_holds_on_domains(norms, lipschitz, seed, kind, name, rounds, ridge, scale):
-    """Against fixed comparators in the domain, from near to far; with artificial balls, those that have always been in them."""
+    """Against fixed comparators in the domain, from near to far; with artificial balls, those that
+    have always been in them.
+    """
     rng, domain = np.random.default_rng(seed), DOMAINS[name]
-    learner = sp.Directional(2, lipschitz=lipschitz, kernel=Constant(), ridge=ridge, scale=scale, norms=norms, domain=domain)
+    learner = sp.Directional(
+        2,
+        lipschitz=lipschitz,
+        kernel=Constant(),
+        ridge=ridge,
+        scale=scale,
+        norms=norms,
+        domain=domain,
+    )
     plays, gradients, fed, radii, lean = [], [], [], [], rng.standard_normal(2)
     for t in range(rounds):
         w = learner.predict()
@@ -161,21 +188,31 @@ def test_the_bound_holds_on_domains(norms, lipschitz, seed, kind, name, rounds, 
             u = size * direction / max(np.linalg.norm(direction), 1e-300)
             u = u if domain is None else domain.project(u)
             regret = (gradients * (plays - u)).sum()
-            assert regret <= limit(learner, u, fed, radii, norms) * (1 + 1e-9) + 1e-9 * np.abs(gradients).sum()
+            assert (
+                regret
+                <= limit(learner, u, fed, radii, norms) * (1 + 1e-9)
+                + 1e-9 * np.abs(gradients).sum()
+            )
 
 
 def limit(learner, u, fed, radii, norms):
     if np.linalg.norm(u) > min(radii):
-        return np.inf  # on an artificial ball its shadow moves, which the constant kernel does not know: see the test below
+        # on an artificial ball its shadow moves, which the constant kernel does not know: see the
+        # test below
+        return np.inf
     full = norms == "full"
-    alignment = ((fed @ u) ** 2).sum() if full else ((learner.norms.weights - learner._floor) * u * u).sum()
+    alignment = (
+        ((fed @ u) ** 2).sum() if full else ((learner.norms.weights - learner._floor) * u * u).sum()
+    )
     return learner.bound(np.linalg.norm(u), alignment, np.linalg.norm(u))
 
 
 @pytest.mark.parametrize("norms", NORMS)
 @pytest.mark.parametrize("kernel", [OU(0.05), Spline(1.0)], ids=["ou", "spline"])
 def test_the_scale_free_bound_holds_for_moving_comparators_and_their_shadows(kernel, norms):
-    """On the whole space: regret against u is at most the bound of u projected on the balls, and the costs for M = max‖u_t‖."""
+    """On the whole space: regret against u is at most the bound of u projected on the balls, and
+    the costs for M = max‖u_t‖.
+    """
     gram = kernel.gram(np.arange(1.0, 121.0))
     for kind in KINDS:
         rng = np.random.default_rng(5)
@@ -193,14 +230,21 @@ def test_the_scale_free_bound_holds_for_moving_comparators_and_their_shadows(ker
             for c in (-gradients, rng.standard_normal((120, 2)), -np.sign(gradients)):
                 u = gram @ c
                 u *= size / np.abs(u).max()
-                shadow = u * np.minimum(1.0, np.array(radii) / np.maximum(np.linalg.norm(u, axis=1), 1e-300))[:, None]
+                shadow = (
+                    u
+                    * np.minimum(
+                        1.0, np.array(radii) / np.maximum(np.linalg.norm(u, axis=1), 1e-300)
+                    )[:, None]
+                )
                 k = np.linalg.solve(gram, shadow)
                 sizes = (shadow * k).sum(axis=0)
                 if norms == "full":
                     alignment = ((fed * shadow).sum(axis=1) ** 2).sum()
                 else:
                     alignment = ((learner.norms.weights - learner._floor) * sizes).sum()
-                most = learner.bound(np.sqrt(sizes.sum()), alignment, np.linalg.norm(u, axis=1).max())
+                most = learner.bound(
+                    np.sqrt(sizes.sum()), alignment, np.linalg.norm(u, axis=1).max()
+                )
                 assert (gradients * (plays - u)).sum() <= most
 
 
@@ -231,10 +275,16 @@ def test_scale_free_plays_ignore_the_unit_of_gradients(norms, unit):
 
 
 @pytest.mark.parametrize("norms", NORMS)
-@pytest.mark.parametrize("domain", [None, Ball(0.5), Simplex()], ids=["everywhere", "ball", "simplex"])
+@pytest.mark.parametrize(
+    "domain", [None, Ball(0.5), Simplex()], ids=["everywhere", "ball", "simplex"]
+)
 @pytest.mark.parametrize("lipschitz", [1.0, None])
 def test_directional_learners_conform(lipschitz, domain, norms):
-    checks.check_learner(lambda dim: sp.Directional(dim, lipschitz=lipschitz, kernel=OU(0.1), norms=norms, domain=domain))
+    checks.check_learner(
+        lambda dim: sp.Directional(
+            dim, lipschitz=lipschitz, kernel=OU(0.1), norms=norms, domain=domain
+        )
+    )
 
 
 def test_a_state_saved_before_there_were_domains_is_read():

@@ -12,17 +12,61 @@ from cases import IRREGULAR, MARKOV, REGULAR
 from stillpoint.domains import Ball, Box, Everywhere, HalfSpace, Projection, Simplex
 from stillpoint.kernels import OU, Constant, Dirac, Gaussian, HorizonFree, OUMixture, Spline
 from stillpoint.learners import GradientDescent
-from stillpoint.potentials import CAP, AdaptiveQuadratic, Erfi, FreeGrad, ParameterFree, Potential, Quadratic
+from stillpoint.potentials import (
+    CAP,
+    AdaptiveQuadratic,
+    Erfi,
+    FreeGrad,
+    ParameterFree,
+    Potential,
+    Quadratic,
+)
 
 GOLDEN_G = np.array([1, -0.5, 0.25, -1, 0.75, 0.1])
 GOLDEN = {
-    "exp": (OU(0.1), None, [0, -8.703050862160320e-4, -1.808963047504326e-4, -3.491828457965314e-4, 1.425335451943467e-4,
-                            -8.687523781270042e-5], 0.7147887912145295, 6.885),
-    "spline": (Spline(), 6.0, [0, -2.674149244183943e-4, 0, -1.537355319010404e-4, 9.560709969011901e-4,
-                               -6.826478580951911e-5], 1.1335784048754634, 32.56),
-    "horizon-free": (HorizonFree(), None, [0, -9.605991279787225e-5, -3.058174183364865e-5, -5.451072446226498e-5,
-                                           3.533026068675019e-5, -3.007657876232054e-5], 3.8301228429596788, 36.444800539263625),
-}  # fmt: skip
+    "exp": (
+        OU(0.1),
+        None,
+        [
+            0,
+            -8.703050862160320e-4,
+            -1.808963047504326e-4,
+            -3.491828457965314e-4,
+            1.425335451943467e-4,
+            -8.687523781270042e-5,
+        ],
+        0.7147887912145295,
+        6.885,
+    ),
+    "spline": (
+        Spline(),
+        6.0,
+        [
+            0,
+            -2.674149244183943e-4,
+            0,
+            -1.537355319010404e-4,
+            9.560709969011901e-4,
+            -6.826478580951911e-5,
+        ],
+        1.1335784048754634,
+        32.56,
+    ),
+    "horizon-free": (
+        HorizonFree(),
+        None,
+        [
+            0,
+            -9.605991279787225e-5,
+            -3.058174183364865e-5,
+            -5.451072446226498e-5,
+            3.533026068675019e-5,
+            -3.007657876232054e-5,
+        ],
+        3.8301228429596788,
+        36.444800539263625,
+    ),
+}
 SCALE_FREE_G = np.array([0, 1, -0.5, 0.25, -3, 0.75, 0.1, 2])
 SCALE_FREE_W = [
     0,
@@ -34,7 +78,16 @@ SCALE_FREE_W = [
     8.953387301368767e-6,
     4.983604942359131e-6,
 ]
-SCALE_FREE_D = [0, 0, 1, 1.224744871391589, 1.322875655532295, 1.322875655532295, 1.35400640077266, 1.366260102127946]
+SCALE_FREE_D = [
+    0,
+    0,
+    1,
+    1.224744871391589,
+    1.322875655532295,
+    1.322875655532295,
+    1.35400640077266,
+    1.366260102127946,
+]
 
 
 def drive(learner, gradients, times=None):
@@ -52,7 +105,14 @@ def test_golden_vectors_of_algorithm_2(name, memory):
     tolerance = 1e-12
     if (name, memory) == ("horizon-free", "streaming"):
         kernel, tolerance = HorizonFree(accuracy=1e-9), 1e-7  # streaming runs the mixture
-    learner = sp.KernelFTRL(dim=1, lipschitz=1.0, kernel=kernel, potential=ParameterFree(1.0), kernel_bound=bound, memory=memory)
+    learner = sp.KernelFTRL(
+        dim=1,
+        lipschitz=1.0,
+        kernel=kernel,
+        potential=ParameterFree(1.0),
+        kernel_bound=bound,
+        memory=memory,
+    )
     assert np.allclose(drive(learner, GOLDEN_G)[:, 0], plays, rtol=tolerance, atol=1e-17)
     assert learner.memory.norm == pytest.approx(size, rel=tolerance)
     assert learner.variance == pytest.approx(variance, rel=1e-12)
@@ -77,10 +137,18 @@ def test_equals_the_naive_twins(kernel, times):
     gradients = rng.standard_normal((times.size, 3)) + 1.0
     gradients *= (rng.random(times.size) * 1.2 / np.linalg.norm(gradients, axis=1))[:, None]
     gram = kernel.gram(times)
-    ours = drive(sp.KernelFTRL(3, lipschitz=1.2, kernel=kernel, potential=ParameterFree(50.0)), gradients, times)
-    assert np.allclose(ours, naive.algorithm_2(gram, gradients, 1.2, 50.0, kernel.bound), rtol=1e-9, atol=1e-14)
+    ours = drive(
+        sp.KernelFTRL(3, lipschitz=1.2, kernel=kernel, potential=ParameterFree(50.0)),
+        gradients,
+        times,
+    )
+    assert np.allclose(
+        ours, naive.algorithm_2(gram, gradients, 1.2, 50.0, kernel.bound), rtol=1e-9, atol=1e-14
+    )
     for domain, radius in ((None, None), (Ball(0.05), 0.05)):
-        learner = sp.KernelFTRL(3, kernel=kernel, potential=ParameterFree(1e4), domain=domain, radius_scale=0.02)
+        learner = sp.KernelFTRL(
+            3, kernel=kernel, potential=ParameterFree(1e4), domain=domain, radius_scale=0.02
+        )
         plays, _ = naive.scale_free(gram, gradients, 1e4, radius, 0.02)
         assert np.allclose(drive(learner, gradients, times), plays, rtol=1e-8, atol=1e-12)
         assert np.linalg.norm(plays, axis=1).max() > 0.04  # the constraint was active
@@ -96,9 +164,17 @@ def test_streaming_and_dense_learners_agree(name, times, dim):
     gradients /= np.linalg.norm(gradients, axis=1, keepdims=True)
     kernel = MARKOV[name]
     for potential in (ParameterFree(1.0), Erfi(0.5)):
-        options = {"lipschitz": 1.0, "potential": potential, "kernel_bound": None if np.isfinite(kernel.bound) else 200.0}
-        streaming = drive(sp.KernelFTRL(dim, kernel=kernel, memory="streaming", **options), gradients, times)
-        dense = drive(sp.KernelFTRL(dim, kernel=kernel.markov(), memory="dense", **options), gradients, times)
+        options = {
+            "lipschitz": 1.0,
+            "potential": potential,
+            "kernel_bound": None if np.isfinite(kernel.bound) else 200.0,
+        }
+        streaming = drive(
+            sp.KernelFTRL(dim, kernel=kernel, memory="streaming", **options), gradients, times
+        )
+        dense = drive(
+            sp.KernelFTRL(dim, kernel=kernel.markov(), memory="dense", **options), gradients, times
+        )
         assert np.abs(streaming - dense).max() <= 1e-9 * (1e-3 + np.abs(dense).max())
 
 
@@ -111,7 +187,8 @@ def test_dirac_kernel_is_the_stacked_reduction():
         assert np.allclose(learner.predict(), stacked.predict(), atol=1e-15)
         learner.update(g)
         stacked.update(g)
-    # and its certificate is the stacked one: the comparator may be anything of total squared size B²
+    # and its certificate is the stacked one: the comparator may be anything of total squared size
+    # B²
     assert learner.ledger.memory.norm == pytest.approx(np.linalg.norm(stacked.total), rel=1e-12)
 
 
@@ -123,7 +200,9 @@ def test_constant_kernel_is_static_learning():
         assert np.allclose(learner.predict(), static.predict(), rtol=1e-10, atol=1e-15)
         learner.update(g)
         static.update(g)
-    assert learner.certificate(2.0) == pytest.approx(learner.ledger.linear_loss + 2.0 * np.linalg.norm(gradients.sum(axis=0)))
+    assert learner.certificate(2.0) == pytest.approx(
+        learner.ledger.linear_loss + 2.0 * np.linalg.norm(gradients.sum(axis=0))
+    )
 
 
 @dataclass
@@ -171,7 +250,9 @@ def test_projected_gradient_descent_in_the_rkhs_ball(memory):
     gradients = np.random.default_rng(10).standard_normal((60, 1)) + 0.8
     gram = kernel.gram(np.arange(1.0, 61.0))
     weights, V = np.zeros(60), 0.0
-    learner = sp.KernelFTRL(1, lipschitz=10.0, kernel=kernel, potential=GradientDescent(radius), memory=memory)
+    learner = sp.KernelFTRL(
+        1, lipschitz=10.0, kernel=kernel, potential=GradientDescent(radius), memory=memory
+    )
     for t, g in enumerate(gradients[:, 0]):
         assert learner.predict()[0] == pytest.approx(gram[t] @ weights, rel=1e-9, abs=1e-12)
         learner.update(g)
@@ -192,15 +273,25 @@ def test_scale_free_plays_ignore_the_unit_of_gradients(potential, unit):
     assert np.abs(plays - scaled).max() <= 1e-9 * np.abs(plays).max()
 
 
-DOMAINS = [Ball(0.3), Ball(0.5, center=(1.0, 1.0)), Box(-0.1, 0.2), Simplex(), HalfSpace([1.0, 1.0], 0.1)]
+DOMAINS = [
+    Ball(0.3),
+    Ball(0.5, center=(1.0, 1.0)),
+    Box(-0.1, 0.2),
+    Simplex(),
+    HalfSpace([1.0, 1.0], 0.1),
+]
 
 
-@pytest.mark.parametrize("domain", [*DOMAINS, Projection(lambda w: np.clip(w, 0, None))], ids=lambda d: type(d).__name__)
+@pytest.mark.parametrize(
+    "domain", [*DOMAINS, Projection(lambda w: np.clip(w, 0, None))], ids=lambda d: type(d).__name__
+)
 @pytest.mark.parametrize("lipschitz", [1.0, None])
 def test_plays_stay_in_the_domain(domain, lipschitz):
     gradients = np.random.default_rng(12).standard_normal((120, 2)) - 0.7
     gradients /= np.linalg.norm(gradients, axis=1, keepdims=True)
-    learner = sp.KernelFTRL(2, lipschitz=lipschitz, kernel=OU(0.01), potential=Erfi(1.0), domain=domain)
+    learner = sp.KernelFTRL(
+        2, lipschitz=lipschitz, kernel=OU(0.01), potential=Erfi(1.0), domain=domain
+    )
     plays = drive(learner, gradients)
     assert all(domain.contains(w, tolerance=1e-12) for w in plays)
     assert np.abs(np.diff(plays, axis=0)).max() > 1e-3
@@ -209,7 +300,10 @@ def test_plays_stay_in_the_domain(domain, lipschitz):
 def test_loose_domain_changes_nothing():
     gradients = np.random.default_rng(13).uniform(-1, 1, (50, 2)) / np.sqrt(2)
     free = drive(sp.KernelFTRL(2, lipschitz=1.0, kernel=OU(0.1), potential=Erfi()), gradients)
-    loose = drive(sp.KernelFTRL(2, lipschitz=1.0, kernel=OU(0.1), potential=Erfi(), domain=Ball(1e6)), gradients)
+    loose = drive(
+        sp.KernelFTRL(2, lipschitz=1.0, kernel=OU(0.1), potential=Erfi(), domain=Ball(1e6)),
+        gradients,
+    )
     assert np.array_equal(free, loose)
 
 
@@ -226,7 +320,9 @@ def test_gradients_that_never_turn_saturate_with_advice(potential):
         warnings.simplefilter("error")  # said once
         learner.predict()
         learner.update(-1.0)
-        capped = sp.KernelFTRL(1, lipschitz=1.0, kernel=Constant(), potential=potential, domain=Ball(3.0))
+        capped = sp.KernelFTRL(
+            1, lipschitz=1.0, kernel=Constant(), potential=potential, domain=Ball(3.0)
+        )
         run = sp.play(capped, losses)
     assert run.plays.max() == pytest.approx(3.0)
 
@@ -278,7 +374,10 @@ def test_gradient_above_the_lipschitz_bound_is_refused_and_changes_nothing():
     learner = sp.KernelFTRL(2, lipschitz=1.0, kernel=OU(0.1))
     learner.update([1.0, 1e-12])  # rounding is forgiven
     before = {key: np.copy(value) for key, value in learner.arrays().items()}
-    with pytest.raises(ValueError, match=r"g must have norm at most lipschitz = 1.0: got norm 1\.41.*raise lipschitz"):
+    with pytest.raises(
+        ValueError,
+        match=r"g must have norm at most lipschitz = 1.0: got norm 1\.41.*raise lipschitz",
+    ):
         learner.update([1.0, 1.0])
     after = learner.arrays()
     assert all(np.array_equal(before[key], after[key]) for key in before)
@@ -295,7 +394,9 @@ def test_times_and_rounds():
         learner.update(0.5, time=11.0)
     learner.update(0.5, time=12.5)
     learner.update(-0.25, time=14.0)
-    with pytest.raises(ValueError, match=r"time must increase: got 13.0 after 14.0; sort the stream"):
+    with pytest.raises(
+        ValueError, match=r"time must increase: got 13.0 after 14.0; sort the stream"
+    ):
         learner.predict(time=13.0)
     learner.skip()
     assert (learner.rounds, learner.time) == (3, 15.0)
@@ -312,7 +413,9 @@ def test_times_and_rounds():
 
 
 def test_skipped_rounds_only_move_time():
-    plain, skipping = (sp.KernelFTRL(1, lipschitz=1.0, kernel=OU(0.1), potential=Erfi()) for _ in range(2))
+    plain, skipping = (
+        sp.KernelFTRL(1, lipschitz=1.0, kernel=OU(0.1), potential=Erfi()) for _ in range(2)
+    )
     drive(plain, [1.0, -0.5, 1.0], times=[1.0, 2.0, 6.0])
     drive(skipping, [1.0, -0.5])
     for _ in range(3):
@@ -321,14 +424,20 @@ def test_skipped_rounds_only_move_time():
     assert np.allclose(plain.predict(), skipping.predict(), rtol=1e-13)
 
 
-@given(st.integers(0, 10_000), st.floats(0.1, 3.0), st.sampled_from(["ou", "mixture", "matern32", "spline offset", "sum"]))
+@given(
+    st.integers(0, 10_000),
+    st.floats(0.1, 3.0),
+    st.sampled_from(["ou", "mixture", "matern32", "spline offset", "sum"]),
+)
 def test_certificate_dominates_and_is_attained(seed, radius, name):
     rng = np.random.default_rng(seed)
     rounds, dim = 30, 2
     kernel = MARKOV[name]
     times = np.cumsum(rng.exponential(size=rounds) + 1.0)
     gradients = rng.standard_normal((rounds, dim)) * np.exp(rng.standard_normal((rounds, 1)))
-    learner = sp.KernelFTRL(dim, kernel=kernel, potential=Erfi(), domain=[Everywhere(), Ball(0.4)][seed % 2])
+    learner = sp.KernelFTRL(
+        dim, kernel=kernel, potential=Erfi(), domain=[Everywhere(), Ball(0.4)][seed % 2]
+    )
     plays = drive(learner, gradients, times)
     certificate, gram = learner.certificate(radius), kernel.gram(times)
     linear = (gradients * plays).sum()
@@ -343,16 +452,23 @@ def test_certificate_dominates_and_is_attained(seed, radius, name):
 
 
 def test_a_kernel_bound_below_the_kernel_is_refused():
-    with pytest.raises(ValueError, match=r"kernel_bound must be at least max k\(t, t\) = 1.0: got 0.04; leave it out"):
+    with pytest.raises(
+        ValueError,
+        match=r"kernel_bound must be at least max k\(t, t\) = 1.0: got 0.04; leave it out",
+    ):
         sp.KernelFTRL(1, lipschitz=1.0, kernel=Constant(), kernel_bound=0.04)
     sp.KernelFTRL(1, lipschitz=1.0, kernel=Constant(), kernel_bound=1.0)
 
 
 @pytest.mark.parametrize(("lipschitz", "weight"), [(1e-148, 1e-30), (1e148, 1e30)])
 @pytest.mark.parametrize("potential", [ParameterFree(), Erfi(), FreeGrad(), AdaptiveQuadratic(1.0)])
-def test_what_leaves_the_floats_in_the_kernels_space_is_refused_or_counts_as_nothing(lipschitz, weight, potential):
+def test_what_leaves_the_floats_in_the_kernels_space_is_refused_or_counts_as_nothing(
+    lipschitz, weight, potential
+):
     kernel = OU(0.1, weight=weight)
-    with pytest.raises(ValueError, match=r"lipschitz·√max k\(t, t\) must be between 1e-150 and 1e\+150"):
+    with pytest.raises(
+        ValueError, match=r"lipschitz·√max k\(t, t\) must be between 1e-150 and 1e\+150"
+    ):
         sp.KernelFTRL(1, lipschitz=lipschitz, kernel=kernel, potential=potential)
     if lipschitz < 1.0:
         learner = sp.KernelFTRL(1, kernel=kernel, potential=potential)

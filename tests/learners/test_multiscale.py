@@ -31,7 +31,9 @@ def drive(learner, gradients, times):
 
 @pytest.mark.parametrize("times", [REGULAR, IRREGULAR], ids=["regular", "irregular"])
 @pytest.mark.parametrize("dim", [1, 3])
-@pytest.mark.parametrize(("lipschitz", "radius"), [(1.0, None), (None, None), (None, 0.3), (1.0, 0.2)])
+@pytest.mark.parametrize(
+    ("lipschitz", "radius"), [(1.0, None), (None, None), (None, 0.3), (1.0, 0.2)]
+)
 def test_equals_the_dense_twin(times, dim, lipschitz, radius):
     gradients = gradients_for(dim)
     domain = None if radius is None else Ball(radius)
@@ -47,7 +49,10 @@ def test_equals_the_dense_twin(times, dim, lipschitz, radius):
 def test_is_a_sum_of_kernel_learners():
     gradients = gradients_for(2)
     kernels = [Constant()] + [OU(4.0**-j) for j in range(5)]
-    parts = [sp.KernelFTRL(2, lipschitz=1.0, kernel=k, potential=Erfi(0.1), memory="dense") for k in kernels]
+    parts = [
+        sp.KernelFTRL(2, lipschitz=1.0, kernel=k, potential=Erfi(0.1), memory="dense")
+        for k in kernels
+    ]
     learner = sp.MultiScale(2, lipschitz=1.0)
     for t, g in zip(REGULAR, gradients, strict=True):
         running = [part for j, part in enumerate(parts) if t >= 4.0 ** (j - 1)]
@@ -59,7 +64,9 @@ def test_is_a_sum_of_kernel_learners():
 
 
 STREAMS = {
-    "absolute": Absolute().on(np.sin(np.arange(6000) / 300) + 0.3 * np.random.default_rng(1).standard_normal(6000)),
+    "absolute": Absolute().on(
+        np.sin(np.arange(6000) / 300) + 0.3 * np.random.default_rng(1).standard_normal(6000)
+    ),
     "vectors": Absolute().on(np.stack([np.sin(T / 50), np.cos(T / 70), T / 100], axis=1)),
     "irregular": Absolute().on(np.sin(T / 20), times=IRREGULAR),
 }
@@ -70,13 +77,19 @@ STREAMS = {
 @pytest.mark.parametrize("name", STREAMS)
 def test_bulk_equals_interactive_bit_for_bit(name, lipschitz, domain):
     losses = STREAMS[name]
-    compiled, interactive = (sp.MultiScale(losses.dim, lipschitz=lipschitz, domain=domain) for _ in range(2))
+    compiled, interactive = (
+        sp.MultiScale(losses.dim, lipschitz=lipschitz, domain=domain) for _ in range(2)
+    )
     a, b = sp.play(compiled, losses), sp.play(interactive, list(losses), times=losses.times)
     for curve in ("plays", "losses", "gradients", "linear", "norms"):
         assert np.array_equal(getattr(a, curve), getattr(b, curve)), curve
     left, right = compiled.arrays(), interactive.arrays()
     assert left.keys() == right.keys()
-    assert all(np.array_equal(left[key], right[key]) for key in left if key != "ledger.memory.pull" and key != "memory.pull")
+    assert all(
+        np.array_equal(left[key], right[key])
+        for key in left
+        if key != "ledger.memory.pull" and key != "memory.pull"
+    )
 
 
 @given(
@@ -85,7 +98,9 @@ def test_bulk_equals_interactive_bit_for_bit(name, lipschitz, domain):
     st.sampled_from([0.01, 0.1, 3.0]),
 )
 def test_the_theorem_holds_against_every_split(seed, kind, budget):
-    """Per-level radii: the certificate is the exact supremum over all splits, so bound ≥ certificate is the theorem."""
+    """Per-level radii: the certificate is the exact supremum over all splits, so bound ≥
+    certificate is the theorem.
+    """
     rng = np.random.default_rng(seed)
     learner = sp.MultiScale(1, lipschitz=1.0, budget=budget)
     for t in range(250):
@@ -107,7 +122,9 @@ def test_the_theorem_holds_against_every_split(seed, kind, budget):
 
 
 def test_it_loses_at_most_its_budget_to_zero():
-    """R(0) ≤ Σ_j ε√(αU_j), whatever happens: pure noise after a push, which lifts Tracker's radius, does not hurt it."""
+    """R(0) ≤ Σ_j ε√(αU_j), whatever happens: pure noise after a push, which lifts Tracker's radius,
+    does not hurt it.
+    """
     rng = np.random.default_rng(0)
     g = np.concatenate([-np.ones(20), rng.choice([-1.0, 1.0], 20_000)])
     run = sp.play(sp.MultiScale(1, lipschitz=1.0, budget=0.1), Linear().on(g[:, None]))
@@ -122,7 +139,8 @@ def test_scale_free_bound():
             y = 1.5 * np.sin(np.arange(600) / 60) + 0.2 * rng.standard_normal(600)
             learner = sp.MultiScale(1, domain=domain)
             run = sp.play(learner, list(Absolute().on(y)))
-            # constants live in the static level; the growing balls hold 1 from the first gradient that is fed on
+            # constants live in the static level; the growing balls hold 1 from the first gradient
+            # that is fed on
             for u in (1.0, -1.0, 0.3):
                 assert run.linear_regret([u])[-1] <= learner.bound([abs(u)], magnitude=abs(u))
 
@@ -141,11 +159,19 @@ def test_levels_start_as_time_passes():
     for _ in range(70):
         learner.update(0.5)
         counts.append(len(learner.levels()))
-    assert [counts[0], counts[2], counts[3], counts[14], counts[15], counts[63]] == [2, 2, 3, 3, 4, 5]
+    assert [counts[0], counts[2], counts[3], counts[14], counts[15], counts[63]] == [
+        2,
+        2,
+        3,
+        3,
+        4,
+        5,
+    ]
     levels = learner.levels()
     assert [level.rate for level in levels] == [0.0, 1.0, 0.25, 0.0625, 0.015625]
     assert [level.variance for level in levels] == pytest.approx([17.5, 17.5, 16.75, 13.75, 1.75])
-    # elapsed time, not rounds, starts levels: one round after a gap of 1000, all scales up to 4^4 run
+    # elapsed time, not rounds, starts levels: one round after a gap of 1000, all scales up to 4^4
+    # run
     late = sp.MultiScale(1, lipschitz=1.0)
     late.update(0.5, time=-7.0)
     late.update(0.5, time=993.0)
@@ -181,7 +207,10 @@ def test_gradients_that_never_turn_saturate():
         (lambda: sp.MultiScale(1, base=1.0), "base"),
         (lambda: sp.MultiScale(1, lipschitz=-2.0), "lipschitz"),
         (lambda: sp.MultiScale(1, domain=1.0), "domain"),
-        (lambda: sp.MultiScale(1, lipschitz=1.0).certificate([1.0, 2.0]), "radius must hold 0 numbers"),
+        (
+            lambda: sp.MultiScale(1, lipschitz=1.0).certificate([1.0, 2.0]),
+            "radius must hold 0 numbers",
+        ),
         (lambda: sp.MultiScale(1, lipschitz=1.0).bound([1.0]), "norms must hold at most 0"),
         (lambda: sp.MultiScale(1).bound([]), "magnitude"),
     ],

@@ -1,4 +1,6 @@
-"""Algorithm 1 with static learners that take the loss itself: proximal descent and online Newton, against their dense twins."""
+"""Algorithm 1 with static learners that take the loss itself: proximal descent and online Newton,
+against their dense twins.
+"""
 
 from dataclasses import dataclass, field
 
@@ -8,14 +10,17 @@ import pytest
 import stillpoint as sp
 from cases import DENSE, MARKOV, TIMES, features
 from stillpoint import checks
-from stillpoint.baselines import Ader
 from stillpoint.domains import Ball
 from stillpoint.kernels import OU, Constant, Gaussian, Spline
+from stillpoint.lab.baselines import Ader
 from stillpoint.learners import ProximalDescent
 from stillpoint.losses import Absolute, Huber, Linear, Logistic, Squared
 from stillpoint.potentials import Quadratic
 
-KERNELS = {name: {**MARKOV, **DENSE}[name] for name in ("ou", "spline", "matern32", "sum", "gaussian", "inverse multiquadric")}
+KERNELS = {
+    name: {**MARKOV, **DENSE}[name]
+    for name in ("ou", "spline", "matern32", "sum", "gaussian", "inverse multiquadric")
+}
 STEP = 0.7
 
 
@@ -27,7 +32,11 @@ def targets(rounds, seed=0):
 def streams(times):
     """Rounds of plays in R and in R²; the logistic and one squared loss through features."""
     y, rng = targets(times.size), np.random.default_rng(1)
-    both, x, labels = np.column_stack([y, y[::-1]]), rng.standard_normal((times.size, 2)), np.where(y > 0, 1.0, -1.0)
+    both, x, labels = (
+        np.column_stack([y, y[::-1]]),
+        rng.standard_normal((times.size, 2)),
+        np.where(y > 0, 1.0, -1.0),
+    )
     return {
         "squared": Squared().on(y, times=times),
         "absolute": Absolute().on(y, times=times),
@@ -45,8 +54,16 @@ NAMES = list(streams(TIMES["regular"]))
 
 
 def proximal_point(loss, w, c):
-    """argmin ‖v − w‖²/2 + c·ℓ(v) by halving an interval of the line that it lies on: no formula of the library's."""
-    line = loss.stream.x[loss.index] if loss.stream.x.shape[0] else loss.stream.y[loss.index] - w if w.size > 1 else np.ones(1)
+    """argmin ‖v − w‖²/2 + c·ℓ(v) by halving an interval of the line that it lies on: no formula of
+    the library's.
+    """
+    line = (
+        loss.stream.x[loss.index]
+        if loss.stream.x.shape[0]
+        else loss.stream.y[loss.index] - w
+        if w.size > 1
+        else np.ones(1)
+    )
     size = line @ line
     if size == 0.0:
         return w.copy()
@@ -101,8 +118,17 @@ def test_the_proximal_bound_holds_and_is_no_worse_than_gradient_descents(kernel,
         squares = ((run.gradients**2).sum(axis=1) * diagonal).sum()
         assert 0.0 < learner.variance <= squares * (1 + 1e-9)
         rng = np.random.default_rng(2)
-        comparators = [np.linalg.lstsq(gram, losses.y, rcond=None)[0] if losses.dim == losses.y.shape[1] else None]
-        comparators += [np.linalg.solve(gram + ridge * np.eye(40), rng.standard_normal((40, losses.dim))) for ridge in (1.0, 9.0)]
+        comparators = [
+            (
+                np.linalg.lstsq(gram, losses.y, rcond=None)[0]
+                if losses.dim == losses.y.shape[1]
+                else None
+            )
+        ]
+        comparators += [
+            np.linalg.solve(gram + ridge * np.eye(40), rng.standard_normal((40, losses.dim)))
+            for ridge in (1.0, 9.0)
+        ]
         comparators += [dense_coefficients(learner, run, times)]
         for c in comparators:
             if c is not None:
@@ -111,7 +137,9 @@ def test_the_proximal_bound_holds_and_is_no_worse_than_gradient_descents(kernel,
 
 
 def dense_coefficients(learner, run, times):
-    """Those of W_{T+1} = Σ c_s⊗φ(s), from the plays: w_t = Σ_{s<t} k(s,t)c_s; the last round is left out."""
+    """Those of W_{T+1} = Σ c_s⊗φ(s), from the plays: w_t = Σ_{s<t} k(s,t)c_s; the last round is
+    left out.
+    """
     gram = learner.kernel.gram(times)
     c = np.zeros_like(run.plays)
     for t in range(1, times.size):
@@ -121,17 +149,21 @@ def dense_coefficients(learner, run, times):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_proximal_bound_is_attained(name):
-    """After one round, against W_2: a constant smaller than that of the bound would be too small."""
+    """After one round, against W_2: a constant smaller than that of the bound would be too
+    small.
+    """
     losses = streams(TIMES["regular"][:1])[name]
     learner = sp.KernelFTRL(losses.dim, kernel=OU(0.1, weight=1.3), potential=ProximalDescent(STEP))
     loss = losses[0]
     w = learner.predict(time=1.0)
     learner.update_loss(loss)
     u = w - 1.3 * STEP * loss.implicit_gradient(w, 1.3 * STEP)
-    assert loss.value(w) - loss.value(u) == pytest.approx(learner.bound(learner.memory.norm), rel=1e-12)
+    assert loss.value(w) - loss.value(u) == pytest.approx(
+        learner.bound(learner.memory.norm), rel=1e-12
+    )
 
 
-def test_for_linear_losses_the_proximal_bound_is_attained_at_every_round_and_the_step_is_gradient_descents():
+def test_for_linear_losses_the_proximal_bound_is_attained_and_the_step_is_gradient_descents():
     gradients = np.random.default_rng(3).standard_normal((60, 2))
     implicit = sp.KernelFTRL(2, kernel=OU(0.05), potential=ProximalDescent(STEP))
     explicit = sp.KernelFTRL(2, lipschitz=10.0, kernel=OU(0.05), potential=Quadratic(STEP))
@@ -139,7 +171,8 @@ def test_for_linear_losses_the_proximal_bound_is_attained_at_every_round_and_the
         assert np.allclose(implicit.predict(), explicit.predict(), rtol=1e-12, atol=1e-14)
         implicit.update(g)
         explicit.update(g)
-        norm = implicit.memory.norm  # U = W_{t+1} = −η ΣG is the comparator for which nothing is lost
+        # U = W_{t+1} = −η ΣG is the comparator for which nothing is lost
+        norm = implicit.memory.norm
         assert implicit.certificate(norm) == pytest.approx(implicit.bound(norm), rel=1e-9)
         assert implicit.bound(3.0) == pytest.approx(explicit.bound(3.0), rel=1e-12)
 
@@ -159,7 +192,9 @@ def test_gradients_at_the_new_points_would_not_bound_the_regret():
 
 def test_large_steps_are_stable_where_explicit_ones_are_not():
     y = targets(300)
-    implicit = sp.play(sp.KernelFTRL(1, kernel=OU(0.02), potential=ProximalDescent(1e6)), Squared().on(y))
+    implicit = sp.play(
+        sp.KernelFTRL(1, kernel=OU(0.02), potential=ProximalDescent(1e6)), Squared().on(y)
+    )
     assert np.abs(implicit.plays).max() <= 3 * np.abs(y).max()
     explicit, w = sp.KernelFTRL(1, lipschitz=1e100, kernel=OU(0.02), potential=Quadratic(1e6)), 0.0
     for value in y[:8]:
@@ -170,7 +205,9 @@ def test_large_steps_are_stable_where_explicit_ones_are_not():
 
 @dataclass
 class OnlineNewton:
-    """Formula F5 without a domain, dense: W ← W − A⁻¹G, A = λI + βΣG⊗G, from all rounds so far; its state is its own."""
+    """Formula F5 without a domain, dense: W ← W − A⁻¹G, A = λI + βΣG⊗G, from all rounds so far; its
+    state is its own.
+    """
 
     kernel: sp.kernels.Kernel
     curvature: float
@@ -182,7 +219,9 @@ class OnlineNewton:
             return np.zeros_like(sums.pull)
         times, g, products = (np.array(column) for column in zip(*self.seen, strict=True))
         gram = self.kernel.gram(times) * (g @ g.T)
-        c = np.linalg.solve(self.ridge * np.eye(len(g)) + self.curvature * gram, self.curvature * products - 1.0)
+        c = np.linalg.solve(
+            self.ridge * np.eye(len(g)) + self.curvature * gram, self.curvature * products - 1.0
+        )
         return (c * self.kernel(times, sums.time)) @ g
 
     def learn(self, loss, memory, sums):
@@ -196,11 +235,17 @@ class OnlineNewton:
 
 
 @pytest.mark.parametrize("times", TIMES)
-@pytest.mark.parametrize("kernel", [OU(0.1), Spline(1.0), Gaussian(3.0)], ids=["ou", "spline", "gaussian"])
+@pytest.mark.parametrize(
+    "kernel", [OU(0.1), Spline(1.0), Gaussian(3.0)], ids=["ou", "spline", "gaussian"]
+)
 def test_online_newton_through_the_reduction_is_exp_concave(kernel, times):
     when = TIMES[times]
-    losses = Squared().on(np.column_stack([targets(when.size), targets(when.size, seed=1)]), times=when)
-    reduced = sp.play(sp.KernelFTRL(2, kernel=kernel, potential=OnlineNewton(kernel, 0.3, 1.0)), losses)
+    losses = Squared().on(
+        np.column_stack([targets(when.size), targets(when.size, seed=1)]), times=when
+    )
+    reduced = sp.play(
+        sp.KernelFTRL(2, kernel=kernel, potential=OnlineNewton(kernel, 0.3, 1.0)), losses
+    )
     newton = sp.play(sp.ExpConcave(2, kernel=kernel, curvature=0.3, ridge=1.0), losses)
     assert np.abs(reduced.plays - newton.plays).max() <= 1e-9 * np.abs(newton.plays).max()
 

@@ -1,4 +1,6 @@
-"""Theorem static-full-matrix: parameter-free FTRL in increasing norms, against its literal formula, its argmin and its bound."""
+"""Theorem static-full-matrix: parameter-free FTRL in increasing norms, against its literal formula,
+its argmin and its bound.
+"""
 
 import numpy as np
 import pytest
@@ -19,7 +21,9 @@ def grow(norms, g, weight=1.0):
 
 
 def literal(gradients, lipschitz, ridge, scale, norms):
-    """The theorem on R^d with G = 1 (E14): plays, Σ and V after the run, every matrix solved anew."""
+    """The theorem on R^d with G = 1 (E14): plays, Σ and V after the run, every matrix
+    solved anew.
+    """
     dim = gradients.shape[1]
     floor = ridge + lipschitz**2
     sigma, theta, V, plays, steps = floor * np.eye(dim), np.zeros(dim), 4.0, [], []
@@ -51,16 +55,22 @@ def drive(learner, gradients, times=None):
 def streams(rounds, dim):
     rng = np.random.default_rng(0)
     yield rng.standard_normal((rounds, dim))
-    yield rng.standard_normal((rounds, dim)) * 10.0 ** -np.arange(dim) + 0.3 * 10.0 ** -np.arange(dim)
+    yield rng.standard_normal((rounds, dim)) * 10.0 ** -np.arange(dim) + 0.3 * 10.0 ** -np.arange(
+        dim
+    )
     yield -np.ones((rounds, dim)) * (np.arange(dim) == 0)
 
 
 @pytest.mark.parametrize("norms", NORMS)
-@pytest.mark.parametrize(("dim", "lipschitz", "ridge"), [(1, 1.0, 1.0), (3, 1.0, 0.01), (5, 20.0, 3.0), (3, 0.01, 1e-4)])
+@pytest.mark.parametrize(
+    ("dim", "lipschitz", "ridge"), [(1, 1.0, 1.0), (3, 1.0, 0.01), (5, 20.0, 3.0), (3, 0.01, 1e-4)]
+)
 def test_plays_are_the_theorems(norms, dim, lipschitz, ridge):
     for stream in streams(800, dim):
         gradients = unit(stream, lipschitz)
-        learner = sp.Directional(dim, lipschitz=lipschitz, kernel=Constant(), ridge=ridge, scale=2.0, norms=norms)
+        learner = sp.Directional(
+            dim, lipschitz=lipschitz, kernel=Constant(), ridge=ridge, scale=2.0, norms=norms
+        )
         plays = drive(learner, gradients)
         twin, sigma, V, _ = literal(gradients, lipschitz, ridge, 2.0, norms)
         assert np.abs(plays - twin).max() <= 1e-12 * np.abs(twin).max()
@@ -85,7 +95,9 @@ def test_the_second_branch_of_the_potential(norms):
 
 @pytest.mark.parametrize("norms", NORMS)
 def test_the_formula_is_the_argmin(norms):
-    """∇(⟨Σg, w⟩ + Ψ_t(‖w‖_t)) = 0 at the play; Ψ' = 6√(V l) if l ≤ V, else 3(l + V), l = log(1 + x/α)."""
+    """∇(⟨Σg, w⟩ + Ψ_t(‖w‖_t)) = 0 at the play; Ψ' = 6√(V l) if l ≤ V, else 3(l + V), l = log(1 +
+    x/α).
+    """
     gradients = unit(next(streams(60, 3)) + 0.5)
     plays, _, _, steps = literal(gradients, 1.0, 0.5, 5.0, norms)
     for w, (sigma, theta, V, alpha) in zip(plays[1:], steps[1:], strict=True):
@@ -120,7 +132,9 @@ def worst(learner, gradients, plays, norms):
 )
 def test_the_bound_holds(norms, seed, kind, dim, rounds, lipschitz, ridge, scale):
     rng = np.random.default_rng(seed)
-    learner = sp.Directional(dim, lipschitz=lipschitz, kernel=Constant(), ridge=ridge, scale=scale, norms=norms)
+    learner = sp.Directional(
+        dim, lipschitz=lipschitz, kernel=Constant(), ridge=ridge, scale=scale, norms=norms
+    )
     plays, gradients, lean = [], [], rng.standard_normal(dim)
     for t in range(rounds):
         w = learner.predict()
@@ -144,7 +158,9 @@ def test_the_bound_holds(norms, seed, kind, dim, rounds, lipschitz, ridge, scale
 def test_dual_norms_are_at_most_one(norms):
     """E14: Σ_t ≥ (λ + G0²)I, so ‖G_t‖_{t,*} ≤ 1 whatever the scales, and V ≤ 4 + t."""
     for lipschitz, weight in ((1e-3, 1e-6), (1e3, 1e6), (1.0, 1e-4)):
-        learner = sp.Directional(2, lipschitz=lipschitz, kernel=Constant(weight), ridge=1e-12, norms=norms)
+        learner = sp.Directional(
+            2, lipschitz=lipschitz, kernel=Constant(weight), ridge=1e-12, norms=norms
+        )
         for t, g in enumerate(unit(10 * next(streams(30, 2)), lipschitz)):
             before = learner.variance
             learner.update(g)
@@ -153,14 +169,22 @@ def test_dual_norms_are_at_most_one(norms):
 
 
 @pytest.mark.parametrize("times", TIMES)
-@pytest.mark.parametrize("kernel", [OU(0.1), Spline(1.0), Matern32(0.2), Gaussian(3.0), HorizonFree(accuracy=1e-9)])
+@pytest.mark.parametrize(
+    "kernel", [OU(0.1), Spline(1.0), Matern32(0.2), Gaussian(3.0), HorizonFree(accuracy=1e-9)]
+)
 @pytest.mark.filterwarnings("ignore:time gap")
 def test_diagonal_norms_in_an_rkhs(kernel, times):
-    """The same on W = R^d ⊗ H: ‖θ_i‖² = g_i'K g_i by coordinate; plays, V and the bound against the worst U of each size."""
+    """The same on W = R^d ⊗ H: ‖θ_i‖² = g_i'K g_i by coordinate; plays, V and the bound against the
+    worst U of each size.
+    """
     when, dim, top = TIMES[times], 3, 100.0
     gram = kernel.markov().gram(when)
-    gradients = unit(next(streams(when.size, dim)) * np.array([1.0, 0.1, 0.01]) + np.array([0.5, -0.05, 0.0]))
-    learner = sp.Directional(dim, lipschitz=1.0, kernel=kernel, ridge=0.5, scale=9.0, kernel_bound=top, norms="diagonal")
+    gradients = unit(
+        next(streams(when.size, dim)) * np.array([1.0, 0.1, 0.01]) + np.array([0.5, -0.05, 0.0])
+    )
+    learner = sp.Directional(
+        dim, lipschitz=1.0, kernel=kernel, ridge=0.5, scale=9.0, kernel_bound=top, norms="diagonal"
+    )
     plays = drive(learner, gradients, when)
     V, floor, twin = 4.0, 0.5 + top, np.zeros_like(plays)
     diagonal = np.diag(gram)
@@ -187,25 +211,37 @@ def test_diagonal_norms_in_an_rkhs(kernel, times):
 
 def test_full_and_diagonal_agree_in_one_dimension():
     gradients = unit(next(streams(50, 1)))
-    a, b = (drive(sp.Directional(1, lipschitz=1.0, kernel=Constant(), scale=5.0, norms=norms), gradients) for norms in NORMS)
+    a, b = (
+        drive(
+            sp.Directional(1, lipschitz=1.0, kernel=Constant(), scale=5.0, norms=norms), gradients
+        )
+        for norms in NORMS
+    )
     np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-16)
 
 
 def test_diagonal_norms_do_not_mind_small_coordinates():
-    """‖u‖_{T+1} counts each coordinate at its own scale: a far comparator along a quiet coordinate stays cheap."""
+    """‖u‖_{T+1} counts each coordinate at its own scale: a far comparator along a quiet coordinate
+    stays cheap.
+    """
     gradients = unit(next(streams(400, 2)) * np.array([1.0, 1e-3]))
     bounds = {}
     for norms in NORMS:
         learner = sp.Directional(2, lipschitz=1.0, kernel=Constant(), norms=norms)
         drive(learner, gradients)
         u = np.array([0.0, 100.0])
-        bounds[norms] = [learner.bound(np.linalg.norm(v), v @ sum(grow(norms, g) for g in gradients) @ v) for v in (u, u[::-1])]
+        bounds[norms] = [
+            learner.bound(np.linalg.norm(v), v @ sum(grow(norms, g) for g in gradients) @ v)
+            for v in (u, u[::-1])
+        ]
     for quiet, loud in bounds.values():
         assert quiet < 0.2 * loud
 
 
 def test_norms_of_ones_own():
-    """Any increasing norms: here a fixed one, which makes the learner Algorithm 2 with G = 1 in units of the floor."""
+    """Any increasing norms: here a fixed one, which makes the learner Algorithm 2 with G = 1 in
+    units of the floor.
+    """
 
     class Fixed(Diagonal):
         def add(self, g):
@@ -218,8 +254,16 @@ def test_norms_of_ones_own():
 
     gradients = unit(next(streams(80, 2)) + 0.4)
     learner = sp.Directional(2, lipschitz=1.0, kernel=OU(0.1), ridge=1.0, norms=Fixed)
-    scaled = sp.KernelFTRL(2, lipschitz=1.0, kernel=OU(0.1, 0.5), kernel_bound=1.0, potential=sp.potentials.ParameterFree(1.0))
-    np.testing.assert_allclose(drive(learner, gradients), drive(scaled, gradients), rtol=1e-10, atol=1e-18)
+    scaled = sp.KernelFTRL(
+        2,
+        lipschitz=1.0,
+        kernel=OU(0.1, 0.5),
+        kernel_bound=1.0,
+        potential=sp.potentials.ParameterFree(1.0),
+    )
+    np.testing.assert_allclose(
+        drive(learner, gradients), drive(scaled, gradients), rtol=1e-10, atol=1e-18
+    )
     with pytest.raises(ValueError, match="cannot be saved"):
         sp.save(learner, "nowhere")
     with pytest.raises(ValueError, match="norms must be 'full'"):
@@ -228,4 +272,6 @@ def test_norms_of_ones_own():
 
 @pytest.mark.parametrize("kernel", [Constant(), OU(0.1), Gaussian(3.0)])
 def test_diagonal_learners_conform(kernel):
-    checks.check_learner(lambda dim: sp.Directional(dim, lipschitz=1.0, kernel=kernel, norms="diagonal"))
+    checks.check_learner(
+        lambda dim: sp.Directional(dim, lipschitz=1.0, kernel=kernel, norms="diagonal")
+    )

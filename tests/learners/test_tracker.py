@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 import naive
 import stillpoint as sp
-from stillpoint.baselines import hindsight_ogd
 from stillpoint.domains import Ball, Box, HalfSpace, Projection, Simplex
 from stillpoint.kernels import OU, Gaussian, HorizonFree
-from stillpoint.learners.tracker import _hot
+from stillpoint.lab.baselines import hindsight_ogd
+from stillpoint.lab.streams import families
+from stillpoint.learners import _tracker
 from stillpoint.losses import Absolute, Huber, Linear, Pinball
 from stillpoint.regret import magnitude, path_length
-from stillpoint.streams import families
 
 
 def absolute(target, noise, seed=0):
@@ -34,9 +34,13 @@ STREAMS = {
     "far": absolute(np.full(1500, 50.0), 0.3),
     "walk": absolute(0.02 * np.cumsum(np.random.default_rng(1).standard_normal(1500)), 0.3),
     "vectors": absolute(np.stack([np.sin(T / 50), np.cos(T / 70), T / 700], axis=1), 0.2),
-    "pinball": Pinball(0.9).on(np.random.default_rng(2).standard_normal(1500) * (1 + np.sin(T / 100))),
+    "pinball": Pinball(0.9).on(
+        np.random.default_rng(2).standard_normal(1500) * (1 + np.sin(T / 100))
+    ),
     "huber": Huber(0.1).on(np.sin(T / 60)),
-    "bursts": Linear().on(np.where(T % 100 < 30, np.sin(T), 0.0)[:, None] * 10.0 ** (T // 500)[:, None]),
+    "bursts": Linear().on(
+        np.where(T % 100 < 30, np.sin(T), 0.0)[:, None] * 10.0 ** (T // 500)[:, None]
+    ),
 }
 
 
@@ -55,13 +59,15 @@ def test_equals_the_naive_twin(name):
     assert learner.step == pytest.approx(np.exp(twin.ell) / twin.Gam, rel=1e-6)
     assert np.allclose(learner.weights, twin.weights, atol=1e-6)
     assert learner.weights.sum() == pytest.approx(1.0)
-    assert learner._stats[_hot.EPOCHS] == twin.epochs
-    exact = (learner._rows[_hot.EXPERTS :] ** 2).sum(axis=1)
+    assert learner._stats[_tracker.EPOCHS] == twin.epochs
+    exact = (learner._rows[_tracker.EXPERTS :] ** 2).sum(axis=1)
     assert np.allclose(learner._squares, exact, rtol=1e-9, atol=1e-12 * learner.radius**2)
 
 
 @pytest.mark.parametrize("certify", [None, OU(0.01), Gaussian(10.0)])
-@pytest.mark.parametrize("domain", [None, Ball(0.4), Box(-0.3, 0.5), Simplex(1.0), HalfSpace([1.0, 1.0, 1.0], 0.5)])
+@pytest.mark.parametrize(
+    "domain", [None, Ball(0.4), Box(-0.3, 0.5), Simplex(1.0), HalfSpace([1.0, 1.0, 1.0], 0.5)]
+)
 def test_bulk_equals_interactive_bit_for_bit(domain, certify):
     losses = STREAMS["vectors"]
     compiled, interactive = (sp.Tracker(3, domain=domain, certify=certify) for _ in range(2))
@@ -77,7 +83,12 @@ def test_bulk_equals_interactive_bit_for_bit(domain, certify):
 
 @pytest.mark.parametrize("dim", [1, 7, 50, 300])
 def test_bulk_equals_interactive_in_every_dimension(dim):
-    losses = absolute(np.sin(np.arange(400) / 20)[:, None] * np.ones(dim) if dim > 1 else np.sin(np.arange(400) / 20), 0.3)
+    losses = absolute(
+        np.sin(np.arange(400) / 20)[:, None] * np.ones(dim)
+        if dim > 1
+        else np.sin(np.arange(400) / 20),
+        0.3,
+    )
     a, b = sp.play(sp.Tracker(dim), losses), sp.play(sp.Tracker(dim), list(losses))
     assert np.array_equal(a.plays, b.plays)
 
@@ -113,12 +124,19 @@ GRADIENTS = {
 }
 
 
-@given(st.sampled_from(sorted(GARBAGE)), st.sampled_from(sorted(GRADIENTS)), st.sampled_from([1, 2, 5]), st.integers(0, 10_000))
+@given(
+    st.sampled_from(sorted(GARBAGE)),
+    st.sampled_from(sorted(GRADIENTS)),
+    st.sampled_from([1, 2, 5]),
+    st.integers(0, 10_000),
+)
 def test_every_inequality_of_the_proof(heuristic, gradients, dim, seed):
     """Each step of TRACKER section 3 along a run, whatever stands in for h."""
     rng = np.random.default_rng(seed)
     garbage = GARBAGE[heuristic]
-    twin = naive.Tracker(dim, heuristic=None if garbage is None else lambda twin, g: garbage(twin, g, rng))
+    twin = naive.Tracker(
+        dim, heuristic=None if garbage is None else lambda twin, g: garbage(twin, g, rng)
+    )
     u = rng.standard_normal(dim)
     spent, epoch_spent, meta = 0.0, 0.0, {}
     for t in range(1, 301):
@@ -133,7 +151,9 @@ def test_every_inequality_of_the_proof(heuristic, gradients, dim, seed):
         eta = twin.c / (2 * D * np.sqrt(squares + top**2))
         losses = np.array([clipped @ xh, *(clipped @ x for x in experts)])
         if twin.Gam > 0:
-            mix = -np.log(twin.weights @ np.exp(-eta * (losses - losses.min()))) / eta + losses.min()
+            mix = (
+                -np.log(twin.weights @ np.exp(-eta * (losses - losses.min()))) / eta + losses.min()
+            )
             assert clipped @ w <= mix + eta * (2 * D * a) ** 2 / 8 + 1e-9 * D * a
         twin.update(g.copy())
         # (2) each OGD's step against any u in the ball
@@ -142,12 +162,19 @@ def test_every_inequality_of_the_proof(heuristic, gradients, dim, seed):
             for i, x in enumerate(experts):
                 e = D * twin.b**-i / top
                 gap = np.sum((x - target) ** 2) - np.sum((twin.x[i] - target) ** 2)
-                assert clipped @ (x - target) <= gap / (2 * e) + e * a * a / 2 + 1e-9 * (D * a + abs(gap) / e)
-        # (1) summed: within an epoch the mixture is close to every expert that was there from its start
+                assert clipped @ (x - target) <= gap / (2 * e) + e * a * a / 2 + 1e-9 * (
+                    D * a + abs(gap) / e
+                )
+        # (1) summed: within an epoch the mixture is close to every expert that was there from its
+        # start
         if twin.D == D:
             for i in range(len(experts)):
                 meta[i] = meta.get(i, 0.0) + clipped @ (w - experts[i])
-                limit = D * np.sqrt(twin.Vk + twin.Gam**2) * (2 / twin.c * np.log((i + 1) * (i + 2) / twin.delta) + twin.c / 2)
+                limit = (
+                    D
+                    * np.sqrt(twin.Vk + twin.Gam**2)
+                    * (2 / twin.c * np.log((i + 1) * (i + 2) / twin.delta) + twin.c / 2)
+                )
                 assert meta[i] <= limit * (1 + 1e-9)
             epoch_spent -= clipped @ w
             # (3) the epoch's gain is below what would have ended it
@@ -161,7 +188,9 @@ def test_every_inequality_of_the_proof(heuristic, gradients, dim, seed):
 
 @given(st.integers(0, 10_000), st.integers(1, 6))
 def test_the_mix_loss_grows_with_the_rate(seed, count):
-    """(1): (1/η) ln Σ π_i e^{−ηL_i} is nondecreasing in η, which is what lets the rate fall over time."""
+    """(1): (1/η) ln Σ π_i e^{−ηL_i} is nondecreasing in η, which is what lets the rate fall over
+    time.
+    """
     rng = np.random.default_rng(seed)
     prior, L = rng.dirichlet(np.ones(count)), 10 * rng.standard_normal(count)
     rates = np.logspace(-4, 2, 60)
@@ -171,7 +200,9 @@ def test_the_mix_loss_grows_with_the_rate(seed, count):
 
 @given(st.integers(0, 10_000), st.sampled_from([1, 3]), st.sampled_from([0.0, 0.3, 5.0]))
 def test_the_ladder_of_ogds_covers_every_path_length(seed, dim, path):
-    """(2): the best of the steps D·4^{−i}/Γ is within 5√(D(D+P)V̂) of any u in the ball, up to the smallest step there is."""
+    """(2): the best of the steps D·4^{−i}/Γ is within 5√(D(D+P)V̂) of any u in the ball, up to the
+    smallest step there is.
+    """
     rng = np.random.default_rng(seed)
     rounds, D = 500, 2.0
     steps = rng.standard_normal((rounds, dim))
@@ -189,13 +220,22 @@ def test_the_ladder_of_ogds_covers_every_path_length(seed, dim, path):
     assert regrets.min() <= 5 * np.sqrt(D * (D + path_length(u)) * np.sum(sizes))
 
 
-@given(st.sampled_from(sorted(GARBAGE)), st.sampled_from(sorted(GRADIENTS)), st.sampled_from([1, 3]), st.integers(0, 10_000))
+@given(
+    st.sampled_from(sorted(GARBAGE)),
+    st.sampled_from(sorted(GRADIENTS)),
+    st.sampled_from([1, 3]),
+    st.integers(0, 10_000),
+)
 def test_one_epoch(heuristic, gradients, dim, seed):
-    """(2) in full, lazy joining and its factor 7/3 included: a ball that may not grow is one epoch; comparators inside it."""
+    """(2) in full, lazy joining and its factor 7/3 included: a ball that may not grow is one epoch;
+    comparators inside it.
+    """
     rng = np.random.default_rng(seed)
     garbage = GARBAGE[heuristic]
     D = naive.Tracker.eps
-    twin = naive.Tracker(dim, cap=D, heuristic=None if garbage is None else lambda twin, g: garbage(twin, g, rng))
+    twin = naive.Tracker(
+        dim, cap=D, heuristic=None if garbage is None else lambda twin, g: garbage(twin, g, rng)
+    )
     plays, received = [], []
     for t in range(1, 401):  # experts join at rounds 1, 16 and 256
         w = twin.predict().copy()
@@ -215,22 +255,35 @@ def test_one_epoch(heuristic, gradients, dim, seed):
         np.cumsum(rng.standard_normal((400, dim)), axis=0),
     ):
         v = D * u / np.maximum(np.linalg.norm(u, axis=1, keepdims=True), 1e-300)
-        limit = 7 / 3 * (a * D * np.sqrt(twin.Vk + twin.Gam**2) + 5 * np.sqrt(D * (D + path_length(v)) * vhat))
+        limit = (
+            7
+            / 3
+            * (
+                a * D * np.sqrt(twin.Vk + twin.Gam**2)
+                + 5 * np.sqrt(D * (D + path_length(v)) * vhat)
+            )
+        )
         regret = (received * (plays - v)).sum()
         assert regret <= limit + 2 * twin.Gam * D  # the last term is what clipping may cost, (0)
 
 
 @given(st.integers(0, 10_000), st.floats(1.0, 100.0))
 def test_scaling_identity(seed, r):
-    """(3): R(r·u') = r·R(u') + (r − 1)·X with X the gain, for any plays; it carries the bound outside the ball."""
+    """(3): R(r·u') = r·R(u') + (r − 1)·X with X the gain, for any plays; it carries the bound
+    outside the ball.
+    """
     rng = np.random.default_rng(seed)
     w, g, u = rng.standard_normal((3, 40, 2))
     gain = -(g * w).sum()
-    assert (g * (w - r * u)).sum() == pytest.approx(r * (g * (w - u)).sum() + (r - 1.0) * gain, abs=1e-9 * r * 100)
+    assert (g * (w - r * u)).sum() == pytest.approx(
+        r * (g * (w - u)).sum() + (r - 1.0) * gain, abs=1e-9 * r * 100
+    )
 
 
 def pair(name, rounds, dim, seed):
-    """(plays, gradients, learner) of a run of the shipped learner with its h replaced after every round."""
+    """(plays, gradients, learner) of a run of the shipped learner with its h replaced after every
+    round.
+    """
     heuristic, gradients = name
     rng = np.random.default_rng(seed)
     learner = sp.Tracker(dim)
@@ -242,13 +295,20 @@ def pair(name, rounds, dim, seed):
         if GARBAGE[heuristic] is not None:
             view = type("View", (), {"D": learner.radius})
             x = GARBAGE[heuristic](view, g, rng)
-            learner._rows[_hot.HEURISTIC] = x * min(1.0, learner.radius / max(np.linalg.norm(x), 1e-300))
+            learner._rows[_tracker.HEURISTIC] = x * min(
+                1.0, learner.radius / max(np.linalg.norm(x), 1e-300)
+            )
         plays.append(w)
         received.append(g)
     return np.array(plays), np.array(received), learner
 
 
-@given(st.sampled_from(sorted(GARBAGE)), st.sampled_from(sorted(GRADIENTS)), st.sampled_from([1, 2, 5]), st.integers(0, 10_000))
+@given(
+    st.sampled_from(sorted(GARBAGE)),
+    st.sampled_from(sorted(GRADIENTS)),
+    st.sampled_from([1, 2, 5]),
+    st.integers(0, 10_000),
+)
 def test_the_theorem_holds_for_any_heuristic(heuristic, gradients, dim, seed):
     plays, received, learner = pair((heuristic, gradients), 400, dim, seed)
     rng = np.random.default_rng(seed)
@@ -265,22 +325,28 @@ def test_the_theorem_holds_for_any_heuristic(heuristic, gradients, dim, seed):
 
 
 def test_the_bound_has_the_constants_of_its_proof():
-    """35/3 = (7/3)·5: OGD on a grid of steps has 5√(D(D + P)V), lazy joining 7/3. Held where each term of the bound decides."""
+    """35/3 = (7/3)·5: OGD on a grid of steps has 5√(D(D + P)V), lazy joining 7/3. Held where each
+    term of the bound decides.
+    """
     _, received, learner = pair(("white step", "tracking"), 400, 1, 0)
     sizes = np.linalg.norm(received, axis=1)
     top, D, M = sizes.max(), learner.radius, 3.0
     largest, squares = max(M, D), float(top * sizes.sum())
     for P in (1e12, 1e14):  # so long a path that nothing else is left
-        assert learner.bound(P, M) == pytest.approx(35 / 3 * math.sqrt(largest * P * squares), rel=2e-5)
+        assert learner.bound(P, M) == pytest.approx(
+            35 / 3 * math.sqrt(largest * P * squares), rel=2e-5
+        )
     K, experts = 1 + round(math.log2(D / 1e-3)), 1 + int(math.log(400, 16))
-    a = 2 / _hot.RATE * math.log(experts * (experts + 1) / _hot.DELTA) + _hot.RATE / 2
+    a = 2 / _tracker.RATE * math.log(experts * (experts + 1) / _tracker.DELTA) + _tracker.RATE / 2
     meta = (7 * a / 3 + 0.5) * largest * math.sqrt(K * (squares + K * top * top))
     rest = 35 / 3 * math.sqrt(largest * K * largest * squares) + K * largest * top + top * (D + M)
     assert learner.bound(0.0, M) == pytest.approx(meta + rest, rel=1e-12)
 
 
 def test_ogd_on_the_grid_of_steps_keeps_five_times_the_optimum():
-    """Step (2) of the proof: Σ⟨g, x − u⟩ ≤ (2D² + 2DP)/e + eV/2 at the grid's best e, at most 5√(D(D + P)V)."""
+    """Step (2) of the proof: Σ⟨g, x − u⟩ ≤ (2D² + 2DP)/e + eV/2 at the grid's best e, at most
+    5√(D(D + P)V).
+    """
     rng, D, worst = np.random.default_rng(3), 1.0, 0.0
     for switches in (1, 3, 10, 50):
         u = np.repeat(rng.choice([-1.0, 1.0], switches), 2000 // switches)
@@ -299,12 +365,17 @@ def test_ogd_on_the_grid_of_steps_keeps_five_times_the_optimum():
 
 
 def test_regret_against_the_best_step_in_hindsight():
-    """A guard on quality: two seeds of the eleven families; `stillpoint bench regret` has the full figures."""
+    """A guard on quality: two seeds of the eleven families; `stillpoint bench regret` has the full
+    figures.
+    """
     ratios = []
     for seed in (0, 1):
         for stream in families(2000, seed).values():
             run = sp.play(sp.Tracker(1), stream.losses)
-            best = hindsight_ogd(stream.losses).losses.sum() - stream.losses.values(stream.target).sum()
+            best = (
+                hindsight_ogd(stream.losses).losses.sum()
+                - stream.losses.values(stream.target).sum()
+            )
             ratios.append(run.regret(stream.target)[-1] / best)
     assert np.exp(np.mean(np.log(ratios))) < 1.2
 
@@ -316,7 +387,9 @@ def test_certificate_in_the_kernel_of_ones_choice(kernel):
     run = sp.play(learner, losses)
     gram = learner.ledger.memory.kernel.gram(run.times)
     S = np.sqrt(run.gradients[:, 0] @ gram @ run.gradients[:, 0])
-    assert learner.certificate(3.0) == pytest.approx((run.gradients * run.plays).sum() + 3.0 * S, rel=1e-8)
+    assert learner.certificate(3.0) == pytest.approx(
+        (run.gradients * run.plays).sum() + 3.0 * S, rel=1e-8
+    )
     assert np.array_equal(run.certificate(3.0)[-1:], [learner.certificate(3.0)])
     with pytest.raises(ValueError, match="certify="):
         sp.Tracker(1).certificate(1.0)
@@ -338,7 +411,9 @@ def test_other_domains_by_projection():
     assert not learner.can_compile()
     run = sp.play(learner, absolute(np.tile([1.0, -1.0], (1000, 1)), 0.1))
     assert np.allclose(run.plays[-1], [0.6, 0.2], atol=0.02)
-    off_centre = sp.play(sp.Tracker(2, domain=Ball(0.5, center=(1.0, 1.0))), absolute(np.zeros((1000, 2)), 0.1))
+    off_centre = sp.play(
+        sp.Tracker(2, domain=Ball(0.5, center=(1.0, 1.0))), absolute(np.zeros((1000, 2)), 0.1)
+    )
     assert np.allclose(off_centre.plays[-1], 1 - 0.5 / np.sqrt(2), atol=0.02)
 
 
@@ -356,7 +431,10 @@ def test_gradients_that_never_turn_stop_at_the_cap():
 def test_times_may_be_irregular_but_only_rounds_count():
     y = np.sin(np.arange(200) / 10)
     even = sp.play(sp.Tracker(1), Absolute().on(y))
-    uneven = sp.play(sp.Tracker(1), Absolute().on(y, times=np.cumsum(np.random.default_rng(0).exponential(size=200))))
+    uneven = sp.play(
+        sp.Tracker(1),
+        Absolute().on(y, times=np.cumsum(np.random.default_rng(0).exponential(size=200))),
+    )
     assert np.array_equal(even.plays, uneven.plays)
 
 
@@ -394,7 +472,10 @@ def test_rounding_of_gradients_along_a_normal_is_not_followed():
         assert np.allclose(w, -normal / 14.0, atol=1e-12)
 
 
-@pytest.mark.parametrize(("direction", "size"), [((0.1, 1.0), 1e-145), ((0.1, 1.0 + 1e-13), 1e-149), ((3.0, 1.0), 1e-150)])
+@pytest.mark.parametrize(
+    ("direction", "size"),
+    [((0.1, 1.0), 1e-145), ((0.1, 1.0 + 1e-13), 1e-149), ((3.0, 1.0), 1e-150)],
+)
 def test_what_a_domain_leaves_of_tiny_gradients_may_be_too_small_to_square(direction, size):
     g = size * np.array(direction)
     one, other = (sp.Tracker(2, domain=Ball(1.0, [0.3, 3.0])) for _ in range(2))

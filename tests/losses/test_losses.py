@@ -16,11 +16,21 @@ from stillpoint.losses import (
     Logistic,
     Pinball,
     Squared,
-    _hot,
+    _pointwise,
     newton_curvature,
 )
 
-FAMILIES = [Squared(), Absolute(), Pinball(0.8), Huber(), Huber(0.3), Logistic(), Hinge(), Linear(), Log()]
+FAMILIES = [
+    Squared(),
+    Absolute(),
+    Pinball(0.8),
+    Huber(),
+    Huber(0.3),
+    Logistic(),
+    Hinge(),
+    Linear(),
+    Log(),
+]
 RADIAL = [Squared(), Absolute(), Huber(), Huber(0.3)]
 CASES = [(family, mode) for family in FAMILIES for mode in ("scalar", "features")]
 CASES += [(family, "vector") for family in [*RADIAL, Linear()]]
@@ -53,14 +63,19 @@ def targets(family, rng, shape):
 
 
 def stream(family, mode, seed=0, dim=3):
-    """A stream and a play for each round, away from kinks with probability 1; positive predictions for the log loss."""
+    """A stream and a play for each round, away from kinks with probability 1; positive predictions
+    for the log loss.
+    """
     rng = np.random.default_rng(seed)
     positive = np.abs if isinstance(family, Log) else np.array
     if mode == "scalar":
         return family.on(targets(family, rng, ROUNDS)), positive(rng.standard_normal((ROUNDS, 1)))
     if mode == "vector":
         return family.on(rng.standard_normal((ROUNDS, dim))), rng.standard_normal((ROUNDS, dim))
-    x, w = positive(rng.standard_normal((ROUNDS, dim))), positive(rng.standard_normal((ROUNDS, dim)))
+    x, w = (
+        positive(rng.standard_normal((ROUNDS, dim))),
+        positive(rng.standard_normal((ROUNDS, dim))),
+    )
     return family.on(targets(family, rng, ROUNDS), x=x), w
 
 
@@ -99,7 +114,7 @@ def test_vectorised_compiled_and_round_by_round_give_the_same_bits(family, mode)
     gradient = np.empty(losses.dim)
     for t, w in enumerate(plays):
         row = x[t] if mode == "features" else y[t]
-        assert _hot.evaluate(code, parameter, kind, y[t], row, w, gradient) == by_round[t]
+        assert _pointwise.evaluate(code, parameter, kind, y[t], row, w, gradient) == by_round[t]
         assert np.array_equal(gradient, losses[t].gradient(w))
 
 
@@ -118,7 +133,9 @@ def test_rounds_against_the_family(family, mode):
         p = (plays * directions).sum(axis=1)
     np.testing.assert_allclose(losses.values(plays), family.value(p, y), rtol=1e-12)
     gradients = [loss.gradient(w) for loss, w in zip(losses, plays, strict=True)]
-    np.testing.assert_allclose(gradients, np.asarray(family.gradient(p, y))[..., None] * directions, rtol=1e-12)
+    np.testing.assert_allclose(
+        gradients, np.asarray(family.gradient(p, y))[..., None] * directions, rtol=1e-12
+    )
 
 
 def test_kinks_are_pinned():
@@ -182,7 +199,9 @@ def test_other_facts():
     assert [f.lipschitz for f in FAMILIES] == [math.inf, 1, 0.8, 1, 0.3, 1, 1, 1, math.inf]
     assert [f.code for f in FAMILIES] == [0, 1, 2, 3, 3, 4, 5, 6, 7]
     p = np.linspace(-2, 2, 401)
-    assert np.diff(Squared().value(p, 0.3), 2).min() / (p[1] - p[0]) ** 2 == pytest.approx(1.0, rel=1e-9)
+    assert np.diff(Squared().value(p, 0.3), 2).min() / (p[1] - p[0]) ** 2 == pytest.approx(
+        1.0, rel=1e-9
+    )
     with pytest.raises(ValueError, match="bound must be positive: got 0"):
         Hinge().exp_concavity(0)
 
@@ -275,30 +294,60 @@ def test_families_broadcast_and_are_plain_values():
         (lambda: Pinball(1.0), r"level must be between 0 and 1: got 1\.0; give"),
         (lambda: Pinball("high"), "level must be a number: got 'high'"),
         (lambda: Huber(0.0), r"width must be positive: got 0\.0"),
-        (lambda: Logistic().on([0.0, 1.0]), r"y must be -1 or \+1 for Logistic: got 0\.0; map 0 and 1 by"),
+        (
+            lambda: Logistic().on([0.0, 1.0]),
+            r"y must be -1 or \+1 for Logistic: got 0\.0; map 0 and 1 by",
+        ),
         (lambda: Hinge().value(1.0, 2.0), r"y must be -1 or \+1 for Hinge: got 2\.0"),
         (lambda: Squared().on([1.0, math.nan]), r"y must be finite: got nan at index \(1,\)"),
         (lambda: Squared().on(), "y must be given for Squared: got None"),
         (lambda: Squared().on([]), "at least one round"),
         (lambda: Squared().on(3.0), r"y must have shape \(T,\) or \(T, d\)"),
-        (lambda: Pinball(0.5).on(np.ones((3, 2))), r"y must have shape \(T,\) for Pinball: got shape \(3, 2\)"),
+        (
+            lambda: Pinball(0.5).on(np.ones((3, 2))),
+            r"y must have shape \(T,\) for Pinball: got shape \(3, 2\)",
+        ),
         (lambda: Hinge().on(np.ones((3, 2))), "give features x"),
-        (lambda: Squared().on(np.ones(3), x=np.ones((2, 2))), r"y must have shape \(2,\), one value a row of x"),
-        (lambda: Squared().on(np.ones(3), x=np.ones(3)), r"x must have shape \(T, d\): got shape \(3,\)"),
+        (
+            lambda: Squared().on(np.ones(3), x=np.ones((2, 2))),
+            r"y must have shape \(2,\), one value a row of x",
+        ),
+        (
+            lambda: Squared().on(np.ones(3), x=np.ones(3)),
+            r"x must have shape \(T, d\): got shape \(3,\)",
+        ),
         (lambda: Squared().on(np.ones(1), x=[[math.inf]]), "x must be finite: got inf"),
         (lambda: Squared().on(x=np.ones((2, 2))), "y must be given"),
-        (lambda: Squared().on([1.0, 2.0], times=[1.0, 1.0]), r"times must increase: got 1\.0 after 1\.0"),
+        (
+            lambda: Squared().on([1.0, 2.0], times=[1.0, 1.0]),
+            r"times must increase: got 1\.0 after 1\.0",
+        ),
         (lambda: Squared().on([1.0, 2.0], times=[1.0]), "times must have 2 values: got 1"),
         (lambda: Log().on(), "x must be given for Log"),
         (lambda: Log().value([1.0, -2.0]), r"p must be positive for Log: got -2\.0; keep"),
         (lambda: Log().gradient(0.0), r"p must be positive for Log: got 0\.0"),
-        (lambda: Log().on(x=np.ones((2, 2)))[0].gradient([0.0, 0.0]), "p must be positive for the log loss"),
-        (lambda: Log().on(x=np.ones((2, 2))).values([0.0, 0.0]), "p must be positive for the log loss"),
-        (lambda: Squared().value([1.0, 2.0], [1.0, 2.0, 3.0]), r"p and y must have matching shapes: got \(2,\) and \(3,\)"),
+        (
+            lambda: Log().on(x=np.ones((2, 2)))[0].gradient([0.0, 0.0]),
+            "p must be positive for the log loss",
+        ),
+        (
+            lambda: Log().on(x=np.ones((2, 2))).values([0.0, 0.0]),
+            "p must be positive for the log loss",
+        ),
+        (
+            lambda: Squared().value([1.0, 2.0], [1.0, 2.0, 3.0]),
+            r"p and y must have matching shapes: got \(2,\) and \(3,\)",
+        ),
         (lambda: Squared().value(math.nan, 1.0), "p must be finite"),
-        (lambda: Squared().on([1.0])[0].value([1.0, 2.0]), r"w must have shape \(1,\): got shape \(2,\)"),
+        (
+            lambda: Squared().on([1.0])[0].value([1.0, 2.0]),
+            r"w must have shape \(1,\): got shape \(2,\)",
+        ),
         (lambda: Squared().on([1.0])[0].gradient(math.nan), "w must be finite"),
-        (lambda: Squared().on(np.ones((3, 2))).values(np.ones(3)), r"u must have shape \(3, 2\) or \(2,\)"),
+        (
+            lambda: Squared().on(np.ones((3, 2))).values(np.ones(3)),
+            r"u must have shape \(3, 2\) or \(2,\)",
+        ),
     ],
 )
 def test_bad_input(build, message):
@@ -311,7 +360,10 @@ def test_an_overflow_is_not_blamed_on_the_log_loss():
     for loss in (Squared(), Absolute(), Linear()):
         stream = loss.on([1.0], x=[[big, -big]])
         for call in (stream[0].value, stream[0].gradient, stream.values):
-            with pytest.raises(ValueError, match=f"the {type(loss).__name__} loss must be a number: got an overflow; rescale"):
+            with pytest.raises(
+                ValueError,
+                match=f"the {type(loss).__name__} loss must be a number: got an overflow; rescale",
+            ):
                 call([big, big])
     with pytest.raises(ValueError, match="p must be positive for the log loss"):
         Log().on(x=[[1.0]])[0].value([-1.0])
@@ -321,9 +373,13 @@ STEPS = [1e-9, 1e-3, 0.3, 1.0, 20.0, 1e6]
 
 
 @pytest.mark.parametrize("step", STEPS)
-@pytest.mark.parametrize(("family", "mode"), CASES, ids=lambda case: case if isinstance(case, str) else repr(case))
+@pytest.mark.parametrize(
+    ("family", "mode"), CASES, ids=lambda case: case if isinstance(case, str) else repr(case)
+)
 def test_implicit_gradients_are_subgradients_at_the_proximal_point(family, mode, step):
-    """ℓ(x) ≥ ℓ(v) + ⟨g, x − v⟩ at v = w − step·g for every x: what makes v the argmin of ‖v − w‖²/2 + step·ℓ(v)."""
+    """ℓ(x) ≥ ℓ(v) + ⟨g, x − v⟩ at v = w − step·g for every x: what makes v the argmin of ‖v − w‖²/2
+    + step·ℓ(v).
+    """
     losses, plays = stream(family, mode)
     rng = np.random.default_rng(1)
     for loss, w in zip(losses, plays, strict=True):
@@ -334,7 +390,9 @@ def test_implicit_gradients_are_subgradients_at_the_proximal_point(family, mode,
             x = v + size * rng.standard_normal(v.size)
             if isinstance(family, Log) and not prediction(loss, x) > 0.0:
                 continue
-            rounding = 1e-13 * (1.0 + abs(value) + np.abs(g).sum() * (size + np.abs(v).max() + np.abs(w).max()))
+            rounding = 1e-13 * (
+                1.0 + abs(value) + np.abs(g).sum() * (size + np.abs(v).max() + np.abs(w).max())
+            )
             assert loss.value(x) >= value + g @ (x - v) - rounding
         gradient = loss.gradient(w)
         assert g @ g <= gradient @ gradient * (1 + 1e-12)  # the envelope is flatter
@@ -345,15 +403,21 @@ def prediction(loss, w):
 
 
 def test_implicit_gradients_at_and_near_kinks():
-    for family, y, level in ((Absolute(), 0.5, 1.0), (Pinball(0.8), 0.5, 0.2), (Hinge(), 1.0, None)):
+    for family, y, level in (
+        (Absolute(), 0.5, 1.0),
+        (Pinball(0.8), 0.5, 0.2),
+        (Hinge(), 1.0, None),
+    ):
         loss = family.on([y])[0]
         assert loss.implicit_gradient([y], 1e-300)[0] == 0.0
         assert loss.implicit_gradient([y], 1e300)[0] == 0.0
         if level is not None:
             assert loss.implicit_gradient([y + 1.0], 0.25)[0] == pytest.approx(level)
-            assert loss.implicit_gradient([y + 1.0], 100.0)[0] == pytest.approx(0.01)  # the point is the kink
+            # the point is the kink
+            assert loss.implicit_gradient([y + 1.0], 100.0)[0] == pytest.approx(0.01)
     assert Hinge().on([1.0])[0].implicit_gradient([0.5], 10.0)[0] == pytest.approx(-0.05)
-    assert Log().on(x=[[1.0]])[0].implicit_gradient([-1e8], 1.0)[0] == pytest.approx(-1e8)  # p' = 1e-8, from outside
+    # p' = 1e-8, from outside
+    assert Log().on(x=[[1.0]])[0].implicit_gradient([-1e8], 1.0)[0] == pytest.approx(-1e8)
     for m in (-1e3, -30.0, 0.0, 30.0):
         for c in (1e-8, 1.0, 1e8, 1e300):
             s = -Logistic().on([1.0])[0].implicit_gradient([m], c)[0]

@@ -21,7 +21,11 @@ def brute(kernel, times, gradients):
     gram = kernel.gram(times)
     pulls = np.array([gram[t, :t] @ gradients[:t] for t in range(len(times))])
     inner = (gradients @ gradients.T) * gram
-    return pulls, np.diag(gram), np.array([inner[: t + 1, : t + 1].sum() for t in range(len(times))])
+    return (
+        pulls,
+        np.diag(gram),
+        np.array([inner[: t + 1, : t + 1].sum() for t in range(len(times))]),
+    )
 
 
 def drive(memory, times, gradients):
@@ -56,7 +60,9 @@ def test_dense_holds_any_kernel_through_buffer_growth(name):
     times, gradients = np.arange(1.0, 101.0), np.random.default_rng(2).standard_normal((100, 2))
     memory = make_memory(DENSE[name], 2)
     assert isinstance(memory, DenseMemory)
-    for ours, truth in zip(drive(memory, times, gradients), brute(DENSE[name], times, gradients), strict=True):
+    for ours, truth in zip(
+        drive(memory, times, gradients), brute(DENSE[name], times, gradients), strict=True
+    ):
         assert np.abs(ours - truth).max() < 1e-10 * (1 + np.abs(truth).max())
     assert memory._times.size == 128  # doubled three times from 16, not copied every round
 
@@ -95,7 +101,9 @@ def test_many_scalings_leave_dense_and_streaming_alike(factor):
 
 def test_a_refused_gradient_leaves_a_dense_memory_as_it_was():
     class Broken(StationaryKernel):
-        """Passes every two-by-two minor and is no kernel: three times one apart pull each other below zero."""
+        """Passes every two-by-two minor and is no kernel: three times one apart pull each other
+        below zero.
+        """
 
         def _lag(self, r):
             return np.where(r == 0.0, 1.0, -0.9)
@@ -121,7 +129,8 @@ def test_states_of_another_shape_are_refused(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_scaling_shows_at_once(kind):
-    # all that is read off is linear in the gradients: scaled after the last of them, or each before it is added
+    # all that is read off is linear in the gradients: scaled after the last of them, or each before
+    # it is added
     gradients = np.random.default_rng(4).standard_normal((20, 2))
     after, before = KINDS[kind](2), KINDS[kind](2)
     for memory, factor in ((after, 1.0), (before, -3.0)):
@@ -135,7 +144,9 @@ def test_scaling_shows_at_once(kind):
 
 
 @pytest.mark.filterwarnings("ignore:time gap")
-@pytest.mark.parametrize("times", [REGULAR, IRREGULAR, IRREGULAR - 30.0], ids=["regular", "irregular", "before 0"])
+@pytest.mark.parametrize(
+    "times", [REGULAR, IRREGULAR, IRREGULAR - 30.0], ids=["regular", "irregular", "before 0"]
+)
 @pytest.mark.parametrize("name", [*MARKOV, *DENSE, "levels"])
 def test_rounds_in_bulk_are_those_by_call(name, times, monkeypatch):
     kernel = {**MARKOV, **DENSE}.get(name, OU(0.1))
@@ -144,7 +155,9 @@ def test_rounds_in_bulk_are_those_by_call(name, times, monkeypatch):
     for module in (streaming, levels):
         monkeypatch.setattr(module, "BLOCK", 7)
     gradients = np.random.default_rng(5).standard_normal((times.size, 3))
-    bulk, single = (LevelMemory(2.0, 3) if name == "levels" else make_memory(kernel, 3) for _ in range(2))
+    bulk, single = (
+        LevelMemory(2.0, 3) if name == "levels" else make_memory(kernel, 3) for _ in range(2)
+    )
     squares = np.empty(times.size)
     for rows in (slice(0, 0), slice(0, 11), slice(11, 12), slice(12, times.size)):
         bulk.replay(times[rows], gradients[rows], squares[rows])
@@ -159,7 +172,10 @@ def test_rounds_in_bulk_are_those_by_call(name, times, monkeypatch):
 @pytest.mark.parametrize("first", [3.5, -20.0])
 @pytest.mark.parametrize("base", [2.0, 2.5, 4.0])
 def test_levels_are_their_kernel(base, first):
-    times, gradients = first + np.concatenate([[0.0, 1.0], IRREGULAR + 1.0]), np.random.default_rng(6).standard_normal((42, 2))
+    times, gradients = (
+        first + np.concatenate([[0.0, 1.0], IRREGULAR + 1.0]),
+        np.random.default_rng(6).standard_normal((42, 2)),
+    )
     memory = LevelMemory(base, 2)
     _, diagonals, squares = drive(memory, times, gradients)
     kernel = Levels(base, first - 1.0)
@@ -187,7 +203,9 @@ def test_restored_memories_go_on(kind, rounds):
     assert second.norm == first.norm
     assert np.array_equal(second.pull, first.pull)
     for ours, other in zip(
-        drive(first, times[rounds:], gradients[rounds:]), drive(second, times[rounds:], gradients[rounds:]), strict=True
+        drive(first, times[rounds:], gradients[rounds:]),
+        drive(second, times[rounds:], gradients[rounds:]),
+        strict=True,
     ):
         assert np.array_equal(ours, other)
 
@@ -228,7 +246,9 @@ class NotAKernel(StationaryKernel):
 def test_sums_that_cancel_are_rounding_and_others_no_kernel(unit):
     gradients = unit * np.random.default_rng(8).standard_normal((60, 1))
     memory = DenseMemory(Constant(), 1)
-    for time, g in enumerate([*gradients, -gradients.sum(axis=0), *gradients, -gradients.sum(axis=0)]):
+    for time, g in enumerate(
+        [*gradients, -gradients.sum(axis=0), *gradients, -gradients.sum(axis=0)]
+    ):
         memory.advance(float(time))
         memory.add(g)
     assert memory.norm < 1e-6 * unit
@@ -281,6 +301,7 @@ def test_gaps_below_the_mixtures_resolution_are_named():
         memory.advance(1.25)
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("default")
-        for time in 2.0 + np.cumsum(np.linspace(0.26, 0.49, 50)):  # as a stream without a clock has them: no two alike
+        # as a stream without a clock has them: no two alike
+        for time in 2.0 + np.cumsum(np.linspace(0.26, 0.49, 50)):
             memory.advance(float(time))
     assert len(told) <= 2

@@ -8,7 +8,15 @@ from scipy.special import dawsn, erfi
 
 from cases import POTENTIALS
 from naive import psi
-from stillpoint.potentials import CAP, AdaptiveQuadratic, Erfi, FreeGrad, ParameterFree, Quadratic, _hot
+from stillpoint.potentials import (
+    CAP,
+    AdaptiveQuadratic,
+    Erfi,
+    FreeGrad,
+    ParameterFree,
+    Quadratic,
+    _magnitudes,
+)
 
 ALL = [*POTENTIALS, ParameterFree(0.7), Erfi(1.0, 0.6, 16.0)]
 ONE_STEP = [FreeGrad(0.7), Erfi(0.7), Erfi(2.0, 0.6, 16.0), Erfi(0.5, 1.0, 4.0)]
@@ -37,32 +45,44 @@ def test_psi_equals_its_definition(scale, v, share, h):
     s = share * min(7.0 * v, 100.0 * np.sqrt(v))
     S, V = s * h, v * h * h
     assert ParameterFree(scale).magnitude(S, V, h) == pytest.approx(psi(S, V, h, scale), rel=1e-9)
-    assert ParameterFree(scale).magnitude(S, V, h, v + 1.0) == pytest.approx(psi(S, V, h, scale, v + 1.0), rel=1e-9)
+    assert ParameterFree(scale).magnitude(S, V, h, v + 1.0) == pytest.approx(
+        psi(S, V, h, scale, v + 1.0), rel=1e-9
+    )
 
 
 def test_psi_branches_meet_and_the_papers_second_branch_does_not():
     # erratum E1: at S = 6V/h both branches have exponent V/h²; the printed −6V/h jumps
     V, h = 9.0, 1.0
     edge = 6 * V / h
-    low, high = ParameterFree().magnitude(edge * (1 - 1e-12), V, h), ParameterFree().magnitude(edge * (1 + 1e-12), V, h)
+    low, high = (
+        ParameterFree().magnitude(edge * (1 - 1e-12), V, h),
+        ParameterFree().magnitude(edge * (1 + 1e-12), V, h),
+    )
     assert low == pytest.approx(high, rel=1e-9)
     assert edge / (3 * h) - 6 * V / h < 0 < V / h**2
 
 
 def test_dawson_and_erfi_formulas():
     x = np.concatenate([np.linspace(1e-6, 12, 4001), np.logspace(1, 6, 200)])
-    ours = np.array([_hot.dawson(v) for v in x])
+    ours = np.array([_magnitudes.dawson(v) for v in x])
     assert np.abs(ours / dawsn(x) - 1).max() < 1e-14
-    assert _hot.dawson(0.0) == 0.0
+    assert _magnitudes.dawson(0.0) == 0.0
     # MATH section 3: m = ε[E(q) + 2h(√α/(2√U)(2EE(q) − 1) − √(αU)E(q)q/U)], E(q) = √π/2·erfi(q)
     alpha, z0, eps, S, V, h = 0.75, 4.0, 0.7, 13.0, 40.0, 1.5
     U = V + 2 * h * S + z0 * h * h
     q = S / np.sqrt(4 * alpha * U)
     E = np.sqrt(np.pi) / 2 * erfi(q)
     EE = q * E - np.expm1(q * q) / 2
-    full = eps * (E + 2 * h * (np.sqrt(alpha) / (2 * np.sqrt(U)) * (2 * EE - 1) - np.sqrt(alpha * U) * E * q / U))
+    full = eps * (
+        E
+        + 2
+        * h
+        * (np.sqrt(alpha) / (2 * np.sqrt(U)) * (2 * EE - 1) - np.sqrt(alpha * U) * E * q / U)
+    )
     assert Erfi(eps).magnitude(S, V, h) == pytest.approx(full, rel=1e-12)
-    assert Erfi(eps).potential(S, V, h) == pytest.approx(eps * np.sqrt(alpha * U) * (2 * EE - 1), rel=1e-12)
+    assert Erfi(eps).potential(S, V, h) == pytest.approx(
+        eps * np.sqrt(alpha * U) * (2 * EE - 1), rel=1e-12
+    )
 
 
 @pytest.mark.parametrize("potential", ONE_STEP, ids=name)
@@ -85,7 +105,9 @@ def test_one_step_inequality(potential, data):
 @given(st.floats(0, 1e3), st.floats(0, 1e6), st.floats(0, 1), st.floats(-1, 1))
 def test_one_step_is_an_equality_for_the_quadratic(S, V, r, share):
     potential, c = Quadratic(0.3), r * share
-    rise = potential.potential(np.sqrt(max(S * S + r * r + 2 * S * c, 0.0)), V + r * r, 1.0) - potential.potential(S, V, 1.0)
+    rise = potential.potential(
+        np.sqrt(max(S * S + r * r + 2 * S * c, 0.0)), V + r * r, 1.0
+    ) - potential.potential(S, V, 1.0)
     assert rise == pytest.approx(c * potential.magnitude(S, V, 1.0), abs=1e-12 * (1 + S * S + V))
 
 
@@ -100,7 +122,13 @@ def test_smaller_alpha_violates_the_inequality_and_is_refused():
                 after = potential.potential(abs(s + c), v + 1, 1.0)
                 if after < 1e100:
                     worst = max(
-                        worst, (after - potential.potential(s, v, 1.0) - c * potential.magnitude(s, v, 1.0)) / (1 + abs(after))
+                        worst,
+                        (
+                            after
+                            - potential.potential(s, v, 1.0)
+                            - c * potential.magnitude(s, v, 1.0)
+                        )
+                        / (1 + abs(after)),
                     )
     assert worst > 1e-6
     with pytest.raises(ValueError, match="alpha"):
@@ -114,7 +142,9 @@ def test_smaller_alpha_violates_the_inequality_and_is_refused():
 def test_magnitude_is_the_derivative_of_the_potential(potential, s, v, h):
     assume(s * s < 80 * v)
     S, V, step = s * h, v * h * h, 1e-4 * s * h
-    difference = (potential.potential(S + step, V, h) - potential.potential(S - step, V, h)) / (2 * step)
+    difference = (potential.potential(S + step, V, h) - potential.potential(S - step, V, h)) / (
+        2 * step
+    )
     scale = abs(potential.magnitude(S, V, h)) + abs(potential.potential(S, V, h)) / S
     assert abs(difference - potential.magnitude(S, V, h)) < 1e-5 * scale
 
@@ -131,16 +161,24 @@ def test_bound_is_the_conjugate(potential, norm, V):
     assert bound <= (best + start) * 1.05 + 1e-3 * abs(best) + 1e-9
 
 
-@pytest.mark.parametrize(("norm", "V", "count"), [(3.0, 40.0, 0.0), (1e3, 9.5, 0.0), (3.0, 40.0, 25.0), (1e3, 9.5, 6.0)])
+@pytest.mark.parametrize(
+    ("norm", "V", "count"), [(3.0, 40.0, 0.0), (1e3, 9.5, 0.0), (3.0, 40.0, 25.0), (1e3, 9.5, 6.0)]
+)
 def test_bounds_are_their_formulas(norm, V, count):
     # a bound that holds may still be larger than it should be
     eps, h = 0.7, 1.5
-    assert Quadratic(0.3).bound(norm, V, h, count) == pytest.approx(norm**2 / 0.6 + 0.15 * V, rel=1e-12)
-    assert AdaptiveQuadratic(1.7).bound(norm, V, h, count) == pytest.approx((norm**2 / 3.4 + 1.7) * np.sqrt(V), rel=1e-12)
+    assert Quadratic(0.3).bound(norm, V, h, count) == pytest.approx(
+        norm**2 / 0.6 + 0.15 * V, rel=1e-12
+    )
+    assert AdaptiveQuadratic(1.7).bound(norm, V, h, count) == pytest.approx(
+        (norm**2 / 3.4 + 1.7) * np.sqrt(V), rel=1e-12
+    )
     A, root = (count, count) if count else (V / h**2, np.sqrt(V) / h)
     logarithm = np.log(1 + norm * root * np.log(A) ** 2 / eps)
     sides = np.sqrt(V * logarithm), h * logarithm
-    assert ParameterFree(eps).bound(norm, V, h, count) == pytest.approx(4 * h * eps + 6 * norm * max(sides), rel=1e-12)
+    assert ParameterFree(eps).bound(norm, V, h, count) == pytest.approx(
+        4 * h * eps + 6 * norm * max(sides), rel=1e-12
+    )
     assert (sides[0] < sides[1]) == (norm == 1e3)  # either of the two has its turn
 
 
@@ -148,7 +186,9 @@ def test_bounds_are_their_formulas(norm, V, count):
 @pytest.mark.parametrize("count", [0.0, 25.0])
 def test_bound_of_algorithm_2_has_no_unit_too_small_or_large(unit, count):
     one = ParameterFree(0.7).bound(3.0, 4.0, 1.0, count)
-    assert ParameterFree(0.7).bound(3.0, 4.0 * unit * unit, unit, count) == pytest.approx(unit * one, rel=1e-12)
+    assert ParameterFree(0.7).bound(3.0, 4.0 * unit * unit, unit, count) == pytest.approx(
+        unit * one, rel=1e-12
+    )
 
 
 @pytest.mark.parametrize("norm", [0.0, 0.01, 0.2, 5.0])
@@ -185,7 +225,9 @@ def test_magnitude_saturates_and_is_never_nan(potential, S, V, h):
 @given(st.floats(0.1, 20.0), st.floats(1.0, 1e5), st.sampled_from([1e-6, 1e6]))
 def test_units_of_gradients_do_not_matter(potential, s, v, unit):
     V = potential.offset + v
-    assert potential.magnitude(s * unit, V * unit * unit, unit) == pytest.approx(potential.magnitude(s, V, 1.0), rel=1e-9)
+    assert potential.magnitude(s * unit, V * unit * unit, unit) == pytest.approx(
+        potential.magnitude(s, V, 1.0), rel=1e-9
+    )
 
 
 @pytest.mark.parametrize("potential", ALL, ids=name)

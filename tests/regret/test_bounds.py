@@ -1,4 +1,6 @@
-"""The paper's guarantees held on runs. The sup over all comparators of norm r is the certificate at r, so those are exact."""
+"""The paper's guarantees held on runs. The sup over all comparators of norm r is the certificate at
+r, so those are exact.
+"""
 
 import numpy as np
 import pytest
@@ -8,8 +10,8 @@ from hypothesis import strategies as st
 import stillpoint as sp
 from cases import MARKOV, POTENTIALS
 from stillpoint.domains import Ball
-from stillpoint.experiments.reproduce.runs import STREAMS, reachable
 from stillpoint.kernels import OU, Constant, Gaussian, HorizonFree, Matern32, OUMixture, Spline
+from stillpoint.lab.reproduce.runs import STREAMS, reachable
 from stillpoint.learners import GradientDescent
 from stillpoint.potentials import AdaptiveQuadratic, Erfi, ParameterFree, Potential
 from stillpoint.regret import magnitude, path_length, rkhs_norm
@@ -49,23 +51,36 @@ RADII = np.concatenate([[0.0], np.logspace(-4, 6, 41)])
 @pytest.mark.parametrize("stream", STREAMS)
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_bounds_hold_against_every_comparator(kernel, stream):
-    """Proposition kernelized-pf (F1, F2), the OGD form of Theorem olo-reduction, and the other potentials' own."""
+    """Proposition kernelized-pf (F1, F2), the OGD form of Theorem olo-reduction, and the other
+    potentials' own.
+    """
     for potential in [*POTENTIALS, ParameterFree(0.01)]:
         bound = ROUNDS + 1.0 if kernel == "spline" else None
-        if kernel == "spline" and isinstance(potential, ParameterFree | Erfi) and potential.scale == 1.0:
+        if (
+            kernel == "spline"
+            and isinstance(potential, ParameterFree | Erfi)
+            and potential.scale == 1.0
+        ):
             bound = None  # running hints, formula F2
-        learner = sp.KernelFTRL(1, lipschitz=1.0, kernel=KERNELS[kernel], potential=potential, kernel_bound=bound)
+        learner = sp.KernelFTRL(
+            1, lipschitz=1.0, kernel=KERNELS[kernel], potential=potential, kernel_bound=bound
+        )
         run(learner, STREAMS[stream])
         for radius in RADII:
             limit = learner.bound(radius)
-            assert learner.certificate(radius) <= limit * (1 + 1e-9) + 1e-9 * learner.hint, (potential, radius)
+            assert learner.certificate(radius) <= limit * (1 + 1e-9) + 1e-9 * learner.hint, (
+                potential,
+                radius,
+            )
 
 
 @pytest.mark.parametrize("dim", [1, 3])
 @pytest.mark.parametrize("kernel", ["constant", "ou", "horizon-free"])
 def test_algorithm_2_long_runs(kernel, dim):
     for seed in range(3):
-        learner = sp.KernelFTRL(dim, lipschitz=1.0, kernel=KERNELS[kernel], potential=ParameterFree(1.0))
+        learner = sp.KernelFTRL(
+            dim, lipschitz=1.0, kernel=KERNELS[kernel], potential=ParameterFree(1.0)
+        )
         target = np.random.default_rng(seed).standard_normal(dim)
         y = target + 0.3 * np.random.default_rng(seed + 10).standard_normal((4000, dim))
         sp.play(learner, sp.losses.Absolute().on(y))
@@ -86,10 +101,16 @@ class Literal(Potential):
 
 
 def test_the_printed_second_branch_breaks_the_bound():
-    learners = [sp.KernelFTRL(1, lipschitz=1.0, kernel=Constant(), potential=p) for p in (Literal(), ParameterFree(1.0))]
-    (literal, _, _), (corrected, _, _) = (run(learner, STREAMS["twelfth"], rounds=2000) for learner in learners)
+    learners = [
+        sp.KernelFTRL(1, lipschitz=1.0, kernel=Constant(), potential=p)
+        for p in (Literal(), ParameterFree(1.0))
+    ]
+    (literal, _, _), (corrected, _, _) = (
+        run(learner, STREAMS["twelfth"], rounds=2000) for learner in learners
+    )
     jump = int(np.argmin(np.diff(literal[:, 0])))
-    assert literal[jump, 0] == pytest.approx(243.65, abs=0.01)  # S = 6V exactly there: 238.9 is the round before
+    # S = 6V exactly there: 238.9 is the round before
+    assert literal[jump, 0] == pytest.approx(243.65, abs=0.01)
     assert literal[jump + 1, 0] == pytest.approx(-0.0817, abs=1e-3)  # the wrong sign
     assert any(learners[0].certificate(r) > learners[0].bound(r) for r in RADII)
     assert all(learners[1].certificate(r) <= learners[1].bound(r) for r in RADII)
@@ -109,33 +130,43 @@ SCALE_FREE = {
 @pytest.mark.parametrize("stream", SCALE_FREE)
 @pytest.mark.parametrize("kernel", [OU(0.05), Spline(1.0), HorizonFree()])
 def test_scale_free_bounds(kernel, stream, potential):
-    """Propositions scale-free-olo and unconstrained-scale-free with E15's radius and clipping cost, 300 rounds, d = 1, 2."""
+    """Propositions scale-free-olo and unconstrained-scale-free with E15's radius and clipping cost,
+    300 rounds, d = 1, 2.
+    """
     times = np.arange(1.0, 301.0)
     for dim in (1, 2):
         for reach in (1.0, None):
-            learner = sp.KernelFTRL(dim, kernel=kernel, potential=potential, domain=Ball(reach) if reach else None)
+            learner = sp.KernelFTRL(
+                dim, kernel=kernel, potential=potential, domain=Ball(reach) if reach else None
+            )
             plays, gradients, radii = run(learner, SCALE_FREE[stream], rounds=300)
             for u in reachable(gradients, reach or 3.0, seed=dim):
                 regret = (gradients * (plays - u)).sum()
                 sizes = np.linalg.norm(u, axis=1, keepdims=True)
-                projected = u if reach else u * np.minimum(1.0, radii[:, None] / np.maximum(sizes, 1e-300))
+                projected = (
+                    u if reach else u * np.minimum(1.0, radii[:, None] / np.maximum(sizes, 1e-300))
+                )
                 norm = rkhs_norm(learner.memory.kernel, projected, times)
                 limit = learner.bound(norm, magnitude=magnitude(u))
                 assert regret <= limit + 1e-9 * abs(limit)
 
 
 def test_clipping_cost_is_real():
-    # E15: without the term L_T·(D_T + …) the printed proposition fails: one huge gradient at the end, comparator 0
+    # E15: without the term L_T·(D_T + …) the printed proposition fails: one huge gradient at the
+    # end, comparator 0
     for rounds, ratio in ((800, 28.3), (1600, 39.95)):
         learner = sp.KernelFTRL(1, kernel=Constant(), potential=ParameterFree(1.0))
         plays, gradients, radii = run(
-            learner, lambda t, w, rng, last=rounds: 1e6 * np.sign(w) if t == last else -np.ones(1), rounds
+            learner,
+            lambda t, w, rng, last=rounds: 1e6 * np.sign(w) if t == last else -np.ones(1),
+            rounds,
         )
         regret = (gradients * plays).sum()
         assert regret / 1e6 == pytest.approx(ratio, rel=2e-3)
         assert radii[-1] == pytest.approx(ratio, rel=2e-3)
         assert regret <= learner.bound(0.0, magnitude=0.0)
-        printed = learner.potential.bound(0.0, learner.variance, learner.hint, learner._count)  # 4εH alone, at M = 0
+        # 4εH alone, at M = 0
+        printed = learner.potential.bound(0.0, learner.variance, learner.hint, learner._count)
         assert regret > printed
 
 
@@ -144,7 +175,9 @@ def test_artificial_radius_is_scale_free_and_grows():
     _, gradients, radii = run(learner, SCALE_FREE["growing"], rounds=200)
     sizes = np.abs(gradients[:, 0])
     expected = [
-        0.5 * np.sqrt(max((sizes[: k + 1].sum() / sizes[: k + 1].max() for k in range(t)), default=0.0)) for t in range(200)
+        0.5
+        * np.sqrt(max((sizes[: k + 1].sum() / sizes[: k + 1].max() for k in range(t)), default=0.0))
+        for t in range(200)
     ]
     assert np.allclose(radii, expected, rtol=1e-12)
 
@@ -153,7 +186,11 @@ def test_artificial_radius_is_scale_free_and_grows():
 def test_path_length_norm_dominates_the_true_norm(seed, rounds, dim):
     """Theorems rkhs-to-pl and discrete-pl with corrected constants, in R^d."""
     rng = np.random.default_rng(seed)
-    kinds = [np.ones((rounds, dim)), rng.standard_normal((rounds, dim)), np.cumsum(rng.standard_normal((rounds, dim)), axis=0)]
+    kinds = [
+        np.ones((rounds, dim)),
+        rng.standard_normal((rounds, dim)),
+        np.cumsum(rng.standard_normal((rounds, dim)), axis=0),
+    ]
     kinds += [
         np.sign(np.sin(np.arange(rounds) / 5.0))[:, None] * np.ones(dim),
         (-1.0) ** np.arange(rounds)[:, None] * np.ones(dim),
@@ -170,13 +207,23 @@ def test_optimal_path_length_is_an_explicit_number_and_holds():
     t = np.arange(rounds)
     rng = np.random.default_rng(0)
     for target in (np.ones(rounds), np.sign(np.sin(t / 60.0)), np.sin(t / 50.0)):
-        learner = sp.KernelFTRL(1, lipschitz=1.0, kernel=HorizonFree(), potential=ParameterFree(1.0), memory="dense")
-        result = sp.play(learner, sp.losses.Absolute().on(target + 0.1 * rng.standard_normal(rounds)))
+        learner = sp.KernelFTRL(
+            1, lipschitz=1.0, kernel=HorizonFree(), potential=ParameterFree(1.0), memory="dense"
+        )
+        result = sp.play(
+            learner, sp.losses.Absolute().on(target + 0.1 * rng.standard_normal(rounds))
+        )
         limit = optimal_path_length(path_length(target), magnitude(target), rounds)
         assert result.linear_regret(target)[-1] <= limit
-        tight = ParameterFree(1.0).bound(rkhs_norm(HorizonFree(), target, method="dense"), learner.variance, learner.hint)
+        tight = ParameterFree(1.0).bound(
+            rkhs_norm(HorizonFree(), target, method="dense"), learner.variance, learner.hint
+        )
         assert result.linear_regret(target)[-1] <= tight <= limit
-    assert optimal_path_length(0.0, 1.0, 1000) < optimal_path_length(5.0, 1.0, 1000) < optimal_path_length(5.0, 2.0, 1000)
+    assert (
+        optimal_path_length(0.0, 1.0, 1000)
+        < optimal_path_length(5.0, 1.0, 1000)
+        < optimal_path_length(5.0, 2.0, 1000)
+    )
     # the rate: four times the horizon costs about twice as much (with logarithms), not four times
     assert optimal_path_length(5.0, 1.0, 4000) / optimal_path_length(5.0, 1.0, 1000) < 3.2
 
@@ -206,10 +253,14 @@ def test_gradient_descent_bound(name):
 
 
 def test_the_cubic_cost_of_an_unknown_scale_is_met_to_a_third():
-    """While the artificial ball, ε√t, is below M, any play loses: M³/3ε² by the round where it is not, whatever the learner."""
+    """While the artificial ball, ε√t, is below M, any play loses: M³/3ε² by the round where it is
+    not, whatever the learner.
+    """
     M, scale, kernel = 1.0, 0.05, OU(0.001)
     learner = sp.KernelFTRL(1, kernel=kernel, potential=Erfi(1.0), radius_scale=scale)
-    plays, gradients, radii = run(learner, lambda t, w, rng: -np.ones(1), rounds=int((M / scale) ** 2))
+    plays, gradients, radii = run(
+        learner, lambda t, w, rng: -np.ones(1), rounds=int((M / scale) ** 2)
+    )
     regret, cubic = float((gradients * (plays - M)).sum()), M**3 / scale**2
     bound = learner.bound(rkhs_norm(kernel, np.minimum(M, radii)), magnitude=M)
     assert cubic / 3 < regret <= bound
@@ -218,7 +269,11 @@ def test_the_cubic_cost_of_an_unknown_scale_is_met_to_a_third():
 
 @pytest.mark.parametrize("horizon", [5, 1000])
 def test_the_norm_by_path_length_is_the_product_of_its_constants(horizon):
-    """c(T), C and C' of Theorems rkhs-to-pl and discrete-pl: norms are far below, so each constant is held by itself."""
+    """c(T), C and C' of Theorems rkhs-to-pl and discrete-pl: norms are far below, so each constant
+    is held by itself.
+    """
     c = HorizonFree().path_length_conditions(horizon).constant
     for P, M in ((0.0, 1.0), (8.0, 1.0), (3.0, 0.5)):
-        assert path_length_norm(P, M, horizon) ** 2 == pytest.approx(c * 2.88 * 12.94 * M * (M + P), rel=1e-12)
+        assert path_length_norm(P, M, horizon) ** 2 == pytest.approx(
+            c * 2.88 * 12.94 * M * (M + P), rel=1e-12
+        )

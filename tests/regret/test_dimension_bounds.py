@@ -1,4 +1,6 @@
-"""Bounds by the effective dimension: each the formula from the Gram matrix, above the log-det bound it comes from, and sharp."""
+"""Bounds by the effective dimension: each the formula from the Gram matrix, above the log-det bound
+it comes from, and sharp.
+"""
 
 import numpy as np
 import pytest
@@ -16,11 +18,18 @@ KERNELS = {"ou": OU(0.1), "spline": Spline(1.0), "matern": Matern32(0.2), "gauss
 def spectrum(gram, ridge):
     """log det(I + K/λ), d_eff(λ), λ_max and Tr K."""
     values = np.maximum(np.linalg.eigvalsh(gram), 0.0)
-    return np.log1p(values / ridge).sum(), (values / (values + ridge)).sum(), values.max(), values.sum()
+    return (
+        np.log1p(values / ridge).sum(),
+        (values / (values + ridge)).sum(),
+        values.max(),
+        values.sum(),
+    )
 
 
 def formula(gram, ridge):
-    """The dimension's form of log det(I + K/λ), once it is seen to be above, with the largest eigenvalue and with the trace."""
+    """The dimension's form of log det(I + K/λ), once it is seen to be above, with the largest
+    eigenvalue and with the trace.
+    """
     log_det, dimension, largest, trace = spectrum(gram, ridge)
     exact = dimension * np.log(np.e + np.e * largest / ridge)
     assert log_det <= exact <= dimension * np.log(np.e + np.e * trace / ridge)
@@ -88,9 +97,13 @@ def test_newton_learners_state_it(name, times):
     expected = ridge / 2 * 4.0 + top / (2 * beta) * formula(gram, ridge / beta)
     assert strong.dimension_bound(2.0) == pytest.approx(expected, rel=1e-7)
     assert strong.certificate(2.0) <= strong.bound(2.0) <= strong.dimension_bound(2.0)
-    concave = sp.ExpConcave(2, kernel=kernel, curvature=beta, ridge=ridge, domain=Ball(0.8), track_dimension=True)
+    concave = sp.ExpConcave(
+        2, kernel=kernel, curvature=beta, ridge=ridge, domain=Ball(0.8), track_dimension=True
+    )
     _, gradients = drive(concave, lambda t, w: w - y[t], when)
-    expected = ridge / 2 * 4.0 + formula(gram * (gradients @ gradients.T), ridge / beta) / (2 * beta)
+    expected = ridge / 2 * 4.0 + formula(gram * (gradients @ gradients.T), ridge / beta) / (
+        2 * beta
+    )
     assert concave.dimension_bound(2.0) == pytest.approx(expected, rel=1e-7)
     assert concave.certificate(2.0) <= concave.bound(2.0) <= concave.dimension_bound(2.0)
 
@@ -102,7 +115,15 @@ def test_full_matrix_learning_states_it(kernel, domain, lipschitz):
     when, rng = TIMES["irregular"], np.random.default_rng(2)
     g = rng.standard_normal((when.size, 2)) + np.array([0.5, -0.5])
     g *= np.minimum(1.0, 2.0 / np.linalg.norm(g, axis=1))[:, None]
-    learner = sp.Directional(2, lipschitz=lipschitz, kernel=kernel, ridge=0.5, scale=2e3, domain=domain, track_dimension=True)
+    learner = sp.Directional(
+        2,
+        lipschitz=lipschitz,
+        kernel=kernel,
+        ridge=0.5,
+        scale=2e3,
+        domain=domain,
+        track_dimension=True,
+    )
     fed = []
     for t, time in enumerate(when):
         learner.predict(time=time)
@@ -121,17 +142,28 @@ def test_full_matrix_learning_states_it(kernel, domain, lipschitz):
     for norm, alignment in ((0.0, 0.0), (1.0, 2.0), (50.0, 10.0)):
         weighted, top = np.sqrt(floor * norm**2 + alignment), 1.0 if lipschitz else learner.hint
         scale = 2e3 * (2.0 if lipschitz else 1.0)
-        alpha = scale / (np.sqrt(most) * np.log(most) ** 2 if lipschitz else most * np.log(most) ** 2)
+        alpha = scale / (
+            np.sqrt(most) * np.log(most) ** 2 if lipschitz else most * np.log(most) ** 2
+        )
         log = np.log1p(weighted / alpha)
-        expected = 4 * scale * top + 6 * weighted * top * max(np.sqrt(most * log), log) + learner.cost_of_scale(1.0)
+        expected = (
+            4 * scale * top
+            + 6 * weighted * top * max(np.sqrt(most * log), log)
+            + learner.cost_of_scale(1.0)
+        )
         assert learner.dimension_bound(norm, alignment, 1.0) == pytest.approx(expected, rel=1e-7)
         assert learner.bound(norm, alignment, 1.0) <= learner.dimension_bound(norm, alignment, 1.0)
 
 
 def test_they_are_sharp_where_the_ridge_is_large():
-    """d_eff·log(e + e·Tr K/λ) is log det(I + K/λ) in the limit: half of the stated constant would be below the log-det bound."""
+    """d_eff·log(e + e·Tr K/λ) is log det(I + K/λ) in the limit: half of the stated constant would
+    be below the log-det bound.
+    """
     rng, ridge = np.random.default_rng(3), 1e5
-    vaw, strong = sp.KernelVAW(kernel=OU(0.1), ridge=ridge), sp.StronglyConvex(1, kernel=OU(0.1), curvature=1.0, ridge=ridge)
+    vaw, strong = (
+        sp.KernelVAW(kernel=OU(0.1), ridge=ridge),
+        sp.StronglyConvex(1, kernel=OU(0.1), curvature=1.0, ridge=ridge),
+    )
     concave = sp.ExpConcave(1, kernel=OU(0.1), curvature=1.0, ridge=ridge, track_dimension=True)
     for y in rng.standard_normal(50):
         vaw.update(y)
@@ -143,7 +175,10 @@ def test_they_are_sharp_where_the_ridge_is_large():
 
 
 def test_without_its_tracking_the_dimension_is_refused_by_name():
-    for learner in (sp.ExpConcave(1, kernel=OU(0.1), curvature=1.0), sp.Directional(1, lipschitz=1.0, kernel=OU(0.1))):
+    for learner in (
+        sp.ExpConcave(1, kernel=OU(0.1), curvature=1.0),
+        sp.Directional(1, lipschitz=1.0, kernel=OU(0.1)),
+    ):
         learner.update(0.5)
         with pytest.raises(ValueError, match="track_dimension must be True"):
             _ = learner.effective_dimension
@@ -155,17 +190,28 @@ def test_without_its_tracking_the_dimension_is_refused_by_name():
 
 @pytest.mark.parametrize("kernel", [OU(0.1), Gaussian(3.0)], ids=["ou", "gaussian"])
 def test_learners_that_track_it_conform(kernel):
-    checks.check_learner(lambda dim: sp.ExpConcave(dim, kernel=kernel, curvature=0.5, track_dimension=True))
-    checks.check_learner(lambda dim: sp.Directional(dim, lipschitz=1.0, kernel=kernel, track_dimension=True))
+    checks.check_learner(
+        lambda dim: sp.ExpConcave(dim, kernel=kernel, curvature=0.5, track_dimension=True)
+    )
+    checks.check_learner(
+        lambda dim: sp.Directional(dim, lipschitz=1.0, kernel=kernel, track_dimension=True)
+    )
 
 
 def test_states_of_before_are_read_and_know_no_dimension_bound(tmp_path):
-    """Learners saved without the trace of their Gram matrix go on; their dimension bound is infinite, which holds."""
+    """Learners saved without the trace of their Gram matrix go on; their dimension bound is
+    infinite, which holds.
+    """
     for build, keys in (
         (lambda: sp.KernelVAW(kernel=OU(0.1)), ("_trace",)),
         (lambda: sp.StronglyConvex(1, kernel=OU(0.1), curvature=1.0), ("trace",)),
-        (lambda: sp.Forecaster([OU(0.1)], [1.0, 10.0]), ("member0._trace", "member1._trace")),
-        (lambda: sp.baselines.Hedge([sp.StronglyConvex(1, kernel=Constant(), curvature=1.0)]), ("0.trace",)),
+        (lambda: sp.KernelForecaster([OU(0.1)], [1.0, 10.0]), ("member0._trace", "member1._trace")),
+        (
+            lambda: sp.lab.baselines.Hedge(
+                [sp.StronglyConvex(1, kernel=Constant(), curvature=1.0)]
+            ),
+            ("0.trace",),
+        ),
     ):
         learner, again = build(), build()
         for y in (0.3, -0.2, 0.5):
@@ -182,7 +228,10 @@ def test_states_of_before_are_read_and_know_no_dimension_bound(tmp_path):
 
 def test_regret_is_below_them():
     t = np.arange(150)
-    y, target = 0.5 * np.sin(t / 20) + 0.1 * np.random.default_rng(4).standard_normal(150), 0.5 * np.sin(t / 20)
+    y, target = (
+        0.5 * np.sin(t / 20) + 0.1 * np.random.default_rng(4).standard_normal(150),
+        0.5 * np.sin(t / 20),
+    )
     model = sp.KernelVAW(kernel=Spline(1.0), ridge=1.0)
     regret = 0.5 * ((model.forecast_stream(y) - y) ** 2).sum() - 0.5 * ((target - y) ** 2).sum()
     assert regret <= model.dimension_bound(rkhs_norm(Spline(1.0), target))

@@ -1,4 +1,6 @@
-"""Best comparators in hindsight, against brute force, linear programs and optimality certificates."""
+"""Best comparators in hindsight, against brute force, linear programs and optimality
+certificates.
+"""
 
 import math
 import time
@@ -12,8 +14,14 @@ from scipy.optimize import linprog
 
 from stillpoint.domains import Ball, Box, Everywhere, HalfSpace, Projection, Simplex
 from stillpoint.losses import Absolute, Hinge, Huber, Linear, Log, Logistic, Pinball, Squared
-from stillpoint.regret import hindsight_path_length, hindsight_piecewise, hindsight_static, path_length, switches
-from stillpoint.regret.hindsight._hot import total_variation
+from stillpoint.regret import (
+    hindsight_path_length,
+    hindsight_piecewise,
+    hindsight_static,
+    path_length,
+    switches,
+)
+from stillpoint.regret.hindsight._paths import total_variation
 from stillpoint.regret.hindsight._shape import slopes as _slopes
 
 SCALAR = [Squared(), Absolute(), Pinball(0.3), Pinball(0.9), Huber(0.5)]
@@ -54,7 +62,9 @@ def test_static_closed_forms():
     assert hindsight_static(Squared().on(y), Box(0.0, 1.0)) == 1.0
     rows = np.array([[1.0, 2.0], [3.0, 6.0]])
     assert hindsight_static(Squared().on(rows)) == pytest.approx([2.0, 4.0])
-    assert hindsight_static(Squared().on(rows), Ball(1.0)) == pytest.approx(np.array([1.0, 2.0]) / math.sqrt(5))
+    assert hindsight_static(Squared().on(rows), Ball(1.0)) == pytest.approx(
+        np.array([1.0, 2.0]) / math.sqrt(5)
+    )
 
 
 def streams():
@@ -62,19 +72,37 @@ def streams():
     x = rng.standard_normal((150, 3))
     y = x @ [1.0, -2.0, 0.5] + rng.standard_normal(150)
     labels = np.sign(y)
-    smooth = [Squared().on(y, x), Huber(0.5).on(y, x), Logistic().on(labels, x), Log().on(x=np.exp(0.2 * x))]
+    smooth = [
+        Squared().on(y, x),
+        Huber(0.5).on(y, x),
+        Logistic().on(labels, x),
+        Log().on(x=np.exp(0.2 * x)),
+    ]
     smooth += [Squared().on(x), Huber(0.3).on(x), Absolute().on(x), Logistic().on(labels)]
     kinked = [Absolute().on(y, x), Pinball(0.2).on(y, x), Hinge().on(labels, x), Hinge().on(labels)]
     return [*smooth, *kinked, Linear().on(x), Linear().on(y, x), Linear().on(y)]
 
 
-@pytest.mark.parametrize("losses", streams(), ids=lambda s: f"{type(s.loss).__name__}-{s.mode}-{s.dim}")
+@pytest.mark.parametrize(
+    "losses", streams(), ids=lambda s: f"{type(s.loss).__name__}-{s.mode}-{s.dim}"
+)
 def test_static_cannot_be_improved(losses):
-    """No nearby point of the set is better, at any distance: for convex losses that is the minimum."""
+    """No nearby point of the set is better, at any distance: for convex losses that is the
+    minimum.
+    """
     rng, d = np.random.default_rng(3), losses.dim
-    sets = [Everywhere(), Ball(0.7), Ball(50.0, center=np.ones(d)), Box(-0.5, 0.3), Simplex(1.0), HalfSpace(np.ones(d), -1.0)]
+    sets = [
+        Everywhere(),
+        Ball(0.7),
+        Ball(50.0, center=np.ones(d)),
+        Box(-0.5, 0.3),
+        Simplex(1.0),
+        HalfSpace(np.ones(d), -1.0),
+    ]
     for domain in sets:
-        if isinstance(losses.loss, Linear | Log) and (isinstance(domain, Everywhere) or (domain == sets[-1] and d > 1)):
+        if isinstance(losses.loss, Linear | Log) and (
+            isinstance(domain, Everywhere) or (domain == sets[-1] and d > 1)
+        ):
             with pytest.raises(ValueError, match="domain must"):
                 hindsight_static(losses, domain)
             continue
@@ -104,7 +132,9 @@ def test_static_linear_programs_are_those_of_the_textbook():
         losses = loss.on(y, x)
         assert cost(losses, hindsight_static(losses)) == pytest.approx(answer.fun, rel=1e-10)
         # the same by the central path, in a ball that does not bind
-        assert cost(losses, hindsight_static(losses, Ball(10.0))) == pytest.approx(answer.fun, rel=1e-10)
+        assert cost(losses, hindsight_static(losses, Ball(10.0))) == pytest.approx(
+            answer.fun, rel=1e-10
+        )
 
 
 def test_static_does_not_depend_on_scale():
@@ -115,18 +145,27 @@ def test_static_does_not_depend_on_scale():
         w = hindsight_static(loss.on(target, x))
         assert hindsight_static(loss.on(target, x * scales)) * scales == pytest.approx(w, rel=1e-5)
     twice = np.hstack([x, x])  # collinear features: of many minimisers, the least
-    assert hindsight_static(Huber(0.1).on(y, twice)) == pytest.approx(np.tile(hindsight_static(Huber(0.1).on(y, x)), 2) / 2)
+    assert hindsight_static(Huber(0.1).on(y, twice)) == pytest.approx(
+        np.tile(hindsight_static(Huber(0.1).on(y, x)), 2) / 2
+    )
 
 
 @pytest.mark.parametrize("loss", [Absolute(), Pinball(0.2), Hinge(), Huber(0.5), Logistic()])
 def test_static_takes_features_that_do_not_span(loss):
     rng = np.random.default_rng(6)
-    shapes = {"collinear": np.ones((40, 2)), "wide": rng.standard_normal((3, 6)), "nothing": np.zeros((5, 2))}
+    shapes = {
+        "collinear": np.ones((40, 2)),
+        "wide": rng.standard_normal((3, 6)),
+        "nothing": np.zeros((5, 2)),
+    }
     for name, x in shapes.items():
         losses = loss.on(np.sign(rng.standard_normal(len(x))), x)
         for domain in (Ball(0.2), Ball(10.0), Ball(1.0, center=np.ones(x.shape[1]))):
             w = hindsight_static(losses, domain)
-            others = [domain.project(w + 10.0 ** -rng.integers(5) * v) for v in rng.standard_normal((200, x.shape[1]))]
+            others = [
+                domain.project(w + 10.0 ** -rng.integers(5) * v)
+                for v in rng.standard_normal((200, x.shape[1]))
+            ]
             assert domain.contains(w)
             assert cost(losses, w) <= min(cost(losses, v) for v in others) + 1e-6, name
     assert hindsight_static(loss.on(np.ones(5), np.zeros((5, 2)))).tolist() == [0.0, 0.0]
@@ -137,7 +176,9 @@ def test_geometric_median():
     heavy = np.vstack([np.tile([1.0, 2.0], (30, 1)), rng.standard_normal((20, 2))])
     assert np.array_equal(hindsight_static(Absolute().on(heavy)), [1.0, 2.0])
     triangle = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, math.sqrt(3) / 2]])
-    assert hindsight_static(Absolute().on(triangle)) == pytest.approx(triangle.mean(axis=0), abs=1e-7)
+    assert hindsight_static(Absolute().on(triangle)) == pytest.approx(
+        triangle.mean(axis=0), abs=1e-7
+    )
 
 
 def test_static_errors():
@@ -184,7 +225,13 @@ def textbook(loss, y, k):
 def test_pieces_against_textbook_dynamic_programming(loss):
     rng = np.random.default_rng(8)
     t = np.arange(50.0)
-    large = [rng.standard_normal(50).cumsum(), t, np.sin(t / 5), 1e6 + rng.standard_normal(50), np.round(np.sin(t))]
+    large = [
+        rng.standard_normal(50).cumsum(),
+        t,
+        np.sin(t / 5),
+        1e6 + rng.standard_normal(50),
+        np.round(np.sin(t)),
+    ]
     for y in [targets(rng, rounds) for rounds in range(1, 12)] + large:
         losses = loss.on(y)
         for k in (1, 2, 3, 8):
@@ -199,7 +246,9 @@ def test_more_pieces_never_cost_more(loss):
     rng = np.random.default_rng(10)
     truth = np.repeat(rng.uniform(-1, 1, 6), 50)
     losses = loss.on(truth + 0.1 * rng.standard_normal(300))
-    costs = [cost(losses, hindsight_piecewise(losses, k)) for k in (1, 2, 3, 4, 5, 6, 10, 50, 300, 1000)]
+    costs = [
+        cost(losses, hindsight_piecewise(losses, k)) for k in (1, 2, 3, 4, 5, 6, 10, 50, 300, 1000)
+    ]
     assert all(b <= a + 1e-12 for a, b in pairwise(costs))
     assert costs[0] == pytest.approx(cost(losses, hindsight_static(losses)))
     assert costs[5] <= cost(losses, truth)
@@ -212,7 +261,12 @@ def program(loss, y, budget):
     over, under = (1.0 - loss.level, loss.level) if isinstance(loss, Pinball) else (1.0, 1.0)
     eye, differ, side = np.eye(n), np.diff(np.eye(n), axis=0), np.eye(n - 1)
     c = np.concatenate([np.zeros(n), np.full(n, over), np.full(n, under), np.zeros(2 * n - 2)])
-    equal = np.block([[eye, -eye, eye, np.zeros((n, 2 * n - 2))], [differ, np.zeros((n - 1, 2 * n)), -side, side]])
+    equal = np.block(
+        [
+            [eye, -eye, eye, np.zeros((n, 2 * n - 2))],
+            [differ, np.zeros((n - 1, 2 * n)), -side, side],
+        ]
+    )
     length = np.concatenate([np.zeros(3 * n), np.ones(2 * n - 2)])[None]
     bounds = [(None, None)] * n + [(0, None)] * (4 * n - 2)
     return linprog(c, length, [budget], equal, np.concatenate([y, np.zeros(n - 1)]), bounds).fun
@@ -227,23 +281,33 @@ def test_path_length_against_a_linear_program(loss):
             budget = share * path_length(y)
             u = hindsight_path_length(loss.on(y), budget)
             assert path_length(u) == pytest.approx(budget, rel=1e-9)
-            assert cost(loss.on(y), u) == pytest.approx(program(loss, y, budget), rel=1e-9, abs=1e-9)
+            assert cost(loss.on(y), u) == pytest.approx(
+                program(loss, y, budget), rel=1e-9, abs=1e-9
+            )
 
 
 def certificate(loss, y, u):
-    """How far u is from the optimality conditions of min Σ ℓ_t(u_t) + λP(u): z_t = Σ_{s≤t} ℓ'_s(u_s) has z_T = 0,
-    |z_t| ≤ λ, and z_t = ±λ where u rises or falls after round t. The least λ is max|z_t|."""
+    """How far u is from the optimality conditions of min Σ ℓ_t(u_t) + λP(u): z_t = Σ_{s≤t}
+    ℓ'_s(u_s) has z_T = 0,
+    |z_t| ≤ λ, and z_t = ±λ where u rises or falls after round t. The least λ is max|z_t|.
+    """
     z, step = np.cumsum(loss.gradient(u, y)), np.diff(u)
     moves = np.abs(step) > 1e-7 * np.ptp(y)
     multiplier = np.abs(z[:-1]).max()
-    return max(abs(z[-1]), np.abs(z[:-1] - multiplier * np.sign(step))[moves].max(initial=0.0)) / (1.0 + multiplier)
+    return max(abs(z[-1]), np.abs(z[:-1] - multiplier * np.sign(step))[moves].max(initial=0.0)) / (
+        1.0 + multiplier
+    )
 
 
 @pytest.mark.parametrize("loss", [Squared(), Huber(0.05), Huber(0.5), Huber(5.0)])
 def test_path_length_is_certified_by_its_multiplier(loss):
     rng = np.random.default_rng(13)
     for rounds in (2, 3, 10, 60, 1000):
-        for y in (rng.standard_normal(rounds), rng.standard_normal(rounds).cumsum(), 1e3 + np.sin(np.arange(rounds))):
+        for y in (
+            rng.standard_normal(rounds),
+            rng.standard_normal(rounds).cumsum(),
+            1e3 + np.sin(np.arange(rounds)),
+        ):
             for share in (1e-3, 0.1, 0.5, 0.99):
                 budget = share * path_length(y)
                 u = hindsight_path_length(loss.on(y), budget)[:, 0]
@@ -277,14 +341,20 @@ def test_more_budget_never_costs_more(loss):
     answers = [hindsight_path_length(losses, budget) for budget in budgets]
     costs = [cost(losses, u) for u in answers]
     assert all(b <= a + 1e-9 for a, b in pairwise(costs))
-    assert all(path_length(u) <= budget * (1 + 1e-9) for u, budget in zip(answers, budgets, strict=True))
+    assert all(
+        path_length(u) <= budget * (1 + 1e-9) for u, budget in zip(answers, budgets, strict=True)
+    )
     assert np.array_equal(answers[0], np.full((300, 1), hindsight_static(losses)[0]))
     assert np.array_equal(answers[-1], y[:, None])
     assert np.array_equal(answers[-2], y[:, None])
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.integers(-3, 3), min_size=1, max_size=12), st.floats(0.0, 10.0), st.sampled_from(SCALAR))
+@given(
+    st.lists(st.integers(-3, 3), min_size=1, max_size=12),
+    st.floats(0.0, 10.0),
+    st.sampled_from(SCALAR),
+)
 def test_ties_and_plateaus(values, budget, loss):
     """Targets on a small grid, where multipliers and kinks coincide."""
     y = np.array(values, dtype=float)
@@ -316,8 +386,15 @@ def test_at_scale():
 def test_unsupported_streams_are_named():
     x = np.random.default_rng(18).standard_normal((5, 2))
     for best in (hindsight_piecewise, hindsight_path_length):
-        for losses in (Logistic().on(np.sign(x[:, 0])), Squared().on(x), Squared().on(x[:, 0], x), Linear().on(x[:, 0])):
-            with pytest.raises(ValueError, match=r"losses must be scalar.*Squared.*Absolute.*Pinball"):
+        for losses in (
+            Logistic().on(np.sign(x[:, 0])),
+            Squared().on(x),
+            Squared().on(x[:, 0], x),
+            Linear().on(x[:, 0]),
+        ):
+            with pytest.raises(
+                ValueError, match=r"losses must be scalar.*Squared.*Absolute.*Pinball"
+            ):
                 best(losses, 1)
     with pytest.raises(ValueError, match="losses must be scalar"):
         hindsight_piecewise(Huber().on(x[:, 0]), 2)
@@ -329,8 +406,20 @@ def test_unsupported_streams_are_named():
 
 
 def test_a_solver_that_stops_early_is_sent_on():
-    x = np.array([[-0.928, -0.6], [-0.0406, 0.1758], [-0.6353, -0.9341], [0.6529, 0.5822],
-                  [-0.2178, -0.9623], [-0.2493, -1.6975], [2.2341, 1.8421], [1.5469, 0.1426]])  # fmt: skip
-    losses = Huber(0.3).on(np.array([0.2285, -1.1472, 0.5399, 0.3639, -0.8056, 0.6086, 0.2819, -0.2109]), x)
+    x = np.array(
+        [
+            [-0.928, -0.6],
+            [-0.0406, 0.1758],
+            [-0.6353, -0.9341],
+            [0.6529, 0.5822],
+            [-0.2178, -0.9623],
+            [-0.2493, -1.6975],
+            [2.2341, 1.8421],
+            [1.5469, 0.1426],
+        ]
+    )
+    losses = Huber(0.3).on(
+        np.array([0.2285, -1.1472, 0.5399, 0.3639, -0.8056, 0.6086, 0.2819, -0.2109]), x
+    )
     inside = hindsight_static(losses, Box(-0.3, 0.5))  # where the best of all lies
     np.testing.assert_allclose(inside, hindsight_static(losses), atol=1e-7)

@@ -1,4 +1,6 @@
-"""The paper's lemmas and the reduction itself, checked in an explicit finite-dimensional feature space."""
+"""The paper's lemmas and the reduction itself, checked in an explicit finite-dimensional feature
+space.
+"""
 
 import numpy as np
 import pytest
@@ -28,11 +30,15 @@ def outer(g, phi):
 @pytest.mark.parametrize("loss", [Squared(), Absolute(), Huber(0.3)])
 @pytest.mark.parametrize("kernel", [OU(0.1), Gaussian(1.0), HorizonFree()])
 def test_dynamic_regret_is_static_regret_in_the_rkhs(kernel, loss):
-    """Theorem RKHS-SR-solves-DR and Example kernel-ftrl: W_t held explicitly, any loss, not only linear ones."""
+    """Theorem RKHS-SR-solves-DR and Example kernel-ftrl: W_t held explicitly, any loss, not only
+    linear ones.
+    """
     rng = np.random.default_rng(0)
     phi = features(kernel)
     losses = loss.on(rng.standard_normal((ROUNDS, DIM)))
-    learner = sp.KernelFTRL(DIM, lipschitz=20.0, kernel=kernel, potential=ParameterFree(1e3), memory="dense")
+    learner = sp.KernelFTRL(
+        DIM, lipschitz=20.0, kernel=kernel, potential=ParameterFree(1e3), memory="dense"
+    )
     theta, V, operators = np.zeros((DIM, ROUNDS)), 4 * learner.hint**2, []
     for t in range(ROUNDS):
         S = np.linalg.norm(theta)
@@ -46,8 +52,12 @@ def test_dynamic_regret_is_static_regret_in_the_rkhs(kernel, loss):
         V += np.linalg.norm(outer(g, phi[t])) ** 2
     U = rng.standard_normal((DIM, ROUNDS))
     u = (U @ phi.T).T
-    static = sum(losses[t].value(operators[t] @ phi[t]) - losses[t].value(U @ phi[t]) for t in range(ROUNDS))
-    dynamic = sum(losses[t].value(operators[t] @ phi[t]) - losses[t].value(u[t]) for t in range(ROUNDS))
+    static = sum(
+        losses[t].value(operators[t] @ phi[t]) - losses[t].value(U @ phi[t]) for t in range(ROUNDS)
+    )
+    dynamic = sum(
+        losses[t].value(operators[t] @ phi[t]) - losses[t].value(u[t]) for t in range(ROUNDS)
+    )
     assert static == pytest.approx(dynamic, rel=1e-12)
     # the minimum-norm interpolant is no larger than the comparator it interpolates
     assert sp.regret.rkhs_norm(kernel, u, method="dense") <= np.linalg.norm(U) * (1 + 1e-6)
@@ -60,11 +70,15 @@ def test_hs_norms(name):
     kernel, g = MARKOV[name], rng.standard_normal((ROUNDS, DIM))
     phi, gram = features(kernel), kernel.gram(TIMES)
     for t in range(ROUNDS):
-        assert np.linalg.norm(outer(g[t], phi[t])) ** 2 == pytest.approx((g[t] @ g[t]) * gram[t, t], rel=1e-10)
+        assert np.linalg.norm(outer(g[t], phi[t])) ** 2 == pytest.approx(
+            (g[t] @ g[t]) * gram[t, t], rel=1e-10
+        )
     total = sum(outer(g[t], phi[t]) for t in range(ROUNDS))
     assert np.linalg.norm(total) ** 2 == pytest.approx(((g @ g.T) * gram).sum(), rel=1e-10)
     X = rng.standard_normal((DIM, ROUNDS))
-    assert np.linalg.norm(X @ phi[3]) ** 2 == pytest.approx(np.trace((X @ np.outer(phi[3], phi[3])).T @ X), rel=1e-10)
+    assert np.linalg.norm(X @ phi[3]) ** 2 == pytest.approx(
+        np.trace((X @ np.outer(phi[3], phi[3])).T @ X), rel=1e-10
+    )
 
 
 def test_subgradients_lift():
@@ -75,7 +89,9 @@ def test_subgradients_lift():
     for t in range(ROUNDS):
         W, V = rng.standard_normal((2, DIM, ROUNDS))
         G = outer(losses[t].gradient(W @ phi[t]), phi[t])
-        assert losses[t].value(V @ phi[t]) >= losses[t].value(W @ phi[t]) + np.sum(G * (V - W)) - 1e-12
+        assert (
+            losses[t].value(V @ phi[t]) >= losses[t].value(W @ phi[t]) + np.sum(G * (V - W)) - 1e-12
+        )
 
 
 def test_log_determinants():
@@ -85,7 +101,9 @@ def test_log_determinants():
     S, total = ridge * np.eye(6), 0.0
     for x in v:
         B = A + np.outer(x, x)
-        assert x @ np.linalg.solve(B, x) == pytest.approx(1 - np.linalg.det(A) / np.linalg.det(B), rel=1e-8)
+        assert x @ np.linalg.solve(B, x) == pytest.approx(
+            1 - np.linalg.det(A) / np.linalg.det(B), rel=1e-8
+        )
         A = B
         S = S + np.outer(x, x)
         total += x @ np.linalg.solve(S, x)
@@ -103,20 +121,38 @@ def test_sine_transform_of_a_decreasing_function_is_positive():
             return 1.0 / (2 * np.pi * x * (1 + (2 * np.pi * x) ** 2) * float(kernel.density(x)))
 
         low = quad(
-            lambda x, s=lag: np.exp(x) * ratio(np.exp(x)) * np.sin(2 * np.pi * s * np.exp(x)), -60, np.log(0.5 / lag), limit=400
+            lambda x, s=lag: np.exp(x) * ratio(np.exp(x)) * np.sin(2 * np.pi * s * np.exp(x)),
+            -60,
+            np.log(0.5 / lag),
+            limit=400,
         )[0]
         high = quad(ratio, 0.5 / lag, np.inf, weight="sin", wvar=2 * np.pi * lag)[0]
         assert low + high > 0
 
 
 def test_l1_norm_by_the_fourier_transform():
-    """Lemma bound-L1-norm-with-fourier: ‖f‖₁ ≤ (2/√π)‖f̂‖^{1/2}‖f̂'‖^{1/2}, on Gaussians of any width."""
+    """Lemma bound-L1-norm-with-fourier: ‖f‖₁ ≤ (2/√π)‖f̂‖^{1/2}‖f̂'‖^{1/2}, on Gaussians of any
+    width.
+    """
     for width in (0.2, 1.0, 5.0):
         l1 = width * np.sqrt(2 * np.pi)
         # f̂(ω) = √(2π)·width·exp(−2π²width²ω²)
-        hat = quad(lambda w, s=width: 2 * np.pi * s**2 * np.exp(-4 * np.pi**2 * s**2 * w**2), -np.inf, np.inf)[0]
-        slope = quad(lambda w, s=width: 2 * np.pi * s**2 * (4 * np.pi**2 * s**2 * w) ** 2 * np.exp(-4 * np.pi**2 * s**2 * w**2),
-                     -np.inf, np.inf)[0]  # fmt: skip
+        hat = quad(
+            lambda w, s=width: 2 * np.pi * s**2 * np.exp(-4 * np.pi**2 * s**2 * w**2),
+            -np.inf,
+            np.inf,
+        )[0]
+        slope = quad(
+            lambda w, s=width: (
+                2
+                * np.pi
+                * s**2
+                * (4 * np.pi**2 * s**2 * w) ** 2
+                * np.exp(-4 * np.pi**2 * s**2 * w**2)
+            ),
+            -np.inf,
+            np.inf,
+        )[0]
         assert l1 <= 2 / np.sqrt(np.pi) * hat**0.25 * slope**0.25
 
 
@@ -137,7 +173,9 @@ def test_hessians_of_elliptic_functions():
         x = np.sqrt(w @ M @ w)
         assert second >= (u @ M @ u) / (1 + x) - 1e-4
         beta, gamma = 1 / (1 + x) / x**2 - np.log1p(x) / x**3, np.log1p(x) / x
-        assert second == pytest.approx(beta * (u @ M @ w) ** 2 + gamma * (u @ M @ u), rel=1e-4, abs=1e-5)
+        assert second == pytest.approx(
+            beta * (u @ M @ w) ** 2 + gamma * (u @ M @ u), rel=1e-4, abs=1e-5
+        )
 
 
 def test_spline_inverse():
@@ -157,7 +195,9 @@ def test_weighted_norms_are_a_change_of_variables():
     assert np.allclose(moved @ moved.T, gram)
     g = np.random.default_rng(5).standard_normal((ROUNDS, 1))
     G = sum(outer(g[t], phi[t]) for t in range(ROUNDS))
-    assert np.sqrt(np.trace(G @ np.linalg.inv(M) @ G.T)) == pytest.approx(np.sqrt(((g @ g.T) * gram).sum()), rel=1e-10)
+    assert np.sqrt(np.trace(G @ np.linalg.inv(M) @ G.T)) == pytest.approx(
+        np.sqrt(((g @ g.T) * gram).sum()), rel=1e-10
+    )
 
 
 def test_parameter_free_rate():

@@ -1,4 +1,6 @@
-"""The interpolant of Theorem discrete-pl at every order m: bump, derivatives, and the two constants."""
+"""The interpolant of Theorem discrete-pl at every order m: bump, derivatives, and the two
+constants.
+"""
 
 import math
 from fractions import Fraction
@@ -8,8 +10,8 @@ import numpy as np
 import pytest
 
 from cases import CONSISTENT
-from stillpoint.experiments.reproduce.orders import _wave, printed_constant
 from stillpoint.kernels import HorizonFree
+from stillpoint.lab.reproduce.orders import _wave, printed_constant
 from stillpoint.regret import (
     PATH_CONSTANT,
     SincBump,
@@ -43,13 +45,20 @@ def test_bump_and_its_derivatives_equal_exact_fractions(m):
     polynomial = beta_polynomial(m)
     for n in range(2 * m + 1):
         exact = np.array(
-            [float(sum(c * math.perm(p, n) * x ** (p - n) for p, c in polynomial.items() if p >= n)) for x in points]
+            [
+                float(
+                    sum(c * math.perm(p, n) * x ** (p - n) for p, c in polynomial.items() if p >= n)
+                )
+                for x in points
+            ]
         )
         assert found[n] == pytest.approx(exact, rel=0.0, abs=1e-11 * np.abs(exact).max())
         assert mirrored[n] == pytest.approx((-1) ** n * found[n], abs=1e-12 * np.abs(exact).max())
         if n:
             assert found[n][0] == found[n][-1] == 0.0  # all 2m derivatives are continuous
-    assert bump([-1.0, 0.0, 0.5, 1.0, 3.3, 5.0, 6.0, 9.0], 5, m) == pytest.approx([0, 0, 0.5, 1, 1, 1, 0, 0], abs=1e-15)
+    assert bump([-1.0, 0.0, 0.5, 1.0, 3.3, 5.0, 6.0, 9.0], 5, m) == pytest.approx(
+        [0, 0, 0.5, 1, 1, 1, 0, 0], abs=1e-15
+    )
 
 
 def test_order_1_is_the_polynomial_it_was():
@@ -68,13 +77,22 @@ def fourier_twin(x, n):
     for low, high in ((0, 0.25), (0.25, 0.75)):
         w = (low + high) / np.longdouble(2) + (high - low) / np.longdouble(2) * nodes
         height = np.minimum(1, 2 * (np.longdouble(0.75) - w))
-        total = total + (high - low) * (weights * height * (2 * PI * w) ** n * np.cos(2 * PI * w * at + n * PI / 2)).sum(axis=1)
+        total = total + (high - low) * (
+            weights * height * (2 * PI * w) ** n * np.cos(2 * PI * w * at + n * PI / 2)
+        ).sum(axis=1)
     return total
 
 
 def test_derivatives_of_the_product_equal_their_fourier_integrals():
-    """Across 0 and the places where series give way to quotients, |x| = max(½, n/2π) and twice that."""
-    joints = [s * f * max(0.5, n / (2 * math.pi)) for n in range(17) for f in (1, 2) for s in (-1 - 1e-9, -1 + 1e-9, 1 - 1e-9)]
+    """Across 0 and the places where series give way to quotients, |x| = max(½, n/2π) and twice
+    that.
+    """
+    joints = [
+        s * f * max(0.5, n / (2 * math.pi))
+        for n in range(17)
+        for f in (1, 2)
+        for s in (-1 - 1e-9, -1 + 1e-9, 1 - 1e-9)
+    ]
     x = np.concatenate([np.linspace(-8.0, 8.0, 801), joints, [1e-300, 1e-9, 1e-3]])
     found = _product(x, 16)
     for n in range(17):
@@ -83,11 +101,17 @@ def test_derivatives_of_the_product_equal_their_fourier_integrals():
 
 
 def closed_twin(t, at, m):
-    """w + (−1)^m w^(2m) at t, w = b_T(t)S(t − at), for t in [0, 1]: exact polynomial, Fourier integrals."""
+    """w + (−1)^m w^(2m) at t, w = b_T(t)S(t − at), for t in [0, 1]: exact polynomial, Fourier
+    integrals.
+    """
     n, total = 2 * m, np.longdouble(0)
     for k in range(n + 1):
         x = Fraction(t)
-        edge = sum(c * math.perm(p, n - k) * x ** (p - n + k) for p, c in beta_polynomial(m).items() if p >= n - k)
+        edge = sum(
+            c * math.perm(p, n - k) * x ** (p - n + k)
+            for p, c in beta_polynomial(m).items()
+            if p >= n - k
+        )
         s = fourier_twin([t - at], k)[0]
         total = total + (-1) ** m * math.comb(n, k) * float(edge) * s
         if k == 0:
@@ -106,10 +130,14 @@ def test_the_interpolant_bends_as_the_formula_says(m):
 
 
 def bends(t, horizon, m):
-    """Row t: what each u_l contributes to u + (−1)^m u^(2m), near the first end of a long sequence."""
+    """Row t: what each u_l contributes to u + (−1)^m u^(2m), near the first end of a long
+    sequence.
+    """
     n = 2 * m
     s, b = _product(t[:, None] - np.arange(1.0, horizon + 1.0), n), _bump(t, 2 * horizon, m, n)
-    return b[0][:, None] * s[0] + (-1) ** m * sum(math.comb(n, k) * b[n - k][:, None] * s[k] for k in range(n + 1))
+    return b[0][:, None] * s[0] + (-1) ** m * sum(
+        math.comb(n, k) * b[n - k][:, None] * s[k] for k in range(n + 1)
+    )
 
 
 def to_infinity(values):
@@ -122,9 +150,13 @@ def to_infinity(values):
 
 @pytest.mark.parametrize("m", ORDERS)
 def test_curvature_constants_are_the_least_ones_rounded_up(m):
-    """Σ_l grows with T and is largest between 0 and 1, where the bump rises; inside it is far smaller, but for m = 1."""
+    """Σ_l grows with T and is largest between 0 and 1, where the bump rises; inside it is far
+    smaller, but for m = 1.
+    """
     inside = _product(np.linspace(0.0, 1.0, 51)[:, None] - np.arange(-300.0, 301.0), 2 * m)
-    assert np.abs(inside[0] + (-1) ** m * inside[2 * m]).sum(axis=1).max() < 0.95 * curvature_constant(m)
+    assert np.abs(inside[0] + (-1) ** m * inside[2 * m]).sum(
+        axis=1
+    ).max() < 0.95 * curvature_constant(m)
     t, width, largest = np.linspace(0.0, 1.0, 201), 1 / 200, 0.0
     for _ in range(4):
         sums = np.cumsum(np.abs(bends(t, 256, m)), axis=1)
@@ -132,7 +164,11 @@ def test_curvature_constants_are_the_least_ones_rounded_up(m):
         best, largest = t[int(limits.argmax())], float(limits.max())
         t, width = np.clip(np.linspace(best - width, best + width, 17), 0.0, 1.0), width / 6
     digits = 10.0 ** (math.floor(math.log10(largest)) - 3)
-    assert largest < curvature_constant(m) == pytest.approx(digits * math.ceil(largest / digits), rel=1e-12)
+    assert (
+        largest
+        < curvature_constant(m)
+        == pytest.approx(digits * math.ceil(largest / digits), rel=1e-12)
+    )
 
 
 @pytest.mark.parametrize("m", [1, 2, 3])
@@ -158,7 +194,9 @@ def variation(v, m):
 
 @pytest.mark.parametrize("m", [1, 2, 3, 8])
 def test_one_path_constant_serves_every_order(m):
-    """‖u'‖₁ is convex in v, so steps 1[l ≥ j] are the worst; the longer, the worse, and the bump does not matter."""
+    """‖u'‖₁ is convex in v, so steps 1[l ≥ j] are the worst; the longer, the worse, and the bump
+    does not matter.
+    """
     steps = [variation(np.arange(T) >= j, m) for T in (1, 2, 3, 9, 30) for j in range(T)]
     far = [variation(np.arange(T) >= T // 2, m) for T in (32, 64, 128)]
     assert max(*steps, far[0], far[1]) < far[2] < PATH_CONSTANT
@@ -167,17 +205,21 @@ def test_one_path_constant_serves_every_order(m):
 
 
 def test_the_path_constant_is_three_halves_of_a_norm():
-    """C = (3‖D‖₁ + 1)/2 with D the slope of Σ_{l≥0} S(t − l): once for the step, half and ½ more for the end at T.
+    """C = (3‖D‖₁ + 1)/2 with D the slope of Σ_{l≥0} S(t − l): once for the step, half and ½ more
+    for the end at T.
 
-    D(y) = 2∫Ŝ(ω)(πω/sin πω) cos(2πωy) dω about the middle of the step; it is positive on the step, so the fall at the end
-    is monotone and costs 1, and what comes before it costs what D has beyond the step, on one side.
+    D(y) = 2∫Ŝ(ω)(πω/sin πω) cos(2πωy) dω about the middle of the step; it is positive on the step,
+    so the fall at the end is monotone and costs 1, and what comes before it costs what D has beyond
+    the step, on one side.
     """
     nodes, weights = np.polynomial.legendre.leggauss(300)
     y, wave = (np.arange(96 * 64) + 0.5) / 64, 0.0
     for low, high in ((0.0, 0.25), (0.25, 0.75)):
         w = 0.5 * (low + high) + 0.5 * (high - low) * nodes
         height = np.minimum(1.0, 2 * (0.75 - w)) * np.pi * w / np.sin(np.pi * w)
-        wave = wave + (high - low) * (np.cos(2 * np.pi * np.multiply.outer(y, w)) @ (weights * height))
+        wave = wave + (high - low) * (
+            np.cos(2 * np.pi * np.multiply.outer(y, w)) @ (weights * height)
+        )
     assert (wave[y < 0.5] > 0.5).all()
     assert 2 * wave[y < 0.5].sum() / 64 == pytest.approx(1.0, abs=1e-4)
     norm = to_infinity([2 * np.abs(wave[y < T]).sum() / 64 for T in (24, 48, 96)])
@@ -200,7 +242,9 @@ def test_derivatives_of_the_interpolant(m):
 
 
 def test_bad_orders_are_named():
-    with pytest.raises(ValueError, match="n must be at most 2·order = 4: got 5; give SincBump a higher order"):
+    with pytest.raises(
+        ValueError, match="n must be at most 2·order = 4: got 5; give SincBump a higher order"
+    ):
         SincBump([1.0, 2.0], 2).derivative(0.5, 5)
     for call in (lambda m: bump(0.5, 3, m), lambda m: SincBump([1.0], m), curvature_constant):
         with pytest.raises(ValueError, match="order must be a positive whole number: got 0"):
@@ -248,7 +292,12 @@ def test_the_norm_of_the_interpolant_itself_obeys_the_theorem_at_order_2():
     for v in (np.ones(horizon), (-1.0) ** np.arange(horizon)):
         u = SincBump(v, 2)
         bend = np.abs(u(t) + u.derivative(t, 4)).max()
-        limit = kernel.path_length_conditions(horizon, 2).constant * np.abs(u.derivative(t)).sum() / 100 * bend
+        limit = (
+            kernel.path_length_conditions(horizon, 2).constant
+            * np.abs(u.derivative(t)).sum()
+            / 100
+            * bend
+        )
         fine = np.arange(-2.0, horizon + 3.0, 0.25)
         coarse, finer = rkhs_norm(kernel, u(fine[::4]), fine[::4]), rkhs_norm(kernel, u(fine), fine)
         assert coarse <= finer * (1 + 1e-9)
@@ -256,12 +305,19 @@ def test_the_norm_of_the_interpolant_itself_obeys_the_theorem_at_order_2():
 
 
 def test_the_printed_sign_is_false_at_order_2():
-    """E6: f = sin⁶(πt/(T+1)) cos t has f'''' ≈ f, so ‖f − f''''‖_∞ falls like 1/T, while ‖f‖² grows like T."""
+    """E6: f = sin⁶(πt/(T+1)) cos t has f'''' ≈ f, so ‖f − f''''‖_∞ falls like 1/T, while ‖f‖² grows
+    like T.
+    """
     kernel, horizon = HorizonFree(smoothness=2), 200_000
     f, (slope, minus, plus) = _wave(horizon, 4)
     frequency = np.arange(1, f.size // 2 + 1) * 4 / f.size
-    square = float(2 * (np.abs(np.fft.rfft(f)[1:] / 4) ** 2 / kernel.density(frequency)).sum() * 4 / f.size)
-    assert square == pytest.approx((f**2).sum() / 4 / float(kernel.density(1 / (2 * np.pi))), rel=1e-3)  # one frequency
+    square = float(
+        2 * (np.abs(np.fft.rfft(f)[1:] / 4) ** 2 / kernel.density(frequency)).sum() * 4 / f.size
+    )
+    # one frequency
+    assert square == pytest.approx(
+        (f**2).sum() / 4 / float(kernel.density(1 / (2 * np.pi))), rel=1e-3
+    )
     c = kernel.path_length_conditions(horizon, 2).constant
     assert square <= c * slope.sum() / 4 * plus.max()
     printed = printed_constant(kernel, horizon, 2)

@@ -1,4 +1,6 @@
-"""Effective dimension and log-determinants: streaming against dense, closed forms, and the chain of inequalities."""
+"""Effective dimension and log-determinants: streaming against dense, closed forms, and the chain of
+inequalities.
+"""
 
 import math
 from itertools import pairwise
@@ -6,7 +8,17 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from stillpoint.kernels import OU, Constant, Dirac, Gaussian, HorizonFree, Matern32, Matern52, OUMixture, Spline
+from stillpoint.kernels import (
+    OU,
+    Constant,
+    Dirac,
+    Gaussian,
+    HorizonFree,
+    Matern32,
+    Matern52,
+    OUMixture,
+    Spline,
+)
 from stillpoint.regret import (
     effective_dimension,
     log_det,
@@ -18,7 +30,10 @@ from stillpoint.regret import (
 
 SIX = np.arange(1.0, 7.0)
 T = 150
-TIMES = {"regular": np.arange(1.0, T + 1.0), "irregular": np.cumsum(0.1 + np.random.default_rng(8).exponential(size=T))}
+TIMES = {
+    "regular": np.arange(1.0, T + 1.0),
+    "irregular": np.cumsum(0.1 + np.random.default_rng(8).exponential(size=T)),
+}
 KERNELS = [
     OU(rate=0.1),
     Constant(0.4),
@@ -44,7 +59,9 @@ def dense(kernel, times, ridge):
 
 
 def naive(kernel, times, ridge):
-    """The recursion of KALMAN section 5 as printed, with the nugget's two terms; no care for rounding."""
+    """The recursion of KALMAN section 5 as printed, with the nugget's two terms; no care for
+    rounding.
+    """
     space, total = kernel.state_space(), 0.0
     c = d = space.covariance(times[0])
     for i, t in enumerate(times):
@@ -63,15 +80,23 @@ def naive(kernel, times, ridge):
 
 def test_golden_values():
     for method in ("dense", "streaming"):
-        assert effective_dimension(OU(0.1), SIX, 1.0, method) == pytest.approx(1.5680594642108758, rel=1e-14)
+        assert effective_dimension(OU(0.1), SIX, 1.0, method) == pytest.approx(
+            1.5680594642108758, rel=1e-14
+        )
         assert log_det(OU(0.1), SIX, 1.0, method) == pytest.approx(2.641939545076232, rel=1e-14)
-        assert effective_dimension(Spline(), SIX, 1.0, method) == pytest.approx(2.806866952789699, rel=1e-14)
+        assert effective_dimension(Spline(), SIX, 1.0, method) == pytest.approx(
+            2.806866952789699, rel=1e-14
+        )
         assert log_det(Spline(), SIX, 1.0, method) == pytest.approx(5.451038453565701, rel=1e-14)
     for accuracy in (1e-4, 1e-8):
         kernel = HorizonFree(accuracy=accuracy)
-        assert effective_dimension(kernel, SIX, 1.0, "dense") == pytest.approx(5.042448466870032, rel=1e-13)
+        assert effective_dimension(kernel, SIX, 1.0, "dense") == pytest.approx(
+            5.042448466870032, rel=1e-13
+        )
         assert log_det(kernel, SIX, 1.0, "dense") == pytest.approx(11.02339838739577, rel=1e-13)
-        assert effective_dimension(kernel, SIX, 1.0) == pytest.approx(5.042448466870032, rel=accuracy)
+        assert effective_dimension(kernel, SIX, 1.0) == pytest.approx(
+            5.042448466870032, rel=accuracy
+        )
         assert log_det(kernel, SIX, 1.0) == pytest.approx(11.02339838739577, rel=accuracy)
 
 
@@ -81,7 +106,9 @@ def test_golden_values():
 def test_streaming_is_dense(kernel, times, ridge):
     dimension, determinant = dense(kernel, times, ridge)
     for method in ("streaming", "dense", "auto"):
-        assert effective_dimension(kernel, times, ridge, method) == pytest.approx(dimension, rel=1e-9)
+        assert effective_dimension(kernel, times, ridge, method) == pytest.approx(
+            dimension, rel=1e-9
+        )
         assert log_det(kernel, times, ridge, method) == pytest.approx(determinant, rel=1e-9)
     if ridge >= 1.0:
         assert naive(kernel, times, ridge) == pytest.approx(dimension, rel=1e-9)
@@ -90,10 +117,15 @@ def test_streaming_is_dense(kernel, times, ridge):
 @pytest.mark.parametrize("ridge", [1e-9, 1.0, 1e9])
 def test_extreme_ridges(ridge):
     times = np.arange(1.0, 31.0)
-    assert effective_dimension(Constant(), times, ridge) == pytest.approx(30.0 / (30.0 + ridge), rel=1e-12)
+    assert effective_dimension(Constant(), times, ridge) == pytest.approx(
+        30.0 / (30.0 + ridge), rel=1e-12
+    )
     assert log_det(Constant(), times, ridge) == pytest.approx(math.log1p(30.0 / ridge), rel=1e-12)
-    assert effective_dimension(Dirac(0.5), times, ridge) == pytest.approx(15.0 / (0.5 + ridge), rel=1e-12)
-    many = Constant(0.5) + Constant(0.3) + Constant(0.2)  # collinear: where filters in plain coordinates break down
+    assert effective_dimension(Dirac(0.5), times, ridge) == pytest.approx(
+        15.0 / (0.5 + ridge), rel=1e-12
+    )
+    # collinear: where filters in plain coordinates break down
+    many = Constant(0.5) + Constant(0.3) + Constant(0.2)
     assert effective_dimension(many, times, ridge) == pytest.approx(30.0 / (30.0 + ridge), rel=1e-9)
 
 
@@ -105,7 +137,10 @@ def test_the_chain(kernel, times):
     for ridge in (0.01, 1.0, 100.0):
         s = np.diag(np.linalg.cholesky(k + ridge * np.eye(T))) ** 2  # the innovation variances
         middle = np.sum((s - ridge) / s)
-        dimension, determinant = effective_dimension(kernel, times, ridge), log_det(kernel, times, ridge)
+        dimension, determinant = (
+            effective_dimension(kernel, times, ridge),
+            log_det(kernel, times, ridge),
+        )
         top = dimension * math.log(math.e + math.e * np.linalg.eigvalsh(k)[-1] / ridge)
         ladder = [dimension, middle, determinant, top]
         assert all(a <= b * (1 + 1e-9) for a, b in pairwise(ladder))
@@ -127,22 +162,30 @@ def test_spline_in_closed_form(horizon):
         assert exact <= spline_dimension_bound(horizon, ridge)
         assert spline_dimension_bound(horizon, ridge) == 0.5 * math.pi * horizon / math.sqrt(ridge)
     for ridge in (1e-2, 1.0, 1e2):
-        assert spline_effective_dimension(horizon, ridge) == pytest.approx(dense(Spline(), times, ridge)[0], rel=1e-12)
+        assert spline_effective_dimension(horizon, ridge) == pytest.approx(
+            dense(Spline(), times, ridge)[0], rel=1e-12
+        )
 
 
 def test_long_streams():
     times = np.arange(1.0, 100_001.0)
     for ridge in (0.1, 1e4):
-        assert effective_dimension(Spline(), times, ridge) == pytest.approx(spline_effective_dimension(100_000, ridge), rel=1e-11)
+        assert effective_dimension(Spline(), times, ridge) == pytest.approx(
+            spline_effective_dimension(100_000, ridge), rel=1e-11
+        )
         eigenvalues = spline_eigenvalues(100_000)
-        assert log_det(Spline(), times, ridge) == pytest.approx(np.log1p(1.0 / (eigenvalues * ridge)).sum(), rel=1e-11)
-    # on a long uniform grid d_eff and log-det grow by the same amount a round (Szegő); f is the OU spectral density
+        assert log_det(Spline(), times, ridge) == pytest.approx(
+            np.log1p(1.0 / (eigenvalues * ridge)).sum(), rel=1e-11
+        )
+    # on a long uniform grid d_eff and log-det grow by the same amount a round (Szegő); f is the OU
+    # spectral density
     rate, ridge = 0.1, 5.0
     w = 2.0 * math.pi * np.arange(4096) / 4096
     f = math.sinh(rate) / (math.cosh(rate) - np.cos(w))
     kernel = OU(rate)
     growth = [
-        function(kernel, times, ridge) - function(kernel, times[:50_000], ridge) for function in (effective_dimension, log_det)
+        function(kernel, times, ridge) - function(kernel, times[:50_000], ridge)
+        for function in (effective_dimension, log_det)
     ]
     assert growth[0] == pytest.approx(50_000 * np.mean(f / (f + ridge)), rel=1e-11)
     assert growth[1] == pytest.approx(50_000 * np.mean(np.log1p(f / ridge)), rel=1e-11)
@@ -150,10 +193,16 @@ def test_long_streams():
 
 def test_blocks_do_not_show(monkeypatch):
     for kernel in KERNELS:
-        whole = effective_dimension(kernel, TIMES["irregular"], 0.5), log_det(kernel, TIMES["irregular"], 0.5)
+        whole = (
+            effective_dimension(kernel, TIMES["irregular"], 0.5),
+            log_det(kernel, TIMES["irregular"], 0.5),
+        )
         with monkeypatch.context() as patch:
             patch.setattr(norms, "_BLOCK", 7)
-            parts = effective_dimension(kernel, TIMES["irregular"], 0.5), log_det(kernel, TIMES["irregular"], 0.5)
+            parts = (
+                effective_dimension(kernel, TIMES["irregular"], 0.5),
+                log_det(kernel, TIMES["irregular"], 0.5),
+            )
         assert parts == whole
 
 

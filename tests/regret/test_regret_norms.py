@@ -64,7 +64,13 @@ def test_how_much_a_comparator_moves():
 
 @pytest.mark.parametrize("u", [np.zeros((2, 2, 2)), np.zeros(0), 3.0, [1.0, math.nan]])
 def test_bad_sequences_are_named(u):
-    for measure in (path_length, squared_path_length, magnitude, switches, lambda u: rkhs_norm(OU(1.0), u)):
+    for measure in (
+        path_length,
+        squared_path_length,
+        magnitude,
+        switches,
+        lambda u: rkhs_norm(OU(1.0), u),
+    ):
         with pytest.raises(ValueError, match="u must"):
             measure(u)
     with pytest.raises(ValueError, match="tolerance"):
@@ -90,19 +96,27 @@ def test_closed_forms():
     steps, gaps = np.diff(u), np.diff(tau)
     spline = u[0] ** 2 / (2.0 + tau[0]) + np.sum(steps**2 / gaps)
     assert rkhs_norm(Spline(offset=2.0), u, tau) ** 2 == pytest.approx(spline, rel=1e-13)
-    for rate in (10.0, 0.1, 1e-6, 1e-13):  # at 1e-13 the Gram matrix is singular to rounding, the filter is not
+    # at 1e-13 the Gram matrix is singular to rounding, the filter is not
+    for rate in (10.0, 0.1, 1e-6, 1e-13):
         rho = np.exp(-rate * gaps)
-        ou = u[0] ** 2 / 0.7 + np.sum((u[1:] - rho * u[:-1]) ** 2 / (-0.7 * np.expm1(-2 * rate * gaps)))
+        ou = u[0] ** 2 / 0.7 + np.sum(
+            (u[1:] - rho * u[:-1]) ** 2 / (-0.7 * np.expm1(-2 * rate * gaps))
+        )
         assert rkhs_norm(OU(rate, 0.7), u, tau) ** 2 == pytest.approx(ou, rel=1e-12)
 
 
 def test_slow_mixtures_keep_their_digits():
-    """Against an extended-precision Cholesky factor; in float64 the dense norm keeps seven digits here."""
+    """Against an extended-precision Cholesky factor; in float64 the dense norm keeps seven digits
+    here.
+    """
     rates, weights = np.array([1e-9, 3e-9, 2e-8]), np.array([1.0, 0.5, 0.2])
     tau = np.arange(1.0, 41.0)
     u = np.sin(tau)
     lag = np.abs(tau[:, None] - tau).astype(np.longdouble)
-    k = np.sum(weights.astype(np.longdouble) * np.exp(-rates.astype(np.longdouble) * lag[..., None]), axis=-1)
+    k = np.sum(
+        weights.astype(np.longdouble) * np.exp(-rates.astype(np.longdouble) * lag[..., None]),
+        axis=-1,
+    )
     lower, e = np.zeros((40, 40), dtype=np.longdouble), u.astype(np.longdouble)
     for i in range(40):
         for j in range(i + 1):
@@ -110,13 +124,17 @@ def test_slow_mixtures_keep_their_digits():
             lower[i, j] = np.sqrt(rest) if i == j else rest / lower[j, j]
         e[i] = (e[i] - lower[i, :i] @ e[:i]) / lower[i, i]
     tolerance = 1e-10 if np.finfo(np.longdouble).eps < 1e-18 else 1e-6
-    assert rkhs_norm(OUMixture(rates, weights), u) == pytest.approx(float(np.sqrt(e @ e)), rel=tolerance)
+    assert rkhs_norm(OUMixture(rates, weights), u) == pytest.approx(
+        float(np.sqrt(e @ e)), rel=tolerance
+    )
 
 
 def test_golden_values():
     assert rkhs_norm(OU(0.1), np.ones(6)) ** 2 == pytest.approx(1.2497918747893997, rel=1e-14)
     v = np.random.default_rng(5).standard_normal(30)  # E5, for the paper's spline
-    assert rkhs_norm(Spline(), v) ** 2 == pytest.approx(v[0] ** 2 + squared_path_length(v), rel=1e-14)
+    assert rkhs_norm(Spline(), v) ** 2 == pytest.approx(
+        v[0] ** 2 + squared_path_length(v), rel=1e-14
+    )
 
 
 @pytest.mark.parametrize("method", ["dense", "streaming"])
@@ -135,7 +153,9 @@ def test_the_papers_kernel_charges_constants_dearly(method):
 
 
 class Line(StateSpace):
-    """f(t) = a + bt with independent standard normal a and b: two observations determine every later one."""
+    """f(t) = a + bt with independent standard normal a and b: two observations determine every
+    later one.
+    """
 
     stationary = False
     h = np.array([1.0, 0.0])
@@ -159,9 +179,16 @@ class LineKernel(Kernel):
 
 
 def test_sequences_outside_the_space_have_no_norm():
-    for kernel in (Constant(0.3), 0.1 * Constant(0.7) + Constant(1 / 3), Constant(0.3) * Constant(1.7), OU(rate=0.0)):
+    for kernel in (
+        Constant(0.3),
+        0.1 * Constant(0.7) + Constant(1 / 3),
+        Constant(0.3) * Constant(1.7),
+        OU(rate=0.0),
+    ):
         weight = kernel.bound
-        assert rkhs_norm(kernel, np.full(1000, 0.7)) == pytest.approx(0.7 / math.sqrt(weight), rel=1e-13)
+        assert rkhs_norm(kernel, np.full(1000, 0.7)) == pytest.approx(
+            0.7 / math.sqrt(weight), rel=1e-13
+        )
         assert rkhs_norm(kernel, [0.7] * 9 + [0.7 + 1e-16]) < math.inf
         assert rkhs_norm(kernel, [0.7] * 9 + [0.7 + 1e-9]) == math.inf
         assert rkhs_norm(kernel, [0.0, 0.0, 1e-200]) == math.inf
@@ -179,11 +206,15 @@ def test_rounding_is_not_variance():
 
 
 def test_tiny_variance_is_not_rounding():
-    """Matérn-5/2 far below its scale: S_t falls to 2e-10 of the prior variance, and to 2e-20, yet norms are finite."""
+    """Matérn-5/2 far below its scale: S_t falls to 2e-10 of the prior variance, and to 2e-20, yet
+    norms are finite.
+    """
     tau = np.arange(1.0, 31.0)
     u = np.exp(-0.01 * tau)
     streaming = rkhs_norm(Matern52(rate=0.01), u, tau)
-    assert streaming == pytest.approx(rkhs_norm(Matern52(rate=0.01) + Dirac(1e-13), u, tau), rel=1e-2)
+    assert streaming == pytest.approx(
+        rkhs_norm(Matern52(rate=0.01) + Dirac(1e-13), u, tau), rel=1e-2
+    )
     assert rkhs_norm(Matern52(rate=1e-4), np.sin(tau), tau) < math.inf
 
 
@@ -193,10 +224,14 @@ def test_norm_is_a_norm_that_grows_with_the_sequence(rounds, seed, kernel):
     rng = np.random.default_rng(seed)
     times = np.cumsum(rng.exponential(size=rounds) + 0.01)
     u, v = rng.standard_normal((2, rounds))
-    assert rkhs_norm(kernel, -2.0 * u, times) == pytest.approx(2.0 * rkhs_norm(kernel, u, times), rel=1e-12)
+    assert rkhs_norm(kernel, -2.0 * u, times) == pytest.approx(
+        2.0 * rkhs_norm(kernel, u, times), rel=1e-12
+    )
     total = rkhs_norm(kernel, u + v, times)
     assert total <= (rkhs_norm(kernel, u, times) + rkhs_norm(kernel, v, times)) * (1 + 1e-9)
-    assert rkhs_norm(kernel, u[:-1], times[:-1]) <= rkhs_norm(kernel, u, times) if rounds > 1 else True
+    assert (
+        rkhs_norm(kernel, u[:-1], times[:-1]) <= rkhs_norm(kernel, u, times) if rounds > 1 else True
+    )
     assert u[-1] ** 2 <= kernel.diagonal(times)[-1] * rkhs_norm(kernel, u, times) ** 2 * (1 + 1e-9)
 
 
@@ -207,12 +242,16 @@ def test_blocks_do_not_show(monkeypatch):
         with monkeypatch.context() as patch:
             patch.setattr(norms, "_BLOCK", 7)
             assert rkhs_norm(kernel, u, IRREGULAR) == whole
-            assert np.array_equal(interpolate(kernel, u, IRREGULAR).coefficients, curve.coefficients)
+            assert np.array_equal(
+                interpolate(kernel, u, IRREGULAR).coefficients, curve.coefficients
+            )
 
 
 def test_long_streams_are_quick():
     u = np.cumsum(np.random.default_rng(0).standard_normal(100_000))
-    assert rkhs_norm(Spline(), u) ** 2 == pytest.approx(u[0] ** 2 + squared_path_length(u), rel=1e-12)
+    assert rkhs_norm(Spline(), u) ** 2 == pytest.approx(
+        u[0] ** 2 + squared_path_length(u), rel=1e-12
+    )
     assert rkhs_norm(HorizonFree(), u) < math.inf
 
 
@@ -224,7 +263,8 @@ def test_methods_and_errors():
         rkhs_norm(Gaussian(1.0), u, method="streaming")
     with pytest.raises(ValueError, match=r"positive definite.*Dirac"):
         rkhs_norm(Gaussian(1e4), u)
-    with pytest.raises(ValueError, match=r"spread the times$"):  # `interpolate` has no method="streaming" to offer
+    # `interpolate` has no method="streaming" to offer
+    with pytest.raises(ValueError, match=r"spread the times$"):
         interpolate(Gaussian(1e4), u)
     with pytest.raises(ValueError, match="positive definite"):
         rkhs_norm(Constant(), u, method="dense")
@@ -234,20 +274,29 @@ def test_methods_and_errors():
         rkhs_norm(OU(1.0), u, times=[1.0, 3.0, 2.0, 4.0])
     with pytest.raises(ValueError, match="at least −offset"):
         rkhs_norm(Spline(), u, times=[-1.0, 1.0, 2.0, 3.0])
-    # the paper's kernel streams as its mixture at any gap, and that is the space its learners are measured in
+    # the paper's kernel streams as its mixture at any gap, and that is the space its learners are
+    # measured in
     close, kernel = [1.0, 1.5, 2.0, 3.0], HorizonFree()
-    assert rkhs_norm(kernel, u, close) == pytest.approx(rkhs_norm(kernel.markov(), u, close, method="dense"), rel=1e-9)
+    assert rkhs_norm(kernel, u, close) == pytest.approx(
+        rkhs_norm(kernel.markov(), u, close, method="dense"), rel=1e-9
+    )
 
 
-@pytest.mark.parametrize("kernel", [*STREAMING, HorizonFree(), Gaussian(0.8), Constant() + Gaussian(0.5)])
+@pytest.mark.parametrize(
+    "kernel", [*STREAMING, HorizonFree(), Gaussian(0.8), Constant() + Gaussian(0.5)]
+)
 @pytest.mark.parametrize("shape", [(40,), (40, 2)])
 def test_interpolants_pass_through_and_have_the_norm(kernel, shape):
     rng = np.random.default_rng(9)
     times, u = np.arange(1.0, 41.0), rng.standard_normal(shape)
     curve = interpolate(kernel, u)
-    assert np.allclose(curve(times), u, rtol=0, atol=1e-9 * max(1.0, np.abs(curve.coefficients).max()))
+    assert np.allclose(
+        curve(times), u, rtol=0, atol=1e-9 * max(1.0, np.abs(curve.coefficients).max())
+    )
     exact = kernel if isinstance(kernel, HorizonFree) else None
-    assert curve.norm == pytest.approx(rkhs_norm(kernel, u, method="dense" if exact else "auto"), rel=1e-9)
+    assert curve.norm == pytest.approx(
+        rkhs_norm(kernel, u, method="dense" if exact else "auto"), rel=1e-9
+    )
     assert curve.norm**2 == pytest.approx(float(np.sum(u * curve.coefficients)), rel=1e-7)
     assert curve(3.0).shape == shape[1:]
     assert curve(np.zeros((5, 2)) + 3.3).shape == (5, 2, *shape[1:])
@@ -262,13 +311,17 @@ def test_interpolants_pass_through_and_have_the_norm(kernel, shape):
 def test_interpolants_through_uneven_times(kernel):
     u, times = np.random.default_rng(10).standard_normal((30, 2)), IRREGULAR[:30]
     exact = np.linalg.solve(kernel.gram(times), u)
-    assert np.allclose(interpolate(kernel, u, times).coefficients, exact, rtol=0, atol=1e-9 * np.abs(exact).max())
+    assert np.allclose(
+        interpolate(kernel, u, times).coefficients, exact, rtol=0, atol=1e-9 * np.abs(exact).max()
+    )
 
 
 def test_spline_interpolant_is_piecewise_linear():
     u = np.random.default_rng(4).standard_normal(10)
     t = np.linspace(1.0, 10.0, 200)
-    assert np.allclose(interpolate(Spline(), u)(t), np.interp(t, np.arange(1.0, 11.0), u), atol=1e-12)
+    assert np.allclose(
+        interpolate(Spline(), u)(t), np.interp(t, np.arange(1.0, 11.0), u), atol=1e-12
+    )
 
 
 def test_interpolating_what_cannot_be():
@@ -301,6 +354,9 @@ def test_sequences_of_any_size_are_measured(size):
 
 def test_an_interpolant_that_would_miss_its_points_is_refused():
     u = np.array([0.0, 1.0, 0.0, 1.0, 0.0])
-    with pytest.raises(ValueError, match=r"got values missed by .* Gram matrix is singular to rounding; use a rougher kernel"):
+    with pytest.raises(
+        ValueError,
+        match=r"got values missed by .* Gram matrix is singular to rounding; use a rougher kernel",
+    ):
         interpolate(Matern52(1e-3), u)
     np.testing.assert_allclose(interpolate(Matern52(0.5), u)(np.arange(1.0, 6.0)), u, atol=1e-9)

@@ -5,7 +5,14 @@ import math
 import numpy as np
 import pytest
 
-from stillpoint.regret import PATH_CONSTANT, SincBump, bump, curvature_constant, path_length, sinc_product
+from stillpoint.regret import (
+    PATH_CONSTANT,
+    SincBump,
+    bump,
+    curvature_constant,
+    path_length,
+    sinc_product,
+)
 from stillpoint.regret.sinc import _product
 
 RNG_SEED = 12
@@ -32,7 +39,9 @@ def test_bump():
     fine = grid(0.0, 1.0, 100_000)
     slope = np.gradient(bump(fine, 1), fine)
     assert slope.max() == pytest.approx(15 / 8, rel=1e-8)
-    assert np.abs(np.gradient(slope, fine)[2:-2]).max() == pytest.approx(10 / math.sqrt(3), rel=1e-6)
+    assert np.abs(np.gradient(slope, fine)[2:-2]).max() == pytest.approx(
+        10 / math.sqrt(3), rel=1e-6
+    )
     with pytest.raises(ValueError, match="horizon"):
         bump(0.5, 0)
 
@@ -50,7 +59,9 @@ def test_sinc_product():
 @pytest.mark.parametrize("order", [1, 2])
 def test_derivatives_of_the_product(order):
     """Central differences; across the switch from series to quotient at |x| = ½ and 1 too."""
-    x = np.concatenate([np.linspace(-8.0, 8.0, 401), 0.5 + np.linspace(-1e-3, 1e-3, 21), [1.0, -1.0, 1e-8]])
+    x = np.concatenate(
+        [np.linspace(-8.0, 8.0, 401), 0.5 + np.linspace(-1e-3, 1e-3, 21), [1.0, -1.0, 1e-8]]
+    )
     h = 1e-3
     values = [_product(x + k * h, order)[order - 1] for k in (-2, -1, 1, 2)]
     difference = (values[0] - 8 * values[1] + 8 * values[2] - values[3]) / (12 * h)
@@ -71,7 +82,8 @@ def test_interpolation_and_derivatives(shape):
     h = 1e-5
     assert np.abs((u(t + h) - u(t - h)) / (2 * h) - u.derivative(t)).max() <= 1e-7
     slope = (u.derivative(t + h) - u.derivative(t - h)) / (2 * h)
-    assert np.abs(slope - u.derivative(t, 2)).max() <= 2e-3  # u'' has kinks at the four ends of the bump's sides
+    # u'' has kinks at the four ends of the bump's sides
+    assert np.abs(slope - u.derivative(t, 2)).max() <= 2e-3
     smooth = np.abs(t[:, None] - [0.0, 1.0, horizon, horizon + 1.0]).min(axis=1) > 2 * h
     assert np.abs(slope - u.derivative(t, 2))[smooth].max() <= 1e-6
 
@@ -84,9 +96,13 @@ def test_lebesgue_constants():
         assert np.abs(row).sum(axis=1).max() == pytest.approx(constant, rel=2e-4)
 
 
-@pytest.mark.parametrize(("horizon", "path", "curvature"), [(5, 2.592, 12.53), (20, 2.814, 12.84), (100, 2.867, 12.91)])
+@pytest.mark.parametrize(
+    ("horizon", "path", "curvature"), [(5, 2.592, 12.53), (20, 2.814, 12.84), (100, 2.867, 12.91)]
+)
 def test_least_constants(horizon, path, curvature):
-    """E16f. ‖u'‖_1 is convex in v, so its largest value on ‖v_1‖ + P_T ≤ 1 is at a step, v = 1[l ≥ k]."""
+    """E16f. ‖u'‖_1 is convex in v, so its largest value on ‖v_1‖ + P_T ≤ 1 is at a step, v = 1[l ≥
+    k].
+    """
     t = grid(0.0, horizon + 1.0, 400)
     steps = np.cumsum(basis(t, horizon, 1)[:, ::-1], axis=1)
     largest = np.abs(steps).mean(axis=0).max() * (horizon + 1)
@@ -108,7 +124,11 @@ def test_the_curvature_constant_is_above_that_of_the_errata():
 def basis_rows(t, horizon):
     """u − u'' at t < 1, a row a time, without the identity matrix that `basis` needs."""
     s, ds, dds = _product(t[:, None] - np.arange(1.0, horizon + 1.0), 2)
-    b, db, ddb = (10 * t**3 - 15 * t**4 + 6 * t**5, 30 * t**2 * (1 - t) ** 2, 60 * t * (1 - t) * (1 - 2 * t))
+    b, db, ddb = (
+        10 * t**3 - 15 * t**4 + 6 * t**5,
+        30 * t**2 * (1 - t) ** 2,
+        60 * t * (1 - t) * (1 - 2 * t),
+    )
     return b[:, None] * (s - dds) - 2 * db[:, None] * ds - ddb[:, None] * s
 
 
@@ -127,7 +147,9 @@ def test_constants_on_random_sequences(dim):
 
 
 def test_what_the_paper_claims_and_is_false():
-    """E16c: ‖f'‖_1 ≤ 2|v_1| + 2P_T fails for a constant sequence. E16e: |f''| ≤ 12 max|v|, but not |f'''|."""
+    """E16c: ‖f'‖_1 ≤ 2|v_1| + 2P_T fails for a constant sequence. E16e: |f''| ≤ 12 max|v|, but not
+    |f'''|.
+    """
     t = np.arange(-2000.0, 2051.0, 0.01)
     f = sum(sinc_product(t - at) for at in range(1, 51))
     variation = np.abs(np.diff(f)).sum()

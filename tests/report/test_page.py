@@ -1,4 +1,6 @@
-"""Report pages in a real browser: they render, fit a phone, log no error, and their charts answer to mouse, fingers and keys."""
+"""Report pages in a real browser: they render, fit a phone, log no error, and their charts answer
+to mouse, fingers and keys.
+"""
 
 import base64
 import fcntl
@@ -18,19 +20,22 @@ import numpy as np
 import pytest
 
 from extras import program
+from stillpoint.report.data import history_from_arrays
 from stillpoint.report.page import write_page
-from stillpoint.report.page_data import history_from_arrays
 
 ROOT = Path(__file__).parents[2]
 
 
 class Chromium:
-    """A headless browser behind a pair of pipes: the DevTools protocol, JSON messages each ended by a zero byte."""
+    """A headless browser behind a pair of pipes: the DevTools protocol, JSON messages each ended by
+    a zero byte.
+    """
 
     def __init__(self, path, profile):
         read, self._out = os.pipe()
         self._in, write = os.pipe()
-        theirs = [fcntl.fcntl(end, fcntl.F_DUPFD, 20) for end in (read, write)]  # clear of 3 and 4, where the browser looks
+        # clear of 3 and 4, where the browser looks
+        theirs = [fcntl.fcntl(end, fcntl.F_DUPFD, 20) for end in (read, write)]
         flags = [
             "--headless",
             "--no-sandbox",
@@ -40,7 +45,11 @@ class Chromium:
             "--hide-scrollbars",
             "--disable-sync",
         ]
-        flags += ["--disable-background-networking", "--disable-component-update", f"--user-data-dir={profile}"]
+        flags += [
+            "--disable-background-networking",
+            "--disable-component-update",
+            f"--user-data-dir={profile}",
+        ]
         self._process = subprocess.Popen(
             [path, *flags, "--remote-debugging-pipe", "about:blank"],
             preexec_fn=lambda: [os.dup2(end, fd) for end, fd in zip(theirs, (3, 4), strict=True)],
@@ -52,7 +61,9 @@ class Chromium:
             os.close(end)
         self._buffer, self._count, self.events, self._session = b"", 0, [], None
         page = next(t for t in self.call("Target.getTargets")["targetInfos"] if t["type"] == "page")
-        self._session = self.call("Target.attachToTarget", targetId=page["targetId"], flatten=True)["sessionId"]
+        self._session = self.call("Target.attachToTarget", targetId=page["targetId"], flatten=True)[
+            "sessionId"
+        ]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
 
@@ -77,7 +88,9 @@ class Chromium:
         return json.loads(head)
 
     def open(self, page, size=(1200, 900), dark=False, touch=False, scale=1):
-        """Show a file at that size; afterwards everything it asked for and complained about is in `events`."""
+        """Show a file at that size; afterwards everything it asked for and complained about is in
+        `events`.
+        """
         self.events = []
         metrics = {"width": size[0], "height": size[1], "deviceScaleFactor": scale, "mobile": touch}
         self.call("Emulation.setDeviceMetricsOverride", **metrics)
@@ -85,10 +98,14 @@ class Chromium:
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", features=[scheme])
         self.call("Page.navigate", url=page.as_uri())
-        self.wait("document.readyState === 'complete' && document.querySelectorAll('.curve').length > 0")
+        self.wait(
+            "document.readyState === 'complete' && document.querySelectorAll('.curve').length > 0"
+        )
 
     def run(self, script):
-        reply = self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
+        reply = self.call(
+            "Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True
+        )
         assert "exceptionDetails" not in reply, reply
         return reply["result"].get("value")
 
@@ -102,18 +119,24 @@ class Chromium:
             time.sleep(0.02)
 
     def frame(self):
-        self.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))")
+        self.run(
+            "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))"
+        )
 
     def mouse(self, kind, x, y, **more):
         self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, **more)
 
     def touch(self, kind, *points):
         self.call(
-            "Input.dispatchTouchEvent", type=kind, touchPoints=[{"x": x, "y": y, "id": i} for i, (x, y) in enumerate(points)]
+            "Input.dispatchTouchEvent",
+            type=kind,
+            touchPoints=[{"x": x, "y": y, "id": i} for i, (x, y) in enumerate(points)],
         )
 
     def picture(self, whole=False):
-        return base64.b64decode(self.call("Page.captureScreenshot", captureBeyondViewport=whole)["data"])
+        return base64.b64decode(
+            self.call("Page.captureScreenshot", captureBeyondViewport=whole)["data"]
+        )
 
     def close(self):
         self._process.terminate()
@@ -135,29 +158,47 @@ def page(tmp_path_factory):
     rng, t = np.random.default_rng(0), np.arange(3000)
     truth = np.sin(t / 200) + 2.0 * (t > 2000)
     y, forecast = truth + 0.3 * rng.standard_normal(3000), truth + 0.1 * rng.standard_normal(3000)
-    guesses = {"stillpoint": forecast, "last value": np.r_[0.0, y[:-1]], "running mean": np.zeros(3000), "truth": truth}
+    guesses = {
+        "stillpoint": forecast,
+        "last value": np.r_[0.0, y[:-1]],
+        "running mean": np.zeros(3000),
+        "truth": truth,
+    }
     losses, late = {name: np.abs(y - guess) for name, guess in guesses.items()}, 0.8 * (t > 2000)
     weights = np.stack([0.9 - late, np.full(3000, 0.1), late], axis=1)
-    history = history_from_arrays(y, forecast, forecast - 0.5, forecast + 0.5, losses, weights, time=1.7e9 + 3600.0 * t)
+    history = history_from_arrays(
+        y, forecast, forecast - 0.5, forecast + 0.5, losses, weights, time=1.7e9 + 3600.0 * t
+    )
     write_page(path, history, {"time_kind": "date", "coverage": {"target": 0.9}}, "A run")
     return path
 
 
 def troubles(browser):
     kinds = ("Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded")
-    asked = [e["params"]["request"]["url"] for e in browser.events if e.get("method") == "Network.requestWillBeSent"]
-    return [e for e in browser.events if e.get("method") in kinds] + [u for u in asked if not u.startswith(("file:", "data:"))]
+    asked = [
+        e["params"]["request"]["url"]
+        for e in browser.events
+        if e.get("method") == "Network.requestWillBeSent"
+    ]
+    return [e for e in browser.events if e.get("method") in kinds] + [
+        u for u in asked if not u.startswith(("file:", "data:"))
+    ]
 
 
 def middle(browser, chart, share=0.5, height=0.5):
     """A point in a chart, which is scrolled into view."""
     browser.run(f"document.getElementById('c-{chart}').scrollIntoView({{block: 'center'}})")
-    box = browser.run(f"JSON.stringify(document.getElementById('c-{chart}').getBoundingClientRect())")
+    box = browser.run(
+        f"JSON.stringify(document.getElementById('c-{chart}').getBoundingClientRect())"
+    )
     box = SimpleNamespace(**json.loads(box))
     return box.x + share * box.width, box.y + height * box.height
 
 
-TIP = "[...document.querySelectorAll('.tip:not([hidden])')].map(t => t.parentNode.firstChild.id + ' ' + t.innerText).join('|')"
+TIP = (
+    "[...document.querySelectorAll('.tip:not([hidden])')].map(t => t.parentNode.firstChild.id + ' '"
+    " + t.innerText).join('|')"
+)
 RANGE = "document.getElementById('range').textContent"
 CURVE = "document.querySelector('#c-losses .s-ours').getAttribute('d')"
 
@@ -167,11 +208,22 @@ CURVE = "document.querySelector('#c-losses .s-ours').getAttribute('d')"
 @pytest.mark.parametrize("size", [(1200, 900), (390, 844)], ids=["desk", "phone"])
 def test_page_renders(chromium, page, size, dark):
     chromium.open(page, size, dark, touch=size[0] < 500)
-    assert chromium.run("document.documentElement.scrollWidth") == size[0]  # nothing sticks out sideways
+    # nothing sticks out sideways
+    assert chromium.run("document.documentElement.scrollWidth") == size[0]
     assert chromium.run("document.querySelectorAll('.plot > svg').length") == 6
-    assert chromium.run("[...document.querySelectorAll('.plot > svg')].every(s => s.querySelectorAll('path').length > 0)")
-    assert not chromium.run("/NaN|undefined|Infinity|null/.test(document.querySelector('main').innerHTML)")
-    paper = [int(v) for v in re.findall(r"\d+", chromium.run("getComputedStyle(document.body).backgroundColor"))[:3]]
+    assert chromium.run(
+        "[...document.querySelectorAll('.plot > svg')].every(s => s.querySelectorAll('path').length"
+        " > 0)"
+    )
+    assert not chromium.run(
+        "/NaN|undefined|Infinity|null/.test(document.querySelector('main').innerHTML)"
+    )
+    paper = [
+        int(v)
+        for v in re.findall(
+            r"\d+", chromium.run("getComputedStyle(document.body).backgroundColor")
+        )[:3]
+    ]
     assert max(paper) < 60 if dark else min(paper) > 230
     picture = chromium.picture()
     assert struct.unpack(">II", picture[16:24]) == size
@@ -189,7 +241,8 @@ def test_hover_tells_and_drag_zooms_all_charts(chromium, page):
     assert tip.startswith("c-target")
     assert "rows 1\u202f4" in tip
     assert "forecast" in tip
-    assert chromium.run("document.querySelectorAll('.cursor').length") == 6  # the same time in every chart
+    # the same time in every chart
+    assert chromium.run("document.querySelectorAll('.cursor').length") == 6
     whole, before = chromium.run(RANGE), chromium.run(CURVE)
     chromium.mouse("mousePressed", x, y, button="left", clickCount=1)
     chromium.mouse("mouseMoved", x + 100, y, button="left", buttons=1)
@@ -229,7 +282,8 @@ def test_fingers_read_and_zoom(chromium, page):
     chromium.touch("touchEnd")
     chromium.frame()
     first, last = (
-        int(v.replace("\u202f", "")) for v in re.search(r"rows ([\d\u202f]+)–([\d\u202f]+)", chromium.run(RANGE)).groups()
+        int(v.replace("\u202f", ""))
+        for v in re.search(r"rows ([\d\u202f]+)–([\d\u202f]+)", chromium.run(RANGE)).groups()
     )
     assert 3000 / 4.5 < last - first < 3000 / 2.8  # fingers 3.5 times as far apart
     time.sleep(0.4)
@@ -270,10 +324,16 @@ def test_page_prints(chromium, page):
 
 @pytest.mark.extra
 def test_demo_page_renders(chromium, tmp_path):
-    subprocess.run([sys.executable, ROOT / "examples" / "demo.py", "--out", tmp_path], check=True, capture_output=True)
+    subprocess.run(
+        [sys.executable, ROOT / "examples" / "demo.py", "--out", tmp_path],
+        check=True,
+        capture_output=True,
+    )
     for size in ((1200, 1000), (390, 844)):
         chromium.open(tmp_path / "report.html", size)
-        assert chromium.run("document.querySelector('h1').textContent") == "Following a drifting level"
+        assert (
+            chromium.run("document.querySelector('h1').textContent") == "Following a drifting level"
+        )
         assert chromium.run("document.querySelectorAll('.plot > svg').length") == 7
         assert chromium.run("document.documentElement.scrollWidth") == size[0]
         assert troubles(chromium) == []

@@ -1,4 +1,6 @@
-"""The report page without a browser: its words and curves are its data's, and it needs nothing else."""
+"""The report page without a browser: its words and curves are its data's, and it needs nothing
+else.
+"""
 
 import json
 import re
@@ -7,8 +9,8 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
+from stillpoint.report.data import history_from_arrays, largest_change
 from stillpoint.report.page import count, figure, percent, verdict, write_page
-from stillpoint.report.page_data import history_from_arrays, largest_change
 
 RNG = np.random.default_rng(0)
 
@@ -19,7 +21,12 @@ def run_of(rows=1500, buckets=2000, time=None, **more):
     truth = np.sin(t / 200) + 2.0 * (t > rows * 2 // 3)
     y = truth + 0.3 * RNG.standard_normal(rows)
     forecast = truth + 0.1 * RNG.standard_normal(rows)
-    guesses = {"stillpoint": forecast, "last value": np.r_[0.0, y[:-1]], "running mean": np.zeros(rows), "truth": truth}
+    guesses = {
+        "stillpoint": forecast,
+        "last value": np.r_[0.0, y[:-1]],
+        "running mean": np.zeros(rows),
+        "truth": truth,
+    }
     late = 0.8 * (t > rows * 2 // 3)
     weights = np.stack([0.9 - late, np.full(rows, 0.1), late], axis=1)
     parts = {
@@ -29,7 +36,9 @@ def run_of(rows=1500, buckets=2000, time=None, **more):
         "weights": weights,
     }
     names = {"expert_labels": ["slow", "medium", "fast"], "loss_name": "absolute error"}
-    history = history_from_arrays(y, forecast, **{**parts, **more}, **names, time=time, buckets=buckets)
+    history = history_from_arrays(
+        y, forecast, **{**parts, **more}, **names, time=time, buckets=buckets
+    )
     inside = np.abs(y - forecast) <= 0.5
     loss = {k: float(v.sum()) / max(rows, 1) for k, v in parts["losses"].items()}
     return history, {
@@ -58,7 +67,9 @@ class Reader(HTMLParser):
 
     def handle_starttag(self, tag, attributes):
         self.tags.append((tag, dict(attributes)))
-        self.links += [v for k, v in attributes if k in ("src", "href", "action", "data", "srcset", "poster")]
+        self.links += [
+            v for k, v in attributes if k in ("src", "href", "action", "data", "srcset", "poster")
+        ]
         if tag not in ("meta", "link"):
             self.open.append(tag)
 
@@ -92,7 +103,9 @@ def test_page_is_whole_and_needs_nothing_else(tmp_path):
     assert len(ids) == len(set(ids))
     for name in ("aria-labelledby", "aria-describedby"):
         assert all(a[name] in ids for _, a in page.tags if name in a)
-    assert [a.get("aria-label") for tag, a in page.tags if tag == "svg" and not a.get("aria-label")] == []
+    assert [
+        a.get("aria-label") for tag, a in page.tags if tag == "svg" and not a.get("aria-label")
+    ] == []
 
 
 def test_words_say_what_the_data_say(tmp_path):
@@ -105,10 +118,19 @@ def test_words_say_what_the_data_say(tmp_path):
         saved = round(100 * (1 - c["loss:stillpoint"].sum() / c[f"loss:{name}"].sum()))
         assert f"about {saved}% less error than {words}" in page.text
     achieved = c["covered"].sum() / c["scored"].sum()
-    assert f"asked to hold 90% of the time and held {percent(achieved)} of the time; it is 1.00 wide on average" in page.text
-    assert f"would have made {percent(loss['truth'] / loss['stillpoint'])} of our error" in page.text
+    assert (
+        f"asked to hold 90% of the time and held {percent(achieved)} of the time; it is 1.00 wide"
+        " on average" in page.text
+    )
+    assert (
+        f"would have made {percent(loss['truth'] / loss['stillpoint'])} of our error" in page.text
+    )
     assert "forecast level for 4\u202f000 rows" in page.text
-    row = int(re.search(r"largest change was noticed around row ([\d\u202f]+)", page.text)[1].replace("\u202f", ""))
+    row = int(
+        re.search(r"largest change was noticed around row ([\d\u202f]+)", page.text)[1].replace(
+            "\u202f", ""
+        )
+    )
     assert abs(row - 2667) < 200
     assert "from “slow” to “fast”" in page.text
     assert "theorem" not in page.text  # nothing was promised
@@ -121,18 +143,38 @@ def test_curves_are_those_of_the_data(tmp_path):
         "least_misses": 0.1 * 3000 - 3 * np.sqrt(0.09 * 3100) - 0.1,
     }
     drawing, c = Reader(written(tmp_path, history, summary)).drawing, history.columns()
-    columns = {name: np.array([np.nan if v is None else v for v in values]) for name, values in drawing["columns"].items()}
-    assert [chart["id"] for chart in drawing["charts"]] == ["target", "losses", "regret", "misses", "weights", "coverage"]
+    columns = {
+        name: np.array([np.nan if v is None else v for v in values])
+        for name, values in drawing["columns"].items()
+    }
+    assert [chart["id"] for chart in drawing["charts"]] == [
+        "target",
+        "losses",
+        "regret",
+        "misses",
+        "weights",
+        "coverage",
+    ]
     for name in ("y_min", "y_mean", "y_max", "forecast", "lo", "hi"):
         np.testing.assert_allclose(columns[name], c[name], rtol=1e-6)
     ours = np.cumsum(c["loss:stillpoint"])
     np.testing.assert_allclose(columns["sum:stillpoint"], ours, rtol=1e-6)
     np.testing.assert_allclose(columns["over:truth"], ours - np.cumsum(c["loss:truth"]), atol=1e-4)
-    np.testing.assert_allclose(columns["over:last value"], ours - np.cumsum(c["loss:last value"]), atol=1e-4)
-    np.testing.assert_allclose(columns["excess"], np.cumsum(c["scored"] - c["covered"]) - 0.1 * np.cumsum(c["scored"]), atol=1e-4)
+    np.testing.assert_allclose(
+        columns["over:last value"], ours - np.cumsum(c["loss:last value"]), atol=1e-4
+    )
+    np.testing.assert_allclose(
+        columns["excess"],
+        np.cumsum(c["scored"] - c["covered"]) - 0.1 * np.cumsum(c["scored"]),
+        atol=1e-4,
+    )
     seen = np.cumsum(c["scored"])
-    np.testing.assert_allclose(columns["at most"], 3 * np.sqrt(0.09 * (seen + 100)) + 0.9, rtol=1e-6)
-    np.testing.assert_allclose(columns["at least"], -3 * np.sqrt(0.09 * (seen + 100)) - 0.1, rtol=1e-6)
+    np.testing.assert_allclose(
+        columns["at most"], 3 * np.sqrt(0.09 * (seen + 100)) + 0.9, rtol=1e-6
+    )
+    np.testing.assert_allclose(
+        columns["at least"], -3 * np.sqrt(0.09 * (seen + 100)) - 0.1, rtol=1e-6
+    )
     b = 400  # coverage in the last window of 100 rows, buckets of 6
     share = c["covered"][b - 16 : b + 1].sum() / c["scored"][b - 16 : b + 1].sum()
     assert columns["share"][b] == pytest.approx(share, rel=1e-6)
@@ -141,10 +183,17 @@ def test_curves_are_those_of_the_data(tmp_path):
 
 def test_a_band_is_drawn_only_where_it_was_promised(tmp_path):
     history, summary = run_of(3000)
-    for most, expected in ((None, False), (340.0, False), (0.1 * 3000 + 6 * np.sqrt(0.05 * 0.95 * 3100) + 1.9, True)):
+    for most, expected in (
+        (None, False),
+        (340.0, False),
+        (0.1 * 3000 + 6 * np.sqrt(0.05 * 0.95 * 3100) + 1.9, True),
+    ):
         given = {
             **summary,
-            "coverage": {**summary["coverage"], "least_misses": 0.0} | ({} if most is None else {"most_misses": most}),
+            "coverage": (
+                {**summary["coverage"], "least_misses": 0.0}
+                | ({} if most is None else {"most_misses": most})
+            ),
         }
         columns = Reader(written(tmp_path, history, given)).drawing["columns"]
         assert ("at most" in columns) == expected
@@ -152,12 +201,27 @@ def test_a_band_is_drawn_only_where_it_was_promised(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "gone", ["y_", "forecast", "lo", "covered", "loss:", "loss:stillpoint", "weight:", "time", "width", "row", "rows"]
+    "gone",
+    [
+        "y_",
+        "forecast",
+        "lo",
+        "covered",
+        "loss:",
+        "loss:stillpoint",
+        "weight:",
+        "time",
+        "width",
+        "row",
+        "rows",
+    ],
 )
 def test_missing_parts_leave_no_hole(tmp_path, gone):
     history, summary = run_of(500, time=np.arange(500.0))
     history.data = {
-        name: v for name, v in history.data.items() if not (name.startswith(gone) if gone[-1] in ":_" else name == gone)
+        name: v
+        for name, v in history.data.items()
+        if not (name.startswith(gone) if gone[-1] in ":_" else name == gone)
     }
     del summary["coverage"], summary["loss"]
     page = Reader(written(tmp_path, history, summary))
@@ -203,11 +267,16 @@ def test_holes_and_infinities_are_left_blank(tmp_path):
     lo, hi = forecast - 1.0, forecast + 1.0
     y[50:90], lo[:40], hi[:40], lo[100], hi[100] = np.nan, -np.inf, np.inf, np.nan, np.nan
     loss = np.where(np.isnan(y), np.nan, np.abs(y - forecast))
-    history = history_from_arrays(y, forecast, lo, hi, {"stillpoint": loss, "last value": np.full(rows, np.inf)})
+    history = history_from_arrays(
+        y, forecast, lo, hi, {"stillpoint": loss, "last value": np.full(rows, np.inf)}
+    )
     history.data["weight:0"], history.data["weight:1"] = np.full(rows, np.nan), np.ones(rows)
     history.data["loss:last value"][:] = np.inf
-    summary = {"loss": {"stillpoint": 1.0, "last value": np.inf}, "certificate": {"a": np.nan, "b": None, "c": np.inf},
-               "coverage": {"target": 0.9, "achieved": 0.5, "mean_width": np.inf, "most_misses": None}}  # fmt: skip
+    summary = {
+        "loss": {"stillpoint": 1.0, "last value": np.inf},
+        "certificate": {"a": np.nan, "b": None, "c": np.inf},
+        "coverage": {"target": 0.9, "achieved": 0.5, "mean_width": np.inf, "most_misses": None},
+    }
     page = Reader(written(tmp_path, history, summary))
     assert not re.search(r"\b(nan|None|inf)\b", page.text)
     columns = page.drawing["columns"]
@@ -227,11 +296,16 @@ def test_dates_are_told_as_dates(tmp_path):
     assert page.drawing["x"][:2] == [1709251200, 1709337600]
     assert "b.csv · 1\u202f000 rows · 1 Mar 2024 – 25 Nov 2026" in page.text
     back = history_from_arrays(np.arange(50.0), time=-np.arange(50.0))
-    assert Reader(written(tmp_path, back, {"time_kind": "date"})).drawing["kind"] == "row"  # time must not run backwards
+    # time must not run backwards
+    assert Reader(written(tmp_path, back, {"time_kind": "date"})).drawing["kind"] == "row"
 
 
 def test_times_that_no_calendar_has_are_numbers(tmp_path):
-    for start, kind in ((-62_135_596_800.0, "date"), (-62_135_596_801.0, "number"), (253_402_300_799.0, "number")):
+    for start, kind in (
+        (-62_135_596_800.0, "date"),
+        (-62_135_596_801.0, "number"),
+        (253_402_300_799.0, "number"),
+    ):
         history = history_from_arrays(np.arange(50.0), time=start + np.arange(50.0))
         assert Reader(written(tmp_path, history, {"time_kind": "date"})).drawing["kind"] == kind
 
@@ -247,7 +321,11 @@ def test_certificates_are_told_and_drawn(tmp_path):
     bound, measured = np.arange(800.0) + 5, np.sqrt(np.arange(800.0))
     curve = {"row": np.arange(800), "bound": bound, "measured": measured}
     certificate = {"error beyond the best, at most": 1234.5, "misses at most": 77.0}
-    page = Reader(written(tmp_path, history, {**summary, "certificate": certificate, "certificate_curve": curve}))
+    page = Reader(
+        written(
+            tmp_path, history, {**summary, "certificate": certificate, "certificate_curve": curve}
+        )
+    )
     assert "error beyond the best: at most 1\u202f230" in page.text
     assert "misses: at most 77" not in page.text
     assert page.drawing["columns"]["bound"] == (bound[3::4]).tolist()
@@ -260,11 +338,24 @@ def test_size_of_a_long_run(tmp_path):
     weights = RNG.dirichlet(np.ones(experts), rows)
     losses = {
         name: np.abs(values[i])
-        for i, name in enumerate(("stillpoint", "last value", "running mean", "full-history RLS", "truth"))
+        for i, name in enumerate(
+            ("stillpoint", "last value", "running mean", "full-history RLS", "truth")
+        )
     }
-    history = history_from_arrays(values[0], values[1], values[2], values[3], losses, weights, time=1.7e9 + np.arange(rows) * 0.1)
+    history = history_from_arrays(
+        values[0],
+        values[1],
+        values[2],
+        values[3],
+        losses,
+        weights,
+        time=1.7e9 + np.arange(rows) * 0.1,
+    )
     assert len(history.columns()["row"]) == 2000
-    assert len(written(tmp_path, history, {"time_kind": "date", "coverage": {"target": 0.9}})) < 1_500_000
+    assert (
+        len(written(tmp_path, history, {"time_kind": "date", "coverage": {"target": 0.9}}))
+        < 1_500_000
+    )
 
 
 def test_history_from_arrays_adds_up():
@@ -287,7 +378,12 @@ def test_history_from_arrays_adds_up():
 
 def test_steady_weights_are_no_change():
     weights = np.full((400, 3), 1 / 3) + 0.01 * RNG.standard_normal((400, 3))
-    assert largest_change(history_from_arrays(np.zeros(400), weights=weights).columns(), ["a", "b", "c"]) is None
+    assert (
+        largest_change(
+            history_from_arrays(np.zeros(400), weights=weights).columns(), ["a", "b", "c"]
+        )
+        is None
+    )
 
 
 def test_numbers_for_people():
@@ -320,21 +416,32 @@ def test_numbers_for_people():
     ]
     assert [percent(v) for v in (0.9996, 0.99999)] == ["over 99.9%"] * 2
     assert [verdict(a, 1.0) for a in (0.63, 1.12, 1.004, 3.0, 0.001, 0.0)] == [
-        "about 37% less error than", "about 12% more error than", "about the same error as", "about 3.0 times the error of",
-        "over 99% less error than", "about 100% less error than",
-    ]  # fmt: skip
+        "about 37% less error than",
+        "about 12% more error than",
+        "about the same error as",
+        "about 3.0 times the error of",
+        "over 99% less error than",
+        "about 100% less error than",
+    ]
 
 
 def test_a_baseline_far_behind_still_has_not_all_of_the_error(tmp_path):
     history, summary = run_of()
-    text = Reader(written(tmp_path, history, summary | {"loss": {"stillpoint": 0.001, "last value": 1.0}})).text
+    text = Reader(
+        written(tmp_path, history, summary | {"loss": {"stillpoint": 0.001, "last value": 1.0}})
+    ).text
     assert "over 99% less" in text
     assert "100% less" not in text
 
 
 def test_a_run_without_a_target_claims_no_error(tmp_path):
     history, _ = run_of(losses={"stillpoint": np.zeros(1500), "last value": np.zeros(1500)})
-    given = {"rows": 1500, "target": "level", "loss": {"stillpoint": None, "last value": None}, "loss_rows": 0}
+    given = {
+        "rows": 1500,
+        "target": "level",
+        "loss": {"stillpoint": None, "last value": None},
+        "loss_rows": 0,
+    }
     reader = Reader(written(tmp_path, history, given))
     assert "No forecast could be scored" in reader.text
     assert "Error added up" not in reader.text
@@ -344,14 +451,24 @@ def test_a_run_without_a_target_claims_no_error(tmp_path):
 
 def test_the_chance_is_that_of_a_label(tmp_path):
     history, summary = run_of()
-    text = Reader(written(tmp_path, history, summary | {"task": "binary", "labels": {"0": "no", "1": "<yes>"}})).text
+    text = Reader(
+        written(
+            tmp_path, history, summary | {"task": "binary", "labels": {"0": "no", "1": "<yes>"}}
+        )
+    ).text
     assert "the chance that level is “<yes>” for" in re.sub(r"\s+", " ", text)
-    assert "the chance of level for" in re.sub(r"\s+", " ", Reader(written(tmp_path, history, summary | {"task": "binary"})).text)
+    assert "the chance of level for" in re.sub(
+        r"\s+", " ", Reader(written(tmp_path, history, summary | {"task": "binary"})).text
+    )
 
 
 def test_notes_are_on_the_page(tmp_path):
     history, summary = run_of()
-    reader = Reader(written(tmp_path, history, summary | {"notes": ["column 'a<b' was read as words", "second"]}))
+    reader = Reader(
+        written(
+            tmp_path, history, summary | {"notes": ["column 'a<b' was read as words", "second"]}
+        )
+    )
     assert "Note: column 'a<b' was read as words." in reader.text
     assert "Note: second." in reader.text
     assert "Note:" not in Reader(written(tmp_path, history, summary)).text
@@ -359,6 +476,11 @@ def test_notes_are_on_the_page(tmp_path):
 
 def test_a_time_that_is_the_number_of_the_row_is_called_row(tmp_path):
     history, summary = run_of(4000, time=np.arange(4000.0))
-    assert "largest change was noticed around row " in Reader(written(tmp_path, history, summary)).text
+    assert (
+        "largest change was noticed around row " in Reader(written(tmp_path, history, summary)).text
+    )
     history, summary = run_of(4000, time=np.arange(1.0, 4001.0))
-    assert "largest change was noticed around time " in Reader(written(tmp_path, history, summary)).text
+    assert (
+        "largest change was noticed around time "
+        in Reader(written(tmp_path, history, summary)).text
+    )

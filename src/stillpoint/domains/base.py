@@ -5,8 +5,8 @@ from abc import ABC, abstractmethod
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stillpoint._validate import Array, count, finite
-from stillpoint.domains import _hot
+from stillpoint.core.validation import Array, count, finite
+from stillpoint.domains import _sets
 
 
 class Domain(ABC):
@@ -18,7 +18,9 @@ class Domain(ABC):
 
     @abstractmethod
     def hot(self, dim: int) -> tuple[int, Array] | None:
-        """Return the kind and the parameters `_hot.project` takes, None where the set has no compiled projection."""
+        """Return the kind and the parameters `_sets.project` takes, None where the set has no
+        compiled projection.
+        """
 
     def check(self, dim: int) -> None:
         """Raise ValueError unless the set fits R^dim."""
@@ -30,15 +32,18 @@ class Domain(ABC):
         self.check(z.size)
         compiled = self.hot(z.size)
         if compiled is None:
-            raise NotImplementedError(f"{type(self).__name__} has neither a compiled projection nor its own project()")
+            raise NotImplementedError(
+                f"{type(self).__name__} has neither a compiled projection nor its own project()"
+            )
         result = np.empty_like(z)
-        _hot.project(*compiled, z, result)
+        _sets.project(*compiled, z, result)
         return result
 
     def project_in_metric(self, w: ArrayLike, metric: ArrayLike) -> Array:
         """Return argmin over the set of (x − w)'metric⁻¹(x − w), as a new array.
 
-        metric: (dim, dim), positive definite; directions in which it has less than 1e-14 of its largest are given that much.
+        metric: (dim, dim), positive definite; directions in which it has less than 1e-14 of its
+        largest are given that much.
         """
         z = point(w)
         self.check(z.size)
@@ -46,20 +51,29 @@ class Domain(ABC):
             return self.project(z)
         given = finite("metric", metric)
         if given.shape != (z.size, z.size):
-            raise ValueError(f"metric must have shape ({z.size}, {z.size}): got shape {given.shape}; pass one row a coordinate")
+            raise ValueError(
+                f"metric must have shape ({z.size}, {z.size}): got shape {given.shape}; pass one"
+                " row a coordinate"
+            )
         values, vectors = np.linalg.eigh(given)
         if not values[-1] > 0.0:
-            raise ValueError(f"metric must be positive definite: got eigenvalues up to {values[-1]}; check it")
+            raise ValueError(
+                f"metric must be positive definite: got eigenvalues up to {values[-1]}; check it"
+            )
         return self._nearest(z, np.maximum(values, 1e-14 * values[-1]), vectors)
 
     def _nearest(self, w: Array, values: Array, vectors: Array) -> Array:
-        """`project_in_metric` for w outside the set, the metric by its eigenvalues and eigenvectors."""
+        """`project_in_metric` for w outside the set, the metric by its eigenvalues and
+        eigenvectors.
+        """
         from stillpoint.domains.metric import nearest_by_cuts  # late: it brings scipy.optimize
 
         return nearest_by_cuts(self.project, w, values, vectors)
 
     def contains(self, w: ArrayLike, tolerance: float = 1e-9) -> bool:
-        """Say whether every coordinate of `w` is within `tolerance`, and rounding, of its projection."""
+        """Say whether every coordinate of `w` is within `tolerance`, and rounding, of its
+        projection.
+        """
         z = point(w)
         rounding = 4.0 * np.finfo(np.float64).eps * z.size * np.abs(z).max()
         return bool(np.abs(self.project(z) - z).max() <= tolerance + rounding)
@@ -77,8 +91,12 @@ def as_domain(domain: Domain | None, dim: int) -> Domain:
 
 
 def point(w: ArrayLike) -> Array:
-    """Return `w` as a finite vector, contiguous and writable so that one compiled version serves all."""
+    """Return `w` as a finite vector, contiguous and writable so that one compiled version serves
+    all.
+    """
     z = np.atleast_1d(finite("w", w))
     if z.ndim != 1 or z.size == 0:
-        raise ValueError(f"w must have shape (dim,): got shape {z.shape}; pass one value a coordinate")
+        raise ValueError(
+            f"w must have shape (dim,): got shape {z.shape}; pass one value a coordinate"
+        )
     return np.require(z, requirements=["C", "W"])

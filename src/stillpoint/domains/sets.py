@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stillpoint._validate import Array, finite, number, positive, vector
-from stillpoint.domains import _hot
+from stillpoint.core.validation import Array, finite, number, positive, vector
+from stillpoint.domains import _sets
 from stillpoint.domains.base import Domain, point
 
 
@@ -23,7 +23,7 @@ class Everywhere(Domain):
 
     def hot(self, dim: int) -> tuple[int, Array]:
         """Return the kind; there are no parameters."""
-        return _hot.EVERYWHERE, np.empty(0)
+        return _sets.EVERYWHERE, np.empty(0)
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,11 @@ class Ball(Domain):
     def reach(self, dim: int) -> float:
         """Return radius + ‖center‖."""
         self.check(dim)
-        return self.radius if self.center is None else self.radius + math.hypot(*np.asarray(self.center))
+        return (
+            self.radius
+            if self.center is None
+            else self.radius + math.hypot(*np.asarray(self.center))
+        )
 
     def hot(self, dim: int) -> tuple[int, Array]:
         """Return the kind, and the radius before the centre."""
@@ -59,7 +63,7 @@ class Ball(Domain):
         params[0] = self.radius
         if self.center is not None:
             params[1:] = self.center
-        return _hot.BALL, params
+        return _sets.BALL, params
 
     def _nearest(self, w: Array, values: Array, vectors: Array) -> Array:
         from stillpoint.domains.metric import nearest_in_ball
@@ -72,7 +76,8 @@ class Ball(Domain):
 class Box(Domain):
     """{w : low ≤ w ≤ high}, coordinate by coordinate.
 
-    low, high: a number for all coordinates, or one value a coordinate, kept as a tuple; −inf and inf leave a side open.
+    low, high: a number for all coordinates, or one value a coordinate, kept as a tuple; −inf and
+    inf leave a side open.
     """
 
     low: ArrayLike
@@ -81,12 +86,20 @@ class Box(Domain):
     def __post_init__(self) -> None:
         low, high = _side("low", self.low), _side("high", self.high)
         if low.ndim == high.ndim == 1 and low.size != high.size:
-            raise ValueError(f"low must have as many values as high: got {low.size} and {high.size}; drop or add some")
+            raise ValueError(
+                f"low must have as many values as high: got {low.size} and {high.size}; drop or add"
+                " some"
+            )
         empty = (low > high) | (low == math.inf) | (high == -math.inf)
         if empty.any():
             i = int(np.argmax(empty))
-            a, b = (float(side[i]) for side in np.broadcast_arrays(np.atleast_1d(low), np.atleast_1d(high)))
-            raise ValueError(f"low must not be above high: got low {a} and high {b}; leave room between them")
+            a, b = (
+                float(side[i])
+                for side in np.broadcast_arrays(np.atleast_1d(low), np.atleast_1d(high))
+            )
+            raise ValueError(
+                f"low must not be above high: got low {a} and high {b}; leave room between them"
+            )
         object.__setattr__(self, "low", _plain(low))
         object.__setattr__(self, "high", _plain(high))
 
@@ -107,7 +120,7 @@ class Box(Domain):
         params = np.empty(2 * dim)
         params[:dim] = self.low
         params[dim:] = self.high
-        return _hot.BOX, params
+        return _sets.BOX, params
 
     def _nearest(self, w: Array, values: Array, vectors: Array) -> Array:
         from stillpoint.domains.metric import nearest_in_box
@@ -131,7 +144,7 @@ class Simplex(Domain):
 
     def hot(self, dim: int) -> tuple[int, Array]:
         """Return the kind and the total."""
-        return _hot.SIMPLEX, np.array([self.total])
+        return _sets.SIMPLEX, np.array([self.total])
 
     def _nearest(self, w: Array, values: Array, vectors: Array) -> Array:
         from stillpoint.domains.metric import nearest_in_simplex
@@ -155,7 +168,9 @@ class HalfSpace(Domain):
         if not np.any(np.asarray(self.normal)):
             raise ValueError(f"normal must not be 0: got {self.normal!r}; point it out of the set")
         if not math.isfinite(self._unit()[0]):
-            raise ValueError(f"offset is too large for normal: got {self.offset!r}; rescale the two")
+            raise ValueError(
+                f"offset is too large for normal: got {self.offset!r}; rescale the two"
+            )
 
     def check(self, dim: int) -> None:
         """Raise ValueError unless the normal has `dim` coordinates."""
@@ -167,9 +182,11 @@ class HalfSpace(Domain):
         return math.inf
 
     def hot(self, dim: int) -> tuple[int, Array]:
-        """Return the kind, and the offset before the normal, the two rescaled to a normal of length 1."""
+        """Return the kind, and the offset before the normal, the two rescaled to a normal of length
+        1.
+        """
         self.check(dim)
-        return _hot.HALF_SPACE, self._unit()
+        return _sets.HALF_SPACE, self._unit()
 
     def _nearest(self, w: Array, values: Array, vectors: Array) -> Array:
         from stillpoint.domains.metric import nearest_in_half_space
@@ -181,7 +198,8 @@ class HalfSpace(Domain):
         normal = np.asarray(self.normal, dtype=np.float64)
         largest = float(np.abs(normal).max())
         length = math.hypot(*(normal / largest))
-        # Python's float division: NumPy would warn where it overflows, and the caller has a better message
+        # Python's float division: NumPy would warn where it overflows, and the caller has a better
+        # message
         offset = float(self.offset) / length / largest
         return np.concatenate([[offset], normal / largest / length])
 
@@ -199,9 +217,16 @@ class Projection(Domain):
 
     def __post_init__(self) -> None:
         if not callable(self.fn):
-            raise ValueError(f"fn must be callable: got {self.fn!r}; give a function from a vector to its projection")
+            raise ValueError(
+                f"fn must be callable: got {self.fn!r}; give a function from a vector to its"
+                " projection"
+            )
         if self.radius != math.inf:
-            object.__setattr__(self, "radius", positive("radius", self.radius, "give a number above 0, or math.inf"))
+            object.__setattr__(
+                self,
+                "radius",
+                positive("radius", self.radius, "give a number above 0, or math.inf"),
+            )
 
     def reach(self, dim: int) -> float:
         """Return the stated radius."""
@@ -219,7 +244,9 @@ class Projection(Domain):
 def _coordinates(name: str, value: ArrayLike) -> tuple[float, ...]:
     result = np.atleast_1d(finite(name, value))
     if result.ndim != 1 or result.size == 0:
-        raise ValueError(f"{name} must be one-dimensional: got shape {result.shape}; pass one value a coordinate")
+        raise ValueError(
+            f"{name} must be one-dimensional: got shape {result.shape}; pass one value a coordinate"
+        )
     return tuple(result.tolist())
 
 
@@ -230,7 +257,9 @@ def _side(name: str, value: ArrayLike) -> Array:
     except (TypeError, ValueError):
         raise ValueError(f"{name} must be numeric: got {value!r}; {remedy}") from None
     if result.ndim > 1 or result.size == 0 or np.isnan(result).any():
-        raise ValueError(f"{name} must be a number or a vector, without NaN: got {value!r}; {remedy}")
+        raise ValueError(
+            f"{name} must be a number or a vector, without NaN: got {value!r}; {remedy}"
+        )
     return result
 
 
@@ -241,5 +270,6 @@ def _plain(side: Array) -> float | tuple[float, ...]:
 def _fits(name: str, value: Any, dim: int) -> None:
     if isinstance(value, tuple) and len(value) != dim:
         raise ValueError(
-            f"{name} must have {dim} values, one a coordinate: got {len(value)}; give dim={len(value)} or another {name}"
+            f"{name} must have {dim} values, one a coordinate: got {len(value)}; give"
+            f" dim={len(value)} or another {name}"
         )

@@ -1,1 +1,3 @@
-"""Faces for people with drifting data: interval and quantile trackers, river and scikit-learn models."""
+"""Faces for people with drifting data: interval and quantile trackers, river and scikit-learn
+models.
+"""

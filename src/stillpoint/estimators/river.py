@@ -1,38 +1,43 @@
-"""River faces of the tracking cores: `learn_one`, `predict_one`, `predict_proba_one`, on dicts of features (TRACKING 1 and 2)."""
+"""River faces of the tracking cores: `learn_one`, `predict_one`, `predict_proba_one`, on dicts of
+features (TRACKING 1 and 2).
+"""
 
 from collections.abc import Hashable
 from typing import Any
 
 from river import base
 
-from stillpoint._whole import Whole, beneath
+from stillpoint.core.learner import Whole, beneath
 from stillpoint.estimators.columns import Columns
-from stillpoint.filters.tracking import TrackingForecaster
-from stillpoint.filters.tracking.probabilities import TrackingProbabilities
+from stillpoint.forecasters.classification import TrackingProbabilities
+from stillpoint.forecasters.regression import TrackingForecaster
 from stillpoint.losses import Absolute, Huber, Pinball, Squared
+
+__all__ = ["TrackingClassifier", "TrackingRegressor"]
 
 
 class TrackingRegressor(base.Regressor, Whole):
-    """Linear regression whose coefficients may drift or jump, with nothing to tune: no learning rate, no scaler, no forgetting.
+    """Linear regression whose coefficients may drift or jump, with nothing to tune: no learning
+    rate, no scaler, no forgetting.
 
-    Kalman filters over fifteen rates of drift on features standardised as they come, aggregated on the fly
-    (`stillpoint.TrackingForecaster`). Features may appear, vanish and be reordered; targets may come late: `predict_one`
-    changes nothing, and `learn_one` needs only the features and the target. Time and memory grow with the square of the number of
+    Kalman filters over fifteen rates of drift on features standardised as they come, aggregated on
+    the fly (`stillpoint.TrackingForecaster`). Features may appear, vanish and be reordered; targets
+    may come late: `predict_one` changes nothing, and `learn_one` needs only the features and the
+    target. Time and memory grow with the square of the number of
     features: hundreds are fine, a bag of words is not.
 
-    Parameters
-    ----------
-    loss
-        None for squared loss, or one of `stillpoint.losses`: Absolute, Huber, Pinball.
-    absent
-        What a known feature that is not in the dict stands for: "mean", its running mean, or "zero", for sparse counts.
-    time
-        The feature that holds the time of a row, a number or a date (without a zone: UTC); drift then follows the gaps. Rows may
-        share a time, but not go back. None counts rounds.
+    Parameters ---------- loss None for squared loss, or one of `stillpoint.losses`: Absolute,
+    Huber, Pinball. absent What a known feature that is not in the dict stands for: "mean", its
+    running mean, or "zero", for sparse counts. time The feature that holds the time of a row, a
+    number or a date (without a zone: UTC); drift then follows the gaps. Rows may share a time, but
+    not go back. None counts rounds.
     """
 
     def __init__(
-        self, loss: Squared | Absolute | Huber | Pinball | None = None, absent: str = "mean", time: Hashable | None = None
+        self,
+        loss: Squared | Absolute | Huber | Pinball | None = None,
+        absent: str = "mean",
+        time: Hashable | None = None,
     ) -> None:
         self.loss, self.absent, self.time = loss, absent, time
         self._columns = Columns(absent, time)
@@ -60,7 +65,10 @@ class TrackingRegressor(base.Regressor, Whole):
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving: names of features, and that of the forecaster."""
-        return {"names": list(self._columns.names), **{f"core.{key}": value for key, value in self._core.arrays().items()}}
+        return {
+            "names": list(self._columns.names),
+            **{f"core.{key}": value for key, value in self._core.arrays().items()},
+        }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
@@ -70,19 +78,18 @@ class TrackingRegressor(base.Regressor, Whole):
 
 
 class TrackingClassifier(base.Classifier, Whole):
-    """Logistic regression whose coefficients may drift or jump, with nothing to tune, for two classes or more.
+    """Logistic regression whose coefficients may drift or jump, with nothing to tune, for two
+    classes or more.
 
-    One exact MAP step a round in each of ten filters, mixed by their likelihood with fixed share; with more than two classes one
-    set of filters a class (`stillpoint.filters.TrackingProbabilities`). Labels need not be known in advance. Time and memory grow
-    with the number of classes and the square of that of features.
+    One exact MAP step a round in each of ten filters, mixed by their likelihood with fixed share;
+    with more than two classes one set of filters a class
+    (`stillpoint.forecasters.TrackingProbabilities`). Labels need not be known in advance. Time and
+    memory grow with the number of classes and the square of that of features.
 
-    Parameters
-    ----------
-    absent
-        What a known feature that is not in the dict stands for: "mean", its running mean, or "zero", for sparse counts.
-    time
-        The feature that holds the time of a row, a number or a date (without a zone: UTC); drift then follows the gaps. Rows may
-        share a time, but not go back. None counts rounds.
+    Parameters ---------- absent What a known feature that is not in the dict stands for: "mean",
+    its running mean, or "zero", for sparse counts. time The feature that holds the time of a row, a
+    number or a date (without a zone: UTC); drift then follows the gaps. Rows may share a time, but
+    not go back. None counts rounds.
     """
 
     def __init__(self, absent: str = "mean", time: Hashable | None = None) -> None:
@@ -130,7 +137,10 @@ class TrackingClassifier(base.Classifier, Whole):
         """Inverse of `arrays`."""
         labels = {label: place for place, label in enumerate(state["labels"])}
         if len(labels) < len(state["labels"]) or len(labels) > max(2, state["core.mixed"].size):
-            raise ValueError(f"state 'labels' must be different, one a class: got {state['labels']}; save the model again")
+            raise ValueError(
+                f"state 'labels' must be different, one a class: got {state['labels']}; save the"
+                " model again"
+            )
         core = TrackingProbabilities(1, classes=max(len(labels), 2), missing=True)
         self._columns.restore(state["names"], core, state)
         self._core, self._labels = core, labels
@@ -140,7 +150,12 @@ def _check_label(y: Any) -> None:
     try:
         hash(y)
         missing = y is None or bool(y != y)
-    except TypeError:  # lists and arrays have no hash, and what pandas calls NA is not even equal to itself
+    except (
+        TypeError
+    ):  # lists and arrays have no hash, and what pandas calls NA is not even equal to itself
         missing = True
     if missing:
-        raise ValueError(f"y must be a label, such as a number or a string: got {y!r}; leave rows without a label out")
+        raise ValueError(
+            f"y must be a label, such as a number or a string: got {y!r}; leave rows without a"
+            " label out"
+        )

@@ -1,7 +1,8 @@
-"""Scikit-learn faces of the tracking cores: `fit`, `partial_fit`, `predict`, `predict_proba`, `score` (TRACKING 1 and 2).
+"""Scikit-learn faces of the tracking cores: `fit`, `partial_fit`, `predict`, `predict_proba`,
+`score` (TRACKING 1 and 2).
 
-Rows are a stream, in order: `fit` starts afresh and learns them one by one, `partial_fit` goes on, `predict` answers for each row
-as if it came next. A call that fails leaves the model as it was.
+Rows are a stream, in order: `fit` starts afresh and learns them one by one, `partial_fit` goes on,
+`predict` answers for each row as if it came next. A call that fails leaves the model as it was.
 """
 
 from collections.abc import Iterator
@@ -14,18 +15,22 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from stillpoint._validate import Array, stored, under
-from stillpoint._whole import Whole
-from stillpoint.filters.tracking import TrackingForecaster
-from stillpoint.filters.tracking.probabilities import TrackingProbabilities
+from stillpoint.core.learner import Whole
+from stillpoint.core.validation import Array, stored, under
+from stillpoint.forecasters.classification import TrackingProbabilities
+from stillpoint.forecasters.regression import TrackingForecaster
 from stillpoint.losses import Absolute, Huber, Pinball, Squared
+
+__all__ = ["TrackingClassifier", "TrackingRegressor"]
 
 
 class TrackingRegressor(RegressorMixin, BaseEstimator, Whole):
-    """Linear regression whose coefficients may drift or jump, with nothing to tune: no learning rate, no scaler, no forgetting.
+    """Linear regression whose coefficients may drift or jump, with nothing to tune: no learning
+    rate, no scaler, no forgetting.
 
-    Kalman filters over fifteen rates of drift on features standardised as they come, aggregated on the fly
-    (`stillpoint.TrackingForecaster`). Forecasts stay within one range of the targets beyond those seen.
+    Kalman filters over fifteen rates of drift on features standardised as they come, aggregated on
+    the fly (`stillpoint.TrackingForecaster`). Forecasts stay within one range of the targets beyond
+    those seen.
 
     Parameters
     ----------
@@ -48,7 +53,9 @@ class TrackingRegressor(RegressorMixin, BaseEstimator, Whole):
         self.loss = loss
 
     def fit(self, X: ArrayLike, y: ArrayLike, times: ArrayLike | None = None) -> Self:
-        """Forget everything, then learn the rows in order. `times`, numbers or dates, one a row: drift then follows the gaps."""
+        """Forget everything, then learn the rows in order. `times`, numbers or dates, one a row:
+        drift then follows the gaps.
+        """
         return self._learn(X, y, times, fresh=True)
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike, times: ArrayLike | None = None) -> Self:
@@ -59,7 +66,9 @@ class TrackingRegressor(RegressorMixin, BaseEstimator, Whole):
         with _unchanged_on_failure(self):
             rows, targets = validate_data(self, X, y, y_numeric=True, reset=fresh, dtype=np.float64)
             if targets.dtype.kind not in "biuf":
-                raise ValueError(f"y must be numbers: got {targets[0]!r}; convert the targets first")
+                raise ValueError(
+                    f"y must be numbers: got {targets[0]!r}; convert the targets first"
+                )
             core = TrackingForecaster(rows.shape[1], loss=self.loss) if fresh else self.core_
             core.forecast_stream(rows, targets.astype(np.float64), _moments(times))
             self.core_ = core
@@ -89,14 +98,16 @@ class TrackingRegressor(RegressorMixin, BaseEstimator, Whole):
 
 
 class TrackingClassifier(ClassifierMixin, BaseEstimator, Whole):
-    """Logistic regression whose coefficients may drift or jump, with nothing to tune, for two classes or more.
+    """Logistic regression whose coefficients may drift or jump, with nothing to tune, for two
+    classes or more.
 
-    One exact MAP step a row in each of ten filters, mixed by their likelihood with fixed share; with more than two classes one
-    set of filters a class (`stillpoint.filters.TrackingProbabilities`).
+    One exact MAP step a row in each of ten filters, mixed by their likelihood with fixed share;
+    with more than two classes one set of filters a class
+    (`stillpoint.forecasters.TrackingProbabilities`).
 
     Attributes
     ----------
-    core_ : stillpoint.filters.TrackingProbabilities
+    core_ : stillpoint.forecasters.TrackingProbabilities
         The filters.
     classes_ : ndarray
         The labels, sorted.
@@ -110,38 +121,69 @@ class TrackingClassifier(ClassifierMixin, BaseEstimator, Whole):
     classes_: NDArray[Any]
 
     def fit(self, X: ArrayLike, y: ArrayLike, times: ArrayLike | None = None) -> Self:
-        """Forget everything, then learn the rows in order. `times`, numbers or dates, one a row: drift then follows the gaps."""
+        """Forget everything, then learn the rows in order. `times`, numbers or dates, one a row:
+        drift then follows the gaps.
+        """
         return self._learn(X, y, None, times, fresh=True)
 
-    def partial_fit(self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None, times: ArrayLike | None = None) -> Self:
-        """Learn more rows in order; `times` as in `fit`. `classes`, needed at the first call, lists every label that may come."""
+    def partial_fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        times: ArrayLike | None = None,
+    ) -> Self:
+        """Learn more rows in order; `times` as in `fit`. `classes`, needed at the first call, lists
+        every label that may come.
+        """
         fresh = not hasattr(self, "core_")
         if fresh and classes is None:
-            raise ValueError("classes must be given at the first call of partial_fit: got None; list every label that may come")
+            raise ValueError(
+                "classes must be given at the first call of partial_fit: got None; list every label"
+                " that may come"
+            )
         return self._learn(X, y, classes, times, fresh)
 
-    def _learn(self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None, times: ArrayLike | None, fresh: bool) -> Self:
+    def _learn(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: ArrayLike | None,
+        times: ArrayLike | None,
+        fresh: bool,
+    ) -> Self:
         with _unchanged_on_failure(self):
             rows, labels = validate_data(self, X, y, reset=fresh, dtype=np.float64)
             check_classification_targets(labels)
             listed = None if classes is None else unique_labels(classes)
-            known = self.classes_ if not fresh else unique_labels(labels) if listed is None else listed
+            known = (
+                self.classes_ if not fresh else unique_labels(labels) if listed is None else listed
+            )
             if listed is not None and not np.array_equal(listed, known):
                 raise ValueError(
-                    f"classes must be those of the first call, {known.tolist()}: got {listed.tolist()}; leave it out"
+                    f"classes must be those of the first call, {known.tolist()}: got"
+                    f" {listed.tolist()}; leave it out"
                 )
             places = np.searchsorted(known, labels)
             strange = labels[known[np.minimum(places, known.size - 1)] != labels]
             if strange.size:
                 remedy = "list every label in `classes` at the first call"
-                raise ValueError(f"y must hold the labels {known.tolist()}: got {strange[0]!r}; {remedy}")
-            core = TrackingProbabilities(rows.shape[1], classes=max(known.size, 2)) if fresh else self.core_
+                raise ValueError(
+                    f"y must hold the labels {known.tolist()}: got {strange[0]!r}; {remedy}"
+                )
+            core = (
+                TrackingProbabilities(rows.shape[1], classes=max(known.size, 2))
+                if fresh
+                else self.core_
+            )
             core.forecast_stream(rows, places, _moments(times))
             self.core_, self.classes_ = core, known
         return self
 
     def predict_proba(self, X: ArrayLike) -> Array:
-        """Probabilities of shape (rows, classes), in the order of `classes_`; each row as if it came next."""
+        """Probabilities of shape (rows, classes), in the order of `classes_`; each row as if it
+        came next.
+        """
         check_is_fitted(self)
         rows = validate_data(self, X, reset=False, dtype=np.float64)
         if self.classes_.size == 1:
@@ -160,7 +202,10 @@ class TrackingClassifier(ClassifierMixin, BaseEstimator, Whole):
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving; empty before `fit`."""
-        return {**_taken(self), **({"classes": _portable(self.classes_)} if hasattr(self, "core_") else {})}
+        return {
+            **_taken(self),
+            **({"classes": _portable(self.classes_)} if hasattr(self, "core_") else {}),
+        }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
@@ -170,15 +215,25 @@ class TrackingClassifier(ClassifierMixin, BaseEstimator, Whole):
                 return
             labels = state["classes"]
             classes = np.array(labels, dtype=None if isinstance(labels, np.ndarray) else object)
-            if classes.ndim != 1 or not 0 < classes.size == len(set(classes.tolist())) <= max(2, state["core.mixed"].size):
-                raise ValueError(f"state 'classes' must be different labels, one a class: got {labels!r}; save the model again")
-            self.core_, self.classes_ = TrackingProbabilities(_width(state), classes=max(classes.size, 2)), classes
+            if classes.ndim != 1 or not 0 < classes.size == len(set(classes.tolist())) <= max(
+                2, state["core.mixed"].size
+            ):
+                raise ValueError(
+                    f"state 'classes' must be different labels, one a class: got {labels!r}; save"
+                    " the model again"
+                )
+            self.core_, self.classes_ = (
+                TrackingProbabilities(_width(state), classes=max(classes.size, 2)),
+                classes,
+            )
             _put(self, state)
 
 
 @contextmanager
 def _unchanged_on_failure(model: BaseEstimator) -> Iterator[None]:
-    """Put a model's attributes back where something fails: scikit-learn notes the columns of a table before all is checked."""
+    """Put a model's attributes back where something fails: scikit-learn notes the columns of a
+    table before all is checked.
+    """
     before = dict(vars(model))
     try:
         yield
@@ -189,7 +244,9 @@ def _unchanged_on_failure(model: BaseEstimator) -> Iterator[None]:
 
 
 def _taken(model: Any) -> dict[str, Any]:
-    """The state of a model that has been fitted: its core's, and what scikit-learn notes about columns."""
+    """The state of a model that has been fitted: its core's, and what scikit-learn notes about
+    columns.
+    """
     if not hasattr(model, "core_"):
         return {}
     names = getattr(model, "feature_names_in_", None)
@@ -198,7 +255,9 @@ def _taken(model: Any) -> dict[str, Any]:
 
 
 def _forget(model: BaseEstimator) -> None:
-    """Make a model what it was before `fit`: scikit-learn knows by the attributes whether it has been fitted."""
+    """Make a model what it was before `fit`: scikit-learn knows by the attributes whether it has
+    been fitted.
+    """
     for name in ("core_", "classes_", "n_features_in_", "feature_names_in_"):
         vars(model).pop(name, None)
 
@@ -206,7 +265,8 @@ def _forget(model: BaseEstimator) -> None:
 def _width(state: dict[str, Any]) -> int:
     """How many features a saved state is for."""
     width = stored(state, "core.x", None).size
-    stored(state, "core.covariances", None, width + 1, width + 1)  # before the core makes room for as many
+    # before the core makes room for as many
+    stored(state, "core.covariances", None, width + 1, width + 1)
     return width
 
 
@@ -216,7 +276,10 @@ def _put(model: Any, state: dict[str, Any]) -> None:
     model.n_features_in_, names = model.core_.dim, state["features"]
     if names is not None:
         if len(names) != model.n_features_in_ or not all(isinstance(name, str) for name in names):
-            raise ValueError(f"state 'features' must be {model.n_features_in_} names: got {names}; save the model again")
+            raise ValueError(
+                f"state 'features' must be {model.n_features_in_} names: got {names}; save the"
+                " model again"
+            )
         model.feature_names_in_ = np.array(names, dtype=object)
 
 
@@ -230,4 +293,6 @@ def _moments(times: ArrayLike | None) -> ArrayLike | None:
     moments = None if times is None else np.asarray(times)
     if moments is None or moments.dtype.kind != "M":
         return times
-    return np.where(np.isnat(moments), np.nan, moments.astype("datetime64[us]").astype(np.float64) / 1e6)
+    return np.where(
+        np.isnat(moments), np.nan, moments.astype("datetime64[us]").astype(np.float64) / 1e6
+    )

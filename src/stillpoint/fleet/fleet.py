@@ -1,4 +1,6 @@
-"""Fleet: one learner a key, number for number as single learners, in compiled batches over stacked states."""
+"""Fleet: one learner a key, number for number as single learners, in compiled batches over stacked
+states.
+"""
 
 import math
 import os
@@ -10,33 +12,44 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from stillpoint._validate import count, under
-from stillpoint._whole import Whole, beneath
+from stillpoint.core.learner import Whole, beneath
+from stillpoint.core.validation import count, under
+from stillpoint.fleet.batch import STACKS, Fault, Stack
 from stillpoint.fleet.keys import KeyIndex, Keys, Slots, plain
-from stillpoint.fleet.stacks import STACKS, Fault, Stack
 
 GivenKeys = Sequence[Hashable] | NDArray[Any]
 _NAMES = {kind.__name__: kind for kind in STACKS}
 
 
 class Fleet(Whole):
-    """One learner a key, of one class and configuration: arrays in, arrays out, any keys in any round.
+    """One learner a key, of one class and configuration: arrays in, arrays out, any keys in any
+    round.
 
-    learner: Tracker, MultiScale, QuantileTracker, IntervalTracker or Forecaster, as a class or by name. config: its arguments.
-    on_bad: what a value does that the learner would refuse, such as NaN. "raise": ValueError that names the key, and nothing at
-    all moves, of no key. "skip": the round of that key is closed without feedback, as the learner's skip() does, or with a bad
-    time or forecast not opened; `rejected` says why, and all others go on.
+    learner: Tracker, MultiScale, QuantileTracker, IntervalTracker or KernelForecaster, as a class
+    or by name. config: its arguments.
+    on_bad: what a value does that the learner would refuse, such as NaN. "raise": ValueError that
+    names the key, and nothing at all moves, of no key. "skip": the round of that key is closed
+    without feedback, as the learner's skip() does, or with a bad time or forecast not opened;
+    `rejected` says why, and all others go on.
     threads: how many threads share a batch; the numbers are the same for any.
 
-    Keys are whole numbers, strings or other hashable names; new ones begin where they are first seen, in predict or update.
-    Rounds and times are each key's own: a key that sleeps misses nothing but its rounds. Keys of a batch must differ. As for
-    single learners, predict may be called again before update, and update without predict (but for IntervalTracker).
+    Keys are whole numbers, strings or other hashable names; new ones begin where they are first
+    seen, in predict or update. Rounds and times are each key's own: a key that sleeps misses
+    nothing but its rounds. Keys of a batch must differ. As for single learners, predict may be
+    called again before update, and update without predict (but for IntervalTracker).
     """
 
-    def __init__(self, learner: type[Any] | str, *, threads: int = 1, on_bad: str = "raise", **config: Any) -> None:
+    _class_names = ("learner",)  # of the configuration, which files have under names of their own
+
+    def __init__(
+        self, learner: type[Any] | str, *, threads: int = 1, on_bad: str = "raise", **config: Any
+    ) -> None:
         kind = _NAMES.get(learner) if isinstance(learner, str) else learner
         if kind not in STACKS:
-            raise ValueError(f"learner must be one of {sorted(_NAMES)}: got {learner!r}; pass one of them, as a class or by name")
+            raise ValueError(
+                f"learner must be one of {sorted(_NAMES)}: got {learner!r}; pass one of them, as a"
+                " class or by name"
+            )
         if on_bad not in ("raise", "skip"):
             raise ValueError(f"on_bad must be 'raise' or 'skip': got {on_bad!r}; choose one")
         self._kind, self.threads, self.on_bad = kind, count("threads", threads), on_bad
@@ -50,7 +63,12 @@ class Fleet(Whole):
     @property
     def config(self) -> dict[str, Any]:
         """The arguments that build this fleet anew."""
-        return {"learner": self._kind.__name__, "threads": self.threads, "on_bad": self.on_bad, **self._config}
+        return {
+            "learner": self._kind.__name__,
+            "threads": self.threads,
+            "on_bad": self.on_bad,
+            **self._config,
+        }
 
     @property
     def _not_finite(self) -> frozenset[str]:
@@ -76,11 +94,14 @@ class Fleet(Whole):
         """Memory held: states and keys, room for as many more as there is included."""
         return self._stack.nbytes + self._index.nbytes
 
-    def predict(self, keys: GivenKeys, forecasts: ArrayLike | None = None, *, time: ArrayLike | None = None) -> Any:
-        """Open the round of each key: plays (n, dim), quantiles or forecasts (n,), or for IntervalTracker ends (lo, hi).
+    def predict(
+        self, keys: GivenKeys, forecasts: ArrayLike | None = None, *, time: ArrayLike | None = None
+    ) -> Any:
+        """Open the round of each key: plays (n, dim), quantiles or forecasts (n,), or for
+        IntervalTracker ends (lo, hi).
 
-        forecasts: what IntervalTracker's intervals are around, one a key. time: one for all or one a key, where the learner takes
-        times. Rows of rejected keys are NaN.
+        forecasts: what IntervalTracker's intervals are around, one a key. time: one for all or one
+        a key, where the learner takes times. Rows of rejected keys are NaN.
         """
         with self._entered(keys) as (names, slots):
             when, faults = self._stack.moments(slots, time)
@@ -91,15 +112,25 @@ class Fleet(Whole):
             self._warn()
             return plays
         good = ~(bad[0] | bad[1])
-        plays = self._stack.open(slots[good], when[good] if when.size else when, centres[good] if centres.size else centres)
+        plays = self._stack.open(
+            slots[good],
+            when[good] if when.size else when,
+            centres[good] if centres.size else centres,
+        )
         out = self._stack.blank_plays(slots.size)
-        for target, source in zip(out, plays, strict=True) if isinstance(out, tuple) else [(out, plays)]:
+        for target, source in (
+            zip(out, plays, strict=True) if isinstance(out, tuple) else [(out, plays)]
+        ):
             target[good] = source
         self._warn()
         return out
 
-    def update(self, keys: GivenKeys, feedback: ArrayLike, *, time: ArrayLike | None = None) -> None:
-        """Close the round of each key with its gradient (n, dim), in one dimension (n,) too, or its target (n,)."""
+    def update(
+        self, keys: GivenKeys, feedback: ArrayLike, *, time: ArrayLike | None = None
+    ) -> None:
+        """Close the round of each key with its gradient (n, dim), in one dimension (n,) too, or its
+        target (n,).
+        """
         with self._entered(keys) as (names, slots):
             when, faults = self._stack.moments(slots, time)
             values, more = self._stack.feedback(slots, feedback)
@@ -109,7 +140,9 @@ class Fleet(Whole):
         else:
             unusable, refused = bad
             good, skipped = ~(unusable | refused), unusable & ~refused
-            self._stack.close(slots[good], when[good] if when.size else when, tuple(v[good] for v in values))
+            self._stack.close(
+                slots[good], when[good] if when.size else when, tuple(v[good] for v in values)
+            )
             self._stack.skip(slots[skipped], when[skipped] if when.size else when)
         self._warn()
 
@@ -137,7 +170,10 @@ class Fleet(Whole):
         """Take over the state of a learner, under a new key: the inverse of `learner`."""
         if type(learner) is not self._kind or learner.config != self._config:
             given = f"{type(learner).__name__} {getattr(learner, 'config', '')}"
-            raise ValueError(f"learner must be a {self._kind.__name__} with {self._config}: got {given}; build it alike")
+            raise ValueError(
+                f"learner must be a {self._kind.__name__} with {self._config}: got {given}; build"
+                " it alike"
+            )
         if key in self:
             raise ValueError(f"key must be new: got {key!r}, which the fleet has; retire it first")
         _, slots, _ = self._enter([key])
@@ -150,8 +186,14 @@ class Fleet(Whole):
         if isinstance(names, list):
             for key in names:
                 if not isinstance(key, str | int):
-                    raise ValueError(f"keys must be whole numbers or strings to be saved: got {key!r}; name the streams so")
-        return {"keys": names, **{f"state.{name}": value for name, value in self._stack.take(slots).items()}}
+                    raise ValueError(
+                        f"keys must be whole numbers or strings to be saved: got {key!r}; name the"
+                        " streams so"
+                    )
+        return {
+            "keys": names,
+            **{f"state.{name}": value for name, value in self._stack.take(slots).items()},
+        }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`, in a fleet built from the same `config`."""
@@ -178,32 +220,41 @@ class Fleet(Whole):
         names, slots, new = self._enter(keys)
         try:
             yield names, slots
-        except Exception:  # whatever it was, keys met for the first time in a refused call are not kept
+        except (
+            Exception
+        ):  # whatever it was, keys met for the first time in a refused call are not kept
             self._index.withdraw(new)
             raise
 
     def _make_room(self, least: int) -> None:
         """Room for so many keys, and for as many again where that is to be had."""
         for capacity in (max(least, 2 * self._index.capacity), least):
-            if capacity * self._stack.bytes_per_key <= _memory():  # more would be granted, and the process killed later
+            # more would be granted, and the process killed later
+            if capacity * self._stack.bytes_per_key <= _memory():
                 with suppress(MemoryError):
                     self._stack.grow(capacity)
                     self._index.grow(capacity)
                     return
         raise ValueError(
-            f"keys must fit in memory: got {least}, at {self._stack.bytes_per_key} bytes each and twice that while arrays "
-            "grow; retire some, or share them out to several machines"
+            f"keys must fit in memory: got {least}, at {self._stack.bytes_per_key} bytes each and"
+            " twice that while arrays grow; retire some, or share them out to several machines"
         )
 
     def _known(self, keys: GivenKeys) -> Slots:
         names, slots = self._index.find(keys)
         if len(slots) and slots.min() < 0:
             unknown = plain(names, int(np.argmin(slots)))
-            raise ValueError(f"keys must be in the fleet: got {unknown!r}, which is not; see keys()")
+            raise ValueError(
+                f"keys must be in the fleet: got {unknown!r}, which is not; see keys()"
+            )
         return slots
 
-    def _judge(self, names: Keys, faults: list[Fault]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]] | None:
-        """Raise for the first fault, or note all: which rows have unusable feedback, and which no round."""
+    def _judge(
+        self, names: Keys, faults: list[Fault]
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]] | None:
+        """Raise for the first fault, or note all: which rows have unusable feedback, and which no
+        round.
+        """
         self.rejected = []
         if not faults:
             return None
@@ -223,8 +274,9 @@ class Fleet(Whole):
         if self._stack.saturated and not self._warned:
             self._warned = True
             warnings.warn(
-                f"the plays of {self._stack.saturated} keys saturated: their gradients never turn; give a bounded domain=, "
-                "such as sp.domains.Ball(radius), or check the sign of the gradients",
+                f"the plays of {self._stack.saturated} keys saturated: their gradients never turn;"
+                " give a bounded domain=, such as sp.domains.Ball(radius), or check the sign of"
+                " the gradients",
                 RuntimeWarning,
                 stacklevel=3,
             )

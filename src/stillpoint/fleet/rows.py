@@ -1,4 +1,6 @@
-"""Rows of many streams through a fleet, in the order they come: batches are cut into waves in which keys differ."""
+"""Rows of many streams through a fleet, in the order they come: batches are cut into waves in which
+keys differ.
+"""
 
 import struct
 from collections.abc import Iterator, Sequence
@@ -8,16 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from stillpoint._validate import Array, real
+from stillpoint.core.validation import Array, real
+from stillpoint.fleet.batch.base import REMEDY
 from stillpoint.fleet.fleet import Fleet
 from stillpoint.fleet.keys import Slots, hashed
-from stillpoint.fleet.stacks.base import REMEDY
 from stillpoint.losses import Absolute, Huber, Linear, Log, Loss, Pinball, Squared
 
 _BY_NAME: dict[str, Loss] = {"absolute": Absolute(), "squared": Squared(), "huber": Huber()}
 LOSSES = (*_BY_NAME, "pinball")  # the last with a level
 GRADIENT = ("Tracker", "MultiScale")
-OUTPUTS = ("prediction", "lo", "hi", "rejected")  # columns of predictions, which those of the input must not be named as
+# columns of predictions, which those of the input must not be named as
+OUTPUTS = ("prediction", "lo", "hi", "rejected")
 _LENGTH = struct.Struct("<Q")
 _NOT_FINITE = "target must be finite: got {}; leave it empty to forecast only"
 _NOT_A_KEY = "key must be a whole number or text: got {!r}; give every row its key"
@@ -28,11 +31,14 @@ _ENDLESS = "time must be finite: got {}; repair it"
 
 @dataclass(frozen=True)
 class Played:
-    """What a batch came to, a value a row. NaN: no play, or no loss, because the row was rejected or had no target.
+    """What a batch came to, a value a row. NaN: no play, or no loss, because the row was rejected
+    or had no target.
 
-    plays: (prediction,), or (lo, hi) of intervals. losses: the gradient learners' own, pinball, squared error, or 1 for a miss.
-    hits: whether the target was at or below the quantile, or in the interval. slots: the place of the row's key in the fleet,
-    −1 for none. rejected: why a row was not learnt from, by row; rows without a target are not among them.
+    plays: (prediction,), or (lo, hi) of intervals. losses: the gradient learners' own, pinball,
+    squared error, or 1 for a miss.
+    hits: whether the target was at or below the quantile, or in the interval. slots: the place of
+    the row's key in the fleet, −1 for none. rejected: why a row was not learnt from, by row; rows
+    without a target are not among them.
     """
 
     plays: tuple[Array, ...]
@@ -43,24 +49,39 @@ class Played:
 
 
 class RowPlayer:
-    """A fleet that is fed rows: predict, then learn, row after row; each key meets its rows in the order they come.
+    """A fleet that is fed rows: predict, then learn, row after row; each key meets its rows in the
+    order they come.
 
-    learner, config: as for `Fleet`, with one dimension, level or coverage. loss: for Tracker and MultiScale, what a prediction
-    loses to the target, by name (absolute, squared, huber) or one of sp.losses. A row that the learner would refuse is reported
-    and skipped. The numbers are those of single learners, however rows are cut into batches.
+    learner, config: as for `Fleet`, with one dimension, level or coverage. loss: for Tracker and
+    MultiScale, what a prediction loses to the target, by name (absolute, squared, huber) or one of
+    sp.losses. A row that the learner would refuse is reported and skipped. The numbers are those of
+    single learners, however rows are cut into batches.
     """
 
-    def __init__(self, learner: type[Any] | str, *, loss: Loss | str | None = None, threads: int = 1, **config: Any) -> None:
+    def __init__(
+        self,
+        learner: type[Any] | str,
+        *,
+        loss: Loss | str | None = None,
+        threads: int = 1,
+        **config: Any,
+    ) -> None:
         name = learner if isinstance(learner, str) else getattr(learner, "__name__", "")
         if name in GRADIENT:
             config = {"dim": 1, **config}
         self.fleet = Fleet(learner, threads=threads, on_bad="skip", **config)
         for part in ("dim", "level", "coverage"):
-            if np.ndim(self.fleet.config.get(part, 1)) or (part == "dim" and self.fleet.config.get(part, 1) != 1):
-                raise ValueError(f"{part} must be one for rows: got {self.fleet.config[part]}; use sp.Fleet for several")
+            if np.ndim(self.fleet.config.get(part, 1)) or (
+                part == "dim" and self.fleet.config.get(part, 1) != 1
+            ):
+                raise ValueError(
+                    f"{part} must be one for rows: got {self.fleet.config[part]}; use sp.Fleet for"
+                    " several"
+                )
         self.kind = name
         self.loss = self._own_loss(loss)
-        self._last = np.zeros(0)  # by place in the fleet: the latest time, where learners do not keep times themselves
+        # by place in the fleet: the latest time, where learners do not keep times themselves
+        self._last = np.zeros(0)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -79,12 +100,15 @@ class RowPlayer:
             chosen = as_loss("absolute" if loss is None else loss)
             if chosen.labels or isinstance(chosen, Linear | Log):
                 raise ValueError(
-                    f"loss must be one of a prediction and a number: got {chosen!r}; use one of {', '.join(_BY_NAME)}, "
-                    "or sp.losses.Pinball(level)"
+                    f"loss must be one of a prediction and a number: got {chosen!r}; use one of"
+                    f" {', '.join(_BY_NAME)}, or sp.losses.Pinball(level)"
                 )
             return chosen
         if loss is not None:
-            raise ValueError(f"loss must be left out for {self.kind}: got {loss!r}; it learns from targets, not gradients")
+            raise ValueError(
+                f"loss must be left out for {self.kind}: got {loss!r}; it learns from targets, not"
+                " gradients"
+            )
         return Pinball(self.fleet.config["level"]) if self.kind == "QuantileTracker" else None
 
     def play(
@@ -97,8 +121,8 @@ class RowPlayer:
     ) -> Played:
         """Predict each row, then learn its target; NaN as a target is a row to predict only.
 
-        times: one a row, increasing for each key; MultiScale and Forecaster follow the gaps. forecasts: what IntervalTracker's
-        intervals are around.
+        times: one a row, increasing for each key; MultiScale and KernelForecaster follow the gaps.
+        forecasts: what IntervalTracker's intervals are around.
         """
         keys = _vector(keys)
         n = len(keys)
@@ -106,23 +130,34 @@ class RowPlayer:
         when = None if times is None else _column("times", times, n)
         if (forecasts is None) == (self.kind == "IntervalTracker"):
             what = "given" if forecasts is None else "left out"
-            raise ValueError(f"forecasts must be {what} for {self.kind}: got {forecasts!r}; only intervals are around forecasts")
+            raise ValueError(
+                f"forecasts must be {what} for {self.kind}: got {forecasts!r}; only intervals are"
+                " around forecasts"
+            )
         centres = None if forecasts is None else _column("forecasts", forecasts, n)
         names, codes, rejected = _coded(keys)
         played = Played(
-            tuple(np.full(n, np.nan) for _ in self.columns), np.full(n, np.nan), np.zeros(n, bool), np.full(n, -1), rejected
+            tuple(np.full(n, np.nan) for _ in self.columns),
+            np.full(n, np.nan),
+            np.zeros(n, bool),
+            np.full(n, -1),
+            rejected,
         )
         for row in np.flatnonzero(np.isinf(y)).tolist():
             rejected.setdefault(row, _NOT_FINITE.format(y[row]))
         y = np.where(np.isinf(y), np.nan, y)
         if when is not None:
             for row in np.flatnonzero(~np.isfinite(when)).tolist():
-                rejected.setdefault(row, NO_TIME if np.isnan(when[row]) else _ENDLESS.format(when[row]))
+                rejected.setdefault(
+                    row, NO_TIME if np.isnan(when[row]) else _ENDLESS.format(when[row])
+                )
         timed = self.fleet._stack.timed
-        # rows without times, too: a new key must not have the latest time of the one that was retired from its place
+        # rows without times, too: a new key must not have the latest time of the one that was
+        # retired from its place
         last = self._latest(names) if not timed and (when is not None or self._last.size) else None
         if last is not None and when is not None and not np.isfinite(when).all():
-            # keys without one good time get a place too, as where learners keep times: in the order of all rows
+            # keys without one good time get a place too, as where learners keep times: in the order
+            # of all rows
             firsts = np.sort(np.unique(codes, return_index=True)[1])
             self.fleet._enter(_take(keys, firsts[codes[firsts] >= 0]))
         for rows in _waves(codes):
@@ -137,25 +172,49 @@ class RowPlayer:
             self._last[slots[known]] = last[known]
         return played
 
-    def _wave(self, keys: Any, rows: Slots, y: Array, when: Array | None, centres: Array | None, played: Played) -> None:
+    def _wave(
+        self,
+        keys: Any,
+        rows: Slots,
+        y: Array,
+        when: Array | None,
+        centres: Array | None,
+        played: Played,
+    ) -> None:
         """One round of keys that differ."""
         if rows.size == 0:
             return
         fleet, rejected = self.fleet, played.rejected
         names = keys if rows.size == len(keys) else _take(keys, rows)
-        plays = fleet.predict(names, None if centres is None else centres[rows], time=None if when is None else when[rows])
+        plays = fleet.predict(
+            names,
+            None if centres is None else centres[rows],
+            time=None if when is None else when[rows],
+        )
         parts = plays if isinstance(plays, tuple) else (plays.reshape(rows.size),)
         if fleet.rejected:
             lost = self._report(names, rows, rejected)
-            names, rows, parts = _take(names, np.flatnonzero(~lost)), rows[~lost], tuple(part[~lost] for part in parts)
+            names, rows, parts = (
+                _take(names, np.flatnonzero(~lost)),
+                rows[~lost],
+                tuple(part[~lost] for part in parts),
+            )
         for own, part in zip(played.plays, parts, strict=True):
             own[rows] = part
         told = ~np.isnan(y[rows])
         if not told.all():
             fleet.skip(_take(names, np.flatnonzero(~told)))
-            names, rows, parts = _take(names, np.flatnonzero(told)), rows[told], tuple(part[told] for part in parts)
+            names, rows, parts = (
+                _take(names, np.flatnonzero(told)),
+                rows[told],
+                tuple(part[told] for part in parts),
+            )
         targets = y[rows]
-        gradient = self.loss.gradient(parts[0], targets) if self.loss is not None and self.kind in GRADIENT else None
+        gradient = (
+            self.loss.gradient(parts[0], targets)
+            if self.loss is not None and self.kind in GRADIENT
+            else None
+        )
         fleet.update(names, targets if gradient is None else gradient)
         good: Any = slice(None)
         if fleet.rejected:
@@ -181,7 +240,9 @@ class RowPlayer:
             rejected.setdefault(int(rows[i]), reasons[given[i]])
         return lost
 
-    def _later(self, rows: Slots, codes: Slots, when: Array, last: Array, rejected: dict[int, str]) -> Slots:
+    def _later(
+        self, rows: Slots, codes: Slots, when: Array, last: Array, rejected: dict[int, str]
+    ) -> Slots:
         """The rows of a wave whose time is after their key's last, which they move on."""
         which = codes[rows]
         good = np.isfinite(when[rows]) & (when[rows] > last[which])
@@ -197,11 +258,13 @@ class RowPlayer:
 
     def _reach(self, size: int) -> None:
         if size > self._last.size:
-            self._last = np.append(self._last, np.full(max(size, 2 * self._last.size) - self._last.size, -np.inf))
+            self._last = np.append(
+                self._last, np.full(max(size, 2 * self._last.size) - self._last.size, -np.inf)
+            )
 
     def pack(self) -> bytes:
         """All states in one piece."""
-        from stillpoint.persist import pack
+        from stillpoint.core.persist import pack
 
         slots = self.fleet._index.slots()  # in the order in which unpacking gives places out anew
         self._reach(int(slots.max(initial=-1)) + 1)
@@ -210,9 +273,12 @@ class RowPlayer:
 
     def unpack(self, data: bytes) -> None:
         """Go on where the player stood that was packed; it was built alike."""
-        from stillpoint.persist import unpack
+        from stillpoint.core.persist import unpack
 
-        problem = f"data must be what RowPlayer.pack returned: got {len(data)} bytes that are not; pack the player again"
+        problem = (
+            f"data must be what RowPlayer.pack returned: got {len(data)} bytes that are not; pack"
+            " the player again"
+        )
         if len(data) < _LENGTH.size:
             raise ValueError(problem)
         end = _LENGTH.size + _LENGTH.unpack_from(data)[0]
@@ -221,7 +287,8 @@ class RowPlayer:
             raise ValueError(problem)
         if {**kept.config, "threads": 0} != {**self.fleet.config, "threads": 0}:
             raise ValueError(
-                f"the learners must be those of the state: got {self.fleet.config}, kept were {kept.config}; begin anew"
+                f"the learners must be those of the state: got {self.fleet.config}, kept were"
+                f" {kept.config}; begin anew"
             )
         self.fleet.restore(kept.arrays())  # the threads stay this player's own
         self._last = np.frombuffer(times, "<f8").astype(np.float64)
@@ -235,12 +302,17 @@ def as_loss(loss: Loss | str, level: float | None = None) -> Loss:
         return Pinball(level)
     if loss not in _BY_NAME:
         known = ", ".join(_BY_NAME)
-        raise ValueError(f"loss must be one of {known}: got {loss!r}; or pass one of sp.losses, such as Pinball(0.9)")
+        raise ValueError(
+            f"loss must be one of {known}: got {loss!r}; or pass one of sp.losses, such as"
+            " Pinball(0.9)"
+        )
     return _BY_NAME[loss]
 
 
 def _waves(codes: Slots) -> Iterator[Slots]:
-    """Rows whose keys differ, the k-th occurrences of all keys in wave k, in order; codes: keys as 0, 1, …, −1 for none."""
+    """Rows whose keys differ, the k-th occurrences of all keys in wave k, in order; codes: keys as
+    0, 1, …, −1 for none.
+    """
     rows = np.flatnonzero(codes >= 0)
     given = codes[rows]
     if rows.size == 0:
@@ -267,7 +339,9 @@ def _coded(keys: Any) -> tuple[Any, Slots, dict[int, str]]:
         return list(index), np.array(given, np.int64), {}
     codes, bad = np.full(len(keys), -1), {}
     for row, key in enumerate(keys):
-        if (isinstance(key, str) and key) or (isinstance(key, int | np.integer) and not isinstance(key, bool)):
+        if (isinstance(key, str) and key) or (
+            isinstance(key, int | np.integer) and not isinstance(key, bool)
+        ):
             codes[row] = index.setdefault(hashed(key), len(index))
         else:
             bad[row] = _NOT_A_KEY.format(key)
@@ -276,7 +350,9 @@ def _coded(keys: Any) -> tuple[Any, Slots, dict[int, str]]:
 
 
 def _vector(keys: Any) -> Any:
-    """Keys by place: an array of whole numbers, or a list. Columns of data frames would be looked into by their labels."""
+    """Keys by place: an array of whole numbers, or a list. Columns of data frames would be looked
+    into by their labels.
+    """
     if not hasattr(keys, "__array__"):
         return keys
     array = np.asarray(keys)
@@ -284,7 +360,8 @@ def _vector(keys: Any) -> Any:
         raise ValueError(f"keys must be a vector: got shape {array.shape}; pass one key a row")
     if array.dtype.kind in "iu":
         return array
-    return list(array) if array.dtype.kind in "mM" else array.tolist()  # dates would become whole numbers
+    # dates would become whole numbers
+    return list(array) if array.dtype.kind in "mM" else array.tolist()
 
 
 def _take(keys: Any, rows: Slots) -> Any:
@@ -294,5 +371,8 @@ def _take(keys: Any, rows: Slots) -> Any:
 def _column(name: str, given: ArrayLike, n: int) -> Array:
     values = np.asarray(real(name, given, "pass one number a row"), dtype=np.float64)
     if values.shape != (n,):
-        raise ValueError(f"{name} must be as many as keys: got shape {values.shape} for {n} keys; pass one number a row")
+        raise ValueError(
+            f"{name} must be as many as keys: got shape {values.shape} for {n} keys; pass one"
+            " number a row"
+        )
     return values

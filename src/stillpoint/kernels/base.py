@@ -1,4 +1,6 @@
-"""What a kernel on time is: a positive definite k(s, t), its diagonal, and a state-space form where one exists."""
+"""What a kernel on time is: a positive definite k(s, t), its diagonal, and a state-space form where
+one exists.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from math import inf
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stillpoint._validate import Array, finite, positive
+from stillpoint.core.validation import Array, finite, positive
 from stillpoint.kernels.state_space import Multiplied, StateSpace, Summed, Weighted
 
 
@@ -31,7 +33,9 @@ class Kernel(ABC):
         """Matrix (k(τ_i, τ_j))_ij."""
         tau = finite("times", times)
         if tau.ndim != 1:
-            raise ValueError(f"times must be one-dimensional: got shape {tau.shape}; pass a list of times")
+            raise ValueError(
+                f"times must be one-dimensional: got shape {tau.shape}; pass a list of times"
+            )
         return self(tau[:, None], tau[None, :])
 
     def diagonal(self, times: ArrayLike) -> Array:
@@ -44,11 +48,15 @@ class Kernel(ABC):
         return inf
 
     def state_space(self) -> StateSpace | None:
-        """The state-space form, or None where there is none (then memory is dense, O(t) a round)."""
+        """The state-space form, or None where there is none (then memory is dense, O(t) a
+        round).
+        """
         return None
 
     def markov(self) -> Kernel:
-        """The kernel that `state_space` represents exactly: this one, unless its state space is an approximation."""
+        """The kernel that `state_space` represents exactly: this one, unless its state space is an
+        approximation.
+        """
         return self
 
     def __add__(self, other: Kernel) -> Sum:

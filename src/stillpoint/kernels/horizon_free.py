@@ -1,8 +1,9 @@
-"""The paper's horizon-free kernel (Proposition horizon-free-density; errata E7, E8), exact and as an OU mixture.
+"""The paper's horizon-free kernel (Proposition horizon-free-density; errata E7, E8), exact and as
+an OU mixture.
 
-Q(ω) = S'(|ω|) h(|ω|),  S(z) = c/(2 log log(π + z^{−1/2})),  h(z) = (1 + π√z)/(1 + (z/a)²)^e,  c = log log π.
-e = 1/4 is the paper's; then rotating ω = iy shows k(τ) = ∫_0^∞ μ(y) e^{−2πyτ} dy with μ > 0: a positive mixture of OU kernels,
-hence a streaming form.
+Q(ω) = S'(|ω|) h(|ω|),  S(z) = c/(2 log log(π + z^{−1/2})),  h(z) = (1 + π√z)/(1 + (z/a)²)^e,  c =
+log log π. e = 1/4 is the paper's; then rotating ω = iy shows k(τ) = ∫_0^∞ μ(y) e^{−2πyτ} dy with μ
+> 0: a positive mixture of OU kernels, hence a streaming form.
 """
 
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import eigh
 
-from stillpoint._validate import Array, count, finite, increasing, positive
+from stillpoint.core.validation import Array, count, finite, increasing, positive
 from stillpoint.kernels.base import Kernel, StationaryKernel
 from stillpoint.kernels.path_length import PathLengthConditions, path_length_conditions
 from stillpoint.kernels.simple import Dirac, OUMixture
@@ -25,7 +26,8 @@ Complex = NDArray[np.complex128]
 _C = float(np.log(np.log(pi)))
 _STEP = 0.12  # trapezoid step of the contour integral: error about e^{−π²/(2·0.12)} < 1e-17
 _SLOWEST = 1e-20  # slower exponentials are a constant on every horizon below 1e18 rounds
-_TABLE = 1 << 11  # integer lags below this are computed once and kept; further ones when asked for together
+# integer lags below this are computed once and kept; further ones when asked for together
+_TABLE = 1 << 11
 
 
 def _iterated_log(w: Complex) -> Complex:
@@ -45,28 +47,43 @@ def _S(w: Complex) -> Complex:
 class HorizonFree(StationaryKernel):
     """The paper's kernel; optimal path-length regret with no horizon (Theorem optimal-pl).
 
-    taper: a in (1 + (ω/a)²)^{−1/4}; 2π is the paper's, 1/(2π) the unit-consistent one (E7: the paper's is almost white).
-    accuracy: relative accuracy of the mixture that `state_space` and `mixture` return, at every lag ≥ min_gap.
-    min_gap: the smallest gap between times that the mixture resolves; faster components are lumped into a Dirac part.
-    smoothness: the least order m at which Theorem rkhs-to-pl covers the density, which falls like ω^{−3/2} for m = 1, the
-    paper's, and like ω^{1−2m} beyond (e = m − 1). Then k(0) is far smaller, slow targets are cheaper, those that
-    turn within a few rounds dearer, and there is no mixture: memory is dense.
+    taper: a in (1 + (ω/a)²)^{−1/4}; 2π is the paper's, 1/(2π) the unit-consistent one (E7: the
+    paper's is almost white).
+    accuracy: relative accuracy of the mixture that `state_space` and `mixture` return, at every lag
+    ≥ min_gap.
+    min_gap: the smallest gap between times that the mixture resolves; faster components are lumped
+    into a Dirac part.
+    smoothness: the least order m at which Theorem rkhs-to-pl covers the density, which falls like
+    ω^{−3/2} for m = 1, the paper's, and like ω^{1−2m} beyond (e = m − 1). Then k(0) is far smaller,
+    slow targets are cheaper, those that turn within a few rounds dearer, and there is no mixture:
+    memory is dense.
     """
 
     taper: float = 2.0 * pi
     accuracy: float = 1e-4
     min_gap: float = 1.0
     smoothness: int = 1
-    _lags: list[Array] = field(default_factory=lambda: [np.empty(0)], init=False, repr=False, compare=False)
+    _lags: list[Array] = field(
+        default_factory=lambda: [np.empty(0)], init=False, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         positive("min_gap", self.min_gap)
         if count("smoothness", self.smoothness) > 8:
-            raise ValueError(f"smoothness must be at most 8: got {self.smoothness}; 1 is the paper's, 2 serves smooth targets")
+            raise ValueError(
+                f"smoothness must be at most 8: got {self.smoothness}; 1 is the paper's, 2 serves"
+                " smooth targets"
+            )
         if not 0.01 <= positive("taper", self.taper) <= 10.0:
-            raise ValueError(f"taper must lie between 0.01 and 10: got {self.taper}; 2π is the paper's, 1/(2π) consistent")
+            raise ValueError(
+                f"taper must lie between 0.01 and 10: got {self.taper}; 2π is the paper's, 1/(2π)"
+                " consistent"
+            )
         if not 1e-10 <= positive("accuracy", self.accuracy) <= 2e-3:
-            raise ValueError(f"accuracy must lie between 1e-10 and 0.002: got {self.accuracy}; 1e-4 serves most uses")
+            raise ValueError(
+                f"accuracy must lie between 1e-10 and 0.002: got {self.accuracy}; 1e-4 serves most"
+                " uses"
+            )
 
     @property
     def _exponent(self) -> float:
@@ -77,25 +94,42 @@ class HorizonFree(StationaryKernel):
         """Q(ω), the spectral density in cycles per unit of time; infinite at 0."""
         w = np.abs(finite("frequency", frequency))
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            log = np.where(w < 1.0, np.log1p(pi * np.sqrt(w)) - 0.5 * np.log(w), np.log(pi + 1.0 / np.sqrt(w)))
+            log = np.where(
+                w < 1.0, np.log1p(pi * np.sqrt(w)) - 0.5 * np.log(w), np.log(pi + 1.0 / np.sqrt(w))
+            )
             taper = np.hypot(1.0, w / self.taper) ** (2.0 * self._exponent)
             # 1/(ω log log²log) wins over the logarithms, which at 0 would make it 0·∞
             return np.where(w > 0.0, 0.25 * _C / (w * taper * log * np.log(log) ** 2), np.inf)
 
     def path_length_conditions(self, horizon: float, order: int = 1) -> PathLengthConditions:
-        """Whether Theorem rkhs-to-pl of order m applies to this density, and its constant c_m(T)."""
+        """Whether Theorem rkhs-to-pl of order m applies to this density, and its constant
+        c_m(T).
+        """
         return path_length_conditions(self.density, horizon, order)
 
     def _lag(self, r: Array) -> Array:
-        """κ(r): from the table of integer lags where all are integers, by the contour integral otherwise."""
+        """κ(r): from the table of integer lags where all are integers, by the contour integral
+        otherwise.
+        """
         known = self._lags[0]
         # the table grows with the request, so that one far lag does not fill it
-        if r.size and r.max() < max(_TABLE, 4 * r.size, 2 * known.size) and (r == np.floor(r)).all():
+        if (
+            r.size
+            and r.max() < max(_TABLE, 4 * r.size, 2 * known.size)
+            and (r == np.floor(r)).all()
+        ):
             index = r.astype(np.int64)
             if index.max() >= known.size:
-                # octave by octave, each on its own contour: the last bit of a lag must not depend on what was asked before
-                ends = [0] * (known.size == 0) + [1 << i for i in range(int(index.max()).bit_length() + 1)]
-                rows = [self._contour(np.arange(a, b, dtype=float)) for a, b in pairwise(ends) if b > known.size]
+                # octave by octave, each on its own contour: the last bit of a lag must not depend
+                # on what was asked before
+                ends = [0] * (known.size == 0) + [
+                    1 << i for i in range(int(index.max()).bit_length() + 1)
+                ]
+                rows = [
+                    self._contour(np.arange(a, b, dtype=float))
+                    for a, b in pairwise(ends)
+                    if b > known.size
+                ]
                 known = self._lags[0] = np.concatenate([known, *rows])
             return known[index]
         unique, where = np.unique(r, return_inverse=True)
@@ -117,17 +151,21 @@ class HorizonFree(StationaryKernel):
             slope, h = self._taper_terms(w)
             at_zero, per_lag = _S(w) * slope, _S(w) * 2j * pi * w * h
             values = np.empty(rest.shape)
-            for i in range(0, rest.size, 512):  # blocks: the phase matrix would otherwise hold every lag × node
+            # blocks: the phase matrix would otherwise hold every lag × node
+            for i in range(0, rest.size, 512):
                 block = rest[i : i + 512]
                 phase = np.exp(2j * pi * np.outer(block, w))
-                values[i : i + 512] = -2.0 * _STEP * ((phase @ at_zero).real + block * (phase @ per_lag).real)
+                values[i : i + 512] = (
+                    -2.0 * _STEP * ((phase @ at_zero).real + block * (phase @ per_lag).real)
+                )
             out[~zero] = values
         return out
 
     def _taper_terms(self, w: Complex) -> tuple[Complex, Complex]:
         """(w·h'(w), h(w))."""
         q, e = (w / self.taper) ** 2, self._exponent
-        root, tapered = np.sqrt(w), np.exp(-e * np.log(1.0 + q))  # a power would overflow on its way to 0
+        # a power would overflow on its way to 0
+        root, tapered = np.sqrt(w), np.exp(-e * np.log(1.0 + q))
         slope = 0.5 * tapered * (pi * root * (1.0 + (1.0 - 4.0 * e) * q) - 4.0 * e * q) / (1.0 + q)
         return np.asarray(slope), np.asarray((1.0 + pi * root) * tapered)
 
@@ -135,16 +173,31 @@ class HorizonFree(StationaryKernel):
     def _components(self) -> tuple[Array, Array, float]:
         """Rates (0 first), weights and Dirac weight of the mixture.
 
-        μ is singular at y = a like |y − a|^{−1/4}, so each side gets its own variable, y = a/(1 + e^x) and y = a(1 + e^x),
-        in which the trapezoid rule converges exponentially: relative error about e^{−9/h − 0.2} at step h.
+        μ is singular at y = a like |y − a|^{−1/4}, so each side gets its own variable, y = a/(1 +
+        e^x) and y = a(1 + e^x), in which the trapezoid rule converges exponentially: relative error
+        about e^{−9/h − 0.2} at step h.
         """
         if self.smoothness > 1:
-            raise ValueError(f"smoothness must be 1 for a mixture: got {self.smoothness}; use memory='dense'")
+            raise ValueError(
+                f"smoothness must be 1 for a mixture: got {self.smoothness}; use memory='dense'"
+            )
         accuracy, a = self.accuracy, self.taper
         h = 9.0 / (np.log(1.0 / accuracy) - 0.2)
-        near = 0.5 * np.log(accuracy)  # closer to y = a than √accuracy: one node stands for all, second-order exact
-        down = np.arange(np.floor(1.5 * 1.33 * 2 * near / h), np.ceil(np.log(2 * pi * a / _SLOWEST) / h) + 1) * h
-        up = np.arange(down[0] / h, np.ceil((np.log(60.0 / accuracy) - np.log(2 * pi * a * self.min_gap)) / h) + 30) * h
+        # closer to y = a than √accuracy: one node stands for all, second-order exact
+        near = 0.5 * np.log(accuracy)
+        down = (
+            np.arange(
+                np.floor(1.5 * 1.33 * 2 * near / h), np.ceil(np.log(2 * pi * a / _SLOWEST) / h) + 1
+            )
+            * h
+        )
+        up = (
+            np.arange(
+                down[0] / h,
+                np.ceil((np.log(60.0 / accuracy) - np.log(2 * pi * a * self.min_gap)) / h) + 30,
+            )
+            * h
+        )
         x = np.concatenate([down, up])
         below = np.arange(x.size) < down.size
         y = a * np.where(below, 1.0 / (1.0 + np.exp(x)), 1.0 + np.exp(x))
@@ -158,7 +211,8 @@ class HorizonFree(StationaryKernel):
         keep = rates * self.min_gap < np.log(1.0 / accuracy) + 2.0
         rates, weight = rates[keep], weight[keep]
 
-        # what lies below the slowest node: ∫ μ = 2 Re S(i y0) up to the end of its cell, plus the midpoint rule's end term
+        # what lies below the slowest node: ∫ μ = 2 Re S(i y0) up to the end of its cell, plus the
+        # midpoint rule's end term
         edge = down[-1] + 0.5 * h
         y0 = a / (1.0 + np.exp(edge))
         slope = np.diff(self._mass_below(edge + np.array([-0.01, 0.01])))[0] / 0.02
@@ -167,7 +221,9 @@ class HorizonFree(StationaryKernel):
         rates, weight = np.append(0.0, rates[order]), np.append(constant, weight[order])
         dirac = self.bound - weight.sum()
         if weight.min() <= 0.0 or dirac <= 0.0:
-            raise ValueError(f"the mixture is not positive: got {self!r}; lower accuracy or raise min_gap")
+            raise ValueError(
+                f"the mixture is not positive: got {self!r}; lower accuracy or raise min_gap"
+            )
         return rates, weight, float(dirac)
 
     @staticmethod
@@ -187,7 +243,9 @@ class HorizonFree(StationaryKernel):
         return np.asarray(turned * (e * (2.0 + e)) ** -0.25 * e / (1.0 + e))
 
     def mixture(self) -> Kernel:
-        """The OU mixture plus Dirac part that stands for this kernel in streaming memory, as a kernel of its own."""
+        """The OU mixture plus Dirac part that stands for this kernel in streaming memory, as a
+        kernel of its own.
+        """
         rates, weights, dirac = self._components
         return OUMixture(rates, weights) + Dirac(dirac)
 
@@ -205,11 +263,18 @@ class HorizonFree(StationaryKernel):
         return space
 
     def approximation_ratio(self, times: ArrayLike) -> float:
-        """Largest generalised eigenvalue of (K, K̃) on `times`: ‖u‖² in the mixture's space ≤ ratio · ‖u‖² in this one.
+        """Largest generalised eigenvalue of (K, K̃) on `times`: ‖u‖² in the mixture's space ≤ ratio
+        · ‖u‖² in this one.
 
-        The regret guarantee of the streaming form is the exact one with ‖U‖ inflated by at most √ratio.
+        The regret guarantee of the streaming form is the exact one with ‖U‖ inflated by at most
+        √ratio.
         """
         tau = increasing("times", times)
         n = tau.size
-        top = eigh(self.gram(tau), self.mixture().gram(tau), eigvals_only=True, subset_by_index=[n - 1, n - 1])
+        top = eigh(
+            self.gram(tau),
+            self.mixture().gram(tau),
+            eigvals_only=True,
+            subset_by_index=[n - 1, n - 1],
+        )
         return float(top[0])

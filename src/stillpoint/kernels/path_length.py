@@ -1,9 +1,9 @@
 """The conditions of Theorem rkhs-to-pl on a spectral density, at any order m (erratum E6).
 
-Q must be integrable, and R(ω) = 1/(2πω(1 + (2πω)^{2m})Q(ω)) integrable and decreasing; then
-‖f‖² ≤ c_m(T)‖f'‖_{L1}‖f + (−1)^m f^(2m)‖_∞ with c_m(T) = 4∫_0^∞ R(ω) sin²(π(T+1)ω)/(πω) dω. Of a density that falls like
-ω^{−p} that asks 1 < p < 2m. All of it is done in logarithms, log Q as a function of x = log ω: powers such as ω^{2m} would
-leave the floats before the tails show.
+Q must be integrable, and R(ω) = 1/(2πω(1 + (2πω)^{2m})Q(ω)) integrable and decreasing; then ‖f‖² ≤
+c_m(T)‖f'‖_{L1}‖f + (−1)^m f^(2m)‖_∞ with c_m(T) = 4∫_0^∞ R(ω) sin²(π(T+1)ω)/(πω) dω. Of a density
+that falls like ω^{−p} that asks 1 < p < 2m. All of it is done in logarithms, log Q as a function of
+x = log ω: powers such as ω^{2m} would leave the floats before the tails show.
 """
 
 from collections.abc import Callable
@@ -13,13 +13,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stillpoint._validate import Array, count, positive
+from stillpoint.core.validation import Array, count, positive
 
 Density = Callable[[Array], Array]
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
 _GRID: Array = 0.05 * np.arange(-14_000.0, 14_001.0)  # e^±700 are floats
-_UNDERFLOW = log(1e-60)  # a density that was larger before it became 0 ends there; a smaller one may have left the floats
+# a density that was larger before it became 0 ends there; a smaller one may have left the floats
+_UNDERFLOW = log(1e-60)
 _PERIODS = 64
 
 
@@ -27,8 +28,9 @@ _PERIODS = 64
 class PathLengthConditions:
     """What was found numerically about Q and R, and c_m(T) (inf unless every condition holds).
 
-    Tails are judged by how their slopes go on beyond the floats: powers of ω are told to 0.001, then powers of log ω to 0.1,
-    then those of log log ω to 0.3. `q_integral` leaves out what lies below ω = e^{−700}.
+    Tails are judged by how their slopes go on beyond the floats: powers of ω are told to 0.001,
+    then powers of log ω to 0.1, then those of log log ω to 0.3. `q_integral` leaves out what lies
+    below ω = e^{−700}.
     """
 
     q_integrable: bool
@@ -44,7 +46,9 @@ class PathLengthConditions:
 
 
 class _Samples(NamedTuple):
-    """log Q on a grid of x = log ω, as far as Q is a positive float; ends: whether it is 0 from there on; gaps: or between."""
+    """log Q on a grid of x = log ω, as far as Q is a positive float; ends: whether it is 0 from
+    there on; gaps: or between.
+    """
 
     x: Array
     log_q: Array
@@ -57,8 +61,12 @@ def integrable(density: Density) -> bool:
     return _q_integrable(_sampled(density))
 
 
-def path_length_conditions(density: Density, horizon: float, order: int = 1) -> PathLengthConditions:
-    """Check the conditions of Theorem rkhs-to-pl on a density and compute c_m(T); order is the theorem's m."""
+def path_length_conditions(
+    density: Density, horizon: float, order: int = 1
+) -> PathLengthConditions:
+    """Check the conditions of Theorem rkhs-to-pl on a density and compute c_m(T); order is the
+    theorem's m.
+    """
     tau, m = positive("horizon", horizon) + 1.0, count("order", order)
 
     def log_r(x: Array, log_q: Array) -> Array:
@@ -75,20 +83,29 @@ def path_length_conditions(density: Density, horizon: float, order: int = 1) -> 
     q_integrable = _q_integrable(found)
     r_integrable = whole and all(_light(found.x, found.x + on_grid, side) for side in (-1, 1))
     r_decreasing = whole and bool((np.diff(on_grid) <= 1e-12).all())
-    edges = np.linspace(found.x[0] - 0.05, found.x[-1] + 0.05, 3 + int(2.0 * (found.x[-1] - found.x[0])))
+    edges = np.linspace(
+        found.x[0] - 0.05, found.x[-1] + 0.05, 3 + int(2.0 * (found.x[-1] - found.x[0]))
+    )
     return PathLengthConditions(
         q_integrable=q_integrable,
-        q_integral=2.0 * _panels(lambda x: np.exp(x + np.nan_to_num(_log(density, x), nan=-inf, posinf=-inf)), edges)
+        q_integral=2.0
+        * _panels(
+            lambda x: np.exp(x + np.nan_to_num(_log(density, x), nan=-inf, posinf=-inf)), edges
+        )
         if q_integrable
         else inf,
         r_integrable=r_integrable,
         r_decreasing=r_decreasing,
-        constant=transform_norm(ratio, tau) if q_integrable and r_integrable and r_decreasing else inf,
+        constant=transform_norm(ratio, tau)
+        if q_integrable and r_integrable and r_decreasing
+        else inf,
     )
 
 
 def _log(density: Density, x: Array) -> Array:
-    """log Q(e^x): −∞ where Q is 0 or too small to have all its digits, NaN or +∞ where the formula overflows."""
+    """log Q(e^x): −∞ where Q is 0 or too small to have all its digits, NaN or +∞ where the formula
+    overflows.
+    """
     with np.errstate(all="ignore"):
         values = density(np.exp(x))
         return np.where(values < np.finfo(float).tiny, -inf, np.log(values))
@@ -104,19 +121,28 @@ def _sampled(density: Density) -> _Samples:
         0 <= beyond < _GRID.size and log_q[beyond] == -inf and log_q[end] > _UNDERFLOW
         for end, beyond in ((first, first - 1), (last, last + 1))
     ]
-    return _Samples(_GRID[first : last + 1], log_q[first : last + 1], (ends[0], ends[1]), known.size < last - first + 1)
+    return _Samples(
+        _GRID[first : last + 1],
+        log_q[first : last + 1],
+        (ends[0], ends[1]),
+        known.size < last - first + 1,
+    )
 
 
 def _q_integrable(found: _Samples) -> bool:
-    return all(end or _light(found.x, found.x + found.log_q, side) for end, side in zip(found.ends, (-1, 1), strict=True))
+    return all(
+        end or _light(found.x, found.x + found.log_q, side)
+        for end, side in zip(found.ends, (-1, 1), strict=True)
+    )
 
 
 def _light(x: Array, log_mass: Array, side: int) -> bool:
     """Whether ∫ e^{log_mass(x)} dx is finite towards the last x (side 1) or the first (side −1).
 
-    With y = |x|, z = log y and G = log_mass: finite if the slope of G over y tends to less than 0; where it tends to 0, if that
-    of G + y over z does; where that tends to 0 too, if that of G + y + z over log z is below 0. Limits are extrapolated
-    from two slopes, the second at half of y, of z and of z.
+    With y = |x|, z = log y and G = log_mass: finite if the slope of G over y tends to less than 0;
+    where it tends to 0, if that of G + y over z does; where that tends to 0 too, if that of G + y +
+    z over log z is below 0. Limits are extrapolated from two slopes, the second at half of y, of z
+    and of z.
     """
     origin = 0.0 if x[0] < 0.0 < x[-1] else 0.5 * (x[0] + x[-1])
     y, values = (x - origin, log_mass) if side > 0 else (origin - x[::-1], log_mass[::-1])
@@ -145,7 +171,9 @@ def _panels(f: Density, edges: Array) -> float:
 
 
 def transform_norm(ratio: Density, tau: float) -> float:
-    """‖R̂‖_{L1[−τ,τ]} = 4∫_0^∞ R(ω) sin²(πτω)/(πω) dω of a decreasing R, in the phase u = πτω; ratio gives R(e^x)."""
+    """‖R̂‖_{L1[−τ,τ]} = 4∫_0^∞ R(ω) sin²(πτω)/(πω) dω of a decreasing R, in the phase u = πτω;
+    ratio gives R(e^x).
+    """
     shift, end = log(pi * tau), pi * _PERIODS
 
     def smooth(v: Array) -> Array:
@@ -156,7 +184,8 @@ def transform_norm(ratio: Density, tau: float) -> float:
 
     first = _panels(lambda v: smooth(v) * np.sin(np.exp(v)) ** 2, np.linspace(-60.0, log(pi), 121))
     middle = _panels(lambda u: weighted(u) * np.sin(u) ** 2, pi * np.arange(1.0, _PERIODS + 1.0))
-    # sin² = (1 − cos 2u)/2: beyond U = 64π the cosine part is g'(U)/8 to second order, since sin 2U = 0
+    # sin² = (1 − cos 2u)/2: beyond U = 64π the cosine part is g'(U)/8 to second order, since sin 2U
+    # = 0
     tail = 0.5 * _panels(smooth, np.linspace(log(end), log(end) + 100.0, 201))
     slope = float(np.diff(weighted(end * np.array([1.0 - 1e-4, 1.0 + 1e-4])))[0]) / (2e-4 * end)
     return 4.0 * (first + middle + tail + slope / 8.0)

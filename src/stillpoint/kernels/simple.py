@@ -5,14 +5,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stillpoint._validate import Array, finite, nonnegative, positive
+from stillpoint.core.validation import Array, finite, nonnegative, positive
 from stillpoint.kernels.base import Kernel, StationaryKernel
 from stillpoint.kernels.state_space import Brownian, Exponentials, MaternState, StateSpace
 
 
 @dataclass(frozen=True)
 class Constant(StationaryKernel):
-    """k(s, t) = weight: only constant comparators have a finite norm, so this is static learning."""
+    """k(s, t) = weight: only constant comparators have a finite norm, so this is static
+    learning.
+    """
 
     weight: float = 1.0
 
@@ -29,7 +31,9 @@ class Constant(StationaryKernel):
 
 @dataclass(frozen=True)
 class Dirac(StationaryKernel):
-    """k(s, t) = weight·1[s = t]: the stacked space R^{dT} of Jacobsen & Orabona (2024); rounds share nothing."""
+    """k(s, t) = weight·1[s = t]: the stacked space R^{dT} of Jacobsen & Orabona (2024); rounds
+    share nothing.
+    """
 
     weight: float = 1.0
 
@@ -46,9 +50,11 @@ class Dirac(StationaryKernel):
 
 @dataclass(frozen=True)
 class Spline(Kernel):
-    """k(s, t) = offset + min(s, t) for times above −offset: the Sobolev space with norm u(0)²/offset + ∫|u'|².
+    """k(s, t) = offset + min(s, t) for times above −offset: the Sobolev space with norm
+    u(0)²/offset + ∫|u'|².
 
-    Its diagonal grows, so learners that need sup k(t, t) run with a running hint or are given `kernel_bound`.
+    Its diagonal grows, so learners that need sup k(t, t) run with a running hint or are given
+    `kernel_bound`.
     """
 
     offset: float = 0.0
@@ -60,8 +66,8 @@ class Spline(Kernel):
         low = np.minimum(s, t)
         if low.size and low.min() < -self.offset:
             raise ValueError(
-                f"time must be at least −offset = {-self.offset} for the spline kernel to be positive definite: "
-                f"got {low.min()}; shift the times or raise offset"
+                f"time must be at least −offset = {-self.offset} for the spline kernel to be"
+                f" positive definite: got {low.min()}; shift the times or raise offset"
             )
         return self.offset + low
 
@@ -72,7 +78,9 @@ class Spline(Kernel):
 
 @dataclass(frozen=True)
 class OU(StationaryKernel):
-    """k(s, t) = weight·e^{−rate|s−t|} (Ornstein–Uhlenbeck, Matérn-½): comparators that change on the scale 1/rate."""
+    """k(s, t) = weight·e^{−rate|s−t|} (Ornstein–Uhlenbeck, Matérn-½): comparators that change on
+    the scale 1/rate.
+    """
 
     rate: float
     weight: float = 1.0
@@ -100,13 +108,20 @@ class OUMixture(StationaryKernel):
         r, w = np.atleast_1d(finite("rates", rates)), np.atleast_1d(finite("weights", weights))
         if r.ndim != 1 or r.shape != w.shape or r.size == 0:
             raise ValueError(
-                f"rates and weights must be two vectors of one length: got shapes {r.shape} and {w.shape}; give one weight a rate"
+                f"rates and weights must be two vectors of one length: got shapes {r.shape} and"
+                f" {w.shape}; give one weight a rate"
             )
         if r.min() < 0.0:
-            raise ValueError(f"rates must not be negative: got {r.min()}; a growing exponential is not a kernel")
+            raise ValueError(
+                f"rates must not be negative: got {r.min()}; a growing exponential is not a kernel"
+            )
         if w.min() <= 0.0:
-            raise ValueError(f"weights must be positive: got {w.min()}; a negative weight is not positive definite")
-        # merging is not cosmetic: collinear components are the one regime where the filters lose digits
+            raise ValueError(
+                f"weights must be positive: got {w.min()}; a negative weight is not positive"
+                " definite"
+            )
+        # merging is not cosmetic: collinear components are the one regime where the filters lose
+        # digits
         unique, where = np.unique(r, return_inverse=True)
         merged = np.bincount(where, weights=w)
         object.__setattr__(self, "rates", tuple(unique.tolist()))

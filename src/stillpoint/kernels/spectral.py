@@ -7,16 +7,23 @@ from math import inf, pi
 import numpy as np
 from scipy.integrate import IntegrationWarning, quad
 
-from stillpoint._validate import Array
+from stillpoint.core.validation import Array
 from stillpoint.kernels.base import StationaryKernel
-from stillpoint.kernels.path_length import Density, PathLengthConditions, integrable, path_length_conditions
+from stillpoint.kernels.path_length import (
+    Density,
+    PathLengthConditions,
+    integrable,
+    path_length_conditions,
+)
 
 
 @dataclass(frozen=True)
 class SpectralDensity(StationaryKernel):
-    """k(s, t) = 2∫_0^∞ q(ω) cos(2πω(s−t)) dω for any even density q ≥ 0, given as a function of ω > 0 (vectorised).
+    """k(s, t) = 2∫_0^∞ q(ω) cos(2πω(s−t)) dω for any even density q ≥ 0, given as a function of ω >
+    0 (vectorised).
 
-    Dense memory only. `path_length_conditions(T, order=m)` reports whether Theorem rkhs-to-pl applies to it at order m.
+    Dense memory only. `path_length_conditions(T, order=m)` reports whether Theorem rkhs-to-pl
+    applies to it at order m.
     """
 
     q: Density
@@ -24,7 +31,9 @@ class SpectralDensity(StationaryKernel):
 
     def __post_init__(self) -> None:
         if not callable(self.q):
-            raise ValueError(f"q must be a function of frequency: got {self.q!r}; pass lambda w: ...")
+            raise ValueError(
+                f"q must be a function of frequency: got {self.q!r}; pass lambda w: ..."
+            )
         probe = self._density(np.logspace(-6, 6, 241))
         if not np.isfinite(probe).all() or probe.min() < 0.0:
             worst = probe[~np.isfinite(probe)][0] if not np.isfinite(probe).all() else probe.min()
@@ -33,14 +42,18 @@ class SpectralDensity(StationaryKernel):
                 "a negative density is not positive definite"
             )
         if not integrable(self._density):
-            raise ValueError("q must be integrable: its mass keeps growing towards 0 or infinity; taper it there")
+            raise ValueError(
+                "q must be integrable: its mass keeps growing towards 0 or infinity; taper it there"
+            )
 
     def _density(self, w: Array) -> Array:
         with np.errstate(all="ignore"):  # a user's formula may overflow at e^256 on its way to 0
             return np.asarray(self.q(w), dtype=np.float64) * np.ones(w.shape)
 
     def path_length_conditions(self, horizon: float, order: int = 1) -> PathLengthConditions:
-        """Whether Theorem rkhs-to-pl of order m applies to this density, and its constant c_m(T)."""
+        """Whether Theorem rkhs-to-pl of order m applies to this density, and its constant
+        c_m(T).
+        """
         return path_length_conditions(self._density, horizon, order)
 
     def _lag(self, r: Array) -> Array:
@@ -49,7 +62,9 @@ class SpectralDensity(StationaryKernel):
         return values[where].reshape(r.shape)
 
     def _transform(self, lag: float) -> float:
-        """Adaptive quadrature: log-frequency below the first quarter period, QUADPACK's Fourier rule beyond."""
+        """Adaptive quadrature: log-frequency below the first quarter period, QUADPACK's Fourier
+        rule beyond.
+        """
         if lag not in self._known:
             split = 1.0 if lag == 0.0 else 0.25 / lag
 
@@ -68,10 +83,17 @@ class SpectralDensity(StationaryKernel):
                         for a, b in ((0.0, 20.0), (20.0, 80.0), (80.0, 600.0))
                     )
                     if lag == 0.0:
-                        high = quad(head, 0.0, 40.0, epsabs=1e-13)[0] + quad(head, 40.0, 600.0, epsabs=1e-13)[0]
+                        high = (
+                            quad(head, 0.0, 40.0, epsabs=1e-13)[0]
+                            + quad(head, 40.0, 600.0, epsabs=1e-13)[0]
+                        )
                     else:
-                        high = quad(one, split, inf, weight="cos", wvar=2.0 * pi * lag, epsabs=1e-11)[0]
+                        high = quad(
+                            one, split, inf, weight="cos", wvar=2.0 * pi * lag, epsabs=1e-11
+                        )[0]
                 except IntegrationWarning as error:
-                    raise ValueError(f"q cannot be integrated at lag {lag} ({error}); give a smoother density") from None
+                    raise ValueError(
+                        f"q cannot be integrated at lag {lag} ({error}); give a smoother density"
+                    ) from None
             self._known[lag] = 2.0 * (low + high)
         return self._known[lag]

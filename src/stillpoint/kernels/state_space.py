@@ -1,7 +1,9 @@
-"""Markov kernels as state-space models (Hartikainen & Särkkä 2010): k(s, t) = h' Cov(x_s, x_t) h + nugget·1[s = t].
+"""Markov kernels as state-space models (Hartikainen & Särkkä 2010): k(s, t) = h' Cov(x_s, x_t) h +
+nugget·1[s = t].
 
-x moves by x_t = F(Δ) x_s + noise of covariance Q(Δ), with prior covariance P(t). Everything that streams (memory, norms,
-effective dimension) needs only F, Q, P(t), h and the nugget, so a kernel that offers them runs at a cost flat in t.
+x moves by x_t = F(Δ) x_s + noise of covariance Q(Δ), with prior covariance P(t). Everything that
+streams (memory, norms, effective dimension) needs only F, Q, P(t), h and the nugget, so a kernel
+that offers them runs at a cost flat in t.
 """
 
 import math
@@ -13,12 +15,14 @@ import numpy as np
 from scipy.linalg import block_diag
 from scipy.special import gammainc
 
-from stillpoint._room import claim
-from stillpoint._validate import Array
+from stillpoint.core.allocation import claim
+from stillpoint.core.validation import Array
 
 
 class StateSpace(ABC):
-    """F(Δ), Q(Δ), P(t), h and the nugget of one kernel; `diagonal` says that F is given by its diagonal."""
+    """F(Δ), Q(Δ), P(t), h and the nugget of one kernel; `diagonal` says that F is given by its
+    diagonal.
+    """
 
     h: Array
     diagonal: bool = False
@@ -46,10 +50,11 @@ class StateSpace(ABC):
     def check_gap(self, gap: float) -> None:
         """Say so where the form is less accurate over a gap than stated."""
         if gap < self.min_gap * (1.0 - 1e-9):
-            below = 2.0 ** math.floor(math.log2(gap)) if gap > 0.0 else 0.0  # few values, so that Python says each but once
+            # few values, so that Python says each but once
+            below = 2.0 ** math.floor(math.log2(gap)) if gap > 0.0 else 0.0
             warnings.warn(
-                f"time gaps go below the kernel's min_gap {self.min_gap:g}, where its mixture is less accurate than stated; "
-                f"build the kernel with min_gap={below:g}",
+                f"time gaps go below the kernel's min_gap {self.min_gap:g}, where its mixture is"
+                f" less accurate than stated; build the kernel with min_gap={below:g}",
                 RuntimeWarning,
                 stacklevel=4,
             )
@@ -60,7 +65,11 @@ class StateSpace(ABC):
 
     def gains(self, times: Array) -> Array:
         """P(t) h for many times, shape (n, P); (1, P) where it never changes."""
-        return self.gain(0.0)[None] if self.stationary else np.stack([self.gain(float(t)) for t in times])
+        return (
+            self.gain(0.0)[None]
+            if self.stationary
+            else np.stack([self.gain(float(t)) for t in times])
+        )
 
     def nugget(self, time: float) -> float:
         """Weight of the Dirac part at `time`."""
@@ -80,7 +89,9 @@ class StateSpace(ABC):
     def moves(self, gaps: Array, starts: Array) -> tuple[Array, Array]:
         """`transition` and `noise` of many gaps, one behind the other along the first axis."""
         pairs = list(zip(gaps.tolist(), starts.tolist(), strict=True))
-        return np.stack([self.transition(gap) for gap, _ in pairs]), np.stack([self.noise(gap, start) for gap, start in pairs])
+        return np.stack([self.transition(gap) for gap, _ in pairs]), np.stack(
+            [self.noise(gap, start) for gap, start in pairs]
+        )
 
     def diagonal_moves(self, gaps: Array, starts: Array) -> tuple[Array, Array]:
         """Their diagonals, (n, P) each, where F is diagonal: then Q is as well."""
@@ -105,7 +116,8 @@ class Exponentials(StateSpace):
         return np.diag(-self.weights * np.expm1(-2.0 * self.rates * gap))
 
     def diagonal_moves(self, gaps: Array, starts: Array) -> tuple[Array, Array]:
-        x = np.multiply.outer(gaps, self.rates)  # no (n, P, P) on the way: each of many gaps may be another
+        # no (n, P, P) on the way: each of many gaps may be another
+        x = np.multiply.outer(gaps, self.rates)
         return np.exp(-x), -self.weights * np.expm1(-2.0 * x)
 
     def covariance(self, time: float) -> Array:
@@ -145,11 +157,13 @@ class Brownian(StateSpace):
 
 
 class MaternState(StateSpace):
-    """Matérn-(P − ½) for P = 2, 3 with state (f, f'/ν, f''/ν²): dimensionless, so no gap or rate is special.
+    """Matérn-(P − ½) for P = 2, 3 with state (f, f'/ν, f''/ν²): dimensionless, so no gap or rate is
+    special.
 
-    (d/dt + ν)^P f = white noise. With x = ν·gap and N = A + I nilpotent, F = e^{−x} Σ_n (xN)^n/n! and
-    Q = q ∫_0^x v(s) v(s)' e^{−2s} ds, where v(s) = Σ_n (sN)^n e_P/n! is a polynomial: each entry is a sum of
-    regularised incomplete gamma functions, never a difference P − F P F' of nearly equal matrices.
+    (d/dt + ν)^P f = white noise. With x = ν·gap and N = A + I nilpotent, F = e^{−x} Σ_n (xN)^n/n!
+    and Q = q ∫_0^x v(s) v(s)' e^{−2s} ds, where v(s) = Σ_n (sN)^n e_P/n! is a polynomial: each
+    entry is a sum of regularised incomplete gamma functions, never a difference P − F P F' of
+    nearly equal matrices.
     """
 
     def __init__(self, rate: float, weight: float, size: int) -> None:
@@ -158,12 +172,16 @@ class MaternState(StateSpace):
         companion = {2: [[0, 1], [-1, -2]], 3: [[0, 1, 0], [0, 0, 1], [-1, -3, -3]]}[size]
         nilpotent = np.array(companion, dtype=float) + np.eye(size)
         self._powers = [np.linalg.matrix_power(nilpotent, n) / factorial(n) for n in range(size)]
-        self._prior = {2: np.eye(2), 3: np.array([[1, 0, -1 / 3], [0, 1 / 3, 0], [-1 / 3, 0, 1]])}[size]
-        kick = np.array([power[:, -1] for power in self._powers])  # coefficients of v(s), one row a power of s
+        self._prior = {2: np.eye(2), 3: np.array([[1, 0, -1 / 3], [0, 1 / 3, 0], [-1 / 3, 0, 1]])}[
+            size
+        ]
+        # coefficients of v(s), one row a power of s
+        kick = np.array([power[:, -1] for power in self._powers])
         self._orders = np.arange(2.0 * size - 1.0)
         self._moments = np.array([factorial(n) / 2.0 ** (n + 1) for n in range(2 * size - 1)])
         products = [[np.convolve(kick[:, i], kick[:, j]) for j in range(size)] for i in range(size)]
-        self._kicks = weight * {2: 4.0, 3: 16.0 / 3.0}[size] * np.array(products)  # of q·v(s)v(s)', by powers of s
+        # of q·v(s)v(s)', by powers of s
+        self._kicks = weight * {2: 4.0, 3: 16.0 / 3.0}[size] * np.array(products)
 
     def transition(self, gap: float) -> Array:
         return np.asarray(self._transitions(np.array([gap]))[0])
@@ -175,7 +193,8 @@ class MaternState(StateSpace):
         return self._transitions(gaps), self._noises(gaps)
 
     def _transitions(self, gaps: Array) -> Array:
-        x = np.minimum(self.rate * gaps, 1e3)[:, None, None]  # e^{−1000} is 0, and powers of x stay finite
+        # e^{−1000} is 0, and powers of x stay finite
+        x = np.minimum(self.rate * gaps, 1e3)[:, None, None]
         return np.asarray(np.exp(-x) * sum(x**n * power for n, power in enumerate(self._powers)))
 
     def _noises(self, gaps: Array) -> Array:
@@ -221,7 +240,9 @@ def _kron(a: Array, b: Array) -> Array:
 
 
 class Multiplied(StateSpace):
-    """The state of k1·k2: Kronecker products; Q = Q1⊗A2 + A1⊗Q2 + Q1⊗Q2 with A = F P F' (no cancellation)."""
+    """The state of k1·k2: Kronecker products; Q = Q1⊗A2 + A1⊗Q2 + Q1⊗Q2 with A = F P F' (no
+    cancellation).
+    """
 
     def __init__(self, left: StateSpace, right: StateSpace) -> None:
         self.left, self.right = left, right
@@ -253,7 +274,9 @@ class Multiplied(StateSpace):
     def nugget(self, time: float) -> float:
         left, right = self.left, self.right
         smooth_left, smooth_right = (float(part.h @ part.gain(time)) for part in (left, right))
-        return left.nugget(time) * (smooth_right + right.nugget(time)) + smooth_left * right.nugget(time)
+        return left.nugget(time) * (smooth_right + right.nugget(time)) + smooth_left * right.nugget(
+            time
+        )
 
 
 class Weighted(StateSpace):
@@ -262,7 +285,11 @@ class Weighted(StateSpace):
     def __init__(self, base: StateSpace, weight: float) -> None:
         self.base, self.weight = base, weight
         self.h, self.diagonal = base.h, base.diagonal
-        self.stationary, self.homogeneous, self.min_gap = base.stationary, base.homogeneous, base.min_gap
+        self.stationary, self.homogeneous, self.min_gap = (
+            base.stationary,
+            base.homogeneous,
+            base.min_gap,
+        )
 
     def transition(self, gap: float) -> Array:
         return self.base.transition(gap)

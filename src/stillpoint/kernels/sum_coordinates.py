@@ -1,17 +1,19 @@
-"""Mixtures of exponentials for the filters: equal rates merged, and coordinates that survive tiny ridges (KALMAN section 7b)."""
+"""Mixtures of exponentials for the filters: equal rates merged, and coordinates that survive tiny
+ridges (KALMAN section 7b).
+"""
 
 import numpy as np
 
-from stillpoint._validate import Array
+from stillpoint.core.validation import Array
 from stillpoint.kernels.state_space import Exponentials, Multiplied, StateSpace, Summed, Weighted
 
 
 class SumCoordinates(StateSpace):
     """The same kernel with state (f, x_2, …, x_J), f = Σ_j x_j and x_1 the slowest component.
 
-    Where components are nearly collinear and the ridge tiny, the variance of f is far below that of each x_j: here it is an
-    entry of the covariance, not what is left when large entries cancel. F = [[φ_1, δ'], [0, diag φ]] with φ_j = e^{−a_jΔ} and
-    δ_j = φ_j − φ_1.
+    Where components are nearly collinear and the ridge tiny, the variance of f is far below that of
+    each x_j: here it is an entry of the covariance, not what is left when large entries cancel. F =
+    [[φ_1, δ'], [0, diag φ]] with φ_j = e^{−a_jΔ} and δ_j = φ_j − φ_1.
     """
 
     def __init__(self, parts: Exponentials) -> None:
@@ -22,7 +24,9 @@ class SumCoordinates(StateSpace):
     def transition(self, gap: float) -> Array:
         """φ and δ side by side, shape (1, 2J): compiled loops need no more."""
         fall = np.exp(-self.rates * gap)
-        return np.concatenate([fall, fall[0] * np.expm1((self.rates[0] - self.rates) * gap)])[None, :]
+        return np.concatenate([fall, fall[0] * np.expm1((self.rates[0] - self.rates) * gap)])[
+            None, :
+        ]
 
     def noise(self, gap: float, start: float) -> Array:
         return self._summed(-self.weights * np.expm1(-2.0 * self.rates * gap))
@@ -49,7 +53,9 @@ class SumCoordinates(StateSpace):
 
 
 def merged(space: StateSpace) -> StateSpace:
-    """The same kernel with one component a rate, where it is a mixture of exponentials; else the space itself."""
+    """The same kernel with one component a rate, where it is a mixture of exponentials; else the
+    space itself.
+    """
     found = _exponentials(space)
     if found is None:
         return space
@@ -65,13 +71,17 @@ def _exponentials(space: StateSpace) -> Exponentials | None:
         return space
     if isinstance(space, Weighted):
         base = _exponentials(space.base)
-        return base and Exponentials(base.rates, space.weight * base.weights, space.weight * base.dirac)
+        return base and Exponentials(
+            base.rates, space.weight * base.weights, space.weight * base.dirac
+        )
     if isinstance(space, Summed):
         parts = [_exponentials(part) for part in space.parts]
         known = [part for part in parts if part is not None]
         if len(known) < len(parts):
             return None
-        rates, weights = (np.concatenate([getattr(part, name) for part in known]) for name in ("rates", "weights"))
+        rates, weights = (
+            np.concatenate([getattr(part, name) for part in known]) for name in ("rates", "weights")
+        )
         return Exponentials(rates, weights, sum(part.dirac for part in known))
     if isinstance(space, Multiplied):
         left, right = _exponentials(space.left), _exponentials(space.right)

@@ -1,14 +1,22 @@
 """Learners for gradient feedback."""
 
+from stillpoint.learners.base import GradientLearner
 from stillpoint.learners.directional import Directional
 from stillpoint.learners.kernel_ftrl import KernelFTRL
 from stillpoint.learners.multiscale import MultiScale
-from stillpoint.learners.static import GradientDescent, LossLearner, ProximalDescent, StaticLearner, Sums
+from stillpoint.learners.newton import ExpConcave, StronglyConvex
+from stillpoint.learners.static import (
+    GradientDescent,
+    LossLearner,
+    ProximalDescent,
+    StaticLearner,
+    Sums,
+)
 from stillpoint.learners.tracker import Tracker
-from stillpoint.rounds import GradientLearner
 
 __all__ = [
     "Directional",
+    "ExpConcave",
     "GradientDescent",
     "GradientLearner",
     "KernelFTRL",
@@ -16,6 +24,7 @@ __all__ = [
     "MultiScale",
     "ProximalDescent",
     "StaticLearner",
+    "StronglyConvex",
     "Sums",
     "Tracker",
 ]

@@ -1,7 +1,9 @@
-"""Where plays may lie and how large gradients may be: domains by projection, unknown scales by clipping (MATH section 4, F3).
+"""Where plays may lie and how large gradients may be: domains by projection, unknown scales by
+clipping (MATH section 4, F3).
 
-What a learner in an RKHS proposes is projected on the domain, or on a ball that grows by itself (erratum E15); what it is
-fed is the gradient clipped to the largest one before it and turned so that regret on the domain is at most its own.
+What a learner in an RKHS proposes is projected on the domain, or on a ball that grows by itself
+(erratum E15); what it is fed is the gradient clipped to the largest one before it and turned so
+that regret on the domain is at most its own.
 """
 
 import math
@@ -9,26 +11,30 @@ from typing import Any
 
 import numpy as np
 
-from stillpoint._hot import LARGEST, SMALLEST
-from stillpoint._room import zeros
-from stillpoint._validate import Array, nonnegative, positive, under
-from stillpoint.domains import Domain, Everywhere
-from stillpoint.domains import _hot as domain_hot
+from stillpoint.core.allocation import zeros
+from stillpoint.core.arithmetic import LARGEST, SMALLEST
+from stillpoint.core.validation import Array, nonnegative, positive, under
+from stillpoint.domains import Domain, Everywhere, _sets
 from stillpoint.domains.base import as_domain
-from stillpoint.learners import _hot
+from stillpoint.learners import _kernel_ftrl
+from stillpoint.learners.base import GradientLearner, check_lipschitz, most
 from stillpoint.memory import Memory
 from stillpoint.potentials import CAP
 from stillpoint.regret.ledger import Ledger
-from stillpoint.rounds import GradientLearner, check_lipschitz, most
 
 
 class ConstrainedLearner(GradientLearner):
-    """A learner that proposes anywhere, played in `domain` and with gradients bounded by `lipschitz`, told or learnt.
+    """A learner that proposes anywhere, played in `domain` and with gradients bounded by
+    `lipschitz`, told or learnt.
 
-    lipschitz: G ≥ ‖g_t‖, or None: then past gradients bound the next one, which is clipped (scale-free).
-    kernel_bound: max k(t,t) where known (inf otherwise); with lipschitz it fixes the hint H = G√kernel_bound.
-    domain: where plays may lie. radius_scale: ε_D of the artificial ball, in use when neither bound is told.
-    losses: the learner takes losses, not gradients: nothing is projected or clipped, and lipschitz=None says nothing.
+    lipschitz: G ≥ ‖g_t‖, or None: then past gradients bound the next one, which is clipped
+    (scale-free).
+    kernel_bound: max k(t,t) where known (inf otherwise); with lipschitz it fixes the hint H =
+    G√kernel_bound.
+    domain: where plays may lie. radius_scale: ε_D of the artificial ball, in use when neither bound
+    is told.
+    losses: the learner takes losses, not gradients: nothing is projected or clipped, and
+    lipschitz=None says nothing.
     """
 
     memory: Memory
@@ -53,50 +59,71 @@ class ConstrainedLearner(GradientLearner):
 
         if losses and not isinstance(self.domain, Everywhere):
             raise ValueError(
-                f"domain must be left out for a static learner that takes losses: got {self.domain!r}; domains turn gradients, "
-                "so use one that takes those"
+                "domain must be left out for a static learner that takes losses: got"
+                f" {self.domain!r}; domains turn gradients, so use one that takes those"
             )
         self._scale_free = self.lipschitz is None and not losses
         self._fixed = self.lipschitz is not None and math.isfinite(kernel_bound)
         self._reach = self.domain.reach(self.dim)
         self._ball_on = self._scale_free and math.isinf(self._reach)
-        self._unbounded = math.isinf(self._reach) and not self._ball_on  # nothing else holds plays back
+        # nothing else holds plays back
+        self._unbounded = math.isinf(self._reach) and not self._ball_on
         self._compiled_domain = self.domain.hot(self.dim)
         self._free = isinstance(self.domain, Everywhere) and not self._ball_on
         self._as_given = self._free and not self._scale_free  # what is fed are the true gradients
-        self._stats = zeros(_hot.SIZE)
+        self._stats = zeros(_kernel_ftrl.SIZE)
         if self.lipschitz is not None:
-            self._stats[_hot.TOP] = self.lipschitz
+            self._stats[_kernel_ftrl.TOP] = self.lipschitz
             if self._fixed:
                 hint = self.lipschitz * math.sqrt(kernel_bound)
                 if not SMALLEST <= hint <= LARGEST:
                     ends = f"{SMALLEST:g} and {LARGEST:g}"
-                    raise ValueError(f"lipschitz·√max k(t, t) must be between {ends}: got {hint:g}; rescale losses or kernel")
-                self._stats[_hot.HINT] = hint
+                    raise ValueError(
+                        f"lipschitz·√max k(t, t) must be between {ends}: got {hint:g}; rescale"
+                        " losses or kernel"
+                    )
+                self._stats[_kernel_ftrl.HINT] = hint
         self._proposal, self._inner = zeros(self.dim), zeros(self.dim)
         self._ball = zeros(1 + self.dim)
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
-        kept = {f"{self._kept}.{key}": value for key, value in getattr(self, self._kept).arrays().items()}
-        own = {"stats": self._stats.copy(), "proposal": self._proposal.copy(), "inner": self._inner.copy()}
+        kept = {
+            f"{self._kept}.{key}": value
+            for key, value in getattr(self, self._kept).arrays().items()
+        }
+        own = {
+            "stats": self._stats.copy(),
+            "proposal": self._proposal.copy(),
+            "inner": self._inner.copy(),
+        }
         return {**super().arrays(), **own, **kept}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
         super().restore(state)
-        self._stats[:], self._proposal[:], self._inner[:] = state["stats"], state["proposal"], state["inner"]
+        self._stats[:], self._proposal[:], self._inner[:] = (
+            state["stats"],
+            state["proposal"],
+            state["inner"],
+        )
         getattr(self, self._kept).restore(under(state, f"{self._kept}."))
 
     @property
     def hint(self) -> float:
         """H_t: no gradient fed so far has ‖G‖ = ‖g‖√k(t,t) above it."""
-        return float(self._stats[_hot.HINT])
+        return float(self._stats[_kernel_ftrl.HINT])
 
     @property
     def radius(self) -> float:
-        """Radius of the ball that plays lie in now: the domain's, or the artificial one that grows (E15)."""
-        return float(_hot.artificial_radius(self._stats, self.radius_scale)) if self._ball_on else self._reach
+        """Radius of the ball that plays lie in now: the domain's, or the artificial one that grows
+        (E15).
+        """
+        return (
+            float(_kernel_ftrl.artificial_radius(self._stats, self.radius_scale))
+            if self._ball_on
+            else self._reach
+        )
 
     def _constrain(self, saturated: bool) -> Array:
         """The play for the proposal in self._proposal."""
@@ -108,9 +135,13 @@ class ConstrainedLearner(GradientLearner):
         if self._ball_on:
             self._ball[0] = self.radius
         if self._compiled_domain is not None:
-            _hot.constrain(z, self._inner, w, self._ball, self._ball_on, *self._compiled_domain)
+            _kernel_ftrl.constrain(
+                z, self._inner, w, self._ball, self._ball_on, *self._compiled_domain
+            )
             return w
-        _hot.constrain(z, self._inner, w, self._ball, self._ball_on, domain_hot.EVERYWHERE, np.zeros(0))
+        _kernel_ftrl.constrain(
+            z, self._inner, w, self._ball, self._ball_on, _sets.EVERYWHERE, np.zeros(0)
+        )
         return self.domain.project(self._inner)
 
     def _feed(self, g: Array, play: Array) -> Array:
@@ -118,7 +149,16 @@ class ConstrainedLearner(GradientLearner):
         if self._as_given:
             return g
         fed = np.empty(self.dim)
-        _hot.feed(g, self._scale_free, self._stats[_hot.TOP], not self._free, self._proposal, self._inner, play, fed)
+        _kernel_ftrl.feed(
+            g,
+            self._scale_free,
+            self._stats[_kernel_ftrl.TOP],
+            not self._free,
+            self._proposal,
+            self._inner,
+            play,
+            fed,
+        )
         return fed
 
     @property
@@ -128,12 +168,24 @@ class ConstrainedLearner(GradientLearner):
     def _check_gradient(self, g: Array, size: float) -> None:
         check_lipschitz(self.lipschitz, size, "raise lipschitz, or leave it out to learn the scale")
 
-    def _settle(self, played: int, saturated: bool, squared_norms: Array, times: Array, first: int, out: dict[str, Array]) -> int:
-        """Account for `played` rounds of a compiled block, ‖θ‖² after each in `squared_norms`; see `_finish_block`."""
+    def _settle(
+        self,
+        played: int,
+        saturated: bool,
+        squared_norms: Array,
+        times: Array,
+        first: int,
+        out: dict[str, Array],
+    ) -> int:
+        """Account for `played` rounds of a compiled block, ‖θ‖² after each in `squared_norms`; see
+        `_finish_block`.
+        """
         if played:
             self.memory.squared_norm = float(squared_norms[played - 1])
             if self.ledger.shared:
-                out["norms"][first : first + played] = np.sqrt(np.maximum(squared_norms[:played], 0.0))
+                out["norms"][first : first + played] = np.sqrt(
+                    np.maximum(squared_norms[:played], 0.0)
+                )
         asked = squared_norms.size
         # the round that stopped the block has been predicted, so the memory stands there
         self.memory.time = float(times[first + min(played, asked - 1)])
@@ -142,17 +194,25 @@ class ConstrainedLearner(GradientLearner):
         return self._finish_block(times, first, played, asked, out)
 
     def cost_of_scale(self, magnitude: float | None) -> float:
-        """What clipping and artificial balls add to the bound (Propositions scale-free-olo, unconstrained-scale-free; E15)."""
+        """What clipping and artificial balls add to the bound (Propositions scale-free-olo,
+        unconstrained-scale-free; E15).
+        """
         if not self._scale_free:
             return 0.0
-        top = float(self._stats[_hot.TOP])
+        top = float(self._stats[_kernel_ftrl.TOP])
         if not self._ball_on:
             size = self._reach if magnitude is None else nonnegative("magnitude", magnitude)
             return top * (self._reach + min(size, self._reach))
         if magnitude is None:
-            raise ValueError("magnitude must be given for a scale-free bound on an unbounded domain: got None; pass max‖u_t‖")
+            raise ValueError(
+                "magnitude must be given for a scale-free bound on an unbounded domain: got None;"
+                " pass max‖u_t‖"
+            )
         if not self.domain.contains(np.zeros(self.dim)):
-            raise ValueError(f"domain must contain 0 for a scale-free bound: got {self.domain!r}; bound it, or shift it")
+            raise ValueError(
+                f"domain must contain 0 for a scale-free bound: got {self.domain!r}; bound it, or"
+                " shift it"
+            )
         size = nonnegative("magnitude", magnitude)
         ratio = size / self.radius_scale  # `**` would raise where floats end
         return top * (self.radius + min(self.radius, size) + size * ratio * ratio + size)

@@ -1,11 +1,14 @@
-"""Directional: parameter-free FTRL in increasing norms (Theorem static-full-matrix), in an RKHS (Proposition full-matrix-bound).
+"""Directional: parameter-free FTRL in increasing norms (Theorem static-full-matrix), in an RKHS
+(Proposition full-matrix-bound).
 
-Formula F7 with erratum E14: Σ_t = (λ + G0²)I + Σ_{s<t}G_s⊗G_s, V_t = 4 + Σ‖G_s‖²_{s,*}, N = ‖ΣG_s‖_{t,*},
-w_t = −(x(N)/N)(Σ_t⁻¹ΣG_s)φ(t) with Algorithm 2's magnitude x. Other norms: `learners/norms.py`.
+Formula F7 with erratum E14: Σ_t = (λ + G0²)I + Σ_{s<t}G_s⊗G_s, V_t = 4 + Σ‖G_s‖²_{s,*}, N =
+‖ΣG_s‖_{t,*}, w_t = −(x(N)/N)(Σ_t⁻¹ΣG_s)φ(t) with Algorithm 2's magnitude x. Other norms:
+`learners/norms.py`.
 
-Without a bound on gradients, Σ_t = (λ + 1)I + Σ_{s<t}G_s⊗G_s/H_s² with H_t the running hint of formula F2 (gradients are
-clipped to it, F3), V_t = 4H_t² + Σ‖G_s‖²_{s,*} and x with F2's α_t. The proof of Theorem static-full-matrix holds: a round's
-stability is that of F2 in the one norm ‖·‖_t, in which ‖G_t‖_{t,*} ≤ H_t, and norms and regularisers only grow between rounds.
+Without a bound on gradients, Σ_t = (λ + 1)I + Σ_{s<t}G_s⊗G_s/H_s² with H_t the running hint of
+formula F2 (gradients are clipped to it, F3), V_t = 4H_t² + Σ‖G_s‖²_{s,*} and x with F2's α_t. The
+proof of Theorem static-full-matrix holds: a round's stability is that of F2 in the one norm ‖·‖_t,
+in which ‖G_t‖_{t,*} ≤ H_t, and norms and regularisers only grow between rounds.
 """
 
 import math
@@ -14,11 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from stillpoint._validate import Array, nonnegative, positive, squared
+from stillpoint.core.validation import Array, nonnegative, positive, squared
 from stillpoint.domains import Domain
 from stillpoint.kernels import Kernel
 from stillpoint.kernels.base import as_kernel
-from stillpoint.learners import _hot
+from stillpoint.learners import _kernel_ftrl
 from stillpoint.learners.constrained import ConstrainedLearner
 from stillpoint.learners.norms import Diagonal, FullMatrix, Norms
 from stillpoint.memory import make_memory
@@ -27,26 +30,38 @@ from stillpoint.regret.dimension import log_det_bound
 from stillpoint.regret.ledger import Ledger
 
 _MOST = 1e100
-_NORMS: dict[str, Callable[[Kernel, int, float], Norms]] = {"full": FullMatrix, "diagonal": Diagonal}
+_NORMS: dict[str, Callable[[Kernel, int, float], Norms]] = {
+    "full": FullMatrix,
+    "diagonal": Diagonal,
+}
 
 
 class Directional(ConstrainedLearner):
     """Regret that adapts to directions: Õ(√(d_eff((λ + G0²)‖U‖² + Σ⟨g_t, u_t⟩²))), small if u ⟂ g.
 
-    dim: d. lipschitz: G ≥ ‖g_t‖; None learns it on the way (scale-free): past gradients bound the next one, which is clipped, and
+    dim: d. lipschitz: G ≥ ‖g_t‖; None learns it on the way (scale-free): past gradients bound the
+    next one, which is clipped, and
         plays stay in `domain`, or in a ball that grows by itself.
     kernel: which paths are cheap; Constant() is the static theorem on R^d, full-matrix
-        parameter-free learning. O((dim·P)²) a round for kernels with a state space, dense and O(t²) for others.
-    ridge: λ; with lipschitz=None in units of the squared hint. scale: ε, the size of play before anything is known.
-    kernel_bound: max k(t,t), so that G0 = G√kernel_bound; stationary kernels know theirs, growing ones must be told it, unless
+        parameter-free learning. O((dim·P)²) a round for kernels with a state space, dense and O(t²)
+        for others.
+    ridge: λ; with lipschitz=None in units of the squared hint. scale: ε, the size of play before
+    anything is known.
+    kernel_bound: max k(t,t), so that G0 = G√kernel_bound; stationary kernels know theirs, growing
+    ones must be told it, unless
         lipschitz=None, which has no use for it.
-    norms: "full", the above; "diagonal", one weight a coordinate at O(dim·P) a round, Õ(√(Σ‖G‖²_{t,*} Σ_i weights_i‖u_i‖²));
+    norms: "full", the above; "diagonal", one weight a coordinate at O(dim·P) a round,
+    Õ(√(Σ‖G‖²_{t,*} Σ_i weights_i‖u_i‖²));
         or a function of kernel, dim and floor that builds a `stillpoint.learners.norms.Norms`.
-    domain: where plays may lie (default: everywhere); by the gradient-modifying projection (MATH section 4).
-    radius_scale: ε_D of the artificial ball (erratum E15); used only with lipschitz=None and an unbounded domain.
-    track_dimension: keep what `effective_dimension` and `dimension_bound` need, for one more covariance; for norms="full".
+    domain: where plays may lie (default: everywhere); by the gradient-modifying projection (MATH
+    section 4).
+    radius_scale: ε_D of the artificial ball (erratum E15); used only with lipschitz=None and an
+    unbounded domain.
+    track_dimension: keep what `effective_dimension` and `dimension_bound` need, for one more
+    covariance; for norms="full".
 
-    fed: what the norms were last fed, shape (dim,): the gradient, after clipping and projection, over the hint where that runs.
+    fed: what the norms were last fed, shape (dim,): the gradient, after clipping and projection,
+    over the hint where that runs.
     """
 
     _kept = "norms"
@@ -66,40 +81,58 @@ class Directional(ConstrainedLearner):
         track_dimension: bool = False,
     ) -> None:
         self.kernel = as_kernel("kernel", kernel)
-        self.ridge, self.scale = positive("ridge", ridge, "give a number above 0, such as 1"), positive("scale", scale)
+        self.ridge, self.scale = (
+            positive("ridge", ridge, "give a number above 0, such as 1"),
+            positive("scale", scale),
+        )
         self._told_bound, self._told_norms = kernel_bound, norms
         known = kernel.bound if kernel_bound is None else positive("kernel_bound", kernel_bound)
         build = _NORMS.get(norms) if isinstance(norms, str) else norms
         if not callable(build):
-            raise ValueError(f"norms must be 'full', 'diagonal' or a function that builds some: got {norms!r}; leave it out")
+            raise ValueError(
+                f"norms must be 'full', 'diagonal' or a function that builds some: got {norms!r};"
+                " leave it out"
+            )
         if lipschitz is None:
             known = math.inf
             floor, size = 1.0 + self.ridge, 1.0
         else:
             if not math.isfinite(known):
-                raise ValueError(f"kernel_bound must be given for a growing kernel: got None for {kernel!r}; pass max k(t, t)")
-            size = positive("lipschitz", lipschitz, "give the largest gradient norm, or None") * math.sqrt(known)
+                raise ValueError(
+                    f"kernel_bound must be given for a growing kernel: got None for {kernel!r};"
+                    " pass max k(t, t)"
+                )
+            size = positive(
+                "lipschitz", lipschitz, "give the largest gradient norm, or None"
+            ) * math.sqrt(known)
             if size > _MOST:
                 raise ValueError(
-                    f"lipschitz must be at most {_MOST:g}/√kernel_bound, so that squares are floats: got {lipschitz!r} with "
-                    f"kernel_bound {known:g}; rescale the losses or the kernel"
+                    f"lipschitz must be at most {_MOST:g}/√kernel_bound, so that squares are"
+                    f" floats: got {lipschitz!r} with kernel_bound {known:g}; rescale the losses or"
+                    " the kernel"
                 )
             floor = self.ridge + size * size
         super().__init__(dim, lipschitz, known, domain, radius_scale)
         self._floor = floor
-        self._potential = ParameterFree(self.scale * size)  # with G known, gradients have norm at most 1 in the norms (E14)
+        # with G known, gradients have norm at most 1 in the norms (E14)
+        self._potential = ParameterFree(self.scale * size)
         self._share = size * size / floor  # the most that ‖G_t/unit‖²_{t,*} can be
         self.track_dimension = bool(track_dimension)
         self.norms: Norms
         if self.track_dimension and norms == "full":
             self.norms = FullMatrix(kernel, self.dim, self._floor, track=True)
         elif self.track_dimension:
-            raise ValueError(f"norms must be 'full' for an effective dimension: got {norms!r}; leave out track_dimension")
+            raise ValueError(
+                f"norms must be 'full' for an effective dimension: got {norms!r}; leave out"
+                " track_dimension"
+            )
         else:
             self.norms = build(kernel, self.dim, self._floor)
         own = self.norms.memory
         shared = own is not None and self._as_given
-        self.ledger = Ledger(own if own is not None and shared else make_memory(kernel, self.dim), shared)
+        self.ledger = Ledger(
+            own if own is not None and shared else make_memory(kernel, self.dim), shared
+        )
         self._variance = 4.0 if self._fixed else 0.0
         self.fed: Array = np.zeros(self.dim)
 
@@ -110,25 +143,47 @@ class Directional(ConstrainedLearner):
     @property
     def config(self) -> dict[str, Any]:
         """The arguments that build this learner anew."""
-        names = ("dim", "lipschitz", "kernel", "ridge", "scale", "domain", "radius_scale", "track_dimension")
-        return {**{name: getattr(self, name) for name in names}, "kernel_bound": self._told_bound, "norms": self._told_norms}
+        names = (
+            "dim",
+            "lipschitz",
+            "kernel",
+            "ridge",
+            "scale",
+            "domain",
+            "radius_scale",
+            "track_dimension",
+        )
+        return {
+            **{name: getattr(self, name) for name in names},
+            "kernel_bound": self._told_bound,
+            "norms": self._told_norms,
+        }
 
     @property
     def variance(self) -> float:
-        """V_t: 4 + Σ‖G_s‖²_{s,*} of the fed gradients, or 4H_t² in place of 4 where the hint runs."""
+        """V_t: 4 + Σ‖G_s‖²_{s,*} of the fed gradients, or 4H_t² in place of 4 where the
+        hint runs.
+        """
         return self._variance if self._fixed else 4.0 * self.hint * self.hint + self._variance
 
     @property
     def _scales(self) -> tuple[float, float, float]:
         """V, the bound on ‖G_t‖_{t,*}, and F2's A_t: what the potential asks for."""
-        return (self.variance, 1.0, 0.0) if self._fixed else (self.variance, self.hint, 4.0 + float(self._stats[_hot.COUNT]))
+        return (
+            (self.variance, 1.0, 0.0)
+            if self._fixed
+            else (self.variance, self.hint, 4.0 + float(self._stats[_kernel_ftrl.COUNT]))
+        )
 
     def _propose(self, time: float) -> Array:
         diagonal = float(self.ledger.memory.kernel.diagonal(time))
         if self._fixed and diagonal > self.kernel_bound * (1.0 + 1e-9):
-            raise ValueError(f"kernel_bound must be at least k(t, t): got {self.kernel_bound} at time {time}; raise it")
+            raise ValueError(
+                f"kernel_bound must be at least k(t, t): got {self.kernel_bound} at time {time};"
+                " raise it"
+            )
         self.norms.advance(time)
-        _hot.raise_hint(self._stats, self._fixed, diagonal)
+        _kernel_ftrl.raise_hint(self._stats, self._fixed, diagonal)
         size = math.sqrt(self.norms.square())
         m = self._potential.magnitude(size, *self._scales) if size > 0.0 else 0.0
         self._proposal[:] = m / size * self.norms.values() if m != 0.0 else 0.0
@@ -144,45 +199,64 @@ class Directional(ConstrainedLearner):
             square = hint * hint * self.norms.add(self.fed, hint)
             self._variance += square
             self.fed = self.fed / hint
-        _hot.observe(self._stats, self._fixed, self._scale_free, square, g)
+        _kernel_ftrl.observe(self._stats, self._fixed, self._scale_free, square, g)
 
     def bound(self, norm: float, alignment: float, magnitude: float | None = None) -> float:
-        """4εG0 + 6‖U‖_Σ max(√(V l), l), l = log(1 + ‖U‖_Σ/α), ‖U‖_Σ² = (λ + G0²)norm² + alignment (E14), for u in the domain.
+        """4εG0 + 6‖U‖_Σ max(√(V l), l), l = log(1 + ‖U‖_Σ/α), ‖U‖_Σ² = (λ + G0²)norm² + alignment
+        (E14), for u in the domain.
 
-        With lipschitz=None: 4εH + 6‖U‖_Σ max(√(V l), H l), ‖U‖_Σ² = (λ + 1)norm² + alignment, H the largest hint, and the cost of
-        clipping and artificial balls (Propositions scale-free-olo, unconstrained-scale-free). On an unbounded domain norm and
-        alignment are then those of the comparators projected on the artificial balls.
+        With lipschitz=None: 4εH + 6‖U‖_Σ max(√(V l), H l), ‖U‖_Σ² = (λ + 1)norm² + alignment, H the
+        largest hint, and the cost of clipping and artificial balls (Propositions scale-free-olo,
+        unconstrained-scale-free). On an unbounded domain norm and alignment are then those of the
+        comparators projected on the artificial balls.
 
-        alignment: ⟨U, (Σ − floor·I)U⟩ of the norm now: Σ⟨fed_t, u_t⟩² for "full", Σ_i(weights_i − floor)‖u_i‖² for "diagonal".
+        alignment: ⟨U, (Σ − floor·I)U⟩ of the norm now: Σ⟨fed_t, u_t⟩² for "full", Σ_i(weights_i −
+        floor)‖u_i‖² for "diagonal".
             `fed` is g_t itself where there is no domain and lipschitz is told.
         magnitude: M = max‖u_t‖, needed with lipschitz=None on an unbounded domain.
         """
-        weighted = math.sqrt(self._floor * squared("norm", norm) + nonnegative("alignment", alignment))
+        weighted = math.sqrt(
+            self._floor * squared("norm", norm) + nonnegative("alignment", alignment)
+        )
         return self._potential.bound(weighted, *self._scales) + self.cost_of_scale(magnitude)
 
     @property
     def effective_dimension(self) -> float:
-        """d_eff(floor) = Tr K_g(K_g + floor·I)⁻¹, K_g the Gram matrix of `fed`, floor = λ + G0², or λ + 1 with lipschitz=None."""
+        """d_eff(floor) = Tr K_g(K_g + floor·I)⁻¹, K_g the Gram matrix of `fed`, floor = λ + G0², or
+        λ + 1 with lipschitz=None.
+        """
         return self._full.effective_dimension()
 
     @property
     def _full(self) -> FullMatrix:
         if not isinstance(self.norms, FullMatrix):
-            raise ValueError(f"norms must be 'full' for an effective dimension: got {self._told_norms!r}; use bound")
+            raise ValueError(
+                f"norms must be 'full' for an effective dimension: got {self._told_norms!r}; use"
+                " bound"
+            )
         return self.norms
 
-    def dimension_bound(self, norm: float, alignment: float, magnitude: float | None = None) -> float:
-        """`bound` with the most that V can be by the effective dimension (Proposition simple-full-matrix, corrected as E14).
+    def dimension_bound(
+        self, norm: float, alignment: float, magnitude: float | None = None
+    ) -> float:
+        """`bound` with the most that V can be by the effective dimension (Proposition
+        simple-full-matrix, corrected as E14).
 
-        Σ‖G_s‖²_{s,*} ≤ q/log(1 + q)·log det(I + K_g/floor) ≤ q/log(1 + q)·d_eff(floor)·log(e + e·Tr K_g/floor), since every term
-        is at most q = G0²/floor, and x ≤ q/log(1 + q)·log(1 + x) up to there; with lipschitz=None q = 1/floor, in units of hints.
-        Never below `bound`.
+        Σ‖G_s‖²_{s,*} ≤ q/log(1 + q)·log det(I + K_g/floor) ≤ q/log(1 + q)·d_eff(floor)·log(e + e·Tr
+        K_g/floor), since every term is at most q = G0²/floor, and x ≤ q/log(1 + q)·log(1 + x) up to
+        there; with lipschitz=None q = 1/floor, in units of hints. Never below `bound`.
         """
         full, top = self._full, 1.0 if self._fixed else self.hint
-        most = 4.0 + self._share / math.log1p(self._share) * log_det_bound(full.effective_dimension(), full.trace, self._floor)
-        weighted = math.sqrt(self._floor * squared("norm", norm) + nonnegative("alignment", alignment))
+        most = 4.0 + self._share / math.log1p(self._share) * log_det_bound(
+            full.effective_dimension(), full.trace, self._floor
+        )
+        weighted = math.sqrt(
+            self._floor * squared("norm", norm) + nonnegative("alignment", alignment)
+        )
         count = 0.0 if self._fixed else most
-        return self._potential.bound(weighted, most * top * top, top, count) + self.cost_of_scale(magnitude)
+        return self._potential.bound(weighted, most * top * top, top, count) + self.cost_of_scale(
+            magnitude
+        )
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
@@ -194,8 +268,14 @@ class Directional(ConstrainedLearner):
         self._variance = float(state["variance"])
 
     def migrated(self, state: dict[str, Any]) -> dict[str, Any]:
-        """A state of a version without domains, or without the trace of the gradients' Gram matrix, as this one would save it."""
+        """A state of a version without domains, or without the trace of the gradients' Gram matrix,
+        as this one would save it.
+        """
         fresh, new = self.arrays(), ("stats", "proposal", "inner")
         if isinstance(self.norms, FullMatrix):
             state = {"norms.trace": math.inf, **state}  # nothing is known of it
-        return state if any(name in state for name in new) else {**{name: fresh[name] for name in new}, **state}
+        return (
+            state
+            if any(name in state for name in new)
+            else {**{name: fresh[name] for name in new}, **state}
+        )

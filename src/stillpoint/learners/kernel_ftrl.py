@@ -1,6 +1,8 @@
-"""KernelFTRL: the paper's reduction (Algorithm 1) with a potential (Algorithm 2 is `ParameterFree`; errata E1–E3, E15).
+"""KernelFTRL: the paper's reduction (Algorithm 1) with a potential (Algorithm 2 is `ParameterFree`;
+errata E1–E3, E15).
 
-w_t = −(m(S_t, V_t)/S_t)·Σ_{s<t} k(s,t) g_s, S_t = ‖Σ_{s<t} g_s ⊗ φ(s)‖, V_t = offset·h² + Σ_{s<t}‖g_s‖²k(s,s).
+w_t = −(m(S_t, V_t)/S_t)·Σ_{s<t} k(s,t) g_s, S_t = ‖Σ_{s<t} g_s ⊗ φ(s)‖, V_t = offset·h² +
+Σ_{s<t}‖g_s‖²k(s,s).
 """
 
 import math
@@ -8,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from stillpoint import _hot as arithmetic
-from stillpoint._undo import unchanged
-from stillpoint._validate import Array, finite, nonnegative, positive
+from stillpoint.core import arithmetic
+from stillpoint.core.state import rollback_on_error
+from stillpoint.core.validation import Array, finite, nonnegative, positive
 from stillpoint.domains import Domain
 from stillpoint.kernels import HorizonFree, Kernel
 from stillpoint.kernels.base import as_kernel
-from stillpoint.learners import _hot
+from stillpoint.learners import _kernel_ftrl
 from stillpoint.learners.constrained import ConstrainedLearner
 from stillpoint.learners.static import LossLearner, StaticLearner, Sums
 from stillpoint.losses import Linear, LossStream
@@ -26,22 +28,31 @@ from stillpoint.regret.ledger import Ledger
 
 
 class KernelFTRL(ConstrainedLearner):
-    """Static learning in the RKHS of `kernel`, hence dynamic regret against every u_t = u(τ_t), at O(1) in t for Markov kernels.
+    """Static learning in the RKHS of `kernel`, hence dynamic regret against every u_t = u(τ_t), at
+    O(1) in t for Markov kernels.
 
     dim: d, the dimension of plays.
-    lipschitz: the bound G on ‖g_t‖ in Proposition kernelized-pf; None learns it on the way (scale-free, formula F3): past
-        gradients bound the next one, which is clipped, and plays stay in `domain`, or in a ball that grows by itself.
-    kernel: which targets are cheap; HorizonFree() is the paper's. In practice try OUMixture, or `Tracker`.
-    potential: how far to go, or any `StaticLearner` or `LossLearner`. ParameterFree() is Algorithm 2; Erfi() moves sooner. What
-        takes losses, such as `learners.ProximalDescent`, is told them by `update_loss` or `sp.play`; it needs no `lipschitz`,
-        and has no domain.
-    kernel_bound: max k(t,t); stationary kernels know theirs. With it and `lipschitz` the hint is fixed (F1), else running (F2).
-    domain: where plays may lie (default: everywhere); by the gradient-modifying projection (MATH section 4).
+    lipschitz: the bound G on ‖g_t‖ in Proposition kernelized-pf; None learns it on the way
+    (scale-free, formula F3): past
+        gradients bound the next one, which is clipped, and plays stay in `domain`, or in a ball
+        that grows by itself.
+    kernel: which targets are cheap; HorizonFree() is the paper's. In practice try OUMixture, or
+    `Tracker`.
+    potential: how far to go, or any `StaticLearner` or `LossLearner`. ParameterFree() is Algorithm
+    2; Erfi() moves sooner. What
+        takes losses, such as `learners.ProximalDescent`, is told them by `update_loss` or
+        `sp.play`; it needs no `lipschitz`, and has no domain.
+    kernel_bound: max k(t,t); stationary kernels know theirs. With it and `lipschitz` the hint is
+    fixed (F1), else running (F2).
+    domain: where plays may lie (default: everywhere); by the gradient-modifying projection (MATH
+    section 4).
     memory: "dense", "streaming", or "auto" to choose by kernel.
-    radius_scale: ε_D of the artificial ball (erratum E15); used only with lipschitz=None and an unbounded domain.
+    radius_scale: ε_D of the artificial ball (erratum E15); used only with lipschitz=None and an
+    unbounded domain.
 
     >>> import stillpoint as sp
-    >>> learner = sp.KernelFTRL(dim=1, lipschitz=1.0, kernel=sp.kernels.OU(rate=0.1), potential=sp.potentials.Erfi())
+    >>> kernel, potential = sp.kernels.OU(rate=0.1), sp.potentials.Erfi()
+    >>> learner = sp.KernelFTRL(dim=1, lipschitz=1.0, kernel=kernel, potential=potential)
     >>> for y in (1.0, 1.1, 0.9, 1.0, 1.2, 1.1, 0.9, 1.0):
     ...     w = learner.predict()
     ...     learner.update(np.sign(w - y))
@@ -64,24 +75,42 @@ class KernelFTRL(ConstrainedLearner):
         self.kernel = as_kernel("kernel", HorizonFree() if kernel is None else kernel)
         self.potential = ParameterFree() if potential is None else potential
         if not isinstance(self.potential, Potential | StaticLearner | LossLearner):
-            raise ValueError(f"potential must be a potential or a static learner: got {potential!r}; use sp.potentials")
+            raise ValueError(
+                f"potential must be a potential or a static learner: got {potential!r}; use"
+                " sp.potentials"
+            )
         self._formula: tuple[int, Array, float] | None = None  # the compiled form
         if isinstance(self.potential, Potential) and self.potential.code is not None:
             self._formula = self.potential.code, self.potential.parameters, self.potential.offset
-        known = self.kernel.bound if kernel_bound is None else positive("kernel_bound", kernel_bound)
+        known = (
+            self.kernel.bound if kernel_bound is None else positive("kernel_bound", kernel_bound)
+        )
         if known < self.kernel.bound * (1.0 - 1e-9) and math.isfinite(self.kernel.bound):
-            raise ValueError(f"kernel_bound must be at least max k(t, t) = {self.kernel.bound}: got {kernel_bound}; leave it out")
-        self._takes_losses = isinstance(self.potential, LossLearner) and not isinstance(self.potential, Potential)
+            raise ValueError(
+                f"kernel_bound must be at least max k(t, t) = {self.kernel.bound}: got"
+                f" {kernel_bound}; leave it out"
+            )
+        self._takes_losses = isinstance(self.potential, LossLearner) and not isinstance(
+            self.potential, Potential
+        )
         self._loss: LossLike | None = None  # of the round that `update_loss` is closing
         super().__init__(dim, lipschitz, known, domain, radius_scale, self._takes_losses)
         self._config = {
-            "dim": self.dim, "lipschitz": self.lipschitz, "kernel": self.kernel, "potential": self.potential,
-            "kernel_bound": kernel_bound, "domain": self.domain, "memory": memory, "radius_scale": self.radius_scale,
-        }  # fmt: skip
+            "dim": self.dim,
+            "lipschitz": self.lipschitz,
+            "kernel": self.kernel,
+            "potential": self.potential,
+            "kernel_bound": kernel_bound,
+            "domain": self.domain,
+            "memory": memory,
+            "radius_scale": self.radius_scale,
+        }
         self._growing = self._fixed and math.isinf(self.kernel.bound)
         self.memory = make_memory(self.kernel, self.dim, memory)
         shared = self._as_given and isinstance(self.potential, Potential)
-        self.ledger = Ledger(self.memory if shared else make_memory(self.kernel, self.dim, memory), shared)
+        self.ledger = Ledger(
+            self.memory if shared else make_memory(self.kernel, self.dim, memory), shared
+        )
 
     @property
     def _picky(self) -> bool:
@@ -94,13 +123,15 @@ class KernelFTRL(ConstrainedLearner):
 
     @property
     def variance(self) -> float:
-        """V_t = offset·h² + Σ_{s<t}‖G_s‖² of the fed gradients; for a `LossLearner`, Σ of what its `learn` returned."""
+        """V_t = offset·h² + Σ_{s<t}‖G_s‖² of the fed gradients; for a `LossLearner`, Σ of what its
+        `learn` returned.
+        """
         offset = self.potential.offset if isinstance(self.potential, Potential) else 0.0
-        return offset * self.hint * self.hint + float(self._stats[_hot.VARIANCE])
+        return offset * self.hint * self.hint + float(self._stats[_kernel_ftrl.VARIANCE])
 
     @property
     def _count(self) -> float:
-        return 0.0 if self._fixed else 4.0 + float(self._stats[_hot.COUNT])
+        return 0.0 if self._fixed else 4.0 + float(self._stats[_kernel_ftrl.COUNT])
 
     def _propose(self, time: float) -> Array:
         if self._growing:
@@ -108,37 +139,53 @@ class KernelFTRL(ConstrainedLearner):
         self.memory.advance(time)
         memory = self.memory
         if self._formula is not None:
-            saturated = _hot.propose(
-                self._stats, self._fixed, memory.squared_norm, memory.pull, memory.diagonal, *self._formula, self._proposal
+            saturated = _kernel_ftrl.propose(
+                self._stats,
+                self._fixed,
+                memory.squared_norm,
+                memory.pull,
+                memory.diagonal,
+                *self._formula,
+                self._proposal,
             )
         else:
             saturated = self._propose_in_python(self._proposal)
         return self._constrain(saturated)
 
     def _propose_in_python(self, z: Array) -> bool:
-        _hot.raise_hint(self._stats, self._fixed, self.memory.diagonal)
+        _kernel_ftrl.raise_hint(self._stats, self._fixed, self.memory.diagonal)
         sums = self._sums()
         if not isinstance(self.potential, Potential):
-            z[:] = finite("the static learner's play", self.potential.play(sums), "check its play method")
+            z[:] = finite(
+                "the static learner's play", self.potential.play(sums), "check its play method"
+            )
             return False
         m = 0.0
         if sums.size > 0.0:
             m = self.potential.magnitude(sums.size, self.variance, sums.hint, sums.count)
             if not math.isfinite(m):
-                raise ValueError(f"potential gave a magnitude that is not finite: got {m}; saturate it at sp.potentials.CAP")
+                raise ValueError(
+                    f"potential gave a magnitude that is not finite: got {m}; saturate it at"
+                    " sp.potentials.CAP"
+                )
         z[:] = -(m / sums.size) * sums.pull if m != 0.0 else 0.0
         return m >= CAP
 
     def _sums(self) -> Sums:
         memory = self.memory
-        size = float(_hot.true_size(memory.squared_norm, memory.pull, memory.diagonal))
-        variance = float(self._stats[_hot.VARIANCE])
-        return Sums(memory.pull, size, variance, self.hint, self._count, memory.diagonal, memory.time)
+        size = float(_kernel_ftrl.true_size(memory.squared_norm, memory.pull, memory.diagonal))
+        variance = float(self._stats[_kernel_ftrl.VARIANCE])
+        return Sums(
+            memory.pull, size, variance, self.hint, self._count, memory.diagonal, memory.time
+        )
 
     def _check_diagonal(self, times: Array) -> None:
         top = float(self.kernel.diagonal(times).max())
         if top > self.kernel_bound * (1.0 + 1e-9):
-            raise ValueError(f"kernel_bound must be at least k(t, t): got {self.kernel_bound} but k = {top}; raise it")
+            raise ValueError(
+                f"kernel_bound must be at least k(t, t): got {self.kernel_bound} but k = {top};"
+                " raise it"
+            )
 
     def _learn(self, g: Array, play: Array) -> None:
         fed = self._feed(g, play)
@@ -146,19 +193,25 @@ class KernelFTRL(ConstrainedLearner):
             square = self.memory.add(fed)
         elif isinstance(self.potential, LossLearner):
             loss = Linear().on(fed[None, :])[0] if self._loss is None else self._loss
-            square = nonnegative("what the static learner's learn returns", self.potential.learn(loss, self.memory, self._sums()))
+            square = nonnegative(
+                "what the static learner's learn returns",
+                self.potential.learn(loss, self.memory, self._sums()),
+            )
         else:
             square = self.memory.diagonal * float(arithmetic.dot(fed, fed))
             self.potential.store(fed, self.memory, self._sums())
-        _hot.observe(self._stats, self._fixed, self._scale_free, square, g)
+        _kernel_ftrl.observe(self._stats, self._fixed, self._scale_free, square, g)
 
     @property
     def takes_losses(self) -> bool:
-        """Whether the static learner takes losses; a gradient alone then stands for the linear loss."""
+        """Whether the static learner takes losses; a gradient alone then stands for the linear
+        loss.
+        """
         return self._takes_losses
 
     def update_loss(self, loss: LossLike, time: float | None = None) -> None:
-        """Tell the learner the loss of the open round: an object with value(w) and gradient(w), such as `Absolute().on(y)[t]`.
+        """Tell the learner the loss of the open round: an object with value(w) and gradient(w),
+        such as `Absolute().on(y)[t]`.
 
         A static learner that takes losses is sent it, others the gradient at the play.
         """
@@ -167,23 +220,32 @@ class KernelFTRL(ConstrainedLearner):
             return
         self._loss = loss
         try:
-            with unchanged(self):  # the static learner asks the loss for more, late
+            with rollback_on_error(self):  # the static learner asks the loss for more, late
                 super().update_loss(loss, time)
         finally:
             self._loss = None
 
     def bound(self, norm: float, magnitude: float | None = None) -> float:
-        """What the theorem promises now against comparators in the domain with ‖U‖ = norm (kernelized-pf, scale-free-olo).
+        """What the theorem promises now against comparators in the domain with ‖U‖ = norm
+        (kernelized-pf, scale-free-olo).
 
-        magnitude: M = max‖u_t‖, needed with lipschitz=None. On an unbounded domain `norm` is then that of the comparators
-        projected on the artificial balls (unconstrained-scale-free, corrected by E15).
+        magnitude: M = max‖u_t‖, needed with lipschitz=None. On an unbounded domain `norm` is then
+        that of the comparators projected on the artificial balls (unconstrained-scale-free,
+        corrected by E15).
         """
         norm = nonnegative("norm", norm)
-        if isinstance(self.potential, Potential) and not self._fixed and not self.potential.running_hints:
+        if (
+            isinstance(self.potential, Potential)
+            and not self._fixed
+            and not self.potential.running_hints
+        ):
             raise ValueError(
-                f"{type(self.potential).__name__} has no bound with running hints; give lipschitz and kernel_bound, or use Erfi"
+                f"{type(self.potential).__name__} has no bound with running hints; give lipschitz"
+                " and kernel_bound, or use Erfi"
             )
-        return self.potential.bound(norm, self.variance, self.hint, self._count) + self.cost_of_scale(magnitude)
+        return self.potential.bound(
+            norm, self.variance, self.hint, self._count
+        ) + self.cost_of_scale(magnitude)
 
     def can_compile(self) -> bool:
         """Whether kernel, potential and domain all have a compiled form, and no round is open."""
@@ -194,7 +256,9 @@ class KernelFTRL(ConstrainedLearner):
             and self._play is None
         )
 
-    def play_block(self, losses: LossStream, times: Array, first: int, out: dict[str, Array]) -> int:
+    def play_block(
+        self, losses: LossStream, times: Array, first: int, out: dict[str, Array]
+    ) -> int:
         """Play a block of rounds in compiled code; see `GradientLearner.play_block`."""
         memory = self.memory
         assert isinstance(memory, StreamingMemory)
@@ -207,12 +271,37 @@ class KernelFTRL(ConstrainedLearner):
         transitions, which, gains, diagonals = memory.tables(when)
         code, parameter, Y, X, mode = losses.compiled
         squared_norms = np.empty(when.size)
-        n, saturated = _hot.play_rounds(
-            self._stats, self._fixed, self._scale_free, self.radius_scale, self._ball_on, self._unbounded, self._limit,
-            memory.state, memory.pull, memory.space.h, memory.scratch, transitions, which, gains, diagonals,
-            *self._formula, *self._compiled_domain, self._ball,
-            code, parameter, mode, Y[rows], X[rows], self._proposal, self._inner, memory.squared_norm,
-            out["plays"][rows], out["losses"][rows], out["gradients"][rows], squared_norms,
-        )  # fmt: skip
+        n, saturated = _kernel_ftrl.play_rounds(
+            self._stats,
+            self._fixed,
+            self._scale_free,
+            self.radius_scale,
+            self._ball_on,
+            self._unbounded,
+            self._limit,
+            memory.state,
+            memory.pull,
+            memory.space.h,
+            memory.scratch,
+            transitions,
+            which,
+            gains,
+            diagonals,
+            *self._formula,
+            *self._compiled_domain,
+            self._ball,
+            code,
+            parameter,
+            mode,
+            Y[rows],
+            X[rows],
+            self._proposal,
+            self._inner,
+            memory.squared_norm,
+            out["plays"][rows],
+            out["losses"][rows],
+            out["gradients"][rows],
+            squared_norms,
+        )
         memory.diagonal = float(diagonals[min(n, when.size - 1)])
         return self._settle(int(n), saturated, squared_norms, times, first, out)

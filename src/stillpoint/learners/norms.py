@@ -1,24 +1,29 @@
-"""Increasing norms for parameter-free FTRL (Theorem static-full-matrix, erratum E14), as the memory of a run can supply them.
+"""Increasing norms for parameter-free FTRL (Theorem static-full-matrix, erratum E14), as the memory
+of a run can supply them.
 
-The theorem plays W_t = argmin ⟨Σ_{s<t}G_s, W⟩ + Ψ_t(‖W‖_t) in any sequence of norms ‖W‖_t² = ⟨W, Σ_tW⟩ that does not fall. With
-θ_t = −Σ_{s<t}G_s that is W_t = (x(N)/N)Σ_t⁻¹θ_t, N = ‖θ_t‖_{t,*}, so three things are asked of a norm: (Σ_t⁻¹θ_t)φ(t), N², and
-‖G_t‖²_{t,*}. Here Σ_t ≥ floor·I with floor = λ + G0², so that ‖G_t‖_{t,*} ≤ 1 (E14), whatever the scale of gradients and kernel.
-Where G0 is not known, Σ_t grows by gradients in units of the hint H_s ≥ ‖G_s‖ of their round, floor = λ + 1: ‖G_t‖_{t,*} ≤ H_t.
+The theorem plays W_t = argmin ⟨Σ_{s<t}G_s, W⟩ + Ψ_t(‖W‖_t) in any sequence of norms ‖W‖_t² = ⟨W,
+Σ_tW⟩ that does not fall. With θ_t = −Σ_{s<t}G_s that is W_t = (x(N)/N)Σ_t⁻¹θ_t, N = ‖θ_t‖_{t,*}, so
+three things are asked of a norm: (Σ_t⁻¹θ_t)φ(t), N², and ‖G_t‖²_{t,*}. Here Σ_t ≥ floor·I with
+floor = λ + G0², so that ‖G_t‖_{t,*} ≤ 1 (E14), whatever the scale of gradients and kernel. Where G0
+is not known, Σ_t grows by gradients in units of the hint H_s ≥ ‖G_s‖ of their round, floor = λ + 1:
+‖G_t‖_{t,*} ≤ H_t.
 """
 
 from typing import Any, Protocol
 
 import numpy as np
 
-from stillpoint._room import full, zeros
-from stillpoint._validate import Array, stored, under
-from stillpoint.filters.directions import directions
+from stillpoint.beliefs.directions import directions
+from stillpoint.core.allocation import full, zeros
+from stillpoint.core.validation import Array, stored, under
 from stillpoint.kernels import Kernel
 from stillpoint.memory import Memory, make_memory
 
 
 class Norms(Protocol):
-    """What `Directional` needs of ‖W‖_t² = ⟨W, Σ_tW⟩: Σ_t must not fall, and never be below floor·I."""
+    """What `Directional` needs of ‖W‖_t² = ⟨W, Σ_tW⟩: Σ_t must not fall, and never be below
+    floor·I.
+    """
 
     @property
     def memory(self) -> Memory | None:
@@ -34,7 +39,8 @@ class Norms(Protocol):
         """‖θ_t‖²_{t,*} = ⟨θ_t, Σ_t⁻¹θ_t⟩."""
 
     def add(self, g: Array, unit: float = 1.0) -> float:
-        """Take in G_t = g⊗φ(t), which may move Σ on by G_t/unit; returns ‖G_t/unit‖²_{t,*}, of the norm before.
+        """Take in G_t = g⊗φ(t), which may move Σ on by G_t/unit; returns ‖G_t/unit‖²_{t,*}, of the
+        norm before.
 
         unit: the hint H_t, given with lipschitz=None only.
         """
@@ -47,9 +53,11 @@ class Norms(Protocol):
 
 
 class FullMatrix:
-    """Σ_t = floor·I + Σ_{s<t}G_s⊗G_s/unit_s² on the RKHS: the Kalman filter of KALMAN section 4, O((dim·P)²), or dense.
+    """Σ_t = floor·I + Σ_{s<t}G_s⊗G_s/unit_s² on the RKHS: the Kalman filter of KALMAN section 4,
+    O((dim·P)²), or dense.
 
-    track: keep the effective dimension of the gradients, for one more covariance. trace: Σ‖G_s/unit_s‖², of their Gram matrix.
+    track: keep the effective dimension of the gradients, for one more covariance. trace:
+    Σ‖G_s/unit_s‖², of their Gram matrix.
     """
 
     memory = None
@@ -76,12 +84,15 @@ class FullMatrix:
         self.trace += self._belief.prior(g / unit)
         mu, variance = self._belief.look(g / unit)
         nu = variance / self.floor
-        self._square += (unit * unit * nu - 2.0 * unit * mu - mu * mu) / (1.0 + nu)  # unit² − (unit+μ)²/(1+ν), no cancellation
+        # unit² − (unit+μ)²/(1+ν), no cancellation
+        self._square += (unit * unit * nu - 2.0 * unit * mu - mu * mu) / (1.0 + nu)
         self._belief.observe(variance + self.floor, -unit - mu)
         return nu
 
     def effective_dimension(self) -> float:
-        """Tr K(K + floor·I)⁻¹, K the Gram matrix of the gradients in their units, where tracked or dense."""
+        """Tr K(K + floor·I)⁻¹, K the Gram matrix of the gradients in their units, where tracked or
+        dense.
+        """
         return self._belief.effective_dimension()
 
     def arrays(self) -> dict[str, Any]:
@@ -99,9 +110,11 @@ class FullMatrix:
 
 
 class Diagonal:
-    """Σ_t = diag_i(floor + Σ_{s<t}k(s,s)g_{s,i}²/unit_s²)⊗I: each coordinate at its own scale, O(dim·P) a round, any kernel.
+    """Σ_t = diag_i(floor + Σ_{s<t}k(s,s)g_{s,i}²/unit_s²)⊗I: each coordinate at its own scale,
+    O(dim·P) a round, any kernel.
 
-    weights: floor + Σ_{s<t}k(s,s)g_{s,i}²/unit_s², so that ‖U‖_t² = Σ_i weights_i‖u_i‖², u_i the coordinates of the comparator.
+    weights: floor + Σ_{s<t}k(s,s)g_{s,i}²/unit_s², so that ‖U‖_t² = Σ_i weights_i‖u_i‖², u_i the
+    coordinates of the comparator.
     """
 
     def __init__(self, kernel: Kernel, dim: int, floor: float) -> None:
@@ -141,5 +154,7 @@ class Diagonal:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
-        self.weights, self._squares = (stored(state, name, self.weights.size) for name in ("weights", "squares"))
+        self.weights, self._squares = (
+            stored(state, name, self.weights.size) for name in ("weights", "squares")
+        )
         self.memory.restore(under(state, "memory."))

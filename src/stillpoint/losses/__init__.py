@@ -1,7 +1,16 @@
 """Losses: value, gradient and curvature facts, and the rounds of a stream."""
 
 from stillpoint.losses.base import Loss, newton_curvature
-from stillpoint.losses.pointwise import Absolute, Hinge, Huber, Linear, Log, Logistic, Pinball, Squared
+from stillpoint.losses.pointwise import (
+    Absolute,
+    Hinge,
+    Huber,
+    Linear,
+    Log,
+    Logistic,
+    Pinball,
+    Squared,
+)
 from stillpoint.losses.stream import LossStream, RoundLoss
 
 __all__ = [

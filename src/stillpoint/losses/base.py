@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stillpoint._validate import Array, finite, increasing, nonnegative, number, positive
-from stillpoint.losses import _hot
+from stillpoint.core.validation import Array, finite, increasing, nonnegative, number, positive
+from stillpoint.losses import _pointwise
 from stillpoint.losses.stream import LossStream
 
 
@@ -22,7 +22,7 @@ class Loss(ABC):
 
     @property
     def parameter(self) -> float:
-        """The number that `_hot` takes beside the code; 0 where the family has none."""
+        """The number that `_pointwise` takes beside the code; 0 where the family has none."""
         return 0.0
 
     @property
@@ -36,22 +36,27 @@ class Loss(ABC):
         return 0.0
 
     def exp_concavity(self, bound: float) -> float:
-        """Return the largest α for which exp(−αℓ) is concave in p while `bound` holds; 0 where there is none."""
+        """Return the largest α for which exp(−αℓ) is concave in p while `bound` holds; 0 where
+        there is none.
+        """
         positive("bound", bound)
         return 0.0
 
     def value(self, p: ArrayLike, y: ArrayLike | None = None) -> Array | np.float64:
         """Return ℓ(p, y), elementwise."""
-        return self._map(_hot.values, p, y)
+        return self._map(_pointwise.values, p, y)
 
     def gradient(self, p: ArrayLike, y: ArrayLike | None = None) -> Array | np.float64:
         """Return ∂ℓ/∂p, elementwise; 0 at a kink."""
-        return self._map(_hot.slopes, p, y)
+        return self._map(_pointwise.slopes, p, y)
 
-    def on(self, y: ArrayLike | None = None, x: ArrayLike | None = None, times: ArrayLike | None = None) -> LossStream:
+    def on(
+        self, y: ArrayLike | None = None, x: ArrayLike | None = None, times: ArrayLike | None = None
+    ) -> LossStream:
         """Return the rounds of a stream.
 
-        y: the targets. Shape (T,) for plays in R; shape (T, d) for plays in R^d, where the loss is one of ‖w − y‖, or
+        y: the targets. Shape (T,) for plays in R; shape (T, d) for plays in R^d, where the loss is
+        one of ‖w − y‖, or
            ⟨y, w⟩ if linear. With x, shape (T,).
         x: the features, shape (T, d): a play w in R^d predicts p = ⟨w, x_t⟩.
         times: the times of the rounds, increasing; None for rounds one apart.
@@ -59,20 +64,25 @@ class Loss(ABC):
         if x is None:
             targets = self._targets(y)
             if targets.ndim not in (1, 2):
-                raise ValueError(f"y must have shape (T,) or (T, d): got shape {targets.shape}; pass one row a round")
+                raise ValueError(
+                    f"y must have shape (T,) or (T, d): got shape {targets.shape}; pass one row a"
+                    " round"
+                )
             targets = targets.reshape(len(targets), -1) if targets.size else np.empty((0, 1))
-            mode = _hot.SCALAR if targets.shape[1] == 1 else _hot.VECTOR
+            mode = _pointwise.SCALAR if targets.shape[1] == 1 else _pointwise.VECTOR
             features = np.empty((0, targets.shape[1]))
-            if mode == _hot.VECTOR and not self.vector_plays:
+            if mode == _pointwise.VECTOR and not self.vector_plays:
                 raise ValueError(
                     f"y must have shape (T,) for {type(self).__name__}: got shape {targets.shape}; "
                     "give features x, or one loss a coordinate"
                 )
         else:
-            mode = _hot.FEATURES
+            mode = _pointwise.FEATURES
             features = finite("x", x)
             if features.ndim != 2 or features.shape[1] == 0:
-                raise ValueError(f"x must have shape (T, d): got shape {features.shape}; pass one row a round")
+                raise ValueError(
+                    f"x must have shape (T, d): got shape {features.shape}; pass one row a round"
+                )
             targets = self._targets(y, features.shape[:1])
             if targets.shape not in ((len(features),), (len(features), 1)):
                 raise ValueError(
@@ -85,41 +95,58 @@ class Loss(ABC):
         if times is not None:
             times = increasing("times", times).copy()
             if len(times) != len(targets):
-                raise ValueError(f"times must have {len(targets)} values: got {len(times)}; give one time a round")
-        return LossStream(self, np.array(targets, order="C"), np.array(features, order="C"), mode, times)
+                raise ValueError(
+                    f"times must have {len(targets)} values: got {len(times)}; give one time a"
+                    " round"
+                )
+        return LossStream(
+            self, np.array(targets, order="C"), np.array(features, order="C"), mode, times
+        )
 
     def _targets(self, y: ArrayLike | None, shape: tuple[int, ...] | None = None) -> Array:
         if y is None:
-            raise ValueError(f"y must be given for {type(self).__name__}: got None; pass one target a round")
+            raise ValueError(
+                f"y must be given for {type(self).__name__}: got None; pass one target a round"
+            )
         targets = finite("y", y)
         if self.labels and not (np.abs(targets) == 1.0).all():
             bad = targets[np.abs(targets) != 1.0].flat[0]
-            raise ValueError(f"y must be -1 or +1 for {type(self).__name__}: got {bad}; map 0 and 1 by 2 * y - 1")
+            raise ValueError(
+                f"y must be -1 or +1 for {type(self).__name__}: got {bad}; map 0 and 1 by 2 * y - 1"
+            )
         return targets
 
     def _predictions(self, p: ArrayLike) -> Array:
         return finite("p", p)
 
-    def _map(self, compiled: Callable[..., None], p: ArrayLike, y: ArrayLike | None) -> Array | np.float64:
+    def _map(
+        self, compiled: Callable[..., None], p: ArrayLike, y: ArrayLike | None
+    ) -> Array | np.float64:
         predictions = self._predictions(p)
         targets = self._targets(y, predictions.shape)
         try:
             shape = np.broadcast_shapes(predictions.shape, targets.shape)
         except ValueError:
             raise ValueError(
-                f"p and y must have matching shapes: got {predictions.shape} and {targets.shape}; pass one target a prediction"
+                f"p and y must have matching shapes: got {predictions.shape} and {targets.shape};"
+                " pass one target a prediction"
             ) from None
         out = np.empty(shape)
-        pairs = (np.array(np.broadcast_to(side, shape), order="C").reshape(-1) for side in (predictions, targets))
+        pairs = (
+            np.array(np.broadcast_to(side, shape), order="C").reshape(-1)
+            for side in (predictions, targets)
+        )
         compiled(self.code, self.parameter, *pairs, out.reshape(-1))
         result: Array | np.float64 = out[()]
         return result
 
 
 def newton_curvature(alpha: float, gap: float) -> float:
-    """Return β with ℓ(x) − ℓ(y) ≤ g − (β/2) g², g = ⟨∇ℓ(x), x−y⟩, for an α-exp-concave ℓ (erratum E11).
+    """Return β with ℓ(x) − ℓ(y) ≤ g − (β/2) g², g = ⟨∇ℓ(x), x−y⟩, for an α-exp-concave ℓ (erratum
+    E11).
 
-    alpha: the exp-concavity constant. gap: a bound on g over the domain; β falls from alpha as it grows.
+    alpha: the exp-concavity constant. gap: a bound on g over the domain; β falls from alpha as it
+    grows.
     """
     alpha, gap = positive("alpha", alpha), nonnegative("gap", gap)
     q = number("alpha * gap", alpha * gap, "bring the two to the same scale")

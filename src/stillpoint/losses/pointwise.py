@@ -7,8 +7,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stillpoint._validate import Array, finite, number, positive
-from stillpoint.losses import _hot
+from stillpoint.core.validation import Array, finite, number, positive
+from stillpoint.losses import _pointwise
 from stillpoint.losses.base import Loss
 
 
@@ -16,7 +16,7 @@ from stillpoint.losses.base import Loss
 class Squared(Loss):
     """(p − y)²/2; its minimiser is the mean of y."""
 
-    code: ClassVar[int] = _hot.SQUARED
+    code: ClassVar[int] = _pointwise.SQUARED
     vector_plays: ClassVar[bool] = True
 
     @property
@@ -39,7 +39,7 @@ class Squared(Loss):
 class Absolute(Loss):
     """|p − y|; its minimiser is the median of y. The kink p = y has slope 0."""
 
-    code: ClassVar[int] = _hot.ABSOLUTE
+    code: ClassVar[int] = _pointwise.ABSOLUTE
     vector_plays: ClassVar[bool] = True
 
     @property
@@ -50,15 +50,19 @@ class Absolute(Loss):
 
 @dataclass(frozen=True)
 class Pinball(Loss):
-    """level·(y − p)₊ + (1 − level)·(p − y)₊; its minimiser is the `level` quantile of y. The kink p = y has slope 0."""
+    """level·(y − p)₊ + (1 − level)·(p − y)₊; its minimiser is the `level` quantile of y. The kink p
+    = y has slope 0.
+    """
 
     level: float
-    code: ClassVar[int] = _hot.PINBALL
+    code: ClassVar[int] = _pointwise.PINBALL
 
     def __post_init__(self) -> None:
         level = number("level", self.level, "give a number between 0 and 1")
         if not 0.0 < level < 1.0:
-            raise ValueError(f"level must be between 0 and 1: got {self.level!r}; give 0.5 for the median")
+            raise ValueError(
+                f"level must be between 0 and 1: got {self.level!r}; give 0.5 for the median"
+            )
         object.__setattr__(self, "level", level)
 
     @property
@@ -77,7 +81,7 @@ class Huber(Loss):
     """r²/2 for |r| ≤ width and width·(|r| − width/2) beyond, r = p − y."""
 
     width: float = 1.0
-    code: ClassVar[int] = _hot.HUBER
+    code: ClassVar[int] = _pointwise.HUBER
     vector_plays: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -98,7 +102,7 @@ class Huber(Loss):
 class Logistic(Loss):
     """log(1 + exp(−y·p)), y in {−1, +1}."""
 
-    code: ClassVar[int] = _hot.LOGISTIC
+    code: ClassVar[int] = _pointwise.LOGISTIC
     labels: ClassVar[bool] = True
 
     @property
@@ -115,7 +119,7 @@ class Logistic(Loss):
 class Hinge(Loss):
     """max(0, 1 − y·p), y in {−1, +1}. The kink y·p = 1 has slope 0."""
 
-    code: ClassVar[int] = _hot.HINGE
+    code: ClassVar[int] = _pointwise.HINGE
     labels: ClassVar[bool] = True
 
     @property
@@ -128,7 +132,7 @@ class Hinge(Loss):
 class Linear(Loss):
     """y·p: y is the gradient, and with vector plays ⟨y, w⟩."""
 
-    code: ClassVar[int] = _hot.LINEAR
+    code: ClassVar[int] = _pointwise.LINEAR
     vector_plays: ClassVar[bool] = True
 
     @property
@@ -139,9 +143,11 @@ class Linear(Loss):
 
 @dataclass(frozen=True)
 class Log(Loss):
-    """−log p for p > 0, whatever y is: with features x, the log-wealth lost by a portfolio at price relatives x."""
+    """−log p for p > 0, whatever y is: with features x, the log-wealth lost by a portfolio at price
+    relatives x.
+    """
 
-    code: ClassVar[int] = _hot.LOG
+    code: ClassVar[int] = _pointwise.LOG
 
     @property
     def lipschitz(self) -> float:
@@ -161,5 +167,7 @@ class Log(Loss):
     def _predictions(self, p: ArrayLike) -> Array:
         predictions = finite("p", p)
         if (predictions <= 0.0).any():
-            raise ValueError(f"p must be positive for Log: got {predictions.min()}; keep plays where p > 0")
+            raise ValueError(
+                f"p must be positive for Log: got {predictions.min()}; keep plays where p > 0"
+            )
         return predictions

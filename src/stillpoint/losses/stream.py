@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stillpoint._validate import Array, finite, positive, vector
-from stillpoint.losses import _hot
+from stillpoint.core.validation import Array, finite, positive, vector
+from stillpoint.losses import _pointwise
 
 if TYPE_CHECKING:
     from stillpoint.losses.base import Loss
@@ -30,7 +30,10 @@ class LossLike(Protocol):
 def as_loss(loss: Any) -> LossLike:
     """Return a learner's argument `loss`, made sure to have a value and a gradient."""
     if not (callable(getattr(loss, "value", None)) and callable(getattr(loss, "gradient", None))):
-        raise ValueError(f"loss must have value(w) and gradient(w): got {loss!r}; pass a member of Absolute().on(y), or such")
+        raise ValueError(
+            f"loss must have value(w) and gradient(w): got {loss!r}; pass a member of"
+            " Absolute().on(y), or such"
+        )
     return loss  # type: ignore[no-any-return]
 
 
@@ -43,26 +46,30 @@ class RoundLoss:
 
     def value(self, w: ArrayLike) -> float:
         """Return the loss of the play `w`."""
-        return self.stream.defined(float(_hot.loss(*self._round(w))))
+        return self.stream.defined(float(_pointwise.loss(*self._round(w))))
 
     def gradient(self, w: ArrayLike) -> Array:
-        """Return a subgradient at the play `w`, shape (dim,); at a kink, the one the family pins."""
+        """Return a subgradient at the play `w`, shape (dim,); at a kink, the one the family
+        pins.
+        """
         result = np.empty(self.stream.dim)
-        self.stream.defined(float(_hot.evaluate(*self._round(w), result)))
+        self.stream.defined(float(_pointwise.evaluate(*self._round(w), result)))
         return result
 
     def implicit_gradient(self, w: ArrayLike, step: float) -> Array:
-        """Return the subgradient g at the proximal point w − step·g = argmin ‖v − w‖²/2 + step·ℓ(v), shape (dim,).
+        """Return the subgradient g at the proximal point w − step·g = argmin ‖v − w‖²/2 +
+        step·ℓ(v), shape (dim,).
 
-        It is the gradient at w of the Moreau envelope of ℓ, and one at w itself in the limit of small steps.
+        It is the gradient at w of the Moreau envelope of ℓ, and one at w itself in the limit of
+        small steps.
         """
         result = np.empty(self.stream.dim)
-        _hot.implicit(*self._round(w), positive("step", step), result)
+        _pointwise.implicit(*self._round(w), positive("step", step), result)
         return result
 
     def _round(self, w: ArrayLike) -> tuple[int, float, int, Array, Array, Array]:
         code, parameter, y, x, mode = self.stream.compiled
-        row = x[self.index] if mode == _hot.FEATURES else y[self.index]
+        row = x[self.index] if mode == _pointwise.FEATURES else y[self.index]
         play = np.require(vector("w", w, self.stream.dim), requirements=["C", "W"])
         return code, parameter, mode, y[self.index], row, play
 
@@ -72,7 +79,8 @@ class LossStream:
     """The losses of rounds 0, 1, …, T−1; build it with `Loss.on`.
 
     y: shape (T, k), the targets. x: shape (T, dim), the features; (0, dim) where there are none.
-    mode: how the play predicts, a constant of `_hot`. times: shape (T,), or None for rounds one apart.
+    mode: how the play predicts, a constant of `_pointwise`. times: shape (T,), or None for rounds
+    one apart.
     """
 
     loss: "Loss"
@@ -88,7 +96,7 @@ class LossStream:
 
     @property
     def compiled(self) -> Compiled:
-        """Return (code, parameter, y, x, mode), for `_hot.evaluate`."""
+        """Return (code, parameter, y, x, mode), for `_pointwise.evaluate`."""
         return self.loss.code, self.loss.parameter, self.y, self.x, self.mode
 
     def __len__(self) -> int:
@@ -96,7 +104,9 @@ class LossStream:
 
     def __getitem__(self, t: int) -> RoundLoss:
         if not -len(self) <= t < len(self):
-            raise IndexError(f"round {t} is not in the stream: it has {len(self)} rounds, counted from 0")
+            raise IndexError(
+                f"round {t} is not in the stream: it has {len(self)} rounds, counted from 0"
+            )
         return RoundLoss(self, t % len(self))
 
     def __iter__(self) -> Iterator[RoundLoss]:
@@ -105,27 +115,43 @@ class LossStream:
     def values(self, u: ArrayLike) -> Array:
         """Return the loss of a comparator in each round.
 
-        u: shape (T, dim), one play a round, or (T,) when dim is 1; shape (dim,), one play for all rounds.
+        u: shape (T, dim), one play a round, or (T,) when dim is 1; shape (dim,), one play for all
+        rounds.
         """
         plays = finite("u", u)
         if self.dim == 1 and plays.shape in ((), (len(self),)):
             plays = plays.reshape(-1, 1)
         if plays.shape not in ((self.dim,), (1, self.dim), (len(self), self.dim)):
             raise ValueError(
-                f"u must have shape ({len(self)}, {self.dim}) or ({self.dim},): got shape {plays.shape}; "
-                "pass one play a round, or one for all"
+                f"u must have shape ({len(self)}, {self.dim}) or ({self.dim},): got shape"
+                f" {plays.shape}; pass one play a round, or one for all"
             )
         code, parameter, y, x, mode = self.compiled
         out = np.empty(len(self))
-        _hot.losses(code, parameter, mode, y, x, np.array(np.broadcast_to(plays, (len(self), self.dim))), out)
+        _pointwise.losses(
+            code,
+            parameter,
+            mode,
+            y,
+            x,
+            np.array(np.broadcast_to(plays, (len(self), self.dim))),
+            out,
+        )
         self.defined(float(out.sum()))
         return out
 
     def defined(self, value: float) -> float:
-        """`value`, unless it is NaN: that of a log loss outside its domain, or of a loss whose terms are beyond all floats."""
+        """`value`, unless it is NaN: that of a log loss outside its domain, or of a loss whose
+        terms are beyond all floats.
+        """
         if math.isnan(value):
-            if self.loss.code == _hot.LOG:
-                raise ValueError("p must be positive for the log loss: got 0 or less; keep plays where p > 0")
+            if self.loss.code == _pointwise.LOG:
+                raise ValueError(
+                    "p must be positive for the log loss: got 0 or less; keep plays where p > 0"
+                )
             name = type(self.loss).__name__
-            raise ValueError(f"the {name} loss must be a number: got an overflow; rescale plays, features and targets")
+            raise ValueError(
+                f"the {name} loss must be a number: got an overflow; rescale plays, features and"
+                " targets"
+            )
         return value

@@ -9,9 +9,14 @@ __all__ = ["DenseMemory", "Memory", "StreamingMemory", "make_memory"]
 
 
 def make_memory(kernel: Kernel, dim: int, memory: str = "auto") -> Memory:
-    """Streaming where the kernel has a state space, dense otherwise; "dense" or "streaming" overrides."""
+    """Streaming where the kernel has a state space, dense otherwise; "dense" or "streaming"
+    overrides.
+    """
     if memory not in ("auto", "dense", "streaming"):
-        raise ValueError(f"memory must be 'auto', 'dense' or 'streaming': got {memory!r}; leave it out to choose by kernel")
+        raise ValueError(
+            f"memory must be 'auto', 'dense' or 'streaming': got {memory!r}; leave it out to choose"
+            " by kernel"
+        )
     if memory == "dense" or (memory == "auto" and kernel.state_space() is None):
         return DenseMemory(kernel, dim)
     return StreamingMemory(kernel, dim)

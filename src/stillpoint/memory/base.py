@@ -1,21 +1,24 @@
-"""What is kept of the past gradients: enough to read off Σ_{s<t} k(s, t) g_s and ‖Σ_{s<t} g_s ⊗ φ(s)‖ at any round."""
+"""What is kept of the past gradients: enough to read off Σ_{s<t} k(s, t) g_s and ‖Σ_{s<t} g_s ⊗
+φ(s)‖ at any round.
+"""
 
 from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
 
-from stillpoint._room import zeros
-from stillpoint._validate import Array, stored
+from stillpoint.core.allocation import zeros
+from stillpoint.core.validation import Array, stored
 from stillpoint.kernels import Kernel
-from stillpoint.memory import _hot
+from stillpoint.memory import _sums
 
 
 class Memory(ABC):
     """The element θ = Σ_s g_s ⊗ φ(τ_s) of the RKHS, seen from the present time.
 
-    kernel is the one that is summed exactly: for streaming memory, the Markov form of the kernel asked for.
-    After `advance(time)`: `pull` is θ evaluated there, (dim,), and `diagonal` is k(time, time). `squared_norm` is ‖θ‖².
+    kernel is the one that is summed exactly: for streaming memory, the Markov form of the kernel
+    asked for. After `advance(time)`: `pull` is θ evaluated there, (dim,), and `diagonal` is k(time,
+    time). `squared_norm` is ‖θ‖².
     """
 
     def __init__(self, kernel: Kernel, dim: int) -> None:
@@ -52,8 +55,10 @@ class Memory(ABC):
             raise ValueError(f"time must increase: got {time} after {self.time}; sort the stream")
 
     def add(self, g: Array) -> float:
-        """θ ← θ + g ⊗ φ(time); returns ‖g ⊗ φ(time)‖² = k(t,t)‖g‖² (Lemmas hs-norm and hs-sum-norm)."""
-        rise, square = _hot.growth(g, self.pull, self.diagonal)
+        """θ ← θ + g ⊗ φ(time); returns ‖g ⊗ φ(time)‖² = k(t,t)‖g‖² (Lemmas hs-norm and
+        hs-sum-norm).
+        """
+        rise, square = _sums.growth(g, self.pull, self.diagonal)
         self._store(g)
         self.squared_norm += rise
         return float(square)
@@ -74,7 +79,12 @@ class Memory(ABC):
         """Take over a state that `arrays` returned."""
 
     def _common(self) -> dict[str, Any]:
-        return {"time": self.time, "pull": self._pull.copy(), "diagonal": self.diagonal, "squared_norm": self.squared_norm}
+        return {
+            "time": self.time,
+            "pull": self._pull.copy(),
+            "diagonal": self.diagonal,
+            "squared_norm": self.squared_norm,
+        }
 
     def _restore_common(self, state: dict[str, Any]) -> None:
         self.time, self.diagonal = float(state["time"]), float(state["diagonal"])

@@ -4,12 +4,14 @@ from typing import Any
 
 import numpy as np
 
-from stillpoint._validate import Array, stored
+from stillpoint.core.validation import Array, stored
 from stillpoint.kernels import Kernel
-from stillpoint.memory import _hot
+from stillpoint.memory import _sums
 from stillpoint.memory.base import Memory
 
-SMALLEST = 1e-100  # a factor that new gradients are divided by; below it, or above its inverse, they would leave the floats
+# a factor that new gradients are divided by; below it, or above its inverse, they would leave the
+# floats
+SMALLEST = 1e-100
 
 
 class DenseMemory(Memory):
@@ -35,26 +37,33 @@ class DenseMemory(Memory):
         self.time, self.diagonal = time, diagonal
 
     def _check_positive(self, diagonal: float, column: Array, time: float) -> None:
-        """Two-by-two minors: a cheap necessary condition that catches most functions that are not kernels."""
+        """Two-by-two minors: a cheap necessary condition that catches most functions that are not
+        kernels.
+        """
         if not (np.isfinite(diagonal) and diagonal >= 0.0):
-            raise ValueError(f"kernel is not positive definite: k(t, t) = {diagonal} at t = {time}; check the kernel")
+            raise ValueError(
+                f"kernel is not positive definite: k(t, t) = {diagonal} at t = {time}; check the"
+                " kernel"
+            )
         limit = self._roots[: self.size] * np.sqrt(diagonal)
         excess = np.abs(column) - limit * (1.0 + 1e-9)
         if not np.isfinite(column).all() or (excess > 1e-12 * (1.0 + diagonal)).any():
             i = int(np.argmax(np.where(np.isfinite(excess), excess, np.inf)))
             raise ValueError(
-                f"kernel is not positive definite: |k(s, t)| = {abs(column[i])} exceeds √(k(s, s)k(t, t)) = {limit[i]} "
-                f"at s = {self._times[i]}, t = {time}; check the kernel"
+                f"kernel is not positive definite: |k(s, t)| = {abs(column[i])} exceeds √(k(s,"
+                f" s)k(t, t)) = {limit[i]} at s = {self._times[i]}, t = {time}; check the kernel"
             )
 
     def add(self, g: Array) -> float:
-        """As `Memory.add`, refusing a step that would make ‖θ‖² negative (the kernel is then no kernel)."""
-        rise, square = _hot.growth(g, self.pull, self.diagonal)
+        """As `Memory.add`, refusing a step that would make ‖θ‖² negative (the kernel is then no
+        kernel).
+        """
+        rise, square = _sums.growth(g, self.pull, self.diagonal)
         after, largest = self.squared_norm + rise, max(self._largest, self.squared_norm + square)
         if after < -1e-8 * largest:  # rounding in S² is relative to the largest it has been
             raise ValueError(
-                f"kernel is not positive definite: the squared norm of the gradients' sum fell to {after} at "
-                f"t = {self.time}; check the kernel {self.kernel!r}"
+                "kernel is not positive definite: the squared norm of the gradients' sum fell to"
+                f" {after} at t = {self.time}; check the kernel {self.kernel!r}"
             )
         self._store(g)
         self.squared_norm, self._largest = after, largest
@@ -94,6 +103,12 @@ class DenseMemory(Memory):
         capacity = max(16, 1 << self.size.bit_length())
         self._times, self._roots = np.empty(capacity), np.empty(capacity)
         self._gradients = np.empty((capacity, self.dim))
-        self._times[: self.size], self._roots[: self.size] = times, stored(state, "roots", times.size)
-        self._gradients[: self.size], self._factor = stored(state, "gradients", times.size, self.dim), float(state["factor"])
+        self._times[: self.size], self._roots[: self.size] = (
+            times,
+            stored(state, "roots", times.size),
+        )
+        self._gradients[: self.size], self._factor = (
+            stored(state, "gradients", times.size, self.dim),
+            float(state["factor"]),
+        )
         self._largest = float(state["largest"])

@@ -1,6 +1,8 @@
-"""Memory of the direct sum of RKHSs that MultiScale learns in: one OU kernel a time scale, started as time passes.
+"""Memory of the direct sum of RKHSs that MultiScale learns in: one OU kernel a time scale, started
+as time passes.
 
-Level 0 is static (rate 0), level j ≥ 1 has rate base^{1−j}; it starts once base^{j−1} of time has elapsed, and counts from there.
+Level 0 is static (rate 0), level j ≥ 1 has rate base^{1−j}; it starts once base^{j−1} of time has
+elapsed, and counts from there.
 """
 
 from dataclasses import dataclass
@@ -9,15 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stillpoint._hot import dot
-from stillpoint._room import zeros
-from stillpoint._validate import Array, number, positive, stored
+from stillpoint.core.allocation import zeros
+from stillpoint.core.arithmetic import dot
+from stillpoint.core.validation import Array, number, positive, stored
 from stillpoint.kernels import Kernel
-from stillpoint.memory import _hot
+from stillpoint.memory import _sums
 from stillpoint.memory.base import Memory
 from stillpoint.memory.streaming import BLOCK
 
-EARLY = 1.0 - 1e-12  # part of its time after which a level starts: rounding of times must not put it off by a round
+# part of its time after which a level starts: rounding of times must not put it off by a round
+EARLY = 1.0 - 1e-12
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,9 @@ class Levels(Kernel):
 
 
 class LevelMemory(Memory):
-    """θ = (θ_0, θ_1, …), one element a level: θ_j(t) in the rows of `states`, ‖θ_j‖² in `squares`, Σ‖g‖² in `variances`."""
+    """θ = (θ_0, θ_1, …), one element a level: θ_j(t) in the rows of `states`, ‖θ_j‖² in `squares`,
+    Σ‖g‖² in `variances`.
+    """
 
     kernel: Levels
 
@@ -80,20 +85,30 @@ class LevelMemory(Memory):
         due = self.kernel.count(time) - self.rates.size
         if due > 0:
             self.states = np.vstack([self.states, np.zeros((due, self.dim))])
-            self.squares, self.variances = np.append(self.squares, np.zeros(due)), np.append(self.variances, np.zeros(due))
+            self.squares, self.variances = (
+                np.append(self.squares, np.zeros(due)),
+                np.append(self.variances, np.zeros(due)),
+            )
             count = self.rates.size + due
             self.rates = np.append(0.0, self.kernel.base ** (1.0 - np.arange(1.0, count)))
             self._gap = np.nan
         self._next_start = self.starts(self.rates.size)
 
     def decays(self, gap: float) -> Array:
-        """e^{−a_j·gap}; kept, since most streams tick evenly. Before the first round, where the gap is infinite, all are 1."""
+        """e^{−a_j·gap}; kept, since most streams tick evenly. Before the first round, where the gap
+        is infinite, all are 1.
+        """
         if gap != self._gap:
-            self._gap, self._decays = gap, np.exp(-self.rates * gap) if np.isfinite(gap) else np.ones(self.rates.size)
+            self._gap, self._decays = (
+                gap,
+                np.exp(-self.rates * gap) if np.isfinite(gap) else np.ones(self.rates.size),
+            )
         return self._decays
 
     def move(self, time: float) -> Array:
-        """Go to `time`, starting the levels that are due, and return the decays that the caller must still apply."""
+        """Go to `time`, starting the levels that are due, and return the decays that the caller
+        must still apply.
+        """
         self._refuse_past(time)
         gap = time - self.time
         self.start_due(time)
@@ -103,14 +118,18 @@ class LevelMemory(Memory):
     def advance(self, time: float) -> None:
         """Decay every level over the gap and start those that are due."""
         decays = self.move(time)  # first: it may lay the states anew
-        _hot.decay(self.states, decays)
+        _sums.decay(self.states, decays)
 
     def block(self, times: Array, first: int) -> tuple[int, Array, NDArray[np.int64]]:
-        """For compiled loops: where the rounds from `first` on must stop for the next level, decays, and which before each."""
+        """For compiled loops: where the rounds from `first` on must stop for the next level,
+        decays, and which before each.
+        """
         self.start_due(float(times[first]))
         later = int(np.searchsorted(times, self.starts(self.rates.size)))
         stop = min(first + BLOCK, times.size, max(first + 1, later))
-        unique, which = np.unique(np.diff(times[first:stop], prepend=self.time), return_inverse=True)
+        unique, which = np.unique(
+            np.diff(times[first:stop], prepend=self.time), return_inverse=True
+        )
         return stop, np.array([self.decays(float(gap)) for gap in unique]), which
 
     def replay(self, times: Array, gradients: Array, squared_norms: Array) -> None:
@@ -119,7 +138,15 @@ class LevelMemory(Memory):
         while first < times.size:
             stop, decays, which = self.block(times, first)
             rows = slice(first, stop)
-            _hot.replay_levels(self.states, self.squares, self.variances, decays, which, gradients[rows], squared_norms[rows])
+            _sums.replay_levels(
+                self.states,
+                self.squares,
+                self.variances,
+                decays,
+                which,
+                gradients[rows],
+                squared_norms[rows],
+            )
             self.time, self.diagonal = float(times[stop - 1]), float(self.rates.size)
             self.squared_norm = float(squared_norms[stop - 1])
             first = stop
@@ -136,7 +163,7 @@ class LevelMemory(Memory):
 
     def add(self, g: Array) -> float:
         """Add g to every level."""
-        self.squared_norm = float(_hot.add_to_levels(self.states, self.squares, self.variances, g))
+        self.squared_norm = float(_sums.add_to_levels(self.states, self.squares, self.variances, g))
         return self.diagonal * float(dot(g, g))
 
     def _store(self, g: Array) -> None:
@@ -151,15 +178,22 @@ class LevelMemory(Memory):
     def arrays(self) -> dict[str, Any]:
         """Common part, levels and origin."""
         levels = {"states": self.states, "squares": self.squares, "variances": self.variances}
-        return {**self._common(), **{name: value.copy() for name, value in levels.items()}, "origin": self.kernel.origin}
+        return {
+            **self._common(),
+            **{name: value.copy() for name, value in levels.items()},
+            "origin": self.kernel.origin,
+        }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
-        self.kernel = Levels(self.kernel.base, number("origin", state["origin"]))  # from −∞ levels would start without end
+        # from −∞ levels would start without end
+        self.kernel = Levels(self.kernel.base, number("origin", state["origin"]))
         self.squares = stored(state, "squares", None)
         self.states = stored(state, "states", self.squares.size, self.dim)
         self.variances = stored(state, "variances", self.squares.size)
-        self.rates = np.append(0.0, self.kernel.base ** (1.0 - np.arange(1.0, self.squares.size)))[: self.squares.size]
+        self.rates = np.append(0.0, self.kernel.base ** (1.0 - np.arange(1.0, self.squares.size)))[
+            : self.squares.size
+        ]
         self._restore_common(state)
         self._gap = np.nan
         self._next_start = self.starts(self.squares.size) if np.isfinite(self.time) else -np.inf

@@ -6,23 +6,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stillpoint._room import zeros
-from stillpoint._validate import Array, stored
+from stillpoint.core.allocation import zeros
+from stillpoint.core.validation import Array, stored
 from stillpoint.kernels import Kernel
-from stillpoint.memory import _hot
+from stillpoint.memory import _sums
 from stillpoint.memory.base import Memory
 
 BLOCK = 4096  # rounds that compiled loops take at once
 
 
 class StreamingMemory(Memory):
-    """θ(t) = Σ_s k(s, t) g_s through the kernel's state space: Z ← F Z, θ(t) = Z h, Z ← Z + g (P(t)h)'."""
+    """θ(t) = Σ_s k(s, t) g_s through the kernel's state space: Z ← F Z, θ(t) = Z h, Z ← Z + g
+    (P(t)h)'.
+    """
 
     def __init__(self, kernel: Kernel, dim: int) -> None:
         super().__init__(kernel.markov(), dim)
         space = kernel.state_space()
         if space is None:
-            raise ValueError(f"memory='streaming' needs a kernel with a state space: got {kernel!r}; use memory='dense'")
+            raise ValueError(
+                f"memory='streaming' needs a kernel with a state space: got {kernel!r}; use"
+                " memory='dense'"
+            )
         self.space = space
         self.state: Array = zeros((dim, space.size))
         self.scratch: Array = np.empty(space.size)
@@ -43,7 +48,11 @@ class StreamingMemory(Memory):
 
     def diagonals(self, times: Array) -> Array:
         """k(t, t) at each time."""
-        return np.full(times.shape, self._diagonal) if self.space.stationary else self.kernel.diagonal(times)
+        return (
+            np.full(times.shape, self._diagonal)
+            if self.space.stationary
+            else self.kernel.diagonal(times)
+        )
 
     def advance(self, time: float) -> None:
         """Move the state over the gap."""
@@ -51,11 +60,15 @@ class StreamingMemory(Memory):
         # first: a kernel may refuse the time
         diagonal = self._diagonal if self.space.stationary else float(self.kernel.diagonal(time))
         if math.isfinite(self.time):
-            _hot.advance(self.state, self.transition(time - self.time), self.space.h, self.scratch, self.pull)
+            _sums.advance(
+                self.state, self.transition(time - self.time), self.space.h, self.scratch, self.pull
+            )
         self.time, self.diagonal = time, diagonal
 
     def tables(self, times: Array) -> tuple[Array, NDArray[np.int64], Array, Array]:
-        """What compiled loops need for `times`: transitions, which one precedes each round (−1: none), gains, k(t,t)."""
+        """What compiled loops need for `times`: transitions, which one precedes each round (−1:
+        none), gains, k(t,t).
+        """
         gaps = np.diff(times, prepend=self.time)
         unique, which = np.unique(gaps, return_inverse=True)
         if not math.isfinite(self.time):  # nothing to move before the very first round
@@ -69,15 +82,24 @@ class StreamingMemory(Memory):
         for first in range(0, times.size, BLOCK):
             rows = slice(first, first + BLOCK)
             table, which, gains, diagonals = self.tables(times[rows])
-            _hot.replay(
-                self.state, self.pull, self.space.h, self.scratch, table, which, gains, diagonals,
-                gradients[rows], self.squared_norm, squared_norms[rows],
-            )  # fmt: skip
+            _sums.replay(
+                self.state,
+                self.pull,
+                self.space.h,
+                self.scratch,
+                table,
+                which,
+                gains,
+                diagonals,
+                gradients[rows],
+                self.squared_norm,
+                squared_norms[rows],
+            )
             self.squared_norm = float(squared_norms[rows][-1])
             self.time, self.diagonal = float(times[rows][-1]), float(diagonals[-1])
 
     def _store(self, g: Array) -> None:
-        _hot.add(self.state, self.gain(self.time), g)
+        _sums.add(self.state, self.gain(self.time), g)
 
     def scale(self, factor: float) -> None:
         """Multiply the state."""

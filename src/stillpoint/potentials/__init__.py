@@ -5,4 +5,12 @@ from stillpoint.potentials.exponential import Erfi, FreeGrad
 from stillpoint.potentials.parameter_free import ParameterFree
 from stillpoint.potentials.quadratic import AdaptiveQuadratic, Quadratic
 
-__all__ = ["CAP", "AdaptiveQuadratic", "Erfi", "FreeGrad", "ParameterFree", "Potential", "Quadratic"]
+__all__ = [
+    "CAP",
+    "AdaptiveQuadratic",
+    "Erfi",
+    "FreeGrad",
+    "ParameterFree",
+    "Potential",
+    "Quadratic",
+]

@@ -1,21 +1,25 @@
-"""What a potential is: from S = ‖θ‖ and V = Σ‖G‖² to the size of a play, with its guarantee as a function."""
+"""What a potential is: from S = ‖θ‖ and V = Σ‖G‖² to the size of a play, with its guarantee as a
+function.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 import numpy as np
 
-from stillpoint._validate import Array
-from stillpoint.potentials import _hot
+from stillpoint.core.validation import Array
+from stillpoint.potentials import _magnitudes
 
-CAP = _hot.CAP
+CAP = _magnitudes.CAP
 
 
 class Potential(ABC):
-    """A radially symmetric FTRL regulariser, seen through its dual: W_t = θ/‖θ‖ · magnitude(‖θ‖, V).
+    """A radially symmetric FTRL regulariser, seen through its dual: W_t = θ/‖θ‖ · magnitude(‖θ‖,
+    V).
 
     offset: V starts at offset·h², where h ≥ ‖G_t‖ is the hint.
-    running_hints: whether `bound` still holds when the hint grows over time (scale-free use, growing kernels).
+    running_hints: whether `bound` still holds when the hint grows over time (scale-free use,
+    growing kernels).
     code, parameters: the compiled form; None means that learners call `magnitude` from Python.
     """
 
@@ -29,25 +33,40 @@ class Potential(ABC):
         return np.zeros(0)
 
     def magnitude(self, S: float, V: float, h: float, count: float = 0.0) -> float:
-        """‖W_t‖ from S = ‖θ_t‖, V (including offset·h²) and the hint h; count is A_t of formula F2, 0 for a fixed hint."""
+        """‖W_t‖ from S = ‖θ_t‖, V (including offset·h²) and the hint h; count is A_t of formula F2,
+        0 for a fixed hint.
+        """
         if self.code is None:
             raise NotImplementedError(f"{type(self).__name__} must define magnitude")
-        return float(_hot.magnitude(self.code, self.parameters, float(S), float(V), float(h), float(count)))
+        return float(
+            _magnitudes.magnitude(
+                self.code, self.parameters, float(S), float(V), float(h), float(count)
+            )
+        )
 
     @abstractmethod
     def bound(self, norm: float, V: float, h: float, count: float = 0.0) -> float:
-        """Regret is at most this against every comparator of RKHS norm `norm`, at the end of a run with these V and h."""
+        """Regret is at most this against every comparator of RKHS norm `norm`, at the end of a run
+        with these V and h.
+        """
 
 
-def conjugate(slope: float, derivative: Callable[[float], float], value: Callable[[float], float]) -> float:
-    """sup over S ≥ 0 of slope·S − value(S) for a convex function with the given derivative, by bisection."""
+def conjugate(
+    slope: float, derivative: Callable[[float], float], value: Callable[[float], float]
+) -> float:
+    """sup over S ≥ 0 of slope·S − value(S) for a convex function with the given derivative, by
+    bisection.
+    """
     if slope <= derivative(0.0):
         return -value(0.0)
     high = 1.0
     while derivative(high) < slope:
         high *= 2.0
         if high > 1e300:
-            raise ValueError(f"norm is beyond what the bound can represent: got {slope}; give a norm below {CAP:g}")
+            raise ValueError(
+                f"norm is beyond what the bound can represent: got {slope}; give a norm below"
+                f" {CAP:g}"
+            )
     low = 0.0
     for _ in range(200):
         middle = 0.5 * (low + high)

@@ -1,21 +1,25 @@
-"""Quadratic potentials: kernel gradient descent (formula F0) and its adaptive form (dual averaging with AdaGrad's norm)."""
+"""Quadratic potentials: kernel gradient descent (formula F0) and its adaptive form (dual averaging
+with AdaGrad's norm).
+"""
 
 import math
 from dataclasses import dataclass
 
 import numpy as np
 
-from stillpoint._validate import Array, positive
-from stillpoint.potentials import _hot
+from stillpoint.core.validation import Array, positive
+from stillpoint.potentials import _magnitudes
 from stillpoint.potentials.base import Potential
 
 
 @dataclass(frozen=True)
 class Quadratic(Potential):
-    """m = step·S: the OGD form of Theorem olo-reduction, R ≤ ‖U‖²/(2 step) + (step/2)Σ‖g_t‖²k(t,t). Needs no hint."""
+    """m = step·S: the OGD form of Theorem olo-reduction, R ≤ ‖U‖²/(2 step) + (step/2)Σ‖g_t‖²k(t,t).
+    Needs no hint.
+    """
 
     step: float
-    code = _hot.QUADRATIC
+    code = _magnitudes.QUADRATIC
 
     def __post_init__(self) -> None:
         positive("step", self.step)
@@ -36,13 +40,15 @@ class Quadratic(Potential):
 
 @dataclass(frozen=True)
 class AdaptiveQuadratic(Potential):
-    """m = radius·S/√V with V = h² + Σ‖G‖²: FTRL with regulariser √V_t‖W‖²/(2 radius) (Orabona 2019, section 7.6).
+    """m = radius·S/√V with V = h² + Σ‖G‖²: FTRL with regulariser √V_t‖W‖²/(2 radius) (Orabona 2019,
+    section 7.6).
 
-    R ≤ (‖U‖²/(2 radius) + radius)·√V: within a factor of the best step for comparators of norm about √2·radius.
+    R ≤ (‖U‖²/(2 radius) + radius)·√V: within a factor of the best step for comparators of norm
+    about √2·radius.
     """
 
     radius: float
-    code = _hot.ADAPTIVE
+    code = _magnitudes.ADAPTIVE
     offset = 1.0
 
     def __post_init__(self) -> None:

@@ -1,23 +1,30 @@
-"""How much a comparator sequence u_1..u_T moves: the quantities that regret bounds are stated in (MATH section 7)."""
+"""How much a comparator sequence u_1..u_T moves: the quantities that regret bounds are stated in
+(MATH section 7).
+"""
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stillpoint._validate import Array, count, finite, nonnegative
+from stillpoint.core.validation import Array, count, finite, nonnegative
 
 
 def sequence(u: ArrayLike) -> Array:
     """Return `u`, of shape (T,) or (T, d), as a finite array of shape (T, d)."""
     result = finite("u", u)
     if result.ndim not in (1, 2) or result.shape[0] == 0:
-        raise ValueError(f"u must have shape (T,) or (T, d): got shape {result.shape}; pass one row a round")
-    return np.require(result.reshape(len(result), -1), requirements=["C", "W"])  # one compiled version serves all
+        raise ValueError(
+            f"u must have shape (T,) or (T, d): got shape {result.shape}; pass one row a round"
+        )
+    # one compiled version serves all
+    return np.require(result.reshape(len(result), -1), requirements=["C", "W"])
 
 
 def path_length(u: ArrayLike, order: int = 1) -> float:
-    """P_T = Σ_{t≥2} ‖u_t − u_{t−1}‖; of order m: Σ_{t>m} ‖Δ^m u_t‖, the differences of differences, 0 for polynomials below t^m.
+    """P_T = Σ_{t≥2} ‖u_t − u_{t−1}‖; of order m: Σ_{t>m} ‖Δ^m u_t‖, the differences of differences,
+    0 for polynomials below t^m.
 
-    Bounds are stated in the first order, those of theorems of higher order too (`path_length_norm`).
+    Bounds are stated in the first order, those of theorems of higher order too
+    (`path_length_norm`).
     """
     return float(_steps(u, count("order", order)).sum())
 
@@ -38,7 +45,9 @@ def switches(u: ArrayLike, tolerance: float = 0.0) -> int:
 
 
 def unit(values: Array, axis: int | None = None) -> Array:
-    """A power of two of the size of the largest entry, along `axis`: over it squares are floats, and no digit changes."""
+    """A power of two of the size of the largest entry, along `axis`: over it squares are floats,
+    and no digit changes.
+    """
     top = np.abs(values).max(axis=axis, initial=0.0)
     return np.asarray(np.ldexp(1.0, np.frexp(np.where(top > 0.0, top, 1.0))[1] - 1))
 

@@ -1,7 +1,8 @@
-"""Effective dimension and log-determinant of the kernel on a run's times: what curved-loss bounds depend on.
+"""Effective dimension and log-determinant of the kernel on a run's times: what curved-loss bounds
+depend on.
 
-d_eff(λ) = Tr K(K + λI)⁻¹ and log det(I + K/λ), exactly and forwards in time for kernels with a state space (KALMAN
-section 5), from the spectrum of the Gram matrix otherwise.
+d_eff(λ) = Tr K(K + λI)⁻¹ and log det(I + K/λ), exactly and forwards in time for kernels with a
+state space (KALMAN section 5), from the spectrum of the Gram matrix otherwise.
 """
 
 from math import inf, log1p, pi, sqrt, tanh
@@ -10,53 +11,67 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import eigvalsh
 
-from stillpoint._validate import Array, count, increasing, nonnegative, positive
+from stillpoint.core.validation import Array, count, increasing, nonnegative, positive
 from stillpoint.kernels import Kernel
-from stillpoint.regret import _hot
+from stillpoint.regret import _norms
 from stillpoint.regret.norms import blocks, streaming_space
 
 
-def effective_dimension(kernel: Kernel, times: ArrayLike, ridge: float, method: str = "auto") -> float:
+def effective_dimension(
+    kernel: Kernel, times: ArrayLike, ridge: float, method: str = "auto"
+) -> float:
     """d_eff = Tr K(K + ridge·I)⁻¹, K the Gram matrix on `times` (increasing).
 
-    method: "streaming" filters, O(T·P²) for a diagonal transition; where the state space approximates its kernel (HorizonFree),
-    the value is that of the approximation. "dense" takes eigenvalues, O(T³); "auto" streams if it can.
+    method: "streaming" filters, O(T·P²) for a diagonal transition; where the state space
+    approximates its kernel (HorizonFree), the value is that of the approximation. "dense" takes
+    eigenvalues, O(T³); "auto" streams if it can.
     """
     return _dimension(kernel, times, ridge, method, full=True)
 
 
 def log_det(kernel: Kernel, times: ArrayLike, ridge: float, method: str = "auto") -> float:
-    """log det(I + K/ridge) = Σ_t log(S_t/ridge), S_t the filter's innovation variance; arguments as in `effective_dimension`."""
+    """log det(I + K/ridge) = Σ_t log(S_t/ridge), S_t the filter's innovation variance; arguments as
+    in `effective_dimension`.
+    """
     return _dimension(kernel, times, ridge, method, full=False)
 
 
 def _dimension(kernel: Kernel, times: ArrayLike, ridge: float, method: str, full: bool) -> float:
-    # Streaming d_eff. K = K₀ + diag(n), n the nugget; let y ~ N(0, K), so y_t = h'x_t + ε_t with ε_t of variance n_t.
-    # Then d_eff = E y'(K + λ)⁻¹y = Σ_t E e_t²/S_t with e_t the innovations of the filter that believes in noise n_t + λ,
-    # S_t = h'C_t h + n_t + λ, fed with y. Its error ξ_t = x_t − m_t has the covariance D_t, not C_t, and
-    #   e_t = h'ξ_t + ε_t                        →  E e_t² = h'D_t h + n_t            (ε_t is independent of ξ_t)
-    #   ξ_t after the update = (I − gh')ξ_t − gε_t  →  D⁺ = (I − gh')D(I − gh')' + n_t gg',  g = C_t h/S_t.
+    # Streaming d_eff. K = K₀ + diag(n), n the nugget; let y ~ N(0, K), so y_t = h'x_t + ε_t with
+    # ε_t of variance n_t. Then d_eff = E y'(K + λ)⁻¹y = Σ_t E e_t²/S_t with e_t the innovations of
+    # the filter that believes in noise n_t + λ, S_t = h'C_t h + n_t + λ, fed with y. Its error ξ_t
+    # = x_t − m_t has the covariance D_t, not C_t, and
+    # e_t = h'ξ_t + ε_t                        →  E e_t² = h'D_t h + n_t            (ε_t is
+    # independent of ξ_t)
+    # ξ_t after the update = (I − gh')ξ_t − gε_t  →  D⁺ = (I − gh')D(I − gh')' + n_t gg',  g = C_t
+    # h/S_t.
     tau, ridge = increasing("times", times), positive("ridge", ridge)
     if tau.size == 0:
         raise ValueError("times must hold at least one time: got none; pass one time a round")
     space = streaming_space(kernel, tau, method)
     if space is None:
         spectrum = np.maximum(eigvalsh(kernel.gram(tau)), 0.0)
-        return float((spectrum / (spectrum + ridge)).sum() if full else np.log1p(spectrum / ridge).sum())
+        return float(
+            (spectrum / (spectrum + ridge)).sum() if full else np.log1p(spectrum / ridge).sum()
+        )
     p = space.size
     c, ch, d, dh, totals = np.zeros((p, p)), np.zeros(p), np.zeros((p, p)), np.zeros(p), np.zeros(4)
     for _, f, q, index, nugget in blocks(space, tau):
-        _hot.dimension(f, q, index, nugget, space.diagonal, space.h, ridge, c, ch, d, dh, totals, full)
+        _norms.dimension(
+            f, q, index, nugget, space.diagonal, space.h, ridge, c, ch, d, dh, totals, full
+        )
     return float(totals[3] if full else totals[2])
 
 
 def log_det_bound(dimension: float, largest: float, ridge: float) -> float:
-    """d_eff·log(e + e·largest/ridge), at least log det(I + K/ridge) (Lemma log-det-sum; the form that theorems state).
+    """d_eff·log(e + e·largest/ridge), at least log det(I + K/ridge) (Lemma log-det-sum; the form
+    that theorems state).
 
     Parameters
     ----------
     dimension: d_eff(ridge) = Tr K(K + ridge·I)⁻¹.
-    largest: an upper bound on K's largest eigenvalue, such as its trace; infinite where none is known.
+    largest: an upper bound on K's largest eigenvalue, such as its trace; infinite where none is
+    known.
     ridge: λ.
 
     Notes
@@ -69,7 +84,9 @@ def log_det_bound(dimension: float, largest: float, ridge: float) -> float:
 
 
 def spline_eigenvalues(horizon: int) -> Array:
-    """Eigenvalues of K⁻¹ for K = (min(s, t)) on 1..T, increasing: 4 sin²((2k − 1)π/(2(2T + 1))), k = 1..T (E4)."""
+    """Eigenvalues of K⁻¹ for K = (min(s, t)) on 1..T, increasing: 4 sin²((2k − 1)π/(2(2T + 1))), k
+    = 1..T (E4).
+    """
     k = np.arange(1, count("horizon", horizon) + 1)
     return np.asarray(4.0 * np.sin((2 * k - 1) * pi / (2 * (2 * horizon + 1))) ** 2)
 
@@ -77,7 +94,8 @@ def spline_eigenvalues(horizon: int) -> Array:
 def spline_effective_dimension(horizon: int, ridge: float) -> float:
     """d_eff of the kernel min(s, t) on 1..T in closed form (KALMAN section 5).
 
-    With N = 2T + 1, s = √(1 + 4λ), r = (1 + 2λ − s)/(2λ): d_eff = ½[(N/s)(1 − r^N)/(1 + r^N) − 1/s²].
+    With N = 2T + 1, s = √(1 + 4λ), r = (1 + 2λ − s)/(2λ): d_eff = ½[(N/s)(1 − r^N)/(1 + r^N) −
+    1/s²].
     """
     n, ridge = 2 * count("horizon", horizon) + 1, positive("ridge", ridge)
     s = sqrt(1.0 + 4.0 * ridge)
@@ -86,5 +104,7 @@ def spline_effective_dimension(horizon: int, ridge: float) -> float:
 
 
 def spline_dimension_bound(horizon: int, ridge: float) -> float:
-    """πT/(2√ridge), at least the spline's d_eff (Theorem spline-deff; its proof as mended in E4)."""
+    """πT/(2√ridge), at least the spline's d_eff (Theorem spline-deff; its proof as mended
+    in E4).
+    """
     return 0.5 * pi * count("horizon", horizon) / sqrt(positive("ridge", ridge))

@@ -1,23 +1,26 @@
-"""The account of a run: Σ⟨g, w⟩ and ‖Σ g ⊗ φ‖ of the true gradients, from which the certificate follows."""
+"""The account of a run: Σ⟨g, w⟩ and ‖Σ g ⊗ φ‖ of the true gradients, from which the certificate
+follows.
+"""
 
 from typing import Any
 
 import numpy as np
 
-from stillpoint._hot import dot, running_dot
-from stillpoint._validate import Array, under
+from stillpoint.core.arithmetic import dot, running_dot
+from stillpoint.core.validation import Array, under
 from stillpoint.memory import Memory
 
 
 class Ledger:
     """Exact bookkeeping of the linearised regret (MATH section 1).
 
-    For every radius B and round t, sup{Σ_{s≤t}⟨g_s, w_s − u_s⟩ : ‖U‖ ≤ B} = Σ_{s≤t}⟨g_s, w_s⟩ + B·‖Σ_{s≤t} g_s ⊗ φ(τ_s)‖,
-    whatever produced the plays. For convex losses the true regret is at most this. In floats ‖·‖ is off by up to
-    1e-8 of the largest it has been, which shows only when gradients cancel almost entirely.
+    For every radius B and round t, sup{Σ_{s≤t}⟨g_s, w_s − u_s⟩ : ‖U‖ ≤ B} = Σ_{s≤t}⟨g_s, w_s⟩ +
+    B·‖Σ_{s≤t} g_s ⊗ φ(τ_s)‖, whatever produced the plays. For convex losses the true regret is at
+    most this. In floats ‖·‖ is off by up to 1e-8 of the largest it has been, which shows only when
+    gradients cancel almost entirely.
 
-    memory holds the true gradients. Where the learner feeds itself those very gradients it is the learner's own
-    (`shared`), and the learner adds to it; otherwise the ledger keeps one of its own.
+    memory holds the true gradients. Where the learner feeds itself those very gradients it is the
+    learner's own (`shared`), and the learner adds to it; otherwise the ledger keeps one of its own.
     """
 
     def __init__(self, memory: Memory, shared: bool) -> None:
@@ -35,8 +38,11 @@ class Ledger:
             self.memory.add(g)  # first: it may refuse
         self.linear_loss += float(dot(g, play))
 
-    def replay(self, times: Array, gradients: Array, plays: Array, linear: Array, norms: Array) -> None:
-        """`advance` and `record` for many rounds; linear and norms receive Σ⟨g, w⟩ and ‖θ‖ after each.
+    def replay(
+        self, times: Array, gradients: Array, plays: Array, linear: Array, norms: Array
+    ) -> None:
+        """`advance` and `record` for many rounds; linear and norms receive Σ⟨g, w⟩ and ‖θ‖ after
+        each.
 
         A shared memory has been through the rounds already; its norms are the learner's to write.
         """
@@ -46,12 +52,18 @@ class Ledger:
             np.sqrt(np.maximum(norms, 0.0), out=norms)
 
     def certificate(self, radius: float) -> float:
-        """The largest linearised regret over comparators with RKHS norm at most `radius`; attained, hence exact."""
+        """The largest linearised regret over comparators with RKHS norm at most `radius`; attained,
+        hence exact.
+        """
         return self.linear_loss + radius * self.memory.norm
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
-        own = {} if self.shared else {f"memory.{key}": value for key, value in self.memory.arrays().items()}
+        own = (
+            {}
+            if self.shared
+            else {f"memory.{key}": value for key, value in self.memory.arrays().items()}
+        )
         return {"linear_loss": self.linear_loss, **own}
 
     def restore(self, state: dict[str, Any]) -> None:

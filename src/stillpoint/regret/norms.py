@@ -1,7 +1,9 @@
-"""The RKHS norm of a comparator sequence, and functions of time through it (MATH section 7, KALMAN section 5).
+"""The RKHS norm of a comparator sequence, and functions of time through it (MATH section 7, KALMAN
+section 5).
 
-‖U‖² = Σ_i u_i' K⁻¹ u_i is the least norm among the functions with u(τ_t) = u_t. For kernels with a state space it is
-Σ_t ‖e_t‖²/S_t over the innovations of the Kalman filter without observation noise: O(T·P²), and no Gram matrix.
+‖U‖² = Σ_i u_i' K⁻¹ u_i is the least norm among the functions with u(τ_t) = u_t. For kernels with a
+state space it is Σ_t ‖e_t‖²/S_t over the innovations of the Kalman filter without observation
+noise: O(T·P²), and no Gram matrix.
 """
 
 from collections.abc import Iterator
@@ -13,19 +15,22 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import LinAlgError, cho_solve, cholesky
 
-from stillpoint._validate import Array, finite, increasing
+from stillpoint.core.validation import Array, finite, increasing
 from stillpoint.kernels import Kernel, StateSpace
-from stillpoint.regret import _hot
+from stillpoint.regret import _norms
 from stillpoint.regret.comparators import sequence, unit
 from stillpoint.regret.sinc import SincBump
 
 _BLOCK = 4_000_000  # numbers in one block of transition tables
-_PROBES, _CLOSE = 64, 1e-4  # points at which an interpolant is tried, and by how much of the largest value it may miss one
+# points at which an interpolant is tried, and by how much of the largest value it may miss one
+_PROBES, _CLOSE = 64, 1e-4
 _SAME = 1e-12  # values this close, relative to the largest, count as one
 
 
 class Block(NamedTuple):
-    """Consecutive rounds of a filter: round i moves the state by `f[which[i]]`, `q[which[i]]` and adds `nugget[i]`."""
+    """Consecutive rounds of a filter: round i moves the state by `f[which[i]]`, `q[which[i]]` and
+    adds `nugget[i]`.
+    """
 
     rounds: slice
     f: Array
@@ -35,7 +40,9 @@ class Block(NamedTuple):
 
 
 def blocks(space: StateSpace, times: Array) -> Iterator[Block]:
-    """Tables of F and Q over `times`, one row a distinct gap; the first round starts from 0 with noise P(τ_1)."""
+    """Tables of F and Q over `times`, one row a distinct gap; the first round starts from 0 with
+    noise P(τ_1).
+    """
     still = np.ones((1, space.size)) if space.diagonal else np.eye(space.size)
     size = max(1, _BLOCK // max(1, space.size**2))
     for i in range(0, times.size, size):
@@ -51,7 +58,10 @@ def blocks(space: StateSpace, times: Array) -> Iterator[Block]:
             steps.append((still, space.covariance(times[0])))
             which = np.append(len(steps) - 1, which)
         nugget = np.array([space.nugget(t) for t in (part[:1] if space.stationary else part)])
-        f, q = (np.ascontiguousarray([step[side] for step in steps], dtype=np.float64) for side in (0, 1))
+        f, q = (
+            np.ascontiguousarray([step[side] for step in steps], dtype=np.float64)
+            for side in (0, 1)
+        )
         nuggets = np.ascontiguousarray(np.broadcast_to(nugget, part.shape))
         yield Block(slice(i, i + part.size), f, q, which.astype(np.int64), nuggets)
 
@@ -59,20 +69,31 @@ def blocks(space: StateSpace, times: Array) -> Iterator[Block]:
 def streaming_space(kernel: Kernel, times: Array, method: str) -> StateSpace | None:
     """The state space that `method` ("auto", "streaming" or "dense") runs on, None for dense."""
     if method not in ("auto", "dense", "streaming"):
-        raise ValueError(f"method must be 'auto', 'dense' or 'streaming': got {method!r}; 'auto' serves most uses")
+        raise ValueError(
+            f"method must be 'auto', 'dense' or 'streaming': got {method!r}; 'auto' serves most"
+            " uses"
+        )
     kernel.diagonal(times)  # kernels that live on part of the line reject times outside it
-    # HorizonFree streams as its mixture at any gap: norms must be those of the space that its learners work in
+    # HorizonFree streams as its mixture at any gap: norms must be those of the space that its
+    # learners work in
     space = None if method == "dense" else kernel.state_space()
     if space is None and method == "streaming":
-        raise ValueError(f"method must be 'dense' for {kernel!r}: got 'streaming'; this kernel has no state space")
+        raise ValueError(
+            f"method must be 'dense' for {kernel!r}: got 'streaming'; this kernel has no state"
+            " space"
+        )
     return space
 
 
-def rkhs_norm(kernel: Kernel, u: ArrayLike, times: ArrayLike | None = None, method: str = "auto") -> float:
-    """‖U‖ = (Σ_i u_i' K⁻¹ u_i)^{1/2}, the norm of the minimum-norm interpolant of `u`; inf where there is none.
+def rkhs_norm(
+    kernel: Kernel, u: ArrayLike, times: ArrayLike | None = None, method: str = "auto"
+) -> float:
+    """‖U‖ = (Σ_i u_i' K⁻¹ u_i)^{1/2}, the norm of the minimum-norm interpolant of `u`; inf where
+    there is none.
 
     u: shape (T,) or (T, d). times: increasing, 1..T by default.
-    method: "streaming" filters (kernels with a state space), "dense" factors the Gram matrix, "auto" streams if it can.
+    method: "streaming" filters (kernels with a state space), "dense" factors the Gram matrix,
+    "auto" streams if it can.
     """
     values = sequence(u)
     size = float(unit(values))
@@ -87,7 +108,8 @@ def rkhs_norm(kernel: Kernel, u: ArrayLike, times: ArrayLike | None = None, meth
 
 @dataclass(frozen=True, eq=False)
 class Interpolant:
-    """u(t) = Σ_i k(t, τ_i) c_i with u(τ_i) = u_i: of all functions through the sequence, the one of least norm.
+    """u(t) = Σ_i k(t, τ_i) c_i with u(τ_i) = u_i: of all functions through the sequence, the one of
+    least norm.
 
     coefficients: c = K⁻¹u, shape (T,) or (T, d). norm: ‖U‖ = √⟨u, c⟩.
     """
@@ -105,47 +127,60 @@ class Interpolant:
 
 @overload
 def interpolate(
-    kernel: Kernel, u: ArrayLike, times: ArrayLike | None = None, method: Literal["minimum-norm"] = "minimum-norm"
+    kernel: Kernel,
+    u: ArrayLike,
+    times: ArrayLike | None = None,
+    method: Literal["minimum-norm"] = "minimum-norm",
 ) -> Interpolant: ...
 @overload
-def interpolate(kernel: Kernel, u: ArrayLike, times: ArrayLike | None, method: Literal["sinc-bump"]) -> SincBump: ...
+def interpolate(
+    kernel: Kernel, u: ArrayLike, times: ArrayLike | None, method: Literal["sinc-bump"]
+) -> SincBump: ...
 @overload
-def interpolate(kernel: Kernel, u: ArrayLike, times: ArrayLike | None = None, *, method: Literal["sinc-bump"]) -> SincBump: ...
+def interpolate(
+    kernel: Kernel, u: ArrayLike, times: ArrayLike | None = None, *, method: Literal["sinc-bump"]
+) -> SincBump: ...
 def interpolate(
     kernel: Kernel, u: ArrayLike, times: ArrayLike | None = None, method: str = "minimum-norm"
 ) -> Interpolant | SincBump:
     """A function of time through `u` at `times`.
 
-    "minimum-norm" is the cheapest one in the kernel's space; "sinc-bump" the paper's (Theorem discrete-pl), which asks
-    nothing of the kernel but needs times 1..T.
+    "minimum-norm" is the cheapest one in the kernel's space; "sinc-bump" the paper's (Theorem
+    discrete-pl), which asks nothing of the kernel but needs times 1..T.
     """
     values = sequence(u)
     tau = _times(times, len(values))
     if method == "sinc-bump":
         if not np.array_equal(tau, np.arange(1.0, tau.size + 1.0)):
-            raise ValueError(f"times must be 1..T for the sinc-bump: got {tau}; use method='minimum-norm'")
+            raise ValueError(
+                f"times must be 1..T for the sinc-bump: got {tau}; use method='minimum-norm'"
+            )
         return SincBump(u)
     if method != "minimum-norm":
-        raise ValueError(f"method must be 'minimum-norm' or 'sinc-bump': got {method!r}; pick one of the two")
+        raise ValueError(
+            f"method must be 'minimum-norm' or 'sinc-bump': got {method!r}; pick one of the two"
+        )
     size = float(unit(values))
     values = values / size
     space = streaming_space(kernel, tau, "auto")
-    if space is None or space.min_gap > 0.0:  # a form with a smallest gap only approximates the kernel
+    # a form with a smallest gap only approximates the kernel
+    if space is None or space.min_gap > 0.0:
         coefficients = cho_solve((_factor(kernel, tau), True), values)
         norm = sqrt(np.sum(values * coefficients))
     else:
         norm, coefficients = _filter(space, values, tau, coefficients=True)
         if norm == inf:
             raise ValueError(
-                f"u must lie in the kernel's space: no function in that of {kernel!r} takes these values; "
-                "add a kernel that can follow them"
+                f"u must lie in the kernel's space: no function in that of {kernel!r} takes these"
+                " values; add a kernel that can follow them"
             )
     rows = np.unique(np.linspace(0, tau.size - 1, _PROBES).astype(np.int64))
     missed = np.abs(kernel(tau[rows][:, None], tau[None]) @ coefficients - values[rows]).max()
     if not missed <= _CLOSE:
         raise ValueError(
-            f"u must be a sequence that {kernel!r} follows in floats: got values missed by {size * missed:g} of {size:g}, for "
-            "its Gram matrix is singular to rounding; use a rougher kernel, or rkhs_norm for the norm alone"
+            f"u must be a sequence that {kernel!r} follows in floats: got values missed by"
+            f" {size * missed:g} of {size:g}, for its Gram matrix is singular to rounding; use a"
+            " rougher kernel, or rkhs_norm for the norm alone"
         )
     return Interpolant(kernel, tau, size * coefficients.reshape(np.shape(u)), size * norm)
 
@@ -153,7 +188,9 @@ def interpolate(
 def _times(times: ArrayLike | None, rounds: int) -> Array:
     tau = np.arange(1.0, rounds + 1.0) if times is None else increasing("times", times)
     if tau.size != rounds:
-        raise ValueError(f"times must have {rounds} values, one a row of u: got {tau.size}; add or drop some")
+        raise ValueError(
+            f"times must have {rounds} values, one a row of u: got {tau.size}; add or drop some"
+        )
     return tau
 
 
@@ -162,29 +199,46 @@ def _factor(kernel: Kernel, times: Array, more: str = "") -> Array:
     gram = kernel.gram(times)
     try:
         factor = np.asarray(cholesky(gram, lower=True))
-        lost = factor.diagonal().min() ** 2 <= np.finfo(float).eps * times.size * gram.diagonal().max()
+        lost = (
+            factor.diagonal().min() ** 2 <= np.finfo(float).eps * times.size * gram.diagonal().max()
+        )
     except LinAlgError:
         lost = True
     if lost:
         raise ValueError(
-            f"kernel must be positive definite on the times: the Gram matrix of {kernel!r} on {times.size} times is "
-            f"singular to rounding; add a small Dirac part to the kernel, or spread the times{more}"
+            f"kernel must be positive definite on the times: the Gram matrix of {kernel!r} on"
+            f" {times.size} times is singular to rounding; add a small Dirac part to the kernel, or"
+            f" spread the times{more}"
         )
     return factor
 
 
-def _filter(space: StateSpace, u: Array, times: Array, coefficients: bool = False) -> tuple[float, Array]:
+def _filter(
+    space: StateSpace, u: Array, times: Array, coefficients: bool = False
+) -> tuple[float, Array]:
     """‖U‖ and, if asked for, K⁻¹u.
 
-    The innovations are e = L⁻¹u with K = L diag(S) L' and L unit lower triangular, so K⁻¹u = L⁻ᵀ(e/S) is the filter's
-    recursion backwards. A round with S_t = 0 is determined by those before it: it adds nothing if e_t = 0, else ‖U‖ = ∞.
+    The innovations are e = L⁻¹u with K = L diag(S) L' and L unit lower triangular, so K⁻¹u =
+    L⁻ᵀ(e/S) is the filter's recursion backwards. A round with S_t = 0 is determined by those before
+    it: it adds nothing if e_t = 0, else ‖U‖ = ∞.
     """
     rounds, (p, d) = len(u), (space.size, u.shape[1])
-    x, b, left, top, mean, last = np.zeros((p, p)), np.zeros(p), 0.0, np.zeros(p), np.zeros((p, d)), np.zeros(d)
-    e, s, gain = np.empty((rounds, d)), np.empty(rounds), np.zeros((rounds if coefficients else 1, p))
+    x, b, left, top, mean, last = (
+        np.zeros((p, p)),
+        np.zeros(p),
+        0.0,
+        np.zeros(p),
+        np.zeros((p, d)),
+        np.zeros(d),
+    )
+    e, s, gain = (
+        np.empty((rounds, d)),
+        np.empty(rounds),
+        np.zeros((rounds if coefficients else 1, p)),
+    )
     tables = list(blocks(space, times)) if coefficients else blocks(space, times)
     for rows, f, q, index, nugget in tables:
-        left = _hot.innovations(
+        left = _norms.innovations(
             f,
             q,
             index,

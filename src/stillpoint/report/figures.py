@@ -1,4 +1,6 @@
-"""Matplotlib figures of finished runs; no global state, nothing shown, the caller saves or displays."""
+"""Matplotlib figures of finished runs; no global state, nothing shown, the caller saves or
+displays.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 if TYPE_CHECKING:
-    from stillpoint.experiments.run import Run
+    from stillpoint.run import Run
 
 PLAY, CERTIFICATE = "#1b4965", "#9a9a9a"
 COLOURS = ("#ca6702", "#0a9396", "#9b2226", "#6a4c93", "#588157", "#bb9457")
@@ -18,7 +20,9 @@ _POINTS = 4000  # more than a page can show; longer curves are thinned
 
 
 def run_figure(run: Run, comparators: Mapping[str, ArrayLike], radius: float | None) -> Figure:
-    """Two panels: the first coordinate of plays and comparators over time, and regret curves with the certificate."""
+    """Two panels: the first coordinate of plays and comparators over time, and regret curves with
+    the certificate.
+    """
     figure = Figure(figsize=(9.0, 6.0), layout="constrained")
     top, bottom = figure.subplots(2, 1, sharex=True)
     keep = slice(None, None, max(1, len(run) // _POINTS))
@@ -26,13 +30,24 @@ def run_figure(run: Run, comparators: Mapping[str, ArrayLike], radius: float | N
     for (name, u), colour in zip(comparators.items(), _cycle(len(comparators)), strict=True):
         path = run.sequence(u)[:, 0]
         top.plot(times, path[keep], color=colour, linewidth=1.2, label=name)
-        bottom.plot(times, run.regret(u)[keep], color=colour, linewidth=1.4, label=f"regret against {name}")
+        bottom.plot(
+            times, run.regret(u)[keep], color=colour, linewidth=1.4, label=f"regret against {name}"
+        )
     top.plot(times, run.plays[keep, 0], color=PLAY, linewidth=1.0, label="play", zorder=1)
     if radius is not None:
         label = f"certificate at radius {radius:.3g}"
-        bottom.plot(times, run.certificate(radius)[keep], color=CERTIFICATE, linewidth=1.2, linestyle="--", label=label)
+        bottom.plot(
+            times,
+            run.certificate(radius)[keep],
+            color=CERTIFICATE,
+            linewidth=1.2,
+            linestyle="--",
+            label=label,
+        )
     if not comparators and radius is None:
-        bottom.plot(times, np.cumsum(run.losses)[keep], color=PLAY, linewidth=1.4, label="cumulative loss")
+        bottom.plot(
+            times, np.cumsum(run.losses)[keep], color=PLAY, linewidth=1.4, label="cumulative loss"
+        )
     top.set_ylabel("play" if run.plays.shape[1] == 1 else "first coordinate")
     bottom.set_ylabel("running total")
     bottom.set_xlabel("time")

@@ -21,7 +21,10 @@ class Grid:
 
     def markdown(self) -> str:
         """As a Markdown section."""
-        lines = [f"| {' | '.join(cells)} |" for cells in (self.header, ["---"] * len(self.header), *self.rows)]
+        lines = [
+            f"| {' | '.join(cells)} |"
+            for cells in (self.header, ["---"] * len(self.header), *self.rows)
+        ]
         return "\n".join([f"## {self.title}", "", *lines, ""])
 
     def rich(self) -> Table:

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from stillpoint.fleet.gpu.plans.base import length
+from stillpoint.fleet.gpu.programs.base import length
 from stillpoint.fleet.gpu.trace import Number, exp, inverse, larger, size, where
-from stillpoint.losses import _hot as losses
+from stillpoint.losses import _pointwise as losses
 
 _IN_SPACE = (losses.SQUARED, losses.ABSOLUTE, losses.HUBER)  # of the distance to a target
 _OF_ONE = (losses.PINBALL, losses.LOGISTIC, losses.HINGE)  # of one number
@@ -15,7 +15,9 @@ def supports(code: int, dim: int) -> bool:
     return code == losses.LINEAR or code in _IN_SPACE or (dim == 1 and code in _OF_ONE)
 
 
-def gradient(code: int, parameter: float, play: Sequence[Number], target: Sequence[Number]) -> Sequence[Number]:
+def gradient(
+    code: int, parameter: float, play: Sequence[Number], target: Sequence[Number]
+) -> Sequence[Number]:
     """The gradient of the loss at the play, 0 at a kink; a linear loss is its own gradient."""
     if code == losses.LINEAR:
         return target
@@ -37,7 +39,9 @@ def _slope(code: int, parameter: float, p: Number, y: Number, r: Number) -> Numb
         return -y * (where(y * p > 0.0, decay, 1.0) / (1.0 + decay))
     if code == losses.HINGE:
         return where(y * p < 1.0, -y, 0.0)
-    up, down = {losses.ABSOLUTE: (1.0, -1.0), losses.PINBALL: (1.0 - parameter, -parameter)}.get(code, (parameter, -parameter))
+    up, down = {losses.ABSOLUTE: (1.0, -1.0), losses.PINBALL: (1.0 - parameter, -parameter)}.get(
+        code, (parameter, -parameter)
+    )
     sign = where(r > 0.0, up, where(r < 0.0, down, 0.0))
     if code == losses.HUBER:
         return where(size(r) > parameter, sign, r)

@@ -4,14 +4,22 @@ from typing import Any
 
 import numpy as np
 
-from stillpoint._validate import count, counted, stored
-from stillpoint.estimators.intervals import IntervalTracker, QuantileTracker
-from stillpoint.fleet.gpu import kernels
+from stillpoint.core.validation import count, counted, stored
+from stillpoint.fleet.gpu import triton
 from stillpoint.fleet.gpu.feedback import supports
-from stillpoint.fleet.gpu.plans import PLANS, Plan
-from stillpoint.fleet.gpu.tensors import Tensor, numbers, on_device, shaped, stream_numbers, torch_module, zeros
+from stillpoint.fleet.gpu.programs import PLANS, Plan
+from stillpoint.fleet.gpu.tensors import (
+    Tensor,
+    numbers,
+    on_device,
+    shaped,
+    stream_numbers,
+    torch_module,
+    zeros,
+)
+from stillpoint.intervals import IntervalTracker, QuantileTracker
 from stillpoint.losses import Loss
-from stillpoint.losses._hot import LINEAR
+from stillpoint.losses._pointwise import LINEAR
 
 _NAMES = {kind.__name__: kind for kind in PLANS}
 _PAD = 128  # streams; rows that start at multiples of it are read in the widest loads
@@ -21,35 +29,55 @@ _MOST_DIM = 16
 class DeviceFleet:
     """One learner a stream, of one class and configuration, on a device: tensors in, tensors out.
 
-    learner: Tracker, MultiScale, IntervalTracker or QuantileTracker, as a class or by name; config: its arguments (one coverage
-    or level, dim up to 16, no domain but a ball around 0 for Tracker). streams: how many; they go by their numbers 0, 1, ….
-    device: where states live, as torch names it; None takes the GPU where there is one. On a GPU a round of all streams is one
-    launch of a fused Triton kernel; elsewhere the same arithmetic runs through torch operations, far slower.
+    learner: Tracker, MultiScale, IntervalTracker or QuantileTracker, as a class or by name; config:
+    its arguments (one coverage or level, dim up to 16, no domain but a ball around 0 for Tracker).
+    streams: how many; they go by their numbers 0, 1, ….
+    device: where states live, as torch names it; None takes the GPU where there is one. On a GPU a
+    round of all streams is one launch of a fused Triton kernel; elsewhere the same arithmetic runs
+    through torch operations, far slower.
 
-    States are float32, sums over all rounds in pairs of them: plays follow the float64 learners within about 1e-5 of their scale
-    for nearly all streams, until rounding decides a comparison (docs/bench/gpu.md). A stream whose feedback is NaN, above 1e30 or
-    above a lipschitz that was told skips that round, counted in `rejected`. Loaded from a file, a fleet is on the GPU where there
-    is one.
+    States are float32, sums over all rounds in pairs of them: plays follow the float64 learners
+    within about 1e-5 of their scale for nearly all streams, until rounding decides a comparison
+    (docs/bench/gpu.md). A stream whose feedback is NaN, above 1e30 or above a lipschitz that was
+    told skips that round, counted in `rejected`. Loaded from a file, a fleet is on the GPU where
+    there is one.
     """
 
-    def __init__(self, learner: type[Any] | str, streams: int, *, device: Any = None, **config: Any) -> None:
+    _class_names = ("learner",)  # of the configuration, which files have under names of their own
+
+    def __init__(
+        self, learner: type[Any] | str, streams: int, *, device: Any = None, **config: Any
+    ) -> None:
         torch = torch_module()
         kind = _NAMES.get(learner) if isinstance(learner, str) else learner
         if kind not in PLANS:
-            raise ValueError(f"learner must be one of {sorted(_NAMES)}: got {learner!r}; pass one of them, as a class or by name")
+            raise ValueError(
+                f"learner must be one of {sorted(_NAMES)}: got {learner!r}; pass one of them, as a"
+                " class or by name"
+            )
         self._kind, self.streams, self.device = kind, count("streams", streams), on_device(device)
         built = kind(**config)
         self._config = dict(built.config)
         if self._config.get("dim", 1) > _MOST_DIM:
-            raise ValueError(f"dim must be at most {_MOST_DIM} on a device: got {built.dim}; use a Fleet on the CPU")
-        self._run = kernels.with_triton if self.device.type == "cuda" else kernels.with_torch
+            raise ValueError(
+                f"dim must be at most {_MOST_DIM} on a device: got {built.dim}; use a Fleet on"
+                " the CPU"
+            )
+        self._run = triton.with_triton if self.device.type == "cuda" else triton.with_torch
         self._plan: Plan = PLANS[kind](built).for_rounds(1)
         self._most = 0  # rounds of the stream that has had the most
         self._state = self._blank(self._plan, self.streams)
-        self._rounds, self._rejected = (zeros(self.streams, torch.int32, self.device) for _ in range(2))
-        self._plays = zeros((self.streams, self._plan.outputs), torch.float32, self.device).fill_(self._plan.first)
-        # forecasts of open rounds, NaN where none is open; after a round of all streams they are stale, and not `_told`
-        self._forecasts = zeros(self.streams, torch.float32, self.device) if kind is IntervalTracker else None
+        self._rounds, self._rejected = (
+            zeros(self.streams, torch.int32, self.device) for _ in range(2)
+        )
+        self._plays = zeros((self.streams, self._plan.outputs), torch.float32, self.device).fill_(
+            self._plan.first
+        )
+        # forecasts of open rounds, NaN where none is open; after a round of all streams they are
+        # stale, and not `_told`
+        self._forecasts = (
+            zeros(self.streams, torch.float32, self.device) if kind is IntervalTracker else None
+        )
         self._told = False
 
     @property
@@ -80,7 +108,9 @@ class DeviceFleet:
         return self._rejected.clone()
 
     def predict(self, forecasts: Any = None, *, which: Any = None) -> Any:
-        """Plays (n, dim), quantiles (n,), or for IntervalTracker ends (lo, hi) around the forecasts; of all streams or some."""
+        """Plays (n, dim), quantiles (n,), or for IntervalTracker ends (lo, hi) around the
+        forecasts; of all streams or some.
+        """
         at = self._at(which)
         plays = self._plays[at].clone() if isinstance(at, slice) else self._plays[at]
         if self._forecasts is None:
@@ -101,7 +131,9 @@ class DeviceFleet:
         return centres - plays[:, 0], centres + plays[:, 0]
 
     def update(self, feedback: Any, *, which: Any = None) -> None:
-        """Close the round of all streams, or of some, with a gradient (n, dim) or a target (n,) each, and open the next."""
+        """Close the round of all streams, or of some, with a gradient (n, dim) or a target (n,)
+        each, and open the next.
+        """
         torch = torch_module()
         at = self._at(which)
         n = self.streams if isinstance(at, slice) else at.numel()
@@ -109,7 +141,10 @@ class DeviceFleet:
             fed = shaped("feedback", feedback, (n, self._plan.inputs), self.device, flat=True)
         else:
             if not self._told:
-                raise ValueError("feedback must belong to open rounds: got some and none is open; call predict(forecasts) first")
+                raise ValueError(
+                    "feedback must belong to open rounds: got some and none is open; call"
+                    " predict(forecasts) first"
+                )
             fed = shaped("feedback", feedback, (n,), self.device) - self._forecasts[at]
         fed = fed.to(torch.float32).reshape(1, n, self._plan.inputs)
         if n:
@@ -122,15 +157,20 @@ class DeviceFleet:
                 self._forecasts[at] = np.nan
 
     def replay(self, targets: Any, forecasts: Any = None, *, loss: Loss | None = None) -> Any:
-        """Many rounds of all streams in one launch: what predict would have said before each (rounds, n[, dim]).
+        """Many rounds of all streams in one launch: what predict would have said before each
+        (rounds, n[, dim]).
 
-        targets: (rounds, n), or (rounds, n, dim); for learners of gradients turned into them under `loss`, left out where they
-        are gradients already. forecasts: (rounds, n), for IntervalTracker. A NaN is a missing target.
+        targets: (rounds, n), or (rounds, n, dim); for learners of gradients turned into them under
+        `loss`, left out where they are gradients already. forecasts: (rounds, n), for
+        IntervalTracker. A NaN is a missing target.
         """
         torch, code = torch_module(), self._code(loss)
         given = numbers("targets", targets, self.device)
         if given.ndim < 2:
-            raise ValueError(f"targets must have shape (rounds, {self.streams}): got {tuple(given.shape)}; pass one row a round")
+            raise ValueError(
+                f"targets must have shape (rounds, {self.streams}): got {tuple(given.shape)}; pass"
+                " one row a round"
+            )
         shape = given.shape[0], self.streams, self._plan.inputs
         if self._forecasts is None:
             self._no_forecasts(forecasts)
@@ -141,7 +181,9 @@ class DeviceFleet:
             centres = shaped("forecasts", forecasts, shape[:2], self.device)
             fed = shaped("targets", given, shape[:2], self.device) - centres
         out = torch.empty((*shape[:2], self._plan.outputs), dtype=torch.float32, device=self.device)
-        self._rounds_of(self._at(None), self._most + shape[0], fed.to(torch.float32).reshape(shape), code, out)
+        self._rounds_of(
+            self._at(None), self._most + shape[0], fed.to(torch.float32).reshape(shape), code, out
+        )
         if self._forecasts is not None:
             self._told = False
             return centres - out[..., 0], centres + out[..., 0]
@@ -179,14 +221,25 @@ class DeviceFleet:
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
-        state = {"state": self._state[:, : self.streams], "rounds": self._rounds, "rejected": self._rejected}
+        state = {
+            "state": self._state[:, : self.streams],
+            "rounds": self._rounds,
+            "rejected": self._rejected,
+        }
         if self._forecasts is not None:
             state["forecasts"] = self._forecasts
         plain = {name: value.cpu().numpy() for name, value in state.items()}
-        return {"columns": list(self._plan.columns), "most": self._most, "told": self._told, **plain}
+        return {
+            "columns": list(self._plan.columns),
+            "most": self._most,
+            "told": self._told,
+            **plain,
+        }
 
     def migrated(self, state: dict[str, Any]) -> dict[str, Any]:
-        """A state that an older version saved as one of this version: without the columns that are no longer kept."""
+        """A state that an older version saved as one of this version: without the columns that are
+        no longer kept.
+        """
         columns = list(state["columns"])
         kept = [i for i, name in enumerate(columns) if name not in self._plan.gone]
         if len(kept) == len(columns):
@@ -201,54 +254,90 @@ class DeviceFleet:
         counted("most", most, 2**31 - 2)
         plan = self._plan.for_rounds(most + 1)
         if tuple(state["columns"]) != plan.columns:
-            raise ValueError(f"state 'columns' must be those of {most} rounds: got {state['columns']}; save the fleet again")
+            raise ValueError(
+                f"state 'columns' must be those of {most} rounds: got {state['columns']}; save the"
+                " fleet again"
+            )
         given = {name: stored(state, name, n, dtype=np.int32) for name in ("rounds", "rejected")}
         if given["rounds"].min() < 0 or given["rounds"].max() > most:
-            raise ValueError(f"state 'rounds' must be from 0 to {most}: got {given['rounds'].max()}; save the fleet again")
+            raise ValueError(
+                f"state 'rounds' must be from 0 to {most}: got {given['rounds'].max()}; save the"
+                " fleet again"
+            )
         columns = stored(state, "state", len(plan.columns), n, dtype=np.float32)
         if self._forecasts is not None:
-            double = isinstance(state["forecasts"], np.ndarray) and state["forecasts"].dtype == np.float64
-            given["forecasts"] = stored(state, "forecasts", n, dtype=np.float64 if double else np.float32)
+            double = (
+                isinstance(state["forecasts"], np.ndarray)
+                and state["forecasts"].dtype == np.float64
+            )
+            given["forecasts"] = stored(
+                state, "forecasts", n, dtype=np.float64 if double else np.float32
+            )
         self._plan, self._most, self._told = plan, most, bool(state["told"])
         self._state = self._blank(plan, n)
         self._state[:, :n] = torch.as_tensor(columns)
         for name, value in given.items():
             setattr(self, f"_{name}", torch.as_tensor(value).to(self.device))
-        self._rounds_of(self._at(None), most, torch.zeros((0, n, plan.inputs), device=self.device), None, None)
+        self._rounds_of(
+            self._at(None), most, torch.zeros((0, n, plan.inputs), device=self.device), None, None
+        )
 
-    def _rounds_of(self, at: Any, most: int, fed: Tensor, loss: kernels.Loss | None, out: Tensor | None) -> None:
+    def _rounds_of(
+        self, at: Any, most: int, fed: Tensor, loss: triton.Loss | None, out: Tensor | None
+    ) -> None:
         """Play rounds, after which no stream has had more than so many."""
         plan = self._plan.for_rounds(most + 1)  # the round that is opened at the end is one more
         if plan.columns != self._plan.columns:
-            state, places = self._blank(plan, self.streams), {name: c for c, name in enumerate(plan.columns)}
+            state, places = (
+                self._blank(plan, self.streams),
+                {name: c for c, name in enumerate(plan.columns)},
+            )
             for c, name in enumerate(self._plan.columns):
                 state[places[name]] = self._state[c]
             self._plan, self._state = plan, state
         self._most = most
-        self._run(self._plan, loss, self._state, self._rounds, self._plays, self._rejected, at, fed, out)
+        self._run(
+            self._plan, loss, self._state, self._rounds, self._plays, self._rejected, at, fed, out
+        )
 
     def _blank(self, plan: Plan, streams: int) -> Tensor:
         """Columns of new streams."""
-        state = zeros((len(plan.columns), -(-streams // _PAD) * _PAD), torch_module().float32, self.device)
+        state = zeros(
+            (len(plan.columns), -(-streams // _PAD) * _PAD), torch_module().float32, self.device
+        )
         for name, value in plan.begin.items():
             state[plan.columns.index(name)] = value
         return state
 
     def _no_forecasts(self, forecasts: Any) -> None:
         if forecasts is not None:
-            raise ValueError(f"forecasts must be left out for {self._kind.__name__}: got some; it makes its own")
+            raise ValueError(
+                f"forecasts must be left out for {self._kind.__name__}: got some; it makes its own"
+            )
 
-    def _code(self, loss: Loss | None) -> kernels.Loss | None:
+    def _code(self, loss: Loss | None) -> triton.Loss | None:
         if loss is None:
             return None
         if "dim" not in self._config:
-            raise ValueError(f"loss must be left out for {self._kind.__name__}: got {loss!r}; it has its own")
+            raise ValueError(
+                f"loss must be left out for {self._kind.__name__}: got {loss!r}; it has its own"
+            )
         if not isinstance(loss, Loss):
-            raise ValueError(f"loss must be one of sp.losses: got {loss!r}; pass an object, such as sp.losses.Absolute()")
+            raise ValueError(
+                f"loss must be one of sp.losses: got {loss!r}; pass an object, such as"
+                " sp.losses.Absolute()"
+            )
         if not supports(loss.code, self._plan.inputs):
-            raise ValueError(f"loss must have gradients at targets of {self._plan.inputs} numbers: got {loss!r}; pass gradients")
+            raise ValueError(
+                f"loss must have gradients at targets of {self._plan.inputs} numbers: got {loss!r};"
+                " pass gradients"
+            )
         return None if loss.code == LINEAR else (loss.code, float(loss.parameter))
 
     def _at(self, which: Any) -> Any:
         """All streams, or the numbers of some, each once."""
-        return slice(0, self.streams) if which is None else stream_numbers(which, self.streams, self.device)
+        return (
+            slice(0, self.streams)
+            if which is None
+            else stream_numbers(which, self.streams, self.device)
+        )

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from stillpoint._room import claim
+from stillpoint.core.allocation import claim
 
 Tensor = Any  # torch is optional: it is imported where a fleet is built
 
@@ -14,7 +14,9 @@ def torch_module() -> Any:
     try:
         import torch
     except ImportError:
-        raise ValueError("device fleets need torch: it is not installed; pip install 'stillpoint[gpu]'") from None
+        raise ValueError(
+            "device fleets need torch: it is not installed; pip install 'stillpoint[gpu]'"
+        ) from None
     return torch
 
 
@@ -23,13 +25,20 @@ def on_device(device: Any) -> Any:
     torch = torch_module()
     remedy = "leave it out, or give cpu, cuda or cuda:1"
     try:
-        found = torch.device(device if device is not None else "cuda" if torch.cuda.is_available() else "cpu")
+        found = torch.device(
+            device if device is not None else "cuda" if torch.cuda.is_available() else "cpu"
+        )
     except (RuntimeError, TypeError) as error:
         raise ValueError(
-            f"device must be one that torch knows: got {device!r} ({str(error).splitlines()[0]}); {remedy}"
+            f"device must be one that torch knows: got {device!r} ({str(error).splitlines()[0]});"
+            f" {remedy}"
         ) from None
-    if found.type not in ("cpu", "cuda") or (found.type == "cuda" and (found.index or 0) >= torch.cuda.device_count()):
-        raise ValueError(f"device must be there: got {device!r}, with {torch.cuda.device_count()} GPUs; {remedy}")
+    if found.type not in ("cpu", "cuda") or (
+        found.type == "cuda" and (found.index or 0) >= torch.cuda.device_count()
+    ):
+        raise ValueError(
+            f"device must be there: got {device!r}, with {torch.cuda.device_count()} GPUs; {remedy}"
+        )
     return found
 
 
@@ -39,8 +48,13 @@ def zeros(shape: Any, dtype: Any, device: Any) -> Tensor:
     try:
         return torch_module().zeros(shape, dtype=dtype, device=device)
     except RuntimeError as error:  # torch's word for no memory, on any device
-        reason, remedy = str(error).splitlines()[0], "use fewer, or share them out to several devices"
-        raise ValueError(f"streams must fit in the device's memory: got {shape} numbers ({reason}); {remedy}") from None
+        reason, remedy = (
+            str(error).splitlines()[0],
+            "use fewer, or share them out to several devices",
+        )
+        raise ValueError(
+            f"streams must fit in the device's memory: got {shape} numbers ({reason}); {remedy}"
+        ) from None
 
 
 def numbers(name: str, given: Any, device: Any) -> Tensor:
@@ -52,11 +66,17 @@ def numbers(name: str, given: Any, device: Any) -> Tensor:
     return tensor if tensor.dtype in (torch.float32, torch.float64) else tensor.double()
 
 
-def shaped(name: str, given: Any, shape: tuple[int, ...], device: Any, *, flat: bool = False) -> Tensor:
+def shaped(
+    name: str, given: Any, shape: tuple[int, ...], device: Any, *, flat: bool = False
+) -> Tensor:
     """`numbers` of this shape; flat: its last axis, of one entry, may be left out."""
     tensor = numbers(name, given, device)
-    if tuple(tensor.shape) != shape and not (flat and shape[-1] == 1 and tuple(tensor.shape) == shape[:-1]):
-        raise ValueError(f"{name} must have shape {shape}: got {tuple(tensor.shape)}; pass one row a stream")
+    if tuple(tensor.shape) != shape and not (
+        flat and shape[-1] == 1 and tuple(tensor.shape) == shape[:-1]
+    ):
+        raise ValueError(
+            f"{name} must have shape {shape}: got {tuple(tensor.shape)}; pass one row a stream"
+        )
     return tensor.contiguous()
 
 
@@ -66,16 +86,25 @@ def stream_numbers(given: Any, streams: int, device: Any) -> Tensor:
     at = _tensor("which", given, device)
     whole = not (at.is_floating_point() or at.is_complex() or at.dtype == torch.bool)
     if at.ndim != 1 or not (whole or at.numel() == 0):
-        raise ValueError(f"which must be a vector of stream numbers: got {at.dtype} {tuple(at.shape)}; pass whole numbers")
+        raise ValueError(
+            f"which must be a vector of stream numbers: got {at.dtype} {tuple(at.shape)}; pass"
+            " whole numbers"
+        )
     at = at.to(torch.int64).contiguous()
     if at.numel():
         low, high = torch.stack([at.min(), at.max()]).tolist()
         if low < 0 or high >= streams:
-            raise ValueError(f"which must be within 0 to {streams - 1}: got {low if low < 0 else high}; add streams first")
+            raise ValueError(
+                f"which must be within 0 to {streams - 1}: got {low if low < 0 else high}; add"
+                " streams first"
+            )
         last, rows = zeros(streams, torch.int64, device), torch.arange(at.numel(), device=device)
         last[at] = rows
         if not bool((last[at] == rows).all()):
-            raise ValueError("which must name each stream once: got one twice; pass its rounds one after the other")
+            raise ValueError(
+                "which must name each stream once: got one twice; pass its rounds one after the"
+                " other"
+            )
     return at
 
 
@@ -83,7 +112,10 @@ def _tensor(name: str, given: Any, device: Any) -> Tensor:
     torch = torch_module()
     try:
         if not isinstance(given, torch.Tensor):
-            given = np.ascontiguousarray(given)  # torch takes no negative strides, and no columns of data frames
+            # torch takes no negative strides, and no columns of data frames
+            given = np.ascontiguousarray(given)
         return torch.as_tensor(given, device=device).detach()
     except (TypeError, ValueError, RuntimeError) as error:
-        raise ValueError(f"{name} must be numbers: got {given!r} ({error}); pass a tensor or an array") from None
+        raise ValueError(
+            f"{name} must be numbers: got {given!r} ({error}); pass a tensor or an array"
+        ) from None

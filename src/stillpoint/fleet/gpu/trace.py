@@ -1,7 +1,9 @@
-"""Rounds of device fleets are written once, on the numbers below: run on torch tensors, or traced to the source of a kernel.
+"""Rounds of device fleets are written once, on the numbers below: run on torch tensors, or traced
+to the source of a kernel.
 
-A number is a float32 tensor with one entry a stream, or a `Traced` one that writes down what is done to it. Python's loops over
-coordinates, experts or levels are unrolled by either; what differs from stream to stream is chosen by `where`, not by branches.
+A number is a float32 tensor with one entry a stream, or a `Traced` one that writes down what is
+done to it. Python's loops over coordinates, experts or levels are unrolled by either; what differs
+from stream to stream is chosen by `where`, not by branches.
 """
 
 import math
@@ -81,7 +83,13 @@ class Traced:
 def _text(number: Number) -> str:
     if isinstance(number, Traced):
         return number.name
-    return f'float("{number}")' if math.isinf(number) else f"({number!r})" if number < 0 else repr(number)
+    return (
+        f'float("{number}")'
+        if math.isinf(number)
+        else f"({number!r})"
+        if number < 0
+        else repr(number)
+    )
 
 
 def _call(name: str, *args: Number) -> Number:
@@ -121,16 +129,26 @@ def size(x: Number) -> Number:
 
 def larger(x: Number, y: Number) -> Number:
     """The larger of a number and another, or a constant."""
-    return x.clamp(min=y) if isinstance(y, float) and not isinstance(x, Traced) else _call("maximum", x, y)
+    return (
+        x.clamp(min=y)
+        if isinstance(y, float) and not isinstance(x, Traced)
+        else _call("maximum", x, y)
+    )
 
 
 def smaller(x: Number, y: Number) -> Number:
     """The smaller of a number and another, or a constant."""
-    return x.clamp(max=y) if isinstance(y, float) and not isinstance(x, Traced) else _call("minimum", x, y)
+    return (
+        x.clamp(max=y)
+        if isinstance(y, float) and not isinstance(x, Traced)
+        else _call("minimum", x, y)
+    )
 
 
 def inverse(x: Number) -> Number:
-    """1/x of a positive number, to two or three roundings: on a GPU a fraction of what dividing costs."""
+    """1/x of a positive number, to two or three roundings: on a GPU a fraction of what dividing
+    costs.
+    """
     root = _call("rsqrt", x)
     return root * root
 
@@ -143,9 +161,11 @@ def remainder(a: Number, b: Number, c: Number) -> Number:
 
 
 class Pair(NamedTuple):
-    """A number and what rounding took from it (Kahan 1965): what adds up over all rounds of a stream.
+    """A number and what rounding took from it (Kahan 1965): what adds up over all rounds of a
+    stream.
 
-    A product that is added has a rounding error of its own; these add up as a random walk, and no sum ever comes to a standstill.
+    A product that is added has a rounding error of its own; these add up as a random walk, and no
+    sum ever comes to a standstill.
     """
 
     high: Number
@@ -162,7 +182,9 @@ class Pair(NamedTuple):
         return Pair(self.high, self.low + rest).plus(x)
 
     def times(self, x: Number) -> "Pair":
-        """The product with a number, exact where that is a power of two; else good to a float's rounding."""
+        """The product with a number, exact where that is a power of two; else good to a float's
+        rounding.
+        """
         return Pair(self.high * x, self.low * x)
 
     def within(self, least: Number, most: Number) -> "Pair":

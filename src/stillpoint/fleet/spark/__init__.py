@@ -1,4 +1,6 @@
-"""Fleets on Spark: Structured Streaming with the learners as checkpointed state, and a batch form for back-tests."""
+"""Fleets on Spark: Structured Streaming with the learners as checkpointed state, and a batch form
+for back-tests.
+"""
 
 from importlib import import_module
 
@@ -7,7 +9,8 @@ for _name in ("pyspark", "pandas", "pyarrow", "google.protobuf"):
         import_module(_name)
     except ImportError:
         raise ImportError(
-            f"stillpoint.fleet.spark must have {_name}: it is not installed; run: pip install 'stillpoint[spark]'"
+            f"stillpoint.fleet.spark must have {_name}: it is not installed; run: pip install"
+            " 'stillpoint[spark]'"
         ) from None
 
 from stillpoint.fleet.spark.frames import batch, stream  # noqa: E402

@@ -1,4 +1,6 @@
-"""What runs on Spark's workers: rows of a bucket, sorted by time, through the bucket's learners; one blob of state a bucket."""
+"""What runs on Spark's workers: rows of a bucket, sorted by time, through the bucket's learners;
+one blob of state a bucket.
+"""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -12,7 +14,8 @@ from stillpoint.losses import Loss
 
 KEY, TIME, TARGET, CENTRE, REASON = "stream", "moment", "target", "centre", "reason"
 
-NO_KEY = "key must be given: got none; give every row its key"  # as NO_TIME, a reason that a row has no round at all
+# as NO_TIME, a reason that a row has no round at all
+NO_KEY = "key must be given: got none; give every row its key"
 
 
 @dataclass(frozen=True)
@@ -51,10 +54,11 @@ class Bucket(StatefulProcessor):  # type: ignore[misc]
         """Play what has come."""
         player, stored = self.job.player(), self._state.get()
         if stored is not None:
-            if stored[1] != self.job.told:  # with other buckets keys would be looked for where their learners are not
+            # with other buckets keys would be looked for where their learners are not
+            if stored[1] != self.job.told:
                 raise ValueError(
-                    f"learner, config, loss and buckets must be those of the checkpoint: got {self.job.told}, "
-                    f"begun with {stored[1]}; give another checkpointLocation"
+                    "learner, config, loss and buckets must be those of the checkpoint: got"
+                    f" {self.job.told}, begun with {stored[1]}; give another checkpointLocation"
                 )
             player.unpack(bytes(stored[0]))
         played = play_bucket(self.job, player, rows)
@@ -67,7 +71,9 @@ class Bucket(StatefulProcessor):  # type: ignore[misc]
 
 
 def play_bucket(job: Job, player: RowPlayer, frames: Iterable[Any]) -> Any:
-    """Rows of a bucket, in the order of their times; ties in that of their targets, so that nothing hangs on Spark's order."""
+    """Rows of a bucket, in the order of their times; ties in that of their targets, so that nothing
+    hangs on Spark's order.
+    """
     import pandas as pd
 
     rows = pd.concat(list(frames), ignore_index=True)
@@ -78,7 +84,12 @@ def play_bucket(job: Job, player: RowPlayer, frames: Iterable[Any]) -> Any:
     sound = rows[~lost] if lost.any() else rows
     keys = sound[KEY].to_numpy() if whole else sound[KEY].tolist()
     centres = {"forecasts": sound[CENTRE].to_numpy(np.float64)} if CENTRE in rows else {}
-    played = player.play(keys, sound[TARGET].to_numpy(np.float64), times=_seconds(job, sound[TIME].to_numpy()), **centres)
+    played = player.play(
+        keys,
+        sound[TARGET].to_numpy(np.float64),
+        times=_seconds(job, sound[TIME].to_numpy()),
+        **centres,
+    )
     at = np.flatnonzero(~lost)
     reasons = rows[REASON].to_numpy(object, copy=True)
     for row, reason in played.rejected.items():

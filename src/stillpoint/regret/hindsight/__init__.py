@@ -1,4 +1,6 @@
-"""The best comparators for a finished run: static, piecewise constant, and of bounded path length."""
+"""The best comparators for a finished run: static, piecewise constant, and of bounded path
+length.
+"""
 
 from stillpoint.regret.hindsight.paths import hindsight_path_length, hindsight_piecewise
 from stillpoint.regret.hindsight.static import hindsight_static

@@ -4,13 +4,15 @@ from math import inf
 
 import numpy as np
 
-from stillpoint._validate import Array
+from stillpoint.core.validation import Array
 from stillpoint.losses import Hinge, Huber, Loss, Pinball, Squared
-from stillpoint.regret.hindsight import _hot
+from stillpoint.regret.hindsight import _paths
 
 
 def slopes(loss: Loss) -> tuple[float, float, float]:
-    """(down, up, width): the slope runs from −down to up while p − y, or y·p − 1 for Hinge, runs from −width to width."""
+    """(down, up, width): the slope runs from −down to up while p − y, or y·p − 1 for Hinge, runs
+    from −width to width.
+    """
     if isinstance(loss, Pinball):
         return loss.level, 1.0 - loss.level, 0.0
     if isinstance(loss, Huber):
@@ -28,6 +30,6 @@ def centre(loss: Loss, y: Array) -> float:
         return float(np.quantile(y, loss.level, method="inverted_cdf"))
     if isinstance(loss, Huber):
         u = np.empty_like(y)
-        _hot.total_variation(y, *slopes(loss), inf, u)
+        _paths.total_variation(y, *slopes(loss), inf, u)
         return float(u[0])
     return float(np.median(y))

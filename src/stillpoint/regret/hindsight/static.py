@@ -1,4 +1,6 @@
-"""The best fixed comparator for a finished run: closed forms, linear programs, convex solvers (MATH section 7)."""
+"""The best fixed comparator for a finished run: closed forms, linear programs, convex solvers (MATH
+section 7).
+"""
 
 from collections.abc import Callable
 from functools import partial
@@ -7,9 +9,20 @@ from math import inf, sqrt
 import numpy as np
 from scipy.optimize import linprog, minimize
 
-from stillpoint._validate import Array
+from stillpoint.core.validation import Array
 from stillpoint.domains import Ball, Box, Domain, Everywhere, HalfSpace, Simplex
-from stillpoint.losses import Absolute, Hinge, Huber, Linear, Log, Logistic, Loss, LossStream, Pinball, Squared
+from stillpoint.losses import (
+    Absolute,
+    Hinge,
+    Huber,
+    Linear,
+    Log,
+    Logistic,
+    Loss,
+    LossStream,
+    Pinball,
+    Squared,
+)
 from stillpoint.regret.hindsight._shape import centre as _centre
 from stillpoint.regret.hindsight._shape import slopes as _slopes
 
@@ -19,9 +32,11 @@ _RESTARTS = 10  # of a solver, at most: the second finds nothing more but in rar
 def hindsight_static(losses: LossStream, domain: Domain | None = None) -> Array:
     """argmin_w Σ_t ℓ_t(w) over `domain` (everywhere by default), shape (dim,).
 
-    Closed forms: mean, median and quantile for scalar Squared, Absolute and Pinball. Absolute, Pinball and Hinge with
-    features: a linear program, or a central path in a Ball. The rest is smooth: L-BFGS-B or SLSQP, to about 1e-7 in w.
-    Where minimisers are many, one of them. ValueError where there is none, or the set has no solver.
+    Closed forms: mean, median and quantile for scalar Squared, Absolute and Pinball. Absolute,
+    Pinball and Hinge with
+    features: a linear program, or a central path in a Ball. The rest is smooth: L-BFGS-B or SLSQP,
+    to about 1e-7 in w. Where minimisers are many, one of them. ValueError where there is none, or
+    the set has no solver.
     """
     where = Everywhere() if domain is None else domain
     where.check(losses.dim)
@@ -45,7 +60,8 @@ def hindsight_static(losses: LossStream, domain: Domain | None = None) -> Array:
         _require_minimiser(y[:, None] * x, where)
     if not isinstance(where, Everywhere):
         return _solve(partial(_predictions, loss, x, y), where, np.zeros(losses.dim))
-    # in coordinates where the features are orthonormal no scale is special, and collinear ones do no harm
+    # in coordinates where the features are orthonormal no scale is special, and collinear ones do
+    # no harm
     left, size, right = _row_space(x)
     if not size.size:
         return np.zeros(losses.dim)  # features that are all 0: any play is as good
@@ -55,7 +71,9 @@ def hindsight_static(losses: LossStream, domain: Domain | None = None) -> Array:
 
 
 def _row_space(x: Array) -> tuple[Array, Array, Array]:
-    """x = left · diag(size) · right without the directions that no row has: `right` is a basis of those some row has."""
+    """x = left · diag(size) · right without the directions that no row has: `right` is a basis of
+    those some row has.
+    """
     left, size, right = np.linalg.svd(x, full_matrices=False)
     rank = int(np.count_nonzero(size > 1e-15 * x.size * size[0]))
     return left[:, :rank], size[:rank], right[:rank]
@@ -70,8 +88,8 @@ def _linear(total: Array, domain: Domain) -> Array:
     answer = linprog(total, normals, offsets, bounds=np.stack([low, high], axis=1), method="highs")
     if answer.x is None:
         raise ValueError(
-            f"domain must be bounded for Linear losses: got {domain!r}, where the best static loss is −∞; give "
-            "a Ball, a Box or a Simplex"
+            f"domain must be bounded for Linear losses: got {domain!r}, where the best static loss"
+            " is −∞; give a Ball, a Box or a Simplex"
         )
     return domain.project(answer.x)
 
@@ -82,8 +100,15 @@ def _ball(domain: Ball, dim: int) -> tuple[float, Array]:
 
 
 def _polyhedron(domain: Domain, dim: int) -> tuple[Array, Array, Array, Array]:
-    """(low, high, normals, offsets) of the set, a ball without its boundary; a simplex is two half-spaces in a box."""
-    low, high, normals, offsets = np.full(dim, -inf), np.full(dim, inf), np.empty((0, dim)), np.empty(0)
+    """(low, high, normals, offsets) of the set, a ball without its boundary; a simplex is two
+    half-spaces in a box.
+    """
+    low, high, normals, offsets = (
+        np.full(dim, -inf),
+        np.full(dim, inf),
+        np.empty((0, dim)),
+        np.empty(0),
+    )
     if isinstance(domain, Box):
         low, high = domain.hot(dim)[1].reshape(2, -1)
     elif isinstance(domain, Simplex):
@@ -93,23 +118,26 @@ def _polyhedron(domain: Domain, dim: int) -> tuple[Array, Array, Array, Array]:
         normals, offsets = np.array([domain.normal], dtype=float), np.array([domain.offset])
     elif not isinstance(domain, Everywhere | Ball):
         raise ValueError(
-            f"domain must be Everywhere, Ball, Box, Simplex or HalfSpace for this loss: got {domain!r}; "
-            "compare with a set that contains it"
+            "domain must be Everywhere, Ball, Box, Simplex or HalfSpace for this loss: got"
+            f" {domain!r}; compare with a set that contains it"
         )
     return low, high, normals, offsets
 
 
 def _kinked(loss: Loss, x: Array, y: Array, domain: Domain) -> Array:
-    """argmin Σ over·r₊ + under·(−r)₊, r = rows·w − target: the linear program's dual, whose multipliers are w.
+    """argmin Σ over·r₊ + under·(−r)₊, r = rows·w − target: the linear program's dual, whose
+    multipliers are w.
 
-    With a the slopes of the losses and n, p, m ≥ 0 for the sides normals·w ≤ offsets, w ≤ high, w ≥ low, the dual is
-    min target·a + offsets·n + high·p − low·m subject to rows'a + normals'n + p − m = 0, −under ≤ a ≤ over.
+    With a the slopes of the losses and n, p, m ≥ 0 for the sides normals·w ≤ offsets, w ≤ high, w ≥
+    low, the dual is min target·a + offsets·n + high·p − low·m subject to rows'a + normals'n + p − m
+    = 0, −under ≤ a ≤ over.
     """
     rows, target = (y[:, None] * x, np.ones_like(y)) if isinstance(loss, Hinge) else (x, y)
     under, over, _ = _slopes(loss)
     if isinstance(domain, Ball):
         radius, centre = _ball(domain, x.shape[1])
-        basis = _row_space(rows)[2]  # along other directions only the barrier of the ball would have a say, and it fades
+        # along other directions only the barrier of the ball would have a say, and it fades
+        basis = _row_space(rows)[2]
         away = _kinked_ball(rows @ basis.T, target - rows @ centre, over, under, radius)
         return np.asarray(centre + away @ basis)
     low, high, normals, offsets = _polyhedron(domain, x.shape[1])
@@ -127,7 +155,8 @@ def _kinked(loss: Loss, x: Array, y: Array, domain: Domain) -> Array:
 def _kinked_ball(rows: Array, target: Array, over: float, under: float, radius: float) -> Array:
     """The same over a ball around 0, along the central path: a convex program that is not linear.
 
-    Residuals r = a − b get barriers −μ(log a + log b), the ball −Tμ log(radius² − ‖w‖²): 3Tμ bounds the gap.
+    Residuals r = a − b get barriers −μ(log a + log b), the ball −Tμ log(radius² − ‖w‖²): 3Tμ bounds
+    the gap.
     """
     both, rounds, w = over + under, target.size, np.zeros(rows.shape[1])
 
@@ -154,14 +183,19 @@ def _kinked_ball(rows: Array, target: Array, over: float, under: float, radius: 
             descent, length = -float(gradient @ step), 1.0
             if descent <= 1e-6 * mu:
                 break
-            while length > 1e-9 and barrier(w + length * step, mu)[0] > value - 0.25 * length * descent:
+            while (
+                length > 1e-9
+                and barrier(w + length * step, mu)[0] > value - 0.25 * length * descent
+            ):
                 length *= 0.5
             w = w + length * step
     return w
 
 
 def _require_minimiser(rows: Array, domain: Domain) -> None:
-    """Raise if some direction that never leaves the set never raises the loss of any row, and lowers one."""
+    """Raise if some direction that never leaves the set never raises the loss of any row, and
+    lowers one.
+    """
     if domain.reach(rows.shape[1]) < inf:
         return
     low, high, normals, _ = _polyhedron(domain, rows.shape[1])
@@ -171,7 +205,8 @@ def _require_minimiser(rows: Array, domain: Domain) -> None:
     answer = linprog(-unit.mean(axis=0), above, np.zeros(len(above)), bounds=limits, method="highs")
     if answer.fun < -1e-9:
         raise ValueError(
-            f"domain must be bounded here: got {domain!r}, where the loss falls for ever along {answer.x}; give a Ball or a Box"
+            f"domain must be bounded here: got {domain!r}, where the loss falls for ever along"
+            f" {answer.x}; give a Ball or a Box"
         )
 
 
@@ -185,8 +220,15 @@ def _distances(loss: Loss, y: Array, w: Array) -> tuple[float, Array]:
     return float(np.mean(loss.value(apart, 0.0))), np.asarray(pull @ (w - y) / len(y))
 
 
-def _solve(objective: Callable[[Array], tuple[float, Array]], domain: Domain, start: Array, kinks: Array | None = None) -> Array:
-    """A minimiser over the set; `kinks` are points where the objective has no gradient, and its minimum may lie."""
+def _solve(
+    objective: Callable[[Array], tuple[float, Array]],
+    domain: Domain,
+    start: Array,
+    kinks: Array | None = None,
+) -> Array:
+    """A minimiser over the set; `kinks` are points where the objective has no gradient, and its
+    minimum may lie.
+    """
     low, high, normals, offsets = _polyhedron(domain, start.size)
     limits: list[dict[str, object]] = []
     if isinstance(domain, Ball):
@@ -197,7 +239,8 @@ def _solve(objective: Callable[[Array], tuple[float, Array]], domain: Domain, st
         limits = [{"type": kind, "fun": lambda w: offsets[0] - normals[0] @ w}]
     options = {"maxiter": 10_000, "ftol": 1e-15} | ({} if limits else {"gtol": 1e-12, "maxcor": 50})
     w, least = domain.project(start), inf
-    for _ in range(_RESTARTS):  # where curvature jumps, as Huber's does, both methods may stop early; from there they go on
+    # where curvature jumps, as Huber's does, both methods may stop early; from there they go on
+    for _ in range(_RESTARTS):
         w = domain.project(
             minimize(
                 objective,
@@ -219,7 +262,9 @@ def _solve(objective: Callable[[Array], tuple[float, Array]], domain: Domain, st
 
 
 def _log(x: Array, domain: Domain) -> Array:
-    """argmin −Σ log⟨w, x_t⟩, with −log continued as a parabola below a floor that the minimiser stays above."""
+    """argmin −Σ log⟨w, x_t⟩, with −log continued as a parabola below a floor that the minimiser
+    stays above.
+    """
 
     def objective(w: Array) -> tuple[float, Array]:
         p = x @ w
@@ -232,4 +277,7 @@ def _log(x: Array, domain: Domain) -> Array:
         w = _solve(objective, domain, w)
         if np.min(x @ w) >= floor:
             return w
-    raise ValueError(f"domain must hold a play with ⟨w, x_t⟩ > 0 in every round: got {domain!r}; widen it or drop rounds")
+    raise ValueError(
+        f"domain must hold a play with ⟨w, x_t⟩ > 0 in every round: got {domain!r}; widen it or"
+        " drop rounds"
+    )

@@ -1,0 +1,3 @@
+"""Gaussian beliefs about functions of time, as Kalman filters: the engine of learners for curved
+losses.
+"""

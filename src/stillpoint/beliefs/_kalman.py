@@ -1,0 +1,213 @@
+"""The Kalman recursions of KALMAN sections 1 to 4, on a state of `blocks` copies of the kernel's P
+components.
+"""
+
+import math
+
+import numpy as np
+
+from stillpoint.core.arithmetic import dot
+from stillpoint.core.jit import njit
+
+# Places in the totals of compiled rounds. Growth is Π(1 + v/λ) − 1 of the rounds whose logarithm is
+# not yet in the first: the logarithm is taken once in a while, and small v lose nothing.
+# the last is v of the last round
+LOG_DET, DIMENSION, EXCESS, LARGEST, GROWTH, VARIANCE = 0, 1, 2, 3, 4, 5
+TOTALS = 6
+
+# of features, targets and times: beyond it squares, and products of two of them, leave the range of
+# floats
+LIMIT = 1e100
+
+
+@njit(cache=True)
+def propagate(
+    C: np.ndarray, M: np.ndarray, F: np.ndarray, Q: np.ndarray, scratch: np.ndarray
+) -> None:
+    """C ← (I⊗F) C (I⊗F)' + I⊗Q and M ← (I⊗F) M.
+
+    F is (1, P), its diagonal, and then only the diagonal of Q is read; (1, 2P) in sum coordinates,
+    for one block; or (P, P).
+    """
+    P = Q.shape[0]
+    if F.shape[0] == 1 and F.shape[1] == P:
+        propagate_diagonal(C, M, F[0], np.diag(Q))
+        return
+    if F.shape[0] == 1:
+        _propagate_sums(C, M, F[0], Q, scratch[0])
+        return
+    _propagate_full(C, M, F, Q, scratch)
+    # F is applied to both sides in another order, so the two halves may differ in the last bit
+    for i in range(C.shape[0]):
+        for j in range(i):
+            C[i, j] = C[j, i] = 0.5 * (C[i, j] + C[j, i])
+
+
+@njit(cache=True)
+def propagate_diagonal(C: np.ndarray, M: np.ndarray, f: np.ndarray, q: np.ndarray) -> None:
+    """`propagate` for F = diag f and Q = diag q, which repeat themselves block by block."""
+    N, P = C.shape[0], f.size
+    for i in range(N):
+        own = f[i % P]
+        for first in range(0, N, P):
+            for j in range(P):
+                C[i, first + j] *= own * f[j]
+        C[i, i] += q[i % P]
+        for k in range(M.shape[1]):
+            M[i, k] *= own
+
+
+@njit(cache=True)
+def _propagate_sums(
+    C: np.ndarray, M: np.ndarray, f: np.ndarray, Q: np.ndarray, row: np.ndarray
+) -> None:
+    """One block in sum coordinates: F's first row is (φ_1, δ_2, …), below it the diagonal φ; f
+    holds φ and δ.
+    """
+    P = Q.shape[0]
+    for j in range(P):
+        row[j] = f[0] * C[0, j]
+    for i in range(1, P):
+        for j in range(P):
+            row[j] += f[P + i] * C[i, j]
+            C[i, j] *= f[i] * f[j]
+        C[i, i] += Q[i, i]
+        for k in range(M.shape[1]):
+            M[0, k] = (f[0] if i == 1 else 1.0) * M[0, k] + f[P + i] * M[i, k]
+            M[i, k] *= f[i]
+    total = f[0] * row[0]
+    for j in range(1, P):
+        total += f[P + j] * row[j]
+        C[0, j] = C[j, 0] = f[j] * row[j] + Q[0, j]
+    C[0, 0] = total + Q[0, 0]
+
+
+@njit(cache=True)
+def _propagate_full(
+    C: np.ndarray, M: np.ndarray, F: np.ndarray, Q: np.ndarray, scratch: np.ndarray
+) -> None:
+    N, P = C.shape[0], Q.shape[0]
+    for first in range(0, N, P):
+        for i in range(P):
+            for j in range(N):
+                total = 0.0
+                for k in range(P):
+                    total += F[i, k] * C[first + k, j]
+                scratch[first + i, j] = total
+    for i in range(N):
+        for first in range(0, N, P):
+            for j in range(P):
+                total = 0.0
+                for k in range(P):
+                    total += scratch[i, first + k] * F[j, k]
+                C[i, first + j] = total + (Q[i % P, j] if i - i % P == first else 0.0)
+    for k in range(M.shape[1]):
+        for first in range(0, N, P):
+            for i in range(P):
+                total = 0.0
+                for j in range(P):
+                    total += F[i, j] * M[first + j, k]
+                scratch[first + i, 0] = total
+        for i in range(N):
+            M[i, k] = scratch[i, 0]
+
+
+@njit(cache=True)
+def gain(C: np.ndarray, H: np.ndarray, g: np.ndarray) -> float:
+    """g = C H; returns v = H'C H, at least 0: where rounding leaves less, all is known along H, and
+    C H is 0 as well.
+    """
+    for i in range(H.size):
+        g[i] = dot(C[i], H)
+    v = dot(g, H)
+    if v <= 0.0:
+        g[:], v = 0.0, 0.0
+    return v
+
+
+@njit(cache=True)
+def correct(C: np.ndarray, M: np.ndarray, g: np.ndarray, S: float, e: np.ndarray) -> None:
+    """M ← M + g e'/S, C ← C − (g/√S)(g/√S)': symmetric to the bit as written (KALMAN section 7a),
+    and no division inside.
+    """
+    root = 1.0 / np.sqrt(S)
+    for i in range(g.size):
+        for k in range(e.size):
+            M[i, k] += g[i] * (e[k] / S)
+        a = g[i] * root
+        for j in range(g.size):
+            C[i, j] -= a * (g[j] * root)
+
+
+@njit(cache=True)
+def correct_value(
+    C: np.ndarray, M: np.ndarray, g: np.ndarray, S: float, e: np.ndarray, noise: float
+) -> None:
+    """`correct` where the state's first component is what is observed, with that noise (a nugget
+    included).
+
+    C_1j ← C_1j·noise/S instead of C_1j − g_1 g_j/S: nothing is lost where the noise is tiny (KALMAN
+    section 7b).
+    """
+    correct(C, M, g, S, e)
+    kappa = noise / S
+    for j in range(g.size):
+        C[0, j] = C[j, 0] = kappa * g[j]
+
+
+@njit(cache=True)
+def spread(
+    D: np.ndarray, g: np.ndarray, S: float, H: np.ndarray, nugget: float, u: np.ndarray
+) -> float:
+    """D ← (I − KH') D (I − KH')' + nugget·K K' with K = g/S: the covariance of the filter's error
+    on noise-free targets.
+
+    Returns this round's addition to the effective dimension, (H'D H + nugget)/S (KALMAN section 5).
+    """
+    total = gain(D, H, u) + nugget
+    inverse = 1.0 / S
+    for i in range(H.size):
+        b = g[i] * inverse
+        a = total * b - u[i]
+        for j in range(H.size):
+            D[i, j] += a * (g[j] * inverse) - b * u[j]
+    return total / S
+
+
+@njit(cache=True)
+def spread_value(
+    D: np.ndarray,
+    g: np.ndarray,
+    S: float,
+    H: np.ndarray,
+    nugget: float,
+    u: np.ndarray,
+    noise: float,
+) -> float:
+    """`spread` where the state's first component is what is observed: D_1j ← κ(D_1j − K_j D_11) +
+    nugget K_1 K_j, κ = noise/S.
+    """
+    addition = spread(D, g, S, H, nugget, u)  # leaves u = D H of before, its first entry D_11
+    kappa = noise / S
+    for j in range(g.size):
+        part = u[j] - g[j] / S * u[0] if j else kappa * u[0]
+        D[0, j] = D[j, 0] = kappa * part + nugget * (g[0] / S) * (g[j] / S)
+    return addition
+
+
+@njit(cache=True)
+def account(
+    totals: np.ndarray, v: float, S: float, ridge: float, square: float, size: float, error: float
+) -> None:
+    """Enter a round: square is ‖y‖², size is ‖m‖², error the filter's variance on noise-free
+    targets.
+    """
+    totals[DIMENSION] += error / S
+    totals[EXCESS] += v / S * (square - ridge / S * size)
+    totals[LARGEST] = max(totals[LARGEST], square)
+    totals[VARIANCE] = v
+    part, old = v / ridge, totals[GROWTH]
+    totals[GROWTH] = old + part + part * old
+    if totals[GROWTH] > 1e100:  # or even infinite, which its factors are not
+        totals[LOG_DET] += math.log1p(old) + math.log1p(part)
+        totals[GROWTH] = 0.0

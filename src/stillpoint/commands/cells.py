@@ -1,0 +1,166 @@
+"""From one cell, or a column of them, to numbers: what all commands that read rows agree on."""
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from datetime import UTC, date, datetime
+from typing import Any
+
+import numpy as np
+
+from stillpoint.commands.columns import show_name
+from stillpoint.core.validation import Array
+from stillpoint.core.words import MISSING
+
+_COMMAS = re.compile(r"[-+]?\d[\d.]*(,\d+)+(\.\d+)?")  # a decimal comma, or thousands set apart
+_PERCENT = re.compile(r"[-+]?[\d.,]*\d ?%")
+_EPOCH, _SECOND = datetime(1970, 1, 1, tzinfo=UTC), 1e-6
+
+
+def missing(cell: Any) -> bool:
+    """Whether a cell stands for no value."""
+    if isinstance(cell, str):
+        return cell.strip().lower() in MISSING
+    return cell is None or (isinstance(cell, float) and cell != cell)
+
+
+def read_number(cell: Any) -> float:
+    """A number in the digits 0 to 9, not in others that `float` knows; not Python's 12_0, which in
+    a file is a code.
+    """
+    if (isinstance(cell, str) and ("_" in cell or not cell.strip().isascii())) or (
+        isinstance(cell, bytes) and b"_" in cell
+    ):
+        raise ValueError(f"a number must have no underscore, and the digits 0 to 9: got {cell!r}")
+    return float(cell)
+
+
+def read_flag(cell: Any) -> float:
+    """A number, or a truth value by name."""
+    if isinstance(cell, str) and cell.strip().lower() in ("true", "false"):
+        return float(cell.strip().lower() == "true")
+    return read_number(cell)
+
+
+def meant_number(cell: Any) -> str:
+    """How to write a number that is spelled as no file of numbers has it, for an error message; ""
+    for any other cell.
+    """
+    text = cell.strip() if isinstance(cell, str) else ""
+    if _PERCENT.fullmatch(text):
+        return "write numbers without a percent sign"
+    if not text.isascii() and _is_float(text):
+        return "write numbers in the digits 0 to 9"
+    return (
+        "write decimal points, and no commas between thousands" if _COMMAS.fullmatch(text) else ""
+    )
+
+
+def _is_float(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def seconds(cell: Any, zoned: bool | None = None) -> float:
+    """Seconds since 1970; a date without a zone counts as UTC. zoned: whether it must have a zone,
+    or must have none.
+    """
+    moment = datetime.fromisoformat(cell.strip()) if type(cell) is str else _moment(cell)
+    if moment.tzinfo is None:
+        if zoned:
+            raise ValueError(f"a date must have a time zone: got {cell!r}")
+        moment = moment.replace(tzinfo=UTC)
+    elif zoned is False:
+        raise ValueError(f"a date must have no time zone: got {cell!r}")
+    gap = moment - _EPOCH
+    return gap.days * 86400.0 + gap.seconds + gap.microseconds * _SECOND
+
+
+def has_zone(cell: Any) -> bool | None:
+    """Whether a date has a time zone; None for what is no date."""
+    try:
+        return _moment(cell).tzinfo is not None
+    except (TypeError, ValueError):
+        return None
+
+
+def _moment(cell: Any) -> datetime:
+    if isinstance(cell, date) and not isinstance(cell, datetime):
+        return datetime(cell.year, cell.month, cell.day)
+    return cell if isinstance(cell, datetime) else datetime.fromisoformat(str.strip(cell))
+
+
+def mixed_zones(name: str, cell: Any, zoned: bool) -> str:
+    """What is wrong with a column in which that date, unlike those before it, has a time zone, or
+    has none.
+    """
+    others = "the dates before it have one" if zoned else "the dates before it have none"
+    what = (
+        f"column {show_name(name)} must hold dates that all have a time zone, or all have none: got"
+        f" {show_cell(cell)}"
+    )
+    return f"{what}, and {others}; write all in one way, such as 2025-01-31T08:00+00:00"
+
+
+def is_date(cell: Any) -> bool:
+    """Whether a cell is a date, or one in text as ISO has it."""
+    try:
+        seconds(cell)
+    except (TypeError, ValueError, OverflowError):
+        return False
+    return True
+
+
+def read_column(
+    cells: Sequence[Any], read: Callable[[Any], float], refuse: Callable[[int, Any], None]
+) -> Array:
+    """A column in numbers, NaN where a cell is missing. read: one of the above, for a cell.
+
+    refuse: called with place and cell where one cannot be read; if it returns, that one counts as
+    missing.
+    """
+    # then they read what `float` does, and more
+    if read in (read_number, read_flag) and not _odd(cells):
+        try:
+            return np.array(list(map(float, cells)))
+        except (TypeError, ValueError, OverflowError):
+            pass
+    result = np.full(len(cells), math.nan)
+    for i, cell in enumerate(cells):
+        try:
+            if cell != "" and not missing(cell):
+                result[i] = read(cell)
+        except (TypeError, ValueError, OverflowError):
+            refuse(i, cell)
+    return result
+
+
+def _odd(cells: Sequence[Any]) -> bool:
+    """Whether some text may be a number to Python alone: one look at a column of text, one at the
+    types of any other.
+    """
+    try:
+        text = "".join(cells)
+        return "_" in text or not text.isascii()
+    except TypeError:
+        return not {str, bytes}.isdisjoint(map(type, cells))
+
+
+def time_kind(cell: Any) -> str:
+    """Whether a time is a "number" or a "date"."""
+    try:
+        read_number(cell)
+    except (TypeError, ValueError):
+        return "date"
+    except OverflowError:  # a whole number of JSON beyond all floats, which is refused as a number
+        pass
+    return "number"
+
+
+def show_cell(cell: Any) -> str:
+    """A cell for an error message."""
+    text = repr(cell)
+    return text if len(text) <= 40 else text[:37] + "..."

@@ -1,0 +1,221 @@
+"""The command line: `stillpoint track` and `fleet`, and the commands of the lab."""
+
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from stillpoint._start import loaded
+from stillpoint.commands.shared import Commands, Json, plain_errors
+from stillpoint.core.terminal import tell
+
+# Everything else is imported where it is used, so that help and mistyped options answer at once.
+
+app = typer.Typer(cls=Commands, no_args_is_help=True, rich_markup_mode="markdown")
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from stillpoint import __version__
+
+        tell(f"stillpoint {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_version, is_eager=True, help="Say which version this is."
+        ),
+    ] = False,
+) -> None:
+    """Online learners that follow a moving target.
+
+    Examples:
+
+    - `stillpoint track data.csv --target y --out results` forecasts every row before it is seen,
+    and writes a report
+
+    - `stillpoint fleet sensors.csv --key sensor --target value --out results` one learner for each
+    key of a table
+
+    - `stillpoint reproduce --quick` the paper's claims, measured
+
+    - `stillpoint bench real --stream polls` ours beside river on a real stream
+
+    - `stillpoint sweep --learner Tracker --stream chosen --out results` many runs, into Parquet;
+    goes on after a kill
+
+    - `stillpoint streams export walk --out walk.csv` a stream to play with
+    """
+    loaded()
+
+
+@app.command()
+def track(
+    source: Annotated[
+        str, typer.Argument(help="A CSV, JSON-lines or Parquet file; - for standard input.")
+    ],
+    target: Annotated[
+        str,
+        typer.Option(
+            help="The column to forecast; rows without it are only forecast, and covered less."
+        ),
+    ],
+    out: Annotated[
+        Path, typer.Option(help="Folder for predictions, summary.json and report.html.")
+    ],
+    time: Annotated[
+        str | None, typer.Option(help="A column of numbers or ISO dates; drift follows the gaps.")
+    ] = None,
+    features: Annotated[
+        str | None, typer.Option(help="Columns to forecast from, as a,b,c. Default: all others.")
+    ] = None,
+    task: Annotated[
+        str, typer.Option(help="regression, binary, quantile or interval.")
+    ] = "regression",
+    level: Annotated[float, typer.Option(help="The level of --task quantile.")] = 0.9,
+    coverage: Annotated[
+        float, typer.Option(help="The share of next rows that intervals are to hold.")
+    ] = 0.9,
+    delay: Annotated[
+        int,
+        typer.Option(
+            help="How many rows later a target is known; intervals then cover less than asked."
+        ),
+    ] = 0,
+    format: Annotated[
+        str | None, typer.Option(help="csv, jsonl or parquet, where the suffix does not tell.")
+    ] = None,
+    predictions: Annotated[
+        str, typer.Option(help="How to write predictions: csv or parquet.")
+    ] = "csv",
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Keep reading a growing file or a pipe, until Ctrl-C.")
+    ] = False,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(help="Folder to go on from after a kill; no row is lost or repeated."),
+    ] = None,
+    json: Json = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
+) -> None:
+    """Forecast every row of a file before its target is seen; write predictions, a summary and a
+    report.
+
+    Examples:
+
+    - `stillpoint track sales.csv --target sold --time date --out results`
+
+    - `stillpoint track - --target y --out live --follow --checkpoint live/state < pipe`
+    """
+    with plain_errors():
+        from stillpoint.commands.track_command import track as run
+
+        code = run(
+            source,
+            target,
+            out,
+            time=time,
+            features=features,
+            task=task,
+            level=level,
+            coverage=coverage,
+            delay=delay,
+            format=format,
+            follow=follow,
+            checkpoint=checkpoint,
+            predictions=predictions,
+            print_json=json,
+            quiet=quiet,
+        )
+        raise typer.Exit(code)
+
+
+@app.command()
+def fleet(
+    source: Annotated[
+        str,
+        typer.Argument(
+            help="A CSV, JSON-lines or Parquet file, a folder of them, or - for standard input."
+        ),
+    ],
+    key: Annotated[str, typer.Option(help="The column that says which stream a row belongs to.")],
+    target: Annotated[
+        str, typer.Option(help="The column to predict; rows where it is empty are only predicted.")
+    ],
+    out: Annotated[Path, typer.Option(help="Folder for predictions and summary.json.")],
+    learner: Annotated[
+        str, typer.Option(help="tracker, multiscale, quantile, interval or forecaster.")
+    ] = "forecaster",
+    loss: Annotated[
+        str | None,
+        typer.Option(
+            help="For tracker and multiscale: absolute (default), squared, huber or pinball."
+        ),
+    ] = None,
+    level: Annotated[
+        float | None, typer.Option(help="The level of quantile or of --loss pinball.")
+    ] = None,
+    coverage: Annotated[
+        float | None, typer.Option(help="The share of targets that intervals are to hold.")
+    ] = None,
+    time: Annotated[
+        str | None,
+        typer.Option(
+            help="A column of numbers or ISO dates, increasing for each key; Spark needs it."
+        ),
+    ] = None,
+    forecast: Annotated[
+        str | None, typer.Option(help="The column that intervals are around.")
+    ] = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(help="Folder to go on from after a kill; no row is lost or repeated."),
+    ] = None,
+    engine: Annotated[str, typer.Option(help="local or spark.")] = "local",
+    threads: Annotated[
+        int, typer.Option(help="Threads of the local engine; the numbers are the same for any.")
+    ] = 1,
+    json: Json = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
+) -> None:
+    """Many streams in one table: a learner for each key, every row predicted before its target is
+    seen.
+
+    Examples:
+
+    - `stillpoint fleet sensors.csv --key sensor --target value --learner quantile --level 0.95
+    --out results`
+
+    - `stillpoint fleet folder --key sku --target sold --time date --out results --checkpoint state
+    --engine spark`
+    """
+    with plain_errors():
+        from stillpoint.commands.fleet_command import fleet as run
+
+        code = run(
+            source,
+            key,
+            target,
+            out,
+            learner=learner,
+            loss=loss,
+            level=level,
+            coverage=coverage,
+            time=time,
+            forecast=forecast,
+            checkpoint=checkpoint,
+            engine=engine,
+            threads=threads,
+            print_json=json,
+            quiet=quiet,
+        )
+        raise typer.Exit(code)
+
+
+# research has commands of its own, looked up here and nowhere else
+import_module("stillpoint.lab.cli").mount(app)

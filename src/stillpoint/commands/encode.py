@@ -1,0 +1,347 @@
+"""From cells to numbers: features, one-hot categories, labels, times. Nothing changes unless the
+whole batch is good.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NoReturn
+
+import numpy as np
+
+from stillpoint.commands.batches import Batch, Cells
+from stillpoint.commands.cells import (
+    has_zone,
+    is_date,
+    meant_number,
+    missing,
+    mixed_zones,
+    read_column,
+    read_flag,
+    seconds,
+    show_cell,
+    time_kind,
+)
+from stillpoint.commands.columns import show_name
+from stillpoint.commands.notes import CATEGORIES, column_notes, date_remedy, time_notes
+from stillpoint.commands.options import Options, RowError
+from stillpoint.core.validation import Array
+
+_FEATURE_LIMIT, _TARGET_LIMIT = 1e100, 1e75  # of the cores
+_TRUE, _FALSE = ("1", "1.0", "true"), ("0", "0.0", "false")
+
+
+@dataclass
+class Rows:
+    """A batch in numbers. X (T, dim) for the dim of its end; pieces: (start, stop, dim) as features
+    join on the way.
+
+    y: NaN where missing; labels are 0 and 1. times: NaN without a time. texts: how to write times
+    and targets to a file.
+    """
+
+    X: Array
+    y: Array
+    times: Array
+    pieces: list[tuple[int, int, int]]
+    time_texts: Sequence[str] | None
+    y_texts: Sequence[str] | None
+
+
+class Encoder:
+    """Kinds of columns, categories and labels as they come; its `state` is plain JSON."""
+
+    def __init__(self, options: Options, features: Sequence[str]) -> None:
+        self.options, self.features = options, list(features)
+        self.names = [
+            options.target,
+            *([options.time] if options.time is not None else []),
+            *features,
+        ]
+        self.kinds: list[str] | None = None  # of the features: "number" or "category"
+        self.categories: dict[tuple[int, str], int] = {}  # (feature, category) to place
+        self.labels: dict[str, int] = {}  # to class, by one word for all that mean the same
+        self.spelled: dict[str, str] = {}  # … and that word as the input has it
+        self.time_kind = "row" if options.time is None else ""
+        # whether times are dates with a time zone; not known before the first
+        self.zoned: bool | None = None
+        self.last_time, self.full = -math.inf, False
+        # the core of a bare series has no gap of 0
+        self.ties = bool(self.features) or options.task in ("binary", "quantile")
+
+    @property
+    def numeric(self) -> list[int]:
+        """Features that are numbers."""
+        return [i for i, kind in enumerate(self.kinds or ()) if kind == "number"]
+
+    @property
+    def base(self) -> int:
+        """How many columns of X are not categories: there is always one, 0 where no feature is a
+        number.
+        """
+        return max(len(self.numeric), 1)
+
+    @property
+    def dim(self) -> int:
+        """Columns of X so far."""
+        return self.base + len(self.categories)
+
+    @property
+    def feature_names(self) -> list[str]:
+        """What the columns of X stand for."""
+        plain = [self.features[i] for i in self.numeric] or ["(constant)"]
+        return plain + [f"{self.features[i]}={text}" for i, text in self.categories]
+
+    @property
+    def label_names(self) -> dict[str, str]:
+        """Labels as the input has them, by class."""
+        return {
+            str(label): self.spelled.get(text, text)
+            for text, label in sorted(self.labels.items(), key=lambda one: one[1])
+        }
+
+    def notes(self) -> list[str]:
+        """What a person should know of how the columns were read."""
+        own = column_notes(self.features, self.categories, self.full, self.options.time)
+        return [*own, *time_notes(self.options.time, self.time_kind, self.last_time)]
+
+    def encode(self, batch: Batch) -> Rows:
+        """The batch in numbers; RowError names the first row found that cannot be."""
+        T, columns = batch.rows, batch.columns
+        features = columns[len(columns) - len(self.features) :]
+        kinds = [_kind(column[0]) for column in features] if self.kinds is None else self.kinds
+        labels, spelled = dict(self.labels), dict(self.spelled)
+        if self.options.task == "binary":
+            y = _labels(columns[0], labels, spelled, self.options.target)
+            names = [_write(cell) for cell in columns[0]]
+            y_texts: Sequence[str] | None = [
+                "" if math.isnan(v) else n for v, n in zip(y, names, strict=True)
+            ]
+        else:
+            remedy = "leave it empty to forecast only, or add --task binary if it holds two labels"
+            y, y_texts = numbers(columns[0], self.options.target, _TARGET_LIMIT, remedy), None
+        times, texts, clock, zoned = np.full(T, np.nan), None, self.time_kind, self.zoned
+        if self.options.time is not None:
+            clock = clock or time_kind(columns[1][0])
+            if zoned is None and clock == "date":
+                zoned = has_zone(columns[1][0])
+            times, texts = self._times(columns[1], clock, zoned)
+        table, places, pieces, full = self._features(features, kinds, T)
+        self.kinds, self.labels, self.spelled, self.time_kind, self.zoned = (
+            kinds,
+            labels,
+            spelled,
+            clock,
+            zoned,
+        )
+        self.categories, self.full = places, full
+        if T and texts is not None:
+            self.last_time = float(times[-1])
+        return Rows(table, y, times, pieces, texts, y_texts)
+
+    def _features(
+        self, columns: Sequence[Cells], kinds: list[str], T: int
+    ) -> tuple[Array, dict[tuple[int, str], int], list[tuple[int, int, int]], bool]:
+        plain = [i for i, kind in enumerate(kinds) if kind == "number"]
+        places, base, full = dict(self.categories), max(len(plain), 1), self.full
+        values = [self._numeric(columns[i], self.features[i]) for i in plain] or [np.zeros(T)]
+        if len(plain) == len(kinds):
+            return np.stack(values, axis=1), places, [(0, T, base)], full
+        texts = [
+            (i, [_category(cell) for cell in columns[i]])
+            for i, kind in enumerate(kinds)
+            if kind == "category"
+        ]
+        starts, dims = [0], [base + len(places)]
+        for t in range(T):
+            for i, column in texts:
+                if column[t] and (i, column[t]) not in places:
+                    if len(places) >= CATEGORIES:
+                        full = True
+                        continue
+                    places[i, column[t]] = base + len(places)
+                    if starts[-1] != t:
+                        starts.append(t)
+                        dims.append(0)
+                    dims[-1] = base + len(places)
+        table = np.zeros((T, base + len(places)))
+        table[:, :base] = np.stack(values, axis=1)
+        for i, column in texts:
+            own = [place for (feature, _), place in places.items() if feature == i]
+            for t, text in enumerate(column):
+                if not text:
+                    table[t, own] = np.nan
+                elif (i, text) in places:
+                    table[t, places[i, text]] = 1.0
+        return table, places, list(zip(starts, [*starts[1:], T], dims, strict=True)), full
+
+    def _numeric(self, cells: Cells, name: str) -> Array:
+        hint = (
+            "repair it, or leave the column out with --features; categories must begin in the"
+            " first row"
+        )
+        return numbers(
+            cells,
+            name,
+            _FEATURE_LIMIT,
+            hint,
+            f"if it holds dates, {date_remedy(name, self.options.time)}",
+        )
+
+    def _times(self, cells: Cells, kind: str, zoned: bool | None) -> tuple[Array, list[str]]:
+        name = self.options.time or ""
+        if kind == "date":
+            refuse = _refuse(
+                f"column {show_name(name)} must hold ISO dates", lambda cell: "repair it"
+            )
+
+            def told(index: int, cell: Any) -> NoReturn:
+                if zoned is not None and is_date(cell):
+                    raise RowError(index, mixed_zones(name, cell, zoned)) from None
+                refuse(index, cell)
+
+            times = read_column(cells, partial(seconds, zoned=zoned), told)
+        else:
+            times = numbers(cells, name, _FEATURE_LIMIT, "give every row its time")
+        gone = np.isnan(times)
+        if gone.any():
+            at = int(np.argmax(gone))
+            raise RowError(
+                at,
+                f"column {show_name(name)} must hold a time: got {show_cell(cells[at])}; give every"
+                " row its time",
+            )
+        steps = np.diff(np.concatenate([[self.last_time], times]))
+        good = steps >= 0.0 if self.ties else steps > 0.0
+        if not good.all():
+            at = int(np.argmin(good))
+            earlier = "an earlier time than the row before; sort the rows"
+            what = (
+                "the same time as the row before, and there are no features; drop duplicates"
+                if steps[at] == 0.0
+                else earlier
+            )
+            raise RowError(
+                at, f"column {show_name(name)} must increase: got {show_cell(cells[at])}, {what}"
+            )
+        return times, [_write(cell) for cell in cells]
+
+    def state(self) -> dict[str, Any]:
+        """The state, for saving."""
+        categories = [[i, text] for i, text in self.categories]
+        last = None if math.isinf(self.last_time) else self.last_time
+        own = {
+            "kinds": self.kinds,
+            "categories": categories,
+            "labels": self.labels,
+            "spelled": self.spelled,
+        }
+        return {
+            **own,
+            "time_kind": self.time_kind,
+            "zoned": self.zoned,
+            "last_time": last,
+            "full": self.full,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Inverse of `state`."""
+        self.kinds, self.labels, self.time_kind = (
+            state["kinds"],
+            dict(state["labels"]),
+            state["time_kind"],
+        )
+        # checkpoints of old have none
+        self.spelled, self.zoned = dict(state.get("spelled", {})), state.get("zoned")
+        self.last_time = -math.inf if state["last_time"] is None else float(state["last_time"])
+        self.categories = {
+            (int(i), text): self.base + k for k, (i, text) in enumerate(state["categories"])
+        }
+        self.full = bool(state["full"])
+
+
+def numbers(cells: Cells, name: str, limit: float, remedy: str, dated: str = "") -> Array:
+    """A column of numbers, NaN where a cell is missing. remedy: for a cell that is none; dated: for
+    one that is a date.
+    """
+
+    def told(cell: Any) -> str:
+        return meant_number(cell) or (dated if is_date(cell) else "") or remedy
+
+    result = read_column(
+        cells, read_flag, _refuse(f"column {show_name(name)} must be numeric", told)
+    )
+    if not (np.abs(result) <= limit).all() and (np.abs(result) > limit).any():
+        at = int(np.argmax(np.abs(result) > limit))
+        raise RowError(
+            at,
+            f"column {show_name(name)} must be within ±{limit:g}: got {show_cell(cells[at])};"
+            " rescale or drop it",
+        )
+    return result
+
+
+def _refuse(what: str, remedy: Callable[[Any], str]) -> Callable[[int, Any], NoReturn]:
+    def refuse(index: int, cell: Any) -> NoReturn:
+        raise RowError(index, f"{what}: got {show_cell(cell)}; {remedy(cell)}") from None
+
+    return refuse
+
+
+def _kind(cell: Any) -> str:
+    try:
+        if not missing(cell):
+            read_flag(cell)
+    except (TypeError, ValueError, OverflowError):
+        return "category" if isinstance(cell, str) else "number"
+    return "number"
+
+
+def _category(cell: Any) -> str:
+    return "" if missing(cell) else _write(cell).strip()
+
+
+def _labels(cells: Cells, known: dict[str, int], spelled: dict[str, str], name: str) -> Array:
+    """Classes of labels; `known` learns them: 1, true, yes are class 1, 0 and false class 0, others
+    as they appear.
+
+    spelled: learns how the cell was written in which each was first seen.
+    """
+    result = np.full(len(cells), np.nan)
+    for t, cell in enumerate(cells):
+        label = known.get(cell) if isinstance(cell, str) else None
+        if label is None:
+            if missing(cell):
+                continue
+            text = _plain(cell)
+            label = known.get(text)
+            if label is None:
+                if len(known) == 2:
+                    got, both = (
+                        _write(cell).strip(),
+                        " and ".join(show_name(spelled.get(one, one)) for one in known),
+                    )
+                    raise RowError(
+                        t,
+                        f"column {show_name(name)} must hold two labels: got {show_name(got)}"
+                        f" beside {both}; merge classes first",
+                    )
+                label = (
+                    1 - next(iter(known.values()))
+                    if known
+                    else int(text == "1" or text.lower() == "yes")
+                )
+                known[text], spelled[text] = label, _write(cell).strip()
+        result[t] = label
+    return result
+
+
+def _plain(cell: Any) -> str:
+    text = _write(cell).strip()
+    low = text.lower()
+    return "1" if low in _TRUE else "0" if low in _FALSE else text
+
+
+def _write(cell: Any) -> str:
+    return cell if isinstance(cell, str) else "" if cell is None else str(cell)

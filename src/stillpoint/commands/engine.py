@@ -1,0 +1,367 @@
+"""The learners of a task side by side: forecasts, intervals around them, and the simple forecasters
+they are held against.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+
+from stillpoint.commands import _rows
+from stillpoint.commands.encode import Rows
+from stillpoint.commands.options import Options
+from stillpoint.core.learner import beneath
+from stillpoint.core.validation import Array, counted, stored, under
+from stillpoint.forecasters import TrackingForecaster, TrackingProbabilities, VariationForecaster
+from stillpoint.forecasters import classification as logistic
+from stillpoint.forecasters import regression as linear
+from stillpoint.forecasters._tracking import REGRET
+from stillpoint.intervals import IntervalTracker, QuantileTracker
+from stillpoint.losses import Pinball
+
+OURS, LAST, MEAN = "stillpoint", "last value", "running mean"
+_NONE: Array = np.zeros(0)
+
+
+class Part(ABC):
+    """A core of the library on rows. names: of the baselines that come out of it; labels: of its
+    experts.
+    """
+
+    names: tuple[str, ...]
+    labels: list[str]
+    core: Any
+    # whether certificates count average rows' errors, of which a run has as many as rows
+    relative = False
+
+    @abstractmethod
+    def run(
+        self, X: Array, y: Array, times: Array, first: int, delay: int
+    ) -> tuple[Array, Array, Array]:
+        """Forecasts (T,) of the rows from `first` on, those of the baselines (names, T), and
+        weights (T, labels).
+        """
+
+    @abstractmethod
+    def certificate(self) -> dict[str, float]:
+        """What the core promises about its loss so far."""
+
+    @abstractmethod
+    def weights(self) -> Array:
+        """Weights (labels,) in the coming round."""
+
+    def _room(self, rows: int) -> tuple[Array, Array, Array]:
+        return np.empty(rows), np.empty((len(self.names), rows)), np.empty((rows, len(self.labels)))
+
+
+class Linear(Part):
+    """TrackingForecaster, beside its filter without drift."""
+
+    relative = True
+
+    def __init__(self, dim: int, level: float | None) -> None:
+        self.core = TrackingForecaster(
+            dim, loss=None if level is None else Pinball(level), missing=True
+        )
+        self.names, self.labels = (
+            ("full-history RLS",),
+            _paces(100.0 * linear.RATES**0.5, "%", " of noise"),
+        )
+
+    def run(
+        self, X: Array, y: Array, times: Array, first: int, delay: int
+    ) -> tuple[Array, Array, Array]:
+        """See Part."""
+        forecasts, others, shares = self._room(y.size - first)
+        core = self.core
+        run: Callable[..., None] = _rows.linear_rows
+        run(
+            X,
+            y,
+            times,
+            first,
+            delay,
+            *core._rule,
+            core._clock,
+            *core._state(),
+            forecasts,
+            others[0],
+            shares,
+        )
+        _learnt(core, X, y.size - first, first, delay)
+        return forecasts, others, shares
+
+    def certificate(self) -> dict[str, float]:
+        """What ML-Poly, which forecasts turn into, has lost to the best filter: the account it
+        keeps, in running mean losses.
+        """
+        regrets = self.core._books[REGRET]
+        return {
+            "lost to the best of its drift settings, in average rows' error, at most": max(
+                float(regrets.max()), 0.0
+            )
+        }
+
+    def weights(self) -> Array:
+        """See Part."""
+        return np.array(self.core.weights)
+
+
+class Logistic(Part):
+    """TrackingProbabilities of two classes, beside its filter without drift."""
+
+    def __init__(self, dim: int) -> None:
+        self.core = TrackingProbabilities(dim, 2, missing=True)
+        self.names, self.labels = (
+            ("full-history logistic",),
+            _paces(logistic.RATES**0.5, "", " log-odds"),
+        )
+
+    def run(
+        self, X: Array, y: Array, times: Array, first: int, delay: int
+    ) -> tuple[Array, Array, Array]:
+        """See Part."""
+        forecasts, others, shares = self._room(y.size - first)
+        core = self.core
+        state = core._clock, core._scalars, *core._state(), core._rules
+        run: Callable[..., None] = _rows.logistic_rows
+        run(X, y, times, first, delay, *state, forecasts, others[0], shares)
+        _learnt(core, X, y.size - first, first, delay)
+        return forecasts, others, shares
+
+    def certificate(self) -> dict[str, float]:
+        """The bound on log loss, whatever the data."""
+        return {"log loss more than the best read-out's, at most": float(self.core.bound())}
+
+    def weights(self) -> Array:
+        """See Part; the two read-outs of a filter count together."""
+        return np.array(self.core.weights.reshape(2, -1).sum(axis=0))
+
+
+class Series(Part):
+    """VariationForecaster: a target and its times, nothing else."""
+
+    def __init__(self) -> None:
+        self.core = VariationForecaster()
+        self.names, self.labels = (), ["mixture", "specialists"]
+
+    def run(
+        self, X: Array, y: Array, times: Array, first: int, delay: int
+    ) -> tuple[Array, Array, Array]:
+        """See Part; X is not read."""
+        forecasts, others, shares = self._room(y.size - first)
+        core = self.core
+        run: Callable[..., None] = _rows.series_rows
+        run(y, times, first, delay, *core._state(), *core._scratch(), forecasts, shares)
+        return forecasts, others, shares
+
+    def certificate(self) -> dict[str, float]:
+        """Twice the core's bounds, which are on half squares."""
+        pieces = {"one constant": 1, "ten constants in turn": 10}
+        return {
+            f"squared error more than the best {name}'s, at most": 2.0 * self.core.bound(n)
+            for name, n in pieces.items()
+        }
+
+    def weights(self) -> Array:
+        """See Part."""
+        weights = self.core.weights
+        mixture = float(weights[0]) if weights.size else 1.0  # none before the first round
+        return np.array([mixture, 1.0 - mixture])
+
+
+class Engine:
+    """All that learns, for a task; rows go in by `run`, in order, cut anywhere.
+
+    Targets are learnt `delay` rows after their own; rows that wait are kept here.
+    """
+
+    def __init__(self, options: Options, dim: int, series: bool) -> None:
+        self.task, self.delay, self.level = options.task, options.delay, options.level
+        self.series = series and self.task in ("regression", "interval")
+        self.part: Part = Series() if self.series else self._tracking(dim)
+        self.band: IntervalTracker | QuantileTracker | None = None
+        self.target_share: float | None = None
+        if self.task != "binary":
+            self.target_share = self.level if self.task == "quantile" else options.coverage
+            self.band = (
+                QuantileTracker(self.level)
+                if self.task == "quantile"
+                else IntervalTracker(options.coverage)
+            )
+        self._rule = {"binary": _rows.LABELS, "quantile": _rows.QUANTILE}.get(
+            self.task, _rows.NUMBERS
+        )
+        self._factor = NormalDist().inv_cdf(self.level)
+        self._simple, self.loss_rows = np.zeros(5), 0
+        self.names = [
+            OURS,
+            LAST,
+            "normal quantile" if self.task == "quantile" else MEAN,
+            *self.part.names,
+        ]
+        self.loss_name = {"binary": "log loss", "quantile": "pinball loss"}.get(
+            self.task, "squared error"
+        )
+        width = 1 if self.series else dim
+        self._X, self._y, self._times, self._forecasts = np.zeros((0, width)), _NONE, _NONE, _NONE
+
+    def _tracking(self, dim: int) -> Part:
+        return (
+            Logistic(dim)
+            if self.task == "binary"
+            else Linear(dim, self.level if self.task == "quantile" else None)
+        )
+
+    def run(self, rows: Rows, row: int) -> tuple[Array, Array, Array, Array, Array]:
+        """Forecasts, lo, hi (T,), losses (names, T; 0 where none counts) and weights (T, labels) of
+        rows from number `row` on.
+        """
+        runs = [self._piece(rows, row, *piece) for piece in rows.pieces]
+        if len(runs) == 1:
+            return runs[0]
+        parts = list(zip(*runs, strict=True))
+        return (
+            *(np.concatenate(part) for part in parts[:3]),
+            np.concatenate(parts[3], axis=1),
+            np.concatenate(parts[4]),
+        )  # type: ignore[return-value]
+
+    def _piece(
+        self, rows: Rows, row: int, start: int, stop: int, dim: int
+    ) -> tuple[Array, Array, Array, Array, Array]:
+        first, T = self._y.size, stop - start
+        y = np.concatenate([self._y, rows.y[start:stop]])
+        times = rows.times[start:stop]
+        if self.series and np.isnan(times[0]):
+            times = np.arange(row + start, row + stop, dtype=np.float64)
+        times = np.concatenate([self._times, times])
+        if self.series:
+            X = np.zeros((y.size, 1))
+        else:
+            if dim > self.part.core.dim:
+                self.part.core.grow(dim)
+            waiting = np.zeros((first, dim))  # a category that joins later was not theirs
+            waiting[:, : self._X.shape[1]] = self._X
+            X = np.concatenate([waiting, rows.X[start:stop, :dim]])
+        forecasts, others, shares = self.part.run(X, y, times, first, self.delay)
+        simple, known = np.empty((2, T)), np.empty(T)
+        _rows.simple_rows(
+            y, first, self.delay, self._rule, self._factor, self._simple, simple, known
+        )
+        centres = np.concatenate([self._forecasts, forecasts])
+        lo, hi = self._bands(centres, y, first)
+        kept = max(y.size - self.delay, 0)
+        self._X, self._y, self._times, self._forecasts = (
+            X[kept:],
+            y[kept:],
+            times[kept:],
+            centres[kept:],
+        )
+        losses = self._losses(np.vstack([forecasts, simple, others]), y[first:], known)
+        return forecasts, lo, hi, losses, shares
+
+    def _bands(self, centres: Array, y: Array, first: int) -> tuple[Array, Array]:
+        T, band = y.size - first, self.band
+        if band is None:
+            return np.full(T, np.nan), np.full(T, np.nan)
+        if isinstance(band, QuantileTracker):
+            if self.delay == 0:
+                return np.full(T, -np.inf), centres + band.track_stream(y - centres)
+            out = np.empty(T)
+            state = band._levels, band._firsts, *band._state(), band._values
+            _rows.late_quantiles(y - centres, first, self.delay, band._pivot, *state, out)
+            band.rounds += _learns(T, first, self.delay)
+            return np.full(T, -np.inf), centres[first:] + out
+        if self.delay == 0:
+            lo, hi = band.track(centres, y)
+            return lo.copy(), hi.copy()  # compiled loops want them contiguous
+        ends = np.empty((T, 2))
+        lanes = band._levels, band._firsts, *band._state(), band._ends, band._missed
+        _rows.late_bands(
+            centres, y, first, self.delay, band.two_sided, band.empty, band._order, *lanes, ends
+        )
+        band.rounds += _learns(T, first, self.delay)
+        return ends[:, 0].copy(), ends[:, 1].copy()
+
+    def _losses(self, forecasts: Array, y: Array, known: Array) -> Array:
+        """Losses (names, T). Numbers are scored once a target is known: until then a forecast of 0
+        says nothing of anybody.
+        """
+        if self.task == "binary":
+            p = np.where(y == 1.0, forecasts, 1.0 - forecasts)
+            losses: Array = -np.log(np.maximum(p, 1e-12))
+        elif self.task == "quantile":
+            away = y - forecasts
+            losses = np.maximum(self.level * away, (self.level - 1.0) * away)
+        else:
+            losses = (y - forecasts) ** 2
+        counts = ~np.isnan(y) if self.task == "binary" else ~np.isnan(y) & (known > 0.0)
+        self.loss_rows += int(counts.sum())
+        return np.ascontiguousarray(np.where(counts, losses, 0.0))
+
+    @property
+    def _not_finite(self) -> frozenset[str]:
+        """As `Whole._not_finite`; rows that wait for their targets are as they were read."""
+        waiting = {f"waiting.{name}" for name in ("X", "y", "times", "forecasts")}
+        return beneath("core.", self.part.core) | beneath("band.", self.band) | waiting
+
+    def arrays(self) -> dict[str, Any]:
+        """The state, for saving: arrays and numbers under names with a prefix."""
+        state = {f"core.{name}": value for name, value in self.part.core.arrays().items()}
+        if self.band is not None:
+            state |= {f"band.{name}": value for name, value in self.band.arrays().items()}
+        waiting = {"X": self._X, "y": self._y, "times": self._times, "forecasts": self._forecasts}
+        state |= {f"waiting.{name}": value for name, value in waiting.items()}
+        return {**state, "simple": self._simple, "loss_rows": self.loss_rows}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Inverse of `arrays`."""
+        self.part.core.restore(under(state, "core."))
+        if self.band is not None:
+            self.band.restore(under(state, "band."))
+        self._simple[:], self.loss_rows = state["simple"], int(state["loss_rows"])
+        waiting = under(state, "waiting.")
+        self._y = stored(waiting, "y", None)
+        self._X = stored(waiting, "X", self._y.size, None)
+        counted("X", self._X.shape[1], 1 if self.series else self.part.core.dim)
+        self._times, self._forecasts = (
+            stored(waiting, name, self._y.size) for name in ("times", "forecasts")
+        )
+
+
+def _learns(rows: int, first: int, delay: int) -> int:
+    """How many rows are learnt while so many are forecast."""
+    return max(first + rows - delay, 0)
+
+
+def _learnt(core: Any, X: Array, rows: int, first: int, delay: int) -> None:
+    """Keep the core's own books: rounds, and the features of the last."""
+    learns = _learns(rows, first, delay)
+    core.rounds += learns
+    if learns:
+        core._x[:] = X[learns - 1]
+
+
+def _paces(steps: Array, sign: str, unit: str) -> list[str]:
+    """The drifts of filters in words: the steps that they expect of (slopes, level) from row to
+    row.
+    """
+    found = []
+    for slope, level in steps.tolist():
+        moving = [("all", slope)] if slope == level else [("slopes", slope), ("level", level)]
+        text = ", ".join(f"{name} ±{step:g}{sign}" for name, step in moving if step)
+        found.append(text + unit if text else "no drift")
+    return found
+
+
+def expert_weights(labels: Sequence[str], weights: Array) -> dict[str, float]:
+    """Weights by name."""
+    return {
+        label: float(value)
+        for label, value in zip(labels, weights, strict=True)
+        if math.isfinite(value)
+    }

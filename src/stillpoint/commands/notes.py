@@ -1,0 +1,92 @@
+"""What a person should know of how the columns of words were read."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+from stillpoint.commands.cells import is_date, meant_number, read_number
+from stillpoint.commands.columns import brief, show_name
+
+CATEGORIES = 100  # that become features, over all columns: a filter's cost grows with their square
+# categories that a column must have, of which at most so many are no numbers, to look like one of
+# numbers
+_MANY, _ODD = 10, 2
+_NAMED = 5  # columns in one note
+_FIRST, _LAST = 19000101, 21001231  # whole numbers that may be dates
+
+
+def column_notes(
+    features: Sequence[str], categories: Mapping[tuple[int, str], int], full: bool, time: str | None
+) -> list[str]:
+    """Notes on columns that are hardly words, and on too many words. categories: (feature,
+    category), as they came.
+    """
+    words: dict[int, list[str]] = {}
+    for i, text in categories:
+        words.setdefault(i, []).append(text)
+    notes = []
+    if full:
+        most = sorted(words, key=lambda i: -len(words[i]))[:_NAMED]
+        counts = ", ".join(f"{show_name(features[i])} {len(words[i])}" for i in most)
+        what = "those that came later are not told apart; leave such columns out with --features"
+        notes.append(f"more than {CATEGORIES} categories ({counts}): {what}")
+    for i, texts in sorted(words.items()):
+        name, spelled = features[i], next(filter(meant_number, texts), None)
+        if spelled is not None:
+            what = f"column {show_name(name)} was read as words: got {show_name(spelled)}"
+            notes.append(f"{what}; write numbers as 1234.5 if they are numbers")
+        elif len(texts) >= _MANY and sum(not _finite(text) for text in texts) <= _ODD:
+            cause = f"because of its first cell: got {show_name(texts[0])}, and numbers after it"
+            notes.append(
+                f"column {show_name(name)} was read as words {cause}; leave missing cells empty"
+            )
+        elif all(map(is_date, texts[:2])):
+            notes.append(f"column {show_name(name)} holds dates: {date_remedy(name, time)}")
+    return notes
+
+
+def band_notes(name: str, delay: int, ahead: int) -> list[str]:
+    """Notes on what covers less than was asked. name: interval or quantile. ahead: rows after the
+    last target.
+    """
+    notes = []
+    if delay:
+        notes.append(
+            f"{name}s cover less than was asked: they are made for the next row, and targets come"
+            f" {delay} rows later"
+        )
+    if ahead > 1:
+        what = (
+            f"their {name}s are made for the row after a target, and cover less the further ahead a"
+            " row is"
+        )
+        notes.append(f"the last {ahead} rows lie ahead of the targets: {what}")
+    return notes
+
+
+def time_notes(name: str | None, kind: str, last: float) -> list[str]:
+    """A note on times that are dates written as whole numbers: between months they would be 70 days
+    apart. last: the latest.
+    """
+    if (
+        name is None
+        or kind != "number"
+        or not _FIRST <= last <= _LAST
+        or not is_date(f"{last:.0f}")
+    ):
+        return []
+    text = f"{last:.0f}"
+    what = f"column {show_name(name)} was read as numbers: got {text}, which looks like a date"
+    return [f"{what}; write dates as {text[:4]}-{text[4:6]}-{text[6:]}"]
+
+
+def date_remedy(name: str, time: str | None) -> str:
+    """What to do about a column of dates. time: the column of times, if there is one."""
+    leave = "leave it out with --features"
+    return leave if time is not None else f"give --time {brief(name)}, or {leave}"
+
+
+def _finite(text: str) -> bool:
+    try:
+        return math.isfinite(read_number(text))
+    except ValueError:
+        return False

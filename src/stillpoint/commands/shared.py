@@ -1,0 +1,110 @@
+"""What the commands have in common: options, tables, JSON, and errors without tracebacks."""
+
+import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from stillpoint.core.terminal import console, shown, tell, tell_json
+
+if TYPE_CHECKING:
+    from stillpoint.report.grid import Grid
+
+Out = Annotated[
+    Path | None, typer.Option("--out", help="Folder for the full tables, the raw rows and figures.")
+]
+Quick = Annotated[
+    bool, typer.Option("--quick", help="A small run, in seconds, to see that all is well.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+
+
+def asked(context: typer.Context) -> str:
+    """The command as it was given, without where its results go: pages say what made them."""
+    words = context.command_path.split()
+    for option in context.command.params:
+        name = option.name or ""
+        source = context.get_parameter_source(name)
+        if name in ("out", "json") or source is None or source.name != "COMMANDLINE":
+            continue
+        value = context.params[name]
+        for one in value if isinstance(value, list | tuple) else [value]:
+            words += [option.opts[0]] if one is True else [option.opts[0], str(one)]
+    return shlex.join(["stillpoint", *words[1:]])
+
+
+def show(grids: list["Grid"]) -> None:
+    """Tables on the terminal, without those too long for one."""
+    screen = console()
+    for grid in grids:
+        if not grid.deep:
+            screen.print(grid.rich())
+
+
+def print_json(value: object) -> None:
+    """A value as JSON."""
+    import json
+
+    tell_json(json.dumps(value, indent=1, allow_nan=False))
+
+
+def report(files: list[Path]) -> None:
+    """Which files were written."""
+    for file in files:
+        tell(f"wrote {file}")
+    if not files:
+        tell("give --out DIR to keep all rows, tables by stream and figures")
+
+
+class Commands(TyperGroup):
+    """Commands whose errors of usage are shown as other text is: they quote what was typed, or the
+    files that `*` stood for.
+    """
+
+    def make_context(self, *args: Any, **options: Any) -> Any:
+        """Parse what comes before the command's name."""
+        with _usage_shown():
+            return super().make_context(*args, **options)
+
+    def invoke(self, *args: Any) -> Any:
+        """Parse the rest, and run the command."""
+        with _usage_shown():
+            return super().invoke(*args)
+
+
+@contextmanager
+def _usage_shown() -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        # a ClickException; where that class lives differs between versions of typer
+        if hasattr(error, "format_message"):
+            error.message = shown(error.message)  # type: ignore[attr-defined]
+        raise
+
+
+@contextmanager
+def plain_errors() -> Iterator[None]:
+    """A bad argument, or a file that cannot be written, ends with its message, not a traceback."""
+    try:
+        yield
+    except ValueError as error:
+        tell(f"error: {error}", err=True)
+        raise typer.Exit(2) from None
+    except KeyboardInterrupt as stop:
+        tell(str(stop) or "interrupted; run the command again", err=True)
+        raise typer.Exit(130) from None
+    except BrokenPipeError:
+        raise typer.Exit(1) from None
+    except OSError as error:
+        place = f" ({error.filename})" if error.filename else ""
+        tell(
+            f"error: reading or writing failed{place}: {error.strerror or error}; give another"
+            " --out",
+            err=True,
+        )
+        raise typer.Exit(1) from None

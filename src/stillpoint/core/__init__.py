@@ -1,0 +1,1 @@
+"""What all parts are built on: learners, state, arithmetic, checks, files."""

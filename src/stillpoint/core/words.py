@@ -1,0 +1,18 @@
+"""Words that are not known: what may have been meant. Apart from `_validate`, which needs NumPy:
+commands begin without it.
+"""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Any
+
+# cells that stand for no value, in small letters
+MISSING = {"", "na", "n/a", "nan", "-nan", "null", "none", "#n/a", "#n/a n/a", "#na", "<na>", "?"}
+
+
+def suggest(word: Any, known: Iterable[str], most: int = 1) -> str:
+    """A question for the message of an error, naming up to `most` known words; "" where none is
+    near.
+    """
+    near = get_close_matches(word, list(known), most) if isinstance(word, str) else []
+    return f"did you mean {', '.join(near)}? " if near else ""

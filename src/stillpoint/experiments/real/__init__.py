@@ -1,6 +1,0 @@
-"""Prequential comparison on real streams: ours, the best filter in hindsight, river and Vowpal Wabbit."""
-
-from stillpoint.experiments.real.bench import RealBench, real_bench
-from stillpoint.experiments.real.prequential import Score, compete, prequential
-
-__all__ = ["RealBench", "Score", "compete", "prequential", "real_bench"]

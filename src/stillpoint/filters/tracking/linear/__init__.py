@@ -1,1 +1,0 @@
-"""The compiled round of TrackingForecaster."""

@@ -1,0 +1,112 @@
+"""Forecasters of splines, stacked."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from stillpoint.core.validation import Array
+from stillpoint.fleet.batch import _series
+from stillpoint.fleet.batch.base import Fault, Stack, numbers
+from stillpoint.fleet.keys import Slots
+from stillpoint.forecasters import KernelForecaster
+from stillpoint.forecasters import _kernel_forecaster as single
+from stillpoint.forecasters.aggregation import LARGEST
+
+# names of the state arrays, as `KernelForecaster.arrays` has them, in the order of the compiled
+# functions
+_NAMES = (
+    "mean",
+    "covariance",
+    "variance",
+    "forecasts",
+    "aggregator.R",
+    "aggregator.V",
+    "aggregator.scalars",
+    "clock",
+)
+
+
+class ForecasterStack(Stack):
+    """States of `KernelForecaster`. Its clock is in an array; `open`, `started` and `time` repeat
+    that where checks find it.
+    """
+
+    timed = True
+
+    def __init__(self, learner: KernelForecaster, threads: int) -> None:
+        super().__init__(threads)
+        if learner.kernels is not None:
+            raise ValueError(
+                f"kernels must be None in a fleet: got {learner.kernels!r}; splines are what runs"
+                " compiled"
+            )
+        own = learner.aggregator
+        self._rule, self._share, self._grows, self._lam = (
+            own.rule,
+            own.share,
+            learner._grows,
+            learner._lam,
+        )
+        state = learner.arrays()
+        self._lay(
+            **{name: state[name] for name in _NAMES},
+            time=np.float64(0.0),
+            open=np.False_,
+            started=np.False_,
+        )
+
+    def _outside(self, slots: Slots, when: Array) -> list[Fault]:
+        least = float(self._lam.min())
+        early = np.flatnonzero(when < -least)
+
+        def what(row: int) -> str:
+            return (
+                f"time must be at least −{least:g} for the spline: got {when[row]}; shift the times"
+                " to start near 0"
+            )
+
+        return [Fault(early, what)] if early.size else []
+
+    def feedback(self, slots: Slots, given: ArrayLike) -> tuple[tuple[Array, ...], list[Fault]]:
+        """Targets, one a key."""
+        y, faults = numbers("y", given, slots, LARGEST, feedback=True)
+        return (y,), faults
+
+    def blank_plays(self, count: int) -> Array:
+        """Forecasts."""
+        return np.full(count, np.nan)
+
+    def open(self, slots: Slots, when: Array, centres: Array) -> Array:
+        """Forecasts, one a key."""
+        out = np.empty(slots.size)
+        own = self._get(*_NAMES, "open", "time")
+        self._run(_series.spline_open, slots, when, out, self._rule, self._grows, self._lam, *own)
+        return out
+
+    def close(self, slots: Slots, when: Array, feedback: tuple[Array, ...]) -> None:
+        """Learn from targets; NaN is a missing one."""
+        if not self.data["open"][slots].all():
+            self.open(slots, when, np.zeros(0))
+        own = self._get(*_NAMES, "open", "started")
+        self._run(_series.spline_close, slots, *feedback, self._rule, self._share, self._lam, *own)
+
+    def skip(self, slots: Slots, when: Array) -> None:
+        """Rounds whose targets are missing."""
+        self.close(slots, when, (np.full(slots.size, np.nan),))
+
+    def state(self, slot: int) -> dict[str, Any]:
+        """As `KernelForecaster.arrays`."""
+        own = {name: self.data[name][slot].copy() for name in _NAMES}
+        return {**own, "aggregator.experts": int(own["clock"][single.EXPERTS])}
+
+    def adopt(self, slot: int, state: dict[str, Any]) -> None:
+        """From `KernelForecaster.arrays`."""
+        for name in _NAMES:
+            self.data[name][slot] = state[name]
+        clock = state["clock"]
+        self.data["time"][slot], self.data["open"][slot] = (
+            clock[single.TIME],
+            clock[single.OPEN] != 0.0,
+        )
+        self.data["started"][slot] = clock[single.ROUNDS] != 0.0

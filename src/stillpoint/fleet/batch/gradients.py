@@ -1,0 +1,59 @@
+"""What stacks of gradient learners share."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from stillpoint.core.arithmetic import LARGEST, norm
+from stillpoint.core.validation import Array, real
+from stillpoint.fleet.batch import _gradients
+from stillpoint.fleet.batch.base import REMEDY, Fault, Stack
+from stillpoint.fleet.keys import Slots
+
+
+class GradientStack(Stack):
+    """What stacks of gradient learners share: gradients, one row a key."""
+
+    timed = True
+    wide = "squares"
+    dim: int
+
+    def blank_plays(self, count: int) -> Array:
+        """Plays, (rows, dim)."""
+        return np.full((count, self.dim), np.nan)
+
+    def feedback(self, slots: Slots, given: ArrayLike) -> tuple[tuple[Array, ...], list[Fault]]:
+        """Gradients (rows, dim) and their norms; in one dimension (rows,) will do."""
+        g = np.array(real("g", given, "pass one gradient a key"), dtype=np.float64, order="C")
+        if g.shape == slots.shape and self.dim == 1:
+            g = g.reshape(-1, 1)
+        if g.shape != (slots.size, self.dim):
+            raise ValueError(
+                f"g must have shape ({slots.size}, {self.dim}): got shape {g.shape}; pass one row a"
+                " key, one value a coordinate"
+            )
+        sizes = np.empty(slots.size)
+        if not _gradients.usable_norms(g, sizes):
+            return (g, sizes), self._above(sizes)
+
+        def what(row: int) -> str:
+            if np.isfinite(g[row]).all():
+                return (
+                    f"g must have norm at most {LARGEST:g}: got norm {norm(g[row])}; rescale the"
+                    " losses"
+                )
+            return f"g must be finite: got {g[row][~np.isfinite(g[row])][0]}; {REMEDY}"
+
+        return (g, sizes), [
+            Fault(np.flatnonzero(~np.isfinite(sizes)), what, feedback=True),
+            *self._above(sizes),
+        ]
+
+    def _above(self, sizes: Array) -> list[Fault]:
+        """Gradients that are floats, but larger than the learner was told."""
+        return []
+
+    def skip(self, slots: Slots, when: Array) -> None:
+        """Rounds go by."""
+        self.open(slots, when, np.zeros(0))
+        self.data["open"][slots] = False
+        self.data["rounds"][slots] += 1

@@ -1,0 +1,156 @@
+"""Interval and quantile trackers, stacked."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from stillpoint.core.arithmetic import LARGEST
+from stillpoint.core.validation import Array
+from stillpoint.fleet.batch import _series
+from stillpoint.fleet.batch.base import Fault, Stack, numbers
+from stillpoint.fleet.keys import Slots
+from stillpoint.intervals import IntervalTracker, QuantileTracker
+from stillpoint.intervals.experts import Lanes
+
+_LANES = ("experts", "books", "scalars")
+
+
+class LaneStack(Stack):
+    """What the two share. Weights are made anew in every round: no state."""
+
+    def __init__(self, learner: Lanes, threads: int) -> None:
+        super().__init__(threads)
+        self._levels, self._firsts, self._endless = (
+            learner._levels,
+            learner._firsts,
+            learner._not_finite,
+        )
+        state = {name: np.asarray(value) for name, value in learner.arrays().items()}
+        self._lay(**{**state, "rounds": np.int64(0)})
+
+    @property
+    def _not_finite(self) -> frozenset[str]:
+        return super()._not_finite | self._endless
+
+    def feedback(self, slots: Slots, given: ArrayLike) -> tuple[tuple[Array, ...], list[Fault]]:
+        """Targets, one a key."""
+        y, faults = numbers("y", given, slots, LARGEST, feedback=True)
+        return (y,), faults
+
+    def skip(self, slots: Slots, when: Array) -> None:
+        """Nothing is learnt, nothing counts."""
+        self.data["open"][slots] = False
+        self.data["rounds"][slots] += 1
+
+    def state(self, slot: int) -> dict[str, Any]:
+        """As the learner's `arrays`."""
+        return {
+            name: array[slot].copy() if array.ndim > 1 else array[slot].item()
+            for name, array in self.data.items()
+        }
+
+    def adopt(self, slot: int, state: dict[str, Any]) -> None:
+        """From the learner's `arrays`."""
+        for name, array in self.data.items():
+            array[slot] = state[name]
+
+
+class IntervalStack(LaneStack):
+    """States of `IntervalTracker`."""
+
+    def __init__(self, learner: IntervalTracker, threads: int) -> None:
+        super().__init__(learner, threads)
+        self._several = learner._several
+        self._shape = learner.two_sided, learner.empty, learner._order
+
+    def centres(self, slots: Slots, forecasts: ArrayLike | None) -> tuple[Array, list[Fault]]:
+        """Forecasts, one a key; those of open rounds again."""
+        if forecasts is None:
+            raise ValueError(
+                "forecasts must be given: got None; pass one forecast a key, predict(keys,"
+                " forecasts)"
+            )
+        centres, faults = numbers("forecasts", forecasts, slots, LARGEST, feedback=False)
+        before = self.data["forecast"][slots]
+        other = self.data["open"][slots] & (centres != before)
+        if other.any():
+
+            def what(row: int) -> str:
+                return (
+                    f"forecasts must be those of open rounds: got {centres[row]}, open with"
+                    f" {before[row]}; call update or skip first"
+                )
+
+            faults = [*faults, Fault(np.flatnonzero(other), what)]
+        return centres, faults
+
+    def feedback(self, slots: Slots, given: ArrayLike) -> tuple[tuple[Array, ...], list[Fault]]:
+        """Targets of open rounds."""
+        feedback, faults = super().feedback(slots, given)
+        closed = ~self.data["open"][slots]
+        if closed.any():
+
+            def what(row: int) -> str:
+                return (
+                    f"y must belong to an open round: got {feedback[0][row]} and none is open; call"
+                    " predict first"
+                )
+
+            faults = [Fault(np.flatnonzero(closed), what), *faults]
+        return feedback, faults
+
+    def _ends(self, out: Array) -> tuple[Array, Array]:
+        return (out[:, 0], out[:, 1]) if self._several else (out[:, 0, 0], out[:, 1, 0])
+
+    def blank_plays(self, count: int) -> tuple[Array, Array]:
+        """Ends (lo, hi)."""
+        return self._ends(np.full((count, *self._blank["ends"].shape), np.nan))
+
+    def open(self, slots: Slots, when: Array, centres: Array) -> tuple[Array, Array]:
+        """Ends (lo, hi), each (rows,), or (rows, coverages) where several were asked for."""
+        out = np.empty((slots.size, *self._blank["ends"].shape))
+        own = self._get(*_LANES, "ends", "forecast", "open")
+        self._run(
+            _series.band_open, slots, centres, out, *self._shape, self._levels, self._firsts, *own
+        )
+        return self._ends(out)
+
+    def close(self, slots: Slots, when: Array, feedback: tuple[Array, ...]) -> None:
+        """Learn from targets."""
+        own = self._get(*_LANES, "ends", "missed", "forecast", "open", "rounds")
+        self._run(
+            _series.band_close, slots, *feedback, self._shape[0], self._levels, self._firsts, *own
+        )
+
+
+class QuantileStack(LaneStack):
+    """States of `QuantileTracker`."""
+
+    def __init__(self, learner: QuantileTracker, threads: int) -> None:
+        super().__init__(learner, threads)
+        self._several, self._pivot = learner._several, learner._pivot
+
+    def blank_plays(self, count: int) -> Array:
+        """Quantiles."""
+        return np.full((count, self._levels.size) if self._several else count, np.nan)
+
+    def open(self, slots: Slots, when: Array, centres: Array) -> Array:
+        """Quantiles, (rows,), or (rows, levels) where several were asked for."""
+        out = np.empty((slots.size, self._levels.size))
+        self._run(
+            _series.quantile_open,
+            slots,
+            out,
+            self._pivot,
+            self._levels,
+            *self._get(*_LANES, "values", "open"),
+        )
+        return out if self._several else out[:, 0]
+
+    def close(self, slots: Slots, when: Array, feedback: tuple[Array, ...]) -> None:
+        """Learn from targets."""
+        if not self.data["open"][slots].all():
+            self.open(slots, when, np.zeros(0))
+        own = self._get(*_LANES, "values", "open", "rounds")
+        self._run(_series.quantile_close, slots, *feedback, self._levels, self._firsts, *own)

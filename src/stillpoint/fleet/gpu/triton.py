@@ -1,0 +1,184 @@
+"""Rounds of a plan on a device: through one fused Triton kernel made from its trace, or through
+torch operations.
+
+A kernel reads the columns of a stream once, plays as many rounds as it is given feedback for, and
+writes them back: one launch a round, or one for a whole replay, in which states never leave the
+registers.
+"""
+
+import hashlib
+import linecache
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from stillpoint.fleet.gpu.feedback import gradient
+from stillpoint.fleet.gpu.programs.base import LARGEST, Plan, State, length
+from stillpoint.fleet.gpu.trace import Number, Trace, Traced, size, where
+
+Loss = tuple[int, float]  # code and parameter, as in losses/_pointwise.py
+THREADS, WARP = 64, 32  # of a program of the kernel
+# Up to so many columns a thread has two streams: their arithmetic hides each other's waits. Replays
+# live on arithmetic, rounds on memory, which registers that spill would burden.
+DOUBLED, DOUBLED_ROUND = 48, 32
+
+
+def play_round(
+    plan: Plan, loss: Loss | None, s: State, target: Sequence[Number]
+) -> tuple[tuple[Number, ...], Number]:
+    """One round: what is played, and whether the feedback could be used. Where not, the round goes
+    by.
+    """
+    plays = plan.propose(s)
+    good = size(target[0]) <= LARGEST  # not so for NaN
+    for x in target[1:]:
+        good = good & (size(x) <= LARGEST)
+    fed = target if loss is None else gradient(*loss, plays, target)
+    if plan.limit is not None:
+        good = good & (length(fed) <= plan.limit)
+    s["good"] = good
+    plan.learn(s, [where(good, x, 0.0) for x in fed])
+    s["rounds"] = s["rounds"] + 1
+    return plays, good
+
+
+def with_torch(
+    plan: Plan,
+    loss: Loss | None,
+    state: Any,
+    rounds: Any,
+    plays: Any,
+    bad: Any,
+    which: Any,
+    feed: Any,
+    out: Any,
+) -> None:
+    """Rounds on tensors: state (columns, streams), feed (rounds, batch, inputs); out (rounds,
+    batch, outputs) or None.
+    """
+    import torch
+
+    s: State = dict(zip(plan.columns, state[:, which], strict=True)) | {"rounds": rounds[which]}
+    for t in range(feed.shape[0]):
+        played, good = play_round(plan, loss, s, list(feed[t].unbind(-1)))
+        bad[which] += ~good
+        if out is not None:
+            out[t] = torch.stack(torch.broadcast_tensors(*played), -1)
+    state[:, which] = torch.stack([s[name] for name in plan.columns])
+    rounds[which] = s["rounds"]
+    plays[which] = torch.stack(torch.broadcast_tensors(*plan.propose(s)), -1)
+
+
+def with_triton(
+    plan: Plan,
+    loss: Loss | None,
+    state: Any,
+    rounds: Any,
+    plays: Any,
+    bad: Any,
+    which: Any,
+    feed: Any,
+    out: Any,
+) -> None:
+    """The same in one launch."""
+    kernel = compiled(plan, loss)
+    batch = feed.shape[1]
+    some = not isinstance(which, slice)
+    block = THREADS * (2 if len(plan.columns) <= (DOUBLED_ROUND if out is None else DOUBLED) else 1)
+    kernel[((batch + block - 1) // block,)](
+        state,
+        rounds,
+        plays,
+        bad,
+        which if some else rounds,
+        feed,
+        plays if out is None else out,
+        batch,
+        state.stride(0),
+        feed.shape[0],
+        BLOCK=block,
+        SOME=some,
+        RECORD=out is not None,
+        num_warps=THREADS // WARP,
+    )
+
+
+def compiled(plan: Plan, loss: Loss | None) -> Any:
+    """The kernel of a plan, made when it is first asked for."""
+    if loss not in plan.kernels:
+        plan.kernels[loss] = _built(source(plan, loss), type(plan).__name__)
+    return plan.kernels[loss]
+
+
+@cache
+def _built(text: str, name: str) -> Any:
+    """A kernel from its source, one for all plans that come to the same."""
+    import triton
+    import triton.language as tl
+
+    place = f"<stillpoint {name} {hashlib.sha256(text.encode()).hexdigest()[:16]}>"
+    # where Triton looks for the source
+    linecache.cache[place] = (len(text), None, text.splitlines(keepends=True), place)
+    space: dict[str, Any] = {"tl": tl, "triton": triton}
+    # text from the trace above, of numbers and names of this library only
+    exec(compile(text, place, "exec"), space)
+    return triton.jit(space["rounds_of_streams"])
+
+
+def source(plan: Plan, loss: Loss | None) -> str:
+    """The text of the kernel."""
+    columns = plan.columns
+    names = {name: f"s{c}" for c, name in enumerate(columns)}
+    body, last = Trace(), Trace()
+    s: State = {name: Traced(body, short) for name, short in names.items()} | {
+        "rounds": Traced(body, "rounds")
+    }
+    target = [Traced(body, f"y{i}") for i in range(plan.inputs)]
+    played, good = play_round(plan, loss, s, target)
+    peek: State = {name: Traced(last, short) for name, short in names.items()} | {
+        "rounds": Traced(last, "rounds")
+    }
+    coming = plan.propose(peek)
+
+    fed, given = range(plan.inputs), range(plan.outputs)
+    loop = [
+        *(f"y{i} = tl.load(feed + row * {plan.inputs} + {i}, mask=inside, other=0.0)" for i in fed),
+        *body.lines,
+        "wrong = inside & (~" + good.name + ")",
+        "tl.store(bad + at, tl.load(bad + at, mask=wrong, other=0) + 1, mask=wrong)",
+        "if RECORD:",
+        *(
+            f"    tl.store(out + row * {plan.outputs} + {i}, {played[i].name}, mask=inside)"
+            for i in given
+        ),
+        *(f"{short} = {s[name].name}" for name, short in names.items() if s[name].name != short),
+        f"rounds = {s['rounds'].name}",
+        "row += batch",
+    ]
+    lines = [
+        "lane = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)",
+        "inside = lane < batch",
+        "if SOME:",
+        "    at = tl.load(which + lane, mask=inside, other=0)",
+        "else:",
+        "    at = lane",
+        "wide = tl.cast(stride, tl.int64)",
+        *(
+            f"s{c} = tl.load(state + (wide * {c} + at), mask=inside, other=0.0)"
+            for c in range(len(columns))
+        ),
+        "rounds = tl.load(counts + at, mask=inside, other=0)",
+        "row = lane",
+        "for _ in range(span):",
+        *("    " + line for line in loop),
+        *(f"tl.store(state + (wide * {c} + at), s{c}, mask=inside)" for c in range(len(columns))),
+        "tl.store(counts + at, rounds, mask=inside)",
+        *last.lines,
+        *(
+            f"tl.store(plays + at * {plan.outputs} + {i}, {coming[i].name}, mask=inside)"
+            for i in given
+        ),
+    ]
+    head = "def rounds_of_streams(state, counts, plays, bad, which, feed, out, batch, stride, span,"
+    head += " BLOCK: tl.constexpr, SOME: tl.constexpr, RECORD: tl.constexpr):"
+    return "\n".join([head, *("    " + line for line in lines), ""])

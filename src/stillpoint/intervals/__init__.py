@@ -1,0 +1,9 @@
+"""Online conformal prediction, untuned: moving quantiles, and intervals around any forecaster
+(TRACKING sections 3 and 4).
+"""
+
+from stillpoint.intervals.interval import IntervalTracker
+from stillpoint.intervals.quantile import QuantileTracker
+from stillpoint.intervals.wrap import Wrapped
+
+__all__ = ["IntervalTracker", "QuantileTracker", "Wrapped"]

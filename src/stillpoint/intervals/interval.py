@@ -1,0 +1,228 @@
+"""IntervalTracker: prediction intervals around any forecaster, with coverage guaranteed on every
+stream (TRACKING section 3).
+
+Experts follow the quantile of the scores |y − forecast|: six multiply an average score by a tracked
+factor, three see only hits and misses. ML-Poly (Gaillard, Stoltz & van Erven 2014) blended with
+exponential weights aggregates them under the pinball loss of quantile tracking (Gibbs & Candès
+2021, in the form of Angelopoulos, Candès & Tibshirani 2023); a guard bounds the misses.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import ndtri
+
+from stillpoint.core.allocation import zeros
+from stillpoint.core.validation import Array
+from stillpoint.intervals import _bands
+from stillpoint.intervals._experts import EXPERTS, MEAN
+from stillpoint.intervals.experts import Lanes, Levels, shares, value, values
+from stillpoint.intervals.wrap import Wrapped
+
+_MISSING = "call skip() for a missing target"
+
+
+class IntervalTracker(Lanes):
+    """Intervals [lo, hi] around forecasts: `predict(forecast)`, then `update(y)`. No step, scale or
+    horizon is asked for.
+
+    coverage: the share of targets to cover, or several: then lo and hi are arrays in the order
+    given, and wider coverages take in the intervals of narrower ones. two_sided: a radius of its
+    own for each side, for skewed or biased residuals. empty: whether the guard may play the empty
+    set, lo > hi, after too many hits; without it the radius is 0 then (with two sides: the
+    unguarded one), and coverage may run high.
+
+    Guarantee, on any stream and whatever the forecaster: with α = 1 − coverage, D = misses − αT
+    after T targets and h(T) = 3√(coverage·α·(T + 100)), −h(T) − α ≤ D ≤ h(T) + 1 − α. The guard
+    plays everything, (−∞, ∞), while D ≥ h and the empty set while D ≤ −h, and pushes gently before.
+    With several coverages, or empty=False, the upper bound on misses holds (for every coverage),
+    the lower one does not. With two_sided each side has the upper bound at 1 − α/2 and misses are
+    at most their sum.
+
+    The start: the first score, that of a forecaster that may have seen nothing, is not learnt from,
+    and until two more are in (three with two_sided) the interval is everything, a hit. Up to the
+    twentieth, intervals are wider by Student's quantile over the normal one, so that the first
+    finite ones cover about their share, too. Radii follow the unit of the scores exactly, and are 0
+    while all scores are.
+
+    The guarantee is about targets that are known before the next round; with targets that come
+    later see `peek`.
+    """
+
+    def __init__(self, coverage: Levels = 0.9, two_sided: bool = False, empty: bool = True) -> None:
+        self._coverage = shares("coverage", coverage)
+        self.two_sided, self.empty = bool(two_sided), bool(empty)
+        inside = np.array(self._coverage)
+        upper = ndtri(0.5 + 0.5 * inside) / MEAN
+        # the lower side is a lane for −residual: its misses, y < lo, are then counted as the upper
+        # side's are
+        levels, firsts = (
+            (np.repeat(0.5 + 0.5 * inside, 2), np.repeat(upper, 2))
+            if self.two_sided
+            else (inside, np.log(upper))
+        )
+        super().__init__(levels, firsts, np.ndim(coverage) > 0)
+        self._order = np.argsort(inside, kind="stable")
+        self._ends, self._missed, self._forecast = zeros((2, inside.size)), zeros(inside.size), 0.0
+
+    @property
+    def _not_finite(self) -> frozenset[str]:
+        return frozenset({"ends"})  # the guard may play everything
+
+    def predict(self, forecast: float) -> tuple[Any, Any]:
+        """The interval (lo, hi) around this forecast of the coming round; called again before
+        `update` it is the same.
+        """
+        centre = value("forecast", forecast, "call skip() for a round without a forecast")
+        if not self._open:
+            own = self._levels, self._firsts, *self._state(), self._ends
+            _bands.open_band(centre, self.two_sided, self.empty, self._order, *own)
+            self._forecast, self._open = centre, True
+        elif centre != self._forecast:
+            raise ValueError(
+                f"forecast must be that of the open round: got {centre}, open with"
+                f" {self._forecast}; call update or skip first, or peek for rounds whose targets"
+                " come late"
+            )
+        return self._shape(self._ends[0]), self._shape(self._ends[1])
+
+    def peek(self, forecast: float) -> tuple[Any, Any]:
+        """The interval around this forecast as that of the coming round, with no round opened and
+        nothing changed.
+
+        For targets that come late: peek(forecast) for as many rounds as are out, and
+        predict(forecast), update(y) for each once its target is there. The guarantee is of the
+        intervals at that time; those that were peeked at may cover less.
+        """
+        ends = self._look(value("forecast", forecast, "call skip() for a round without a forecast"))
+        return self._shape(ends[0]), self._shape(ends[1])
+
+    def update(self, y: float) -> None:
+        """What the open round turned out to be."""
+        target = value("y", y, _MISSING)
+        if not self._open:
+            raise ValueError(
+                f"y must belong to an open round: got {target} and none is open; call"
+                " predict(forecast) first"
+            )
+        state = self._experts, self._books, self._scalars, self._ends, self._missed
+        _bands.close_band(
+            target, self._forecast, self.two_sided, self._levels, self._firsts, *state
+        )
+        self._close()
+
+    def track(self, forecasts: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
+        """Intervals (lo, hi) for whole rounds, bit for bit those of `predict` and `update` in turn;
+        NaN in y is a missing target.
+
+        Each is of shape (T,), or (T, coverages) where several were asked for.
+        """
+        centres, targets = (
+            values("forecasts", forecasts, missing=False),
+            values("y", y, missing=True),
+        )
+        if centres.shape != targets.shape:
+            raise ValueError(
+                f"forecasts must be as many as y: got {centres.size} for {targets.size}; pass one a"
+                " round"
+            )
+        if self._open:
+            raise ValueError(
+                f"forecasts must start a new round: one is open with {self._forecast}; call update"
+                " or skip first"
+            )
+        out = np.empty((targets.size, *self._ends.shape))
+        lanes = self._levels, self._firsts, *self._state(), self._ends, self._missed
+        _bands.band_stream(centres, targets, out, self.two_sided, self.empty, self._order, *lanes)
+        if targets.size:
+            self.rounds, self._forecast = self.rounds + targets.size, float(centres[-1])
+        return (out[:, 0], out[:, 1]) if self._several else (out[:, 0, 0], out[:, 1, 0])
+
+    def wrap(self, model: Any) -> Wrapped:
+        """This tracker around a point forecaster: river's, scikit-learn's, one of this library or a
+        function of x.
+        """
+        return Wrapped(self, model)
+
+    def _look(self, centre: float) -> Array:
+        ends, state = (
+            np.empty_like(self._ends),
+            (self._experts.copy(), self._books, self._scalars.copy(), self._weights.copy()),
+        )
+        _bands.open_band(
+            centre,
+            self.two_sided,
+            self.empty,
+            self._order,
+            self._levels,
+            self._firsts,
+            *state,
+            ends,
+        )
+        return ends
+
+    @property
+    def coverage(self) -> Any:
+        """The share of targets to cover, or several."""
+        return self._coverage if self._several else self._coverage[0]
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The arguments that build this tracker anew."""
+        return {"coverage": self.coverage, "two_sided": self.two_sided, "empty": self.empty}
+
+    @property
+    def radius(self) -> Any:
+        """Half the width of the open round's interval, or the coming one's; −∞ for the
+        empty set.
+        """
+        ends = self._look(0.0)
+        return self._shape(0.5 * (ends[1] - ends[0]))
+
+    @property
+    def weights(self) -> Array:
+        """Weights of the experts in the open round or the coming one: (9,), or (coverages, 9); with
+        two sides (…, 2, 9).
+
+        Scale experts with memories 2, 5, 15, 50, 200 and 1000 come first, then sign experts with
+        steps 0.02, 0.06 and 0.2.
+        """
+        sides = (2,) if self.two_sided else ()
+        weights = self._weigh().reshape(len(self._coverage), *sides, EXPERTS)
+        return weights if self._several else np.array(weights[0])
+
+    @property
+    def misses(self) -> Any:
+        """Targets outside their interval so far."""
+        return self._missed.astype(int) if self._several else int(self._missed[0])
+
+    @property
+    def coverage_so_far(self) -> Any:
+        """The share of targets inside their interval so far; 1 before the first."""
+        return self._shape(1.0 - self._missed / max(self.seen, 1))
+
+    def miss_bound(self) -> tuple[Any, Any]:
+        """The theorem as of now: (least, most) misses there can have been, whatever the stream. 0
+        where no least is promised.
+        """
+        least, most = self._promise()
+        if self.two_sided:
+            most = np.minimum(most.reshape(-1, 2).sum(axis=1), float(self.seen))
+        if self.two_sided or self._several or not self.empty:
+            least = np.zeros_like(most)
+        return self._shape(least), self._shape(most)
+
+    def arrays(self) -> dict[str, Any]:
+        """The state, for saving."""
+        own = {"ends": self._ends.copy(), "missed": self._missed.copy(), "forecast": self._forecast}
+        return {**super().arrays(), **own}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Inverse of `arrays`."""
+        super().restore(state)
+        self._ends[:], self._missed[:], self._forecast = (
+            state["ends"],
+            state["missed"],
+            float(state["forecast"]),
+        )

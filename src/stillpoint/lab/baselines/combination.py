@@ -1,0 +1,174 @@
+"""What meta learners share: each round's play is a weighted mean of the learners' plays, their
+losses are ⟨g_t, x_{t,i}⟩.
+
+The range of these losses need not be told: B_t, the largest so far, is the hint for the next, and
+larger losses are shrunk to it (Cutkosky 2019); that costs at most the largest range, as Σ_t(range_t
+− B_t)₊ telescopes.
+"""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from contextlib import ExitStack, nullcontext
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from stillpoint.core import learner
+from stillpoint.core.arithmetic import dot
+from stillpoint.core.learner import beneath
+from stillpoint.core.state import rollback_on_error
+from stillpoint.core.validation import Array, finite, nonnegative
+from stillpoint.lab.baselines.base import Baseline
+from stillpoint.learners.base import GradientLearner
+
+
+class Combination(Baseline):
+    """A mixture of gradient learners that all get the gradient at the mixture's play.
+
+    learners: new ones, of one dimension; they belong to the combination from here on.
+    prior: a positive weight a learner (default: equal ones); only their ratios count.
+    loss_range: the range of ⟨g_t, x_i⟩ over the learners, if known; larger ones are learnt.
+    """
+
+    _fields: ClassVar[tuple[str, ...]] = ("_hint", "_least")
+
+    def __init__(
+        self,
+        learners: Sequence[GradientLearner],
+        *,
+        prior: ArrayLike | None = None,
+        loss_range: float = 0.0,
+    ) -> None:
+        self.learners = tuple(learners)
+        if not self.learners or not all(
+            isinstance(each, GradientLearner) for each in self.learners
+        ):
+            raise ValueError(
+                f"learners must be gradient learners, one or more: got {learners!r}; pass a list of"
+                " them"
+            )
+        if len({id(each) for each in self.learners}) < len(self.learners):
+            raise ValueError(
+                f"learners must be different objects: got {learners!r}; build each anew"
+            )
+        dims = {each.dim for each in self.learners}
+        if len(dims) > 1:
+            raise ValueError(
+                f"learners must have one dimension: got {sorted(dims)}; build them alike"
+            )
+        used = next((each for each in self.learners if each.rounds or each._play is not None), None)
+        if used is not None:
+            raise ValueError(
+                f"learners must be new: got one after {used.rounds} rounds; build it anew"
+            )
+        super().__init__(dims.pop())
+        weights = np.ones(len(self.learners)) if prior is None else finite("prior", prior)
+        if weights.shape != (len(self.learners),) or (weights <= 0.0).any():
+            raise ValueError(
+                f"prior must have {len(self.learners)} positive values: got {prior!r}; give one a"
+                " learner"
+            )
+        self.prior: Array = weights / weights.sum()
+        self._told_prior = None if prior is None else tuple(weights.tolist())
+        self._late = any(each._late for each in self.learners)
+        self.loss_range = nonnegative("loss_range", loss_range)
+        self._hint = self.loss_range  # B_t
+        self._least = self.loss_range  # the first hint that was not 0
+
+    @property
+    def _picky(self) -> bool:
+        return any(each._picky for each in self.learners)
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The arguments that build this learner anew, once each of the learners is."""
+        return {"learners": self.learners, "prior": self._told_prior, "loss_range": self.loss_range}
+
+    @property
+    def _not_finite(self) -> frozenset[str]:
+        return frozenset().union(*(beneath(f"{i}.", each) for i, each in enumerate(self.learners)))
+
+    def arrays(self) -> dict[str, Any]:
+        """The state, for saving: the learners' under their number."""
+        nested = {
+            f"{i}.{key}": value
+            for i, each in enumerate(self.learners)
+            for key, value in each.arrays().items()
+        }
+        return {**super().arrays(), **nested}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Inverse of `arrays`."""
+        super().restore(state)
+        for i, each in enumerate(self.learners):
+            mark = f"{i}."
+            each.restore(
+                {key[len(mark) :]: value for key, value in state.items() if key.startswith(mark)}
+            )
+
+    def migrated(self, state: dict[str, Any]) -> dict[str, Any]:
+        """A state saved by an older version, as this one would."""
+        return learner.migrated({f"{i}.": each for i, each in enumerate(self.learners)}, state)
+
+    def skip(self) -> None:
+        """Close the round without feedback, for every learner."""
+        super().skip()
+        for each in self.learners:
+            each.skip()
+
+    @property
+    @abstractmethod
+    def weights(self) -> Array:
+        """The weights of the learners in the coming round, or the open one; they sum to 1."""
+
+    @abstractmethod
+    def _weigh(self, losses: Array, mean: float) -> None:
+        """Take in the learners' losses, of range at most the hint, and their mean under the
+        weights.
+        """
+
+    def _propose(self, time: float) -> Array:
+        with ExitStack() as stack:
+            # one may refuse a time that others have moved to
+            for each in self.learners if self._picky else ():
+                stack.enter_context(rollback_on_error(each))
+            plays = np.stack([each.predict(time) for each in self.learners])
+        return np.asarray((self.weights[:, None] * plays).sum(axis=0))
+
+    def update(self, g: ArrayLike, time: float | None = None) -> None:
+        """Tell the learners a subgradient at the play of the open round (predicts first where none
+        is open).
+        """
+        # one may refuse after others have learnt
+        with rollback_on_error(self) if self._late else nullcontext():
+            super().update(g, time)
+
+    def _check_gradient(self, g: Array, size: float) -> None:
+        super()._check_gradient(g, size)
+        for each in self.learners:
+            each._check_gradient(g, size)
+
+    def _step(self, g: Array, play: Array) -> None:
+        losses = np.array([dot(g, each.predict()) for each in self.learners])
+        spread = float(losses.max() - losses.min())
+        if self._hint > 0.0:
+            fed = losses * min(1.0, self._hint / spread) if spread > 0.0 else losses
+            self._weigh(fed, float(dot(self.weights, fed)))
+        self._hint = max(self._hint, spread)
+        self._least = self._least if self._least > 0.0 else spread
+        for each in self.learners:
+            each.update(g)
+
+    def _index(self, index: int) -> int:
+        if not isinstance(index, int | np.integer) or not 0 <= index < len(self.learners):
+            raise ValueError(
+                f"index must be that of a learner, 0 to {len(self.learners) - 1}: got {index!r};"
+                " count from 0"
+            )
+        return int(index)
+
+    @property
+    def _excess(self) -> float:
+        """What shrinking has cost at most: Σ_t(range_t − B_t)₊."""
+        return self._hint - self.loss_range

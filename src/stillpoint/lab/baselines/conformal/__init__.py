@@ -1,0 +1,10 @@
+"""Conformal baselines: radii for a stream of scores, by what one would run instead of
+IntervalTracker.
+"""
+
+from stillpoint.lab.baselines.conformal.base import RadiusTracker
+from stillpoint.lab.baselines.conformal.empirical import WindowACI
+from stillpoint.lab.baselines.conformal.saocp import SAOCP
+from stillpoint.lab.baselines.conformal.steps import ACI, SFOGD, Betting, DecayingStep
+
+__all__ = ["ACI", "SAOCP", "SFOGD", "Betting", "DecayingStep", "RadiusTracker", "WindowACI"]

@@ -1,0 +1,74 @@
+"""Hedge over learners: Freund & Schapire (1997), with a prior and a rate that falls with the losses
+seen (no horizon).
+
+p_{t,i} ∝ π_i exp(−η_t Σ_{s<t}ℓ_{s,i}), ℓ_i = ⟨g, x_i⟩, η_t = 2√(ln N)/√(B_t² + Σ_{s<t}(range of
+ℓ_s)²).
+"""
+
+import math
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from stillpoint.core.allocation import zeros
+from stillpoint.core.validation import Array
+from stillpoint.lab.baselines import _steps
+from stillpoint.lab.baselines.combination import Combination
+from stillpoint.learners.base import GradientLearner
+
+
+class Hedge(Combination):
+    """Exponential weights: loses O(√(ln N·Σ range²)) to the best of N learners. Arguments: see
+    `Combination`.
+    """
+
+    _fields: ClassVar[tuple[str, ...]] = (*Combination._fields, "_cumulative", "_variance")
+
+    def __init__(
+        self,
+        learners: Sequence[GradientLearner],
+        *,
+        prior: ArrayLike | None = None,
+        loss_range: float = 0.0,
+    ) -> None:
+        super().__init__(learners, prior=prior, loss_range=loss_range)
+        self._cumulative = zeros(len(self.learners))
+        self._variance = 0.0
+        self._numerator = 2.0 * math.sqrt(math.log(max(len(self.learners), 2)))
+
+    @property
+    def _not_finite(self) -> frozenset[str]:
+        # squares of ranges above 1e154: weights are equal from there on
+        return super()._not_finite | {"variance"}
+
+    @property
+    def weights(self) -> Array:
+        """The weights of the learners in the coming round, or the open one; they sum to 1."""
+        result, scale = (
+            np.empty(len(self.learners)),
+            math.hypot(self._hint, math.sqrt(self._variance)),
+        )
+        _steps.weigh(
+            np.log(self.prior),
+            self._numerator / scale if scale > 0.0 else 0.0,
+            self._cumulative,
+            result,
+        )
+        return result
+
+    def _weigh(self, losses: Array, mean: float) -> None:
+        self._cumulative += losses - mean  # only differences count; sums stay small
+        spread = float(losses.max() - losses.min())
+        self._variance += spread * spread  # `**` would raise where floats end
+
+    def bound(self, index: int) -> float:
+        """Σ⟨g_t, w_t − x_{t,index}⟩ so far is at most this.
+
+        (ln(1/π_i)/a + a/4)·√(B² + Σ range²) + (what shrinking cost ≤ the largest range), a = 2√(ln
+        N): √(ln N·(B² + Σ range²)) at first for equal priors.
+        """
+        log = -math.log(self.prior[self._index(index)])
+        scale = math.hypot(self._hint, math.sqrt(self._variance))
+        return (log / self._numerator + 0.25 * self._numerator) * scale + self._excess

@@ -1,0 +1,131 @@
+"""Projected online gradient descent: Zinkevich (2003), and its scale-free step (Orabona & Pál
+2018).
+
+w_1 = Π(0), w_{t+1} = Π(w_t − η_t g_t).
+"""
+
+import math
+from typing import Any, ClassVar
+
+import numpy as np
+
+from stillpoint.core.allocation import zeros
+from stillpoint.core.arithmetic import norm
+from stillpoint.core.validation import Array, nonnegative, positive
+from stillpoint.domains import Domain
+from stillpoint.domains._sets import project
+from stillpoint.domains.base import as_domain
+from stillpoint.lab.baselines import _steps
+from stillpoint.lab.baselines.base import Baseline, block
+from stillpoint.losses import LossStream
+
+_SCHEDULES = {"constant": _steps.CONSTANT, "sqrt": _steps.SQRT, "scale-free": _steps.SCALE_FREE}
+_TOLD = {"constant": ("step",), "sqrt": ("D", "G"), "scale-free": ("D",)}
+
+
+class OGD(Baseline):
+    """Online gradient descent on a domain.
+
+    step, schedule: "constant" is η_t = step; "sqrt" is η_t = step/√t, with step = D/G; "scale-free"
+    is
+        η_t = step/√Σ_{s≤t}‖g_s‖², with step = D, the size of the domain, and G not needed.
+    domain: where plays may lie (default: everywhere). The last two schedules promise little without
+    a bounded one.
+    """
+
+    told: tuple[str, ...] = _TOLD["constant"]
+    _fields: ClassVar[tuple[str, ...]] = ("_w", "_stats")
+
+    def __init__(
+        self,
+        dim: int,
+        step: float = 1.0,
+        *,
+        schedule: str = "constant",
+        domain: Domain | None = None,
+    ) -> None:
+        super().__init__(dim)
+        self.step = positive("step", step)
+        if schedule not in _SCHEDULES:
+            raise ValueError(
+                f"schedule must be one of {sorted(_SCHEDULES)}: got {schedule!r}; choose one"
+            )
+        self.schedule, self.told = schedule, _TOLD[schedule]
+        self.domain = as_domain(domain, self.dim)
+        self._code = _SCHEDULES[schedule]
+        self._compiled = self.domain.hot(self.dim)
+        self._start = float(norm(self.domain.project(zeros(self.dim))))
+        self._w = self.domain.project(zeros(self.dim))
+        self._stats = zeros(_steps.SIZE)
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The arguments that build this learner anew."""
+        return {
+            "dim": self.dim,
+            "step": self.step,
+            "schedule": self.schedule,
+            "domain": self.domain,
+        }
+
+    def _propose(self, time: float) -> Array:
+        return self._w.copy()
+
+    def _step(self, g: Array, play: Array) -> None:
+        z = np.empty(self.dim)
+        _steps.descend(self._code, self.step, self.observed, play, g, self._stats, z)
+        if self._compiled is None:
+            self._w = self.domain.project(z)
+        else:
+            project(*self._compiled, z, self._w)
+
+    def bound(self, path_length: float = 0.0, magnitude: float | None = None) -> float:
+        """Regret so far is at most this against every u_1..u_T in the domain with this P_T = Σ‖u_t
+        − u_{t−1}‖ and max‖u_t‖.
+
+        With W = max‖w_t‖ so far and M = `magnitude` (default: the domain's own): ((‖w_1‖ + M)²/2 +
+        W·P)/η + (η/2)Σ‖g_t‖² for a constant step, and ((W + M)²/2 + (W + M)P)/η_T + ½Ση_t‖g_t‖² for
+        the others.
+        """
+        path = nonnegative("path_length", path_length)
+        size = (
+            self.domain.reach(self.dim)
+            if magnitude is None
+            else nonnegative("magnitude", magnitude)
+        )
+        if math.isinf(size):
+            raise ValueError(
+                "magnitude must be given on an unbounded domain: got None; pass max‖u_t‖"
+            )
+        last, cost, reach = (
+            float(self._stats[i]) for i in (_steps.LAST, _steps.COST, _steps.REACH)
+        )
+        if last == 0.0:
+            return 0.0
+        far, move = (
+            (self._start + size, reach)
+            if self.schedule == "constant"
+            else (reach + size, reach + size)
+        )
+        return (0.5 * far * far + move * path) / last + cost
+
+    def can_compile(self) -> bool:
+        """Whether the domain has a compiled projection, and no round is open."""
+        return self._compiled is not None and self._play is None
+
+    def play_block(
+        self, losses: LossStream, times: Array, first: int, out: dict[str, Array]
+    ) -> int:
+        """Play a block of rounds in compiled code; see `GradientLearner.play_block`."""
+        assert self._compiled is not None
+        played = _steps.ogd_rounds(
+            self._code,
+            self.step,
+            self.observed,
+            self._w,
+            self._stats,
+            *self._compiled,
+            self._limit,
+            *block(losses, first, out),
+        )
+        return self._after_block(int(played), times, first, out)

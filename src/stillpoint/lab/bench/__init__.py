@@ -1,0 +1,1 @@
+"""Benchmarks of regret and of speed, and their tables."""

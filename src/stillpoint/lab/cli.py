@@ -1,0 +1,305 @@
+"""Commands of research: `stillpoint reproduce`, `bench`, `sweep`, `streams`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from stillpoint.commands.shared import (
+    Json,
+    Out,
+    Quick,
+    asked,
+    plain_errors,
+    print_json,
+    report,
+    show,
+)
+from stillpoint.core.terminal import tell
+
+bench = typer.Typer(
+    no_args_is_help=True, help="Compare learners: what they lose, and what they cost."
+)
+
+streams = typer.Typer(help="The streams there are: list, describe or export them.")
+
+Learners = Annotated[
+    list[str] | None,
+    typer.Option("--learner", help="A learner by name; repeat for more. Default: all."),
+]
+Seeds = Annotated[int, typer.Option(min=1, help="How many seeds.")]
+FirstSeed = Annotated[
+    int, typer.Option(min=0, help="The first of them; fresh ones tell fitting from learning.")
+]
+Horizons = Annotated[
+    list[int] | None,
+    typer.Option("--horizon", min=100, help="Rounds; repeat for more. Default: 2000 and 20000."),
+]
+Streams = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--stream",
+        help="A stream, set, group or wildcard ('x1000/*'); repeat for more. Default: all.",
+    ),
+]
+
+
+@bench.command()
+def regret(
+    context: typer.Context,
+    learner: Learners = None,
+    stream: Streams = None,
+    seeds: Seeds = 10,
+    first_seed: FirstSeed = 0,
+    horizon: Horizons = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
+    out: Out = None,
+    quick: Quick = False,
+    json: Json = False,
+) -> None:
+    """Regret against the true target, beside OGD whose step is chosen in hindsight."""
+    with plain_errors():
+        from stillpoint.lab.bench.regret import regret_bench
+        from stillpoint.lab.bench.tables import regret_grids
+
+        result = regret_bench(
+            learner or (),
+            stream or (["chosen"] if quick else ["all"]),
+            seeds=range(first_seed, first_seed + (min(seeds, 2) if quick else seeds)),
+            horizons=horizon or ([500] if quick else [2000, 20000]),
+            jobs=1 if quick else jobs,
+            progress=not json,
+        )
+        result.settings["command"] = asked(context)
+        files = result.save(out) if out else []
+        if json:
+            print_json(result.to_dict())
+            return
+        show(regret_grids(result))
+        report(files)
+        failures = sum(bool(row.error) for row in result.rows)
+        if failures:
+            first = next(row for row in result.rows if row.error)
+            tell(
+                f"{failures} runs were refused; the first: {first.learner} on {first.stream}:"
+                f" {first.error}",
+                err=True,
+            )
+
+
+@bench.command()
+def speed(
+    context: typer.Context,
+    learner: Learners = None,
+    out: Out = None,
+    quick: Quick = False,
+    json: Json = False,
+) -> None:
+    """µs a round, interactive and bulk, by dimension and by age, beside a bare compiled OGD
+    loop.
+    """
+    with plain_errors():
+        from stillpoint.lab.bench.speed import speed_bench
+        from stillpoint.lab.bench.tables import speed_grids
+
+        if quick:
+            sizes = {"dims": (1, 10), "ages": (1_000, 10_000)}
+            result = speed_bench(learner or (), **sizes, repeats=2, patience=5.0, progress=not json)
+        else:
+            result = speed_bench(learner or (), progress=not json)
+        result.settings["command"] = asked(context)
+        files = result.save(out) if out else []
+        if json:
+            print_json(result.to_dict())
+            return
+        show(speed_grids(result))
+        report(files)
+
+
+@bench.command()
+def real(
+    context: typer.Context,
+    stream: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--stream", help="A real stream by name; repeat for more. Default: all installed."
+        ),
+    ] = None,
+    task: Annotated[
+        str | None, typer.Option(help="Only streams of a task: regression, binary or multiclass.")
+    ] = None,
+    rounds: Annotated[
+        int, typer.Option(min=20, help="Cut streams to their first rounds, for everybody alike.")
+    ] = 5000,
+    json: Json = False,
+    out: Out = None,
+) -> None:
+    """Real streams: ours beside the best filter in hindsight, river and Vowpal Wabbit; predict,
+    then learn.
+    """
+    with plain_errors():
+        from stillpoint.lab.real.command import run
+
+        files = run(stream or (), out, rounds, json, task, command=asked(context))
+        if not json:
+            report(files)
+
+
+def sweep(
+    out: Annotated[
+        Path, typer.Option("--out", help="Folder for the results; what it has is not played again.")
+    ],
+    learner: Learners = None,
+    stream: Streams = None,
+    seeds: Seeds = 10,
+    first_seed: FirstSeed = 0,
+    horizon: Horizons = None,
+    backend: Annotated[
+        str, typer.Option(help="loky for processes here; dask or ray, also for clusters.")
+    ] = "loky",
+    address: Annotated[
+        str | None,
+        typer.Option(help="A running Dask scheduler or Ray head. Default: start one here."),
+    ] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Processes. Default: one a core.")] = None,
+    retry: Annotated[bool, typer.Option("--retry", help="Play cells again that failed.")] = False,
+    json: Json = False,
+) -> None:
+    """Play learners on streams, for every seed and horizon, into Parquet; exit code 1 if a run
+    failed.
+
+    After a kill, run the same command again: only what is missing is played. With other options the
+    folder grows.
+
+    Examples:
+
+    - `stillpoint sweep --learner Tracker --learner KT --stream families --horizon 2000 --out
+    results`
+
+    - `stillpoint sweep --backend dask --address tcp://head:8786 --out results`
+    """
+    with plain_errors():
+        from stillpoint.lab.bench.tables import sweep_grids
+        from stillpoint.lab.sweep import SweepStopped
+        from stillpoint.lab.sweep import sweep as run
+
+        try:
+            result = run(
+                learner or (),
+                stream or ["all"],
+                range(first_seed, first_seed + seeds),
+                horizon or [2000, 20000],
+                out=out,
+                backend=backend,
+                jobs=jobs,
+                address=address,
+                retry=retry,
+                progress=not json,
+            )
+        except SweepStopped as stop:
+            tell(f"error: {stop}", err=True)
+            raise typer.Exit(1) from None
+        if json:
+            print_json(result.to_dict())
+        else:
+            show(sweep_grids(result))
+            tell(
+                f"{result.played} cells played, {len(result.rows) - result.played} were there; all"
+                f" are in {result.folder}"
+            )
+        for line in result.notes():
+            tell(line, err=True)
+        if result.failures:
+            raise typer.Exit(1)
+
+
+def reproduce(out: Out = None, quick: Quick = False, json: Json = False) -> None:
+    """The paper as a run: every theorem, proposition, lemma and example measured beside its bound;
+    exit code 1 if one fails.
+    """
+    with plain_errors():
+        from stillpoint.lab.reproduce.command import run
+
+        raise typer.Exit(run(out, quick, json))
+
+
+@streams.callback(invoke_without_command=True)
+def streams_default(context: typer.Context) -> None:
+    """The streams there are: list, describe or export them."""
+    if context.invoked_subcommand is None:
+        streams_list()
+
+
+@streams.command("list")
+def streams_list(json: Json = False) -> None:
+    """List the synthetic streams of the benchmark with their set and group, and the real ones whose
+    package is installed.
+    """
+    from stillpoint.lab.streams import all_streams, real
+    from stillpoint.report.grid import Grid
+
+    rows = [[spec.name, spec.kind, spec.group, spec.note] for spec in all_streams()]
+    rows += [
+        [
+            name,
+            f"real, {real.entry(name).task}",
+            real.entry(name).group,
+            real.entry(name).description,
+        ]
+        for name in real.available()
+    ]
+    columns = ["name", "set", "group", "what it is"]
+    if json:
+        print_json([dict(zip(columns, row, strict=True)) for row in rows])
+    else:
+        show([Grid("Streams", columns, rows)])
+
+
+@streams.command("describe")
+def streams_describe(
+    name: Annotated[str, typer.Argument(help="A stream's name.")],
+    seed: Annotated[int, typer.Option(min=0)] = 0,
+    rounds: Annotated[
+        int, typer.Option(min=100, help="How long to draw it; real streams have their length.")
+    ] = 2000,
+    json: Json = False,
+) -> None:
+    """What a stream is, and what it looks like in numbers."""
+    with plain_errors():
+        from stillpoint.lab.streams.export import describe
+        from stillpoint.report.grid import Grid
+
+        facts = describe(name, rounds, seed)
+        if json:
+            print_json(facts)
+        else:
+            show([Grid(name, ["", ""], [[key, str(value)] for key, value in facts.items()])])
+
+
+@streams.command("export")
+def streams_export(
+    name: Annotated[str, typer.Argument(help="A stream's name.")],
+    out: Annotated[Path, typer.Option("--out", help="The CSV file to write.")],
+    seed: Annotated[int, typer.Option(min=0)] = 0,
+    rounds: Annotated[
+        int, typer.Option(min=100, help="How long to draw it; real streams have their length.")
+    ] = 2000,
+    json: Json = False,
+) -> None:
+    """Write a stream as CSV: times, features, targets, and the truth where it is known."""
+    with plain_errors():
+        from stillpoint.lab.streams.export import export
+
+        rows = export(name, rounds, seed, out)
+        if json:
+            print_json({"stream": name, "rows": rows, "file": str(out)})
+        else:
+            tell(f"wrote {rows} rows to {out}")
+
+
+def mount(app: typer.Typer) -> None:
+    """Add the commands of the lab to the command line."""
+    app.add_typer(bench, name="bench")
+    app.command()(sweep)
+    app.add_typer(streams, name="streams")
+    app.command()(reproduce)

@@ -1,0 +1,231 @@
+"""Who plays in benchmarks and sweeps: learners by name or by class, what each is told, and what one
+play of a stream comes to.
+"""
+
+import math
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from stillpoint.core.validation import count
+from stillpoint.core.words import suggest
+from stillpoint.domains import Ball
+from stillpoint.lab.baselines import COCOB, KT, OGD, Ader, DiscountedFTRL, FreeGrad, SparseHaar
+from stillpoint.lab.streams.registry import AnyStream, Spec, find
+from stillpoint.learners import KernelFTRL, MultiScale, Tracker
+from stillpoint.play import Playable, play
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a contender may be told about a stream before it starts.
+
+    lipschitz: bounds gradients at every play; infinite for squared losses. radius: the largest norm
+    of the comparator.
+    within: the gradient bound that holds inside a ball, from its radius, for those that stay in
+    one.
+    """
+
+    dim: int
+    horizon: int = 1000
+    lipschitz: float = 1.0
+    radius: float = 1.0
+    within: Callable[[float], float] = lambda radius: 1.0
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A learner in the benchmark: `build(facts)` makes it, `told` says which facts it uses."""
+
+    name: str
+    told: str
+    build: Callable[[Facts], Playable]
+
+
+Learner = str | Contender | tuple[str, Callable[..., Any], Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One play: regret against the true comparator, loss in all, seconds it took; error: why there
+    is no regret.
+    """
+
+    regret: float | None
+    loss: float | None
+    seconds: float
+    error: str = ""
+    warning: str = ""
+
+
+def outcome(player: Contender, stream: AnyStream) -> Outcome:
+    """Play `player` on `stream`; whatever it raises is kept as text, so that one learner's fault
+    does not cost the others.
+    """
+    facts = Facts(
+        stream.dim,
+        len(stream),
+        stream.lipschitz,
+        stream.radius or stream.unit,
+        stream.lipschitz_within,
+    )
+    regret = loss = None
+    error = ""
+    start = perf_counter()
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        try:
+            learner = player.build(facts)
+            start = perf_counter()
+            run = play(learner, stream.losses)
+            seconds = perf_counter() - start
+            regret, loss = float(run.regret(stream.target)[-1]), float(run.losses.sum())
+            if not math.isfinite(regret):
+                raise ValueError(f"regret must be finite: got {regret}")
+        except Exception as refusal:
+            regret, loss, seconds, error = None, None, perf_counter() - start, complaint(refusal)
+    return Outcome(regret, loss, seconds, error, str(heard[0].message) if heard else "")
+
+
+def complaint(error: Exception) -> str:
+    """An exception as one text."""
+    return f"{type(error).__name__}: {error}"
+
+
+def _ader(facts: Facts, radius: float) -> Ader:
+    return Ader(facts.dim, facts.horizon, facts.within(radius), radius)
+
+
+# name, what it is told, and how it is built; facts are true ones, D the largest norm of the
+# comparator
+_ENTRIES: list[tuple[str, str, Callable[[Facts], Any]]] = [
+    ("Tracker", "nothing", lambda f: Tracker(f.dim)),
+    ("MultiScale", "G", lambda f: MultiScale(f.dim, lipschitz=f.lipschitz)),
+    ("MultiScale-free", "nothing", lambda f: MultiScale(f.dim)),
+    ("Algorithm2", "G", lambda f: KernelFTRL(f.dim, lipschitz=f.lipschitz)),
+    ("Ader", "T, G, D", lambda f: _ader(f, f.radius)),
+    ("Ader-10D", "T, G, D ten times too large", lambda f: _ader(f, 10 * f.radius)),
+    ("Ader-D1", "T, G, D = 1 whatever it is", lambda f: _ader(f, 1.0)),
+    (
+        "OGD-sqrt",
+        "G, D",
+        lambda f: OGD(f.dim, f.radius / f.within(f.radius), schedule="sqrt", domain=Ball(f.radius)),
+    ),
+    (
+        "OGD-scale-free",
+        "D",
+        lambda f: OGD(f.dim, f.radius, schedule="scale-free", domain=Ball(f.radius)),
+    ),
+    ("DiscountedFTRL", "D, discount 0.99", lambda f: DiscountedFTRL(f.dim, 0.99, f.radius)),
+    ("SparseHaar", "T, G", lambda f: SparseHaar(f.dim, f.lipschitz, f.horizon)),
+    ("KT", "G", lambda f: KT(f.dim, f.lipschitz)),
+    ("COCOB", "G", lambda f: COCOB(f.dim, f.lipschitz)),
+    ("FreeGrad", "G", lambda f: FreeGrad(f.dim, f.lipschitz)),
+]
+
+
+def contenders() -> dict[str, Contender]:
+    """Every learner that can be entered, by name."""
+    return {name: Contender(name, told, build) for name, told, build in _ENTRIES}
+
+
+def choose(learners: str | Sequence[Learner]) -> list[Contender]:
+    """Contenders from names, from (name, class, config) triples, or as they are; none means all."""
+    known = contenders()
+    players = []
+    for learner in [learners] if isinstance(learners, str) else learners or known:
+        if isinstance(learner, Contender):
+            players.append(learner)
+        elif not isinstance(learner, str):
+            players.append(_configured(learner))
+        elif learner in known:
+            players.append(known[learner])
+        else:
+            hint = suggest(learner, known)
+            raise ValueError(
+                f"learner must be known: got {learner!r}; {hint}the known ones are"
+                f" {', '.join(known)}"
+            )
+    return players
+
+
+def lineup(
+    learners: str | Sequence[Learner],
+    streams: str | Sequence[str | Spec],
+    seeds: Iterable[int],
+    horizons: Sequence[int],
+) -> tuple[list[Contender], list[Spec], list[int], list[int]]:
+    """Everything that is to be played, by name or as it is: checked, each once, in the
+    order given.
+    """
+    players: dict[str, Contender] = {}
+    for player in choose(learners):
+        if players.setdefault(player.name, player) is not player:
+            raise ValueError(
+                f"learners must have different names: got {player.name!r} twice; rename one"
+            )
+    asked = [streams] if isinstance(streams, str) else streams
+    specs = [
+        spec for entry in asked for spec in ([entry] if isinstance(entry, Spec) else find(entry))
+    ]
+    rounds = [count("horizons", horizon) for horizon in horizons]
+    starts = [_seed(seed) for seed in seeds]
+    if not (specs and starts and rounds):
+        raise ValueError(
+            "streams, seeds and horizons must each have an entry; give at least one of each"
+        )
+    unique: dict[str, Spec] = {}
+    for spec in specs:
+        if unique.setdefault(spec.name, spec) != spec:
+            raise ValueError(
+                f"streams must have different names: got two that are called {spec.name!r};"
+                " rename one"
+            )
+    return (
+        list(players.values()),
+        list(unique.values()),
+        list(dict.fromkeys(starts)),
+        list(dict.fromkeys(rounds)),
+    )
+
+
+def _seed(seed: Any) -> int:
+    if seed == 0 and isinstance(seed, int | np.integer) and not isinstance(seed, bool):
+        return 0
+    return count("seeds", seed, "give whole numbers, 0 or more")
+
+
+def _configured(learner: Any) -> Contender:
+    try:
+        name, make, config = learner
+        settings = dict(config)
+        if not (isinstance(name, str) and callable(make)):
+            raise TypeError
+    except (TypeError, ValueError):
+        remedy = "give a known name, (name, class, {argument: value}) or a Contender"
+        raise ValueError(
+            f"learner must be a name or say how it is built: got {learner!r}; {remedy}"
+        ) from None
+    # in full, and with the class: results are found again by it
+    with np.printoptions(threshold=sys.maxsize):
+        own = ", ".join(f"{key}={value!r}" for key, value in settings.items())
+        told = (
+            f"{make.__module__}.{make.__qualname__}({own})"
+            if hasattr(make, "__qualname__")
+            else f"{make!r}({own})"
+        )
+    # two of them may read alike
+    if any(sign in told for sign in (" at 0x", "<lambda>", "<locals>")):
+        remedy = "use a value whose repr says what it is, or a Contender, whose `told` does"
+        raise ValueError(f"config must read the same in every run: got {told}; {remedy}")
+    return Contender(name, told, partial(_construct, make, settings))
+
+
+def _construct(make: Callable[..., Any], config: dict[str, Any], facts: Facts) -> Any:
+    return make(facts.dim, **config)

@@ -1,0 +1,9 @@
+"""The paper as a run: every theorem, proposition, lemma and example measured beside its bound, with
+figures.
+"""
+
+from stillpoint.lab.reproduce.registry import Case, Claim, Evidence, Row
+from stillpoint.lab.reproduce.result import Result
+from stillpoint.lab.reproduce.run import claims, reproduce
+
+__all__ = ["Case", "Claim", "Evidence", "Result", "Row", "claims", "reproduce"]

@@ -1,0 +1,65 @@
+"""What all figures share: paper, labels, scales, legends; colours of Okabe and Ito, which
+colour-blind readers can tell apart.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
+
+Corner = Literal["upper left", "lower left"]
+INK, FAINT = "#222629", "#8a9299"
+BLUE, ORANGE, GREEN, PINK, AMBER, SKY = (
+    "#0072b2",
+    "#d55e00",
+    "#009e73",
+    "#cc79a7",
+    "#e69f00",
+    "#56b4e9",
+)
+TEXT = 11.0  # readable when the figure is shown at half its size
+
+
+def sheet(columns: int, width: float = 10.0, height: float = 4.2) -> tuple[Figure, list[Axes]]:
+    """A figure with so many panels side by side."""
+    figure = Figure(figsize=(width, height), layout="constrained")
+    return figure, list(np.atleast_1d(figure.subplots(1, columns)))
+
+
+def finish(
+    axes: Axes, x: str, y: str, title: str = "", *, log: str = "", legend: Corner | None = None
+) -> None:
+    """Labels, scales, a light grid and a legend."""
+    axes.set_xlabel(x, fontsize=TEXT, color=INK)
+    axes.set_ylabel(y, fontsize=TEXT, color=INK)
+    axes.set_title(title, fontsize=TEXT + 1, color=INK, loc="left")
+    if "x" in log:
+        axes.set_xscale("log")
+    if "y" in log:
+        axes.set_yscale("log")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color(FAINT)
+    axes.tick_params(labelsize=TEXT - 1, colors=INK, which="major", color=FAINT)
+    axes.tick_params(which="minor", color=FAINT)
+    for axis in (axes.xaxis, axes.yaxis) if log else ():
+        axis.set_minor_formatter(NullFormatter())
+    axes.grid(color=FAINT, alpha=0.22, linewidth=0.7)
+    axes.set_axisbelow(True)
+    if legend:
+        axes.legend(frameon=False, fontsize=TEXT - 1, loc=legend, labelcolor=INK, handlelength=1.8)
+
+
+def below(figure: Figure, axes: Axes, columns: int) -> None:
+    """One legend for all panels, under them."""
+    figure.legend(
+        *axes.get_legend_handles_labels(),
+        loc="outside lower center",
+        ncols=columns,
+        frameon=False,
+        fontsize=TEXT - 0.5,
+        labelcolor=INK,
+    )

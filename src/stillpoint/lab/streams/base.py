@@ -1,0 +1,107 @@
+"""A stream: the losses of its rounds and the comparator that generated them."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from stillpoint.core.validation import Array, count
+from stillpoint.losses import Linear, LossStream, Squared
+
+CHOSEN, REPORTED = "chosen", "reported"
+Seed = int | np.random.Generator
+_OCTAVES = (-14, 3)
+
+
+@dataclass(frozen=True, eq=False)
+class Stream:
+    """Losses and the true comparator, seeded.
+
+    losses: one loss a round; `sp.play(learner, stream.losses)`. target: (T, dim), what `run.regret`
+    is judged against.
+    note: one line on what it is. group: "chosen" where constants of the library were chosen on it,
+    else "reported".
+    unit: the size of the target's moves. octaves: from and below which power of 2, times unit/G,
+    OGD is tuned in hindsight here.
+    """
+
+    name: str
+    losses: LossStream
+    target: Array
+    note: str = ""
+    group: str = REPORTED
+    unit: float = 1.0
+    octaves: tuple[int, int] = _OCTAVES
+
+    def __post_init__(self) -> None:
+        if self.target.shape != (len(self.losses), self.losses.dim):
+            raise ValueError(
+                f"target must have shape {(len(self.losses), self.losses.dim)}: got"
+                f" {self.target.shape}; give one point a round"
+            )
+
+    def __len__(self) -> int:
+        return len(self.losses)
+
+    @property
+    def dim(self) -> int:
+        """The dimension of a play."""
+        return self.losses.dim
+
+    @property
+    def lipschitz(self) -> float:
+        """The smallest bound on the gradient norms that holds at every play; infinite for squared
+        losses.
+        """
+        losses = self.losses
+        if isinstance(losses.loss, Linear):
+            gradients = losses.y * losses.x if len(losses.x) else losses.y
+            return float(np.linalg.norm(gradients, axis=1).max())
+        reach = float(np.linalg.norm(losses.x, axis=1).max()) if len(losses.x) else 1.0
+        return losses.loss.lipschitz * reach
+
+    def lipschitz_within(self, radius: float) -> float:
+        """A bound on the gradient norms at plays of norm at most `radius`: finite for squared
+        losses too.
+        """
+        losses = self.losses
+        if not isinstance(losses.loss, Squared):
+            return self.lipschitz
+        reach = np.linalg.norm(losses.x, axis=1) if len(losses.x) else np.ones(len(losses))
+        return float((reach * (reach * radius + np.linalg.norm(losses.y, axis=1))).max())
+
+    @property
+    def radius(self) -> float:
+        """The largest norm of the target."""
+        return float(np.linalg.norm(self.target, axis=1).max())
+
+    @property
+    def steps(self) -> Array:
+        """The steps that OGD tuned in hindsight tries."""
+        return hindsight_steps(self.unit, self.lipschitz, self.octaves)
+
+
+def hindsight_steps(unit: float, lipschitz: float, octaves: tuple[int, int] = _OCTAVES) -> Array:
+    """Powers of 2^¼ times unit/G, or times unit where no G is finite."""
+    first, after = octaves
+    powers = np.arange(4 * first, 4 * (after - 1) + 1) / 4.0
+    return np.asarray(unit / (lipschitz if 0.0 < lipschitz < math.inf else 1.0) * np.exp2(powers))
+
+
+def tenth(T: int) -> int:
+    """The length of each of ten equal pieces."""
+    if count("T", T) < 10:
+        raise ValueError(f"T must be 10 or more: got {T}; there are 10 pieces")
+    return T // 10
+
+
+def ten_levels(T: int, rng: np.random.Generator) -> Array:
+    """Ten equal pieces at levels in [-1, 1]; the last T mod 10 rounds are dropped."""
+    length = tenth(T)
+    return np.repeat(rng.uniform(-1, 1, 10), length)
+
+
+def swelling(T: int) -> Array:
+    """A scale of 1, then 4, then 0.5, that swells and shrinks by half."""
+    t = np.arange(count("T", T))
+    return np.where(t < 0.3 * T, 1.0, np.where(t < 0.6 * T, 4.0, 0.5)) * (1 + 0.5 * np.sin(t / 200))

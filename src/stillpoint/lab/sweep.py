@@ -1,0 +1,195 @@
+"""Sweeps: learners × streams × seeds × horizons, on one machine or a cluster, into Parquet, and on
+from where a kill left off.
+"""
+
+import os
+import warnings
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from stillpoint.core.validation import count
+from stillpoint.lab.contenders import Contender, Learner, Outcome, complaint, lineup, outcome
+from stillpoint.lab.store import Store, SweepRow
+from stillpoint.lab.streams.registry import Spec
+from stillpoint.lab.workers import check_backend, watched, workers
+
+
+class SweepStopped(RuntimeError):
+    """Workers were lost, or results could not be written; what is finished is kept, and the text
+    says how to go on.
+    """
+
+
+@dataclass(frozen=True)
+class Mean:
+    """A learner on a stream at one horizon: mean regret and loss over the seeds that did not fail;
+    None if all did.
+    """
+
+    learner: str
+    stream: str
+    horizon: int
+    cells: int
+    failed: int
+    regret: float | None
+    loss: float | None
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """The cells asked for, in order. played: how many of them were played now, not found in the
+    folder.
+    """
+
+    rows: list[SweepRow]
+    folder: Path
+    played: int
+
+    @property
+    def failures(self) -> list[SweepRow]:
+        """The cells that failed."""
+        return [row for row in self.rows if row.error]
+
+    def means(self) -> list[Mean]:
+        """One `Mean` for each horizon, stream and learner."""
+        cells: dict[tuple[str, str, int], list[SweepRow]] = {}
+        for row in self.rows:
+            cells.setdefault((row.learner, row.stream, row.horizon), []).append(row)
+        means = []
+        for key, rows in cells.items():
+            regrets = [row.regret for row in rows if row.regret is not None]
+            losses = [row.loss for row in rows if row.loss is not None]
+            regret, loss = (
+                float(np.mean(values)) if values else None for values in (regrets, losses)
+            )
+            means.append(Mean(*key, len(rows), len(rows) - len(regrets), regret, loss))
+        return means
+
+    def notes(self) -> list[str]:
+        """What to know of these rows: which failed, and which another version of the library
+        played.
+        """
+        where: dict[tuple[str, str, str], int] = {}
+        for row in self.failures:
+            key = row.learner, row.stream, row.error
+            where[key] = where.get(key, 0) + 1
+        lines = [
+            f"failed: {learner} on {stream} ({n}): {error}"
+            for (learner, stream, error), n in where.items()
+        ]
+        if lines:
+            lines.append("failed cells are kept as they are; retry (--retry) plays them again")
+        for version in sorted({row.version for row in self.rows} - {_version()}):
+            n = sum(row.version == version for row in self.rows)
+            lines.append(
+                f"{n} cells were played by stillpoint {version}; use a new folder to play them with"
+                f" {_version()}"
+            )
+        return lines
+
+    def to_dict(self) -> dict[str, Any]:
+        """Counts, means and failures, of plain types."""
+        counts = {"folder": str(self.folder), "cells": len(self.rows), "played": self.played}
+        return {
+            **counts,
+            "means": [asdict(mean) for mean in self.means()],
+            "failures": [asdict(row) for row in self.failures],
+        }
+
+
+def sweep(
+    learners: str | Sequence[Learner],
+    streams: str | Sequence[str | Spec],
+    seeds: Iterable[int],
+    horizons: Sequence[int],
+    *,
+    out: str | os.PathLike[str],
+    backend: str = "loky",
+    jobs: int | None = None,
+    address: str | None = None,
+    retry: bool = False,
+    progress: bool = False,
+) -> Sweep:
+    """Play every learner on every stream with every seed and horizon, one job a cell, and keep the
+    rows in the folder `out`.
+
+    learners: names that `stillpoint bench regret` knows, (name, class, config) triples built as
+    class(dim, **config), or
+        contenders; none means all. streams: what `streams.find` takes, or specs.
+    backend: "loky" for processes here, "dask" or "ray". jobs: how many at a time; None for every
+    core.
+    address: of a running Dask scheduler or Ray head; without it they are started here.
+    retry: play failed cells again.
+
+    A cell is known by its learner's name and what it is told (a triple's class and config), stream,
+    horizon and seed. Cells that the folder has are not played again, by whatever call or version
+    they were played, so a sweep goes on after a kill, and grows when called with more. A cell that
+    raises leaves a row with the error. A kill costs the cells in play and a second or two of
+    finished ones.
+    """
+    players, specs, starts, rounds = lineup(learners, streams, seeds, horizons)
+    jobs = None if jobs is None else count("jobs", jobs)
+    cells = {
+        (player.name, player.told, spec.name, horizon, seed): (player, spec, horizon, seed)
+        for horizon in rounds
+        for spec in specs
+        for player in players
+        for seed in starts
+    }
+    check_backend(backend, address)
+    with Store(out) as store:
+        settled = {key for key, row in store.rows.items() if not (retry and row.error)}
+        todo = [cell for key, cell in cells.items() if key not in settled]
+        if todo:
+            with workers(backend, jobs, address) as run:
+                results = run(_cell, todo)
+                try:
+                    for row in watched(results, len(cells), len(cells) - len(todo), show=progress):
+                        store.add(row)
+                    store.merge()
+                except (Exception, KeyboardInterrupt) as error:
+                    _drop(results)
+                    # a full disk, say: what it does not take is not counted
+                    with suppress(OSError):
+                        store.merge()
+                    done = len((cells.keys() & store.rows.keys()) - store.unsaved)
+                    kept = (
+                        f"{done} of {len(cells)} cells are in {store.folder}; do the same again to"
+                        " play the rest"
+                    )
+                    if isinstance(error, KeyboardInterrupt):
+                        raise KeyboardInterrupt(f"interrupted: {kept}") from None
+                    reason = complaint(error).splitlines()[0]
+                    raise SweepStopped(f"the sweep stopped: {reason}; {kept}") from error
+        return Sweep([store.rows[key] for key in cells], store.folder, len(todo))
+
+
+def _drop(results: Generator[Any, None, None]) -> None:
+    """Cancel what is still to come, without joblib's advice that nobody asked for results
+    in vain.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        results.close()
+
+
+def _cell(player: Contender, spec: Spec, horizon: int, seed: int) -> SweepRow:
+    try:
+        found = outcome(player, spec.make(horizon, seed))
+    except (
+        Exception
+    ) as error:  # the stream's fault: no more reason to lose other cells than a learner's
+        found = Outcome(None, None, 0.0, complaint(error))
+    told = found.regret, found.loss, found.seconds, _version(), found.error, found.warning
+    return SweepRow(player.name, player.told, spec.name, horizon, seed, *told)
+
+
+def _version() -> str:
+    from stillpoint import __version__
+
+    return __version__

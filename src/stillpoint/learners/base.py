@@ -1,0 +1,307 @@
+"""What every gradient learner does the same way: rounds, times, and refusing bad input before
+anything changes.
+"""
+
+import math
+import sys
+import warnings
+from abc import ABC, abstractmethod
+from contextlib import nullcontext
+from types import FrameType
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from stillpoint.core.allocation import claim
+from stillpoint.core.arithmetic import LARGEST, norm, usable_norm
+from stillpoint.core.learner import Whole
+from stillpoint.core.state import rollback_on_error
+from stillpoint.core.validation import (
+    Array,
+    count,
+    finite,
+    nonnegative,
+    number,
+    stored,
+    under,
+    vector,
+)
+from stillpoint.losses import LossStream
+from stillpoint.losses.stream import LossLike, as_loss
+from stillpoint.regret.ledger import Ledger
+
+_FLOAT = np.dtype(np.float64)
+_REMEDY = "call skip() for a round without a usable gradient"
+
+
+def most(lipschitz: float) -> float:
+    """The largest norm that passes for one of at most `lipschitz`: rounding is forgiven."""
+    return lipschitz * (1.0 + 1e-9)
+
+
+def check_lipschitz(lipschitz: float | None, size: float, remedy: str = "raise lipschitz") -> None:
+    """Raise ValueError if a gradient of norm `size` is above `lipschitz`, where that is told."""
+    if lipschitz is not None and size > most(lipschitz):
+        raise ValueError(
+            f"g must have norm at most lipschitz = {lipschitz}: got norm {size}; {remedy}"
+        )
+
+
+class GradientLearner(Whole, ABC):
+    """A learner that plays w_t in R^dim and is told a subgradient g_t of the loss there.
+
+    `predict(time)` opens a round and returns its play; called again before `update` it returns the
+    same play. `update(g)` closes the round. `skip()` closes it without feedback. Times default to
+    the last one + 1, from 1. Bad input raises ValueError and leaves the learner as it was.
+    Gradients smaller than 1e-150 count as 0: their squares are.
+    """
+
+    ledger: Ledger | None = None
+    _late = False  # whether a gradient may be refused after `_check_gradient` has let it pass
+
+    def __init__(self, dim: int) -> None:
+        self.dim = count("dim", dim)
+        # here, so that not even a domain is asked about a dimension that is made up
+        claim(self.dim)
+        self.rounds = 0
+        self.time = 0.0
+        self._started = False
+        self._play: Array | None = None
+        self._warned = False
+
+    @property
+    def _picky(self) -> bool:
+        """Whether `_propose` may refuse a time: a kernel, one before the first it lives on."""
+        return not self._started
+
+    @abstractmethod
+    def _propose(self, time: float) -> Array:
+        """Move to `time` and return the play, shape (dim,)."""
+
+    @abstractmethod
+    def _check_gradient(self, g: Array, size: float) -> None:
+        """Raise ValueError if the learner cannot take g, of norm `size`."""
+
+    @abstractmethod
+    def _learn(self, g: Array, play: Array) -> None:
+        """Take in the gradient of the open round."""
+
+    def predict(self, time: float | None = None) -> Array:
+        """Return the play for the coming round, shape (dim,); for irregular streams, say when the
+        round is.
+        """
+        if self._play is None:
+            when = self.time + 1.0 if time is None else float("nan")
+            if not when > self.time:  # a time was given, or this one is too large for 1 to show
+                when = self._check_time(when if time is None else time)
+            if self.ledger is not None and not (self._started or self.ledger.shared):
+                # a kernel may refuse a time before the first it lives on
+                self.ledger.memory.kernel.diagonal(when)
+            play = self._propose(when)
+            if self.ledger is not None and not self.ledger.shared:
+                self.ledger.advance(when)
+            self._play, self.time, self._started = play, when, True
+        elif time is not None and time != self.time:
+            raise ValueError(
+                f"time must be that of the open round: got {time} while the round at {self.time}"
+                " awaits its gradient; call update or skip first"
+            )
+        return self._play.copy()
+
+    def update(self, g: ArrayLike, time: float | None = None) -> None:
+        """Tell the learner a subgradient at the play of the open round (predicts first where none
+        is open).
+        """
+        gradient = self._accept(g)
+        if self._play is None:
+            if time is not None and self._started and number("time", time) <= self.time:
+                self._refuse_late(time)
+            self.predict(time)
+        elif time is not None and time != self.time:
+            self._refuse_late(time)
+        play = self._play
+        assert play is not None
+        # a memory of its own may refuse the gradient, so it goes first; a shared one is filled by
+        # `_learn`
+        if self.ledger is not None and not self.ledger.shared:
+            self.ledger.record(gradient, play)
+        self._learn(gradient, play)
+        if self.ledger is not None and self.ledger.shared:
+            self.ledger.record(gradient, play)
+        self._close()
+
+    @property
+    def takes_losses(self) -> bool:
+        """Whether `update_loss` tells it more than the gradient at the play: `sp.play` then calls
+        that.
+        """
+        return False
+
+    def update_loss(self, loss: LossLike, time: float | None = None) -> None:
+        """Tell the learner the loss of the open round: an object with value(w) and gradient(w),
+        such as `Absolute().on(y)[t]`.
+
+        The same as `update` with the gradient at the play, except for learners that can use more
+        (`takes_losses`).
+        """
+        as_loss(loss)
+        # what is wrong with a loss shows once the round is open: one that this call opened must not
+        # stay so
+        with rollback_on_error(self) if self._play is None else nullcontext():
+            self.update(loss.gradient(self.predict(time)))
+
+    def _accept(self, g: ArrayLike) -> Array:
+        """A copy of g that the learner can take, or ValueError."""
+        if type(g) is np.ndarray and g.shape == (self.dim,) and g.dtype is _FLOAT:
+            gradient = g.copy()
+        else:
+            gradient = np.array(vector("g", g, self.dim, _REMEDY))
+        size = float(usable_norm(gradient))
+        if not math.isfinite(size):
+            finite("g", gradient, _REMEDY)
+            raise ValueError(
+                f"g must have norm at most {LARGEST:g}: got norm {norm(gradient)}; rescale the"
+                " losses"
+            )
+        self._check_gradient(gradient, size)
+        return gradient
+
+    def _refuse_late(self, time: float) -> None:
+        raise ValueError(
+            f"time must be that of the open round: got {time} while the last round is at"
+            f" {self.time}; {type(self).__name__} takes feedback in order, so skip() rounds whose"
+            " feedback is late"
+        )
+
+    def skip(self) -> None:
+        """Close the round without feedback; time moves on."""
+        self.predict()
+        self._close()
+
+    def certificate(self, radius: float) -> float:
+        """Σ⟨g_s, w_s⟩ + radius·S: the linearised regret so far against the worst comparator with
+        ‖U‖ ≤ radius, exactly.
+        """
+        if self.ledger is None:
+            raise ValueError(
+                f"{type(self).__name__} keeps no certificate: name a kernel to measure comparators"
+                " by, certify=..."
+            )
+        return self.ledger.certificate(nonnegative("radius", radius))
+
+    @property
+    @abstractmethod
+    def config(self) -> dict[str, Any]:
+        """The arguments that build this learner anew."""
+
+    def arrays(self) -> dict[str, Any]:
+        """The state, for saving: floats, and arrays that are copies."""
+        play = {} if self._play is None else {"play": self._play.copy()}
+        ledger = (
+            {}
+            if self.ledger is None
+            else {f"ledger.{key}": value for key, value in self.ledger.arrays().items()}
+        )
+        clock = {
+            "rounds": self.rounds,
+            "time": self.time,
+            "started": self._started,
+            "warned": self._warned,
+        }
+        return {**clock, **play, **ledger}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take over a state that `arrays` returned, in a learner built from the same `config`."""
+        self.rounds, self.time, self._started = (
+            int(state["rounds"]),
+            float(state["time"]),
+            bool(state["started"]),
+        )
+        self._warned = bool(state["warned"])
+        self._play = stored(state, "play", self.dim) if "play" in state else None
+        if self.ledger is not None:
+            self.ledger.restore(under(state, "ledger."))
+
+    def can_compile(self) -> bool:
+        """Whether `play_block` can take over now."""
+        return False
+
+    def play_block(
+        self, losses: LossStream, times: Array, first: int, out: dict[str, Array]
+    ) -> int:
+        """Play rounds of `losses` from `first` on in compiled code, as many as a block holds;
+        returns how many.
+
+        Writes plays, losses, gradients and, with a ledger, linear (running Σ⟨g, w⟩) and norms into
+        the rows of `out`: the numbers that predict and update would give. A round whose gradient is
+        refused is left open, and raises.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no compiled form")
+
+    def _finish_block(
+        self, times: Array, first: int, played: int, asked: int, out: dict[str, Array]
+    ) -> int:
+        """Account for `played` rounds of a block in ledger, clock and `out`; a round that stopped
+        it is opened, and refused.
+        """
+        done = slice(first, first + played)
+        if self.ledger is not None:
+            self.ledger.replay(
+                times[done],
+                out["gradients"][done],
+                out["plays"][done],
+                out["linear"][done],
+                out["norms"][done],
+            )
+        self.rounds += played
+        if played:
+            self.time, self._started = float(times[first + played - 1]), True
+        if played < asked:
+            self.time, self._started = float(times[first + played]), True
+            self._play = out["plays"][first + played].copy()
+            if self.ledger is not None:
+                self.ledger.advance(self.time)
+            self.update(out["gradients"][first + played])  # raises, naming what is wrong with it
+        return played
+
+    def _warn_saturated(self, cap: float) -> None:
+        """Say, once, that plays have stopped growing."""
+        if not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"the play saturated at {cap:g}: the gradients never turn; give a bounded domain=,"
+                " such as sp.domains.Ball(radius), where the learner has one, or check the sign of"
+                " the gradients",
+                RuntimeWarning,
+                stacklevel=_to_caller(),
+            )
+
+    def _close(self) -> None:
+        self._play = None
+        self.rounds += 1
+
+    def _check_time(self, time: float) -> float:
+        when = number("time", time, "drop rounds without a time")
+        if self._started and when <= self.time:
+            remedy = (
+                "sort the stream"
+                if when < self.time
+                else "sort the stream, or rescale times too large to tell apart"
+            )
+            raise ValueError(f"time must increase: got {when} after {self.time}; {remedy}")
+        return when
+
+
+def _to_caller() -> int:
+    """The stacklevel at which a warning of the function that asks points at the line outside this
+    package that led to it.
+
+    How far that is depends: a learner may be called, be part of a combination, or be played by
+    `sp.play`.
+    """
+    level = 1
+    outer: FrameType | None = sys._getframe(1)
+    while outer is not None and outer.f_globals.get("__name__", "").startswith("stillpoint."):
+        level, outer = level + 1, outer.f_back
+    return level

@@ -1,0 +1,245 @@
+"""MultiScale: the reduction in a direct sum of RKHSs, an OU kernel a time scale, each with its own
+Erfi (MATH section 5).
+
+w_t = Σ_j w_t^j, level j = KernelFTRL(OU(a_j), Erfi(ε)), a_0 = 0 and a_j = base^{1−j}, from time
+base^{j−1} on.
+One gradient feeds all levels: O(d·log t) time and memory, and no horizon anywhere.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from stillpoint.core.allocation import zeros
+from stillpoint.core.validation import Array, counted, finite, nonnegative, positive, stored
+from stillpoint.domains import Domain
+from stillpoint.learners import _kernel_ftrl as shared
+from stillpoint.learners import _multiscale
+from stillpoint.learners.constrained import ConstrainedLearner
+from stillpoint.losses import LossStream
+from stillpoint.memory import _sums
+from stillpoint.memory.levels import LevelMemory
+from stillpoint.potentials import Erfi
+from stillpoint.regret.ledger import Ledger
+
+
+@dataclass(frozen=True)
+class Level:
+    """One time scale: comparators that move on the scale 1/rate (rate 0: constants) from `start`
+    on.
+    """
+
+    rate: float
+    start: float
+    size: float  # S_j = ‖Σ g ⊗ φ_j‖ of what the level was fed
+    variance: float  # V_j = Σ‖g‖² since its start
+    share: float  # ‖w^j‖, its part of the last play
+
+
+class MultiScale(ConstrainedLearner):
+    """The strict learner: told lipschitz, it loses at most Σ_j budget·√(αU_j) to 0 whatever
+    happens, on every time scale at once.
+
+    dim: d, the dimension of plays.
+    lipschitz: G ≥ ‖g_t‖; None learns it on the way: gradients are clipped to the largest one
+    before, which costs up to that
+        largest gradient times the radius of plays, also against 0.
+    budget: ε of every level, in units of the target: what may be lost, times √V, before anything is
+    known. The one scale it has.
+    base: ratio of neighbouring time scales; 4 to 8 works well.
+    domain: where plays may lie. radius_scale: ε_D of the ball that grows by itself when neither
+    bound is told (erratum E15).
+
+    Guarantee (`bound`): for every split u = Σ_j u^j with u^j = 0 before level j starts, R(u) ≤ Σ_j
+    [ε√(αV) + ‖u^j‖√(4αV log(1 + ‖u^j‖/ε))], hence Õ(√((M² + M·P_T)V)) without knowing T, M or P_T.
+    """
+
+    memory: LevelMemory
+
+    def __init__(
+        self,
+        dim: int,
+        *,
+        lipschitz: float | None = None,
+        budget: float = 0.1,
+        base: float = 4.0,
+        domain: Domain | None = None,
+        radius_scale: float = 1.0,
+    ) -> None:
+        super().__init__(dim, lipschitz, 1.0, domain, radius_scale)
+        self.budget = positive("budget", budget, "give the scale of targets, such as 0.1")
+        self.potential = Erfi(self.budget)
+        self._parameters = self.potential.parameters
+        self.memory = LevelMemory(base, self.dim)
+        self.base = self.memory.kernel.base
+        self.ledger = Ledger(
+            self.memory if self._as_given else LevelMemory(base, self.dim), shared=self._as_given
+        )
+        self._coefficients = zeros(0)
+
+    @property
+    def _picky(self) -> bool:
+        return False
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The arguments that build this learner anew."""
+        names = ("dim", "lipschitz", "budget", "base", "domain", "radius_scale")
+        return {name: getattr(self, name) for name in names}
+
+    def arrays(self) -> dict[str, Any]:
+        """The state, for saving."""
+        return {**super().arrays(), "coefficients": self._coefficients.copy()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Inverse of `arrays`."""
+        super().restore(state)
+        self._coefficients = stored(state, "coefficients", None)
+        counted("coefficients", self._coefficients.size, self.memory.rates.size)
+
+    def levels(self) -> list[Level]:
+        """The time scales at work, static one first: which of them the learner is using, and how
+        much it has gathered.
+        """
+        memory = self.memory
+        sizes = np.linalg.norm(memory.states, axis=1) * np.abs(
+            self._coefficients[: memory.rates.size]
+        )
+        columns = zip(memory.rates, memory.norms, memory.variances, sizes, strict=True)
+        return [
+            Level(float(rate), memory.starts(j), float(size), float(variance), float(share))
+            for j, (rate, size, variance, share) in enumerate(columns)
+        ]
+
+    def certificate(self, radius: float | Sequence[float] | Array, *, group: bool = False) -> float:
+        """Linearised regret now against the worst u = Σ_j u^j within the radius, exactly.
+
+        radius: a number B bounds √Σ_j‖u^j‖², the norm of the direct sum, or Σ_j‖u^j‖ with
+        group=True; one number a level bounds each ‖u^j‖. The three are Σ⟨g, w⟩ plus B√Σ_j S_j²,
+        B·max_j S_j and Σ_j B_j S_j.
+        """
+        sizes = (
+            self.ledger.memory.norms if isinstance(self.ledger.memory, LevelMemory) else np.zeros(0)
+        )
+        if group and np.ndim(radius) > 0:
+            raise ValueError(
+                f"radius must be one number with group=True: got {radius!r}; leave group out for"
+                " one a level"
+            )
+        if np.ndim(radius) == 0:
+            bound = nonnegative("radius", radius)
+            worst = float(sizes.max(initial=0.0)) if group else self.ledger.memory.norm
+            return self.ledger.linear_loss + bound * worst
+        radii = finite("radius", radius)
+        if radii.shape != sizes.shape or radii.min(initial=0.0) < 0.0:
+            raise ValueError(
+                f"radius must hold {sizes.size} numbers, one a level, none negative: got"
+                f" {radius!r}; see levels()"
+            )
+        return self.ledger.linear_loss + float(radii @ sizes)
+
+    def bound(self, norms: Sequence[float] | Array, magnitude: float | None = None) -> float:
+        """What the theorem promises now against u = Σ_j u^j with ‖u^j‖ = norms[j], static level
+        first (missing ones are 0).
+
+        magnitude: M = max‖u_t‖, needed with lipschitz=None (and then, on an unbounded domain, norms
+        are those of the comparators projected on the artificial balls).
+        """
+        given = np.atleast_1d(finite("norms", norms))
+        count = self.memory.rates.size
+        if given.ndim != 1 or given.size > count or given.min(initial=0.0) < 0.0:
+            raise ValueError(
+                f"norms must hold at most {count} numbers, one a level, none negative: got"
+                f" {norms!r}; see levels()"
+            )
+        padded = np.append(given, np.zeros(count - given.size))
+        # Erfi's bound leaves out a gain of −ε√(αz₀)h where the hint moved
+        running = 0.0 if self._fixed else 1.0
+        each = [
+            self.potential.bound(float(n), float(v), self.hint, running)
+            for n, v in zip(padded, self.memory.variances, strict=True)
+        ]
+        return float(sum(each)) + self.cost_of_scale(magnitude)
+
+    def _propose(self, time: float) -> Array:
+        memory = self.memory
+        decays = memory.move(time)
+        if self._coefficients.size != memory.rates.size:
+            self._coefficients = np.append(
+                self._coefficients, np.zeros(memory.rates.size - self._coefficients.size)
+            )
+        saturated = _multiscale.propose(
+            self._stats,
+            self._fixed,
+            memory.states,
+            memory.squares,
+            memory.variances,
+            decays,
+            self._parameters,
+            self._coefficients,
+            self._proposal,
+        )
+        return self._constrain(saturated)
+
+    def _learn(self, g: Array, play: Array) -> None:
+        memory, fed = self.memory, self._feed(g, play)
+        memory.squared_norm = _sums.add_to_levels(
+            memory.states, memory.squares, memory.variances, fed
+        )
+        if self._scale_free:
+            shared.observe(self._stats, False, True, 0.0, g)
+
+    def can_compile(self) -> bool:
+        """Whether the domain has a compiled form, and no round is open."""
+        return self._play is None and self._compiled_domain is not None
+
+    def play_block(
+        self, losses: LossStream, times: Array, first: int, out: dict[str, Array]
+    ) -> int:
+        """Play in compiled code up to the round where the next level starts; see
+        `GradientLearner.play_block`.
+        """
+        memory = self.memory
+        stop, decays, which = memory.block(times, first)
+        count = memory.rates.size
+        self._coefficients = np.append(
+            self._coefficients, np.zeros(count - self._coefficients.size)
+        )
+        code, parameter, Y, X, mode = losses.compiled
+        assert self._compiled_domain is not None
+        kind, domain = self._compiled_domain
+        rows, squared_norms = slice(first, stop), np.empty(stop - first)
+        n, saturated = _multiscale.play_rounds(
+            self._stats,
+            self._fixed,
+            self._scale_free,
+            self.radius_scale,
+            self._ball_on,
+            self._unbounded,
+            self._limit,
+            memory.states,
+            memory.squares,
+            memory.variances,
+            decays,
+            which,
+            self._parameters,
+            self._coefficients,
+            kind,
+            domain,
+            self._ball,
+            code,
+            parameter,
+            mode,
+            Y[rows],
+            X[rows],
+            self._proposal,
+            self._inner,
+            out["plays"][rows],
+            out["losses"][rows],
+            out["gradients"][rows],
+            squared_norms,
+        )
+        memory.diagonal = float(count)
+        return self._settle(int(n), saturated, squared_norms, times, first, out)

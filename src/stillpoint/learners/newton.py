@@ -1,0 +1,272 @@
+"""Newton steps in an RKHS as Kalman filters: StronglyConvex (Theorem sc-regret; E13, F6),
+ExpConcave (Theorem kons; E12, F5).
+"""
+
+import math
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from stillpoint.beliefs.belief import SharedBelief
+from stillpoint.beliefs.dense import DenseBelief, shared_belief
+from stillpoint.beliefs.directions import Directions, directions, drowned
+from stillpoint.core.state import rollback_on_error
+from stillpoint.core.validation import Array, positive, squared, under
+from stillpoint.domains import Domain
+from stillpoint.domains.base import as_domain
+from stillpoint.kernels import Kernel
+from stillpoint.kernels.base import as_kernel
+from stillpoint.learners.base import GradientLearner
+from stillpoint.regret.dimension import log_det_bound
+
+# beyond them 1/β, λ/β and their products with gradients leave the range of floats
+_LEAST, _MOST = 1e-100, 1e100
+
+
+class _Newton(GradientLearner):
+    """What the two share: a belief that gradients correct, a ridge λ and a curvature β, and Σ of
+    the certificate.
+
+    The curvature is taken on trust: no play and gradient contradict it, since the loss ⟨g, y − x⟩ +
+    (β/2)‖y − x‖², or with (β/2)⟨g, y − x⟩², has that gradient at x and the inequality there,
+    whatever g, x and β. Nor does β|⟨g, x − y⟩| > 1 on the
+    domain: ½(w − y)² on |w| ≤ C, |y| ≤ Y has β = 1/(C + Y)² and reaches 2C/(C + Y). What is checked
+    is that floats can hold it.
+    """
+
+    _belief: SharedBelief | DenseBelief | Directions
+
+    def __init__(
+        self, dim: int, kernel: Kernel, curvature: float, ridge: float, domain: Domain | None
+    ) -> None:
+        super().__init__(dim)
+        self.kernel, self.domain = as_kernel("kernel", kernel), as_domain(domain, self.dim)
+        self.curvature, self.ridge = (
+            positive("curvature", curvature),
+            positive("ridge", ridge, "give a number above 0, such as 1"),
+        )
+        self._noise = self.ridge / self.curvature
+        if not (_LEAST <= self.curvature <= _MOST and _LEAST <= self._noise <= _MOST):
+            raise ValueError(
+                f"curvature must be between {_LEAST:g} and {_MOST:g}, and so must ridge/curvature:"
+                f" got {curvature!r} with ridge {ridge!r}; rescale the losses"
+            )
+        self._cost, self.log_det, self._trace = 0.0, 0.0, 0.0
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The arguments that build this learner anew."""
+        names = ("dim", "kernel", "curvature", "ridge", "domain")
+        return {name: getattr(self, name) for name in names}
+
+    def arrays(self) -> dict[str, Any]:
+        """The state, for saving."""
+        belief = {f"belief.{key}": value for key, value in self._belief.arrays().items()}
+        return {
+            **super().arrays(),
+            "cost": self._cost,
+            "log_det": self.log_det,
+            "trace": self._trace,
+            **belief,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Inverse of `arrays`."""
+        super().restore(state)
+        self._cost, self.log_det, self._trace = (
+            float(state[name]) for name in ("cost", "log_det", "trace")
+        )
+        self._belief.restore(under(state, "belief."))
+
+    def migrated(self, state: dict[str, Any]) -> dict[str, Any]:
+        """A state of a version that did not keep the trace of the Gram matrix: nothing is known of
+        it.
+        """
+        return {"trace": math.inf, **state}
+
+    @property
+    def effective_dimension(self) -> float:
+        """d_eff(λ/β) = Tr K(K + (λ/β)I)⁻¹, K that of rounds, or of gradients, observed; O(t³) where
+        the filter is dense.
+        """
+        return self._belief.effective_dimension()
+
+    @property
+    def _growth(self) -> float:
+        """What log det(I + (β/λ)K) is at most, by the effective dimension; Tr K stands for K's
+        largest eigenvalue.
+        """
+        return log_det_bound(self.effective_dimension, self._trace, self._noise)
+
+    def _check_gradient(self, g: Array, size: float) -> None:
+        """Any finite gradient will do."""
+
+    def certificate(self, radius: float) -> float:
+        """Regret so far is at most this against every comparator in the domain with ‖U‖ ≤ radius,
+        given the curvature.
+        """
+        return 0.5 * self.ridge * squared("radius", radius) + self._cost
+
+
+class StronglyConvex(_Newton):
+    """K-ONS: losses that are `curvature`-strongly convex, W_{t+1} = W_t − G_t Σ_t⁻¹, Σ_t = λI + β
+    Σφ⊗φ, in O(P² + dP) a round.
+
+    dim: d. kernel: a kernel on time. curvature: β of the strong convexity. ridge: λ. domain: plays
+    are projected in the norm of Σ, which on values is Euclidean. Certificate: (λ/2)‖U‖² +
+    Σ‖g_t‖²v_t/(2βS_t). Kernels without a state space run dense, O(t²) a round.
+    """
+
+    _belief: SharedBelief | DenseBelief
+
+    def __init__(
+        self,
+        dim: int,
+        *,
+        kernel: Kernel,
+        curvature: float,
+        ridge: float = 1.0,
+        domain: Domain | None = None,
+    ) -> None:
+        super().__init__(dim, kernel, curvature, ridge, domain)
+        self._belief = shared_belief(kernel, self.dim, self._noise)
+        self._top = 0.0
+
+    def _propose(self, time: float) -> Array:
+        belief = self._belief
+        if not self.rounds:
+            belief.kernel.diagonal(time)  # a kernel may refuse a time before the first it lives on
+        belief.advance(time)
+        play = self.domain.project(belief.mean)
+        if belief.variance > 0.0 and not np.array_equal(play, belief.mean):
+            belief.shift((play - belief.mean) / belief.variance)
+        return play
+
+    def _learn(self, g: Array, play: Array) -> None:
+        variance, size = self._belief.variance, float(g @ g)
+        S = variance + self._noise
+        self._top = max(self._top, size)
+        self._trace += self._belief.prior_variance()
+        self._cost += size * variance / (2.0 * self.curvature * S)
+        self.log_det += math.log1p(variance / self._noise)
+        self._belief.observe(S, -g / self.curvature)
+
+    def bound(self, norm: float) -> float:
+        """Theorem sc-regret (E13): (λ/2)‖U‖² + (G²/2β) log det(I + βK/λ), G the largest gradient so
+        far.
+        """
+        return 0.5 * self.ridge * squared("norm", norm) + self._top * self.log_det / (
+            2.0 * self.curvature
+        )
+
+    def dimension_bound(self, norm: float) -> float:
+        """Theorem sc-regret as stated (E13): (λ/2)‖U‖² + (G²/2β) d_eff(λ/β) log(e + eβ·Tr K/λ),
+        never below `bound`.
+        """
+        return 0.5 * self.ridge * squared("norm", norm) + self._top * self._growth / (
+            2.0 * self.curvature
+        )
+
+    def arrays(self) -> dict[str, Any]:
+        """The state, for saving."""
+        return {**super().arrays(), "top": self._top}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Inverse of `arrays`."""
+        super().restore(state)
+        self._top = float(state["top"])
+
+
+class ExpConcave(_Newton):
+    """KONS: losses with ⟨g, x−y⟩ − (β/2)⟨g, x−y⟩² above their difference, A_t = λI + βΣG⊗G, W ← W −
+    A_t⁻¹G_t, O((dP)²) a round.
+
+    curvature: β of that inequality (`sp.losses.newton_curvature` converts an exp-concavity
+    constant). domain: any; plays are projected on it in the metric of A
+    (`Domain.project_in_metric`). Certificate: (λ/2)‖U‖² + Σv_t/(2βS_t), for comparators in the
+    domain. Kernels without a state space run dense, O(t²) a round.
+    track_dimension: keep what `effective_dimension` and `dimension_bound` need, for one more
+    covariance.
+    """
+
+    _late = True
+    _belief: Directions
+
+    def __init__(
+        self,
+        dim: int,
+        *,
+        kernel: Kernel,
+        curvature: float,
+        ridge: float = 1.0,
+        domain: Domain | None = None,
+        track_dimension: bool = False,
+    ) -> None:
+        super().__init__(dim, kernel, curvature, ridge, domain)
+        self.track_dimension = bool(track_dimension)
+        self._belief = directions(kernel, self.dim, self._noise, track=self.track_dimension)
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The arguments that build this learner anew."""
+        return {**super().config, "track_dimension": self.track_dimension}
+
+    def update(self, g: ArrayLike, time: float | None = None) -> None:
+        """Tell the learner a subgradient at the play of the open round (predicts first where none
+        is open).
+        """
+        # whether curvature drowns in g shows once the round is open: one that this call opened must
+        # not stay so
+        with rollback_on_error(self) if self._play is None else nullcontext():
+            super().update(g, time)
+
+    def _propose(self, time: float) -> Array:
+        belief = self._belief
+        if not self.rounds:
+            belief.kernel.diagonal(time)  # a kernel may refuse a time before the first it lives on
+        belief.advance(time)
+        mean = belief.values()
+        if self.domain.contains(mean, tolerance=0.0):
+            return mean
+        metric = belief.value_covariance()
+        if metric.trace() <= 0.0:
+            return self.domain.project(mean)
+        play = self.domain.project_in_metric(mean, metric)
+        belief.shift(
+            np.asarray(np.linalg.lstsq(metric, play - mean, rcond=None)[0], dtype=np.float64)
+        )
+        return play
+
+    def _learn(self, g: Array, play: Array) -> None:
+        prior = self._belief.prior(g)
+        # the covariance is only asked for where it matters, and may be beyond floats there
+        with np.errstate(over="ignore"):
+            hidden = drowned(prior, self._noise) and drowned(
+                prior, self._noise + float(g @ self._belief.value_covariance() @ g)
+            )
+        if hidden:
+            raise ValueError(
+                f"curvature must not drown in the gradients: got {self.curvature} with ridge"
+                f" {self.ridge} and a gradient of norm {float(np.linalg.norm(g))}, beyond double"
+                " precision; lower curvature, raise ridge or rescale the losses"
+            )
+        self._trace += prior
+        variance = self._belief.look(g)[1]
+        S = variance + self._noise
+        self._cost += variance / (2.0 * self.curvature * S)
+        self.log_det += math.log1p(variance / self._noise)
+        self._belief.observe(S, -1.0 / self.curvature)
+
+    def bound(self, norm: float) -> float:
+        """Theorem kons, corrected (E12): (λ/2)‖U‖² + (1/2β) log det(I + (β/λ)K_g), K_g the Gram
+        matrix of the gradients.
+        """
+        return 0.5 * self.ridge * squared("norm", norm) + self.log_det / (2.0 * self.curvature)
+
+    def dimension_bound(self, norm: float) -> float:
+        """Theorem kons as stated, corrected (E12): (λ/2)‖U‖² + d_eff(λ/β)/(2β)·log(e + eβ·Tr
+        K_g/λ), never below `bound`.
+        """
+        return 0.5 * self.ridge * squared("norm", norm) + self._growth / (2.0 * self.curvature)

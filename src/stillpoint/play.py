@@ -1,0 +1,140 @@
+"""Play a learner on a stream of losses."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from stillpoint.core.arithmetic import running_dot
+from stillpoint.core.validation import Array, finite, increasing
+from stillpoint.forecasters.base import untimed
+from stillpoint.learners import GradientLearner
+from stillpoint.losses import Linear, LossStream
+from stillpoint.run import Run
+
+
+class Playable(Protocol):
+    """What `play` needs of a learner."""
+
+    dim: int
+    time: float
+
+    def predict(self, time: float | None = None) -> Array:
+        """The play of the coming round."""
+
+    def update(self, g: ArrayLike, time: float | None = None) -> None:
+        """Its gradient."""
+
+
+def play(
+    learner: Playable,
+    losses: LossStream | ArrayLike | Iterable[Any],
+    *,
+    times: ArrayLike | None = None,
+    progress: bool = False,
+) -> Run:
+    """Play `learner` on every round of `losses` and keep the account.
+
+    losses: a `LossStream` (`sp.losses.Absolute().on(y)`), an array (T, dim) of gradients of linear
+    losses, or any iterable of
+        objects with `value(w)` and `gradient(w)`. Built-in losses run in compiled code where the
+        learner has it, with the same numbers as predict and update would give. Learners that take
+        losses are given them, others the gradients.
+    times: when each round is; default: the stream's own, else one apart.
+    progress: show a progress bar.
+    """
+    stream: LossStream | list[Any]
+    if isinstance(losses, LossStream):
+        stream = losses
+    elif isinstance(losses, np.ndarray):
+        stream = Linear().on(losses)
+    else:
+        stream = _rounds(losses)
+    if isinstance(stream, LossStream) and stream.dim != learner.dim:
+        raise ValueError(
+            f"losses must have the learner's dimension {learner.dim}: got {stream.dim}; match dim"
+            " and the data"
+        )
+    rounds = len(stream)
+    if times is None and isinstance(stream, LossStream):
+        times = stream.times
+    when = untimed(float(learner.time), rounds) if times is None else increasing("times", times)
+    if when.shape != (rounds,):
+        raise ValueError(
+            f"times must hold one time a round: got {when.size} for {rounds} rounds; match their"
+            " lengths"
+        )
+    if rounds and learner.time >= when[0] and getattr(learner, "rounds", 0):
+        raise ValueError(
+            f"times must come after the learner's last round at {learner.time}: got {when[0]};"
+            " shift them"
+        )
+
+    out = {"losses": np.empty(rounds), "linear": np.empty(rounds), "norms": np.full(rounds, np.nan)}
+    out["plays"], out["gradients"] = (
+        np.empty((rounds, learner.dim)),
+        np.empty((rounds, learner.dim)),
+    )
+    with _progress(rounds, progress) as advance:
+        if (
+            isinstance(learner, GradientLearner)
+            and isinstance(stream, LossStream)
+            and learner.can_compile()
+        ):
+            done = 0
+            while done < rounds:
+                n = learner.play_block(stream, when, done, out)
+                done += n
+                advance(n)
+        else:
+            _play_interactively(learner, stream, when, out, advance)
+    if getattr(learner, "ledger", None) is None:
+        running_dot(out["gradients"], out["plays"], 0.0, out["linear"])
+    return Run(times=when, stream=stream, **out)
+
+
+def _rounds(losses: Any) -> LossStream | list[Any]:
+    """Objects with value and gradient as they are; numbers as the gradients of linear losses."""
+    try:
+        rounds = list(losses)
+    except TypeError:
+        raise ValueError(
+            f"losses must be a stream of rounds: got {losses!r}; build one with sp.losses, .on(y)"
+        ) from None
+    if all(hasattr(each, "gradient") and hasattr(each, "value") for each in rounds):
+        return rounds
+    return Linear().on(
+        finite("losses", rounds, "pass a LossStream, gradients, or objects with value and gradient")
+    )
+
+
+def _play_interactively(
+    learner: Playable, stream: Any, when: Array, out: dict[str, Array], advance: Any
+) -> None:
+    ledger, takes_losses = getattr(learner, "ledger", None), getattr(learner, "takes_losses", False)
+    for i, loss in enumerate(stream):
+        w = learner.predict(time=float(when[i]))
+        g = loss.gradient(w)
+        out["plays"][i], out["losses"][i], out["gradients"][i] = w, loss.value(w), g
+        if takes_losses:
+            learner.update_loss(loss)  # type: ignore[attr-defined]
+        else:
+            learner.update(g)
+        if ledger is not None:
+            out["linear"][i], out["norms"][i] = ledger.linear_loss, ledger.memory.norm
+        advance(1)
+
+
+@contextmanager
+def _progress(rounds: int, show: bool) -> Iterator[Any]:
+    """A bar on the terminal, or nothing."""
+    if not show:
+        yield lambda n: None
+        return
+    from rich.progress import Progress
+
+    with Progress() as bar:
+        task = bar.add_task("playing", total=rounds)
+        yield lambda n: bar.advance(task, n)

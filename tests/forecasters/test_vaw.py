@@ -1,0 +1,711 @@
+"""Curved losses: every streaming learner against its literal twin, golden vectors, certificates and
+bounds.
+"""
+
+import numpy as np
+import pytest
+
+import naive
+import stillpoint as sp
+from cases import MARKOV, TIMES, G, features
+from stillpoint.domains import Ball, Box, HalfSpace
+from stillpoint.kernels import OU, Gaussian, HorizonFree, Matern32, Spline
+from stillpoint.regret import effective_dimension, log_det, rkhs_norm
+
+Y = np.array([1, 0.5, -0.5, 0.25, 0, 1])
+GOLDEN = {  # kernel, bound, VAW, SC-KONS, KONS, full matrix, V_7
+    "exp": (
+        OU(0.1),
+        None,
+        [
+            0,
+            0.284426544188744,
+            0.286378203847038,
+            0.076829673023165,
+            0.097282671410546,
+            0.061581450035515,
+        ],
+        [
+            0,
+            1.206449890714613,
+            0.483114701277982,
+            -0.326641851821713,
+            0.139154768104169,
+            0.021906550702309,
+        ],
+        [
+            0,
+            0.723869934428768,
+            0.487344591120766,
+            -0.193504477130983,
+            0.119924899867822,
+            0.02376864073398,
+        ],
+        [
+            0,
+            -2.242197739763592e-4,
+            -4.175802065462475e-5,
+            -8.791921740002258e-5,
+            6.033623439968902e-5,
+            -2.675465914574136e-5,
+        ],
+        5.176516572081806,
+    ),
+    "spline": (
+        Spline(),
+        6.0,
+        [0, 0.2, 0.192307692307692, -0.044117647058823, 0.042134831460674, 0.016094420600858],
+        [0, 4 / 3, 0.121212121212122, -0.787878787878788, 0.731630025747673, -0.339548085504612],
+        [0, 0.8, 0.281018740989909, -1.224396122981788, 0.441495617424933, -0.410418707088937],
+        [
+            0,
+            -1.765819643614273e-4,
+            8.256560474205153e-6,
+            -9.720551094421844e-5,
+            4.323489414782602e-4,
+            -5.531558153483668e-5,
+        ],
+        5.041553526172914,
+    ),
+}
+KERNELS = [
+    "spline",
+    "spline offset",
+    "ou",
+    "mixture",
+    "matern32",
+    "matern52",
+    "sum",
+    "product",
+    "growing product",
+    "dirac product",
+]
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_golden_vectors(name):
+    kernel, bound, vaw, strong, concave, full, variance = GOLDEN[name]
+    model = sp.KernelVAW(kernel=kernel, ridge=1.0)
+    strongly = sp.StronglyConvex(1, kernel=kernel, curvature=1.0, ridge=0.5)
+    exponential = sp.ExpConcave(1, kernel=kernel, curvature=0.25, ridge=1.0)
+    directional = sp.Directional(
+        1, lipschitz=1.0, kernel=kernel, ridge=1.0, scale=1.0, kernel_bound=bound
+    )
+    rows = []
+    for y, g in zip(Y, G, strict=True):
+        plays = (
+            model.predict(),
+            strongly.predict()[0],
+            exponential.predict()[0],
+            directional.predict()[0],
+        )
+        model.update(y)
+        strongly.update(2 * (plays[1] - y))
+        exponential.update(plays[2] - y)
+        directional.update(g)
+        rows.append(plays)
+    for ours, golden in zip(np.array(rows).T, (vaw, strong, concave, full), strict=True):
+        assert np.allclose(ours, golden, rtol=1e-11, atol=1e-15)
+    assert directional.variance == pytest.approx(variance, rel=1e-13)
+
+
+def test_golden_vectors_of_the_horizon_free_kernel():
+    vaw = [
+        0,
+        0.005809260740691,
+        0.007447470046191,
+        0.003551789632947,
+        0.004869439791901,
+        0.004423805194267,
+    ]
+    model = sp.KernelVAW(kernel=HorizonFree(accuracy=1e-9), ridge=1.0)
+    for y, golden in zip(Y, vaw, strict=True):
+        assert model.predict() == pytest.approx(golden, abs=1e-11)
+        model.update(y)
+    assert model.effective_dimension == pytest.approx(5.042448466870032, rel=1e-9)
+    assert model.log_det == pytest.approx(11.02339838739577, rel=1e-9)
+
+
+@pytest.mark.parametrize("times", TIMES)
+@pytest.mark.parametrize("ridge", [0.01, 1.0, 100.0])
+@pytest.mark.parametrize("name", KERNELS)
+def test_vaw_equals_its_dense_twin(name, ridge, times):
+    kernel, when = MARKOV[name], TIMES[times]
+    y = np.random.default_rng(0).standard_normal((when.size, 3))
+    model = sp.KernelVAW(kernel=kernel, ridge=ridge, outputs=3)
+    forecasts = []
+    for t, row in zip(when, y, strict=True):
+        forecasts.append(model.predict(time=t))
+        model.update(row)
+    twin = naive.vaw(kernel.gram(when), y, ridge)
+    assert np.abs(np.array(forecasts) - twin).max() <= 1e-9 * np.abs(twin).max()
+    assert model.effective_dimension == pytest.approx(
+        effective_dimension(kernel, when, ridge, method="dense"), rel=1e-8
+    )
+    assert model.log_det == pytest.approx(log_det(kernel, when, ridge, method="dense"), rel=1e-8)
+
+
+@pytest.mark.parametrize("kernel", [OU(0.05), Spline(1.0), Matern32(0.1)])
+def test_vaw_certificate_is_exact_at_the_ridge_optimum_and_below_the_bound(kernel):
+    rng = np.random.default_rng(1)
+    y = np.sin(np.arange(120) / 15) + 0.3 * rng.standard_normal(120)
+    model, ridge = sp.KernelVAW(kernel=kernel, ridge=2.0), 2.0
+    loss = 0.0
+    for v in y:
+        loss += 0.5 * (model.predict() - v) ** 2
+        model.update(v)
+    gram = kernel.gram(np.arange(1.0, 121.0))
+    best = gram @ np.linalg.solve(gram + ridge * np.eye(120), y)
+    regret = loss - 0.5 * ((y - best) ** 2).sum()
+    assert regret == pytest.approx(
+        model.certificate(rkhs_norm(kernel, best, method="dense")), rel=1e-8
+    )
+    for u in (np.sin(np.arange(120) / 15), np.zeros(120), 0.5 * best):
+        norm = rkhs_norm(kernel, u)
+        assert loss - 0.5 * ((y - u) ** 2).sum() <= model.certificate(norm) + 1e-9
+        assert model.certificate(norm) <= model.bound(norm) + 1e-9
+
+
+@pytest.mark.parametrize("times", TIMES)
+@pytest.mark.parametrize("name", [*KERNELS, "horizon-free"])
+@pytest.mark.filterwarnings("ignore:time gap")
+def test_vaw_streams_give_the_same_numbers(name, times):
+    y, when = np.random.default_rng(8).standard_normal((40, 2)), TIMES[times]
+    bulk, single = (sp.KernelVAW(kernel=MARKOV[name], ridge=0.5, outputs=2) for _ in range(2))
+    forecasts = np.vstack(
+        [bulk.forecast_stream(y[:15], when[:15]), bulk.forecast_stream(y[15:], when[15:])]
+    )
+    for t, row in enumerate(y):
+        assert np.allclose(single.predict(time=when[t]), forecasts[t], rtol=1e-12, atol=1e-14)
+        single.update(row)
+    for value in ("log_det", "effective_dimension", "rounds", "time", "variance"):
+        assert getattr(bulk, value) == pytest.approx(getattr(single, value), rel=1e-11)
+    assert bulk.certificate(1.0) == pytest.approx(single.certificate(1.0), rel=1e-11)
+    assert np.allclose(bulk.predict(), single.predict(), rtol=1e-11)
+
+
+@pytest.mark.parametrize(
+    "kernel", [Gaussian(2.0), sp.kernels.InverseMultiquadric(3.0), OU(0.1) + Gaussian(5.0)]
+)
+@pytest.mark.parametrize("times", TIMES)
+def test_kernels_without_a_state_space_run_dense(kernel, times, tmp_path):
+    when, y = TIMES[times], np.random.default_rng(9).standard_normal((40, 2))
+    model = sp.KernelVAW(kernel=kernel, ridge=0.5, outputs=2)
+    first = model.forecast_stream(y[:20], when[:20])
+    sp.save(model, tmp_path / "model")
+    model = sp.load(tmp_path / "model")
+    forecasts = np.vstack([first, model.forecast_stream(y[20:], when[20:])])
+    assert np.abs(forecasts - naive.vaw(kernel.gram(when), y, 0.5)).max() < 1e-9
+    assert model.effective_dimension == pytest.approx(
+        effective_dimension(kernel, when, 0.5), rel=1e-9
+    )
+    assert model.log_det == pytest.approx(log_det(kernel, when, 0.5), rel=1e-9)
+
+    def gradient(t, w):
+        return np.zeros(2) if w is None else w - y[t]
+
+    for domain in (None, Ball(0.3)):
+        learner = sp.StronglyConvex(2, kernel=kernel, curvature=1.0, ridge=0.5, domain=domain)
+        plays = []
+        for t, time in enumerate(when):
+            plays.append(learner.predict(time=time))
+            learner.update(gradient(t, plays[-1]))
+        project = (lambda w: w) if domain is None else domain.project
+        twin = naive.strongly_convex(features(kernel, when), gradient, 1.0, 0.5, project)
+        assert np.abs(np.array(plays) - twin).max() <= 1e-6 * np.abs(twin).max()
+
+
+def test_dense_and_streaming_beliefs_agree(monkeypatch):
+    from stillpoint.beliefs.dense import DenseBelief
+    from stillpoint.forecasters import vaw
+    from stillpoint.learners import newton
+
+    y = np.random.default_rng(10).standard_normal(60)
+    streaming = sp.KernelVAW(kernel=Matern32(0.2)).forecast_stream(y), _strong(y)
+    for module in (vaw, newton):
+        monkeypatch.setattr(module, "shared_belief", DenseBelief)
+    dense = sp.KernelVAW(kernel=Matern32(0.2)).forecast_stream(y), _strong(y)
+    for ours, other in zip(streaming, dense, strict=True):
+        assert np.allclose(ours, other, rtol=1e-8, atol=1e-11)
+
+
+def _strong(y):
+    learner, plays = (
+        sp.StronglyConvex(1, kernel=OU(0.1), curvature=1.0, ridge=0.3, domain=Ball(0.4)),
+        [],
+    )
+    for t, v in enumerate(y):
+        plays.append(learner.predict()[0])
+        if t % 7 == 3:
+            learner.skip()  # a projected round without feedback keeps its shift
+        else:
+            learner.update(plays[-1] - v)
+    return np.array(plays)
+
+
+@pytest.mark.parametrize("times", TIMES)
+@pytest.mark.parametrize("domain", [None, Ball(0.3), HalfSpace([1.0, 1.0, 0.0], 0.1)])
+@pytest.mark.parametrize(
+    "name", ["spline offset", "ou", "mixture", "matern52", "sum", "growing product"]
+)
+def test_strongly_convex_equals_mirror_descent(name, domain, times):
+    kernel, when = MARKOV[name], TIMES[times]
+    y = np.random.default_rng(2).standard_normal((when.size, 3))
+    learner = sp.StronglyConvex(3, kernel=kernel, curvature=2.0, ridge=0.7, domain=domain)
+
+    def gradient(t, w):
+        return np.zeros(3) if w is None else 2.0 * (w - y[t])
+
+    plays = []
+    for t, time in enumerate(when):
+        plays.append(learner.predict(time=time))
+        learner.update(gradient(t, plays[-1]))
+    project = (lambda w: w) if domain is None else domain.project
+    twin = naive.strongly_convex(features(kernel, when), gradient, 2.0, 0.7, project)
+    assert np.abs(np.array(plays) - twin).max() <= 1e-7 * np.abs(twin).max()
+
+
+@pytest.mark.parametrize("times", TIMES)
+@pytest.mark.parametrize("domain", [None, Ball(0.25), Box(-0.1, 0.3)])
+@pytest.mark.parametrize(
+    ("name", "dim"),
+    [("ou", 1), ("spline offset", 1), ("ou", 3), ("mixture", 2), ("matern32", 2), ("sum", 2)],
+)
+def test_exp_concave_equals_the_newton_step(name, dim, domain, times):
+    kernel, when = MARKOV[name], TIMES[times]
+    y = np.random.default_rng(3).standard_normal((when.size, dim))
+    learner = sp.ExpConcave(dim, kernel=kernel, curvature=0.3, ridge=1.0, domain=domain)
+    plays = []
+    for t, time in enumerate(when):
+        plays.append(learner.predict(time=time))
+        learner.update(plays[-1] - y[t])
+
+    def project(w, metric):
+        return w if domain is None else naive.project_in_metric(domain, w, metric)
+
+    twin = naive.exp_concave(features(kernel, when), lambda t, w: w - y[t], dim, 0.3, 1.0, project)
+    assert np.abs(np.array(plays) - twin).max() <= 1e-6 * np.abs(twin).max()
+    if domain is not None:
+        assert all(domain.contains(w) for w in plays)
+
+
+@pytest.mark.parametrize("times", TIMES)
+@pytest.mark.parametrize(
+    ("name", "dim"),
+    [("ou", 1), ("ou", 3), ("mixture", 2), ("matern32", 2), ("sum", 1), ("horizon-free", 2)],
+)
+@pytest.mark.filterwarnings("ignore:time gap")
+def test_directional_equals_its_dense_twin(name, dim, times):
+    kernel, when = MARKOV[name], TIMES[times]
+    rng = np.random.default_rng(5)
+    gradients = rng.standard_normal((when.size, dim)) + 0.5
+    gradients /= np.linalg.norm(gradients, axis=1, keepdims=True)
+    learner = sp.Directional(dim, lipschitz=1.0, kernel=kernel, ridge=0.5, scale=20.0)
+    plays = []
+    for t, g in zip(when, gradients, strict=True):
+        plays.append(learner.predict(time=t))
+        learner.update(g)
+    twin, variance = naive.directional(
+        kernel.markov().gram(when), gradients, 1.0, 0.5, 20.0, kernel.bound
+    )
+    assert np.abs(np.array(plays) - twin).max() <= 1e-9 * np.abs(twin).max()
+    assert learner.variance == pytest.approx(variance, rel=1e-10)
+
+
+def test_directional_bound_holds_against_ridge_comparators():
+    rng = np.random.default_rng(6)
+    for kernel in (OU(0.05), HorizonFree(), 1e-4 * OU(0.1)):
+        for kind in range(3):
+            learner = sp.Directional(2, lipschitz=1.0, kernel=kernel)
+            plays, gradients = [], []
+            for t in range(150):
+                w = learner.predict()
+                g = [
+                    rng.standard_normal(2),
+                    np.sin(t / 20) * np.ones(2),
+                    np.where(w >= 0, 1.0, -1.0),
+                ][kind]
+                g = g / max(np.linalg.norm(g), 1.0)
+                learner.update(g)
+                plays.append(w)
+                gradients.append(g)
+            plays, gradients = np.array(plays), np.array(gradients)
+            gram = learner.ledger.memory.kernel.gram(np.arange(1.0, 151.0))
+            for size in 10.0 ** np.arange(-2, 5.0):
+                theta = gram @ gradients
+                u = -size * theta / np.sqrt((gradients * theta).sum())
+                limit = learner.bound(size, ((gradients * u).sum(axis=1) ** 2).sum())
+                regret = (gradients * (plays - u)).sum()
+                assert regret <= limit
+                assert regret == pytest.approx(learner.certificate(size), rel=1e-6, abs=1e-8)
+
+
+@pytest.mark.parametrize("kernel", [OU(0.05), Spline(2.0), Matern32(0.1)])
+def test_newton_certificates_dominate_regret(kernel):
+    rng = np.random.default_rng(7)
+    y = 0.5 * np.sin(np.arange(150) / 20)[:, None] * np.ones(2) + 0.1 * rng.standard_normal(
+        (150, 2)
+    )
+    strongly = sp.StronglyConvex(2, kernel=kernel, curvature=1.0, ridge=1.0)
+    losses = 0.0
+    for row in y:
+        w = strongly.predict()
+        losses += 0.5 * ((w - row) ** 2).sum()
+        strongly.update(w - row)
+    for u in (
+        0.5 * np.sin(np.arange(150) / 20)[:, None] * np.ones(2),
+        np.zeros((150, 2)),
+        0.3 * np.ones((150, 2)),
+    ):
+        norm = rkhs_norm(kernel, u)
+        assert (
+            losses - 0.5 * ((u - y) ** 2).sum()
+            <= strongly.certificate(norm) + 1e-9
+            <= strongly.bound(norm) + 2e-9
+        )
+    # ½(w − y)² on |w|, |y| ≤ 1: |g| ≤ 2, so β = 1/4 of the quadratic inequality (E11)
+    series = np.clip(y[:, 0], -1, 1)
+    learner, losses = (
+        sp.ExpConcave(1, kernel=kernel, curvature=0.25, ridge=1.0, domain=Ball(1.0)),
+        0.0,
+    )
+    for v in series:
+        w = learner.predict()[0]
+        losses += 0.5 * (w - v) ** 2
+        learner.update(w - v)
+    for u in (0.5 * np.sin(np.arange(150) / 20), np.zeros(150), np.full(150, 0.3)):
+        norm = rkhs_norm(kernel, u)
+        assert (
+            losses - 0.5 * ((u - series) ** 2).sum()
+            <= learner.certificate(norm) + 1e-9
+            <= learner.bound(norm) + 2e-9
+        )
+
+
+def test_missing_observations_only_move_time():
+    a, b = sp.KernelVAW(kernel=OU(0.1)), sp.KernelVAW(kernel=OU(0.1))
+    for v in (1.0, -0.5):
+        a.update(v)
+        b.update(v)
+    for _ in range(3):
+        a.skip()
+    a.predict()
+    assert a.predict() == pytest.approx(b.predict(time=6.0), rel=1e-13)
+    assert (a.rounds, a.time) == (5, 6.0)
+    assert a.variance > 0.0
+
+
+def test_forecasters_with_contexts_save(tmp_path):
+    X = np.random.default_rng(11).standard_normal((40, 2))
+    y = X @ [1.0, -2.0] + 0.1
+    for model in (sp.TrackingVAW(2, kernel=OU(0.05), ridge=0.5), sp.TrackingForecaster(2)):
+        for x, v in zip(X[:20], y[:20], strict=True):
+            model.update(x, v)
+        sp.save(model, tmp_path / "model")
+        loaded = sp.load(tmp_path / "model")
+        for x, v in zip(X[20:], y[20:], strict=True):
+            assert model.predict(x) == loaded.predict(x)
+            model.update(x, v)
+            loaded.update(x, v)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"kernels": [OU(0.1), Spline(1.0)], "ridges": [0.5, 2.0]},
+        {"aggregation": "vovk", "share": 0.01},
+    ],
+)
+def test_forecaster_saves(options, tmp_path):
+    y = np.sin(np.arange(60) / 7)
+    model = sp.KernelForecaster(**options)
+    for v in y[:30]:
+        model.update(v)
+    sp.save(model, tmp_path / "model")
+    loaded = sp.load(tmp_path / "model")
+    for v in y[30:]:
+        assert model.predict() == loaded.predict()
+        model.update(v)
+        loaded.update(v)
+
+
+def test_forecasters_save(tmp_path):
+    model = sp.KernelVAW(kernel=Matern32(0.2), ridge=0.5, outputs=2)
+    for t in range(10):
+        model.update([np.sin(t), np.cos(t)])
+    model.predict()
+    sp.save(model, tmp_path / "vaw")
+    loaded = sp.load(tmp_path / "vaw")
+    for t in range(10, 20):
+        assert np.array_equal(model.predict(), loaded.predict())
+        model.update([np.sin(t), np.cos(t)])
+        loaded.update([np.sin(t), np.cos(t)])
+    assert model.certificate(1.0) == loaded.certificate(1.0)
+
+
+@pytest.mark.parametrize(
+    ("build", "name"),
+    [
+        (lambda: sp.KernelVAW(OU(0.1)), "belief.covariance"),
+        (lambda: sp.KernelVAW(HorizonFree()), "grid.gains"),
+        (lambda: sp.TrackingVAW(2), "belief.state"),
+        (sp.KernelForecaster, "mean"),
+        (sp.VariationForecaster, "clock"),
+        (lambda: sp.TrackingForecaster(2), "covariances"),
+    ],
+)
+def test_states_are_checked_and_not_spread(build, name):
+    model, y = build(), np.arange(1.0, 8.0)
+    model.forecast_stream(*([np.ones((7, 2))] if hasattr(model, "dim") else []), y)
+    state = model.arrays()
+    model.restore(state)
+    for wrong in (state[name].ravel()[:1], state[name].astype(np.float32)):
+        with pytest.raises(ValueError, match=f"state '{name.split('.')[-1]}' must"):
+            model.restore({**state, name: wrong})
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1e12])
+def test_extreme_and_constant_targets(scale):
+    model = sp.KernelVAW()
+    for _ in range(500):
+        assert np.isfinite(model.predict())
+        model.update(scale)
+    # a constant is almost free for Spline(offset=1): the forecast approaches it up to the shrinkage
+    # λ/(λ + v)
+    assert 0.3 * scale < model.predict() < scale
+
+
+def opened(model, *arguments):
+    model.predict(*arguments)
+    return model
+
+
+def later(model):
+    model.forecast_stream([1.0, 2.0])
+    return model
+
+
+@pytest.mark.parametrize(
+    ("call", "word"),
+    [
+        (lambda: sp.KernelVAW(ridge=0.0), "ridge"),
+        (lambda: sp.KernelVAW(ridge=-1.0), "ridge"),
+        (lambda: sp.KernelVAW(ridge=1e-320), "ridge must be between 1e-100 and"),
+        (lambda: sp.TrackingVAW(1, ridge=1e300), "ridge must be between 1e-100 and"),
+        (lambda: sp.KernelVAW(outputs=0), "outputs"),
+        (lambda: sp.KernelVAW().update(1e200), r"y must be within ±1e\+100: got 1e\+200; rescale"),
+        (
+            lambda: sp.KernelVAW().forecast_stream([1.0, -1e200]),
+            r"y must be within ±1e\+100: got -1e\+200; rescale",
+        ),
+        (lambda: sp.KernelVAW().forecast_stream(1.0), "y must have 1 columns"),
+        (lambda: sp.KernelVAW(outputs=2).forecast_stream(np.ones(4)), "y must have 2 columns"),
+        (
+            lambda: opened(sp.KernelVAW(), 1.0).forecast_stream([1.0]),
+            r"y must begin with a new round: got it while .* open at 1\.0",
+        ),
+        (
+            lambda: opened(sp.TrackingVAW(1), [1.0]).forecast_stream([[1.0]], [1.0]),
+            "X must begin with a new round: got it while",
+        ),
+        (
+            lambda: sp.TrackingVAW(2).forecast_stream([[1.0]], [1.0]),
+            r"X must have shape \(T, 2\) .* got \(1, 1\) for \(1,\)",
+        ),
+        (
+            lambda: sp.KernelVAW().forecast_stream([1.0, 2.0], [3.0]),
+            "times must be as many as the rounds: got 1 for 2",
+        ),
+        (
+            lambda: later(sp.KernelVAW()).forecast_stream([1.0], [2.0]),
+            r"times must begin after 2\.0.*: got 2\.0",
+        ),
+        (lambda: sp.KernelVAW().update(np.nan), "y must be finite"),
+        (lambda: sp.KernelVAW().update([1.0, 2.0]), "y must have shape"),
+        (lambda: sp.KernelVAW().certificate(-1.0), "radius"),
+        (lambda: sp.StronglyConvex(1, kernel=OU(0.1), curvature=0.0), "curvature"),
+        (
+            lambda: sp.ExpConcave(2, kernel=OU(0.1), curvature=1.0, domain=3.0),
+            "domain must be a domain: got 3.0",
+        ),
+        (
+            lambda: sp.StronglyConvex(2, kernel=OU(0.1), curvature=1.0, domain=[-1, 1]),
+            "domain must be a domain",
+        ),
+        (lambda: sp.Directional(1, lipschitz=1.0, kernel=Spline()), "kernel_bound must be given"),
+        (lambda: sp.Directional(1, lipschitz=1.0, kernel=OU(0.1)).update(2.0), "lipschitz"),
+    ],
+)
+def test_bad_input_is_named(call, word):
+    with pytest.raises(ValueError, match=word):
+        call()
+
+
+def test_times_must_increase():
+    model = sp.KernelVAW(kernel=OU(0.1))
+    model.predict(time=3.0)
+    with pytest.raises(ValueError, match="open round"):
+        model.predict(time=4.0)
+    model.update(1.0)
+    with pytest.raises(ValueError, match=r"time must increase: got 3\.0 after 3\.0"):
+        model.predict(time=3.0)
+    spline = sp.KernelVAW(kernel=Spline())
+    with pytest.raises(ValueError, match="shift the times"):
+        spline.predict(time=-1.0)
+    assert spline.predict() == 0.0
+
+
+def test_default_times_are_those_of_calls():
+    """Also where steps of 1 round, and where rounding swallows them."""
+    bulk, single = sp.KernelVAW(kernel=OU(0.1)), sp.KernelVAW(kernel=OU(0.1))
+    for model in (bulk, single):
+        model.predict(time=0.1)
+        model.skip()
+    bulk.forecast_stream(np.ones(40))
+    for _ in range(40):
+        single.update(1.0)
+    assert bulk.time == single.time
+    late = sp.KernelVAW(kernel=OU(0.1))
+    late.predict(time=2.0**53 - 2)
+    late.update(1.0)
+    with pytest.raises(
+        ValueError, match=r"time must increase: got steps of 1 .* start nearer to 0"
+    ):
+        late.forecast_stream(np.ones(6))
+    assert late.rounds == 1
+
+
+def test_arrays_that_may_not_be_written_to_are_not_compiled_for():
+    """Such as those of pandas columns: loops compiled for them would take seconds, and be
+    the same.
+    """
+    from stillpoint.forecasters._kernel_forecaster import stream as ridges
+    from stillpoint.forecasters._variation import stream as starts
+    from stillpoint.forecasters._vaw import diagonal_rounds, scalar_rounds
+
+    y, when = np.sin(np.arange(20.0)), np.arange(20.0) ** 1.5 + 1.0
+    locked, then = y.copy(), when.copy()
+    locked.flags.writeable = then.flags.writeable = False
+    mixture = sp.kernels.OUMixture((0.1, 0.2), (1.0, 1.0))
+    runs = [
+        (scalar_rounds, lambda y, t: sp.KernelVAW().forecast_stream(y, t)),
+        (diagonal_rounds, lambda y, t: sp.KernelVAW(kernel=mixture).forecast_stream(y, t)),
+        (
+            diagonal_rounds,
+            lambda y, t: sp.TrackingVAW(1, kernel=mixture).forecast_stream(y[:, None], y, t),
+        ),
+        (ridges, lambda y, t: sp.KernelForecaster().forecast_stream(y, t)),
+        (starts, lambda y, t: sp.VariationForecaster().forecast_stream(y, t)),
+    ]
+    for loop, run in runs:
+        expected, known = run(y, when), len(loop.signatures)
+        assert np.array_equal(run(locked, then), expected)
+        assert len(loop.signatures) == known
+
+
+def test_streams_without_rounds_change_nothing():
+    for model in (sp.KernelVAW(), sp.KernelVAW(kernel=Gaussian(2.0)), sp.KernelVAW(outputs=3)):
+        y = np.zeros((0, 3)) if model.outputs == 3 else np.zeros(0)
+        assert model.forecast_stream(y).shape == y.shape
+        assert model.forecast_stream(y, []).shape == y.shape
+        assert model.rounds == 0
+    assert sp.TrackingVAW(2).forecast_stream(np.zeros((0, 2)), []).shape == (0,)
+
+
+def test_on_the_dirac_kernel_rounds_share_nothing():
+    """k(s, t) = 2·1[s = t] has a state space without components: forecasts are 0, and only the
+    account grows.
+    """
+    y, kernel = np.arange(1.0, 31.0), sp.kernels.Dirac(2.0)
+    bulk, single = sp.KernelVAW(kernel=kernel, ridge=0.5), sp.KernelVAW(kernel=kernel, ridge=0.5)
+    assert np.array_equal(bulk.forecast_stream(y), np.zeros(30))
+    for v in y:
+        assert single.predict() == 0.0
+        single.update(v)
+    X = np.random.default_rng(0).standard_normal((30, 2))
+    assert np.array_equal(sp.TrackingVAW(2, kernel=kernel).forecast_stream(X, y), np.zeros(30))
+    for model in (bulk, single):
+        assert model.effective_dimension == pytest.approx(30 * 2.0 / 2.5)
+        assert model.log_det == pytest.approx(30 * np.log(5.0))
+        assert model.certificate(0.0) == pytest.approx(0.5 * 0.8 * y @ y)
+    for learner in (
+        sp.StronglyConvex(2, kernel=kernel, curvature=1.0),
+        sp.ExpConcave(2, kernel=kernel, curvature=1.0),
+    ):
+        for g in X:
+            assert np.array_equal(learner.predict(), np.zeros(2))
+            learner.update(g)
+
+
+@pytest.mark.parametrize(
+    "kernel", [sp.kernels.OUMixture((0.1, 0.2, 0.4), (1.0,) * 3), Gaussian(3.0)]
+)
+def test_a_state_taken_out_stays_as_it_was(kernel):
+    """Later rounds do not write into it, and it replaces whatever the model it is given to had, the
+    uniform grid included.
+    """
+    calls, bulk, y = (
+        sp.KernelVAW(kernel=kernel),
+        sp.KernelVAW(kernel=kernel),
+        np.sin(np.arange(30.0)),
+    )
+    for v in y[:10]:
+        calls.update(v)
+    state = calls.arrays()
+    copies = {key: np.array(value) for key, value in state.items()}
+    rest = [(calls.predict(), calls.update(v))[0] for v in y[10:]]
+    assert all(np.array_equal(value, state[key]) for key, value in copies.items())
+    bulk.forecast_stream(y)
+    bulk.restore(state)
+    np.testing.assert_allclose(bulk.forecast_stream(y[10:]), rest, rtol=1e-10)
+
+
+@pytest.mark.parametrize("times", TIMES)
+@pytest.mark.parametrize("name", ["spline offset", "mixture", "matern32", "dirac product"])
+def test_context_streams_give_the_same_numbers(name, times, tmp_path):
+    rng, when = np.random.default_rng(12), TIMES[times]
+    X, y = rng.standard_normal((40, 3)), rng.standard_normal(40)
+    bulk, single = (sp.TrackingVAW(3, kernel=MARKOV[name], ridge=0.5) for _ in range(2))
+    forecasts = bulk.forecast_stream(X[:15], y[:15], when[:15])
+    sp.save(bulk, tmp_path / "model")
+    bulk = sp.load(tmp_path / "model")
+    forecasts = np.append(forecasts, bulk.forecast_stream(X[15:], y[15:], when[15:]))
+    for t in range(40):
+        assert single.predict(X[t], time=when[t]) == pytest.approx(
+            forecasts[t], rel=1e-11, abs=1e-13
+        )
+        single.update(X[t], y[t])
+    for value in ("log_det", "effective_dimension", "rounds", "time", "variance", "coefficients"):
+        assert getattr(bulk, value) == pytest.approx(getattr(single, value), rel=1e-10)
+    assert bulk.certificate(1.0) == pytest.approx(single.certificate(1.0), rel=1e-11)
+
+
+def test_context_streams_refuse_what_rounds_refuse():
+    model = sp.TrackingVAW(2)
+    before = model.arrays()
+    for X, y, message in [
+        (np.ones((3, 2)), np.ones(4), "X must have shape"),
+        (np.full((3, 2), np.nan), np.ones(3), "X must be finite"),
+        (np.full((3, 2), 1e101), np.ones(3), "X must be within"),
+        (np.ones((3, 2)), np.full(3, np.inf), "y must be finite"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            model.forecast_stream(X, y)
+    with pytest.raises(ValueError, match="times must"):
+        model.forecast_stream(np.ones((2, 2)), np.ones(2), [1.0])
+    assert all(np.array_equal(value, model.arrays()[key]) for key, value in before.items())
+
+
+def test_long_contexts_in_a_stream_go_the_long_way():
+    """Compiled rounds stop before a context so long that `update` must look at it; the numbers are
+    those of calls.
+    """
+    rng = np.random.default_rng(13)
+    X, y = rng.standard_normal((300, 2)), rng.standard_normal(300)
+    X[290] *= 1e9
+    bulk, single = sp.TrackingVAW(2), sp.TrackingVAW(2)
+    forecasts = bulk.forecast_stream(X, y)
+    for t in range(300):
+        assert single.predict(X[t]) == pytest.approx(forecasts[t], rel=1e-7)
+        single.update(X[t], y[t])
