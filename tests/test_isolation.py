@@ -23,6 +23,7 @@ import persisted
 import stillpoint as sp
 from extras import package
 from persisted import CORE
+from stillpoint import forecasters
 
 ROUNDS = 15
 SOURCE = Path(__file__).parent.parent / "src" / "stillpoint"
@@ -164,7 +165,7 @@ def test_learners_show_what_builds_them(name):
         **vars(sp.domains),
         **vars(sp.losses),
         **vars(sp.potentials),
-        **vars(sp.filters),
+        **vars(forecasters),
     }
     again = eval(repr(learner), {**names, type(learner).__name__: type(learner)})
     assert type(again) is type(learner)
@@ -177,9 +178,8 @@ def test_all_that_is_compiled_is_in_files_that_the_cache_is_keyed_by():
         for file in SOURCE.rglob("*.py")
         if "njit(" in file.read_text()
     }
-    assert {name for name in uses if Path(name).name != "_hot.py"} == {"_jit.py"}, (
-        "an edit would leave stale machine code"
-    )
+    plain = {name for name in uses if not Path(name).name.startswith("_")}
+    assert plain == {"core/jit.py", "core/arithmetic.py"}, "an edit would leave stale machine code"
 
 
 # compiled code where none can be kept
@@ -189,11 +189,12 @@ import sys
 sys.path.insert(0, sys.argv[1])
 {refuse}
 import stillpoint as sp
-from stillpoint.learners import _hot
+from stillpoint import forecasters
+from stillpoint.learners import _kernel_ftrl
 assert sp.__file__.startswith(sys.argv[1]), sp.__file__
 learner = sp.Tracker(2)
 learner.update([1.0, -2.0])
-print(learner.predict().tobytes().hex(), _hot.observe._cache.cache_path or "", sep=",")
+print(learner.predict().tobytes().hex(), _kernel_ftrl.observe._cache.cache_path or "", sep=",")
 """
 REFUSE = """
 import tempfile

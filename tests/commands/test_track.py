@@ -821,8 +821,9 @@ def test_a_page_that_cannot_be_written_leaves_the_summary(plain, tmp_path, monke
 def test_a_bar_on_a_terminal(plain, tmp_path):
     here, there = os.openpty()
     code = (
-        "import sys; from stillpoint.commands.track_command import track; sys.exit(track(*sys.argv[1:],"
-        " quiet=False))"
+        "import sys\n"
+        "from stillpoint.commands.track_command import track\n"
+        "sys.exit(track(*sys.argv[1:], quiet=False))"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, plain, "y", tmp_path / "o"],
@@ -1840,8 +1841,9 @@ def test_memory_does_not_grow_with_the_file(tmp_path):
             file.write("a,note,y\n")
             file.writelines(["0.125," + "n" * 500 + ",1.5\n"] * rows)
     code = (
-        "import resource, sys; from stillpoint.commands.track_command import track\nfor name in ('small.csv',"
-        " 'big.csv'):\n    assert track(f'{sys.argv[1]}/{name}', 'y', sys.argv[1] + '/o',"
+        "import resource, sys\n"
+        "from stillpoint.commands.track_command import track\n"
+        "for name in ('small.csv', 'big.csv'):\n    assert track(f'{sys.argv[1]}/{name}', 'y', sys.argv[1] + '/o',"
         " features='a', quiet=True) == 0\n   "
         " print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)\n"
     )
@@ -1854,8 +1856,8 @@ def test_memory_does_not_grow_with_the_file(tmp_path):
 
 def test_the_command_is_light_to_import():
     code = (
-        "import stillpoint.commands.track_command, sys; print([m for m in ('numba', 'numpy', 'rich', 'typer') if"
-        " m in sys.modules])"
+        "import stillpoint.commands.track_command, sys\n"
+        "print([m for m in ('numba', 'numpy', 'rich', 'typer') if m in sys.modules])"
     )
     assert (
         subprocess.run(

@@ -325,7 +325,7 @@ def test_cases_and_numbers():
 
 
 def test_a_claim_needs_its_line():
-    with pytest.raises(ValueError, match="one line of docstring"):
+    with pytest.raises(ValueError, match="in its docstring"):
         claim("Theorem", "section", on="nothing")(lambda quick: Evidence([]))
 
 
