@@ -1843,9 +1843,10 @@ def test_memory_does_not_grow_with_the_file(tmp_path):
     code = (
         "import resource, sys\n"
         "from stillpoint.commands.track_command import track\n"
-        "for name in ('small.csv', 'big.csv'):\n    assert track(f'{sys.argv[1]}/{name}', 'y', sys.argv[1] + '/o',"
-        " features='a', quiet=True) == 0\n   "
-        " print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)\n"
+        "for name in ('small.csv', 'big.csv'):\n"
+        "    source, out = f'{sys.argv[1]}/{name}', sys.argv[1] + '/o'\n"
+        "    assert track(source, 'y', out, features='a', quiet=True) == 0\n"
+        "    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, tmp_path], capture_output=True, text=True, check=True
