@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stillpoint.core.validation import Array
-from stillpoint.fleet.batch import _series
+from stillpoint.fleet.batch import _forecaster
 from stillpoint.fleet.batch.base import Fault, Stack, numbers
 from stillpoint.fleet.keys import Slots
 from stillpoint.forecasters import KernelForecaster
@@ -81,7 +81,9 @@ class ForecasterStack(Stack):
         """Forecasts, one a key."""
         out = np.empty(slots.size)
         own = self._get(*_NAMES, "open", "time")
-        self._run(_series.spline_open, slots, when, out, self._rule, self._grows, self._lam, *own)
+        self._run(
+            _forecaster.spline_open, slots, when, out, self._rule, self._grows, self._lam, *own
+        )
         return out
 
     def close(self, slots: Slots, when: Array, feedback: tuple[Array, ...]) -> None:
@@ -89,7 +91,9 @@ class ForecasterStack(Stack):
         if not self.data["open"][slots].all():
             self.open(slots, when, np.zeros(0))
         own = self._get(*_NAMES, "open", "started")
-        self._run(_series.spline_close, slots, *feedback, self._rule, self._share, self._lam, *own)
+        self._run(
+            _forecaster.spline_close, slots, *feedback, self._rule, self._share, self._lam, *own
+        )
 
     def skip(self, slots: Slots, when: Array) -> None:
         """Rounds whose targets are missing."""
