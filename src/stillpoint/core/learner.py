@@ -61,6 +61,12 @@ class Learner(Configured, ABC):
         The time of the open round, or of the last one; rounds without a time are 1 apart, from 1.
     """
 
+    _admits = False  # whether there is an `_admit`
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls._admits = cls._admit is not Learner._admit
+
     def __init__(self) -> None:
         self.rounds, self.time = 0, 0.0
         self._started, self._is_open = False, False
@@ -89,7 +95,9 @@ class Learner(Configured, ABC):
                 )
             self._check_same(x)
         else:
-            when = self._coming(time)
+            when = self.time + 1.0
+            if time is not None or self._admits or when <= self.time:  # else there is no doubt
+                when = self._coming(time)
             answer = self._open(when, x)
             self._opened(when, answer)
             return answer

@@ -47,6 +47,8 @@ class KernelForecaster(SeriesForecaster):
     given. share: fixed share over experts, for jumps; not with ml-poly.
     """
 
+    _places = (ROUNDS, TIME, OPEN, FORECAST)
+
     def __init__(
         self,
         kernels: Kernel | Iterable[Kernel] | None = None,
@@ -180,11 +182,6 @@ class KernelForecaster(SeriesForecaster):
             )
         for kernel in self.kernels or ():
             kernel.markov().diagonal(np.array([first, last]))
-
-    @property
-    def _clock(self) -> tuple[int, float, bool, float]:
-        c = self._c
-        return int(c[ROUNDS]), float(c[TIME]), bool(c[OPEN]), float(c[FORECAST])
 
     def _open(self, when: float, x: None) -> float:
         c, own = self._c, self.aggregator

@@ -2,6 +2,7 @@
 
 import math
 from abc import abstractmethod
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,31 +18,29 @@ class SeriesForecaster(Learner):
     Rounds, time and the open round are kept by compiled code, in an array.
     """
 
-    def __init__(self) -> None:
-        """Nothing: see `_clock`."""
+    _c: Array
+    _places: ClassVar[tuple[int, int, int, int]]  # in it: rounds, time, open or not, forecast
 
-    @property
-    @abstractmethod
-    def _clock(self) -> tuple[int, float, bool, float]:
-        """Rounds that are over, the time, whether a round is open, and its forecast."""
+    def __init__(self) -> None:
+        """Leave all of it to the array."""
 
     @property
     def rounds(self) -> int:  # type: ignore[override]
         """How many rounds are over."""
-        return self._clock[0]
+        return int(self._c[self._places[0]])
 
     @property
     def time(self) -> float:  # type: ignore[override]
         """The time of the open round, or of the last one."""
-        return self._clock[1]
+        return float(self._c[self._places[1]])
 
     @property
     def _is_open(self) -> bool:  # type: ignore[override]
-        return self._clock[2]
+        return bool(self._c[self._places[2]])
 
     @property
     def _answer(self) -> float:
-        return self._clock[3]
+        return float(self._c[self._places[3]])
 
     @abstractmethod
     def _rounds(self, y: Array, times: Array, out: Array) -> None:
@@ -65,7 +64,7 @@ class SeriesForecaster(Learner):
         time : float, optional
             When the round is; the last one + 1 if left out.
         """
-        return float(self._begin(time))
+        return self._begin(time)  # type: ignore[no-any-return]
 
     def update(self, y: float) -> None:
         """Tell the forecaster what the round turned out to be."""

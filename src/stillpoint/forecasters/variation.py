@@ -93,6 +93,8 @@ class VariationForecaster(SeriesForecaster):
     stretching time changes nothing.
     """
 
+    _places = (ROUNDS, TIME, OPEN, FORECAST)
+
     def __init__(self) -> None:
         self._means, self._filters = zeros((LEVELS, KEPT + 1, 6)), zeros((LEVELS, 5))
         self._counts, self._specialists = zeros(LEVELS, dtype=np.int64), zeros((LEVELS, 3))
@@ -239,11 +241,6 @@ class VariationForecaster(SeriesForecaster):
                     f"time must be at most {LATEST:g} in size: got {time}; give times in another"
                     " unit"
                 )
-
-    @property
-    def _clock(self) -> tuple[int, float, bool, float]:
-        c = self._c
-        return int(c[ROUNDS]), float(c[TIME]), bool(c[OPEN]), float(c[FORECAST])
 
     def _open(self, when: float, x: None) -> float:
         return float(_variation.begin(when, *self._state(), *self._scratch()))

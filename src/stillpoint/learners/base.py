@@ -93,7 +93,7 @@ class GradientLearner(Learner):
         -------
         array of shape (dim,)
         """
-        play: Array = self._begin(time)
+        play: Array = self._begin(time) if time is not None or not self._is_open else self._answer
         return play.copy()
 
     def update(self, g: ArrayLike, time: float | None = None) -> None:
@@ -109,7 +109,8 @@ class GradientLearner(Learner):
         gradient = self._accept(g)
         if time is not None and (self._is_open or self._started):
             self._refuse_late(time)
-        self._begin(time)
+        if not self._is_open:
+            self._begin(time)
         self._end(gradient)
 
     def _open(self, when: float, x: None) -> Array:
