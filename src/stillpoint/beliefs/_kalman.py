@@ -92,7 +92,7 @@ def propagate_diagonal(C: np.ndarray, M: np.ndarray, f: np.ndarray, q: np.ndarra
 def _propagate_sums(
     C: np.ndarray, M: np.ndarray, f: np.ndarray, Q: np.ndarray, row: np.ndarray
 ) -> None:
-    """One block in sum coordinates: f holds the diagonal φ of F, then its first row's (·, δ_2, …)."""
+    """One block in sum coordinates: f holds F's diagonal φ, then its first row (·, δ_2, …)."""
     P = Q.shape[0]
     for j in range(P):
         row[j] = f[0] * C[0, j]

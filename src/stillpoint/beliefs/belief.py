@@ -101,7 +101,9 @@ class Belief:
     def diagonal_moves(self, times: Array) -> _kalman.Moves:
         """`moves` where F is diagonal: only the diagonals, for all blocks."""
         gaps, starts, which = self._kinds(times)
-        falls, kicks = (np.tile(own, self.blocks) for own in self.space.diagonal_moves(gaps, starts))
+        falls, kicks = (
+            np.tile(own, self.blocks) for own in self.space.diagonal_moves(gaps, starts)
+        )
         return _kalman.Moves(falls, kicks, which, self.space.nuggets(times))
 
     def _kinds(self, times: Array) -> tuple[Array, Array, NDArray[np.int64]]:

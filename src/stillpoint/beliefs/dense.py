@@ -78,7 +78,7 @@ class PointBelief:
         return mean[0], max(float(covariance[0, 0]), 0.0)
 
     def _add(self, point: Array, row: Array, amount: Array) -> None:
-        """Add amount (outputs,) times the posterior covariance with a point, whose L⁻¹k is `row`."""
+        """Add amount (outputs,) times the posterior covariance with a point; `row` is its L⁻¹k."""
         self._beta[self._seen] -= self._solve(row, transposed=True) * amount
         self._knots, self._beta = np.vstack([self._knots, point]), np.vstack([self._beta, amount])
 

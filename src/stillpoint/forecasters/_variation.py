@@ -138,8 +138,8 @@ def foresee(time: float, state: State) -> float:
 def track(
     y: np.ndarray,
     times: np.ndarray,
-    first: int,
     delay: int,
+    first: int,
     state: State,
     out: np.ndarray,
     weights: np.ndarray,

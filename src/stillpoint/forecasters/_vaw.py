@@ -74,7 +74,7 @@ def scalar_rounds(
 def _sweep(
     C: np.ndarray, D: np.ndarray, H: np.ndarray, f: np.ndarray, q: np.ndarray, work: Work
 ) -> None:
-    """Correct C and D for one round and move them to the next in one pass; g and u are theirs then."""
+    """Correct C and D and move them to the next round in one pass; g and u are theirs then."""
     g, u, root_gain, a, b, z = work
     for i in range(H.size):
         x, y = 0.0, 0.0

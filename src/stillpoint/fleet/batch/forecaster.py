@@ -9,8 +9,7 @@ from stillpoint.core.validation import Array
 from stillpoint.fleet.batch import _forecaster
 from stillpoint.fleet.batch.base import Fault, Stack, numbers
 from stillpoint.fleet.keys import Slots
-from stillpoint.forecasters import KernelForecaster
-from stillpoint.forecasters import _aggregation
+from stillpoint.forecasters import KernelForecaster, _aggregation
 from stillpoint.forecasters import _kernel_forecaster as single
 from stillpoint.forecasters._kernel_forecaster import AT
 from stillpoint.forecasters.aggregation import LARGEST
