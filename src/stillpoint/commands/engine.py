@@ -13,12 +13,12 @@ import numpy as np
 from stillpoint.commands import _rows
 from stillpoint.commands.encode import Rows
 from stillpoint.commands.options import Options
-from stillpoint.core._poly import REGRETS
 from stillpoint.core.learner import not_finite_in
 from stillpoint.core.validation import Array, counted, stored, under
 from stillpoint.forecasters import TrackingForecaster, TrackingProbabilities, VariationForecaster
 from stillpoint.forecasters import classification as logistic
 from stillpoint.forecasters import regression as linear
+from stillpoint.forecasters._linear import ROW
 from stillpoint.intervals import IntervalTracker, QuantileTracker
 from stillpoint.losses import Pinball
 
@@ -80,7 +80,7 @@ class Linear(Part):
 
         That is the regret it keeps, in running mean losses.
         """
-        regrets = self.core._state.regrets[REGRETS.regret]
+        regrets = self.core._state.table[ROW.regret]
         return {
             "lost to the best of its drift settings, in average rows' error, at most": max(
                 float(regrets.max()), 0.0

@@ -8,6 +8,9 @@ from stillpoint.core.jit import njit
 from stillpoint.forecasters._features import LOOK, glimpse
 from stillpoint.forecasters._filters import gap, tick
 from stillpoint.forecasters._logistic import (
+    OUT,
+    RATES,
+    SET,
     SLOPE_PRIOR,
     State,
     learn,
@@ -24,7 +27,6 @@ def track(
     times: np.ndarray,
     delay: int,
     first: int,
-    rates: np.ndarray,
     state: State,
     out: np.ndarray,
     still: np.ndarray,
@@ -35,7 +37,7 @@ def track(
     y is NaN where it is missing. Where `shares` has rows, also what the first set's filter without
     drift says, and the weights of its filters.
     """
-    K, M, weights = rates.shape[0], state.means, state.weights
+    K, M, weights = RATES.shape[0], state.means, state.outs[OUT.weight]
     look = np.empty((3, X.shape[1] + 1))
     for t in range(first, y.size):
         row, learnt = t - first, t - delay
@@ -45,18 +47,18 @@ def track(
         if delay > 0:
             pace = gap(times[t], state.clock)
             seen = state.features, M, state.covariances, weights, state.rules
-            peek(X[t : t + 1], pace, rates, *seen, look, out[row : row + 1])
+            peek(X[t : t + 1], pace, *seen, look, out[row : row + 1])
             if shares.size:
                 value = 0.0
                 for i in range(M.shape[1]):
                     value += look[LOOK.now, i] * M[0, i]
                 still[row] = readouts(value, 0.0)[0]
         if learnt >= 0:
-            propose(X[learnt], tick(times[learnt], state.clock), rates, state)
+            propose(X[learnt], tick(times[learnt], state.clock), state)
             if delay == 0:
-                normalise(state.mixed, state.rules, out[row])
+                normalise(state.sets[SET.mixed], state.rules, out[row])
                 if shares.size:
-                    still[row] = state.reads[0, 0]
+                    still[row] = state.outs[OUT.read, 0, 0]
             if not math.isnan(y[learnt]):
                 learn(int(y[learnt]), state)
 
@@ -65,7 +67,6 @@ def track(
 def peek(
     X: np.ndarray,
     pace: float,
-    rates: np.ndarray,
     features: np.ndarray,
     M: np.ndarray,
     C: np.ndarray,
@@ -79,7 +80,7 @@ def peek(
     The variance is that of the filters as they are, in today's coordinates, plus this round's drift
     in its own ones; of a feature to be reset only the prior counts.
     """
-    K, last = rates.shape[0], M.shape[1] - 1
+    K, last = RATES.shape[0], M.shape[1] - 1
     mixed = np.empty(M.shape[0] // K)
     for t in range(X.shape[0]):
         glimpse(X[t], features, look)
@@ -93,7 +94,7 @@ def peek(
             s, k = r // K, r % K
             value, variance = (
                 0.0,
-                pace * (rates[k, 0] * squares + rates[k, 1]) + SLOPE_PRIOR * fresh,
+                pace * (RATES[k, 0] * squares + RATES[k, 1]) + SLOPE_PRIOR * fresh,
             )
             for i in range(last + 1):
                 value += look[LOOK.now, i] * M[r, i]
@@ -117,24 +118,20 @@ def round_one(
     x: np.ndarray,
     label: int,
     time: float,
-    rates: np.ndarray,
     clock: np.ndarray,
     features: np.ndarray,
     means: np.ndarray,
     covariances: np.ndarray,
-    learnt: np.ndarray,
     z: np.ndarray,
     gains: np.ndarray,
     values: np.ndarray,
-    weights: np.ndarray,
-    reads: np.ndarray,
-    mixed: np.ndarray,
+    outs: np.ndarray,
+    sets: np.ndarray,
     rules: np.ndarray,
 ) -> None:
     """Open a round, close it, or both."""
-    filters = clock, features, means, covariances, learnt, z, gains
-    state = State(*filters, values, weights, reads, mixed, rules)
+    state = State(clock, features, means, covariances, z, gains, values, outs, sets, rules)
     if opens:
-        propose(x, tick(time, clock), rates, state)
+        propose(x, tick(time, clock), state)
     if closes:
         learn(label, state)

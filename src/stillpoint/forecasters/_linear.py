@@ -8,13 +8,23 @@ from typing import NamedTuple
 import numpy as np
 
 from stillpoint.core import _poly
-from stillpoint.core._poly import CAP, FORGET, WEIGHTS, running_mean
+from stillpoint.core._poly import CAP, FORGET, running_mean
 from stillpoint.core.jit import njit
 from stillpoint.forecasters._features import standardise
 from stillpoint.forecasters._filters import absorb, drift, foresee
 from stillpoint.losses._pointwise import SQUARED as SQUARED_LOSS
 from stillpoint.losses._pointwise import slope, value
 
+# Variance that (slopes, intercept) gain a round, in units of the noise's: none; the intercept
+# alone; both; the intercept faster; the slopes alone. Without the last kind, slopes that jump over
+# a still level cost 15% more (benchmarks/forecasters.py).
+RATES = np.array(
+    [(0.0, 0.0)]
+    + [(0.0, q) for q in (1e-4, 1e-2, 1.0, 1e2)]
+    + [(q, q) for q in (1e-6, 1e-4, 1e-2, 1.0)]
+    + [(q, 100.0 * q) for q in (1e-6, 1e-4, 1e-2, 1.0)]
+    + [(q, 0.0) for q in (1e-2, 1.0)]
+)
 SLOPE_PRIOR, INTERCEPT_PRIOR = 10.0, 100.0  # variances, in units of the noise's
 STILL = 1e-290  # error variances below it are not told from 0, and their inverse would overflow
 DIGITS = 1e-50  # nor are errors this far below the range of the targets
@@ -46,19 +56,19 @@ class Places(NamedTuple):
     unit: int = 10  # running mean loss, where that is not the squared one
 
 
-class Values(NamedTuple):
-    """Rows of `State.values`: what the filters say in the open round."""
+class Rows(NamedTuple):
+    """Rows of `State.table`."""
 
-    raw: int = 0  # z'θ
-    clipped: int = 1  # as the aggregation hears it
-    variance: int = 2  # z'Cz
-
-
-class Shifts(NamedTuple):
-    """Rows of `State.shifts`: multiple × spread is added to a filter's value."""
-
-    multiple: int = 0
-    spread: int = 1  # running mean size of its residuals
+    regret: int = 0  # the first three are _poly.Regrets
+    squares: int = 1
+    loss: int = 2
+    multiple: int = 3  # multiple × spread is added to a filter's value
+    spread: int = 4  # running mean size of its residuals
+    raw: int = 5  # z'θ in the open round
+    clipped: int = 6  # as the aggregation hears it
+    variance: int = 7  # z'Cz
+    poly: int = 8  # the last two are _poly.Weights
+    blend: int = 9
 
 
 class State(NamedTuple):
@@ -68,13 +78,10 @@ class State(NamedTuple):
     features: np.ndarray  # (5, N − 1), see _features.Features
     means: np.ndarray  # (K, N)
     covariances: np.ndarray  # (K, N, N)
-    regrets: np.ndarray  # (3, K), see _poly.Regrets
-    scalars: np.ndarray  # see Places
-    shifts: np.ndarray  # (2, K), see Shifts
     z: np.ndarray  # (N,): the open round's features, standardised
     gains: np.ndarray  # (K, N): C z
-    values: np.ndarray  # (3, K), see Values
-    weights: np.ndarray  # (2, K), see _poly.Weights
+    table: np.ndarray  # (10, K), see Rows
+    scalars: np.ndarray  # see Places
 
 
 class Rule(NamedTuple):
@@ -83,46 +90,46 @@ class Rule(NamedTuple):
     code: int  # of the loss
     parameter: float  # and its parameter
     level: float  # whose quantile shifts follow; 0 for none
-    rates: np.ndarray  # (K, 2): variances that slopes and intercept gain a round
 
 
-AT, ROW, SHIFT = Places(), Values(), Shifts()
+AT, ROW = Places(), Rows()
 
 
 @njit(cache=True)
-def clipped(raw: float, k: int, scalars: np.ndarray, shifts: np.ndarray) -> float:
+def weigh(table: np.ndarray, scalars: np.ndarray, weights: np.ndarray) -> None:
+    """Fill `weights`, (2, K), with those of the coming round."""
+    regrets = table[: ROW.loss + 1]
+    _poly.weigh(regrets, scalars[AT.record], scalars[AT.learnt], weights)
+
+
+@njit(cache=True)
+def clipped(raw: float, k: int, table: np.ndarray, scalars: np.ndarray) -> float:
     """Filter k's value as the aggregation hears it: shifted, within one range of the targets."""
     reach = scalars[AT.high] - scalars[AT.low]
-    shifted = raw + shifts[SHIFT.multiple, k] * shifts[SHIFT.spread, k]
+    shifted = raw + table[ROW.multiple, k] * table[ROW.spread, k]
     return float(min(max(shifted, scalars[AT.low] - reach), scalars[AT.high] + reach))
 
 
 @njit(cache=True)
-def propose(x: np.ndarray, pace: float, rule: Rule, state: State) -> None:
+def propose(x: np.ndarray, pace: float, state: State) -> None:
     """Open a round: z, gains, each filter's value and variance, and the forecast."""
-    M, C, s, values, weights = (
-        state.means,
-        state.covariances,
-        state.scalars,
-        state.values,
-        state.weights,
-    )
+    M, C, table, s = state.means, state.covariances, state.table, state.scalars
     standardise(x, SLOPE_PRIOR, state.features, M, C, state.z)
     s[AT.seen] += 1.0
-    drift(C, rule.rates, pace)
-    _poly.weigh(state.regrets, s[AT.record], s[AT.learnt], weights)
+    drift(C, RATES, pace)
+    weigh(table, s, table[ROW.poly :])
     s[AT.pooled] = s[AT.forecast] = 0.0
     for k in range(M.shape[0]):
-        values[ROW.raw, k], values[ROW.variance, k] = foresee(k, state.z, M, C, state.gains)
-        values[ROW.clipped, k] = clipped(values[ROW.raw, k], k, s, state.shifts)
-        s[AT.pooled] += weights[WEIGHTS.poly, k] * values[ROW.clipped, k]
-        s[AT.forecast] += weights[WEIGHTS.blend, k] * values[ROW.clipped, k]
+        table[ROW.raw, k], table[ROW.variance, k] = foresee(k, state.z, M, C, state.gains)
+        table[ROW.clipped, k] = clipped(table[ROW.raw, k], k, table, s)
+        s[AT.pooled] += table[ROW.poly, k] * table[ROW.clipped, k]
+        s[AT.forecast] += table[ROW.blend, k] * table[ROW.clipped, k]
 
 
 @njit(cache=True)
 def learn(y: float, rule: Rule, state: State) -> None:
     """Close a round with its target: error variance, regrets, losses, filters and shifts."""
-    s, values = state.scalars, state.values
+    s, table = state.scalars, state.table
     if s[AT.learnt] == 0.0:
         # the first target only sets the level: every forecast counts as right in that round
         s[AT.origin] = y
@@ -145,8 +152,8 @@ def learn(y: float, rule: Rule, state: State) -> None:
         steep = slope(code, parameter, s[AT.pooled], y)
     credit(y, steep, scale, rule, state)
     for k in range(state.means.shape[0]):
-        inverse = 1.0 / (values[ROW.variance, k] + 1.0)
-        step = (y - values[ROW.raw, k]) * inverse
+        inverse = 1.0 / (table[ROW.variance, k] + 1.0)
+        step = (y - table[ROW.raw, k]) * inverse
         absorb(k, step, inverse, state.means, state.covariances, state.gains)
     if rule.level > 0.0 and s[AT.learnt] > 1.0:
         shift(y, rule.level, state)
@@ -162,33 +169,34 @@ def credit(y: float, steep: float, scale: float, rule: Rule, state: State) -> No
     more than SLACK is credited with less, down to nothing. Both keep the guarantee: what is added
     lies between the true regret and the linear one, whose mean under the weights is 0.
     """
-    s, values, far = state.scalars, state.values, 0.0
-    for k in range(values.shape[1]):
-        far = max(far, abs(steep * (s[AT.pooled] - values[ROW.clipped, k]) * scale))
+    s, table, far = state.scalars, state.table, 0.0
+    regrets = table[: ROW.loss + 1]
+    for k in range(table.shape[1]):
+        far = max(far, abs(steep * (s[AT.pooled] - table[ROW.clipped, k]) * scale))
     share = scale * (MOST / far) if far > MOST else scale
     code, parameter = rule.code, rule.parameter
     whole = 2.0 if code == SQUARED_LOSS else 1.0  # (p − y)², not its half
     pooled = whole * value(code, parameter, s[AT.pooled], y)
-    for k in range(values.shape[1]):
-        loss = whole * value(code, parameter, values[ROW.clipped, k], y)
-        regret = steep * (s[AT.pooled] - values[ROW.clipped, k]) * share
+    for k in range(table.shape[1]):
+        loss = whole * value(code, parameter, table[ROW.clipped, k], y)
+        regret = steep * (s[AT.pooled] - table[ROW.clipped, k]) * share
         if regret > 0.0:
             regret = max(regret - max((loss - pooled) * share - SLACK, 0.0), 0.0)
-        s[AT.record] = _poly.credit(state.regrets, k, regret, loss * scale, s[AT.record])
+        s[AT.record] = _poly.credit(regrets, k, regret, loss * scale, s[AT.record])
 
 
 @njit(cache=True)
 def shift(y: float, level: float, state: State) -> None:
     """Step each filter's multiple towards the level's quantile of its residuals."""
-    learnt, shifts, values = state.scalars[AT.learnt], state.shifts, state.values
+    learnt, table = state.scalars[AT.learnt], state.table
     rare = min(level, 1.0 - level)
     step = max(2.0 / (3.0 * (1.0 + rare * learnt)), FLOOR)
-    for k in range(shifts.shape[1]):
-        residual, spread = y - values[ROW.raw, k], shifts[SHIFT.spread, k]
-        over = residual <= shifts[SHIFT.multiple, k] * spread
-        multiple = shifts[SHIFT.multiple, k] - step * ((1.0 - level) if over else -level)
-        shifts[SHIFT.multiple, k] = min(max(multiple, -STRETCH / rare), STRETCH / rare)
+    for k in range(table.shape[1]):
+        residual, spread = y - table[ROW.raw, k], table[ROW.spread, k]
+        over = residual <= table[ROW.multiple, k] * spread
+        multiple = table[ROW.multiple, k] - step * ((1.0 - level) if over else -level)
+        table[ROW.multiple, k] = min(max(multiple, -STRETCH / rare), STRETCH / rare)
         size = abs(residual)
         if spread > 0.0:
             size = min(size, WINSOR * spread)
-        shifts[SHIFT.spread, k] += (size - spread) / min(learnt - 1.0, RECENT)
+        table[ROW.spread, k] += (size - spread) / min(learnt - 1.0, RECENT)

@@ -12,6 +12,14 @@ from stillpoint.core.jit import njit
 from stillpoint.forecasters._features import standardise
 from stillpoint.forecasters._filters import absorb, drift, foresee
 
+# Variance that (slopes, intercept) gain a round: none; the intercept alone; both; the intercept
+# faster.
+RATES = np.array(
+    [(0.0, 0.0)]
+    + [(0.0, q) for q in (1e-4, 1e-2, 1.0)]
+    + [(q, q) for q in (1e-6, 1e-4, 1e-2)]
+    + [(q, 100.0 * q) for q in (1e-6, 1e-4, 1e-2)]
+)
 SLOPE_PRIOR, INTERCEPT_PRIOR = 1.0, 4.0
 SHARE = 1e-3
 LEAST = 1e-4  # of a read-out's probability, and of its complement
@@ -26,28 +34,40 @@ class Values(NamedTuple):
     variance: int = 1
 
 
+class Outs(NamedTuple):
+    """Rows of `State.outs`, the read-outs."""
+
+    weight: int = 0
+    read: int = 1  # its probability in the open round
+
+
+class Sets(NamedTuple):
+    """Rows of `State.sets`."""
+
+    learnt: int = 0  # labels since the set began
+    mixed: int = 1  # the mixture of its read-outs in the open round
+
+
 class State(NamedTuple):
     """S sets of K filters of N coefficients, the intercept last.
 
     Filter k of set s is row s·K + k of means, covariances and gains, and column s·K + k of values;
-    its read-outs are columns k and K + k of row s of weights and reads.
+    its read-outs are at (s, k) and (s, K + k) of outs.
     """
 
     clock: np.ndarray  # see _filters.Clock
     features: np.ndarray  # (5, N − 1), see _features.Features
     means: np.ndarray  # (S·K, N)
     covariances: np.ndarray  # (S·K, N, N)
-    learnt: np.ndarray  # (S,): labels since the set began
     z: np.ndarray  # (N,): the open round's features, standardised
     gains: np.ndarray  # (S·K, N): C z
     values: np.ndarray  # (2, S·K), see Values
-    weights: np.ndarray  # (S, 2K): of the read-outs
-    reads: np.ndarray  # (S, 2K): the read-outs in the open round
-    mixed: np.ndarray  # (S,): their mixture
+    outs: np.ndarray  # (2, S, 2K), see Outs
+    sets: np.ndarray  # (2, S), see Sets
     rules: np.ndarray  # (2,): weights of q/Σq and odds/Σodds
 
 
-ROW = Values()
+ROW, OUT, SET = Values(), Outs(), Sets()
 
 
 @njit(cache=True)
@@ -118,18 +138,13 @@ def totals(mixed: np.ndarray) -> tuple[float, float]:
 
 
 @njit(cache=True)
-def propose(x: np.ndarray, pace: float, rates: np.ndarray, state: State) -> None:
+def propose(x: np.ndarray, pace: float, state: State) -> None:
     """Open a round: z, gains, each filter's log-odds and variance, the read-outs and mixtures."""
-    M, C, values, reads, mixed = (
-        state.means,
-        state.covariances,
-        state.values,
-        state.reads,
-        state.mixed,
-    )
+    M, C, values = state.means, state.covariances, state.values
+    weights, reads, mixed = state.outs[OUT.weight], state.outs[OUT.read], state.sets[SET.mixed]
     standardise(x, SLOPE_PRIOR, state.features, M, C, state.z)
-    drift(C, rates, pace)
-    K = rates.shape[0]
+    drift(C, RATES, pace)
+    K = RATES.shape[0]
     for r in range(M.shape[0]):
         value, variance = foresee(r, state.z, M, C, state.gains)
         values[ROW.value, r], values[ROW.variance, r] = value, max(variance, 0.0)
@@ -138,19 +153,14 @@ def propose(x: np.ndarray, pace: float, rates: np.ndarray, state: State) -> None
     for s in range(mixed.size):
         mixed[s] = 0.0
         for i in range(2 * K):
-            mixed[s] += state.weights[s, i] * reads[s, i]
+            mixed[s] += weights[s, i] * reads[s, i]
 
 
 @njit(cache=True)
 def learn(label: int, state: State) -> None:
     """Close a round with its label: fixed share, and the exact MAP step of each filter."""
-    weights, values, reads, mixed, rules = (
-        state.weights,
-        state.values,
-        state.reads,
-        state.mixed,
-        state.rules,
-    )
+    values, rules = state.values, state.rules
+    weights, reads, mixed = state.outs[OUT.weight], state.outs[OUT.read], state.sets[SET.mixed]
     sets, columns = weights.shape
     if sets > 1:
         total, odds = totals(mixed)
@@ -162,7 +172,7 @@ def learn(label: int, state: State) -> None:
         rules[1] = (1.0 - SHARE) * (steep / (plain + steep)) + 0.5 * SHARE
     for s in range(sets):
         hit = label == (1 if sets == 1 else s)
-        state.learnt[s] += 1.0
+        state.sets[SET.learnt, s] += 1.0
         total = 0.0
         for i in range(columns):
             weights[s, i] *= reads[s, i] if hit else 1.0 - reads[s, i]

@@ -4,12 +4,11 @@ import math
 
 import numpy as np
 
-from stillpoint.core import _poly
 from stillpoint.core._poly import WEIGHTS
 from stillpoint.core.jit import njit
 from stillpoint.forecasters._features import LOOK, glimpse
 from stillpoint.forecasters._filters import tick
-from stillpoint.forecasters._linear import AT, ROW, Rule, State, clipped, learn, propose
+from stillpoint.forecasters._linear import AT, ROW, Rule, State, clipped, learn, propose, weigh
 
 
 @njit(cache=True)
@@ -30,27 +29,26 @@ def track(
     y is NaN where it is missing. Where `shares` has rows, also what the filter without drift says,
     which is recursive least squares, and the filters' weights.
     """
-    M, s, weights = state.means, state.scalars, state.weights
-    look, one = np.empty((3, X.shape[1] + 1)), np.empty(1)
+    M, table, s = state.means, state.table, state.scalars
+    look, weights, one = np.empty((3, X.shape[1] + 1)), table[ROW.poly :], np.empty(1)
     for t in range(first, y.size):
         row, learnt = t - first, t - delay
         if delay > 0:
-            seen = state.features, M, state.regrets, s, state.shifts
-            peek(X[t : t + 1], *seen, look, weights, one)
+            peek(X[t : t + 1], state.features, M, table, s, look, weights, one)
             forecasts[row] = one[0]
             if shares.size:
                 raw = 0.0
                 for i in range(M.shape[1]):
                     raw += look[LOOK.now, i] * M[0, i]
-                still[row] = s[AT.origin] + clipped(raw, 0, s, state.shifts)
-                shares[row] = weights[WEIGHTS.blend]
+                still[row] = s[AT.origin] + clipped(raw, 0, table, s)
+                shares[row] = table[ROW.blend]
         if learnt >= 0:
-            propose(X[learnt], tick(times[learnt], state.clock), rule, state)
+            propose(X[learnt], tick(times[learnt], state.clock), state)
             if delay == 0:
                 forecasts[row] = s[AT.origin] + s[AT.forecast]
                 if shares.size:
-                    still[row] = s[AT.origin] + state.values[ROW.clipped, 0]
-                    shares[row] = weights[WEIGHTS.blend]
+                    still[row] = s[AT.origin] + table[ROW.clipped, 0]
+                    shares[row] = table[ROW.blend]
             if not math.isnan(y[learnt]):
                 learn(y[learnt], rule, state)
 
@@ -60,9 +58,8 @@ def peek(
     X: np.ndarray,
     features: np.ndarray,
     M: np.ndarray,
-    regrets: np.ndarray,
+    table: np.ndarray,
     scalars: np.ndarray,
-    shifts: np.ndarray,
     look: np.ndarray,
     weights: np.ndarray,
     forecasts: np.ndarray,
@@ -70,7 +67,7 @@ def peek(
     """The forecast for each row as that of the coming round; drift, which moves no mean, does not
     enter. `look` and `weights` are room to work in.
     """
-    _poly.weigh(regrets, scalars[AT.record], scalars[AT.learnt], weights)
+    weigh(table, scalars, weights)
     for t in range(X.shape[0]):
         glimpse(X[t], features, look)
         forecast = 0.0
@@ -78,7 +75,7 @@ def peek(
             raw = 0.0
             for i in range(M.shape[1]):
                 raw += look[LOOK.now, i] * M[k, i]
-            forecast += weights[WEIGHTS.blend, k] * clipped(raw, k, scalars, shifts)
+            forecast += weights[WEIGHTS.blend, k] * clipped(raw, k, table, scalars)
         forecasts[t] = scalars[AT.origin] + forecast
 
 
@@ -88,16 +85,11 @@ def peek(
 
 @njit(cache=True)
 def peek_one(
-    x: np.ndarray,
-    features: np.ndarray,
-    M: np.ndarray,
-    regrets: np.ndarray,
-    scalars: np.ndarray,
-    shifts: np.ndarray,
+    x: np.ndarray, features: np.ndarray, M: np.ndarray, table: np.ndarray, scalars: np.ndarray
 ) -> float:
     """The forecast for x."""
     look, weights, forecasts = np.empty((3, M.shape[1])), np.empty((2, M.shape[0])), np.empty(1)
-    peek(x.reshape(1, -1), features, M, regrets, scalars, shifts, look, weights, forecasts)
+    peek(x.reshape(1, -1), features, M, table, scalars, look, weights, forecasts)
     return float(forecasts[0])
 
 
@@ -111,26 +103,20 @@ def round_one(
     code: int,
     parameter: float,
     level: float,
-    rates: np.ndarray,
     clock: np.ndarray,
     features: np.ndarray,
     means: np.ndarray,
     covariances: np.ndarray,
-    regrets: np.ndarray,
-    scalars: np.ndarray,
-    shifts: np.ndarray,
     z: np.ndarray,
     gains: np.ndarray,
-    values: np.ndarray,
-    weights: np.ndarray,
+    table: np.ndarray,
+    scalars: np.ndarray,
 ) -> float:
     """Open a round, close it, or both; returns its forecast."""
-    rule = Rule(code, parameter, level, rates)
-    filters = clock, features, means, covariances
-    state = State(*filters, regrets, scalars, shifts, z, gains, values, weights)
+    state = State(clock, features, means, covariances, z, gains, table, scalars)
     if opens:
-        propose(x, tick(time, clock), rule, state)
+        propose(x, tick(time, clock), state)
     forecast = scalars[AT.origin] + scalars[AT.forecast]
     if closes:
-        learn(y, rule, state)
+        learn(y, Rule(code, parameter, level), state)
     return float(forecast)

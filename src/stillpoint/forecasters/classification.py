@@ -6,7 +6,7 @@ loss is bounded against the best of them.
 """
 
 import math
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,17 +15,8 @@ from stillpoint.core.allocation import full, zeros
 from stillpoint.core.validation import Array, count, nonnegative, waiting
 from stillpoint.forecasters import _classification, _logistic
 from stillpoint.forecasters._filters import gap
-from stillpoint.forecasters._logistic import ROW, State
+from stillpoint.forecasters._logistic import OUT, RATES, ROW, SET, State
 from stillpoint.forecasters.tracking import TrackingModel
-
-# Variance that (slopes, intercept) gain a round: none; the intercept alone; both; the intercept
-# faster.
-RATES: Array = np.array(
-    [(0.0, 0.0)]
-    + [(0.0, q) for q in (1e-4, 1e-2, 1.0)]
-    + [(q, q) for q in (1e-6, 1e-4, 1e-2)]
-    + [(q, 100.0 * q) for q in (1e-6, 1e-4, 1e-2)]
-)
 
 
 class TrackingProbabilities(TrackingModel):
@@ -58,21 +49,8 @@ class TrackingProbabilities(TrackingModel):
     """
 
     _rates, _nothing = RATES, 0
+    _rule = ()
     _prior = (_logistic.SLOPE_PRIOR, _logistic.INTERCEPT_PRIOR)
-    _files: ClassVar[dict[str, str]] = {
-        "clock": "clock",
-        "features": "features",
-        "means": "means",
-        "covariances": "covariances",
-        "scalars": "learnt",
-        "z": "z",
-        "gains": "gains",
-        "own": "values",
-        "weights": "weights",
-        "reads": "reads",
-        "mixed": "mixed",
-        "rules": "rules",
-    }
 
     def __init__(self, dim: int, classes: int = 2, missing: bool = False) -> None:
         self.classes = count("classes", classes, "give the number of classes, 2 or more")
@@ -85,14 +63,13 @@ class TrackingProbabilities(TrackingModel):
         self._set(
             State(
                 **self._new_filters(sets),
-                learnt=zeros(sets),
                 values=zeros((len(ROW), sets * K)),
-                weights=full((sets, 2 * K), 0.5 / K),
-                reads=zeros((sets, 2 * K)),
-                mixed=full(sets, 0.5),
+                outs=zeros((len(OUT), sets, 2 * K)),
+                sets=zeros((len(SET), sets)),
                 rules=full(2, 0.5),
             )
         )
+        self._state.outs[OUT.weight], self._state.sets[SET.mixed] = 0.5 / K, 0.5
 
     def predict(self, x: ArrayLike, time: float | None = None) -> Array:
         """Return probabilities (classes,) of the coming round; the same until `update`.
@@ -109,11 +86,11 @@ class TrackingProbabilities(TrackingModel):
 
     def _probabilities(self) -> Array:
         probabilities = np.empty(self.classes)
-        _logistic.normalise(self._state.mixed, self._state.rules, probabilities)
+        _logistic.normalise(self._state.sets[SET.mixed], self._state.rules, probabilities)
         return probabilities
 
     def _round(self, opens: bool, closes: bool, x: Array, feedback: int, when: float) -> None:
-        _classification.round_one(opens, closes, x, feedback, when, RATES, *self._flat)
+        _classification.round_one(opens, closes, x, feedback, when, *self._flat)
 
     def peek(self, x: ArrayLike, time: float | None = None) -> Array:
         """Return what predict(x, time) would, with no round opened and nothing changed.
@@ -137,8 +114,8 @@ class TrackingProbabilities(TrackingModel):
 
     def _peek(self, rows: Array, pace: float) -> Array:
         s, look, out = self._state, np.empty((3, self.dim + 1)), np.empty((len(rows), self.classes))
-        seen = s.features, s.means, s.covariances, s.weights, s.rules
-        _classification.peek(rows, pace, RATES, *seen, look, out)
+        seen = s.features, s.means, s.covariances, s.outs[OUT.weight], s.rules
+        _classification.peek(rows, pace, *seen, look, out)
         return out
 
     def _feedback(self, y: Any) -> int:
@@ -193,9 +170,21 @@ class TrackingProbabilities(TrackingModel):
         probabilities, still = np.empty((rows, self.classes)), np.empty(rows if more else 0)
         shares = np.empty((rows if more else 0, len(RATES)))
         out = probabilities, still, shares
-        _classification.track(X, y, times, delay, first, RATES, self._state, *out)
+        _classification.track(X, y, times, delay, first, self._state, *out)
         self._played(X, max(y.size - delay, 0))
         return out
+
+    def _parts(self) -> dict[str, Array]:
+        s = self._state
+        return {
+            **super()._parts(),
+            "scalars": s.sets[SET.learnt],
+            "own": s.values,
+            "weights": s.outs[OUT.weight],
+            "reads": s.outs[OUT.read],
+            "mixed": s.sets[SET.mixed],
+            "rules": s.rules,
+        }
 
     def _labels(self, y: ArrayLike, ndim: int) -> NDArray[np.int64]:
         try:
@@ -234,20 +223,12 @@ class TrackingProbabilities(TrackingModel):
         self.classes += 1
         sets, K = self.classes, len(RATES)  # what is left of the last round has served
         means = np.concatenate([*[-old.means] * (copies - 1), old.means, fresh.means])
-        joined = {
-            name: np.concatenate([getattr(old, name)] * copies + [getattr(fresh, name)])
-            for name in ("covariances", "weights", "learnt")
-        }
-        self._set(
-            old._replace(
-                **joined,
-                means=means,
-                gains=np.zeros_like(means),
-                values=np.zeros((len(ROW), sets * K)),
-                reads=np.zeros((sets, 2 * K)),
-                mixed=np.full(sets, 0.5),
-            )
-        )
+        covariances = np.concatenate([old.covariances] * copies + [fresh.covariances])
+        outs = np.concatenate([old.outs] * copies + [fresh.outs], axis=1)
+        both = np.concatenate([old.sets] * copies + [fresh.sets], axis=1)
+        outs[OUT.read], both[SET.mixed] = 0.0, 0.5
+        gains, values = np.zeros_like(means), np.zeros((len(ROW), sets * K))
+        self._set(State(*old[:2], means, covariances, old.z, gains, values, outs, both, old.rules))
 
     @property
     def weights(self) -> Array:
@@ -256,7 +237,7 @@ class TrackingProbabilities(TrackingModel):
         σ(f) of the filters of `RATES`, then the averaged ones; shape (classes, 20) where there are
         three classes or more.
         """
-        weights = self._state.weights
+        weights = self._state.outs[OUT.weight]
         return np.array(weights[0] if self.classes == 2 else weights)
 
     def bound(self, switches: int = 0) -> float:
@@ -268,7 +249,7 @@ class TrackingProbabilities(TrackingModel):
         sets of the best read-out's binary log loss: the bound is the sum of theirs, each with T
         since its class joined, and ln 2 + (T − 1) ln(1/(1 − α/2)) for the two rules.
         """
-        changes, learnt = nonnegative("switches", switches), self._state.learnt.tolist()
+        changes, learnt = nonnegative("switches", switches), self._state.sets[SET.learnt].tolist()
         total = sum(_fixed_share(2 * len(RATES), rounds, changes) for rounds in learnt)
         return total if self.classes == 2 else total + _fixed_share(2, learnt[2], 0.0)
 

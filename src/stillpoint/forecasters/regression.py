@@ -6,31 +6,20 @@ blended with exponential weights aggregates them.
 """
 
 from statistics import NormalDist
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from stillpoint.beliefs._kalman import LIMIT
-from stillpoint.core import _poly
+from stillpoint.core._poly import WEIGHTS
 from stillpoint.core.allocation import zeros
 from stillpoint.core.validation import Array, finite, number, waiting
 from stillpoint.forecasters import _linear, _regression
-from stillpoint.forecasters._linear import AT, ROW, SHIFT, Rule, State
+from stillpoint.forecasters._linear import AT, RATES, ROW, Rule, State
 from stillpoint.forecasters.base import limited
 from stillpoint.forecasters.tracking import TrackingModel, compiled
 from stillpoint.losses import Absolute, Huber, Loss, Pinball, Squared
-
-# Variance that (slopes, intercept) gain a round, in units of the noise's: none; the intercept
-# alone; both; the intercept faster; the slopes alone. Without the last kind, slopes that jump over
-# a still level cost 15% more (benchmarks/forecasters.py).
-RATES: Array = np.array(
-    [(0.0, 0.0)]
-    + [(0.0, q) for q in (1e-4, 1e-2, 1.0, 1e2)]
-    + [(q, q) for q in (1e-6, 1e-4, 1e-2, 1.0)]
-    + [(q, 100.0 * q) for q in (1e-6, 1e-4, 1e-2, 1.0)]
-    + [(q, 0.0) for q in (1e-2, 1.0)]
-)
 
 
 class TrackingForecaster(TrackingModel):
@@ -76,18 +65,6 @@ class TrackingForecaster(TrackingModel):
 
     _rates, _nothing = RATES, 0.0
     _prior = (_linear.SLOPE_PRIOR, _linear.INTERCEPT_PRIOR)
-    _files: ClassVar[dict[str, str]] = {
-        "clock": "clock",
-        "features": "features",
-        "means": "means",
-        "covariances": "covariances",
-        "scalars": "scalars",
-        "z": "z",
-        "gains": "gains",
-        "own": "values",
-        "books": "regrets",
-        "shifts": "shifts",
-    }
 
     def __init__(self, dim: int, loss: Loss | None = None, missing: bool = False) -> None:
         if not (loss is None or isinstance(loss, Squared | Absolute | Huber | Pinball)):
@@ -96,22 +73,16 @@ class TrackingForecaster(TrackingModel):
                 " of sp.losses"
             )
         super().__init__(dim, missing)
-        self.loss, K = loss, len(RATES)
+        self.loss = loss
         level = (
             loss.level if isinstance(loss, Pinball) else 0.5 if isinstance(loss, Absolute) else 0.0
         )
         kind = (Squared.code, 0.0) if loss is None else (loss.code, loss.parameter)
-        self._rule = Rule(*kind, level, RATES)
-        state = State(
-            **self._new_filters(1),
-            regrets=zeros((len(_poly.REGRETS), K)),
-            scalars=zeros(len(AT)),
-            shifts=zeros((len(SHIFT), K)),
-            values=zeros((len(ROW), K)),
-            weights=zeros((len(_poly.WEIGHTS), K)),
-        )
+        self._rule = Rule(*kind, level)
+        table, scalars = zeros((len(ROW), len(RATES))), zeros(len(AT))
+        state = State(**self._new_filters(1), table=table, scalars=scalars)
         if level > 0.0:  # the quantile of normal residuals, in mean sizes
-            state.shifts[SHIFT.multiple] = NormalDist().inv_cdf(level) / (2.0 / np.pi) ** 0.5
+            table[ROW.multiple] = NormalDist().inv_cdf(level) / (2.0 / np.pi) ** 0.5
         self._set(state)
 
     def predict(self, x: ArrayLike, time: float | None = None) -> float:
@@ -127,8 +98,7 @@ class TrackingForecaster(TrackingModel):
         return self._begin(time, self._row(x))  # type: ignore[no-any-return]
 
     def _round(self, opens: bool, closes: bool, x: Array, feedback: float, when: float) -> float:
-        now = opens, closes, x, feedback, when
-        return _regression.round_one(*now, *self._rule, *self._flat)
+        return _regression.round_one(opens, closes, x, feedback, when, *self._flat)
 
     def peek(self, x: ArrayLike, time: float | None = None) -> float:
         """Return what predict(x, time) would, with no round opened and nothing changed.
@@ -150,7 +120,7 @@ class TrackingForecaster(TrackingModel):
     def peek_rows(self, X: ArrayLike) -> Array:
         """Return forecasts (T,) for the rows of X (T, dim), each as if it were the next round's."""
         rows = self._rows(X)
-        look, weights = np.empty((3, self.dim + 1)), np.empty_like(self._state.weights)
+        look, weights = np.empty((3, self.dim + 1)), np.empty((2, len(RATES)))
         forecasts = np.empty(len(rows))
         _regression.peek(rows, *self._seen(), look, weights, forecasts)
         return forecasts
@@ -222,6 +192,16 @@ class TrackingForecaster(TrackingModel):
         self._played(X, max(y.size - delay, 0))
         return out
 
+    def _parts(self) -> dict[str, Array]:
+        table, own = self._state.table, super()._parts()
+        return {
+            **own,
+            "scalars": self._state.scalars,
+            "books": table[: ROW.loss + 1],
+            "shifts": table[ROW.multiple : ROW.spread + 1],
+            "own": table[ROW.raw : ROW.variance + 1],
+        }
+
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
         super().restore(state)
@@ -230,7 +210,7 @@ class TrackingForecaster(TrackingModel):
 
     def _seen(self) -> tuple[Array, ...]:
         s = self._state
-        return s.features, s.means, s.regrets, s.scalars, s.shifts
+        return s.features, s.means, s.table, s.scalars
 
     @property
     def weights(self) -> Array:
@@ -238,9 +218,9 @@ class TrackingForecaster(TrackingModel):
 
         In the order of `RATES`.
         """
-        s, weights = self._state.scalars, np.empty_like(self._state.weights)
-        _poly.weigh(self._state.regrets, s[AT.record], s[AT.learnt], weights)
-        return np.array(weights[_poly.WEIGHTS.blend])
+        weights = np.empty((2, len(RATES)))
+        _linear.weigh(self._state.table, self._state.scalars, weights)
+        return np.array(weights[WEIGHTS.blend])
 
     @property
     def noise(self) -> float:
@@ -254,7 +234,7 @@ class TrackingForecaster(TrackingModel):
         Add `noise` for that of the target. The filters' posterior variances, mixed by `weights`, in
         units of `noise`; how far the filters disagree is not counted.
         """
-        return float(self.weights @ self._state.values[ROW.variance]) * self.noise
+        return float(self.weights @ self._state.table[ROW.variance]) * self.noise
 
     @property
     def config(self) -> dict[str, Any]:

@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 from stillpoint.beliefs._kalman import LIMIT
 from stillpoint.core.allocation import zeros
 from stillpoint.core.learner import Learner
-from stillpoint.core.validation import Array, count, finite, number, real, stored
+from stillpoint.core.state import copied, put
+from stillpoint.core.validation import Array, count, finite, number, real
 from stillpoint.forecasters._features import ROW, sound
 from stillpoint.forecasters._filters import CLOCK, drift, tick
 from stillpoint.forecasters.base import limited
@@ -27,7 +28,7 @@ class TrackingModel(Learner):
     _rates: ClassVar[Array]  # (K, 2): the variances that (slopes, intercept) gain a round
     _prior: ClassVar[tuple[float, float]]  # the variances they start with
     _nothing: ClassVar[float]  # feedback of a type that compiled code takes
-    _files: ClassVar[dict[str, str]]  # fields of the state that are saved, by their names in files
+    _rule: tuple[Any, ...]  # what compiled code goes by
     _state: Any  # a State of arrays, declared beside the compiled code that works on it
 
     def __init__(self, dim: int, missing: bool) -> None:
@@ -59,7 +60,7 @@ class TrackingModel(Learner):
 
     def _set(self, state: Any) -> None:
         """Take over a state; compiled code for single rounds gets its arrays one by one."""
-        self._state, self._flat = state, tuple(state)
+        self._state, self._flat = state, (*self._rule, *state)
 
     @property
     def _not_finite(self) -> frozenset[str]:
@@ -211,11 +212,12 @@ class TrackingModel(Learner):
             When the round is, not before the last one.
         """
         feedback, row = self._feedback(y), self._row(x)
-        if self._is_open:
-            self._begin(time, row)
-            self._end(feedback)
-        else:
+        if not self._is_open:
             self._learn_one(row, feedback, self._coming(time))
+            return
+        self._begin(time, row)
+        self._round(False, True, row, feedback, self.time)
+        self._closed()
 
     def _learn_one(self, row: Array, feedback: Any, moment: float) -> None:
         """`update` of a new round without its checks, for wrappers that have made theirs."""
@@ -243,23 +245,21 @@ class TrackingModel(Learner):
         timed = clock[CLOCK.steps] > 0.0 and clock[CLOCK.pending] == 0.0
         return float(clock[CLOCK.last]) if timed else math.nan
 
+    def _parts(self) -> dict[str, Array]:
+        """The arrays that are saved, or views of them, by their names in files."""
+        names = "clock", "features", "means", "covariances", "z", "gains"
+        return {**{name: getattr(self._state, name) for name in names}, "x": self._x}
+
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
-        parts = {name: getattr(self._state, field) for name, field in self._files.items()}
-        return {
-            "rounds": self.rounds,
-            "open": self._is_open,
-            **{name: own.copy() for name, own in parts.items()},
-            "x": self._x.copy(),
-        }
+        own = self._parts()
+        return {"rounds": self.rounds, "open": self._is_open, **copied(own, own.values())}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
         self.rounds, self._is_open = int(state["rounds"]), bool(state["open"])
-        for name, field in self._files.items():
-            own = getattr(self._state, field)
-            own[:] = stored(state, name, *own.shape)
-        self._x[:] = stored(state, "x", self.dim)
+        own = self._parts()
+        put(own, own.values(), state)
         self._started, self.time = self.rounds > 0 or self._is_open, self._last_time()
 
 
