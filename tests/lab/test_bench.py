@@ -10,9 +10,9 @@ import stillpoint as sp
 from stillpoint.lab import streams
 from stillpoint.lab.bench import tables
 from stillpoint.lab.bench._ogd import bare_ogd, recorded_ogd
+from stillpoint.lab.bench.contenders import Contender, Facts, contenders
 from stillpoint.lab.bench.regret import FLOOR, RegretBench, Row, regret_bench, summarise, tuned_ogd
 from stillpoint.lab.bench.speed import BARE, RECORDED, SpeedBench, SpeedRow, speed_bench
-from stillpoint.lab.contenders import Contender, Facts, contenders
 
 T = 200
 
@@ -205,10 +205,10 @@ def test_contenders_are_built_as_told():
         learner = player.build(facts)
         assert learner.dim == 2, player.name
         config = learner.config
-        assert ("G" in player.told.split(", ")) == (
+        assert ("G" in player.assumes.split(", ")) == (
             config.get("lipschitz") == 3.0 or "sqrt" in player.name
         ), player.name
-        assert ("T" in player.told.split(", ")) == (config.get("horizon") == 50), player.name
+        assert ("T" in player.assumes.split(", ")) == (config.get("horizon") == 50), player.name
     assert known["Ader-10D"].build(facts).radius == 5.0
 
 

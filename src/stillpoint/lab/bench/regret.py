@@ -12,11 +12,11 @@ import numpy as np
 
 from stillpoint.core.validation import count
 from stillpoint.lab.baselines import hindsight_ogd
+from stillpoint.lab.bench.contenders import Contender, Learner, lineup, outcome
 from stillpoint.lab.bench.ratios import FLOOR, geometric_mean
-from stillpoint.lab.contenders import Contender, Learner, lineup, outcome
+from stillpoint.lab.bench.workers import watched, workers
 from stillpoint.lab.streams.reactive import ReactiveStream
 from stillpoint.lab.streams.registry import AnyStream, Spec
-from stillpoint.lab.workers import watched, workers
 
 _RADIUS = 30.0  # OGD* stays in this ball, in units of the stream
 
@@ -28,7 +28,7 @@ class Row:
     """
 
     learner: str
-    told: str
+    assumes: str
     stream: str
     kind: str
     group: str
@@ -52,7 +52,7 @@ class Summary:
     """
 
     learner: str
-    told: str
+    assumes: str
     label: str
     horizon: int
     runs: int
@@ -121,7 +121,7 @@ def summarise(rows: Sequence[Row], label: str) -> Summary:
     speeds = [row.rounds_per_s for row in rows if row.rounds_per_s is not None]
     return Summary(
         learner=rows[0].learner,
-        told=rows[0].told,
+        assumes=rows[0].assumes,
         label=label,
         horizon=rows[0].horizon,
         runs=len(rows),
@@ -162,7 +162,7 @@ def regret_bench(
     with workers("loky", count("jobs", jobs)) as parallel:
         batches = list(watched(parallel(_task, tasks, ordered=True), len(tasks), show=progress))
     settings = {
-        "learners": {player.name: player.told for player in players},
+        "learners": {player.name: player.assumes for player in players},
         "streams": [spec.name for spec in specs],
         "seeds": starts,
         "horizons": rounds,
@@ -184,7 +184,7 @@ def _task(players: Sequence[Contender], spec: Spec, horizon: int, seed: int) -> 
         speed = None if found.error else len(stream) / found.seconds
         key = (
             player.name,
-            player.told,
+            player.assumes,
             spec.name,
             spec.kind,
             spec.group,

@@ -35,7 +35,7 @@ def regret_markdown(bench: RegretBench) -> str:
         " that of OGD*: projected online gradient descent whose step was chosen in hindsight, anew"
         f" for each run. Geometric means over streams and {len(seeds)} seeds; the worst single run"
         " in brackets. Less is better, and 1 means as good as a learner that knew its step"
-        " beforehand. What learners are told (T rounds, gradients at most G, comparator at most D)"
+        " beforehand. What learners assume (T rounds, gradients at most G, comparator at most D)"
         " is the truth about each stream unless the table says otherwise; for learners that stay"
         f" in a ball, G is the bound inside it.\n\nA ratio below {FLOOR:g} (regret negative, 0, or"
         f" nearly) counts as {FLOOR:g}, and such runs are counted as floored. On noise alone, and"
@@ -73,13 +73,13 @@ def regret_grids(bench: RegretBench) -> list[Grid]:
 def _group_grid(bench: RegretBench, group: str, horizons: Sequence[int]) -> Grid:
     cells = {(s.learner, s.horizon): s for s in bench.summary("group") if s.label == group}
     rows = []
-    for learner, told in _learners(bench):
+    for learner, assumes in _learners(bench):
         sums = [cells[learner, horizon] for horizon in horizons]
         speed = sums[-1].rounds_per_s
         rows.append(
             [
                 learner,
-                told,
+                assumes,
                 *map(_mean_and_worst, sums),
                 f"{speed:,.0f}" if speed else "–",
                 _counts(sums),
@@ -89,7 +89,7 @@ def _group_grid(bench: RegretBench, group: str, horizons: Sequence[int]) -> Grid
     title = f"{_TITLES.get(group, group)} ({streams})"
     return Grid(
         title,
-        ["learner", "is told", *(f"T = {horizon}" for horizon in horizons), "rounds/s", "left out"],
+        ["learner", "assumes", *(f"T = {horizon}" for horizon in horizons), "rounds/s", "left out"],
         rows,
     )
 
@@ -260,7 +260,7 @@ def speed_grids(bench: SpeedBench) -> list[Grid]:
     """By dimension, and by age at d = 1."""
     dims, ages = bench.settings["dims"], bench.settings["ages"]
     names = _ordered(row.learner for row in bench.rows)
-    told = {row.learner: row.told for row in bench.rows}
+    assumes = {row.learner: row.assumes for row in bench.rows}
     grids = []
     for mode in ("interactive", "bulk"):
         body = []
@@ -270,14 +270,14 @@ def speed_grids(bench: SpeedBench) -> list[Grid]:
                 body.append(
                     [
                         name,
-                        told[name],
+                        assumes[name],
                         *("–" if row is None else _us(row.us, row.ratio) for row in found),
                     ]
                 )
         grids.append(
             Grid(
                 f"{mode.capitalize()}, µs a round",
-                ["learner", "is told", *(f"d = {d}" for d in dims)],
+                ["learner", "assumes", *(f"d = {d}" for d in dims)],
                 body,
             )
         )
@@ -301,7 +301,7 @@ def _us(us: float, ratio: float | None = None) -> str:
 
 
 def _learners(bench: RegretBench) -> list[tuple[str, str]]:
-    return _ordered((row.learner, row.told) for row in bench.rows)
+    return _ordered((row.learner, row.assumes) for row in bench.rows)
 
 
 def _mean_and_worst(summary: Summary) -> str:
