@@ -100,7 +100,7 @@ def speed(
     """
     with plain_errors():
         from stillpoint.lab.bench.speed import speed_bench
-        from stillpoint.lab.bench.tables import speed_grids
+        from stillpoint.lab.bench.speed_tables import speed_grids
 
         if quick:
             sizes = {"dims": (1, 10), "ages": (1_000, 10_000)}

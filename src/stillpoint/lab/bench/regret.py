@@ -86,15 +86,16 @@ class RegretBench:
 
     def save(self, folder: str | Path) -> list[Path]:
         """Write Markdown, JSON and figures into `folder`; returns the files."""
-        from stillpoint.lab.bench import tables
+        from stillpoint.lab.bench.figure import ratio_figure
+        from stillpoint.lab.bench.tables import regret_markdown
 
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         files = [folder / "regret.md", folder / "regret.json"]
-        files[0].write_text(tables.regret_markdown(self), encoding="utf-8")
+        files[0].write_text(regret_markdown(self), encoding="utf-8")
         files[1].write_text(json.dumps(self.to_dict(), indent=1, allow_nan=False), encoding="utf-8")
         for group in dict.fromkeys(row.group for row in self.rows):
-            figure = tables.ratio_figure(self, group)
+            figure = ratio_figure(self, group)
             for suffix in ("png", "svg"):
                 files.append(folder / f"regret-{group}.{suffix}")
                 figure.savefig(files[-1], dpi=150)

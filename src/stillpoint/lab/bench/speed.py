@@ -61,12 +61,12 @@ class SpeedBench:
 
     def save(self, folder: str | Path) -> list[Path]:
         """Write Markdown and JSON into `folder`; returns the files."""
-        from stillpoint.lab.bench import tables
+        from stillpoint.lab.bench.speed_tables import speed_markdown
 
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         files = [folder / "speed.md", folder / "speed.json"]
-        files[0].write_text(tables.speed_markdown(self), encoding="utf-8")
+        files[0].write_text(speed_markdown(self), encoding="utf-8")
         files[1].write_text(json.dumps(self.to_dict(), indent=1, allow_nan=False), encoding="utf-8")
         return files
 

@@ -129,14 +129,15 @@ class RealBench:
 
     def save(self, folder: str | Path) -> list[Path]:
         """Write Markdown, JSON and the figure into `folder`; returns the files."""
-        from stillpoint.lab.real import report
+        from stillpoint.lab.real.figure import figure
+        from stillpoint.lab.real.report import markdown
 
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         files = [folder / "real.md", folder / "real.json", folder / "real.png"]
-        files[0].write_text(report.markdown(self), encoding="utf-8")
+        files[0].write_text(markdown(self), encoding="utf-8")
         files[1].write_text(self.to_json(), encoding="utf-8")
-        report.figure(self).savefig(files[2], dpi=150)
+        figure(self).savefig(files[2], dpi=150)
         return files
 
     def to_json(self) -> str:
