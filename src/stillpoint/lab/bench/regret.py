@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from stillpoint.core.extras import require
 from stillpoint.core.validation import count
 from stillpoint.lab.baselines import hindsight_ogd
 from stillpoint.lab.bench.contenders import Contender, Learner, lineup, outcome
@@ -86,6 +87,7 @@ class RegretBench:
 
     def save(self, folder: str | Path) -> list[Path]:
         """Write Markdown, JSON and figures into `folder`; returns the files."""
+        require("matplotlib", "RegretBench.save", "lab")
         from stillpoint.lab.bench.figure import ratio_figure
         from stillpoint.lab.bench.tables import regret_markdown
 

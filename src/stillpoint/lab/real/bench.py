@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from stillpoint.core.extras import require
 from stillpoint.core.validation import count
 from stillpoint.lab.bench.ratios import geometric_mean, ratio
 from stillpoint.lab.real.intervals import SHORTEST, Band, bands
@@ -129,6 +130,7 @@ class RealBench:
 
     def save(self, folder: str | Path) -> list[Path]:
         """Write Markdown, JSON and the figure into `folder`; returns the files."""
+        require("matplotlib", "RealBench.save", "lab")
         from stillpoint.lab.real.figure import figure
         from stillpoint.lab.real.report import markdown
 

@@ -61,7 +61,7 @@ def reproduce(
     """
     pictures: list[Picture] = []
     if out is not None:
-        require("matplotlib", "reproducing with figures", "lab")
+        require("matplotlib", "--out", "lab")
         pictures = import_module(f"{__package__}.figures").PICTURES
     begun, cpu, wanted = perf_counter(), process_time(), claims() if only is None else list(only)
     if out is not None:
