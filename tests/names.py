@@ -17,7 +17,7 @@ PARTS = {
     "stillpoint.domains": "Where plays may lie: `domain=`.",
     "stillpoint.losses": "Losses, and streams of them for `sp.play`: `Absolute().on(y)`.",
     "stillpoint.regret": "What a run has lost, and what it could have.",
-    "stillpoint.lab.baselines": "Peers, each with what it must be told.",
+    "stillpoint.lab.baselines": "Peers, each with what it assumes.",
     "stillpoint.lab.baselines.conformal": "Peers for intervals.",
     "stillpoint.lab.streams": "Targets with known truth.",
     "stillpoint.lab.streams.real": "Real streams, from data that other packages ship.",
