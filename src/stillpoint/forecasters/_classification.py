@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from stillpoint.core.jit import njit
+from stillpoint.core.jit import bare, njit
 from stillpoint.forecasters._features import LOOK, glimpse
 from stillpoint.forecasters._filters import gap, tick
 from stillpoint.forecasters._logistic import (
@@ -37,6 +37,7 @@ def track(
     y is NaN where it is missing. Where `shares` has rows, also what the first set's filter without
     drift says, and the weights of its filters.
     """
+    state = bare(state)
     K, M, weights = RATES.shape[0], state.means, state.outs[OUT.weight]
     look = np.empty((3, X.shape[1] + 1))
     for t in range(first, y.size):
@@ -130,7 +131,7 @@ def round_one(
     rules: np.ndarray,
 ) -> None:
     """Open a round, close it, or both."""
-    state = State(clock, features, means, covariances, z, gains, values, outs, sets, rules)
+    state = bare(State(clock, features, means, covariances, z, gains, values, outs, sets, rules))
     if opens:
         propose(x, tick(time, clock), state)
     if closes:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stillpoint.core.jit import njit
+from stillpoint.core.jit import bare, njit
 from stillpoint.forecasters import _aggregation
 from stillpoint.forecasters._aggregation import combine, learn
 
@@ -104,6 +104,7 @@ def finish(y: float, rule: Rule, state: State) -> None:
 @njit(cache=True)
 def track(y: np.ndarray, times: np.ndarray, rule: Rule, state: State, out: np.ndarray) -> None:
     """Round after round, forecasts into out."""
+    rule, state = bare(rule), bare(state)
     for t in range(y.size):
         out[t] = begin(times[t], rule, state)
         finish(y[t], rule, state)
@@ -132,7 +133,7 @@ def begin_one(
 ) -> float:
     """`begin`."""
     experts = _aggregation.State(regrets, squares, sums, weights)
-    state = State(means, covariances, variances, forecasts, scalars, experts)
+    state = bare(State(means, covariances, variances, forecasts, scalars, experts))
     return begin(time, Rule(aggregation, share, grows, ridges), state)
 
 
@@ -155,5 +156,5 @@ def finish_one(
 ) -> None:
     """`finish`."""
     experts = _aggregation.State(regrets, squares, sums, weights)
-    state = State(means, covariances, variances, forecasts, scalars, experts)
+    state = bare(State(means, covariances, variances, forecasts, scalars, experts))
     finish(y, Rule(aggregation, share, grows, ridges), state)

@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 
 from stillpoint.core.jit import njit
-from stillpoint.forecasters import _aggregation
 
 LEVELS = 50  # 2^50 rounds
 KEPT = 2  # means a level
@@ -35,7 +34,7 @@ class Member(NamedTuple):
 
 
 class Places(NamedTuple):
-    """Where each number stands in `State.scalars`."""
+    """Where each number stands in `Mixture.scalars`, those of the whole forecaster included."""
 
     time: int = 0  # of the open round, or the last one
     rounds: int = 1
@@ -57,25 +56,22 @@ class Places(NamedTuple):
     changed: int = 17  # changes seen by the mixture, in expectation
 
 
-class State(NamedTuple):
+class Mixture(NamedTuple):
     """Levels, or classes, first."""
 
     means: np.ndarray  # (LEVELS, KEPT + 1, 6), see Member
     filters: np.ndarray  # (LEVELS, 5), see Member
     counts: np.ndarray  # (LEVELS,): means in use
-    specialists: np.ndarray  # (LEVELS, 3), see _variation.Specialist
     scalars: np.ndarray  # see Places
-    forecasts: np.ndarray  # (LEVELS + 1,): of the mixture, then of the specialists awake
-    experts: _aggregation.State  # of the same; `squares` is not used
 
 
 OF, AT = Member(), Places()
 
 
 @njit(cache=True)
-def mixture(state: State) -> float:
+def forecast(own: Mixture) -> float:
     """The mean of all forecasts under their weights, and of the changes behind them."""
-    means, filters, counts, c = state.means, state.filters, state.counts, state.scalars
+    means, filters, counts, c = own
     total, value, changes = 0.0, 0.0, 0.0
     for level in range(int(c[AT.top]) + 1):
         for i in range(counts[level]):
@@ -99,9 +95,9 @@ def cost(distance: float) -> float:
 
 
 @njit(cache=True)
-def judge(y: float, noise: float, state: State) -> None:
+def judge(y: float, noise: float, own: Mixture) -> None:
     """Weights times the likelihood of y."""
-    means, filters, counts, c = state.means, state.filters, state.counts, state.scalars
+    means, filters, counts, c = own
     levels, best = int(c[AT.top]) + 1, math.inf
     for level in range(levels):
         for i in range(counts[level]):
@@ -135,12 +131,12 @@ def copy(source: np.ndarray, target: np.ndarray) -> None:
 
 
 @njit(cache=True)
-def promote(level: int, state: State) -> None:
+def promote(level: int, own: Mixture) -> None:
     """Move the oldest mean of a level up, leaving a filter whose window is its age.
 
     Of too many means the lightest is dropped.
     """
-    means, filters, counts, c = state.means, state.filters, state.counts, state.scalars
+    means, filters, counts, c = own
     up, last = level + 1, counts[level + 1]
     copy(means[level, 0], means[up, last])
     counts[up] += 1
@@ -170,9 +166,9 @@ def promote(level: int, state: State) -> None:
 
 
 @njit(cache=True)
-def absorb(y: float, state: State) -> None:
+def absorb(y: float, own: Mixture) -> None:
     """The mixture takes in y."""
-    means, filters, counts, c = state.means, state.filters, state.counts, state.scalars
+    means, filters, counts, c = own
     levels, total = int(c[AT.top]) + 1, 0.0
     for level in range(levels):
         for i in range(counts[level]):
@@ -195,7 +191,7 @@ def absorb(y: float, state: State) -> None:
     residuals = c[AT.seen] - 1.0  # the first round's is the level, not noise
     if residuals >= 2.0 and c[AT.overall] > 0.0:
         noise = math.sqrt(max(c[AT.overall], c[AT.local]) * residuals / (residuals - 1.0))
-        judge(y, noise, state)
+        judge(y, noise, own)
     if c[AT.seen] > 0.0:
         error = (y - c[AT.mixture]) ** 2
         c[AT.overall] += (error - c[AT.overall]) / (residuals + 1.0)
@@ -218,5 +214,5 @@ def absorb(y: float, state: State) -> None:
     c[AT.seen] += 1.0
     for level in range(levels - 1, -1, -1):
         if counts[level] > 0 and c[AT.seen] - means[level, 0, OF.born] >= 2.0 ** (level + 1):
-            promote(level, state)
+            promote(level, own)
     c[AT.last] = c[AT.time]

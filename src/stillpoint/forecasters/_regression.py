@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from stillpoint.core._poly import WEIGHTS
-from stillpoint.core.jit import njit
+from stillpoint.core.jit import bare, njit
 from stillpoint.forecasters._features import LOOK, glimpse
 from stillpoint.forecasters._filters import tick
 from stillpoint.forecasters._linear import AT, ROW, Rule, State, clipped, learn, propose, weigh
@@ -29,6 +29,7 @@ def track(
     y is NaN where it is missing. Where `shares` has rows, also what the filter without drift says,
     which is recursive least squares, and the filters' weights.
     """
+    state = bare(state)
     M, table, s = state.means, state.table, state.scalars
     look, weights, one = np.empty((3, X.shape[1] + 1)), table[ROW.poly :], np.empty(1)
     for t in range(first, y.size):
@@ -113,7 +114,7 @@ def round_one(
     scalars: np.ndarray,
 ) -> float:
     """Open a round, close it, or both; returns its forecast."""
-    state = State(clock, features, means, covariances, z, gains, table, scalars)
+    state = bare(State(clock, features, means, covariances, z, gains, table, scalars))
     if opens:
         propose(x, tick(time, clock), state)
     forecast = scalars[AT.origin] + scalars[AT.forecast]

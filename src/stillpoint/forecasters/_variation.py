@@ -9,10 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stillpoint.core.jit import njit
+from stillpoint.core.jit import bare, njit
 from stillpoint.forecasters import _aggregation
 from stillpoint.forecasters._aggregation import VOVK, combine
-from stillpoint.forecasters._mixture import AT, State, absorb, mixture
+from stillpoint.forecasters._mixture import AT, Mixture, absorb
+from stillpoint.forecasters._mixture import forecast as mixture
 
 INSURANCE = 0.01  # prior weight of all specialists together
 TOTAL = 2.109743  # at least Σ_{r ≥ 1} 1/((r + 1) ln²(r + 1))
@@ -24,6 +25,15 @@ class Specialist(NamedTuple):
     mean: int = 0
     size: int = 1
     credit: int = 2  # loss of the forecasts less its own, since its start
+
+
+class State(NamedTuple):
+    """The mixture, the specialists, and what Vovk's algorithm keeps of them all."""
+
+    mixture: Mixture
+    specialists: np.ndarray  # (LEVELS, 3), see Specialist
+    forecasts: np.ndarray  # (LEVELS + 1,): of the mixture, then of the specialists awake
+    experts: _aggregation.State  # of the same; `squares` is not used
 
 
 BY = Specialist()
@@ -46,10 +56,10 @@ def log_prior(r: float, level: int) -> float:
 @njit(cache=True)
 def begin(time: float, state: State) -> float:
     """Open a round at this time; returns the forecast."""
-    specialists, c, p = state.specialists, state.scalars, state.forecasts
+    specialists, c, p = state.specialists, state.mixture.scalars, state.forecasts
     R = state.experts.regrets
     c[AT.time], c[AT.open] = time, 1.0
-    c[AT.mixture] = min(max(mixture(state), c[AT.low]), c[AT.high])
+    c[AT.mixture] = min(max(mixture(state.mixture), c[AT.low]), c[AT.high])
     half = 0.5 * (c[AT.high] - c[AT.low])
     middle = c[AT.low] + half
     p[0], R[0], alive = c[AT.mixture] - middle, c[AT.own] + half * half * math.log1p(-INSURANCE), 1
@@ -76,7 +86,7 @@ def credit(y: float, state: State) -> None:
     """Credit mixture and specialists with what they would have saved; specialists and range take in
     y.
     """
-    specialists, c, p = state.specialists, state.scalars, state.forecasts
+    specialists, c, p = state.specialists, state.mixture.scalars, state.forecasts
     f, target = c[AT.forecast] - c[AT.middle], min(max(y, c[AT.low]), c[AT.high]) - c[AT.middle]
     coming = int(c[AT.seen]) + 1
     c[AT.own] += (f - p[0]) * (0.5 * (f + p[0]) - target)
@@ -109,29 +119,19 @@ def finish(y: float, state: State) -> None:
     """Close the open round; y is NaN where it is missing."""
     if not math.isnan(y):
         credit(y, state)
-        absorb(y, state)
-    state.scalars[AT.rounds] += 1.0
-    state.scalars[AT.open] = 0.0
+        absorb(y, state.mixture)
+    state.mixture.scalars[AT.rounds] += 1.0
+    state.mixture.scalars[AT.open] = 0.0
 
 
 @njit(cache=True)
 def foresee(time: float, state: State) -> float:
     """The forecast of `begin`, with no round opened; only the weights are filled."""
-    own = state.experts
-    experts = _aggregation.State(
-        own.regrets.copy(), own.squares.copy(), own.scalars.copy(), own.weights
-    )
-    means, filters, counts, specialists, c, p = state[:6]
-    copy = State(
-        means.copy(),
-        filters.copy(),
-        counts.copy(),
-        specialists.copy(),
-        c.copy(),
-        p.copy(),
-        experts,
-    )
-    return begin(time, copy)
+    own = state.mixture
+    members = Mixture(own.means, own.filters, own.counts, own.scalars.copy())
+    R, V, s, w = state.experts
+    experts = _aggregation.State(R.copy(), V, s.copy(), w)
+    return begin(time, State(members, state.specialists, state.forecasts.copy(), experts))
 
 
 @njit(cache=True)
@@ -148,6 +148,7 @@ def track(
 
     Forecasts go into out, the mixture's weight in each into weights.
     """
+    state = bare(state)
     for t in range(first, y.size):
         row, learnt = t - first, t - delay
         if delay > 0:
@@ -170,8 +171,8 @@ def begin_one(
     means: np.ndarray,
     filters: np.ndarray,
     counts: np.ndarray,
-    specialists: np.ndarray,
     scalars: np.ndarray,
+    specialists: np.ndarray,
     forecasts: np.ndarray,
     regrets: np.ndarray,
     squares: np.ndarray,
@@ -180,7 +181,9 @@ def begin_one(
 ) -> float:
     """`begin`."""
     experts = _aggregation.State(regrets, squares, sums, weights)
-    return begin(time, State(means, filters, counts, specialists, scalars, forecasts, experts))
+    mixture = Mixture(means, filters, counts, scalars)
+    state = State(mixture, specialists, forecasts, experts)
+    return begin(time, bare(state))
 
 
 @njit(cache=True)
@@ -189,8 +192,8 @@ def finish_one(
     means: np.ndarray,
     filters: np.ndarray,
     counts: np.ndarray,
-    specialists: np.ndarray,
     scalars: np.ndarray,
+    specialists: np.ndarray,
     forecasts: np.ndarray,
     regrets: np.ndarray,
     squares: np.ndarray,
@@ -199,4 +202,6 @@ def finish_one(
 ) -> None:
     """`finish`."""
     experts = _aggregation.State(regrets, squares, sums, weights)
-    finish(y, State(means, filters, counts, specialists, scalars, forecasts, experts))
+    mixture = Mixture(means, filters, counts, scalars)
+    state = State(mixture, specialists, forecasts, experts)
+    finish(y, bare(state))

@@ -20,7 +20,7 @@ from stillpoint.beliefs._kalman import (
     spread_value,
 )
 from stillpoint.core.arithmetic import dot
-from stillpoint.core.jit import njit
+from stillpoint.core.jit import bare, njit
 
 
 class Work(NamedTuple):
@@ -45,7 +45,8 @@ def scalar_rounds(
     forecasts: np.ndarray,
 ) -> None:
     """A state of one component."""
-    C, M, D = state
+    C, M, D = bare(state)
+    moves = bare(moves)
     which, nuggets = moves.which, moves.nuggets
     c, s, h1 = C[0, 0], D[0, 0], h[0]
     for t in range(forecasts.shape[0]):
@@ -103,8 +104,8 @@ def diagonal_rounds(
 
     H has one row a round (contexts), or one for all; moves hold the diagonals of F and Q.
     """
-    C, M, D = state
-    falls, kicks, which, nuggets = moves
+    C, M, D = bare(state)
+    falls, kicks, which, nuggets = bare(moves)
     N, d = M.shape
     g, u, root_gain = np.empty(N), np.empty(N), np.empty(N)
     a, b, z = np.empty(N), np.empty(N), np.empty(N)
@@ -233,7 +234,8 @@ def general_rounds(
     forecasts: np.ndarray,
 ) -> None:
     """Any state space, step by step as `SharedBelief` does it."""
-    C, M, D = state
+    C, M, D = bare(state)
+    moves = bare(moves)
     which, nuggets = moves.which, moves.nuggets
     P, d = M.shape
     g, u, mean, none = np.empty(P), np.empty(P), np.empty(d), np.empty((P, 0))

@@ -20,13 +20,15 @@ from stillpoint.core.allocation import zeros
 from stillpoint.core.state import copied, put
 from stillpoint.core.validation import Array, count, counted, nonnegative, waiting
 from stillpoint.forecasters import _aggregation, _variation
-from stillpoint.forecasters._mixture import AT, KEPT, LEVELS, OF, State
+from stillpoint.forecasters._mixture import AT, KEPT, LEVELS, OF, Mixture
 from stillpoint.forecasters.series import SeriesForecaster, feedback_number
 
 LATEST = 1e300  # gaps stay finite
 # of the arrays in a saved state, in the order of State; Vovk's rule leaves "unused" alone
-_NAMES = ("means", "filters", "counts", "specialists", "clock", "forecasts")
-_EXPERTS = ("credits", "unused", "rates", "weights")
+_NAMES = (
+    *("means", "filters", "counts", "clock", "specialists", "forecasts"),
+    *("credits", "unused", "rates", "weights"),
+)
 
 
 class VariationForecaster(SeriesForecaster):
@@ -66,16 +68,16 @@ class VariationForecaster(SeriesForecaster):
     def __init__(self) -> None:
         super().__init__()
         forecasts, regrets, squares, weights = (zeros(LEVELS + 1) for _ in range(4))
-        self._state = State(
+        mixture = Mixture(
             means=zeros((LEVELS, KEPT + 1, 6)),
             filters=zeros((LEVELS, 5)),
             counts=zeros(LEVELS, dtype=np.int64),
-            specialists=zeros((LEVELS, 3)),
             scalars=zeros(len(AT)),
-            forecasts=forecasts,
-            experts=_aggregation.State(regrets, squares, zeros(len(_aggregation.AT)), weights),
         )
-        self._flat = (*self._state[:6], *self._state.experts)
+        experts = _aggregation.State(regrets, squares, zeros(len(_aggregation.AT)), weights)
+        self._state = _variation.State(mixture, zeros((LEVELS, 3)), forecasts, experts)
+        self._scalars = mixture.scalars
+        self._flat = (*mixture, *self._state[1:3], *experts)
 
     @property
     def config(self) -> dict[str, Any]:
@@ -85,7 +87,7 @@ class VariationForecaster(SeriesForecaster):
     @property
     def range(self) -> float:
         """W, the largest y so far less the smallest."""
-        return float(self._state.scalars[AT.high] - self._state.scalars[AT.low])
+        return float(self._scalars[AT.high] - self._scalars[AT.low])
 
     @property
     def forecasts(self) -> Array:
@@ -93,13 +95,13 @@ class VariationForecaster(SeriesForecaster):
 
         Specialists come in the order of their intervals, the shortest first.
         """
-        s = self._state.scalars
+        s = self._scalars
         return np.array(self._state.forecasts[: int(s[AT.alive])] + s[AT.middle])
 
     @property
     def weights(self) -> Array:
         """Their weights in that round."""
-        return np.array(self._state.experts.weights[: int(self._state.scalars[AT.alive])])
+        return np.array(self._state.experts.weights[: int(self._scalars[AT.alive])])
 
     @property
     def variance(self) -> float:
@@ -109,8 +111,7 @@ class VariationForecaster(SeriesForecaster):
         worth, w_i its weight, p the mixture's forecast and s the noise level. An estimate, no
         guarantee; 0 before anything is seen.
         """
-        means, filters, counts = self._state[:3]
-        s = self._state.scalars
+        means, filters, counts, s = self._state.mixture
         levels = int(s[AT.top]) + 1
         rows = [means[level, i, :3] for level in range(levels) for i in range(counts[level])]
         rows += [filters[level, :3] for level in range(levels) if filters[level, OF.weight] > 0.0]
@@ -135,19 +136,19 @@ class VariationForecaster(SeriesForecaster):
         cost, summed as they came; it holds whatever y was. The first round of all is forecast as 0
         and costs ½y².
         """
-        seen = int(self._state.scalars[AT.seen])
+        seen = int(self._scalars[AT.seen])
         start, end = count("first", first), seen if last is None else count("last", last)
         if not start <= end <= seen:
             raise ValueError(
                 f"first and last must be in order, up to {seen}: got {start} and {end}; count"
                 " rounds with y, from 1"
             )
-        W, total = self.range, float(self._state.scalars[AT.range_cost])
+        W, total = self.range, float(self._scalars[AT.range_cost])
         while start <= end:
             low = start & -start
             n = min(low, end + 1 - start)
             if start == 1:
-                total += float(self._state.scalars[AT.first_loss])
+                total += float(self._scalars[AT.first_loss])
             else:
                 total -= (
                     0.25 * W * W * _variation.log_prior(float(start // low), low.bit_length() - 1)
@@ -163,7 +164,7 @@ class VariationForecaster(SeriesForecaster):
         length 2^k, as late as can be.
         """
         return self._worst(count("pieces", pieces)) + float(
-            self._state.scalars[AT.range_cost] + self._state.scalars[AT.first_loss]
+            self._scalars[AT.range_cost] + self._scalars[AT.first_loss]
         )
 
     def variation_bound(self, variation: float) -> float:
@@ -176,29 +177,29 @@ class VariationForecaster(SeriesForecaster):
         C, W, T = (
             nonnegative("variation", variation),
             self.range,
-            float(self._state.scalars[AT.seen]),
+            float(self._scalars[AT.seen]),
         )
         if W == 0.0:
-            return float(self._state.scalars[AT.first_loss])
+            return float(self._scalars[AT.first_loss])
         pieces = min(1.0 + (2.0 * T) ** (1.0 / 3.0) * (C / W) ** (2.0 / 3.0), max(T, 1.0))
         return float(
             self._worst(pieces)
             + 0.5 * pieces * W * W
-            + self._state.scalars[AT.range_cost]
-            + self._state.scalars[AT.first_loss]
+            + self._scalars[AT.range_cost]
+            + self._scalars[AT.first_loss]
         )
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
-        return copied((*_NAMES, *_EXPERTS), self._flat)
+        return copied(_NAMES, self._flat)
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
-        put((*_NAMES, *_EXPERTS), self._flat, state)
-        counted("counts", self._state.counts.max(), KEPT)
-        counted("counts", self._state.counts.min(), KEPT)
-        counted("clock", self._state.scalars[AT.top], LEVELS - 2)
-        counted("clock", self._state.scalars[AT.seen], 2.0 ** (LEVELS - 1))
+        put(_NAMES, self._flat, state)
+        counted("counts", self._state.mixture.counts.max(), KEPT)
+        counted("counts", self._state.mixture.counts.min(), KEPT)
+        counted("clock", self._scalars[AT.top], LEVELS - 2)
+        counted("clock", self._scalars[AT.seen], 2.0 ** (LEVELS - 1))
         self._follow()
 
     def track(
@@ -237,7 +238,7 @@ class VariationForecaster(SeriesForecaster):
 
     def _worst(self, pieces: float) -> float:
         """What so many pieces cost at most, wherever they are."""
-        T, W, total = int(self._state.scalars[AT.seen]), self.range, 0.0
+        T, W, total = int(self._scalars[AT.seen]), self.range, 0.0
         for level in range(T.bit_length()):
             total -= 0.25 * _variation.log_prior(float(max(T >> level, 1)), level)
             total += 0.5 * (1.0 + math.log1p(2.0**level))
@@ -252,7 +253,7 @@ class VariationForecaster(SeriesForecaster):
                 )
 
     def _clock(self) -> tuple[float, float, float, float]:
-        s = self._state.scalars
+        s = self._scalars
         return float(s[AT.rounds]), float(s[AT.time]), float(s[AT.open]), float(s[AT.forecast])
 
     def _open(self, when: float, x: None) -> float:

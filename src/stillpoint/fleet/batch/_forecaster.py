@@ -6,26 +6,17 @@ experts' weights, which every round makes anew, are not kept.
 
 import numpy as np
 
-from stillpoint.core.jit import njit
-from stillpoint.fleet.batch._gradients import bare
+from stillpoint.core.jit import bare, njit
 from stillpoint.forecasters import _aggregation
 from stillpoint.forecasters import _kernel_forecaster as single
 from stillpoint.forecasters._kernel_forecaster import AT, Rule, State
 
 
 @njit(cache=True, nogil=True)
-def uncounted(batch: State, weights: np.ndarray) -> State:
-    """The batch's arrays without their counts of references, and room for weights."""
+def key(batch: State, k: int, weights: np.ndarray) -> State:
+    """The state at place k, with room for weights."""
     m, C, v, p, c, own = batch
-    experts = _aggregation.State(bare(own.regrets), bare(own.squares), bare(own.scalars), weights)
-    return State(bare(m), bare(C), bare(v), bare(p), bare(c), experts)
-
-
-@njit(cache=True, nogil=True)
-def key(batch: State, k: int) -> State:
-    """The state at place k."""
-    m, C, v, p, c, own = batch
-    experts = _aggregation.State(own.regrets[k], own.squares[k], own.scalars[k], own.weights)
+    experts = _aggregation.State(own.regrets[k], own.squares[k], own.scalars[k], weights)
     return State(m[k], C[k], v[k], p[k], c[k], experts)
 
 
@@ -41,11 +32,11 @@ def begin(
     time: np.ndarray,
 ) -> None:
     """Forecasts of a batch; a round that is open already keeps its own."""
-    states = uncounted(batch, np.zeros(rule.ridges.size))
+    states, weights = bare(batch), np.zeros(rule.ridges.size)
     for i in order:
         k = slots[i]
         if not opened[k]:
-            single.begin(when[i], rule, key(states, k))
+            single.begin(when[i], rule, key(states, k, weights))
             opened[k], time[k] = True, when[i]
         out[i] = states.scalars[k, AT.forecast]
 
@@ -61,8 +52,8 @@ def finish(
     started: np.ndarray,
 ) -> None:
     """Targets of open rounds, NaN for a missing one."""
-    states = uncounted(batch, np.zeros(rule.ridges.size))
+    states, weights = bare(batch), np.zeros(rule.ridges.size)
     for i in order:
         k = slots[i]
-        single.finish(y[i], rule, key(states, k))
+        single.finish(y[i], rule, key(states, k, weights))
         opened[k], started[k] = False, True

@@ -8,14 +8,11 @@ comes first, options and stacked arrays after it.
 """
 
 import math
-from typing import Any
 
 import numpy as np
-from numba.core import cgutils
-from numba.extending import intrinsic
 
 from stillpoint.core.arithmetic import dot, usable_norm
-from stillpoint.core.jit import njit
+from stillpoint.core.jit import bare, njit
 from stillpoint.domains import _sets as domains
 from stillpoint.learners import _kernel_ftrl as shared
 from stillpoint.learners import _multiscale as multiscale
@@ -23,25 +20,6 @@ from stillpoint.learners import _tracker as tracker
 from stillpoint.memory import _sums as memory
 
 SOUND, NOT_FINITE, NOT_OPEN_ROUND, NOT_LATER = range(4)  # verdicts on the times of a batch
-
-
-def _bare(typing: Any, array: Any) -> Any:
-    """The same array without its count of references.
-
-    Every view of a row adds to that count and takes from it again, atomically: a third of a round's
-    time. The caller holds the arrays for as long as a loop runs, so within it nothing has to be
-    counted.
-    """
-
-    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        view = context.make_array(signature.args[0])(context, builder, args[0])
-        view.meminfo = cgutils.get_null_value(view.meminfo.type)  # type: ignore[no-untyped-call]
-        return view._getvalue()
-
-    return array(array), code
-
-
-bare: Any = intrinsic(_bare)
 
 
 @njit(cache=True, nogil=True)

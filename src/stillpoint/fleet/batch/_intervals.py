@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from stillpoint.core.jit import njit
-from stillpoint.fleet.batch._gradients import bare
+from stillpoint.core.jit import bare, njit
 from stillpoint.intervals import _bands as bands
 
 
