@@ -47,8 +47,7 @@ from stillpoint.commands.track_command import track
 from stillpoint.core import container
 from stillpoint.core.codec import decode_fields
 from stillpoint.forecasters import TrackingForecaster, TrackingProbabilities, VariationForecaster
-from stillpoint.forecasters._regression import CLIPPED
-from stillpoint.forecasters._tracking import ORIGIN
+from stillpoint.forecasters._linear import AT, ROW
 from stillpoint.intervals import IntervalTracker, QuantileTracker
 from stillpoint.losses import Pinball
 
@@ -144,7 +143,9 @@ def test_full_history_baseline_is_the_filter_without_drift(data, plain, tmp_path
     core, losses = TrackingForecaster(3, missing=True), []
     for x, value in zip(X, y, strict=True):
         core.predict(x)
-        losses.append((value - core._own[CLIPPED, 0] - core._scalars[ORIGIN]) ** 2)
+        losses.append(
+            (value - core._state.table[ROW.clipped, 0] - core._state.scalars[AT.origin]) ** 2
+        )
         core.update(x, value)
     assert summary["loss"]["full-history RLS"] == pytest.approx(np.mean(losses[1:]))
 
