@@ -68,7 +68,7 @@ class ConstrainedLearner(GradientLearner):
         self._ball_on = self._scale_free and math.isinf(self._reach)
         # nothing else holds plays back
         self._unbounded = math.isinf(self._reach) and not self._ball_on
-        self._compiled_domain = self.domain.hot(self.dim)
+        self._compiled_domain = self.domain._compiled(self.dim)
         self._free = isinstance(self.domain, Everywhere) and not self._ball_on
         self._as_given = self._free and not self._scale_free  # what is fed are the true gradients
         self._stats = zeros(_kernel_ftrl.SIZE)

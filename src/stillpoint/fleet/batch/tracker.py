@@ -31,7 +31,7 @@ class TrackerStack(GradientStack):
             )
         self.dim = learner.dim
         domain = Everywhere() if learner._projection is None else learner._projection
-        compiled = domain.hot(self.dim)
+        compiled = domain._compiled(self.dim)
         if compiled is None:
             raise ValueError(
                 f"domain must have a compiled projection in a fleet: got {domain!r}; use one of"

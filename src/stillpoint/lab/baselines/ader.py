@@ -56,7 +56,7 @@ class Ader(Baseline):
         self._range = (2.0 if self.surrogate else 1.0) * G * D
         self._alpha = math.sqrt(8.0 / self.horizon) / self._range
         self._log_prior = np.log((1.0 + 1.0 / experts) / (i * (i + 1.0)))
-        self._ball = Ball(self.radius).hot(self.dim)[1]
+        self._ball = Ball(self.radius)._compiled(self.dim)[1]
         self._experts = zeros((experts, self.dim))
         self._cumulative = zeros(experts)
 

@@ -53,7 +53,7 @@ class OGD(Baseline):
         self.schedule, self.told = schedule, _TOLD[schedule]
         self.domain = as_domain(domain, self.dim)
         self._code = _SCHEDULES[schedule]
-        self._compiled = self.domain.hot(self.dim)
+        self._compiled = self.domain._compiled(self.dim)
         self._start = float(norm(self.domain.project(zeros(self.dim))))
         self._w = self.domain.project(zeros(self.dim))
         self._stats = zeros(_steps.SIZE)
