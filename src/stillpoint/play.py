@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stillpoint.core.arithmetic import running_dot
+from stillpoint.core.learner import untimed
 from stillpoint.core.validation import Array, finite, increasing
-from stillpoint.forecasters.base import untimed
 from stillpoint.learners import GradientLearner
 from stillpoint.losses import Linear, LossStream
 from stillpoint.run import Run

@@ -244,9 +244,9 @@ def test_a_learner_that_never_moves_is_noticed(name, monkeypatch):
             learner, "_propose", lambda self, time, old=learner._propose: 0.0 * old(self, time)
         )
     for model in (sp.KernelVAW, sp.TrackingVAW):
-        forecast = model.forecast_stream
+        forecast = model.track
         monkeypatch.setattr(
-            model, "forecast_stream", lambda self, *stream, old=forecast: 0.0 * old(self, *stream)
+            model, "track", lambda self, *stream, old=forecast: 0.0 * old(self, *stream)
         )
     chosen = next(each for each in claims() if each.name == name)
     row = measure(chosen, quick=True)

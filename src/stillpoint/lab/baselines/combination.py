@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from stillpoint.core import learner
 from stillpoint.core.arithmetic import dot
-from stillpoint.core.learner import beneath
+from stillpoint.core.learner import not_finite_in
 from stillpoint.core.state import rollback_on_error
 from stillpoint.core.validation import Array, finite, nonnegative
 from stillpoint.lab.baselines.base import Baseline
@@ -57,7 +57,7 @@ class Combination(Baseline):
             raise ValueError(
                 f"learners must have one dimension: got {sorted(dims)}; build them alike"
             )
-        used = next((each for each in self.learners if each.rounds or each._play is not None), None)
+        used = next((each for each in self.learners if each.rounds or each._is_open), None)
         if used is not None:
             raise ValueError(
                 f"learners must be new: got one after {used.rounds} rounds; build it anew"
@@ -87,7 +87,9 @@ class Combination(Baseline):
 
     @property
     def _not_finite(self) -> frozenset[str]:
-        return frozenset().union(*(beneath(f"{i}.", each) for i, each in enumerate(self.learners)))
+        return frozenset().union(
+            *(not_finite_in(f"{i}.", each) for i, each in enumerate(self.learners))
+        )
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving: the learners' under their number."""
@@ -109,7 +111,7 @@ class Combination(Baseline):
 
     def migrated(self, state: dict[str, Any]) -> dict[str, Any]:
         """A state saved by an older version, as this one would."""
-        return learner.migrated({f"{i}.": each for i, each in enumerate(self.learners)}, state)
+        return learner.migrate_parts({f"{i}.": each for i, each in enumerate(self.learners)}, state)
 
     def skip(self) -> None:
         """Close the round without feedback, for every learner."""

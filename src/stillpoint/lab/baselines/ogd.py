@@ -111,7 +111,7 @@ class OGD(Baseline):
 
     def can_compile(self) -> bool:
         """Whether the domain has a compiled projection, and no round is open."""
-        return self._compiled is not None and self._play is None
+        return self._compiled is not None and not self._is_open
 
     def play_block(
         self, losses: LossStream, times: Array, first: int, out: dict[str, Array]

@@ -6,13 +6,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stillpoint.core.learner import Whole
+from stillpoint.core.learner import Configured
 from stillpoint.core.validation import Array, finite, nonnegative, number
 
 _REMEDY = "pass |y − forecast|"
 
 
-class RadiusTracker(Whole, ABC):
+class RadiusTracker(Configured, ABC):
     """A radius for the coming round, `predict()`, then its score s = |y − forecast|,
     `update(score)`; a miss is s > radius.
 
