@@ -408,7 +408,7 @@ def test_a_known_ball_caps_the_growth():
 
 def test_other_domains_by_projection():
     learner = sp.Tracker(2, domain=Projection(lambda w: np.clip(w, 0.2, 0.6)))
-    assert not learner.can_compile()
+    assert not learner._can_compile()
     run = sp.play(learner, absolute(np.tile([1.0, -1.0], (1000, 1)), 0.1))
     assert np.allclose(run.plays[-1], [0.6, 0.2], atol=0.02)
     off_centre = sp.play(

@@ -13,14 +13,19 @@ import numpy as np
 
 from stillpoint.core.allocation import zeros
 from stillpoint.core.arithmetic import LARGEST, SMALLEST
+from stillpoint.core.state import saved
 from stillpoint.core.validation import Array, nonnegative, positive, under
 from stillpoint.domains import Domain, Everywhere, _sets
 from stillpoint.domains.base import as_domain
-from stillpoint.learners import _kernel_ftrl
+from stillpoint.learners import _constrained
+from stillpoint.learners._constrained import AT
 from stillpoint.learners.base import GradientLearner, check_lipschitz, most
 from stillpoint.memory import Memory
 from stillpoint.potentials import CAP
 from stillpoint.regret.ledger import Ledger
+
+
+NAMES = {"scalars": "stats"}  # of fields, in files
 
 
 class ConstrainedLearner(GradientLearner):
@@ -71,9 +76,10 @@ class ConstrainedLearner(GradientLearner):
         self._compiled_domain = self.domain._compiled(self.dim)
         self._free = isinstance(self.domain, Everywhere) and not self._ball_on
         self._as_given = self._free and not self._scale_free  # what is fed are the true gradients
-        self._stats = zeros(_kernel_ftrl.SIZE)
+        scalars, proposal, inner = zeros(len(AT)), zeros(self.dim), zeros(self.dim)
+        self._state = _constrained.State(scalars, proposal, inner)
         if self.lipschitz is not None:
-            self._stats[_kernel_ftrl.TOP] = self.lipschitz
+            scalars[AT.top] = self.lipschitz
             if self._fixed:
                 hint = self.lipschitz * math.sqrt(kernel_bound)
                 if not SMALLEST <= hint <= LARGEST:
@@ -82,9 +88,13 @@ class ConstrainedLearner(GradientLearner):
                         f"lipschitz·√max k(t, t) must be between {ends}: got {hint:g}; rescale"
                         " losses or kernel"
                     )
-                self._stats[_kernel_ftrl.HINT] = hint
-        self._proposal, self._inner = zeros(self.dim), zeros(self.dim)
-        self._ball = zeros(1 + self.dim)
+                scalars[AT.hint] = hint
+        self._scalars, self._proposal = scalars, proposal  # what every round asks for
+        self._ball = zeros(1 + self.dim)  # radius and centre of the artificial ball
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._scalars, self._proposal = self._state.scalars, self._state.proposal
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
@@ -92,38 +102,26 @@ class ConstrainedLearner(GradientLearner):
             f"{self._kept}.{key}": value
             for key, value in getattr(self, self._kept).arrays().items()
         }
-        own = {
-            "stats": self._stats.copy(),
-            "proposal": self._proposal.copy(),
-            "inner": self._inner.copy(),
-        }
-        return {**super().arrays(), **own, **kept}
+        return {**super().arrays(), **saved(self._state, NAMES), **kept}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
         super().restore(state)
-        self._stats[:], self._proposal[:], self._inner[:] = (
-            state["stats"],
-            state["proposal"],
-            state["inner"],
-        )
+        for field, array in self._state._asdict().items():
+            array[:] = state[NAMES.get(field, field)]
         getattr(self, self._kept).restore(under(state, f"{self._kept}."))
 
     @property
     def hint(self) -> float:
         """H_t: no gradient fed so far has ‖G‖ = ‖g‖√k(t,t) above it."""
-        return float(self._stats[_kernel_ftrl.HINT])
+        return float(self._scalars[AT.hint])
 
     @property
     def radius(self) -> float:
-        """Radius of the ball that plays lie in now: the domain's, or the artificial one that grows
-        (E15).
-        """
-        return (
-            float(_kernel_ftrl.artificial_radius(self._stats, self.radius_scale))
-            if self._ball_on
-            else self._reach
-        )
+        """Radius of the ball that plays lie in now: the domain's, or the artificial one (E15)."""
+        if not self._ball_on:
+            return self._reach
+        return float(_constrained.artificial_radius(self._scalars, self.radius_scale))
 
     def _constrain(self, saturated: bool) -> Array:
         """The play for the proposal in self._proposal."""
@@ -131,35 +129,36 @@ class ConstrainedLearner(GradientLearner):
             self._warn_saturated(CAP)
         if self._free:
             return self._proposal  # stands until the next proposal
-        z, w = self._proposal, np.empty(self.dim)
+        _, z, inner = self._state
+        w = np.empty(self.dim)
         if self._ball_on:
             self._ball[0] = self.radius
-        if self._compiled_domain is not None:
-            _kernel_ftrl.constrain(
-                z, self._inner, w, self._ball, self._ball_on, *self._compiled_domain
-            )
-            return w
-        _kernel_ftrl.constrain(
-            z, self._inner, w, self._ball, self._ball_on, _sets.EVERYWHERE, np.zeros(0)
-        )
-        return self.domain.project(self._inner)
+        region = self._compiled_domain
+        compiled = (_sets.EVERYWHERE, np.zeros(0)) if region is None else region
+        _constrained.constrain(z, inner, w, self._ball, self._ball_on, *compiled)
+        return self.domain.project(inner) if region is None else w
 
     def _feed(self, g: Array, play: Array) -> Array:
         """What the learner is fed for the true gradient g."""
         if self._as_given:
             return g
         fed = np.empty(self.dim)
-        _kernel_ftrl.feed(
-            g,
-            self._scale_free,
-            self._stats[_kernel_ftrl.TOP],
-            not self._free,
-            self._proposal,
-            self._inner,
-            play,
-            fed,
-        )
+        _constrained.feed_round(*self._state, self._scale_free, not self._free, g, play, fed)
         return fed
+
+    @property
+    def _rule(self) -> _constrained.Rule:
+        """What compiled loops need to know, where the domain has a compiled form."""
+        assert self._compiled_domain is not None
+        return _constrained.Rule(
+            self._fixed,
+            self._scale_free,
+            self.radius_scale,
+            self._ball_on,
+            self._unbounded,
+            self._limit,
+            self._compiled_domain,
+        )
 
     @property
     def _limit(self) -> float:
@@ -199,7 +198,7 @@ class ConstrainedLearner(GradientLearner):
         """
         if not self._scale_free:
             return 0.0
-        top = float(self._stats[_kernel_ftrl.TOP])
+        top = float(self._scalars[AT.top])
         if not self._ball_on:
             size = self._reach if magnitude is None else nonnegative("magnitude", magnitude)
             return top * (self._reach + min(size, self._reach))

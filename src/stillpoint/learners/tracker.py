@@ -201,13 +201,13 @@ class Tracker(GradientLearner):
         if _tracker.learn_round(*self._state, fed):
             self._warn_saturated(_tracker.CAP)
 
-    def can_compile(self) -> bool:
+    def _can_compile(self) -> bool:
         """Whether the domain has a compiled form, and no round is open."""
         return not self._is_open and (
             self._projection is None or self._projection._compiled(self.dim) is not None
         )
 
-    def play_block(
+    def _play_block(
         self, losses: LossStream, times: Array, first: int, out: dict[str, Array]
     ) -> int:
         """Play in compiled code up to the round where the next expert joins."""

@@ -153,14 +153,14 @@ class Ader(Baseline):
         meta = -self._log_prior / self._alpha + self._alpha * t * c * c / 8.0
         return float((experts + meta).min()) if t else 0.0
 
-    def can_compile(self) -> bool:
+    def _can_compile(self) -> bool:
         """Whether this is the surrogate form and no round is open."""
         return self.surrogate and not self._is_open
 
-    def play_block(
+    def _play_block(
         self, losses: LossStream, times: Array, first: int, out: dict[str, Array]
     ) -> int:
-        """Play a block of rounds in compiled code; see `GradientLearner.play_block`."""
+        """Play a block of rounds in compiled code; see `GradientLearner._play_block`."""
         played = _steps.ader_rounds(
             self._experts,
             self._cumulative,

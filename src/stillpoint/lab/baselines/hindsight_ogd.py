@@ -68,5 +68,5 @@ def hindsight_ogd(
     }
     out["losses"] = np.empty(len(losses))
     for first in range(0, len(losses), BLOCK):
-        learner.play_block(losses, times, first, out)
+        learner._play_block(losses, times, first, out)
     return HindsightOGD(best, totals, out["plays"], out["losses"])

@@ -109,14 +109,14 @@ class OGD(Baseline):
         )
         return (0.5 * far * far + move * path) / last + cost
 
-    def can_compile(self) -> bool:
+    def _can_compile(self) -> bool:
         """Whether the domain has a compiled projection, and no round is open."""
         return self._compiled is not None and not self._is_open
 
-    def play_block(
+    def _play_block(
         self, losses: LossStream, times: Array, first: int, out: dict[str, Array]
     ) -> int:
-        """Play a block of rounds in compiled code; see `GradientLearner.play_block`."""
+        """Play a block of rounds in compiled code; see `GradientLearner._play_block`."""
         assert self._compiled is not None
         played = _steps.ogd_rounds(
             self._code,
