@@ -55,13 +55,13 @@ def test_equals_the_naive_twin(name):
         learner.update(g)
         twin.update(g.copy())
     assert learner.radius == twin.D
-    assert learner._state.squares.size == len(twin.x) == 3  # joined at rounds 1, 16 and 256
+    assert learner._squares.size == len(twin.x) == 3  # joined at rounds 1, 16 and 256
     assert learner.step == pytest.approx(np.exp(twin.ell) / twin.Gam, rel=1e-6)
     assert np.allclose(learner.weights, twin.weights, atol=1e-6)
     assert learner.weights.sum() == pytest.approx(1.0)
-    assert learner._state.scalars[_tracker.AT.epochs] == twin.epochs
-    exact = (learner._state.rows[_tracker.ROW.experts :] ** 2).sum(axis=1)
-    assert np.allclose(learner._state.squares, exact, rtol=1e-9, atol=1e-12 * learner.radius**2)
+    assert learner._scalars[_tracker.AT.epochs] == twin.epochs
+    exact = (learner._rows[_tracker.ROW.experts :] ** 2).sum(axis=1)
+    assert np.allclose(learner._squares, exact, rtol=1e-9, atol=1e-12 * learner.radius**2)
 
 
 @pytest.mark.parametrize("certify", [None, OU(0.01), Gaussian(10.0)])
@@ -295,7 +295,7 @@ def pair(name, rounds, dim, seed):
         if GARBAGE[heuristic] is not None:
             view = type("View", (), {"D": learner.radius})
             x = GARBAGE[heuristic](view, g, rng)
-            learner._state.rows[_tracker.ROW.heuristic] = x * min(
+            learner._rows[_tracker.ROW.heuristic] = x * min(
                 1.0, learner.radius / max(np.linalg.norm(x), 1e-300)
             )
         plays.append(w)

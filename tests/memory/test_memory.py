@@ -140,7 +140,7 @@ def test_scaling_shows_at_once(kind):
     assert np.allclose(after.pull, before.pull, rtol=1e-12)
     if kind == "levels":
         assert np.allclose(after.norms, before.norms, rtol=1e-12)
-        assert np.allclose(after.state.states, before.state.states, rtol=1e-12)
+        assert np.allclose(after.states, before.states, rtol=1e-12)
 
 
 @pytest.mark.filterwarnings("ignore:time gap")

@@ -74,7 +74,7 @@ def constrain(
     domains.project(kind, parameters, inner, w)
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def play(state: State, rule: Rule, ball: Array, constrained: bool, w: Array) -> None:
     """Write the play for the proposal into w; ball is scratch, 0 but for its first entry."""
     if constrained:
@@ -94,7 +94,7 @@ def _clip(g: Array, top: float, out: Array) -> None:
         out[i] = g[i] * factor
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def feed(
     state: State, scale_free: bool, constrained: bool, g: Array, w: Array, fed: Array
 ) -> None:

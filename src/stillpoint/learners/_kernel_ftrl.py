@@ -22,7 +22,7 @@ def true_size(squared_norm: float, pull: Array, diagonal: float) -> float:
     return max(size, norm(pull) / math.sqrt(diagonal)) if diagonal > 0.0 else size
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def propose(
     scalars: Array,
     z: Array,

@@ -15,7 +15,7 @@ from stillpoint.memory import _levels as memory
 from stillpoint.potentials import _magnitudes as potentials
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def propose(
     scalars: Array,
     z: Array,
@@ -65,7 +65,7 @@ def propose_round(
     coefficients: Array,
 ) -> bool:
     """`propose` with the levels' fields: from Python they are passed faster than a tuple."""
-    levels = memory.State(states, squares, variances)
+    levels = bare(memory.State(states, squares, variances))
     return propose(scalars, z, fixed, levels, factors, parameters, coefficients)
 
 

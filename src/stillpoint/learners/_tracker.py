@@ -69,10 +69,10 @@ class State(NamedTuple):
     weights: Array  # (1 + n,), shares of the play: of h, then of each OGD
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def mix(state: State) -> None:
     """Write Hedge's mixture of h and the OGDs into the row of the play, and its weights."""
-    s, L, rows, p = state.scalars, state.losses, state.rows, state.weights
+    s, rows, p = state.scalars, state.rows, state.weights
     if s[AT.top] == 0.0:
         rows[ROW.play] = rows[ROW.heuristic]
         p[:] = 0.0
@@ -81,15 +81,15 @@ def mix(state: State) -> None:
     largest = s[AT.top]
     eta = RATE / (2.0 * s[AT.radius] * math.sqrt(s[AT.epoch_squares] + largest * largest))
     best = -math.inf
-    for i in range(L.size):
-        p[i] = LOG_PRIOR[i] - eta * L[i]
+    for i in range(p.size):
+        p[i] = LOG_PRIOR[i] - eta * state.losses[i]
         best = max(best, p[i])
     total = 0.0
-    for i in range(L.size):
+    for i in range(p.size):
         p[i] = math.exp(p[i] - best)
         total += p[i]
     w = rows[ROW.play]
-    for i in range(L.size):
+    for i in range(p.size):
         p[i] /= total
         row = rows[ROW.heuristic] if i == 0 else rows[ROW.experts + i - 1]
         share = p[i]
@@ -108,12 +108,12 @@ def _shrink(square: float, radius: float) -> float:
     return radius / math.sqrt(square) if square > radius * radius else 1.0
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def learn(state: State, g: Array, size: float) -> None:
     """Take in the gradient g, of norm `size`, of the round that was mixed last; g is clipped."""
     if size == 0.0:
         return
-    s, L, squares, rows = state.scalars, state.losses, state.squares, state.rows
+    s, rows = state.scalars, state.rows
     if s[AT.top] == 0.0:
         s[AT.top], s[AT.share] = size, 1.0
     top = s[AT.top]
@@ -127,19 +127,46 @@ def learn(state: State, g: Array, size: float) -> None:
     s[AT.gain] -= along
     s[AT.epoch_squares] += size * size
     s[AT.squares] += size * size
-    L[0] += dot(g, rows[ROW.heuristic])
-    step = D / top
-    for i in range(squares.size):
-        x = rows[ROW.experts + i]
+    state.losses[0] += dot(g, rows[ROW.heuristic])
+    _descend(state, g, size, D / top)
+    step = _tune(state, g, size)
+    shrink = _shrink(max(dot(w, w) - 2.0 * step * along + (step * size) * (step * size), 0.0), D)
+    x = rows[ROW.heuristic]
+    for j in range(x.size):
+        x[j] = shrink * (w[j] - step * g[j])
+    s[AT.top] = after
+    s[AT.total] += size
+    if D < s[AT.limit] and s[AT.gain] >= GROW * D * math.sqrt(
+        s[AT.epoch_squares] + after * after
+    ):
+        s[AT.radius] = min(2.0 * D, s[AT.limit])
+        s[AT.gain] = s[AT.epoch_squares] = 0.0
+        s[AT.epochs] += 1.0
+        state.losses[:] = 0.0
+
+
+@njit(cache=True, forceinline=True)
+def _descend(state: State, g: Array, size: float, step: float) -> None:
+    """Projected OGD: a step for each expert, its loss for Hedge and its squared length with it."""
+    D = state.scalars[AT.radius]
+    for i in range(state.squares.size):
+        x = state.rows[ROW.experts + i]
         inner = dot(g, x)
-        L[1 + i] += inner
-        square = max(squares[i] - 2.0 * step * inner + (step * size) * (step * size), 0.0)
+        state.losses[1 + i] += inner
+        square = state.squares[i] - 2.0 * step * inner + (step * size) * (step * size)
+        square = max(square, 0.0)
         shrink = _shrink(square, D)
         for j in range(x.size):
             x[j] = shrink * (x[j] - step * g[j])
-        squares[i] = min(square, D * D)
+        state.squares[i] = min(square, D * D)
         step /= BASE
-    m = rows[ROW.trend]
+
+
+@njit(cache=True, forceinline=True)
+def _tune(state: State, g: Array, size: float) -> float:
+    """Return the step of h, after its logarithm followed the correlation of g with the trace."""
+    s, m = state.scalars, state.rows[ROW.trend]
+    D, top = s[AT.radius], s[AT.top]
     if s[AT.trace] > 0.0:
         # the normaliser knows the past only: dividing by |g| would bias the step for skewed
         # gradients
@@ -150,19 +177,7 @@ def learn(state: State, g: Array, size: float) -> None:
     for j in range(m.size):
         m[j] = FADE * m[j] + g[j]
     s[AT.trace] = FADE * s[AT.trace] + size
-    step = math.exp(s[AT.log_step]) / top
-    shrink = _shrink(max(dot(w, w) - 2.0 * step * along + (step * size) * (step * size), 0.0), D)
-    x = rows[ROW.heuristic]
-    for j in range(x.size):
-        x[j] = shrink * (w[j] - step * g[j])
-    s[AT.top] = after
-    s[AT.total] += size
-    grown = GROW * D * math.sqrt(s[AT.epoch_squares] + after * after)
-    if D < s[AT.limit] and s[AT.gain] >= grown:
-        s[AT.radius] = min(2.0 * D, s[AT.limit])
-        s[AT.gain] = s[AT.epoch_squares] = 0.0
-        s[AT.epochs] += 1.0
-        L[:] = 0.0
+    return math.exp(s[AT.log_step]) / top
 
 
 @njit(cache=True)

@@ -67,34 +67,44 @@ class ConstrainedLearner(GradientLearner):
                 "domain must be left out for a static learner that takes losses: got"
                 f" {self.domain!r}; domains turn gradients, so use one that takes those"
             )
-        self._scale_free = self.lipschitz is None and not losses
+        reach, compiled = self.domain.reach(self.dim), self.domain._compiled(self.dim)
         self._fixed = self.lipschitz is not None and math.isfinite(kernel_bound)
-        self._reach = self.domain.reach(self.dim)
-        self._ball_on = self._scale_free and math.isinf(self._reach)
-        # nothing else holds plays back
-        self._unbounded = math.isinf(self._reach) and not self._ball_on
-        self._compiled_domain = self.domain._compiled(self.dim)
-        self._free = isinstance(self.domain, Everywhere) and not self._ball_on
+        self._scale_free = self.lipschitz is None and not losses
+        ball = self._scale_free and math.isinf(reach)
+        self._rule = _constrained.Rule(
+            fixed=self._fixed,
+            scale_free=self._scale_free,
+            radius_scale=self.radius_scale,
+            ball=ball,
+            unbounded=math.isinf(reach) and not ball,
+            limit=math.inf if self.lipschitz is None else most(self.lipschitz),
+            domain=_sets.Region(_sets.EVERYWHERE, np.zeros(0)) if compiled is None else compiled,
+        )
+        self._compiled = compiled is not None
+        self._free = isinstance(self.domain, Everywhere) and not ball
         self._as_given = self._free and not self._scale_free  # what is fed are the true gradients
-        scalars, proposal, inner = zeros(len(AT)), zeros(self.dim), zeros(self.dim)
-        self._state = _constrained.State(scalars, proposal, inner)
+        self._scalars, self._proposal = zeros(len(AT)), zeros(self.dim)
+        self._inner, self._ball = zeros(self.dim), zeros(1 + self.dim)
         if self.lipschitz is not None:
-            scalars[AT.top] = self.lipschitz
-            if self._fixed:
-                hint = self.lipschitz * math.sqrt(kernel_bound)
-                if not SMALLEST <= hint <= LARGEST:
-                    ends = f"{SMALLEST:g} and {LARGEST:g}"
-                    raise ValueError(
-                        f"lipschitz·√max k(t, t) must be between {ends}: got {hint:g}; rescale"
-                        " losses or kernel"
-                    )
-                scalars[AT.hint] = hint
-        self._scalars, self._proposal = scalars, proposal  # what every round asks for
-        self._ball = zeros(1 + self.dim)  # radius and centre of the artificial ball
+            self._scalars[AT.top] = self.lipschitz
+        if self._fixed:
+            self._scalars[AT.hint] = self._known_hint()
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._scalars, self._proposal = self._state.scalars, self._state.proposal
+    def _known_hint(self) -> float:
+        """H = G√max k(t, t)."""
+        assert self.lipschitz is not None
+        hint = self.lipschitz * math.sqrt(self.kernel_bound)
+        if not SMALLEST <= hint <= LARGEST:
+            ends = f"{SMALLEST:g} and {LARGEST:g}"
+            raise ValueError(
+                f"lipschitz·√max k(t, t) must be between {ends}: got {hint:g}; rescale losses or"
+                " kernel"
+            )
+        return hint
+
+    @property
+    def _state(self) -> _constrained.State:
+        return _constrained.State(self._scalars, self._proposal, self._inner)
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
@@ -119,50 +129,40 @@ class ConstrainedLearner(GradientLearner):
     @property
     def radius(self) -> float:
         """Radius of the ball that plays lie in now: the domain's, or the artificial one (E15)."""
-        if not self._ball_on:
-            return self._reach
+        if not self._rule.ball:
+            return self.domain.reach(self.dim)
         return float(_constrained.artificial_radius(self._scalars, self.radius_scale))
 
     def _constrain(self, saturated: bool) -> Array:
         """The play for the proposal in self._proposal."""
-        if saturated and self._unbounded:
+        if saturated and self._rule.unbounded:
             self._warn_saturated(CAP)
         if self._free:
             return self._proposal  # stands until the next proposal
-        _, z, inner = self._state
-        w = np.empty(self.dim)
-        if self._ball_on:
+        rule, w = self._rule, np.empty(self.dim)
+        if rule.ball:
             self._ball[0] = self.radius
-        region = self._compiled_domain
-        compiled = (_sets.EVERYWHERE, np.zeros(0)) if region is None else region
-        _constrained.constrain(z, inner, w, self._ball, self._ball_on, *compiled)
-        return self.domain.project(inner) if region is None else w
+        _constrained.constrain(
+            self._proposal, self._inner, w, self._ball, rule.ball, *rule.domain
+        )
+        return w if self._compiled else self.domain.project(self._inner)
 
     def _feed(self, g: Array, play: Array) -> Array:
         """What the learner is fed for the true gradient g."""
         if self._as_given:
             return g
         fed = np.empty(self.dim)
-        _constrained.feed_round(*self._state, self._scale_free, not self._free, g, play, fed)
-        return fed
-
-    @property
-    def _rule(self) -> _constrained.Rule:
-        """What compiled loops need to know, where the domain has a compiled form."""
-        assert self._compiled_domain is not None
-        return _constrained.Rule(
-            self._fixed,
+        _constrained.feed_round(
+            self._scalars,
+            self._proposal,
+            self._inner,
             self._scale_free,
-            self.radius_scale,
-            self._ball_on,
-            self._unbounded,
-            self._limit,
-            self._compiled_domain,
+            not self._free,
+            g,
+            play,
+            fed,
         )
-
-    @property
-    def _limit(self) -> float:
-        return math.inf if self.lipschitz is None else most(self.lipschitz)
+        return fed
 
     def _check_gradient(self, g: Array, size: float) -> None:
         check_lipschitz(self.lipschitz, size, "raise lipschitz, or leave it out to learn the scale")
@@ -199,9 +199,10 @@ class ConstrainedLearner(GradientLearner):
         if not self._scale_free:
             return 0.0
         top = float(self._scalars[AT.top])
-        if not self._ball_on:
-            size = self._reach if magnitude is None else nonnegative("magnitude", magnitude)
-            return top * (self._reach + min(size, self._reach))
+        if not self._rule.ball:
+            reach = self.domain.reach(self.dim)
+            size = reach if magnitude is None else nonnegative("magnitude", magnitude)
+            return top * (reach + min(size, reach))
         if magnitude is None:
             raise ValueError(
                 "magnitude must be given for a scale-free bound on an unbounded domain: got None;"

@@ -63,6 +63,8 @@ class KernelFTRL(ConstrainedLearner):
     (array([0.508]), 5.502)
     """
 
+    _loss: LossLike | None = None  # of the round that `update_loss` is closing
+
     def __init__(
         self,
         dim: int,
@@ -94,11 +96,7 @@ class KernelFTRL(ConstrainedLearner):
                 f"kernel_bound must be at least max k(t, t) = {self.kernel.bound}: got"
                 f" {kernel_bound}; leave it out"
             )
-        self._takes_losses = isinstance(self.potential, LossLearner) and not isinstance(
-            self.potential, Potential
-        )
-        self._loss: LossLike | None = None  # of the round that `update_loss` is closing
-        super().__init__(dim, lipschitz, known, domain, radius_scale, self._takes_losses)
+        super().__init__(dim, lipschitz, known, domain, radius_scale, self.takes_losses)
         self._config = {
             "dim": self.dim,
             "lipschitz": self.lipschitz,
@@ -208,10 +206,8 @@ class KernelFTRL(ConstrainedLearner):
 
     @property
     def takes_losses(self) -> bool:
-        """Whether the static learner takes losses; a gradient alone then stands for the linear
-        loss.
-        """
-        return self._takes_losses
+        """Whether the static learner takes losses; a gradient alone then stands for a linear one."""
+        return isinstance(self.potential, LossLearner) and not isinstance(self.potential, Potential)
 
     def update_loss(self, loss: LossLike, time: float | None = None) -> None:
         """Tell the learner the loss of the open round: an object with value(w) and gradient(w),
@@ -219,7 +215,7 @@ class KernelFTRL(ConstrainedLearner):
 
         A static learner that takes losses is sent it, others the gradient at the play.
         """
-        if not self._takes_losses:
+        if not self.takes_losses:
             super().update_loss(loss, time)
             return
         self._loss = loss
@@ -256,7 +252,7 @@ class KernelFTRL(ConstrainedLearner):
         return (
             isinstance(self.memory, StreamingMemory)
             and self._formula is not None
-            and self._compiled_domain is not None
+            and self._compiled
             and not self._is_open
         )
 

@@ -69,15 +69,23 @@ class MultiScale(ConstrainedLearner):
         radius_scale: float = 1.0,
     ) -> None:
         super().__init__(dim, lipschitz, 1.0, domain, radius_scale)
-        self.budget = positive("budget", budget, "give the scale of targets, such as 0.1")
-        self.potential = Erfi(self.budget)
+        self.potential = Erfi(positive("budget", budget, "give the scale of targets, such as 0.1"))
         self._parameters = self.potential.parameters
         self.memory = LevelMemory(base, self.dim)
-        self.base = self.memory.kernel.base
         self.ledger = Ledger(
             self.memory if self._as_given else LevelMemory(base, self.dim), shared=self._as_given
         )
         self._coefficients = zeros(0)
+
+    @property
+    def budget(self) -> float:
+        """ε of every level."""
+        return self.potential.scale
+
+    @property
+    def base(self) -> float:
+        """The ratio of neighbouring time scales."""
+        return self.memory.kernel.base
 
     @property
     def _picky(self) -> bool:
@@ -105,8 +113,8 @@ class MultiScale(ConstrainedLearner):
         """
         memory = self.memory
         used = np.abs(self._coefficients[: memory.rates.size])
-        sizes = np.linalg.norm(memory.state.states, axis=1) * used
-        columns = zip(memory.rates, memory.norms, memory.state.variances, sizes, strict=True)
+        sizes = np.linalg.norm(memory.states, axis=1) * used
+        columns = zip(memory.rates, memory.norms, memory.variances, sizes, strict=True)
         return [
             Level(float(rate), memory.starts(j), float(size), float(variance), float(share))
             for j, (rate, size, variance, share) in enumerate(columns)
@@ -158,7 +166,7 @@ class MultiScale(ConstrainedLearner):
         running = 0.0 if self._fixed else 1.0
         each = [
             self.potential.bound(float(n), float(v), self.hint, running)
-            for n, v in zip(padded, self.memory.state.variances, strict=True)
+            for n, v in zip(padded, self.memory.variances, strict=True)
         ]
         return float(sum(each)) + self.cost_of_scale(magnitude)
 
@@ -173,7 +181,9 @@ class MultiScale(ConstrainedLearner):
             self._scalars,
             self._proposal,
             self._fixed,
-            *memory.state,
+            memory.states,
+            memory.squares,
+            memory.variances,
             decays,
             self._parameters,
             self._coefficients,
@@ -182,13 +192,15 @@ class MultiScale(ConstrainedLearner):
 
     def _learn(self, g: Array, play: Array) -> None:
         memory, fed = self.memory, self._feed(g, play)
-        memory.squared_norm = _levels.add_round(*memory.state, fed)
+        memory.squared_norm = _levels.add_round(
+            memory.states, memory.squares, memory.variances, fed
+        )
         if self._scale_free:
             _constrained.observe(self._scalars, False, True, 0.0, g)
 
     def _can_compile(self) -> bool:
         """Whether the domain has a compiled form, and no round is open."""
-        return not self._is_open and self._compiled_domain is not None
+        return not self._is_open and self._compiled
 
     def _play_block(
         self, losses: LossStream, times: Array, first: int, out: dict[str, Array]

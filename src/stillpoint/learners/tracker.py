@@ -82,9 +82,16 @@ class Tracker(GradientLearner):
         self._hold(_tracker.State(scalars, zeros(1), zeros(0), rows, full(1, 1.0)))
 
     def _hold(self, state: _tracker.State) -> None:
-        self._state = state
-        self._view = state.rows[ROW.play]
-        self._due = _tracker.BASE ** (2 * state.squares.size)  # the round the next expert joins in
+        """Keep the arrays of a state as attributes: every round passes them one by one."""
+        self._scalars, self._losses, self._squares, self._rows, self._weights = state
+        self._view = self._rows[ROW.play]
+        self._due = _tracker.BASE ** (2 * self._squares.size)  # the round the next expert joins in
+
+    @property
+    def _state(self) -> _tracker.State:
+        return _tracker.State(
+            self._scalars, self._losses, self._squares, self._rows, self._weights
+        )
 
     @property
     def _picky(self) -> bool:
@@ -98,18 +105,18 @@ class Tracker(GradientLearner):
     @property
     def radius(self) -> float:
         """D, the radius of the ball that the learner works in now."""
-        return float(self._state.scalars[AT.radius])
+        return float(self._scalars[AT.radius])
 
     @property
     def step(self) -> float:
         """The heuristic's own step: it moves by step·g from the play."""
-        s = self._state.scalars
+        s = self._scalars
         return math.exp(s[AT.log_step]) / float(s[AT.top]) if s[AT.top] > 0.0 else 0.0
 
     @property
     def weights(self) -> Array:
         """Shares of the last play: the heuristic's, then the OGDs' from the largest step down."""
-        return self._state.weights.copy()
+        return self._weights.copy()
 
     def bound(self, path_length: float, magnitude: float) -> float:
         """Bound the regret so far against every comparator of that size in the domain.
@@ -133,9 +140,9 @@ class Tracker(GradientLearner):
                 f"magnitude must be within the domain {self.domain!r}: got {M}; comparators must"
                 " lie in it"
             )
-        s = self._state.scalars
+        s = self._scalars
         top, K = float(s[AT.top]), float(s[AT.epochs])
-        largest, count = max(M, self.radius), max(1, self._state.squares.size)
+        largest, count = max(M, self.radius), max(1, self._squares.size)
         squares = top * float(s[AT.total])
         a = (
             2.0 / _tracker.RATE * math.log(count * (count + 1) / _tracker.DELTA)
@@ -166,7 +173,7 @@ class Tracker(GradientLearner):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         # pickles and deep copies do not keep that one array is a part of another
-        self._view = self._state.rows[ROW.play]
+        self._view = self._rows[ROW.play]
 
     def _join(self) -> None:
         """Let the experts join that are due: expert i at round 16^i.
@@ -188,7 +195,9 @@ class Tracker(GradientLearner):
     def _propose(self, time: float) -> Array:
         if self.rounds + 1 >= self._due:
             self._join()
-        _tracker.mix_round(*self._state)
+        _tracker.mix_round(
+            self._scalars, self._losses, self._squares, self._rows, self._weights
+        )
         return self._view if self._projection is None else self._projection.project(self._view)
 
     def _check_gradient(self, g: Array, size: float) -> None:
@@ -198,7 +207,9 @@ class Tracker(GradientLearner):
         fed = g if self.ledger is None else g.copy()
         if self._projection is not None:
             _sets.surrogate(fed, self._view, play, fed)
-        if _tracker.learn_round(*self._state, fed):
+        if _tracker.learn_round(
+            self._scalars, self._losses, self._squares, self._rows, self._weights, fed
+        ):
             self._warn_saturated(_tracker.CAP)
 
     def _can_compile(self) -> bool:

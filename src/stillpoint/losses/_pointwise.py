@@ -124,7 +124,7 @@ def evaluate(
     return value(code, parameter, p, target)
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def evaluate_round(rounds: Rounds, t: int, w: Array, gradient: Array) -> float:
     """Return the loss of the play `w` in round t and write its gradient."""
     y = rounds.y[t]

@@ -32,7 +32,7 @@ def decay(states: Array, factors: Array) -> None:
             states[j, i] *= factors[j]
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def add(levels: State, g: Array) -> float:
     """Add g to every level; returns Σ_j ‖θ_j‖² after it."""
     square, total = dot(g, g), 0.0
@@ -50,7 +50,7 @@ def add(levels: State, g: Array) -> float:
 @njit(cache=True)
 def add_round(states: Array, squares: Array, variances: Array, g: Array) -> float:
     """`add` to a state's fields: from Python, arrays are passed faster than a tuple of them."""
-    return add(State(states, squares, variances), g)
+    return add(bare(State(states, squares, variances)), g)
 
 
 @njit(cache=True)

@@ -52,7 +52,7 @@ def advance(Z: Array, F: Array, h: Array, scratch: Array, pull: Array) -> None:
             pull[i] = total
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def advance_round(state: State, tables: Tables, t: int) -> None:
     """Move the state to round t of a block."""
     if tables.which[t] >= 0:
@@ -69,7 +69,7 @@ def add(Z: Array, gain: Array, g: Array) -> None:
             Z[i, j] += g[i] * gain[j]
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def add_round(state: State, tables: Tables, t: int, g: Array) -> None:
     """Store the gradient g of round t of a block."""
     add(state.sums, tables.gains[t if tables.gains.shape[0] > 1 else 0], g)

@@ -57,10 +57,19 @@ class LevelMemory(Memory):
 
     def __init__(self, base: float, dim: int) -> None:
         super().__init__(Levels(base), dim)
-        self.state = _levels.State(zeros((0, dim)), zeros(0), zeros(0))
+        self._hold(_levels.State(zeros((0, dim)), zeros(0), zeros(0)))
         self.rates: Array = zeros(0)
         self._gap, self._decays = np.nan, zeros(0)
         self._next_start = -np.inf
+
+    def _hold(self, state: _levels.State) -> None:
+        """Keep the arrays of a state as attributes: every round passes them one by one."""
+        self.states, self.squares, self.variances = state
+
+    @property
+    def state(self) -> _levels.State:
+        """The state, as compiled loops take it."""
+        return _levels.State(self.states, self.squares, self.variances)
 
     def starts(self, level: int) -> float:
         """The time from which `level` runs."""
@@ -79,11 +88,9 @@ class LevelMemory(Memory):
             self.kernel = Levels(self.kernel.base, time - 1.0)
         due = self.kernel.count(time) - self.rates.size
         if due > 0:
-            self.state = _levels.State(
-                np.vstack([self.state.states, np.zeros((due, self.dim))]),
-                np.append(self.state.squares, np.zeros(due)),
-                np.append(self.state.variances, np.zeros(due)),
-            )
+            self.states = np.vstack([self.states, np.zeros((due, self.dim))])
+            self.squares = np.append(self.squares, np.zeros(due))
+            self.variances = np.append(self.variances, np.zeros(due))
             count = self.rates.size + due
             self.rates = np.append(0.0, self.kernel.base ** (1.0 - np.arange(1.0, count)))
             self._gap = np.nan
@@ -112,7 +119,7 @@ class LevelMemory(Memory):
     def advance(self, time: float) -> None:
         """Decay every level over the gap and start those that are due."""
         decays = self.move(time)  # first: it may lay the states anew
-        _levels.decay(self.state.states, decays)
+        _levels.decay(self.states, decays)
 
     def block(self, times: Array, first: int) -> tuple[int, _levels.Decays]:
         """Where a block of rounds from `first` on must stop for the next level, and its decays."""
@@ -139,16 +146,16 @@ class LevelMemory(Memory):
     @property
     def pull(self) -> Array:
         """Σ_j θ_j at the present time, (dim,)."""
-        return np.asarray(self.state.states.sum(axis=0))
+        return np.asarray(self.states.sum(axis=0))
 
     @property
     def norms(self) -> Array:
         """‖θ_j‖ of each level."""
-        return np.sqrt(np.maximum(self.state.squares, 0.0))
+        return np.sqrt(np.maximum(self.squares, 0.0))
 
     def add(self, g: Array) -> float:
         """Add g to every level."""
-        self.squared_norm = float(_levels.add_round(*self.state, g))
+        self.squared_norm = float(_levels.add_round(self.states, self.squares, self.variances, g))
         return self.diagonal * float(dot(g, g))
 
     def _store(self, g: Array) -> None:
@@ -156,8 +163,8 @@ class LevelMemory(Memory):
 
     def scale(self, factor: float) -> None:
         """θ_j ← factor·θ_j."""
-        self.state.states[:] *= factor
-        self.state.squares[:] *= factor * factor
+        self.states *= factor
+        self.squares *= factor * factor
         self.squared_norm *= factor * factor
 
     def arrays(self) -> dict[str, Any]:
@@ -170,7 +177,7 @@ class LevelMemory(Memory):
         self.kernel = Levels(self.kernel.base, number("origin", state["origin"]))
         count = stored(state, "squares", None).size
         shapes = {"states": (count, self.dim), "squares": (count,), "variances": (count,)}
-        self.state = restored(_levels.State, state, shapes)
+        self._hold(restored(_levels.State, state, shapes))
         self.rates = np.append(0.0, self.kernel.base ** (1.0 - np.arange(1.0, count)))[:count]
         self._restore_common(state)
         self._gap = np.nan
