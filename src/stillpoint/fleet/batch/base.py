@@ -64,6 +64,7 @@ class Batch(ABC):
         self.data: dict[str, NDArray[Any]] = {}
         self._blank: dict[str, NDArray[Any]] = {}
         self._threads = threads
+        self._views: Any = None  # what `_grouped` returned, until arrays are laid anew
         self.saturated = 0  # keys whose plays have stopped growing at the largest there are
         self._ordered: tuple[Slots | None, Slots] = None, np.zeros(0, np.int64)
 
@@ -103,7 +104,7 @@ class Batch(ABC):
                 continue
             new = zeros((capacity, *old.shape[1:]), old.dtype)
             new[: old.shape[0]] = old
-            self.data[name] = new
+            self.data[name], self._views = new, None
 
     def widen(self, name: str, size: int) -> None:
         """Make the first axis of a state that long for every key, as more experts join."""
@@ -116,6 +117,7 @@ class Batch(ABC):
             rest = [(0, 0)] * (self._blank[name].ndim - 1)
             self._blank[name] = np.pad(self._blank[name], [(0, more), *rest])
             self.data[name] = np.pad(self.data[name], [(0, 0), (0, more), *rest])
+            self._views = None
 
     def _room(self, width: int) -> None:
         """`widen` what goes with `used`."""
@@ -152,6 +154,17 @@ class Batch(ABC):
     def _group(self, kind: type[S], names: Mapping[str, str] = _AS_DECLARED) -> S:
         """A learner's named state with a leading axis of keys; names: of fields, in files."""
         return kind(*(self.data[names.get(name, name)] for name in kind._fields))
+
+    def _states(self) -> Any:
+        """The states of all keys, as compiled loops take them."""
+        raise NotImplementedError(f"{type(self).__name__} has no named states")
+
+    def _grouped(self) -> tuple[Any, _base.Clock]:
+        """The states and the clock of all keys, as compiled loops take them."""
+        if self._views is None:
+            self._views = self._states(), self._group(_base.Clock)
+        views: tuple[Any, _base.Clock] = self._views
+        return views
 
     def _get(self, *names: str) -> tuple[NDArray[Any], ...]:
         return tuple(self.data[name] for name in names)

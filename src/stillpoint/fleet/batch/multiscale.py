@@ -6,7 +6,6 @@ import numpy as np
 
 from stillpoint.core.validation import Array
 from stillpoint.fleet.batch import _multiscale
-from stillpoint.fleet.batch._base import Clock
 from stillpoint.fleet.batch.base import Fault
 from stillpoint.fleet.batch.gradients import GradientBatch
 from stillpoint.fleet.keys import Slots
@@ -149,7 +148,7 @@ class MultiScaleBatch(GradientBatch):
         plays = np.empty((slots.size, self.dim))
         rows, rule = (when, plays, decays), (self._rule, self._parameters)
         self.saturated += self._run(
-            _multiscale.open_rounds, slots, *rows, *rule, self._states(), self._group(Clock)
+            _multiscale.open_rounds, slots, *rows, *rule, *self._grouped()
         )
         return plays
 
@@ -158,7 +157,7 @@ class MultiScaleBatch(GradientBatch):
         if not self.data["open"][slots].all():
             self.open(slots, when, np.zeros(0))
         rows = *feedback, np.empty_like(feedback[0]), self._rule
-        self._run(_multiscale.close_rounds, slots, *rows, self._states(), self._group(Clock))
+        self._run(_multiscale.close_rounds, slots, *rows, *self._grouped())
 
     def state(self, slot: int) -> dict[str, Any]:
         """As `MultiScale.arrays`."""

@@ -7,7 +7,6 @@ import numpy as np
 from stillpoint.core.validation import Array
 from stillpoint.domains import Everywhere
 from stillpoint.fleet.batch import _tracker
-from stillpoint.fleet.batch._base import Clock
 from stillpoint.fleet.batch.gradients import GradientBatch
 from stillpoint.fleet.keys import Slots
 from stillpoint.learners import Tracker
@@ -87,16 +86,14 @@ class TrackerBatch(GradientBatch):
         self._join(slots)
         plays = np.empty((slots.size, self.dim))
         rows = when, plays, self._domain
-        self._run(_tracker.open_rounds, slots, *rows, self._states(), self._group(Clock))
+        self._run(_tracker.open_rounds, slots, *rows, *self._grouped())
         return plays
 
     def close(self, slots: Slots, when: Array, feedback: tuple[Array, ...]) -> None:
         """Learn from gradients."""
         if not self.data["open"][slots].all():
             self.open(slots, when, np.zeros(0))
-        self.saturated += self._run(
-            _tracker.close_rounds, slots, *feedback, self._states(), self._group(Clock)
-        )
+        self.saturated += self._run(_tracker.close_rounds, slots, *feedback, *self._grouped())
 
     def state(self, slot: int) -> dict[str, Any]:
         """As `Tracker.arrays`."""
