@@ -4,7 +4,7 @@ they are held against.
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from statistics import NormalDist
 from typing import Any
 
@@ -18,7 +18,7 @@ from stillpoint.core.validation import Array, counted, stored, under
 from stillpoint.forecasters import TrackingForecaster, TrackingProbabilities, VariationForecaster
 from stillpoint.forecasters import classification as logistic
 from stillpoint.forecasters import regression as linear
-from stillpoint.forecasters._tracking import REGRET
+from stillpoint.forecasters._linear import ROW
 from stillpoint.intervals import IntervalTracker, QuantileTracker
 from stillpoint.losses import Pinball
 
@@ -53,9 +53,6 @@ class Part(ABC):
     def weights(self) -> Array:
         """Weights (labels,) in the coming round."""
 
-    def _room(self, rows: int) -> tuple[Array, Array, Array]:
-        return np.empty(rows), np.empty((len(self.names), rows)), np.empty((rows, len(self.labels)))
-
 
 class Linear(Part):
     """TrackingForecaster, beside its filter without drift."""
@@ -75,30 +72,15 @@ class Linear(Part):
         self, X: Array, y: Array, times: Array, first: int, delay: int
     ) -> tuple[Array, Array, Array]:
         """See Part."""
-        forecasts, others, shares = self._room(y.size - first)
-        core = self.core
-        run: Callable[..., None] = _rows.linear_rows
-        run(
-            X,
-            y,
-            times,
-            first,
-            delay,
-            *core._rule,
-            core._clock,
-            *core._state(),
-            forecasts,
-            others[0],
-            shares,
-        )
-        _learnt(core, X, y.size - first, first, delay)
-        return forecasts, others, shares
+        forecasts, still, shares = self.core._track(X, y, times, delay, first, True)
+        return forecasts, still[None], shares
 
     def certificate(self) -> dict[str, float]:
-        """What ML-Poly, which forecasts turn into, has lost to the best filter: the account it
-        keeps, in running mean losses.
+        """What ML-Poly, which forecasts turn into, has lost to the best filter.
+
+        That is the regret it keeps, in running mean losses.
         """
-        regrets = self.core._books[REGRET]
+        regrets = self.core._state.table[ROW.regret]
         return {
             "lost to the best of its drift settings, in average rows' error, at most": max(
                 float(regrets.max()), 0.0
@@ -124,13 +106,8 @@ class Logistic(Part):
         self, X: Array, y: Array, times: Array, first: int, delay: int
     ) -> tuple[Array, Array, Array]:
         """See Part."""
-        forecasts, others, shares = self._room(y.size - first)
-        core = self.core
-        state = core._clock, core._scalars, *core._state(), core._rules
-        run: Callable[..., None] = _rows.logistic_rows
-        run(X, y, times, first, delay, *state, forecasts, others[0], shares)
-        _learnt(core, X, y.size - first, first, delay)
-        return forecasts, others, shares
+        probabilities, still, shares = self.core._track(X, y, times, delay, first, True)
+        return probabilities[:, 1].copy(), still[None], shares
 
     def certificate(self) -> dict[str, float]:
         """The bound on log loss, whatever the data."""
@@ -152,11 +129,9 @@ class Series(Part):
         self, X: Array, y: Array, times: Array, first: int, delay: int
     ) -> tuple[Array, Array, Array]:
         """See Part; X is not read."""
-        forecasts, others, shares = self._room(y.size - first)
-        core = self.core
-        run: Callable[..., None] = _rows.series_rows
-        run(y, times, first, delay, *core._state(), *core._scratch(), forecasts, shares)
-        return forecasts, others, shares
+        forecasts, mixture = self.core._track(y, times, delay, first)
+        none = np.empty((0, forecasts.size))
+        return forecasts, none, np.column_stack([mixture, 1.0 - mixture])
 
     def certificate(self) -> dict[str, float]:
         """Twice the core's bounds, which are on half squares."""
@@ -336,14 +311,6 @@ class Engine:
 def _learns(rows: int, first: int, delay: int) -> int:
     """How many rows are learnt while so many are forecast."""
     return max(first + rows - delay, 0)
-
-
-def _learnt(core: Any, X: Array, rows: int, first: int, delay: int) -> None:
-    """Keep the core's own books: rounds, and the features of the last."""
-    learns = _learns(rows, first, delay)
-    core.rounds += learns
-    if learns:
-        core._x[:] = X[learns - 1]
 
 
 def _paces(steps: Array, sign: str, unit: str) -> list[str]:

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from stillpoint.core.arithmetic import LARGEST
 from stillpoint.core.validation import Array
-from stillpoint.fleet.batch import _series
+from stillpoint.fleet.batch import _intervals
 from stillpoint.fleet.batch.base import Fault, Stack, numbers
 from stillpoint.fleet.keys import Slots
 from stillpoint.intervals import IntervalTracker, QuantileTracker
@@ -112,7 +112,14 @@ class IntervalStack(LaneStack):
         out = np.empty((slots.size, *self._blank["ends"].shape))
         own = self._get(*_LANES, "ends", "forecast", "open")
         self._run(
-            _series.band_open, slots, centres, out, *self._shape, self._levels, self._firsts, *own
+            _intervals.band_open,
+            slots,
+            centres,
+            out,
+            *self._shape,
+            self._levels,
+            self._firsts,
+            *own,
         )
         return self._ends(out)
 
@@ -120,7 +127,13 @@ class IntervalStack(LaneStack):
         """Learn from targets."""
         own = self._get(*_LANES, "ends", "missed", "forecast", "open", "rounds")
         self._run(
-            _series.band_close, slots, *feedback, self._shape[0], self._levels, self._firsts, *own
+            _intervals.band_close,
+            slots,
+            *feedback,
+            self._shape[0],
+            self._levels,
+            self._firsts,
+            *own,
         )
 
 
@@ -139,7 +152,7 @@ class QuantileStack(LaneStack):
         """Quantiles, (rows,), or (rows, levels) where several were asked for."""
         out = np.empty((slots.size, self._levels.size))
         self._run(
-            _series.quantile_open,
+            _intervals.quantile_open,
             slots,
             out,
             self._pivot,
@@ -153,4 +166,4 @@ class QuantileStack(LaneStack):
         if not self.data["open"][slots].all():
             self.open(slots, when, np.zeros(0))
         own = self._get(*_LANES, "values", "open", "rounds")
-        self._run(_series.quantile_close, slots, *feedback, self._levels, self._firsts, *own)
+        self._run(_intervals.quantile_close, slots, *feedback, self._levels, self._firsts, *own)

@@ -11,8 +11,8 @@ import math
 import numpy as np
 
 from stillpoint.core.jit import njit
-from stillpoint.forecasters._classification import FLATTEST, mode, sigmoid
-from stillpoint.forecasters._tracking import CENTRE, COUNT, MEAN, SCALE, SQUARES, standardise
+from stillpoint.forecasters._features import ROW, standardise
+from stillpoint.forecasters._logistic import FLATTEST, mode, sigmoid
 
 CEILING = 1e12
 # entries of `seen`
@@ -127,10 +127,10 @@ def open_logistic(
     else:
         standardise(x, prior, features, M[:0], C[:0], z)
         for i in range(x.size):
-            spread = math.sqrt(features[SQUARES, i] / features[COUNT, i])
+            spread = math.sqrt(features[ROW.squares, i] / features[ROW.count, i])
             if spread > 0.0:
                 z[i] = (
-                    features[CENTRE, i] + features[SCALE, i] * z[i] - features[MEAN, i]
+                    features[ROW.centre, i] + features[ROW.scale, i] * z[i] - features[ROW.mean, i]
                 ) / spread
     forget(factors, C, z, gains, variances)
     for k in range(factors.size):
