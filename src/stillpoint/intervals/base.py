@@ -1,6 +1,4 @@
-"""What interval and quantile trackers share: lanes of experts, an open round, saving, and the
-guard's theorem as a function.
-"""
+"""What interval and quantile trackers share: quantile estimators, their state, and the theorem."""
 
 import math
 from collections.abc import Sequence
@@ -9,37 +7,41 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from stillpoint.core._poly import REGRETS, WEIGHTS, weigh
 from stillpoint.core.allocation import zeros
 from stillpoint.core.arithmetic import LARGEST
 from stillpoint.core.learner import Whole
 from stillpoint.core.validation import Array, number, real
-from stillpoint.forecasters._tracking import BLEND, SEEN, weigh
 from stillpoint.intervals import _experts
+from stillpoint.intervals._experts import AT, EXPERTS
 
 Levels = float | Sequence[float]
 # of a level and of what it leaves: past it the share of misses is below what a stream can show
 _LEAST = 1e-6
 
 
-class Lanes(Whole):
-    """One lane a quantile that is tracked, each with nine experts, an aggregate of them and a
-    guard.
+class QuantileEstimators(Whole):
+    """One quantile estimator per level, and the round that is open.
 
-    levels: what share each lane is to cover. firsts: quantile over mean size to begin with, one a
-    lane; for scores its logarithm.
-    several: whether answers are arrays, one entry a share that was asked for, or numbers.
+    Parameters
+    ----------
+    levels : array of shape (estimators,)
+        The share that each estimator is to cover.
+    firsts : array of shape (estimators,)
+        Quantile over mean size to begin with; for scores its logarithm.
+    several : bool
+        Whether answers are arrays, one entry per share that was asked for, or numbers.
     """
 
     def __init__(self, levels: Array, firsts: Array, several: bool) -> None:
-        lanes = levels.size
-        self._levels, self._firsts = np.ascontiguousarray(levels), np.ascontiguousarray(firsts)
-        self._experts, self._books = (
-            zeros((lanes, 6, _experts.EXPERTS)),
-            zeros((lanes, 3, _experts.EXPERTS)),
-        )
-        self._scalars, self._weights = (
-            zeros((lanes, _experts.SCALARS)),
-            zeros((lanes, 2, _experts.EXPERTS)),
+        size = levels.size
+        self._estimators = _experts.State(
+            levels=np.ascontiguousarray(levels),
+            firsts=np.ascontiguousarray(firsts),
+            experts=zeros((size, len(_experts.ROW), EXPERTS)),
+            regrets=zeros((size, len(REGRETS), EXPERTS)),
+            scalars=zeros((size, len(AT))),
+            weights=zeros((size, len(WEIGHTS), EXPERTS)),
         )
         self.rounds, self._open, self._several = 0, False, several
 
@@ -50,15 +52,14 @@ class Lanes(Whole):
 
     @property
     def seen(self) -> int:
-        """Targets that count, the T of the theorem: all of them, or for quantiles all but the
-        first, which sets the level.
+        """Targets that count, the T of the theorem.
+
+        All of them, or for quantiles all but the first, which sets the level.
         """
-        return int(self._scalars[0, SEEN])
+        return int(self._estimators.scalars[0, AT.seen])
 
     def skip(self) -> None:
-        """A round whose target is missing: nothing is learnt, and it does not count for
-        coverage.
-        """
+        """Pass a round whose target is missing: nothing is learnt, and coverage does not change."""
         self._close()
 
     def _close(self) -> None:
@@ -68,24 +69,24 @@ class Lanes(Whole):
     def _shape(self, value: Array) -> Any:
         return value.copy() if self._several else value.item(0)
 
-    def _state(self) -> tuple[Array, Array, Array, Array]:
-        return self._experts, self._books, self._scalars, self._weights
-
     def _weigh(self) -> Array:
-        """Weights (lanes, experts) of the open round or the coming one."""
-        for books, scalars, weights in zip(self._books, self._scalars, self._weights, strict=True):
-            weigh(books, scalars, weights)
-        return np.array(self._weights[:, BLEND])
+        """Weights (estimators, experts) of the open round or the coming one."""
+        s = self._estimators
+        for regrets, scalars, weights in zip(s.regrets, s.scalars, s.weights, strict=True):
+            weigh(regrets, scalars[AT.record], scalars[AT.learned], weights)
+        return np.array(s.weights[:, WEIGHTS.blend])
 
     def _promise(self) -> tuple[Array, Array]:
-        """Misses of each lane by the theorem, at least and at most."""
+        """Misses of each estimator by the theorem, at least and at most."""
         T = float(self.seen)
-        least, most = promise(self._levels, T)
+        least, most = promise(self._estimators.levels, T)
         return np.maximum(least, 0.0), np.minimum(most, T)
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
-        own = {"experts": self._experts, "books": self._books, "scalars": self._scalars}
+        s = self._estimators
+        # "books" is what files have called the regrets from the first version on
+        own = {"experts": s.experts, "books": s.regrets, "scalars": s.scalars}
         return {
             "rounds": self.rounds,
             "open": self._open,
@@ -94,7 +95,8 @@ class Lanes(Whole):
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
-        self._experts[:], self._books[:], self._scalars[:] = (
+        s = self._estimators
+        s.experts[:], s.regrets[:], s.scalars[:] = (
             state["experts"],
             state["books"],
             state["scalars"],
@@ -103,8 +105,12 @@ class Lanes(Whole):
 
 
 def promise(levels: ArrayLike, T: ArrayLike) -> tuple[Array, Array]:
-    """Misses after T targets, at least and at most: αT − h(T) − α and αT + h(T) + 1 − α with α = 1
-    − level, h of the guard.
+    """Least and most misses after T targets, whatever the stream.
+
+    Notes
+    -----
+    αT − h(T) − α ≤ misses ≤ αT + h(T) + 1 − α, with α = 1 − level and
+    h(T) = 3√(level·α·(T + 100)).
     """
     q, seen = np.asarray(levels, dtype=np.float64), np.asarray(T, dtype=np.float64)
     alpha = 1.0 - q
@@ -129,7 +135,7 @@ def shares(name: str, value: Any) -> tuple[float, ...]:
 
 
 def value(name: str, given: Any, remedy: str) -> float:
-    """Return `given` as a float whose products with a lane's factors are floats."""
+    """Return `given` as a float whose products with an estimator's factors are floats."""
     if isinstance(given, (str, bytes)):
         raise ValueError(f"{name} must be a number: got {given!r}; convert it first")
     result = number(name, given, remedy)
@@ -152,3 +158,18 @@ def values(name: str, given: ArrayLike, missing: bool) -> Array:
         what = f"must be within ±{LARGEST:g}" if math.isfinite(result[i]) else "must be finite"
         raise ValueError(f"{name} {what}: got {result[i]} at index {i}; {remedy}")
     return result
+
+
+def waiting(delay: Any, first: Any, rows: int) -> tuple[int, int]:
+    """Return `delay` and `first` of a bulk pass over so many rows as whole numbers that go together."""
+    for name, given in (("delay", delay), ("first", first)):
+        if isinstance(given, bool) or not isinstance(given, int | np.integer) or given < 0:
+            raise ValueError(
+                f"{name} must be a whole number, 0 or more: got {given!r}; give a number of rows"
+            )
+    if first > min(delay, rows):
+        raise ValueError(
+            f"first must be at most delay ({delay}) and the rows passed ({rows}): got {first}; pass"
+            " again only rows whose targets have not been learnt"
+        )
+    return int(delay), int(first)
