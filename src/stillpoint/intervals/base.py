@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from stillpoint.core._poly import REGRETS, WEIGHTS, weigh
 from stillpoint.core.allocation import zeros
 from stillpoint.core.arithmetic import LARGEST
-from stillpoint.core.learner import Whole
+from stillpoint.core.learner import Configured
 from stillpoint.core.validation import Array, number, real
 from stillpoint.intervals import _experts
 from stillpoint.intervals._experts import AT, EXPERTS
@@ -20,7 +20,7 @@ Levels = float | Sequence[float]
 _LEAST = 1e-6
 
 
-class QuantileEstimators(Whole):
+class QuantileEstimators(Configured):
     """One quantile estimator per level, and the round that is open.
 
     Parameters
