@@ -23,12 +23,17 @@ from stillpoint.losses._pointwise import PINBALL, value
 class State(NamedTuple):
     """Quantile estimators, one per level, along the first axis of every array."""
 
-    levels: np.ndarray  # (m,), the share to lie at or below the quantile
-    firsts: np.ndarray  # (m,), quantile over mean size to begin with; of scores its logarithm
+    aims: np.ndarray  # (m, 2), the places of `Aims`
     experts: np.ndarray  # (m, 6, 9), the rows of `Rows`, a column an expert
     regrets: np.ndarray  # (m, 3, 9), the rows of core's `Regrets`
     scalars: np.ndarray  # (m, 12), the places of `Places`
-    weights: np.ndarray  # (m, 2, 9), the rows of core's `Weights`; made anew in every round
+
+
+class Aims(NamedTuple):
+    """Places in `aims`, which never change."""
+
+    level: int = 0  # q, the share to lie at or below the quantile
+    first: int = 1  # the quantile in mean sizes to begin with; of scores its logarithm
 
 
 class Rows(NamedTuple):
@@ -59,7 +64,7 @@ class Places(NamedTuple):
     start: int = 11  # of scores the first above 0; of values one of the three below
 
 
-ROW, AT = Rows(), Places()
+AIM, ROW, AT = Aims(), Rows(), Places()
 UNSEEN, LEVEL, SPREAD = 0.0, 1.0, 2.0  # no value yet; one, over and over; two that differ
 
 MEMORIES = np.array([2.0, 5.0, 15.0, 50.0, 200.0, 1000.0])
@@ -87,7 +92,7 @@ MEAN = 0.7979  # E|z| of a standard normal z: estimators begin as if their score
 @njit(cache=True)
 def apart(e: State) -> State:
     """The estimators with copies of what opening a round changes."""
-    return State(e.levels, e.firsts, e.experts.copy(), e.regrets, e.scalars.copy(), e.weights.copy())
+    return State(e.aims, e.experts.copy(), e.regrets, e.scalars.copy())
 
 
 @njit(cache=True)

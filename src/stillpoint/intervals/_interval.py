@@ -10,9 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stillpoint.core.jit import njit
+from stillpoint.core.jit import bare, njit
 from stillpoint.intervals import _experts
 from stillpoint.intervals._experts import (
+    AIM,
     AT,
     FEW,
     LEAST,
@@ -61,34 +62,38 @@ def meet(f: float, below: float, above: float, z: float, known: float) -> tuple[
 
 
 @njit(cache=True)
-def open_round(f: float, rule: Rule, e: _experts.State, ends: np.ndarray) -> None:
-    """Fill ends (2, coverages) around the forecast; an outer interval takes in those inside it."""
-    levels, firsts = e.levels, e.firsts
-    experts, regrets, scalars, weights = e.experts, e.regrets, e.scalars, e.weights
+def open_round(
+    f: float, rule: Rule, e: _experts.State, weights: np.ndarray, ends: np.ndarray
+) -> None:
+    """Fill ends (2, coverages) around the forecast; an outer interval takes in those inside it.
+
+    weights (estimators, 2, 9) is room for those of the experts.
+    """
+    aims, experts, regrets, scalars = e.aims, e.experts, e.regrets, e.scalars
     two_sided, empty, low, high = rule.two_sided, rule.empty, math.inf, -math.inf
     for j in rule.order:
         if two_sided:
             m = 2 * j
-            below = quantile(levels[m], experts[m], regrets[m], scalars[m], weights[m])
+            below = quantile(aims[m, AIM.level], experts[m], regrets[m], scalars[m], weights[m])
             if below == -math.inf and not empty:
                 below = scalars[m, AT.origin] + scalars[m, AT.forecast]
             m += 1
-            above = quantile(levels[m], experts[m], regrets[m], scalars[m], weights[m])
+            above = quantile(aims[m, AIM.level], experts[m], regrets[m], scalars[m], weights[m])
             if above == -math.inf and not empty:
                 above = scalars[m, AT.origin] + scalars[m, AT.forecast]
-            below, above = meet(f, below, above, MEAN * firsts[m], scalars[m, AT.seen] - 1.0)
+            z, known = MEAN * aims[m, AIM.first], scalars[m, AT.seen] - 1.0
+            below, above = meet(f, below, above, z, known)
         else:
-            below = above = radius(
-                levels[j], firsts[j], empty, experts[j], regrets[j], scalars[j], weights[j]
-            )
+            q, first = aims[j, AIM.level], aims[j, AIM.first]
+            below = above = radius(q, first, empty, experts[j], regrets[j], scalars[j], weights[j])
         low, high = min(low, f - below), max(high, f + above)
         ends[0, j], ends[1, j] = low, high
 
 
 @njit(cache=True)
-def look(f: float, rule: Rule, e: _experts.State, ends: np.ndarray) -> None:
-    """What `open_round` would fill in, with nothing else changed."""
-    open_round(f, rule, apart(e), ends)
+def look(f: float, rule: Rule, e: _experts.State, weights: np.ndarray, ends: np.ndarray) -> None:
+    """What `open_round` would fill in, with the estimators unchanged."""
+    open_round(f, rule, apart(e), weights, ends)
 
 
 @njit(cache=True)
@@ -99,32 +104,28 @@ def close_round(y: float, f: float, two_sided: bool, s: State) -> None:
     forecaster that had seen nothing.
     """
     e, ends, missed = s.estimators, s.ends, s.missed
-    levels, firsts, experts, regrets, scalars = (
-        e.levels,
-        e.firsts,
-        e.experts,
-        e.regrets,
-        e.scalars,
-    )
+    aims, experts, regrets, scalars = e.aims, e.experts, e.regrets, e.scalars
     begins = scalars[0, AT.seen] == 0.0
     for j in range(ends.shape[1]):
         under, over = y < ends[0, j], y > ends[1, j]
         missed[j] += 1.0 if under or over else 0.0
         if two_sided:
             m = 2 * j
+            q, first = aims[m, AIM.level], aims[m, AIM.first]  # those of both sides
             scalars[m, AT.seen] += 1.0
             scalars[m, AT.misses] += 1.0 if under else 0.0
             scalars[m + 1, AT.seen] += 1.0
             scalars[m + 1, AT.misses] += 1.0 if over else 0.0
             if not begins:
-                learn_value(f - y, levels[m], firsts[m], experts[m], regrets[m], scalars[m])
+                learn_value(f - y, q, first, experts[m], regrets[m], scalars[m])
                 m += 1
-                learn_value(y - f, levels[m], firsts[m], experts[m], regrets[m], scalars[m])
+                learn_value(y - f, q, first, experts[m], regrets[m], scalars[m])
         else:
             scalars[j, AT.seen] += 1.0
             scalars[j, AT.misses] = missed[j]
             if not begins:
-                learn_score(abs(y - f), levels[j], firsts[j], experts[j], regrets[j], scalars[j])
+                q, first = aims[j, AIM.level], aims[j, AIM.first]
+                learn_score(abs(y - f), q, first, experts[j], regrets[j], scalars[j])
 
 
 @njit(cache=True)
@@ -133,8 +134,7 @@ def predict(
     two_sided: bool,
     empty: bool,
     order: np.ndarray,
-    levels: np.ndarray,
-    firsts: np.ndarray,
+    aims: np.ndarray,
     experts: np.ndarray,
     regrets: np.ndarray,
     scalars: np.ndarray,
@@ -142,8 +142,8 @@ def predict(
     ends: np.ndarray,
 ) -> None:
     """`open_round` from Python, where a NamedTuple takes longer to hand over than its arrays."""
-    s = _experts.State(levels, firsts, experts, regrets, scalars, weights)
-    open_round(f, Rule(two_sided, empty, order), s, ends)
+    e = _experts.State(aims, experts, regrets, scalars)
+    open_round(f, Rule(two_sided, empty, order), e, weights, ends)
 
 
 @njit(cache=True)
@@ -151,18 +151,16 @@ def update(
     y: float,
     f: float,
     two_sided: bool,
-    levels: np.ndarray,
-    firsts: np.ndarray,
+    aims: np.ndarray,
     experts: np.ndarray,
     regrets: np.ndarray,
     scalars: np.ndarray,
-    weights: np.ndarray,
     ends: np.ndarray,
     missed: np.ndarray,
 ) -> None:
     """`close_round` from Python."""
-    s = _experts.State(levels, firsts, experts, regrets, scalars, weights)
-    close_round(y, f, two_sided, State(s, ends, missed))
+    e = _experts.State(aims, experts, regrets, scalars)
+    close_round(y, f, two_sided, State(e, ends, missed))
 
 
 @njit(cache=True)
@@ -173,6 +171,7 @@ def track(
     first: int,
     rule: Rule,
     s: State,
+    weights: np.ndarray,
     out: np.ndarray,
 ) -> None:
     """Rounds in bulk: intervals of rows from `first` on into out (rows, 2, coverages).
@@ -180,17 +179,18 @@ def track(
     Row t gets its interval from what rows up to t − delay − 1 taught; then row t − delay is learnt.
     y is NaN where it is missing.
     """
+    rule, s, weights = bare(rule), bare(s), bare(weights)
     shown = s.ends if delay == 0 else np.empty_like(s.ends)
     for t in range(first, y.size):
         k = t - delay
         if k < 0:
-            look(forecasts[t], rule, s.estimators, shown)
+            look(forecasts[t], rule, s.estimators, weights, shown)
         else:
-            open_round(forecasts[t], rule, s.estimators, shown)
+            open_round(forecasts[t], rule, s.estimators, weights, shown)
         for j in range(shown.shape[1]):
             out[t - first, 0, j], out[t - first, 1, j] = shown[0, j], shown[1, j]
         if k >= 0:
             if delay > 0:
-                open_round(forecasts[k], rule, s.estimators, s.ends)
+                open_round(forecasts[k], rule, s.estimators, weights, s.ends)
             if not math.isnan(y[k]):
                 close_round(y[k], forecasts[k], rule.two_sided, s)

@@ -10,17 +10,17 @@ from numpy.typing import ArrayLike
 from stillpoint.core._poly import REGRETS, WEIGHTS, weigh
 from stillpoint.core.allocation import zeros
 from stillpoint.core.arithmetic import LARGEST
-from stillpoint.core.learner import Configured
+from stillpoint.core.learner import Learner
 from stillpoint.core.validation import Array, number, real
 from stillpoint.intervals import _experts
-from stillpoint.intervals._experts import AT, EXPERTS
+from stillpoint.intervals._experts import AIM, AT, EXPERTS
 
 Levels = float | Sequence[float]
 # of a level and of what it leaves: past it the share of misses is below what a stream can show
 _LEAST = 1e-6
 
 
-class QuantileEstimators(Configured):
+class QuantileEstimators(Learner):
     """One quantile estimator per level, and the round that is open.
 
     Parameters
@@ -34,21 +34,21 @@ class QuantileEstimators(Configured):
     """
 
     def __init__(self, levels: Array, firsts: Array, several: bool) -> None:
+        super().__init__()
         size = levels.size
         self._estimators = _experts.State(
-            levels=np.ascontiguousarray(levels),
-            firsts=np.ascontiguousarray(firsts),
+            aims=np.column_stack([levels, firsts]),
             experts=zeros((size, len(_experts.ROW), EXPERTS)),
             regrets=zeros((size, len(REGRETS), EXPERTS)),
             scalars=zeros((size, len(AT))),
-            weights=zeros((size, len(WEIGHTS), EXPERTS)),
         )
-        self.rounds, self._open, self._several = 0, False, several
+        self._weights = zeros((size, len(WEIGHTS), EXPERTS))  # room, for every round anew
+        self._several = several
 
     @property
     def is_open(self) -> bool:
         """Whether a round has been predicted that awaits its target."""
-        return self._open
+        return self._is_open
 
     @property
     def seen(self) -> int:
@@ -60,11 +60,15 @@ class QuantileEstimators(Configured):
 
     def skip(self) -> None:
         """Pass a round whose target is missing: nothing is learnt, and coverage does not change."""
-        self._close()
+        if not self._is_open:  # with nothing to answer, nothing has to be computed
+            self._opened(self._coming(None), None)
+        self._end(None)
 
-    def _close(self) -> None:
-        self._open = False
-        self.rounds += 1
+    def _learnt(self, rounds: int) -> None:
+        """Note that compiled code has played so many rounds."""
+        self.rounds += rounds
+        self.time += rounds
+        self._started |= rounds > 0
 
     def _shape(self, value: Array) -> Any:
         return value.copy() if self._several else value.item(0)
@@ -72,14 +76,14 @@ class QuantileEstimators(Configured):
     def _weigh(self) -> Array:
         """Weights (estimators, experts) of the open round or the coming one."""
         s = self._estimators
-        for regrets, scalars, weights in zip(s.regrets, s.scalars, s.weights, strict=True):
+        for regrets, scalars, weights in zip(s.regrets, s.scalars, self._weights, strict=True):
             weigh(regrets, scalars[AT.record], scalars[AT.learned], weights)
-        return np.array(s.weights[:, WEIGHTS.blend])
+        return np.array(self._weights[:, WEIGHTS.blend])
 
     def _promise(self) -> tuple[Array, Array]:
         """Misses of each estimator by the theorem, at least and at most."""
         T = float(self.seen)
-        least, most = promise(self._estimators.levels, T)
+        least, most = promise(self._estimators.aims[:, AIM.level], T)
         return np.maximum(least, 0.0), np.minimum(most, T)
 
     def arrays(self) -> dict[str, Any]:
@@ -89,7 +93,7 @@ class QuantileEstimators(Configured):
         own = {"experts": s.experts, "books": s.regrets, "scalars": s.scalars}
         return {
             "rounds": self.rounds,
-            "open": self._open,
+            "open": self._is_open,
             **{name: value.copy() for name, value in own.items()},
         }
 
@@ -101,7 +105,9 @@ class QuantileEstimators(Configured):
             state["books"],
             state["scalars"],
         )
-        self.rounds, self._open = int(state["rounds"]), bool(state["open"])
+        self.rounds, self._is_open = int(state["rounds"]), bool(state["open"])
+        self.time = float(self.rounds + self._is_open)
+        self._started = self.time > 0.0
 
 
 def promise(levels: ArrayLike, T: ArrayLike) -> tuple[Array, Array]:
@@ -158,18 +164,3 @@ def values(name: str, given: ArrayLike, missing: bool) -> Array:
         what = f"must be within ±{LARGEST:g}" if math.isfinite(result[i]) else "must be finite"
         raise ValueError(f"{name} {what}: got {result[i]} at index {i}; {remedy}")
     return result
-
-
-def waiting(delay: Any, first: Any, rows: int) -> tuple[int, int]:
-    """Return `delay` and `first` of a bulk pass over so many rows as whole numbers that go together."""
-    for name, given in (("delay", delay), ("first", first)):
-        if isinstance(given, bool) or not isinstance(given, int | np.integer) or given < 0:
-            raise ValueError(
-                f"{name} must be a whole number, 0 or more: got {given!r}; give a number of rows"
-            )
-    if first > min(delay, rows):
-        raise ValueError(
-            f"first must be at most delay ({delay}) and the rows passed ({rows}): got {first}; pass"
-            " again only rows whose targets have not been learnt"
-        )
-    return int(delay), int(first)

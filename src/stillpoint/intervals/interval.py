@@ -7,10 +7,10 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
 from stillpoint.core.allocation import zeros
-from stillpoint.core.validation import Array
+from stillpoint.core.validation import Array, waiting
 from stillpoint.intervals import _interval
 from stillpoint.intervals._experts import EXPERTS, MEAN
-from stillpoint.intervals.base import Levels, QuantileEstimators, shares, value, values, waiting
+from stillpoint.intervals.base import Levels, QuantileEstimators, shares, value, values
 from stillpoint.intervals.wrap import Wrapped
 
 _MISSING = "call skip() for a missing target"
@@ -77,6 +77,9 @@ class IntervalTracker(QuantileEstimators):
         order = np.argsort(inside, kind="stable")
         self._rule = _interval.Rule(self.two_sided, self.empty, order)
         self._ends, self._missed, self._forecast = zeros((2, inside.size)), zeros(inside.size), 0.0
+        # compiled code for single rounds gets arrays one by one
+        self._opening = *self._rule, *self._estimators, self._weights, self._ends
+        self._closing = self.two_sided, *self._estimators, self._ends, self._missed
 
     @property
     def _not_finite(self) -> frozenset[str]:
@@ -87,17 +90,19 @@ class IntervalTracker(QuantileEstimators):
 
         Called again before `update` it is the same; another forecast is refused.
         """
-        centre = value("forecast", forecast, _NO_FORECAST)
-        if not self._open:
-            _interval.predict(centre, *self._rule, *self._estimators, self._ends)
-            self._forecast, self._open = centre, True
-        elif centre != self._forecast:
-            raise ValueError(
-                f"forecast must be that of the open round: got {centre}, open with"
-                f" {self._forecast}; call update or skip first, or peek for rounds whose targets"
-                " come late"
-            )
+        self._begin(None, value("forecast", forecast, _NO_FORECAST))
         return self._shape(self._ends[0]), self._shape(self._ends[1])
+
+    def _open(self, when: float, x: float) -> None:
+        _interval.predict(x, *self._opening)
+        self._forecast = x
+
+    def _check_same(self, x: float) -> None:
+        if x != self._forecast:
+            raise ValueError(
+                f"forecast must be that of the open round: got {x}, open with {self._forecast};"
+                " call update or skip first, or peek for rounds whose targets come late"
+            )
 
     def peek(self, forecast: float) -> tuple[Any, Any]:
         """Return the interval around this forecast, with no round opened and nothing changed.
@@ -112,15 +117,16 @@ class IntervalTracker(QuantileEstimators):
     def update(self, y: float) -> None:
         """Learn what the open round turned out to be."""
         target = value("y", y, _MISSING)
-        if not self._open:
+        if not self._is_open:
             raise ValueError(
                 f"y must belong to an open round: got {target} and none is open; call"
                 " predict(forecast) first"
             )
-        _interval.update(
-            target, self._forecast, self.two_sided, *self._estimators, self._ends, self._missed
-        )
-        self._close()
+        self._end(target)
+
+    def _close(self, feedback: float | None) -> None:
+        if feedback is not None:
+            _interval.update(feedback, self._forecast, *self._closing)
 
     def track(
         self, forecasts: ArrayLike, y: ArrayLike, *, delay: int = 0, first: int = 0
@@ -152,17 +158,18 @@ class IntervalTracker(QuantileEstimators):
                 " round"
             )
         delay, first = waiting(delay, first, targets.size)
-        if self._open:
+        if self._is_open:
             raise ValueError(
                 f"forecasts must start a new round: one is open with {self._forecast}; call update"
                 " or skip first"
             )
         out = np.empty((targets.size - first, *self._ends.shape))
         state = _interval.State(self._estimators, self._ends, self._missed)
-        _interval.track(centres, targets, delay, first, self._rule, state, out)
+        _interval.track(centres, targets, delay, first, self._rule, state, self._weights, out)
         learnt = max(targets.size - delay, 0)
+        self._learnt(learnt)
         if learnt:
-            self.rounds, self._forecast = self.rounds + learnt, float(centres[learnt - 1])
+            self._forecast = float(centres[learnt - 1])
         return (out[:, 0], out[:, 1]) if self._several else (out[:, 0, 0], out[:, 1, 0])
 
     def wrap(self, model: Any) -> Wrapped:
@@ -177,7 +184,7 @@ class IntervalTracker(QuantileEstimators):
 
     def _look(self, centre: float) -> Array:
         ends = np.empty_like(self._ends)
-        _interval.look(centre, self._rule, self._estimators, ends)
+        _interval.look(centre, self._rule, self._estimators, self._weights, ends)
         return ends
 
     @property

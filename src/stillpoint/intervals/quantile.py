@@ -7,10 +7,10 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
 from stillpoint.core.allocation import zeros
-from stillpoint.core.validation import Array
+from stillpoint.core.validation import Array, waiting
 from stillpoint.intervals import _quantile
 from stillpoint.intervals._experts import AT
-from stillpoint.intervals.base import Levels, QuantileEstimators, shares, value, values, waiting
+from stillpoint.intervals.base import Levels, QuantileEstimators, shares, value, values
 
 _MEAN = 0.798  # E|z| of a standard normal z, for which an estimator begins
 
@@ -53,6 +53,9 @@ class QuantileTracker(QuantileEstimators):
         super().__init__(levels, ndtri(levels) / _MEAN, np.ndim(level) > 0)
         self._pivot = int(np.argmin(np.abs(levels - 0.5)))
         self._values = zeros(levels.size)
+        # compiled code for single rounds gets arrays one by one
+        self._opening = self._pivot, *self._estimators, self._weights, self._values
+        self._closing = *self._estimators, self._values
 
     @property
     def _not_finite(self) -> frozenset[str]:
@@ -63,17 +66,21 @@ class QuantileTracker(QuantileEstimators):
 
         Called again before `update` it is the same.
         """
-        if not self._open:
-            _quantile.predict(self._pivot, *self._estimators, self._values)
-            self._open = True
+        self._begin()
         return self._shape(self._values)
+
+    def _open(self, when: float, x: None) -> None:
+        _quantile.predict(*self._opening)
 
     def update(self, y: float) -> None:
         """Learn what the round turned out to be."""
         target = value("y", y, "call skip() for a missing target")
-        self.predict()
-        _quantile.update(target, *self._estimators, self._values)
-        self._close()
+        self._begin()
+        self._end(target)
+
+    def _close(self, feedback: float | None) -> None:
+        if feedback is not None:
+            _quantile.update(feedback, *self._closing)
 
     def track(self, y: ArrayLike, *, delay: int = 0, first: int = 0) -> Array:
         """Return the quantiles of whole rounds, bit for bit those of single calls.
@@ -96,15 +103,15 @@ class QuantileTracker(QuantileEstimators):
         """
         targets = values("y", y, missing=True)
         delay, first = waiting(delay, first, targets.size)
-        if self._open:
+        if self._is_open:
             raise ValueError(
                 "y must begin with a new round: got a stream while one is open; call update or skip"
                 " first"
             )
         out = np.empty((targets.size - first, self._values.size))
         state = _quantile.State(self._estimators, self._values)
-        _quantile.track(targets, delay, first, self._pivot, state, out)
-        self.rounds += max(targets.size - delay, 0)
+        _quantile.track(targets, delay, first, self._pivot, state, self._weights, out)
+        self._learnt(max(targets.size - delay, 0))
         return out if self._several else out[:, 0]
 
     @property

@@ -4,8 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stillpoint.core.jit import njit
-from stillpoint.fleet.batch._gradients import bare
+from stillpoint.core.jit import bare, njit
 from stillpoint.intervals import _experts, _interval, _quantile
 
 
@@ -40,21 +39,21 @@ def open_intervals(
     centres: np.ndarray,
     out: np.ndarray,
     rule: _interval.Rule,
-    levels: np.ndarray,
-    firsts: np.ndarray,
+    aims: np.ndarray,
     keys: Intervals,
 ) -> None:
     """Intervals of a batch into out (rows, 2, coverages); a round that is open already keeps its
     own.
     """
-    experts, regrets, scalars = bare(keys.experts), bare(keys.regrets), bare(keys.scalars)
+    keys, aims = bare(keys), bare(aims)
+    experts, regrets, scalars = keys.experts, keys.regrets, keys.scalars
     # made anew by every round that has a use for them
-    weights, ends = np.zeros((levels.size, 2, experts.shape[3])), bare(keys.ends)
+    weights, ends = np.zeros((len(aims), 2, experts.shape[3])), keys.ends
     for i in order:
         k = slots[i]
         if not keys.opened[k]:
-            own = _experts.State(levels, firsts, experts[k], regrets[k], scalars[k], weights)
-            _interval.open_round(centres[i], rule, own, ends[k])
+            own = _experts.State(aims, experts[k], regrets[k], scalars[k])
+            _interval.open_round(centres[i], rule, own, weights, ends[k])
             keys.forecast[k], keys.opened[k] = centres[i], True
         for j in range(ends.shape[2]):
             out[i, 0, j], out[i, 1, j] = ends[k, 0, j], ends[k, 1, j]
@@ -66,17 +65,16 @@ def close_intervals(
     slots: np.ndarray,
     y: np.ndarray,
     two_sided: bool,
-    levels: np.ndarray,
-    firsts: np.ndarray,
+    aims: np.ndarray,
     keys: Intervals,
 ) -> None:
     """Targets of open rounds."""
-    experts, regrets, scalars = bare(keys.experts), bare(keys.regrets), bare(keys.scalars)
-    ends, missed = bare(keys.ends), bare(keys.missed)
-    weights = np.zeros((levels.size, 2, experts.shape[3]))
+    keys, aims = bare(keys), bare(aims)
+    experts, regrets, scalars = keys.experts, keys.regrets, keys.scalars
+    ends, missed = keys.ends, keys.missed
     for i in order:
         k = slots[i]
-        own = _experts.State(levels, firsts, experts[k], regrets[k], scalars[k], weights)
+        own = _experts.State(aims, experts[k], regrets[k], scalars[k])
         state = _interval.State(own, ends[k], missed[k])
         _interval.close_round(y[i], keys.forecast[k], two_sided, state)
         keys.opened[k] = False
@@ -89,18 +87,18 @@ def open_quantiles(
     slots: np.ndarray,
     out: np.ndarray,
     pivot: int,
-    levels: np.ndarray,
-    firsts: np.ndarray,
+    aims: np.ndarray,
     keys: Quantiles,
 ) -> None:
     """Quantiles of a batch into out (rows, levels); a round that is open already keeps its own."""
-    experts, regrets, scalars = bare(keys.experts), bare(keys.regrets), bare(keys.scalars)
-    weights, values = np.zeros((levels.size, 2, experts.shape[3])), bare(keys.values)
+    keys, aims = bare(keys), bare(aims)
+    experts, regrets, scalars = keys.experts, keys.regrets, keys.scalars
+    weights, values = np.zeros((len(aims), 2, experts.shape[3])), keys.values
     for i in order:
         k = slots[i]
         if not keys.opened[k]:
-            own = _experts.State(levels, firsts, experts[k], regrets[k], scalars[k], weights)
-            _quantile.open_round(pivot, own, values[k])
+            own = _experts.State(aims, experts[k], regrets[k], scalars[k])
+            _quantile.open_round(pivot, own, weights, values[k])
             keys.opened[k] = True
         for j in range(values.shape[1]):
             out[i, j] = values[k, j]
@@ -111,16 +109,16 @@ def close_quantiles(
     order: np.ndarray,
     slots: np.ndarray,
     y: np.ndarray,
-    levels: np.ndarray,
-    firsts: np.ndarray,
+    aims: np.ndarray,
     keys: Quantiles,
 ) -> None:
     """Targets of open rounds."""
-    experts, regrets, scalars = bare(keys.experts), bare(keys.regrets), bare(keys.scalars)
-    weights, values = np.zeros((levels.size, 2, experts.shape[3])), bare(keys.values)
+    keys, aims = bare(keys), bare(aims)
+    experts, regrets, scalars = keys.experts, keys.regrets, keys.scalars
+    values = keys.values
     for i in order:
         k = slots[i]
-        own = _experts.State(levels, firsts, experts[k], regrets[k], scalars[k], weights)
+        own = _experts.State(aims, experts[k], regrets[k], scalars[k])
         _quantile.close_round(y[i], _quantile.State(own, values[k]))
         keys.opened[k] = False
         keys.rounds[k] += 1

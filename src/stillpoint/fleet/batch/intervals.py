@@ -21,8 +21,7 @@ class EstimatorStack(Stack):
 
     def __init__(self, learner: QuantileEstimators, threads: int) -> None:
         super().__init__(threads)
-        self._levels, self._firsts = learner._estimators.levels, learner._estimators.firsts
-        self._endless = learner._not_finite
+        self._aims, self._endless = learner._estimators.aims, learner._not_finite
         state = {name: np.asarray(value) for name, value in learner.arrays().items()}
         self._lay(**{**state, "rounds": np.int64(0)})
 
@@ -112,8 +111,7 @@ class IntervalStack(EstimatorStack):
             centres,
             out,
             self._rule,
-            self._levels,
-            self._firsts,
+            self._aims,
             self._keys(),
         )
         return self._ends(out)
@@ -125,8 +123,7 @@ class IntervalStack(EstimatorStack):
             slots,
             *feedback,
             self._rule.two_sided,
-            self._levels,
-            self._firsts,
+            self._aims,
             self._keys(),
         )
 
@@ -144,18 +141,17 @@ class QuantileStack(EstimatorStack):
 
     def blank_plays(self, count: int) -> Array:
         """Quantiles."""
-        return np.full((count, self._levels.size) if self._several else count, np.nan)
+        return np.full((count, len(self._aims)) if self._several else count, np.nan)
 
     def open(self, slots: Slots, when: Array, centres: Array) -> Array:
         """Quantiles, (rows,), or (rows, levels) where several were asked for."""
-        out = np.empty((slots.size, self._levels.size))
+        out = np.empty((slots.size, len(self._aims)))
         self._run(
             _intervals.open_quantiles,
             slots,
             out,
             self._pivot,
-            self._levels,
-            self._firsts,
+            self._aims,
             self._keys(),
         )
         return out if self._several else out[:, 0]
@@ -168,8 +164,7 @@ class QuantileStack(EstimatorStack):
             _intervals.close_quantiles,
             slots,
             *feedback,
-            self._levels,
-            self._firsts,
+            self._aims,
             self._keys(),
         )
 
