@@ -48,7 +48,7 @@ class Rows(NamedTuple):
 
 
 class Places(NamedTuple):
-    """Places in `scalars`."""
+    """Places in `scalars`, below called s."""
 
     seen: int = 0  # targets that count for the guard
     learned: int = 1  # rounds that the aggregation has learnt from
@@ -135,9 +135,7 @@ def settle(y: float, q: float, experts: np.ndarray, regrets: np.ndarray, s: np.n
 
 @njit(cache=True)
 def debt(q: float, s: np.ndarray) -> float:
-    """x = D/h: misses beyond their share so far, D = misses − (1 − q)t, over their allowance,
-    h(t) = 3√(q(1 − q)(t + 100)).
-    """
+    """Misses beyond their share, D = misses − (1 − q)t, over h(t) = 3√(q(1 − q)(t + 100))."""
     t = s[AT.seen]
     return float((s[AT.misses] - (1.0 - q) * t) / (WIDTH * math.sqrt(q * (1.0 - q) * (t + HEAD))))
 
@@ -150,10 +148,9 @@ def push(x: float) -> float:
 
 @njit(cache=True)
 def widening(z: float, scores: float) -> float:
-    """How many times as wide an interval from few scores is: t_n/z, n = scores, Student's quantile
-    over the normal one.
+    """How many times as wide an interval from few scores is: t_n/z, n = scores.
 
-    By Wallace (1959), t_n ≈ √(n·(exp((bz)²/n) − 1)) with b = (8n + 3)/(8n + 1): from n = 2 on
+    Student's quantile over the normal one. By Wallace (1959), t_n ≈ √(n·(exp((bz)²/n) − 1)) with b = (8n + 3)/(8n + 1): from n = 2 on
     within 2% at a coverage of 90%.
     """
     b = (8.0 * scores + 3.0) / (8.0 * scores + 1.0)

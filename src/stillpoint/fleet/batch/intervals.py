@@ -16,7 +16,7 @@ from stillpoint.intervals.base import QuantileEstimators
 _ESTIMATORS = "experts", "books", "scalars"
 
 
-class EstimatorStack(Stack):
+class EstimatorBatch(Stack):
     """What the two share. Weights are made anew in every round: no state."""
 
     def __init__(self, learner: QuantileEstimators, threads: int) -> None:
@@ -52,7 +52,7 @@ class EstimatorStack(Stack):
             array[slot] = state[name]
 
 
-class IntervalStack(EstimatorStack):
+class IntervalBatch(EstimatorBatch):
     """States of `IntervalTracker`."""
 
     def __init__(self, learner: IntervalTracker, threads: int) -> None:
@@ -132,7 +132,7 @@ class IntervalStack(EstimatorStack):
         return _intervals.Intervals(*own)
 
 
-class QuantileStack(EstimatorStack):
+class QuantileBatch(EstimatorBatch):
     """States of `QuantileTracker`."""
 
     def __init__(self, learner: QuantileTracker, threads: int) -> None:
