@@ -163,7 +163,7 @@ def measure(torch, kind, config, streams, ceiling):
     fleet._rounds_of(
         fleet._at(None),
         WIDE,
-        torch.zeros((0, streams, fleet._plan.inputs), device="cuda"),
+        torch.zeros((0, streams, fleet._program.inputs), device="cuda"),
         None,
         None,
     )

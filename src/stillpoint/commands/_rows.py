@@ -11,7 +11,6 @@ import math
 import numpy as np
 
 from stillpoint.core.jit import njit
-from stillpoint.intervals import _bands as bands
 
 # of the simple forecasters: targets learnt, the last one, mean and sum of squares, how often a
 # label repeated the one before
@@ -38,89 +37,6 @@ NUMBERS, QUANTILE, LABELS = range(3)
     WIDTH_COUNT,
     FIELDS,
 ) = range(17)
-
-
-@njit(cache=True)
-def late_bands(
-    centres: np.ndarray,
-    y: np.ndarray,
-    first: int,
-    delay: int,
-    two_sided: bool,
-    empty: bool,
-    order: np.ndarray,
-    levels: np.ndarray,
-    firsts: np.ndarray,
-    experts: np.ndarray,
-    books: np.ndarray,
-    scalars: np.ndarray,
-    weights: np.ndarray,
-    ends: np.ndarray,
-    missed: np.ndarray,
-    out: np.ndarray,
-) -> None:
-    """IntervalTracker of one coverage behind a delay: intervals into out (rows, 2)."""
-    shown = np.empty_like(ends)
-    for t in range(first, y.size):
-        late = experts.copy(), books, scalars.copy()
-        bands.open_band(centres[t], two_sided, empty, order, levels, firsts, *late, weights, shown)
-        out[t - first] = shown[:, 0]
-        s = t - delay
-        if s >= 0:
-            bands.open_band(
-                centres[s],
-                two_sided,
-                empty,
-                order,
-                levels,
-                firsts,
-                experts,
-                books,
-                scalars,
-                weights,
-                ends,
-            )
-            if not math.isnan(y[s]):
-                bands.close_band(
-                    y[s],
-                    centres[s],
-                    two_sided,
-                    levels,
-                    firsts,
-                    experts,
-                    books,
-                    scalars,
-                    ends,
-                    missed,
-                )
-
-
-@njit(cache=True)
-def late_quantiles(
-    y: np.ndarray,
-    first: int,
-    delay: int,
-    pivot: int,
-    levels: np.ndarray,
-    firsts: np.ndarray,
-    experts: np.ndarray,
-    books: np.ndarray,
-    scalars: np.ndarray,
-    weights: np.ndarray,
-    values: np.ndarray,
-    out: np.ndarray,
-) -> None:
-    """QuantileTracker of one level behind a delay: quantiles into out (rows,)."""
-    shown = np.empty_like(values)
-    for t in range(first, y.size):
-        late = experts.copy(), books, scalars.copy()
-        bands.open_quantiles(pivot, levels, *late, weights, shown)
-        out[t - first] = shown[0]
-        s = t - delay
-        if s >= 0:
-            bands.open_quantiles(pivot, levels, experts, books, scalars, weights, values)
-            if not math.isnan(y[s]):
-                bands.close_quantiles(y[s], levels, firsts, experts, books, scalars, values)
 
 
 @njit(cache=True)

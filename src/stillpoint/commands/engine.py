@@ -240,27 +240,13 @@ class Engine:
         return forecasts, lo, hi, losses, shares
 
     def _bands(self, centres: Array, y: Array, first: int) -> tuple[Array, Array]:
-        T, band = y.size - first, self.band
+        T, band, late = y.size - first, self.band, {"delay": self.delay, "first": first}
         if band is None:
             return np.full(T, np.nan), np.full(T, np.nan)
         if isinstance(band, QuantileTracker):
-            if self.delay == 0:
-                return np.full(T, -np.inf), centres + band.track(y - centres)
-            out = np.empty(T)
-            state = band._levels, band._firsts, *band._state(), band._values
-            _rows.late_quantiles(y - centres, first, self.delay, band._pivot, *state, out)
-            band.rounds += _learns(T, first, self.delay)
-            return np.full(T, -np.inf), centres[first:] + out
-        if self.delay == 0:
-            lo, hi = band.track(centres, y)
-            return lo.copy(), hi.copy()  # compiled loops want them contiguous
-        ends = np.empty((T, 2))
-        lanes = band._levels, band._firsts, *band._state(), band._ends, band._missed
-        _rows.late_bands(
-            centres, y, first, self.delay, band.two_sided, band.empty, band._order, *lanes, ends
-        )
-        band.rounds += _learns(T, first, self.delay)
-        return ends[:, 0].copy(), ends[:, 1].copy()
+            return np.full(T, -np.inf), centres[first:] + band.track(y - centres, **late)
+        lo, hi = band.track(centres, y, **late)
+        return lo.copy(), hi.copy()  # compiled loops want them contiguous
 
     def _losses(self, forecasts: Array, y: Array, known: Array) -> Array:
         """Losses (names, T). Numbers are scored once a target is known: until then a forecast of 0
