@@ -36,14 +36,14 @@ from children import (
     wait_for,
 )
 from extras import package
-from stillpoint.commands import session
+from stillpoint.commands import session, track, tracking
+from stillpoint.commands._rows import Forecasts
 from stillpoint.commands.checkpoint import Checkpoint
 from stillpoint.commands.engine import Linear, Logistic
-from stillpoint.commands.exits import say
+from stillpoint.commands.errors import InputError, say
 from stillpoint.commands.history import History
-from stillpoint.commands.options import InputError, share
+from stillpoint.commands.options import share
 from stillpoint.commands.sink import Sink
-from stillpoint.commands.track_command import track
 from stillpoint.core import container
 from stillpoint.core.codec import decode_fields
 from stillpoint.forecasters import TrackingForecaster, TrackingProbabilities, VariationForecaster
@@ -398,7 +398,7 @@ def test_categories_join_as_they_come(data, tmp_path, monkeypatch):
         core.update(row, value)
     np.testing.assert_array_equal(floats(rows["forecast"]), expected)
     assert summary["columns"] == ["a", "k=red", "k=blue", 'k=green, "dark"']
-    monkeypatch.setattr(session, "BATCH", 7)
+    monkeypatch.setattr(tracking, "BATCH", 7)
     assert run(source, tmp_path / "o2")[0] == rows
     assert track(source, "y", tmp_path / "o3", features="k", delay=3, quiet=True) == 0
 
@@ -572,7 +572,7 @@ def test_batches_may_be_cut_anywhere(data, tmp_path, monkeypatch, options):
     columns["y"] = ["" if i % 37 == 5 else v for i, v in enumerate(columns["y"])]
     source = write(tmp_path / "d.csv", columns)
     rows, summary = run(source, tmp_path / "o", **options)
-    monkeypatch.setattr(session, "BATCH", 3)
+    monkeypatch.setattr(tracking, "BATCH", 3)
     again, other = run(source, tmp_path / "o2", **options)
     assert again == rows
     assert {**summary, "rows_per_second": 0, "started": 0, "finished": 0} == {
@@ -822,7 +822,7 @@ def test_a_bar_on_a_terminal(plain, tmp_path):
     here, there = os.openpty()
     code = (
         "import sys\n"
-        "from stillpoint.commands.track_command import track\n"
+        "from stillpoint.commands import track\n"
         "sys.exit(track(*sys.argv[1:], quiet=False))"
     )
     done = subprocess.run(
@@ -1213,7 +1213,7 @@ def test_rows_before_a_bad_one_are_kept_and_a_checkpoint_goes_on(data, plain, tm
 
 def test_a_disk_that_fills(plain, tmp_path, capfd, monkeypatch):
     whole = run(plain, tmp_path / "whole")[0]
-    monkeypatch.setattr(session, "BATCH", 50)
+    monkeypatch.setattr(tracking, "BATCH", 50)
     options = {"quiet": True, "checkpoint": tmp_path / "c"}
 
     def limited():
@@ -1265,7 +1265,7 @@ def long(tmp_path):
 
 @pytest.mark.parametrize("options", [{"time": "t"}, {"delay": 9, "task": "quantile"}])
 def test_killed_anywhere_it_goes_on_to_the_same_bytes(long, tmp_path, monkeypatch, options):
-    monkeypatch.setattr(session, "BATCH", 40)
+    monkeypatch.setattr(tracking, "BATCH", 40)
     monkeypatch.setattr(session, "EVERY", 0.0)
     begun = time.monotonic()
     assert track(long, "y", tmp_path / "whole", quiet=True, **options) == 0
@@ -1298,7 +1298,7 @@ def test_killed_anywhere_it_goes_on_to_the_same_bytes(long, tmp_path, monkeypatc
 def test_killed_before_any_system_call_it_goes_on_to_the_same_bytes(
     plain, tmp_path, monkeypatch, delay
 ):
-    monkeypatch.setattr(session, "BATCH", 60)
+    monkeypatch.setattr(tracking, "BATCH", 60)
     monkeypatch.setattr(session, "EVERY", 0.0)
     run(plain, tmp_path / "whole", delay=delay)
     out, folder = tmp_path / "o", tmp_path / "c"
@@ -1627,8 +1627,8 @@ def test_a_header_that_cannot_be_written_leaves_the_file_free(tmp_path, monkeypa
             os, "write", lambda *arguments: (_ for _ in ()).throw(OSError(errno.ENOSPC, "full"))
         )
         with pytest.raises(OSError, match="full") as error:  # which keeps the sink that failed
-            Sink(path, None)
-    Sink(path, None).close()
+            Sink(path, b"row\n", None)
+    Sink(path, b"row\n", None).close()
     del error
 
 
@@ -1724,7 +1724,7 @@ def test_ctrl_c_leaves_whole_files(plain, tmp_path, capfd):
 
 
 def test_interrupted_with_a_checkpoint_it_goes_on(long, tmp_path, monkeypatch):
-    monkeypatch.setattr(session, "BATCH", 10)
+    monkeypatch.setattr(tracking, "BATCH", 10)
     whole = run(long, tmp_path / "whole")[0]
     out, options = tmp_path / "o", {"checkpoint": tmp_path / "c", "quiet": True}
     child = forked(lambda: track(long, "y", out, **options))
@@ -1736,7 +1736,7 @@ def test_interrupted_with_a_checkpoint_it_goes_on(long, tmp_path, monkeypatch):
 
 
 def test_a_second_ctrl_c_ends_at_once(capsys):
-    from stillpoint.commands.stop import Stop
+    from stillpoint.commands.errors import Stop
 
     with Stop() as stop:
         os.kill(os.getpid(), signal.SIGINT)
@@ -1774,11 +1774,10 @@ def test_history_is_bounded_and_exact():
             f[part],
             lo[part],
             hi[part],
-            True,
             np.ascontiguousarray(losses[:, part]),
             weights[part],
         )
-        history.add(1 + a, *args)
+        history.add(1 + a, Forecasts(*args), True)
     columns = history.columns()
     size = 64
     assert columns["rows"].tolist() == [size] * (n // size) + [n % size]
@@ -1816,7 +1815,9 @@ def test_history_of_a_long_stream_stays_small():
     n = 1 << 16
     ones = np.ones(n)
     for i in range(16):
-        history.add(1 + i * n, ones, ones, ones, ones, ones, True, ones[None], ones[:, None])
+        history.add(
+            1 + i * n, Forecasts(ones, ones, ones, ones, ones, ones[None], ones[:, None]), True
+        )
     columns = history.columns()
     assert 1000 <= len(columns["row"]) <= 2000
     assert columns["rows"].sum() == columns["loss:stillpoint"].sum() == 16 * n
@@ -1826,7 +1827,8 @@ def test_history_of_a_long_stream_stays_small():
 def test_empty_buckets_are_nan():
     history = History("binary", "log loss", [], [])
     nan = np.full(1, np.nan)
-    history.add(1, np.ones(1), nan, np.ones(1), nan, nan, False, np.zeros((0, 1)), np.zeros((1, 0)))
+    none = np.zeros((0, 1)), np.zeros((1, 0))
+    history.add(1, Forecasts(np.ones(1), nan, np.ones(1), nan, nan, *none), False)
     columns = history.columns()
     assert all(
         np.isnan(columns[name]).all() for name in ("y_min", "y_mean", "y_max", "lo", "hi", "width")
@@ -1842,7 +1844,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path):
             file.writelines(["0.125," + "n" * 500 + ",1.5\n"] * rows)
     code = (
         "import resource, sys\n"
-        "from stillpoint.commands.track_command import track\n"
+        "from stillpoint.commands import track\n"
         "for name in ('small.csv', 'big.csv'):\n"
         "    source, out = f'{sys.argv[1]}/{name}', sys.argv[1] + '/o'\n"
         "    assert track(source, 'y', out, features='a', quiet=True) == 0\n"
@@ -1857,7 +1859,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path):
 
 def test_the_command_is_light_to_import():
     code = (
-        "import stillpoint.commands.track_command, sys\n"
+        "import stillpoint.commands, sys\n"
         "print([m for m in ('numba', 'numpy', 'rich', 'typer') if m in sys.modules])"
     )
     assert (

@@ -91,7 +91,7 @@ class Store:
                 for row in self._read(path)
             }
         except BaseException:
-            os.close(self._lock)
+            self._lock.close()
             raise
         self._next = 1 + max((int(path.stem[5:]) for path in parts), default=0)
         self._parts, self._seconds, self._last = parts, 0.0, perf_counter()
@@ -109,7 +109,7 @@ class Store:
             with suppress(OSError) if error is not None else nullcontext():
                 self.merge()
         finally:
-            os.close(self._lock)
+            self._lock.close()
 
     @property
     def unsaved(self) -> set[Key]:
