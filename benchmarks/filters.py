@@ -22,7 +22,7 @@ ROUNDS = {"bulk": 200_000, "calls": 3_000, "numpy": 3_000, "statsmodels": 10_000
 
 
 def numpy_rounds(F, Q, P0, H, y, ridge, shrink=True):
-    """KALMAN section 1 with diagonal F, as one would write it; H is one row, or one a round."""
+    """Kernel VAW as a filter with diagonal F, plainly written; H is one row, or one a round."""
     M, C, out = np.zeros(P0.shape[0]), P0.copy(), np.empty(y.size)
     decay = np.outer(F, F)
     for t in range(y.size):
@@ -75,11 +75,7 @@ def measure(make, system, contexts=None):
     H = h[None] if X is None else np.kron(X[: ROUNDS["statsmodels"]], h)
 
     def bulk(rounds):
-        return (
-            make().forecast_stream(y[:rounds])
-            if X is None
-            else make().forecast_stream(X[:rounds], y[:rounds])
-        )
+        return make().track(y[:rounds]) if X is None else make().track(X[:rounds], y[:rounds])
 
     n = ROUNDS["numpy"]
     ours, theirs = bulk(n), numpy_rounds(F, Q, P0, H, y[:n], ridge)
@@ -138,17 +134,15 @@ def main():
     y = np.random.default_rng(1).standard_normal(1_000_000)
     gaps = np.cumsum(np.random.default_rng(2).choice([0.5, 1.0, 2.0], y.size))
     grown = {
-        "KernelVAW, spline": (
-            lambda n: sp.KernelVAW(kernel=sp.kernels.Spline(1.0)).forecast_stream(y[:n])
-        ),
-        "KernelVAW, P = 32": lambda n: sp.KernelVAW(kernel=MIXTURE).forecast_stream(y[:n]),
+        "KernelVAW, spline": (lambda n: sp.KernelVAW(kernel=sp.kernels.Spline(1.0)).track(y[:n])),
+        "KernelVAW, P = 32": lambda n: sp.KernelVAW(kernel=MIXTURE).track(y[:n]),
         "KernelVAW, P = 32, irregular times": (
-            lambda n: sp.KernelVAW(kernel=MIXTURE).forecast_stream(y[:n], gaps[:n])
+            lambda n: sp.KernelVAW(kernel=MIXTURE).track(y[:n], gaps[:n])
         ),
         "KernelForecaster, 15 ridges": (
-            lambda n: sp.KernelForecaster(ridges=4.0 ** np.arange(15)).forecast_stream(y[:n])
+            lambda n: sp.KernelForecaster(ridges=4.0 ** np.arange(15)).track(y[:n])
         ),
-        "KernelForecaster": lambda n: sp.KernelForecaster().forecast_stream(y[:n]),
+        "KernelForecaster": lambda n: sp.KernelForecaster().track(y[:n]),
     }
     for name, run in grown.items():
         run(100)

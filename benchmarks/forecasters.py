@@ -29,12 +29,12 @@ def on_signals(rounds, seeds):
         for name, stream in signals(rounds, seed).items():
             y, u = stream.losses.y[:, 0], stream.target[:, 0]
             fixed = [
-                regret(sp.KernelVAW(sp.kernels.Spline(offset=r), ridge=r).forecast_stream(y), y, u)
+                regret(sp.KernelVAW(sp.kernels.Spline(offset=r), ridge=r).track(y), y, u)
                 for r in RIDGES
             ]
             row = [min(fixed)]
             row += [
-                regret(sp.KernelForecaster(aggregation=each).forecast_stream(y), y, u)
+                regret(sp.KernelForecaster(aggregation=each).track(y), y, u)
                 for each in ("ml-poly", "vovk", "exponential")
             ]
             totals.setdefault(name, []).append(row)
@@ -51,7 +51,7 @@ def on_stages(horizons, seeds):
             # the stream scales both to make ¼ a ½
             x, y = stream.losses.x * np.sqrt(2), stream.losses.y[:, 0] * np.sqrt(2)
             truth = (x * stream.target).sum(axis=1)
-            values.append(0.5 * regret(sp.TrackingForecaster(3).forecast_stream(x, y), y, truth))
+            values.append(0.5 * regret(sp.TrackingForecaster(3).track(x, y), y, truth))
         result.append(np.mean(values))
     return result
 

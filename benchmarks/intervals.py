@@ -136,10 +136,7 @@ def show(table):
 
 
 def levels(first, seeds):
-    print(
-        "\n| EVIDENCE's stream, coverage | IntervalTracker | coverage reached | ACI *"
-        " |\n|---|---|---|---|"
-    )
+    print("\n| swell, coverage | IntervalTracker | coverage reached | ACI * |\n|---|---|---|---|")
     for q in (0.5, 0.8, 0.9, 0.95, 0.99):
         rows, best = [], []
         for seed in range(first, first + seeds):
@@ -165,7 +162,7 @@ def quantiles(first, seeds):
         for seed in range(first, first + seeds):
             for name, stream in quantile_families(ROUNDS, seed, level=q).items():
                 y, oracle = stream.losses.y[:, 0], stream.target[:, 0]
-                own = QuantileTracker(q).track_stream(y)
+                own = QuantileTracker(q).track(y)
                 base = pinball(oracle, y, q).mean()
                 best = min(
                     pinball(signed(y, q, c * np.abs(y - oracle).mean()), y, q).mean()
@@ -211,7 +208,7 @@ def speed():
         "IntervalTracker, 5 coverages": (
             lambda: IntervalTracker((0.5, 0.8, 0.9, 0.95, 0.99)).track(centre, y)
         ),
-        "QuantileTracker": lambda: QuantileTracker(LEVEL).track_stream(y),
+        "QuantileTracker": lambda: QuantileTracker(LEVEL).track(y),
         "ACI": lambda: ACI(LEVEL).run(scores),
         "decaying step": lambda: DecayingStep(LEVEL).run(scores),
         "SF-OGD": lambda: SFOGD(LEVEL, 4.0).run(scores),

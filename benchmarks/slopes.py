@@ -56,10 +56,7 @@ def regrets(y, u):
     """One a learner, in the order of LEARNERS."""
     fixed = np.zeros(RIDGES.size)
     ridge_losses(y, RIDGES, fixed)
-    ours = [
-        loss(model.forecast_stream(y), y)
-        for model in (sp.KernelForecaster(), VariationForecaster())
-    ]
+    ours = [loss(model.track(y), y) for model in (sp.KernelForecaster(), VariationForecaster())]
     return np.array([fixed.min(), *ours]) - loss(u, y)
 
 
@@ -115,7 +112,7 @@ def example(T, seeds):
         largest = (y**2).max()
         ridge = (largest * T) ** (2 / 3)
         model = sp.KernelVAW(sp.kernels.Spline(), ridge)
-        regret = loss(model.forecast_stream(y), y) - loss(u, y)
+        regret = loss(model.track(y), y) - loss(u, y)
         closed = 0.5 * ridge + 0.5 * largest * sp.regret.spline_dimension_bound(T, ridge) * np.log(
             np.e + np.e * T**2 / ridge
         )
@@ -202,11 +199,11 @@ def mean_others(seeds):
 
 
 def microseconds(model, y):
-    model.forecast_stream(y[:10])
+    model.track(y[:10])
     times = []
     for _ in range(3):
         begun = time.process_time()
-        model.forecast_stream(y)
+        model.track(y)
         times.append(time.process_time() - begun)  # others may be using the machine
     return 1e6 * min(times) / y.size
 

@@ -101,7 +101,7 @@ PASSED = {
     "target",
     "moment",
 }
-STREAMS = ("forecast_stream", "track_stream", "peek_stream", "run", "track")
+STREAMS = ("track", "track", "peek_stream", "run", "track")
 # plays of these may be infinite, and say so
 UNBOUNDED = (
     "IntervalTracker",
@@ -116,7 +116,7 @@ UNBOUNDED = (
     "DecayingStep",
 )
 # their documentation says that the rounds before a refused one have been played
-PARTIAL = {("TrackingVAW", "forecast_stream")}
+PARTIAL = {("TrackingVAW", "track")}
 KEYS = ("a", "b", "c", 1, 2, -5, 10**30, ("t", 1))
 CALLS = 12
 

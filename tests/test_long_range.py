@@ -112,7 +112,7 @@ def lane(learner, values):
 
 
 def regressed(learner):
-    return lambda both: learner.forecast_stream(both[:, :1], both[:, 1])
+    return lambda both: learner.track(both[:, :1], both[:, 1])
 
 
 def band(learner):
@@ -121,7 +121,7 @@ def band(learner):
 
 def mixed(learner, ridge):
     return (
-        learner.forecast_stream,
+        learner.track,
         "vaw",
         (floats(RATES), floats(WEIGHTS), 4, ctypes.c_double(ridge)),
         wave,
@@ -157,11 +157,11 @@ CASES = {
         (floats(RATES), floats(WEIGHTS), 4, 1),
         slopes,
     ),
-    "KernelForecaster": lambda: (sp.KernelForecaster().forecast_stream, "grid", (), wave),
+    "KernelForecaster": lambda: (sp.KernelForecaster().track, "grid", (), wave),
     "KernelVAW": lambda: mixed(sp.KernelVAW(kernel=MIX), 1.0),
     "KernelVAW, ridge 1e-4": lambda: mixed(sp.KernelVAW(kernel=MIX, ridge=1e-4), 1e-4),
     "KernelVAW, spline": lambda: (
-        sp.KernelVAW(ridge=100.0).forecast_stream,
+        sp.KernelVAW(ridge=100.0).track,
         "vaw",
         (None, None, 0, ctypes.c_double(100.0)),
         wave,
@@ -174,7 +174,7 @@ CASES = {
         lambda *a: wave(*a) - 4.0,
     ),
     "QuantileTracker": lambda: (
-        sp.QuantileTracker().track_stream,
+        sp.QuantileTracker().track,
         "lane",
         lane(sp.QuantileTracker(), 1),
         wave,

@@ -93,7 +93,7 @@ def of_series(learner):
         yield lambda bad=bad: learner.update(bad)
     if hasattr(learner, "time"):
         yield from timed(learner)
-    run = getattr(learner, "forecast_stream", None) or learner.track_stream
+    run = getattr(learner, "track", None) or learner.track
     for bad in (
         [0.1, np.inf],
         ["a", "b"],
@@ -120,7 +120,7 @@ def of_contexts(learner):
     for shape in (1, 3, (2, 1), (1, 2), 0):
         yield lambda shape=shape: learner.predict(np.full(shape, 0.1))
     yield lambda: learner.predict([1e101, 0.0])
-    if hasattr(learner, "forecast_stream"):
+    if hasattr(learner, "track"):
         rows = np.ones((3, 2))
         for X, target in (
             (rows, [0.0, 1.0]),
@@ -129,8 +129,8 @@ def of_contexts(learner):
             (rows * np.inf, [0, 1, 0]),
             (None, None),
         ):
-            yield lambda X=X, target=target: learner.forecast_stream(X, target)
-        yield lambda: learner.forecast_stream(rows, [0, 1, 0], [3.0, 2.0, 1.0])
+            yield lambda X=X, target=target: learner.track(X, target)
+        yield lambda: learner.track(rows, [0, 1, 0], [3.0, 2.0, 1.0])
 
 
 def of_intervals(learner):

@@ -252,8 +252,8 @@ def test_text_is_not_a_number(text):
     """A column that nobody converted must not slip in as numbers."""
     for call in (
         lambda: sp.KernelForecaster().update(text),
-        lambda: sp.KernelForecaster().forecast_stream([text, text]),
-        lambda: sp.KernelVAW().forecast_stream(np.array([text, 1.0], dtype=object)),
+        lambda: sp.KernelForecaster().track([text, text]),
+        lambda: sp.KernelVAW().track(np.array([text, 1.0], dtype=object)),
         lambda: sp.Tracker(dim=2).update([text, text]),
         lambda: sp.kernels.OU(rate=text),
     ):

@@ -86,7 +86,7 @@ def test_rounds_on_a_grid_are_dense_ones(kernel):
         sp.KernelVAW(kernel=kernel, ridge=0.5),
         sp.KernelVAW(kernel=Opaque(kernel), ridge=0.5),
     )
-    assert np.allclose(ours.forecast_stream(y), dense.forecast_stream(y), rtol=1e-9, atol=1e-12)
+    assert np.allclose(ours.track(y), dense.track(y), rtol=1e-9, atol=1e-12)
     assert ours.certificate(2.0) == pytest.approx(dense.certificate(2.0), rel=1e-10)
     assert ours.effective_dimension == pytest.approx(dense.effective_dimension, rel=1e-9)
 
@@ -116,7 +116,7 @@ def surprise(r, level):
 def test_variation_bounds_are_their_formulas():
     y = 3.0 * np.random.default_rng(3).standard_normal(45)
     model = VariationForecaster()
-    model.forecast_stream(y)
+    model.track(y)
     before = np.array([np.ptp(y[:t]) for t in range(1, 45)])
     W, first, widening = (
         np.ptp(y),

@@ -1,5 +1,5 @@
-"""The filter core at long range and tiny ridges, against the same recursion in extended precision
-(KALMAN section 7).
+"""The filter core at long range and tiny ridges, against the same recursion in extended
+precision.
 """
 
 import tracemalloc
@@ -74,7 +74,7 @@ def compare(kernel, ridges, y, times, tolerance):
     )
     for k, ridge in enumerate(ridges):
         model = sp.KernelVAW(kernel=kernel, ridge=ridge)
-        assert error(model.forecast_stream(y, times), reference[:, k]) < tolerance, ridge
+        assert error(model.track(y, times), reference[:, k]) < tolerance, ridge
         assert model.log_det == pytest.approx(float(logs[k]), rel=1e-10)
         assert model.effective_dimension == pytest.approx(float(dims[k]), rel=1e-9)
 
@@ -110,7 +110,7 @@ def test_a_million_rounds_agree_with_extended_precision():
 
 @needs_extended
 def test_nearly_still_components_and_a_tiny_ridge():
-    """The one regime where the standard form fails (KALMAN section 7b): sum coordinates are chosen
+    """The one regime where the standard form fails: sum coordinates are chosen
     for it, and hold.
     """
     rates = tuple(1e-9 * np.arange(1, 9))
@@ -138,7 +138,7 @@ def test_sum_coordinates_are_the_same_kernel():
 def test_tiny_ridges_give_the_numbers_of_calls_in_bulk(kernel):
     y = signal(60)
     bulk, single = (sp.KernelVAW(kernel=kernel, ridge=1e-9) for _ in range(2))
-    forecasts = bulk.forecast_stream(y)
+    forecasts = bulk.track(y)
     for t, target in enumerate(y):
         assert single.predict() == pytest.approx(forecasts[t], rel=1e-10, abs=1e-12)
         single.update(target)
@@ -166,20 +166,20 @@ def test_the_grid_is_left_without_a_trace(outputs, times, tmp_path):
     when[70:] += 2.5
     model, twin = (sp.KernelVAW(kernel=SPREAD, ridge=0.3, outputs=outputs) for _ in range(2))
     forecasts = [
-        *model.forecast_stream(y[:20], when[:20]),
-        *model.forecast_stream(y[20:50], when[20:50]),
+        *model.track(y[:20], when[:20]),
+        *model.track(y[20:50], when[20:50]),
     ]
     assert isinstance(model._grid, UniformGrid)
     sp.save(model, tmp_path / "model")
     copy = sp.load(tmp_path / "model")
-    rest = model.forecast_stream(y[50:60], when[50:60])
-    assert np.array_equal(copy.forecast_stream(y[50:60], when[50:60]), rest)
+    rest = model.track(y[50:60], when[50:60])
+    assert np.array_equal(copy.track(y[50:60], when[50:60]), rest)
     forecasts += [*rest]
     for t in range(60, 65):
         forecasts.append(model.predict(time=when[t]))
         model.update(y[t])
     assert model._grid is None
-    forecasts += [*model.forecast_stream(y[65:], when[65:])]
+    forecasts += [*model.track(y[65:], when[65:])]
     for t, target in enumerate(y):
         assert np.allclose(twin.predict(time=when[t]), forecasts[t], rtol=1e-10, atol=1e-13)
         twin.update(target)
@@ -198,7 +198,7 @@ def test_the_grid_is_for_what_it_holds_for():
     assert not fits(Spline(1.0), 1.0)  # grows
     assert not fits(Matern32(0.1) + SPREAD, 1.0)  # F is not diagonal
     model = sp.KernelVAW(kernel=SPREAD)
-    model.forecast_stream(signal(10), np.cumsum(np.linspace(1, 2, 10)))
+    model.track(signal(10), np.cumsum(np.linspace(1, 2, 10)))
     assert model._grid is None
 
 
@@ -210,7 +210,7 @@ def test_times_whose_rounding_shows_are_not_a_grid(start, gap):
     kernel, y = OUMixture((0.1 / gap, 0.3 / gap, 1.0 / gap), (1.0,) * 3), signal(300) + 1.0
     times = start + gap * np.arange(1, 301)
     bulk, single = sp.KernelVAW(kernel=kernel), sp.KernelVAW(kernel=kernel)
-    forecasts = bulk.forecast_stream(y, times)
+    forecasts = bulk.track(y, times)
     for t, target in enumerate(y):
         assert single.predict(time=times[t]) == pytest.approx(forecasts[t], abs=1e-9)
         single.update(target)
@@ -229,7 +229,7 @@ def test_variances_that_rounding_makes_negative_are_zero(kernel, ridge):
         sp.KernelVAW(kernel=kernel, ridge=ridge),
     )
     learner = sp.StronglyConvex(1, kernel=kernel, curvature=1.0, ridge=ridge)
-    forecasts = bulk.forecast_stream(y, times)
+    forecasts = bulk.track(y, times)
     for t, target in enumerate(y):
         assert single.predict(time=times[t]) == pytest.approx(forecasts[t], rel=1e-9, abs=1e-12)
         assert single.variance >= 0.0
@@ -251,7 +251,7 @@ def test_log_determinants_of_huge_variances_are_finite():
         sp.KernelVAW(kernel=kernel, ridge=1e-100),
         sp.KernelVAW(kernel=kernel, ridge=1e-100),
     )
-    bulk.forecast_stream(np.ones(6), times)
+    bulk.track(np.ones(6), times)
     for time in times:
         single.predict(time=time)
         single.update(1.0)
@@ -282,9 +282,9 @@ def test_gaps_that_all_differ_take_no_matrix_each():
         sp.KernelVAW(kernel=OUMixture(tuple(np.logspace(-4, 0, P)), (1.0,) * P)),
         np.cumsum(rng.random(500) + 0.1),
     )
-    model.forecast_stream(signal(2), times[:2] - 10.0)
+    model.track(signal(2), times[:2] - 10.0)
     tracemalloc.start()
-    model.forecast_stream(signal(500), times)
+    model.track(signal(500), times)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 20e6  # 500 matrices of 200 × 200 are 160e6
@@ -295,7 +295,7 @@ def test_gaps_below_the_smallest_are_mentioned():
     with pytest.warns(
         RuntimeWarning, match=r"time gaps go below the kernel's min_gap 1, .* min_gap=0\.00097656"
     ):
-        sp.KernelVAW(kernel=HorizonFree()).forecast_stream(y, times)
+        sp.KernelVAW(kernel=HorizonFree()).track(y, times)
     model = sp.TrackingVAW(1, kernel=HorizonFree())
     model.update([1.0], 1.0)
     with pytest.warns(RuntimeWarning, match=r"build the kernel with min_gap=0\.5"):
@@ -307,7 +307,7 @@ def test_gaps_below_the_smallest_are_mentioned():
 )
 def test_after_a_gap_of_any_length_the_prior_is_back(kernel):
     bulk, single = sp.KernelVAW(kernel=kernel), sp.KernelVAW(kernel=kernel)
-    forecasts = bulk.forecast_stream(np.ones(3), [1.0, 2.0, 1e200])
+    forecasts = bulk.track(np.ones(3), [1.0, 2.0, 1e200])
     for t, time in enumerate((1.0, 2.0, 1e200)):
         assert single.predict(time=time) == pytest.approx(forecasts[t], rel=1e-12)
         single.update(1.0)

@@ -112,7 +112,7 @@ def run(source, out, **options):
 def test_regression_is_the_forecaster_and_the_interval_tracker(data, plain, tmp_path):
     X, y, _ = data
     rows, summary = run(plain, tmp_path / "o")
-    forecasts = TrackingForecaster(3, missing=True).forecast_stream(X, y)
+    forecasts = TrackingForecaster(3, missing=True).track(X, y)
     band = IntervalTracker(0.9)
     lo, hi = band.track(forecasts, y)
     assert rows["row"] == rows["time"] == [str(i + 1) for i in range(T)]
@@ -158,7 +158,7 @@ def test_times_reach_the_cores(data, tmp_path, stamp):
         columns["t"] = [np.datetime64(int(s), "s").astype(str) for s in seconds]
         times = seconds
     rows, summary = run(write(tmp_path / "d.csv", columns), tmp_path / "o", time="t", coverage=0.8)
-    forecasts = TrackingForecaster(3, missing=True).forecast_stream(X, y, times)
+    forecasts = TrackingForecaster(3, missing=True).track(X, y, times)
     np.testing.assert_array_equal(floats(rows["forecast"]), forecasts)
     np.testing.assert_array_equal(floats(rows["lo"]), IntervalTracker(0.8).track(forecasts, y)[0])
     assert rows["time"] == [str(t) for t in columns["t"]]
@@ -176,14 +176,14 @@ def test_rows_may_share_a_time(data, tmp_path, options):
         write(tmp_path / "d.csv", columns), tmp_path / "o", checkpoint=tmp_path / "c", **options
     )
     if "task" in options:
-        forecasts = TrackingProbabilities(3, 2, missing=True).forecast_stream(
-            X, labels.astype(int), ties
-        )[:, 1]
+        forecasts = TrackingProbabilities(3, 2, missing=True).track(X, labels.astype(int), ties)[
+            :, 1
+        ]
         np.testing.assert_array_equal(floats(rows["forecast"]), forecasts)
     elif "delay" not in options:
         np.testing.assert_array_equal(
             floats(rows["forecast"]),
-            TrackingForecaster(3, missing=True).forecast_stream(X, y, ties),
+            TrackingForecaster(3, missing=True).track(X, y, ties),
         )
     assert np.isfinite(floats(rows["forecast"])).all()
 
@@ -197,7 +197,7 @@ def test_no_features_make_a_series(data, tmp_path, timed, task):
     )
     rows, summary = run(source, tmp_path / "o", time="t" if timed else None, task=task)
     core = VariationForecaster()
-    forecasts = core.forecast_stream(y, times if timed else None)
+    forecasts = core.track(y, times if timed else None)
     np.testing.assert_array_equal(floats(rows["forecast"]), forecasts)
     np.testing.assert_array_equal(floats(rows["hi"]), IntervalTracker(0.9).track(forecasts, y)[1])
     assert list(summary["loss"]) == ["stillpoint", "last value", "running mean"]
@@ -217,12 +217,10 @@ def test_no_features_make_a_series(data, tmp_path, timed, task):
 def test_quantile_is_the_pinball_forecaster_with_a_guaranteed_share(data, plain, tmp_path):
     X, y, _ = data
     rows, summary = run(plain, tmp_path / "o", task="quantile", level=0.8)
-    forecasts = TrackingForecaster(3, loss=Pinball(0.8), missing=True).forecast_stream(X, y)
+    forecasts = TrackingForecaster(3, loss=Pinball(0.8), missing=True).track(X, y)
     tracker = QuantileTracker(0.8)
     np.testing.assert_array_equal(floats(rows["forecast"]), forecasts)
-    np.testing.assert_array_equal(
-        floats(rows["hi"]), forecasts + tracker.track_stream(y - forecasts)
-    )
+    np.testing.assert_array_equal(floats(rows["hi"]), forecasts + tracker.track(y - forecasts))
     assert set(rows["lo"]) == {"-inf"}
     assert summary["coverage"]["misses"] == tracker.misses
     assert summary["coverage"]["most_misses"] == tracker.miss_bound()[1]
@@ -231,9 +229,7 @@ def test_quantile_is_the_pinball_forecaster_with_a_guaranteed_share(data, plain,
         np.mean(np.maximum(0.8 * away, -0.2 * away))
     )
     series, _ = run(plain, tmp_path / "o2", task="quantile", features="")
-    constant = TrackingForecaster(1, loss=Pinball(0.9), missing=True).forecast_stream(
-        np.zeros((T, 1)), y
-    )
+    constant = TrackingForecaster(1, loss=Pinball(0.9), missing=True).track(np.zeros((T, 1)), y)
     np.testing.assert_array_equal(floats(series["forecast"]), constant)
 
 
@@ -251,7 +247,7 @@ def test_binary_is_the_probability_of_class_one(data, tmp_path, words):
     one = ones.pop() if ones else next(word for word in words if word != first)
     classes = np.array([float(words[k] == one) for k in labels])
     core = TrackingProbabilities(3, missing=True)
-    p = core.forecast_stream(X, classes.astype(int))[:, 1]
+    p = core.track(X, classes.astype(int))[:, 1]
     np.testing.assert_array_equal(floats(rows["forecast"]), p)
     assert rows["y"] == [words[k] for k in labels]
     assert set(rows["lo"]) == set(rows["hi"]) == {""}
@@ -339,9 +335,7 @@ def test_binary_without_features(data, tmp_path):
     _, y, _ = data
     source = write(tmp_path / "b.csv", {"y": (y > 0).astype(int).tolist()})
     rows, _ = run(source, tmp_path / "o", task="binary")
-    p = TrackingProbabilities(1, missing=True).forecast_stream(
-        np.zeros((T, 1)), (y > 0).astype(int)
-    )[:, 1]
+    p = TrackingProbabilities(1, missing=True).track(np.zeros((T, 1)), (y > 0).astype(int))[:, 1]
     np.testing.assert_array_equal(floats(rows["forecast"]), p)
 
 
@@ -655,7 +649,7 @@ def test_features_can_be_chosen(data, plain, tmp_path):
     rows, summary = run(plain, tmp_path / "o", features="c, a")
     np.testing.assert_array_equal(
         floats(rows["forecast"]),
-        TrackingForecaster(2, missing=True).forecast_stream(X[:, [2, 0]], y),
+        TrackingForecaster(2, missing=True).track(X[:, [2, 0]], y),
     )
     assert summary["features"] == ["c", "a"]
 

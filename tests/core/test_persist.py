@@ -202,7 +202,7 @@ def test_dense_engines_ledgers_and_certificates_survive_saving(name):
 
 def test_irregular_times_grids_and_missing_rounds_survive_saving():
     learner = sp.KernelVAW(kernel=sp.kernels.OUMixture((0.1, 0.2, 0.3), (1.0, 1.0, 1.0)))
-    learner.forecast_stream(np.sin(np.arange(40.0)))
+    learner.track(np.sin(np.arange(40.0)))
     loaded = persist.unpack(persist.pack(learner))
     assert_goes_on_alike(CORE["KernelVAW"], learner, loaded)
     for build in (

@@ -53,7 +53,7 @@ def test_scikit_learn_conformance(name):
 def test_the_regressors_are_the_core():
     X, y = drifting()
     core = sp.TrackingForecaster(3)
-    expected = core.forecast_stream(X, y)
+    expected = core.track(X, y)
     river, model = faces("river").TrackingRegressor(), faces("sklearn").TrackingRegressor()
     for t, (x, target) in enumerate(zip(dicts(X), y, strict=True)):
         forecast = river.predict_one(x)

@@ -284,11 +284,11 @@ def test_rows_before_a_refused_one_are_played(kernel, bad):
     X, y = stream()
     X = np.clip(X, -4, 4)
     model, twin = (sp.TrackingVAW(2, kernel=kernel, context=FailingMap()) for _ in range(2))
-    expected = twin.forecast_stream(X, y)
+    expected = twin.track(X, y)
     with pytest.raises(ValueError, match="context must give features"):
-        model.forecast_stream(np.vstack([X[:bad], [[9.0, 0.0]], X[bad + 1 :]]), y)
+        model.track(np.vstack([X[:bad], [[9.0, 0.0]], X[bad + 1 :]]), y)
     assert model.rounds == bad
-    np.testing.assert_allclose(model.forecast_stream(X[bad:], y[bad:]), expected[bad:], rtol=1e-12)
+    np.testing.assert_allclose(model.track(X[bad:], y[bad:]), expected[bad:], rtol=1e-12)
 
 
 @pytest.mark.parametrize("context", [Failing(), FailingMap()])

@@ -168,9 +168,7 @@ def test_extreme_and_constant_targets_only_change_the_units(name, c, kernel):
 def test_dense_forecasters_on_extreme_and_constant_targets(c):
     for y in (targets(40, 1, 10)[:, 0], np.ones(40)):
         plain, scaled = sp.KernelVAW(kernel=Gaussian(3.0)), sp.KernelVAW(kernel=Gaussian(3.0))
-        np.testing.assert_allclose(
-            scaled.forecast_stream(c * y), c * plain.forecast_stream(y), rtol=1e-9
-        )
+        np.testing.assert_allclose(scaled.track(c * y), c * plain.track(y), rtol=1e-9)
         with_x, with_cx = (sp.TrackingVAW(1, kernel=Gaussian(3.0)) for _ in range(2))
         for v in y:
             assert with_cx.predict(1.0) == pytest.approx(c * with_x.predict(1.0), rel=1e-9)

@@ -203,12 +203,11 @@ def test_bulk_and_resumed_runs_equal_interactive_bit_for_bit(name, share, kernel
                 copy.restore(one.arrays())
                 one = copy
             one.skip() if np.isnan(y[t]) else one.update(y[t])
-        np.testing.assert_array_equal(bulk.forecast_stream(y, when), out)
+        np.testing.assert_array_equal(bulk.track(y, when), out)
         halves = [
-            other.forecast_stream(part, at)
-            for part, at in ((y[:90], when if when is None else when[:90]),)
+            other.track(part, at) for part, at in ((y[:90], when if when is None else when[:90]),)
         ]
-        halves.append(other.forecast_stream(y[90:], None if when is None else when[90:]))
+        halves.append(other.track(y[90:], None if when is None else when[90:]))
         np.testing.assert_array_equal(np.concatenate(halves), out)
         for learner in (bulk, other):
             assert learner.rounds == 200
@@ -219,7 +218,7 @@ def test_bulk_and_resumed_runs_equal_interactive_bit_for_bit(name, share, kernel
 
 def test_missing_observations_teach_nothing_but_widen():
     model = KernelForecaster()
-    model.forecast_stream(noisy(100))
+    model.track(noisy(100))
     model.predict()
     before, forecasts, weights = model.variance, model.forecasts, model.weights
     for _ in range(10):
@@ -228,25 +227,23 @@ def test_missing_observations_teach_nothing_but_widen():
     assert model.variance > before
     np.testing.assert_array_equal(model.weights, weights)
     assert (np.abs(model.forecasts) <= np.abs(forecasts)).all()
-    assert np.isfinite(KernelForecaster().forecast_stream(np.full(50, np.nan))).all()
+    assert np.isfinite(KernelForecaster().track(np.full(50, np.nan))).all()
 
 
 @pytest.mark.parametrize("name", RULES)
 def test_scale_and_constants(name):
     y = noisy(500)
-    plain = KernelForecaster(aggregation=name).forecast_stream(y)
+    plain = KernelForecaster(aggregation=name).track(y)
     for scale in (1e12, 1e-12, 1e60, 1e-100):
-        scaled = KernelForecaster(aggregation=name).forecast_stream(scale * y)
+        scaled = KernelForecaster(aggregation=name).track(scale * y)
         assert np.isfinite(scaled).all()
         if scale != 1e-100:  # there ML-Poly's fourth powers are 0 and it plays the mean
             np.testing.assert_allclose(scaled / scale, plain, rtol=1e-6, atol=1e-9)
-    np.testing.assert_array_equal(
-        KernelForecaster(aggregation=name).forecast_stream(np.zeros(50)), 0.0
-    )
+    np.testing.assert_array_equal(KernelForecaster(aggregation=name).track(np.zeros(50)), 0.0)
     for level in (5.0, -1e12):
-        assert KernelForecaster(aggregation=name).forecast_stream(np.full(2000, level))[
-            -1
-        ] == pytest.approx(level, rel=0.05)
+        assert KernelForecaster(aggregation=name).track(np.full(2000, level))[-1] == pytest.approx(
+            level, rel=0.05
+        )
 
 
 @pytest.mark.parametrize("name", ["vovk", "exponential"])
@@ -256,7 +253,7 @@ def test_shares_of_tiny_targets_do_no_harm(name):
     """
     y = np.append([1e-170, 2e-170, 1e-170], noisy(300))
     model = KernelForecaster(aggregation=name, share=1e-3)
-    model.forecast_stream(y)
+    model.track(y)
     assert np.isfinite(model.aggregator.R).all()
     assert np.ptp(model.weights) > 0.01
     assert math.isfinite(model.bound(0))
@@ -294,12 +291,9 @@ def test_regret_is_near_the_best_fixed_ridge():
         for seed in range(2):
             y = u + 0.5 * np.random.default_rng(seed).standard_normal(T)
             base = 0.5 * ((u - y) ** 2).sum()
-            ours += 0.5 * ((KernelForecaster().forecast_stream(y) - y) ** 2).sum() - base
+            ours += 0.5 * ((KernelForecaster().track(y) - y) ** 2).sum() - base
             best += (
-                min(
-                    0.5 * ((KernelForecaster(ridges=[r]).forecast_stream(y) - y) ** 2).sum()
-                    for r in grid
-                )
+                min(0.5 * ((KernelForecaster(ridges=[r]).track(y) - y) ** 2).sum() for r in grid)
                 - base
             )
         assert ours <= limits[name] * best, name
@@ -333,7 +327,7 @@ def test_bad_input_leaves_the_state_alone(kernels, opened):
     with pytest.raises(ValueError, match="time must be at least"):
         fresh.predict(-2.0)
     assert fresh.time == 0.0
-    model.forecast_stream(noisy(20))
+    model.track(noisy(20))
     if opened:
         model.predict()
     before = model.arrays()
@@ -344,18 +338,16 @@ def test_bad_input_leaves_the_state_alone(kernels, opened):
         ],
         *[(lambda bad=bad: model.predict(bad), "time must") for bad in (20.0, 3.0, math.nan)],
         *[
-            (lambda bad=bad: model.forecast_stream(bad), "y must")
+            (lambda bad=bad: model.track(bad), "y must")
             for bad in ([1.0, math.inf], [[1.0]], ["x"], [1j], 1.0, [1e80])
         ],
         (lambda: model.bound(99), "index must be that of an expert: got 99"),
     ]
     if not opened:
         bad_times = ([19.0, 21.0], [21.0, 21.0], [22.0, 21.0], [21.0], [21.0, math.nan])
-        calls += [
-            (lambda bad=bad: model.forecast_stream([1.0, 2.0], bad), "time") for bad in bad_times
-        ]
+        calls += [(lambda bad=bad: model.track([1.0, 2.0], bad), "time") for bad in bad_times]
     else:
-        calls.append((lambda: model.forecast_stream([1.0]), "open at 21.0"))
+        calls.append((lambda: model.track([1.0]), "open at 21.0"))
     for call, message in calls:
         with pytest.raises(ValueError, match=message):
             call()

@@ -208,10 +208,10 @@ def test_restored_models_go_on_bit_for_bit(make):
 
 
 def slow_twin(X, y, times=None, loss=None):
-    """TRACKING section 1 line by line: (forecasts, r (T, 15), (V, B) before and after each round,
+    """TrackingForecaster line by line: (forecasts, r (T, 15), (V, B) before and after each round,
     units, losses of pm and p).
 
-    Beyond it a round counts for 200 at most, and credit is withheld from filters whose loss is 25
+    A round counts for 200 at most, and credit is withheld from filters whose loss is 25
     units above the aggregate's. NaN in X stands for the running mean; drift goes by gaps over the
     mean of those before; any loss with its shifts.
     """
@@ -222,7 +222,7 @@ def slow_twin(X, y, times=None, loss=None):
     K = 15
     grid = [(0, 0)] + [(0, q) for q in (1e-4, 1e-2, 1, 1e2)]
     grid += [(q, q) for q in (1e-6, 1e-4, 1e-2, 1)] + [(q, 100 * q) for q in (1e-6, 1e-4, 1e-2, 1)]
-    grid += [(q, 0) for q in (1e-2, 1)]  # slopes alone: beyond TRACKING's thirteen
+    grid += [(q, 0) for q in (1e-2, 1)]  # slopes alone: beyond the prototype's thirteen
     entered = [[] for _ in range(d)]
     base = [None] * d
     theta = np.zeros((K, d + 1))
@@ -360,7 +360,7 @@ def test_forecaster_is_its_slow_twin(name):
     X, y = CASES[name]
     expected = slow_twin(X, y)
     model = TrackingForecaster(X.shape[1])
-    forecasts = model.forecast_stream(X, y)
+    forecasts = model.track(X, y)
     np.testing.assert_allclose(
         forecasts, expected["forecast"], rtol=1e-9, atol=1e-9 * np.abs(y).max()
     )
@@ -373,7 +373,7 @@ def test_bulk_and_single_rounds_agree_bit_for_bit(name):
     for row, target in zip(X, y, strict=True):
         forecasts.append(single.predict(row))
         single.update(row, target)
-    np.testing.assert_array_equal(bulk.forecast_stream(X, y), forecasts)
+    np.testing.assert_array_equal(bulk.track(X, y), forecasts)
     assert same(bulk, single)
     assert (
         single.arrays()["covariances"] == single.arrays()["covariances"].transpose(0, 2, 1)
@@ -383,15 +383,15 @@ def test_bulk_and_single_rounds_agree_bit_for_bit(name):
 @pytest.mark.parametrize("seed", range(3))
 def test_units_and_origins_do_not_matter(seed):
     X, y = drifting(4, seed=seed)
-    plain = TrackingForecaster(4).forecast_stream(X, y)[1:]
+    plain = TrackingForecaster(4).track(X, y)[1:]
     rng = np.random.default_rng(seed)
     moved = X * 10.0 ** rng.uniform(-6, 6, 4)
     moved += moved.std(0) * rng.uniform(-10, 10, 4)
     np.testing.assert_allclose(
-        TrackingForecaster(4).forecast_stream(moved, y)[1:], plain, rtol=1e-8, atol=1e-8
+        TrackingForecaster(4).track(moved, y)[1:], plain, rtol=1e-8, atol=1e-8
     )
     for scale, shift in ((1e12, 3.0), (1e-12, 3.0), (-2.0, 100.0)):
-        forecasts = TrackingForecaster(4).forecast_stream(X, scale * (y + shift))[1:]
+        forecasts = TrackingForecaster(4).track(X, scale * (y + shift))[1:]
         np.testing.assert_allclose(forecasts / scale - shift, plain, rtol=1e-8, atol=1e-8)
 
 
@@ -417,7 +417,7 @@ def test_aggregation_guarantee(name, loss):
     measure = own.value if own else lambda p, target: (p - target) ** 2
     run = slow_twin(X, y, loss=own)
     model = TrackingForecaster(X.shape[1], loss=loss and LOSSES[loss])
-    model.forecast_stream(X, y)
+    model.track(X, y)
     R, V = model.arrays()["books"][:2]
     np.testing.assert_allclose(R, run["r"].sum(0), rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(V, run["V"][-1], rtol=1e-6)
@@ -469,7 +469,7 @@ STREAMS = {
 def test_forecasts_stay_finite(name):
     X, y = STREAMS[name]
     model = TrackingForecaster(3)
-    forecasts = model.forecast_stream(X, y)
+    forecasts = model.track(X, y)
     assert np.isfinite(forecasts).all()
     assert all(np.isfinite(value).all() for value in model.arrays().values())
     assert model.weights.sum() == pytest.approx(1.0)
@@ -509,7 +509,7 @@ def test_missing_targets():
 def test_forecaster_refuses_bad_input_unchanged(opened):
     X, y = drifting(2)
     model = TrackingForecaster(2)
-    model.forecast_stream(X[:20], y[:20])
+    model.track(X[:20], y[:20])
     if opened:
         first = model.predict(X[20])
         assert model.predict(X[20]) == first
@@ -522,12 +522,12 @@ def test_forecaster_refuses_bad_input_unchanged(opened):
         (lambda: model.predict([1.0]), r"x must have shape \(2,\)"),
         (lambda: model.skip([np.inf, 1.0]), "x must be finite"),
         (
-            lambda: model.forecast_stream(X[:3], [0.0, np.nan, 1.0]),
+            lambda: model.track(X[:3], [0.0, np.nan, 1.0]),
             "y must be finite|X must start a new round",
         ),
-        (lambda: model.forecast_stream(X[:3], y[:2]), "X must have shape|X must start a new round"),
+        (lambda: model.track(X[:3], y[:2]), "X must have shape|X must start a new round"),
         (
-            lambda: model.forecast_stream(X[:3], y[:3, None]),
+            lambda: model.track(X[:3], y[:3, None]),
             "y must be one-dim|X must start a new round",
         ),
     ]
@@ -546,7 +546,7 @@ def test_still_coefficients_cost_little_over_full_regression():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((3000, 3))
     y = X @ [1.0, -1.0, 0.5] + 0.1 * rng.standard_normal(3000)
-    errors = TrackingForecaster(3).forecast_stream(X, y) - y
+    errors = TrackingForecaster(3).track(X, y) - y
     assert np.mean(errors[100:] ** 2) < 0.01 * 1.05
 
 
@@ -560,9 +560,7 @@ def test_stagewise_regression(rounds, goal):
         stream = stagewise(rounds, seed)
         x, y = stream.losses.x * np.sqrt(2), stream.losses.y[:, 0] * np.sqrt(2)
         truth = (x * stream.target).sum(1)
-        regrets.append(
-            ((TrackingForecaster(3).forecast_stream(x, y) - y) ** 2 - (truth - y) ** 2).sum() / 4
-        )
+        regrets.append(((TrackingForecaster(3).track(x, y) - y) ** 2 - (truth - y) ** 2).sum() / 4)
     assert np.mean(regrets) <= goal
 
 
@@ -579,35 +577,35 @@ def holes(X, seed=0, share=0.3):
 @pytest.mark.parametrize("loss", LOSSES)
 def test_losses_are_their_slow_twins(loss):
     X, y = CASES["outliers"]
-    forecasts = TrackingForecaster(5, loss=LOSSES[loss]).forecast_stream(X, y)
+    forecasts = TrackingForecaster(5, loss=LOSSES[loss]).track(X, y)
     expected = slow_twin(X, y, loss=None if loss == "squared" else LOSSES[loss])["forecast"]
     np.testing.assert_allclose(forecasts, expected, rtol=1e-9, atol=1e-9 * np.abs(y).max())
     if loss == "squared":
-        np.testing.assert_array_equal(forecasts, TrackingForecaster(5).forecast_stream(X, y))
+        np.testing.assert_array_equal(forecasts, TrackingForecaster(5).track(X, y))
 
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_losses_follow_the_units_of_targets(loss):
     X, y = drifting(4, seed=3)
-    plain = TrackingForecaster(4, loss=LOSSES[loss]).forecast_stream(X, y)[1:]
+    plain = TrackingForecaster(4, loss=LOSSES[loss]).track(X, y)[1:]
     for scale in (1e12, 1e-12, 3.0):
         kind = Huber(0.5 * scale) if loss == "huber" else LOSSES[loss]
-        forecasts = TrackingForecaster(4, loss=kind).forecast_stream(X, scale * y + 7.0 * scale)[1:]
+        forecasts = TrackingForecaster(4, loss=kind).track(X, scale * y + 7.0 * scale)[1:]
         np.testing.assert_allclose(forecasts / scale - 7.0, plain, rtol=1e-8, atol=1e-8)
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_units_and_origins_cost_no_digits(seed):
     X, y = drifting(4, seed=seed)
-    plain, size = TrackingForecaster(4).forecast_stream(X, y)[1:], np.abs(y).max()
+    plain, size = TrackingForecaster(4).track(X, y)[1:], np.abs(y).max()
     rng = np.random.default_rng(seed)
     moved = X * 10.0 ** rng.uniform(-6, 6, 4)
     moved += moved.std(0) * rng.uniform(-10, 10, 4)
     np.testing.assert_allclose(
-        TrackingForecaster(4).forecast_stream(moved, y)[1:], plain, rtol=0, atol=1e-12 * size
+        TrackingForecaster(4).track(moved, y)[1:], plain, rtol=0, atol=1e-12 * size
     )
     np.testing.assert_allclose(
-        TrackingForecaster(4).forecast_stream(X, 1e12 * y)[1:] / 1e12,
+        TrackingForecaster(4).track(X, 1e12 * y)[1:] / 1e12,
         plain,
         rtol=0,
         atol=1e-12 * size,
@@ -619,7 +617,7 @@ def test_units_and_origins_cost_no_digits(seed):
 def test_losses_stay_finite(loss, name):
     X, y = STREAMS[name]
     model = TrackingForecaster(3, loss=LOSSES[loss])
-    assert np.isfinite(model.forecast_stream(X, y)).all()
+    assert np.isfinite(model.track(X, y)).all()
     assert all(np.isfinite(value).all() for value in model.arrays().values())
     assert model.weights.sum() == pytest.approx(1.0)
 
@@ -653,7 +651,7 @@ def test_losses_beat_the_squared_one_at_their_own(loss, kind, goal):
     for seed in range(300, 304):
         X, _, y = noisy(kind, seed)
         ours, squared = (
-            TrackingForecaster(3, loss=each).forecast_stream(X, y)[500:] for each in (loss, None)
+            TrackingForecaster(3, loss=each).track(X, y)[500:] for each in (loss, None)
         )
         ratios.append(loss.value(ours, y[500:]).mean() / loss.value(squared, y[500:]).mean())
     assert np.mean(ratios) < goal
@@ -664,7 +662,7 @@ def test_losses_beat_the_squared_one_at_their_own(loss, kind, goal):
 def test_quantiles_are_those_of_the_noise(level):
     for seed in range(300, 303):
         X, signal, y = noisy("normal", seed)
-        forecasts = TrackingForecaster(3, loss=Pinball(level)).forecast_stream(X, y)
+        forecasts = TrackingForecaster(3, loss=Pinball(level)).track(X, y)
         assert abs((y <= forecasts)[500:].mean() - level) < 0.02
         truth = signal + NormalDist().inv_cdf(level)
         excess = (
@@ -717,36 +715,28 @@ def test_peek_is_predict_and_changes_nothing(name, loss, missing):
 def test_missing_features():
     X, y = CASES["drift 5"]
     np.testing.assert_array_equal(
-        TrackingForecaster(5, missing=True).forecast_stream(X, y),
-        TrackingForecaster(5).forecast_stream(X, y),
+        TrackingForecaster(5, missing=True).track(X, y),
+        TrackingForecaster(5).track(X, y),
     )
     X = holes(X)
     model = TrackingForecaster(5, missing=True)
-    np.testing.assert_allclose(
-        model.forecast_stream(X, y), slow_twin(X, y)["forecast"], rtol=1e-9, atol=1e-9
-    )
+    np.testing.assert_allclose(model.track(X, y), slow_twin(X, y)["forecast"], rtol=1e-9, atol=1e-9)
     mean, squares, _, _, count = model.arrays()["features"]
     np.testing.assert_array_equal(count, (~np.isnan(X)).sum(0))
     np.testing.assert_allclose(mean, np.nanmean(X, axis=0), rtol=1e-12)
     np.testing.assert_allclose(squares / count, np.nanvar(X, axis=0), rtol=1e-12)
     never = TrackingForecaster(6, missing=True)
-    without = TrackingForecaster(5, missing=True).forecast_stream(X, y)
-    np.testing.assert_array_equal(
-        never.forecast_stream(np.insert(X, 2, np.nan, axis=1), y), without
-    )
-    nothing = TrackingForecaster(2, missing=True).forecast_stream(np.full((300, 2), np.nan), y)
-    np.testing.assert_array_equal(
-        nothing, TrackingForecaster(2).forecast_stream(np.zeros((300, 2)), y)
-    )
+    without = TrackingForecaster(5, missing=True).track(X, y)
+    np.testing.assert_array_equal(never.track(np.insert(X, 2, np.nan, axis=1), y), without)
+    nothing = TrackingForecaster(2, missing=True).track(np.full((300, 2), np.nan), y)
+    np.testing.assert_array_equal(nothing, TrackingForecaster(2).track(np.zeros((300, 2)), y))
 
 
 def test_features_join():
     X, y = drifting(4, seed=7)
     X[:100, 2:] = 0.0  # constant: as if not there
     model, wide = TrackingForecaster(2), TrackingForecaster(4)
-    np.testing.assert_array_equal(
-        model.forecast_stream(X[:100, :2], y[:100]), wide.forecast_stream(X[:100], y[:100])
-    )
+    np.testing.assert_array_equal(model.track(X[:100, :2], y[:100]), wide.track(X[:100], y[:100]))
     peeked = model.peek(X[100, :2])
     model.grow(2)
     model.grow(4)
@@ -754,9 +744,9 @@ def test_features_join():
     assert model.config["dim"] == 4
     assert model.rounds == 100
     twin = copy(model)
-    forecasts = model.forecast_stream(X[100:], y[100:])
-    np.testing.assert_array_equal(twin.forecast_stream(X[100:], y[100:]), forecasts)
-    narrow = TrackingForecaster(2).forecast_stream(X[:, :2], y)[100:]
+    forecasts = model.track(X[100:], y[100:])
+    np.testing.assert_array_equal(twin.track(X[100:], y[100:]), forecasts)
+    narrow = TrackingForecaster(2).track(X[:, :2], y)[100:]
     assert np.mean((forecasts - y[100:]) ** 2) < 0.7 * np.mean((narrow - y[100:]) ** 2)
     model.predict(X[0])
     before = copy(model)
@@ -772,19 +762,19 @@ def test_features_join():
 
 def test_times():
     X, y = drifting(3, seed=8)
-    plain = TrackingForecaster(3).forecast_stream(X, y)
+    plain = TrackingForecaster(3).track(X, y)
     for times in (
         np.arange(300.0),
         5.0 + 0.25 * np.arange(300.0),
         86_400.0 * np.arange(300.0) - 1e6,
     ):
-        np.testing.assert_array_equal(TrackingForecaster(3).forecast_stream(X, y, times), plain)
+        np.testing.assert_array_equal(TrackingForecaster(3).track(X, y, times), plain)
     times = np.cumsum(np.random.default_rng(0).exponential(size=300))
-    irregular = TrackingForecaster(3).forecast_stream(X, y, times)
+    irregular = TrackingForecaster(3).track(X, y, times)
     np.testing.assert_allclose(irregular, slow_twin(X, y, times)["forecast"], rtol=1e-9, atol=1e-9)
     assert (irregular != plain).any()
     np.testing.assert_allclose(
-        TrackingForecaster(3).forecast_stream(X, y, 3e7 * times + 1.0),
+        TrackingForecaster(3).track(X, y, 3e7 * times + 1.0),
         irregular,
         rtol=1e-7,
         atol=1e-7,
@@ -815,18 +805,18 @@ def test_rounds_may_share_a_time():
     """A tie is a gap of 0: nothing drifts between its rounds."""
     X, y = drifting(3, seed=9)
     times = np.sort(np.random.default_rng(2).integers(0, 90, 300)).astype(float)
-    forecasts = TrackingForecaster(3).forecast_stream(X, y, times)
+    forecasts = TrackingForecaster(3).track(X, y, times)
     first = int(np.argmax(times > times[0])) + 1  # until then there is no mean gap
     assert first < 10
     times[:first] = np.linspace(0.0, times[first], first, endpoint=False)
-    forecasts, single = TrackingForecaster(3).forecast_stream(X, y, times), TrackingForecaster(3)
+    forecasts, single = TrackingForecaster(3).track(X, y, times), TrackingForecaster(3)
     np.testing.assert_allclose(forecasts, slow_twin(X, y, times)["forecast"], rtol=1e-9, atol=1e-9)
     for t in range(300):
         assert single.predict(X[t], times[t]) == forecasts[t]
         single.update(X[t], y[t], times[t])
-    same_time = TrackingForecaster(3).forecast_stream(X, y, np.full(300, 5.0))
+    same_time = TrackingForecaster(3).track(X, y, np.full(300, 5.0))
     # no gap known: rounds count
-    np.testing.assert_array_equal(same_time, TrackingForecaster(3).forecast_stream(X, y))
+    np.testing.assert_array_equal(same_time, TrackingForecaster(3).track(X, y))
 
 
 @pytest.mark.parametrize(("loss", "goal"), [(None, 10.0), (Huber(1.0), 2.0)])
@@ -844,7 +834,7 @@ def test_an_outlier_is_not_remembered(loss, goal):
             + 20.0 * (np.arange(2000) >= 1500)
         )
         y[1000] += 1000.0 * rng.choice([-1.0, 1.0])
-        forecasts = TrackingForecaster(3, loss=loss).forecast_stream(X, y)
+        forecasts = TrackingForecaster(3, loss=loss).track(X, y)
         losses.append(np.mean((loss.value(forecasts, y) if loss else (forecasts - y) ** 2)[1010:]))
     assert np.exp(np.mean(np.log(losses))) < goal
 
@@ -858,10 +848,8 @@ def test_long_gaps_widen_where_they_should():
         w = np.cumsum(np.sqrt(1e-3 * gaps)[:, None] * rng.standard_normal((2000, 2)), axis=0)
         X = rng.standard_normal((2000, 2))
         y = (w * X).sum(1) + 0.3 * rng.standard_normal(2000)
-        timed = TrackingForecaster(2).forecast_stream(X, y, np.cumsum(gaps)) - y
-        ratios.append(
-            np.mean(timed**2) / np.mean((TrackingForecaster(2).forecast_stream(X, y) - y) ** 2)
-        )
+        timed = TrackingForecaster(2).track(X, y, np.cumsum(gaps)) - y
+        ratios.append(np.mean(timed**2) / np.mean((TrackingForecaster(2).track(X, y) - y) ** 2))
     assert np.mean(ratios) < 0.97
 
 
@@ -870,7 +858,7 @@ def test_variants_in_bulk_saved_and_by_call_agree_bit_for_bit(loss):
     X, y = CASES["outliers"]
     X, times = holes(X), np.cumsum(np.random.default_rng(1).exponential(size=len(y)))
     bulk, single = (TrackingForecaster(5, loss=LOSSES[loss], missing=True) for _ in range(2))
-    forecasts = bulk.forecast_stream(X, y, times)
+    forecasts = bulk.track(X, y, times)
     for t in range(len(y)):
         assert single.predict(X[t], times[t]) == forecasts[t]
         if t % 50 == 0:
@@ -883,7 +871,7 @@ def test_variants_in_bulk_saved_and_by_call_agree_bit_for_bit(loss):
 def test_variants_refuse_bad_input_unchanged():
     X, y = drifting(2)
     model = TrackingForecaster(2, loss=Absolute(), missing=True)
-    model.forecast_stream(X[:20], y[:20], np.arange(20.0))
+    model.track(X[:20], y[:20], np.arange(20.0))
     before = copy(model)
     calls = [
         (
@@ -905,12 +893,12 @@ def test_variants_refuse_bad_input_unchanged():
         (lambda: model.peek([0.0]), r"x must have shape \(2,\)"),
         (lambda: model.peek_stream(X[:, :1]), r"X must have shape \(T, 2\)"),
         (
-            lambda: model.forecast_stream(X[:3], y[:3], [18.0, 20.0, 21.0]),
+            lambda: model.track(X[:3], y[:3], [18.0, 20.0, 21.0]),
             "times must not go back: got 18.0 after 19.0",
         ),
-        (lambda: model.forecast_stream(X[:3], y[:3], [20.0, 22.0, 21.0]), "times must not go back"),
+        (lambda: model.track(X[:3], y[:3], [20.0, 22.0, 21.0]), "times must not go back"),
         (
-            lambda: model.forecast_stream(X[:3], y[:3], [20.0, 22.0]),
+            lambda: model.track(X[:3], y[:3], [20.0, 22.0]),
             r"times must have shape \(3,\)",
         ),
     ]

@@ -1,4 +1,4 @@
-"""TrackingProbabilities against a slow twin of TRACKING section 2; bound, units, purity of peek,
+"""TrackingProbabilities against a slow twin; bound, units, purity of peek,
 growth, classes, saving.
 """
 
@@ -31,7 +31,7 @@ def mode_gap(x, f, v, y):
 
 
 def slow_twin(X, y, times=None):
-    """TRACKING section 2 line by line, for labels 0 and 1: (p (T,), read-outs (T, 20))."""
+    """TrackingProbabilities line by line, for labels 0 and 1: (p (T,), read-outs (T, 20))."""
     T, d = X.shape
     grid = [(0, 0)] + [(0, q) for q in (1e-4, 1e-2, 1)]
     grid += [(q, q) for q in (1e-6, 1e-4, 1e-2)] + [(q, 100 * q) for q in (1e-6, 1e-4, 1e-2)]
@@ -146,7 +146,7 @@ def test_model_is_its_slow_twin(name):
         np.cumsum(np.random.default_rng(3).exponential(size=len(y))) if name == "drift" else None
     )
     model = TrackingProbabilities(X.shape[1], missing=name == "missing")
-    ours = model.forecast_stream(X, y.astype(bool), times)
+    ours = model.track(X, y.astype(bool), times)
     expected, reads = slow_twin(X, y, times)
     np.testing.assert_allclose(ours[:, 1], expected, rtol=1e-10)
     np.testing.assert_allclose(ours.sum(1), 1.0, rtol=1e-15)
@@ -169,7 +169,7 @@ def test_bulk_calls_and_restored_models_agree_bit_for_bit(classes, missing):
         TrackingProbabilities(3, classes, missing),
         TrackingProbabilities(3, classes, missing),
     )
-    expected = bulk.forecast_stream(X, y, times)
+    expected = bulk.track(X, y, times)
     assert expected.shape == (len(y), classes)
     for t in range(len(y)):
         np.testing.assert_array_equal(single.predict(X[t], times[t]), expected[t])
@@ -220,16 +220,14 @@ def test_peek_is_predict_and_changes_nothing(name):
 @pytest.mark.parametrize("classes", [2, 3])
 def test_units_and_origins_do_not_matter(classes, seed):
     X, y = several(classes, 4, seed=seed)
-    plain = TrackingProbabilities(4, classes).forecast_stream(X, y)
+    plain = TrackingProbabilities(4, classes).track(X, y)
     rng = np.random.default_rng(seed)
     scaled = X * 10.0 ** rng.uniform(-6, 6, 4)
     np.testing.assert_allclose(
-        TrackingProbabilities(4, classes).forecast_stream(scaled, y), plain, rtol=1e-12
+        TrackingProbabilities(4, classes).track(scaled, y), plain, rtol=1e-12
     )
     moved = scaled + scaled.std(0) * rng.uniform(-10, 10, 4)
-    np.testing.assert_allclose(
-        TrackingProbabilities(4, classes).forecast_stream(moved, y), plain, rtol=1e-11
-    )
+    np.testing.assert_allclose(TrackingProbabilities(4, classes).track(moved, y), plain, rtol=1e-11)
 
 
 @pytest.mark.parametrize("classes", [2, 4])
@@ -237,15 +235,15 @@ def test_features_join(classes):
     X, y = several(classes, 4, seed=7)
     X[:100, 2:] = 0.0  # constant: as if not there
     model, narrow = TrackingProbabilities(2, classes), TrackingProbabilities(2, classes)
-    wide = TrackingProbabilities(4, classes).forecast_stream(X[:100], y[:100])
-    np.testing.assert_array_equal(model.forecast_stream(X[:100, :2], y[:100]), wide)
+    wide = TrackingProbabilities(4, classes).track(X[:100], y[:100])
+    np.testing.assert_array_equal(model.track(X[:100, :2], y[:100]), wide)
     peeked = model.peek(X[100, :2])
     model.grow(4)
     np.testing.assert_array_equal(model.peek([*X[100, :2], 5.0, -1e9]), peeked)
     twin = copy(model)
-    ours = model.forecast_stream(X[100:], y[100:])
-    np.testing.assert_array_equal(twin.forecast_stream(X[100:], y[100:]), ours)
-    theirs = narrow.forecast_stream(X[:, :2], y)[100:]
+    ours = model.track(X[100:], y[100:])
+    np.testing.assert_array_equal(twin.track(X[100:], y[100:]), ours)
+    theirs = narrow.track(X[:, :2], y)[100:]
     assert log_loss(ours, y[100:]) < log_loss(theirs, y[100:])
     with pytest.raises(ValueError, match="dim must be 4 or more"):
         model.grow(3)
@@ -259,7 +257,7 @@ def test_third_class_finds_two_sets_that_are_mirror_images():
     X, y = several(3, seed=5)
     first = y[:100] % 2
     model = TrackingProbabilities(3)
-    two = model.forecast_stream(X[:100], first)[-1]
+    two = model.track(X[:100], first)[-1]
     peeked = model.peek(X[100])
     model.add_class()
     assert model.classes == model.config["classes"] == 3
@@ -269,14 +267,14 @@ def test_third_class_finds_two_sets_that_are_mirror_images():
     assert two.shape == (2,)
     # what a set of its own for class 0 would have come to
     own = TrackingProbabilities(3)
-    own.forecast_stream(X[:100], 1 - first)
+    own.track(X[:100], 1 - first)
     np.testing.assert_allclose(
         model.arrays()["means"][:10], own.arrays()["means"], rtol=1e-12, atol=1e-13
     )
     np.testing.assert_allclose(model.arrays()["weights"][0], own.arrays()["weights"][0], rtol=1e-11)
     twin = copy(model)
-    ours = model.forecast_stream(X[100:], y[100:])
-    np.testing.assert_array_equal(twin.forecast_stream(X[100:], y[100:]), ours)
+    ours = model.track(X[100:], y[100:])
+    np.testing.assert_array_equal(twin.track(X[100:], y[100:]), ours)
     assert log_loss(ours[50:], y[150:]) / 100 < np.log(3)
     model.add_class()
     assert model.weights.shape == (4, 20)
@@ -291,9 +289,7 @@ def test_third_class_finds_two_sets_that_are_mirror_images():
 def test_sets_of_several_classes_are_binary_models():
     X, y = several(3)
     model = TrackingProbabilities(3, 3)
-    sets = np.column_stack(
-        [TrackingProbabilities(3).forecast_stream(X, y == c)[:, 1] for c in range(3)]
-    )
+    sets = np.column_stack([TrackingProbabilities(3).track(X, y == c)[:, 1] for c in range(3)])
     rules = np.stack([sets / sets.sum(1, keepdims=True), sets / (1 - sets)])
     rules[1] /= rules[1].sum(1, keepdims=True)
     w, expected = np.full(2, 0.5), []
@@ -301,7 +297,7 @@ def test_sets_of_several_classes_are_binary_models():
         expected.append(w @ rules[:, t])
         w = w * rules[:, t, y[t]]
         w = (1 - 1e-3) * w / w.sum() + 1e-3 / 2
-    np.testing.assert_allclose(model.forecast_stream(X, y), expected, rtol=1e-12)
+    np.testing.assert_allclose(model.track(X, y), expected, rtol=1e-12)
     binary = -np.log(np.where(np.arange(3) == y[:, None], sets, 1 - sets))
     assert (-np.log(rules[0, np.arange(250), y]) <= binary.sum(1)).all()
 
@@ -348,7 +344,7 @@ def test_log_loss_stays_under_its_bound(seed, rounds, dim, adversary, exponent, 
 def test_bound_of_several_classes():
     X, y = several(4)
     model = TrackingProbabilities(3, 4)
-    ours = log_loss(model.forecast_stream(X, y), y)
+    ours = log_loss(model.track(X, y), y)
     best = 0.0
     for c in range(4):
         _, reads = slow_twin(X, y == c)
@@ -390,7 +386,7 @@ def test_probabilities_stay_inside(name, labels):
             model.update(x, bool(p[-1][1] < 0.5))
         p = np.array(p)
     else:
-        p = model.forecast_stream(X, y)
+        p = model.track(X, y)
     assert np.isfinite(p).all()
     assert p.min() >= 1e-8
     assert p.max() < 1.0
@@ -402,12 +398,12 @@ def test_probabilities_stay_inside(name, labels):
 
 def test_missing_labels_times_and_gaps():
     X, y = drifting(3)
-    plain = TrackingProbabilities(3).forecast_stream(X, y)
+    plain = TrackingProbabilities(3).track(X, y)
     np.testing.assert_array_equal(
-        TrackingProbabilities(3).forecast_stream(X, y, 60.0 * np.arange(250)), plain
+        TrackingProbabilities(3).track(X, y, 60.0 * np.arange(250)), plain
     )
     model = TrackingProbabilities(3)
-    model.forecast_stream(X, y, np.arange(250.0))
+    model.track(X, y, np.arange(250.0))
     near, far = model.peek(X[0], time=250.0), model.peek(X[0], time=5000.0)
     assert abs(far[1] - 0.5) < abs(near[1] - 0.5)  # less is known after a long gap
     model.skip(time=260.0)
@@ -424,7 +420,7 @@ def test_missing_labels_times_and_gaps():
 def test_model_refuses_bad_input_unchanged(opened):
     X, y = drifting(2)
     model = TrackingProbabilities(2)
-    model.forecast_stream(X[:20], y[:20], np.arange(20.0))
+    model.track(X[:20], y[:20], np.arange(20.0))
     if opened:
         model.predict(X[20], time=20.0)
     before = copy(model)
@@ -451,16 +447,16 @@ def test_model_refuses_bad_input_unchanged(opened):
         (lambda: model.bound(-1), "switches must not be negative"),
         (lambda: model.peek([np.nan, 1.0]), "x must be finite"),
         (
-            lambda: model.forecast_stream(X[:3], [0, 1, 2]),
+            lambda: model.track(X[:3], [0, 1, 2]),
             "y must be a class|X must start a new round",
         ),
-        (lambda: model.forecast_stream(X[:3], y[:2]), "X must have shape|X must start a new round"),
+        (lambda: model.track(X[:3], y[:2]), "X must have shape|X must start a new round"),
         (
-            lambda: model.forecast_stream(X[:3], y[:3, None]),
+            lambda: model.track(X[:3], y[:3, None]),
             "y must be one-dim|X must start a new round",
         ),
         (
-            lambda: model.forecast_stream(X[:3], y[:3], [1.0, 2.0, 3.0]),
+            lambda: model.track(X[:3], y[:3], [1.0, 2.0, 3.0]),
             "times must not go back|X must start a new round",
         ),
     ]
@@ -488,7 +484,7 @@ def test_still_log_odds_cost_little_and_drift_is_followed():
     ):
         truth = expit((w * X).sum(1))
         y = (rng.random(4000) < truth).astype(int)
-        p = TrackingProbabilities(3).forecast_stream(X, y)
+        p = TrackingProbabilities(3).track(X, y)
         best = log_loss(np.column_stack([1 - truth, truth])[200:], y[200:])
         assert log_loss(p[200:], y[200:]) < goal * best
     assert len(RATES) == 10

@@ -30,9 +30,7 @@ class Hidden(Kernel):
 
 def vaw(kernel, dim, ridge, times):
     model = sp.KernelVAW(kernel=kernel, ridge=ridge, outputs=dim)
-    plays = model.forecast_stream(
-        np.random.default_rng(0).standard_normal((times.size, dim)), times
-    )
+    plays = model.track(np.random.default_rng(0).standard_normal((times.size, dim)), times)
     return plays, model.certificate(1.0), model.log_det, model.effective_dimension
 
 

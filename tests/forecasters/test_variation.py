@@ -243,12 +243,12 @@ def test_bound_on_variation_grows_at_the_rate():
     for seed in range(5):
         y = u + np.random.default_rng(seed).uniform(-1, 1, 4000)
         model = VariationForecaster()
-        f = model.forecast_stream(y)
+        f = model.track(y)
         regret.append(0.5 * ((f - y) ** 2 - (u - y) ** 2).sum())
         assert regret[-1] <= model.bound(4) <= model.bound(5)
     assert np.mean(regret) <= model.variation_bound(4.5)
     big, C = VariationForecaster(), np.array([1e2, 1e3])
-    big.forecast_stream(np.tile(y, 50))
+    big.track(np.tile(y, 50))
     limit = np.array([big.variation_bound(c) for c in C])
     assert math.log(limit[1] / limit[0], 10) == pytest.approx(2 / 3, abs=0.03)
     assert VariationForecaster().variation_bound(1.0) == 0.0
@@ -271,9 +271,9 @@ def test_bulk_and_resumed_runs_equal_interactive_bit_for_bit(when):
             one = copy
             assert one.predict() == out[t]
         one.skip() if np.isnan(y[t]) else one.update(y[t])
-    np.testing.assert_array_equal(bulk.forecast_stream(y, when), out)
+    np.testing.assert_array_equal(bulk.track(y, when), out)
     cut = [slice(0, 90), slice(90, 300)]
-    halves = [other.forecast_stream(y[part], None if when is None else when[part]) for part in cut]
+    halves = [other.track(y[part], None if when is None else when[part]) for part in cut]
     np.testing.assert_array_equal(np.concatenate(halves), out)
     for learner in (bulk, other):
         assert learner.rounds == 300
@@ -284,7 +284,7 @@ def test_bulk_and_resumed_runs_equal_interactive_bit_for_bit(when):
 
 def test_members_grow_like_log_t():
     model = VariationForecaster()
-    model.forecast_stream(noisy(5000))
+    model.track(noisy(5000))
     levels = int(model._c[_variation.TOP]) + 1
     assert levels == 13  # ⌊log₂ 5000⌋ + 1
     assert model._counts.max() <= 2
@@ -296,19 +296,19 @@ def test_members_grow_like_log_t():
 
 def test_scale_shift_and_time():
     y, times = noisy(500), irregular(500)
-    plain = VariationForecaster().forecast_stream(y, times)
+    plain = VariationForecaster().track(y, times)
     for scale in (1e12, 1e-12, 1e60, 1e-100):
-        scaled = VariationForecaster().forecast_stream(scale * y, times)
+        scaled = VariationForecaster().track(scale * y, times)
         np.testing.assert_allclose(scaled / scale, plain, rtol=1e-11, atol=1e-11)
     np.testing.assert_array_equal(
-        VariationForecaster().forecast_stream(2.0**-40 * y, times), 2.0**-40 * plain
+        VariationForecaster().track(2.0**-40 * y, times), 2.0**-40 * plain
     )
-    moved = VariationForecaster().forecast_stream(y + 1000.0, times)
+    moved = VariationForecaster().track(y + 1000.0, times)
     np.testing.assert_allclose(moved[1:] - 1000.0, plain[1:], atol=1e-9)
     np.testing.assert_allclose(
-        VariationForecaster().forecast_stream(y, 1e-3 * times), plain, rtol=1e-9, atol=1e-9
+        VariationForecaster().track(y, 1e-3 * times), plain, rtol=1e-9, atol=1e-9
     )
-    np.testing.assert_allclose(VariationForecaster().forecast_stream(-y, times), -plain, atol=1e-12)
+    np.testing.assert_allclose(VariationForecaster().track(-y, times), -plain, atol=1e-12)
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1e-150, 1e-12, 1.0, 1e12, 1e75])
@@ -323,30 +323,26 @@ def test_extremes_give_no_nan(scale):
     ]
     for y in streams:
         model = VariationForecaster()
-        out = model.forecast_stream(scale * y)
+        out = model.track(scale * y)
         assert np.isfinite(out).all()
         assert np.abs(out).max() <= scale * np.abs(y).max()
         assert all(np.isfinite(value).all() for value in model.arrays().values())
         assert math.isfinite(model.bound(3) + model.variance + model.variation_bound(scale))
-    mixed = VariationForecaster().forecast_stream(
-        np.append(1e-150 * streams[0], scale * streams[0])
-    )
+    mixed = VariationForecaster().track(np.append(1e-150 * streams[0], scale * streams[0]))
     assert np.isfinite(mixed).all()
-    np.testing.assert_array_equal(
-        VariationForecaster().forecast_stream(np.full(20, scale))[1:], scale
-    )
+    np.testing.assert_array_equal(VariationForecaster().track(np.full(20, scale))[1:], scale)
 
 
 def test_missing_observations_teach_nothing():
     model = VariationForecaster()
-    model.forecast_stream(noisy(100))
+    model.track(noisy(100))
     expected = model.predict()
     for _ in range(10):
         model.skip()
     assert model.predict() == expected
     assert model.rounds == 110
     assert model.time == 111.0
-    np.testing.assert_array_equal(VariationForecaster().forecast_stream(np.full(50, np.nan)), 0.0)
+    np.testing.assert_array_equal(VariationForecaster().track(np.full(50, np.nan)), 0.0)
 
 
 def test_variance_covers_the_signal():
@@ -368,7 +364,7 @@ def regret(model, u, seeds):
     values = []
     for seed in seeds:
         y = u + 0.5 * np.random.default_rng(seed).standard_normal(u.size)
-        values.append(0.5 * ((model().forecast_stream(y) - y) ** 2 - (u - y) ** 2).sum())
+        values.append(0.5 * ((model().track(y) - y) ** 2 - (u - y) ** 2).sum())
     return np.mean(values)
 
 
@@ -390,7 +386,7 @@ def test_regret_and_its_slope_on_smooth_signals_and_jumps():
 @pytest.mark.parametrize("opened", [False, True])
 def test_bad_input_leaves_the_state_alone(opened):
     model = VariationForecaster()
-    model.forecast_stream(noisy(20))
+    model.track(noisy(20))
     if opened:
         model.predict()
     before = model.arrays()
@@ -404,7 +400,7 @@ def test_bad_input_leaves_the_state_alone(opened):
             for bad in (20.0, 3.0, math.nan, 1e301)
         ],
         *[
-            (lambda bad=bad: model.forecast_stream(bad), "y must")
+            (lambda bad=bad: model.track(bad), "y must")
             for bad in ([1.0, math.inf], [[1.0]], ["x"], [1j], 1.0, [1e80])
         ],
         *[
@@ -419,11 +415,9 @@ def test_bad_input_leaves_the_state_alone(opened):
     ]
     if not opened:
         bad_times = ([19.0, 21.0], [21.0, 21.0], [22.0, 21.0], [21.0], [21.0, math.nan])
-        calls += [
-            (lambda bad=bad: model.forecast_stream([1.0, 2.0], bad), "time") for bad in bad_times
-        ]
+        calls += [(lambda bad=bad: model.track([1.0, 2.0], bad), "time") for bad in bad_times]
     else:
-        calls.append((lambda: model.forecast_stream([1.0]), "open at 21.0"))
+        calls.append((lambda: model.track([1.0]), "open at 21.0"))
     for call, message in calls:
         with pytest.raises(ValueError, match=message):
             call()

@@ -172,9 +172,7 @@ def test_vaw_certificate_is_exact_at_the_ridge_optimum_and_below_the_bound(kerne
 def test_vaw_streams_give_the_same_numbers(name, times):
     y, when = np.random.default_rng(8).standard_normal((40, 2)), TIMES[times]
     bulk, single = (sp.KernelVAW(kernel=MARKOV[name], ridge=0.5, outputs=2) for _ in range(2))
-    forecasts = np.vstack(
-        [bulk.forecast_stream(y[:15], when[:15]), bulk.forecast_stream(y[15:], when[15:])]
-    )
+    forecasts = np.vstack([bulk.track(y[:15], when[:15]), bulk.track(y[15:], when[15:])])
     for t, row in enumerate(y):
         assert np.allclose(single.predict(time=when[t]), forecasts[t], rtol=1e-12, atol=1e-14)
         single.update(row)
@@ -191,10 +189,10 @@ def test_vaw_streams_give_the_same_numbers(name, times):
 def test_kernels_without_a_state_space_run_dense(kernel, times, tmp_path):
     when, y = TIMES[times], np.random.default_rng(9).standard_normal((40, 2))
     model = sp.KernelVAW(kernel=kernel, ridge=0.5, outputs=2)
-    first = model.forecast_stream(y[:20], when[:20])
+    first = model.track(y[:20], when[:20])
     sp.save(model, tmp_path / "model")
     model = sp.load(tmp_path / "model")
-    forecasts = np.vstack([first, model.forecast_stream(y[20:], when[20:])])
+    forecasts = np.vstack([first, model.track(y[20:], when[20:])])
     assert np.abs(forecasts - naive.vaw(kernel.gram(when), y, 0.5)).max() < 1e-9
     assert model.effective_dimension == pytest.approx(
         effective_dimension(kernel, when, 0.5), rel=1e-9
@@ -221,10 +219,10 @@ def test_dense_and_streaming_beliefs_agree(monkeypatch):
     from stillpoint.learners import newton
 
     y = np.random.default_rng(10).standard_normal(60)
-    streaming = sp.KernelVAW(kernel=Matern32(0.2)).forecast_stream(y), _strong(y)
+    streaming = sp.KernelVAW(kernel=Matern32(0.2)).track(y), _strong(y)
     for module in (vaw, newton):
         monkeypatch.setattr(module, "shared_belief", DenseBelief)
-    dense = sp.KernelVAW(kernel=Matern32(0.2)).forecast_stream(y), _strong(y)
+    dense = sp.KernelVAW(kernel=Matern32(0.2)).track(y), _strong(y)
     for ours, other in zip(streaming, dense, strict=True):
         assert np.allclose(ours, other, rtol=1e-8, atol=1e-11)
 
@@ -457,7 +455,7 @@ def test_forecasters_save(tmp_path):
 )
 def test_states_are_checked_and_not_spread(build, name):
     model, y = build(), np.arange(1.0, 8.0)
-    model.forecast_stream(*([np.ones((7, 2))] if hasattr(model, "dim") else []), y)
+    model.track(*([np.ones((7, 2))] if hasattr(model, "dim") else []), y)
     state = model.arrays()
     model.restore(state)
     for wrong in (state[name].ravel()[:1], state[name].astype(np.float32)):
@@ -482,7 +480,7 @@ def opened(model, *arguments):
 
 
 def later(model):
-    model.forecast_stream([1.0, 2.0])
+    model.track([1.0, 2.0])
     return model
 
 
@@ -496,29 +494,29 @@ def later(model):
         (lambda: sp.KernelVAW(outputs=0), "outputs"),
         (lambda: sp.KernelVAW().update(1e200), r"y must be within ±1e\+100: got 1e\+200; rescale"),
         (
-            lambda: sp.KernelVAW().forecast_stream([1.0, -1e200]),
+            lambda: sp.KernelVAW().track([1.0, -1e200]),
             r"y must be within ±1e\+100: got -1e\+200; rescale",
         ),
-        (lambda: sp.KernelVAW().forecast_stream(1.0), "y must have 1 columns"),
-        (lambda: sp.KernelVAW(outputs=2).forecast_stream(np.ones(4)), "y must have 2 columns"),
+        (lambda: sp.KernelVAW().track(1.0), "y must have 1 columns"),
+        (lambda: sp.KernelVAW(outputs=2).track(np.ones(4)), "y must have 2 columns"),
         (
-            lambda: opened(sp.KernelVAW(), 1.0).forecast_stream([1.0]),
+            lambda: opened(sp.KernelVAW(), 1.0).track([1.0]),
             r"y must begin with a new round: got it while .* open at 1\.0",
         ),
         (
-            lambda: opened(sp.TrackingVAW(1), [1.0]).forecast_stream([[1.0]], [1.0]),
+            lambda: opened(sp.TrackingVAW(1), [1.0]).track([[1.0]], [1.0]),
             "X must begin with a new round: got it while",
         ),
         (
-            lambda: sp.TrackingVAW(2).forecast_stream([[1.0]], [1.0]),
+            lambda: sp.TrackingVAW(2).track([[1.0]], [1.0]),
             r"X must have shape \(T, 2\) .* got \(1, 1\) for \(1,\)",
         ),
         (
-            lambda: sp.KernelVAW().forecast_stream([1.0, 2.0], [3.0]),
+            lambda: sp.KernelVAW().track([1.0, 2.0], [3.0]),
             "times must be as many as the rounds: got 1 for 2",
         ),
         (
-            lambda: later(sp.KernelVAW()).forecast_stream([1.0], [2.0]),
+            lambda: later(sp.KernelVAW()).track([1.0], [2.0]),
             r"times must begin after 2\.0.*: got 2\.0",
         ),
         (lambda: sp.KernelVAW().update(np.nan), "y must be finite"),
@@ -562,7 +560,7 @@ def test_default_times_are_those_of_calls():
     for model in (bulk, single):
         model.predict(time=0.1)
         model.skip()
-    bulk.forecast_stream(np.ones(40))
+    bulk.track(np.ones(40))
     for _ in range(40):
         single.update(1.0)
     assert bulk.time == single.time
@@ -572,7 +570,7 @@ def test_default_times_are_those_of_calls():
     with pytest.raises(
         ValueError, match=r"time must increase: got steps of 1 .* start nearer to 0"
     ):
-        late.forecast_stream(np.ones(6))
+        late.track(np.ones(6))
     assert late.rounds == 1
 
 
@@ -589,14 +587,14 @@ def test_arrays_that_may_not_be_written_to_are_not_compiled_for():
     locked.flags.writeable = then.flags.writeable = False
     mixture = sp.kernels.OUMixture((0.1, 0.2), (1.0, 1.0))
     runs = [
-        (scalar_rounds, lambda y, t: sp.KernelVAW().forecast_stream(y, t)),
-        (diagonal_rounds, lambda y, t: sp.KernelVAW(kernel=mixture).forecast_stream(y, t)),
+        (scalar_rounds, lambda y, t: sp.KernelVAW().track(y, t)),
+        (diagonal_rounds, lambda y, t: sp.KernelVAW(kernel=mixture).track(y, t)),
         (
             diagonal_rounds,
-            lambda y, t: sp.TrackingVAW(1, kernel=mixture).forecast_stream(y[:, None], y, t),
+            lambda y, t: sp.TrackingVAW(1, kernel=mixture).track(y[:, None], y, t),
         ),
-        (ridges, lambda y, t: sp.KernelForecaster().forecast_stream(y, t)),
-        (starts, lambda y, t: sp.VariationForecaster().forecast_stream(y, t)),
+        (ridges, lambda y, t: sp.KernelForecaster().track(y, t)),
+        (starts, lambda y, t: sp.VariationForecaster().track(y, t)),
     ]
     for loop, run in runs:
         expected, known = run(y, when), len(loop.signatures)
@@ -607,10 +605,10 @@ def test_arrays_that_may_not_be_written_to_are_not_compiled_for():
 def test_streams_without_rounds_change_nothing():
     for model in (sp.KernelVAW(), sp.KernelVAW(kernel=Gaussian(2.0)), sp.KernelVAW(outputs=3)):
         y = np.zeros((0, 3)) if model.outputs == 3 else np.zeros(0)
-        assert model.forecast_stream(y).shape == y.shape
-        assert model.forecast_stream(y, []).shape == y.shape
+        assert model.track(y).shape == y.shape
+        assert model.track(y, []).shape == y.shape
         assert model.rounds == 0
-    assert sp.TrackingVAW(2).forecast_stream(np.zeros((0, 2)), []).shape == (0,)
+    assert sp.TrackingVAW(2).track(np.zeros((0, 2)), []).shape == (0,)
 
 
 def test_on_the_dirac_kernel_rounds_share_nothing():
@@ -619,12 +617,12 @@ def test_on_the_dirac_kernel_rounds_share_nothing():
     """
     y, kernel = np.arange(1.0, 31.0), sp.kernels.Dirac(2.0)
     bulk, single = sp.KernelVAW(kernel=kernel, ridge=0.5), sp.KernelVAW(kernel=kernel, ridge=0.5)
-    assert np.array_equal(bulk.forecast_stream(y), np.zeros(30))
+    assert np.array_equal(bulk.track(y), np.zeros(30))
     for v in y:
         assert single.predict() == 0.0
         single.update(v)
     X = np.random.default_rng(0).standard_normal((30, 2))
-    assert np.array_equal(sp.TrackingVAW(2, kernel=kernel).forecast_stream(X, y), np.zeros(30))
+    assert np.array_equal(sp.TrackingVAW(2, kernel=kernel).track(X, y), np.zeros(30))
     for model in (bulk, single):
         assert model.effective_dimension == pytest.approx(30 * 2.0 / 2.5)
         assert model.log_det == pytest.approx(30 * np.log(5.0))
@@ -656,9 +654,9 @@ def test_a_state_taken_out_stays_as_it_was(kernel):
     copies = {key: np.array(value) for key, value in state.items()}
     rest = [(calls.predict(), calls.update(v))[0] for v in y[10:]]
     assert all(np.array_equal(value, state[key]) for key, value in copies.items())
-    bulk.forecast_stream(y)
+    bulk.track(y)
     bulk.restore(state)
-    np.testing.assert_allclose(bulk.forecast_stream(y[10:]), rest, rtol=1e-10)
+    np.testing.assert_allclose(bulk.track(y[10:]), rest, rtol=1e-10)
 
 
 @pytest.mark.parametrize("times", TIMES)
@@ -667,10 +665,10 @@ def test_context_streams_give_the_same_numbers(name, times, tmp_path):
     rng, when = np.random.default_rng(12), TIMES[times]
     X, y = rng.standard_normal((40, 3)), rng.standard_normal(40)
     bulk, single = (sp.TrackingVAW(3, kernel=MARKOV[name], ridge=0.5) for _ in range(2))
-    forecasts = bulk.forecast_stream(X[:15], y[:15], when[:15])
+    forecasts = bulk.track(X[:15], y[:15], when[:15])
     sp.save(bulk, tmp_path / "model")
     bulk = sp.load(tmp_path / "model")
-    forecasts = np.append(forecasts, bulk.forecast_stream(X[15:], y[15:], when[15:]))
+    forecasts = np.append(forecasts, bulk.track(X[15:], y[15:], when[15:]))
     for t in range(40):
         assert single.predict(X[t], time=when[t]) == pytest.approx(
             forecasts[t], rel=1e-11, abs=1e-13
@@ -691,9 +689,9 @@ def test_context_streams_refuse_what_rounds_refuse():
         (np.ones((3, 2)), np.full(3, np.inf), "y must be finite"),
     ]:
         with pytest.raises(ValueError, match=message):
-            model.forecast_stream(X, y)
+            model.track(X, y)
     with pytest.raises(ValueError, match="times must"):
-        model.forecast_stream(np.ones((2, 2)), np.ones(2), [1.0])
+        model.track(np.ones((2, 2)), np.ones(2), [1.0])
     assert all(np.array_equal(value, model.arrays()[key]) for key, value in before.items())
 
 
@@ -705,7 +703,7 @@ def test_long_contexts_in_a_stream_go_the_long_way():
     X, y = rng.standard_normal((300, 2)), rng.standard_normal(300)
     X[290] *= 1e9
     bulk, single = sp.TrackingVAW(2), sp.TrackingVAW(2)
-    forecasts = bulk.forecast_stream(X, y)
+    forecasts = bulk.track(X, y)
     for t in range(300):
         assert single.predict(X[t]) == pytest.approx(forecasts[t], rel=1e-7)
         single.update(X[t], y[t])

@@ -1,4 +1,4 @@
-"""QuantileTracker: a slow twin of TRACKING section 4, the theorem on nasty streams, shifts and
+"""QuantileTracker: a slow twin, the theorem on nasty streams, shifts and
 units, crossing, saving.
 """
 
@@ -18,7 +18,7 @@ LEVELS = st.sampled_from([0.01, 0.1, 0.4, 0.5, 0.75, 0.9, 0.99])
 
 
 def slow_quantiles(y, q):
-    """TRACKING section 4 line by line."""
+    """QuantileTracker line by line."""
     pool, out, misses, a, first = SlowPool(q), [], 0, min(q, 1 - q), NormalDist().inv_cdf(q) / 0.798
     m = S = sign = np.zeros(6)
     n, v, k, spread, forecast = np.full(6, 2.0), np.full(6, first), 0, False, 0.0
@@ -68,7 +68,7 @@ def test_quantiles_are_the_slow_twins(name, q):
     y = np.append(np.full(30, 4.5), families["walk"]) if name == "late" else families[name]
     tracker = QuantileTracker(q)
     expected = slow_quantiles(y, q)
-    np.testing.assert_allclose(tracker.track_stream(y), expected, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(tracker.track(y), expected, rtol=1e-8, atol=1e-8)
     assert tracker.misses == (y > expected)[1:].sum()
 
 
@@ -163,7 +163,7 @@ def test_bulk_is_single_calls_and_nothing_is_ever_nan(name, level):
             single.skip()
         else:
             single.update(target)
-    values = np.concatenate([bulk.track_stream(part) for part in (y[:1], y[1:300], y[300:])])
+    values = np.concatenate([bulk.track(part) for part in (y[:1], y[1:300], y[300:])])
     np.testing.assert_array_equal(values, rows)
     assert same(single, bulk)
     assert not np.isnan(values).any()
@@ -174,10 +174,10 @@ def test_bulk_is_single_calls_and_nothing_is_ever_nan(name, level):
 @given(seed=st.integers(0, 10**6), power=st.floats(-6, 6), shift=st.floats(-100, 100), q=LEVELS)
 def test_quantiles_follow_shift_and_unit(seed, power, shift, q):
     y, unit = np.random.default_rng(seed).standard_t(3, 400), 10.0**power
-    plain = QuantileTracker(q).track_stream(y)[1:]
-    moved = QuantileTracker(q).track_stream(unit * y)[1:]
+    plain = QuantileTracker(q).track(y)[1:]
+    moved = QuantileTracker(q).track(unit * y)[1:]
     np.testing.assert_allclose(moved / unit, plain, rtol=1e-11, atol=1e-11)
-    moved = QuantileTracker(q).track_stream(unit * (y + shift))[1:]
+    moved = QuantileTracker(q).track(unit * (y + shift))[1:]
     # y + shift itself is rounded
     np.testing.assert_allclose(moved / unit - shift, plain, rtol=1e-9, atol=1e-9)
 
@@ -185,19 +185,19 @@ def test_quantiles_follow_shift_and_unit(seed, power, shift, q):
 @pytest.mark.parametrize("unit", [1e100, 1e-100, 1e148, 1e-200])
 def test_extreme_units(unit):
     y = np.random.default_rng(0).standard_normal(500)
-    plain, scaled = (QuantileTracker(0.3).track_stream(c * y) for c in (1.0, unit))
+    plain, scaled = (QuantileTracker(0.3).track(c * y) for c in (1.0, unit))
     np.testing.assert_allclose(scaled / unit, plain, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("q", [0.05, 0.5, 0.9])
 def test_pinball_loss_on_synthetic_streams(q):
-    """TRACKING section 4's table has 1.16 at worst on such streams; coverage within 0.01."""
+    """The prototype had 1.16 at worst on such streams; coverage within 0.01."""
     for seed in (70, 71):
         for name, stream in quantile_families(10_000, seed, level=q).items():
             y, oracle = stream.losses.y[:, 0], stream.target[:, 0]
             assert abs((y <= oracle).mean() - q) < 0.015, name
             tracker = QuantileTracker(q)
-            values = tracker.track_stream(y)
+            values = tracker.track(y)
             assert pinball(values, y, q).mean() < 1.16 * pinball(oracle, y, q).mean(), name
             assert abs(tracker.coverage_so_far - q) < 0.01, name
 
@@ -207,7 +207,7 @@ def test_pinball_loss_on_synthetic_streams(q):
 def test_restored_trackers_go_on_bit_for_bit(level, opened):
     y = np.random.default_rng(7).standard_normal(300)
     tracker = QuantileTracker(level)
-    tracker.track_stream(y[:150])
+    tracker.track(y[:150])
     if opened:
         tracker.predict()
     twin = copy(tracker)
@@ -222,7 +222,7 @@ def test_restored_trackers_go_on_bit_for_bit(level, opened):
 @pytest.mark.parametrize("opened", [False, True])
 def test_refuses_bad_input_unchanged(opened):
     tracker = QuantileTracker(0.9)
-    tracker.track_stream(np.random.default_rng(8).standard_normal(50))
+    tracker.track(np.random.default_rng(8).standard_normal(50))
     if opened:
         assert tracker.predict() == tracker.predict()
     before = copy(tracker)
@@ -230,11 +230,11 @@ def test_refuses_bad_input_unchanged(opened):
         (lambda: tracker.update(np.nan), r"y must be finite: got nan; call skip\(\)"),
         (lambda: tracker.update("a"), "y must be a number"),
         (lambda: tracker.update(1e151), "y must be within"),
-        (lambda: tracker.track_stream([0.0, np.inf]), "y must be finite: got inf at index 1"),
-        (lambda: tracker.track_stream([[0.0]]), "y must be one-dimensional"),
+        (lambda: tracker.track([0.0, np.inf]), "y must be finite: got inf at index 1"),
+        (lambda: tracker.track([[0.0]]), "y must be one-dimensional"),
     ]
     if opened:
-        calls.append((lambda: tracker.track_stream([0.0]), "y must begin with a new round"))
+        calls.append((lambda: tracker.track([0.0]), "y must begin with a new round"))
     for call, message in calls:
         with pytest.raises(ValueError, match=message):
             call()

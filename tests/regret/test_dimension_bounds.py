@@ -71,8 +71,8 @@ def test_forecasters_state_it(name, ridge, times):
     gram = kernel.gram(when)
     alone, rows = sp.KernelVAW(kernel=kernel, ridge=ridge), sp.KernelVAW(kernel=kernel, ridge=ridge)
     contexts, bulk = (sp.TrackingVAW(2, kernel=kernel, ridge=ridge) for _ in "ab")
-    alone.forecast_stream(y, when)
-    bulk.forecast_stream(x, y, when)
+    alone.track(y, when)
+    bulk.track(x, y, when)
     for t, time in enumerate(when):
         rows.predict(time=time)
         rows.update(y[t])
@@ -233,5 +233,5 @@ def test_regret_is_below_them():
         0.5 * np.sin(t / 20),
     )
     model = sp.KernelVAW(kernel=Spline(1.0), ridge=1.0)
-    regret = 0.5 * ((model.forecast_stream(y) - y) ** 2).sum() - 0.5 * ((target - y) ** 2).sum()
+    regret = 0.5 * ((model.track(y) - y) ** 2).sum() - 0.5 * ((target - y) ** 2).sum()
     assert regret <= model.dimension_bound(rkhs_norm(Spline(1.0), target))

@@ -15,7 +15,7 @@ from stillpoint.commands._rows import Rule
 from stillpoint.commands.encode import Rows
 from stillpoint.commands.options import TrackOptions
 from stillpoint.commands.summary import OURS
-from stillpoint.core.learner import beneath
+from stillpoint.core.learner import not_finite_in
 from stillpoint.core.validation import Array, counted, stored, under
 from stillpoint.forecasters import TrackingForecaster, TrackingProbabilities, VariationForecaster
 from stillpoint.forecasters import classification as logistic
@@ -270,7 +270,7 @@ class Engine:
             return np.full(T, np.nan), np.full(T, np.nan)
         if isinstance(band, QuantileTracker):
             if self.delay == 0:
-                return np.full(T, -np.inf), centres + band.track_stream(y - centres)
+                return np.full(T, -np.inf), centres + band.track(y - centres)
             out = np.empty(T)
             state = band._levels, band._firsts, *band._state(), band._values
             _rows.late_quantiles(y - centres, first, self.delay, band._pivot, *state, out)
@@ -305,9 +305,9 @@ class Engine:
 
     @property
     def _not_finite(self) -> frozenset[str]:
-        """As `Whole._not_finite`; rows that wait for their targets are as they were read."""
+        """As `Configured._not_finite`; rows that wait for their targets are as they were read."""
         waiting = {f"waiting.{name}" for name in ("X", "y", "times", "forecasts")}
-        return beneath("core.", self.part.core) | beneath("band.", self.band) | waiting
+        return not_finite_in("core.", self.part.core) | not_finite_in("band.", self.band) | waiting
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving: arrays and numbers under names with a prefix."""

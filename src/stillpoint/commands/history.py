@@ -97,7 +97,7 @@ class History:
 
     @property
     def _not_finite(self) -> frozenset[str]:
-        """As `Whole._not_finite`: a bucket without a target or a time has no least, largest or
+        """As `Configured._not_finite`: a bucket without a target or a time has no least, largest or
         first one.
         """
         return frozenset({"buckets"})

@@ -24,6 +24,7 @@ from stillpoint.commands.sink import Sink, check
 from stillpoint.commands.sources import Source
 from stillpoint.commands.summary import answer
 from stillpoint.core.container import places
+from stillpoint.core.jit import compiling
 from stillpoint.core.terminal import console
 
 EVERY = 0.5  # seconds between checkpoints
@@ -130,14 +131,14 @@ class Session:
         """Read, predict, learn and write until the input ends or a stop is asked for."""
         with ExitStack() as stack:
             tell = progress(stack, self.source.size if self.bar else None, self.bar)
+            stack.enter_context(
+                compiling(lambda name: tell("compiling, once", self.source.position))
+            )
             first = True
             while not self.stop.signal:
                 begun = time.perf_counter()
                 with _uncollected():
-                    batch = self._read()
-                    if first and batch.rows:
-                        tell("compiling, once", self.source.position)
-                    rows = self._play(batch)
+                    rows = self._play(self._read())
                 if rows:
                     spent = time.perf_counter() - begun
                     self.seconds += spent

@@ -1,8 +1,20 @@
-"""What all learners are to Python: one thing that is copied whole and shows what builds it."""
+"""The round machine: what every learner does the same way, written once.
+
+A round is opened by `predict`, which answers, and closed by `update` with what the round turned out
+to be, or by `skip` without. Whatever is wrong with an argument is found before anything moves.
+"""
 
 import copy
 import reprlib
+from abc import ABC, abstractmethod
 from typing import Any, Protocol, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from stillpoint.core.validation import Array, increasing, number
+
+_OPEN = "call update or skip first"
 
 
 class _Configured(Protocol):
@@ -10,13 +22,14 @@ class _Configured(Protocol):
     def config(self) -> dict[str, Any]: ...
 
 
-class Whole:
-    """For classes with a `config`, the arguments that build them anew."""
+class Configured:
+    """An object that its `config`, the arguments that build it anew, describes whole."""
 
     @property
     def _not_finite(self) -> frozenset[str]:
-        """Names in `arrays()` of what may come to be infinite or NaN; in files, all else is finite
-        or as in a new learner.
+        """Names in `arrays()` that may come to be infinite or NaN.
+
+        In files, all others are finite or as in a new learner.
         """
         return frozenset()
 
@@ -29,15 +42,146 @@ class Whole:
         return f"{type(self).__name__}({', '.join(arguments)})"
 
 
-def beneath(prefix: str, part: Any) -> frozenset[str]:
+class Learner(Configured, ABC):
+    """Rounds that open and close, at times that increase.
+
+    A subclass says what happens in them, in two methods, and gives `predict` and `update` the
+    arguments that its feedback needs:
+
+    - `_open(when, x)` moves to the time `when` with what is known as the round begins (features, a
+      forecast to put an interval around, or None), and returns what `predict` answers. It may still
+      refuse, and then nothing has moved.
+    - `_close(feedback)` learns from what the round turned out to be; None where that is missing.
+
+    Attributes
+    ----------
+    rounds : int
+        How many rounds are over.
+    time : float
+        The time of the open round, or of the last one; rounds without a time are 1 apart, from 1.
+    """
+
+    _admits = False  # whether there is an `_admit`
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls._admits = cls._admit is not Learner._admit
+
+    def __init__(self) -> None:
+        self.rounds, self.time = 0, 0.0
+        self._started, self._is_open = False, False
+        self._answer: Any = None
+
+    @abstractmethod
+    def _open(self, when: float, x: Any) -> Any:
+        """Open a round at a time that has been checked; returns the answer of `predict`."""
+
+    @abstractmethod
+    def _close(self, feedback: Any) -> None:
+        """Learn from the feedback of the open round; None where it is missing."""
+
+    def _admit(self, first: float, last: float) -> None:
+        """Refuse times, in order from first to last, that the algorithm cannot take."""
+
+    def _check_same(self, x: Any) -> None:
+        """Refuse an x that is not that of the open round."""
+
+    def _begin(self, time: float | None = None, x: Any = None) -> Any:
+        """Answer the open round, whose time and x must be these, or open the coming one."""
+        if self._is_open:
+            if time is not None and time != self.time:
+                raise ValueError(
+                    f"time must be that of the open round: got {time}, open at {self.time}; {_OPEN}"
+                )
+            self._check_same(x)
+        else:
+            when = self.time + 1.0
+            if time is not None or self._admits or when <= self.time:  # else there is no doubt
+                when = self._coming(time)
+            answer = self._open(when, x)
+            self._opened(when, answer)
+            return answer
+        return self._answer
+
+    def _end(self, feedback: Any) -> None:
+        """Close the open round."""
+        self._close(feedback)
+        self._closed()
+
+    def skip(self) -> None:
+        """Close the round, or pass the coming one, without feedback; time moves on."""
+        self._begin()
+        self._end(None)
+
+    def _opened(self, when: float, answer: Any) -> None:
+        """Note that the round at `when` is open, and its answer."""
+        self.time, self._started, self._is_open, self._answer = when, True, True, answer
+
+    def _closed(self) -> None:
+        """Note that the round is over."""
+        self._is_open, self._answer = False, None
+        self.rounds += 1
+
+    def _coming(self, time: float | None) -> float:
+        """The time of the coming round: the one given, or the last one + 1."""
+        when = (
+            self.time + 1.0 if time is None else number("time", time, "drop rounds without a time")
+        )
+        if self._started and when <= self.time:
+            remedy = "sort the stream"
+            if when == self.time:
+                remedy += ", or rescale times too large to tell apart"
+            raise ValueError(f"time must increase: got {when} after {self.time}; {remedy}")
+        self._admit(when, when)
+        return when
+
+    def _coming_times(self, rounds: int, times: ArrayLike | None) -> Array:
+        """The times of that many coming rounds, for a bulk pass: as one call of `_coming` each."""
+        when = untimed(self.time, rounds) if times is None else np.array(increasing("times", times))
+        if when.shape != (rounds,):
+            raise ValueError(
+                f"times must be as many as the rounds: got {when.size} for {rounds}; pass one time"
+                " a round"
+            )
+        if rounds:
+            if self._started and when[0] <= self.time:
+                raise ValueError(
+                    f"time must increase: got {when[0]} after {self.time}; sort the stream, or"
+                    " shift the times"
+                )
+            self._admit(float(when[0]), float(when[-1]))
+        return when
+
+    def _begin_bulk(self, name: str) -> None:
+        """Refuse a bulk pass while a round is open; `name`: the argument that brings the rounds."""
+        if self._is_open:
+            raise ValueError(
+                f"{name} must begin with a new round: got it while one is open at {self.time};"
+                f" {_OPEN}"
+            )
+
+
+def untimed(time: float, rounds: int) -> Array:
+    """The times of so many rounds after `time` that have none of their own: 1 apart."""
+    if time.is_integer() and abs(time) + rounds < 2.0**53:
+        return time + np.arange(1.0, rounds + 1.0)
+    # a sum one by one, as predict() makes it: time + k would round otherwise
+    when = np.cumsum(np.append(time, np.ones(rounds)))
+    if (when[1:] <= when[:-1]).any():
+        raise ValueError(
+            f"time must increase: got steps of 1 after {time}, which rounding swallows; start"
+            " nearer to 0"
+        )
+    return when[1:]
+
+
+def not_finite_in(prefix: str, part: Any) -> frozenset[str]:
     """`_not_finite` of a part whose state is saved under a prefix."""
     return frozenset(f"{prefix}{name}" for name in getattr(part, "_not_finite", ()))
 
 
-def migrated(parts: dict[str, Any], state: dict[str, Any]) -> dict[str, Any]:
-    """A state that holds those of parts, each under its prefix, with theirs as this version would
-    have saved them.
-    """
+def migrate_parts(parts: dict[str, Any], state: dict[str, Any]) -> dict[str, Any]:
+    """Bring the states of parts, each saved under its prefix, to what this version would save."""
     for prefix, part in parts.items():
         if hasattr(part, "migrated"):
             mine = {
@@ -45,10 +189,8 @@ def migrated(parts: dict[str, Any], state: dict[str, Any]) -> dict[str, Any]:
                 for name, value in state.items()
                 if name.startswith(prefix)
             }
-            state = {
-                **{prefix + name: value for name, value in part.migrated(mine).items()},
-                **state,
-            }
+            newer = {prefix + name: value for name, value in part.migrated(mine).items()}
+            state = {**newer, **state}
     return state
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from river import base
 
-from stillpoint.core.learner import Whole, beneath
+from stillpoint.core.learner import Configured, not_finite_in
 from stillpoint.estimators.columns import Columns
 from stillpoint.forecasters.classification import TrackingProbabilities
 from stillpoint.forecasters.regression import TrackingForecaster
@@ -16,7 +16,7 @@ from stillpoint.losses import Absolute, Huber, Pinball, Squared
 __all__ = ["TrackingClassifier", "TrackingRegressor"]
 
 
-class TrackingRegressor(base.Regressor, Whole):
+class TrackingRegressor(base.Regressor, Configured):
     """Linear regression whose coefficients may drift or jump, with nothing to tune: no learning
     rate, no scaler, no forgetting.
 
@@ -61,7 +61,7 @@ class TrackingRegressor(base.Regressor, Whole):
 
     @property
     def _not_finite(self) -> frozenset[str]:
-        return beneath("core.", self._core)
+        return not_finite_in("core.", self._core)
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving: names of features, and that of the forecaster."""
@@ -77,7 +77,7 @@ class TrackingRegressor(base.Regressor, Whole):
         self._core = core
 
 
-class TrackingClassifier(base.Classifier, Whole):
+class TrackingClassifier(base.Classifier, Configured):
     """Logistic regression whose coefficients may drift or jump, with nothing to tune, for two
     classes or more.
 
@@ -126,7 +126,7 @@ class TrackingClassifier(base.Classifier, Whole):
 
     @property
     def _not_finite(self) -> frozenset[str]:
-        return beneath("core.", self._core)
+        return not_finite_in("core.", self._core)
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving: names of features, labels, and that of the filters."""

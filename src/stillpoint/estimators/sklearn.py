@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from stillpoint.core.learner import Whole
+from stillpoint.core.learner import Configured
 from stillpoint.core.validation import Array, stored, under
 from stillpoint.forecasters.classification import TrackingProbabilities
 from stillpoint.forecasters.regression import TrackingForecaster
@@ -24,7 +24,7 @@ from stillpoint.losses import Absolute, Huber, Pinball, Squared
 __all__ = ["TrackingClassifier", "TrackingRegressor"]
 
 
-class TrackingRegressor(RegressorMixin, BaseEstimator, Whole):
+class TrackingRegressor(RegressorMixin, BaseEstimator, Configured):
     """Linear regression whose coefficients may drift or jump, with nothing to tune: no learning
     rate, no scaler, no forgetting.
 
@@ -70,7 +70,7 @@ class TrackingRegressor(RegressorMixin, BaseEstimator, Whole):
                     f"y must be numbers: got {targets[0]!r}; convert the targets first"
                 )
             core = TrackingForecaster(rows.shape[1], loss=self.loss) if fresh else self.core_
-            core.forecast_stream(rows, targets.astype(np.float64), _moments(times))
+            core.track(rows, targets.astype(np.float64), _moments(times))
             self.core_ = core
         return self
 
@@ -97,7 +97,7 @@ class TrackingRegressor(RegressorMixin, BaseEstimator, Whole):
                 _put(self, state)
 
 
-class TrackingClassifier(ClassifierMixin, BaseEstimator, Whole):
+class TrackingClassifier(ClassifierMixin, BaseEstimator, Configured):
     """Logistic regression whose coefficients may drift or jump, with nothing to tune, for two
     classes or more.
 
@@ -176,7 +176,7 @@ class TrackingClassifier(ClassifierMixin, BaseEstimator, Whole):
                 if fresh
                 else self.core_
             )
-            core.forecast_stream(rows, places, _moments(times))
+            core.track(rows, places, _moments(times))
             self.core_, self.classes_ = core, known
         return self
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from stillpoint.core.learner import Whole, beneath
+from stillpoint.core.learner import Configured, not_finite_in
 from stillpoint.core.validation import count, under
 from stillpoint.fleet.batch import STACKS, Fault, Stack
 from stillpoint.fleet.keys import KeyIndex, Keys, Slots, plain
@@ -21,7 +21,7 @@ GivenKeys = Sequence[Hashable] | NDArray[Any]
 _NAMES = {kind.__name__: kind for kind in STACKS}
 
 
-class Fleet(Whole):
+class Fleet(Configured):
     """One learner a key, of one class and configuration: arrays in, arrays out, any keys in any
     round.
 
@@ -72,7 +72,7 @@ class Fleet(Whole):
 
     @property
     def _not_finite(self) -> frozenset[str]:
-        return beneath("state.", self._stack)
+        return not_finite_in("state.", self._stack)
 
     def __len__(self) -> int:
         return len(self._index)

@@ -1,5 +1,5 @@
 """KernelVAW over many rounds (KALMAN section 1), one loop a form of the state space; see
-`KernelVAW.forecast_stream`.
+`KernelVAW.track`.
 """
 
 import numpy as np

@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stillpoint.beliefs._kalman import DIMENSION, EXCESS, GROWTH, LARGEST, LIMIT, LOG_DET, TOTALS
-from stillpoint.core.learner import Whole
+from stillpoint.core.learner import Configured, untimed
 from stillpoint.core.validation import Array, increasing, number, positive, squared, stored
 from stillpoint.kernels import Kernel, Spline
 from stillpoint.kernels.base import as_kernel
 from stillpoint.regret.dimension import log_det_bound
 
 
-class VAWForecaster(Whole, ABC):
+class VAWForecaster(Configured, ABC):
     """Squared loss ½(y − ŷ)², ŷ = (λ/S)m with m, v the posterior's mean and variance and S
     = v + λ.
     """
@@ -174,22 +174,6 @@ class VAWForecaster(Whole, ABC):
                     else type(old)(state[name])
                 ),
             )
-
-
-def untimed(time: float, rounds: int) -> Array:
-    """The times of so many rounds after `time` that have none of their own: each 1 after the one
-    before.
-    """
-    if time.is_integer() and abs(time) + rounds < 2.0**53:
-        return time + np.arange(1.0, rounds + 1.0)
-    # a sum one by one, as predict() makes it: time + k would round otherwise
-    when = np.cumsum(np.append(time, np.ones(rounds)))
-    if (when[1:] <= when[:-1]).any():
-        raise ValueError(
-            f"time must increase: got steps of 1 after {time}, which rounding swallows; start"
-            " nearer to 0"
-        )
-    return when[1:]
 
 
 def limited(name: str, values: Array, remedy: str = "rescale it") -> Array:

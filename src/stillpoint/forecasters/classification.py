@@ -137,7 +137,7 @@ class TrackingProbabilities(TrackingModel):
         run(row, label, moment, self._clock, self._scalars, *self._state(), self._rules)
         self.rounds += 1
 
-    def forecast_stream(self, X: ArrayLike, y: ArrayLike, times: ArrayLike | None = None) -> Array:
+    def track(self, X: ArrayLike, y: ArrayLike, times: ArrayLike | None = None) -> Array:
         """Probabilities (T, classes) of labels y (T,) from features X (T, dim): predict and update
         in turn, compiled.
         """

@@ -23,7 +23,7 @@ from stillpoint.forecasters._kernel_forecaster import (
     SEEN,
     TIME,
 )
-from stillpoint.forecasters.series import SeriesForecaster
+from stillpoint.forecasters.series import SeriesForecaster, feedback_number
 from stillpoint.forecasters.vaw import KernelVAW
 from stillpoint.kernels import Kernel
 
@@ -46,6 +46,8 @@ class KernelForecaster(SeriesForecaster):
     "auto" is ml-poly, which measured best on smooth and jumping signals, or vovk where `share` is
     given. share: fixed share over experts, for jumps; not with ml-poly.
     """
+
+    _places = (ROUNDS, TIME, OPEN, FORECAST)
 
     def __init__(
         self,
@@ -89,16 +91,6 @@ class KernelForecaster(SeriesForecaster):
             "aggregation": self.aggregation,
             "share": self.share,
         }
-
-    @property
-    def rounds(self) -> int:
-        """How many rounds are over."""
-        return int(self._c[ROUNDS])
-
-    @property
-    def time(self) -> float:
-        """The time of the open round, or of the last one."""
-        return float(self._c[TIME])
 
     @property
     def ridges(self) -> Array:
@@ -161,7 +153,9 @@ class KernelForecaster(SeriesForecaster):
         if any(name.startswith("member") and name.endswith("._trace") for name in state):
             return state
         return {
-            **{name: np.array(value) for name, value in learner.migrated(parts, state).items()},
+            **{
+                name: np.array(value) for name, value in learner.migrate_parts(parts, state).items()
+            },
             **state,
         }
 
@@ -180,28 +174,25 @@ class KernelForecaster(SeriesForecaster):
     def _sums(self) -> tuple[Array, Array, Array]:
         return self.aggregator.R, self.aggregator.V, self.aggregator.s
 
-    def _check_domain(self, times: Array) -> None:
-        if not self._members and times[0] < -self._lam.min():
+    def _admit(self, first: float, last: float) -> None:
+        if not self._members and first < -self._lam.min():
             raise ValueError(
-                f"time must be at least −{self._lam.min():g} for the spline: got {times[0]}; shift"
+                f"time must be at least −{self._lam.min():g} for the spline: got {first}; shift"
                 " the times to start near 0"
             )
         for kernel in self.kernels or ():
-            kernel.markov().diagonal(times)
+            kernel.markov().diagonal(np.array([first, last]))
 
-    def _opened(self) -> float | None:
-        return float(self._c[FORECAST]) if self._c[OPEN] else None
-
-    def _begin(self, time: float) -> float:
+    def _open(self, when: float, x: None) -> float:
         c, own = self._c, self.aggregator
         if self._members:
             for i, member in enumerate(self._members):
-                self._p[i], self._v[i] = member.predict(time), member.variance
-            c[TIME], c[OPEN], c[EXPERTS] = time, 1.0, len(self._members)
+                self._p[i], self._v[i] = member.predict(when), member.variance
+            c[TIME], c[OPEN], c[EXPERTS] = when, 1.0, len(self._members)
             c[FORECAST] = own.combine(self._p)
         else:
             _kernel_forecaster.begin(
-                time, own.rule, self._grows, *self._filters(), *self._sums(), own.w, c
+                when, own.rule, self._grows, *self._filters(), *self._sums(), own.w, c
             )
         own.experts = int(c[EXPERTS])
         return float(c[FORECAST])
@@ -210,8 +201,8 @@ class KernelForecaster(SeriesForecaster):
         own = self.aggregator
         if self._members:
             for t, (moment, target) in enumerate(zip(times.tolist(), y.tolist(), strict=True)):
-                out[t] = self._begin(moment)
-                self._finish(target)
+                out[t] = self._open(moment, None)
+                self._close(target)
             return
         _kernel_forecaster.stream(
             y,
@@ -227,7 +218,8 @@ class KernelForecaster(SeriesForecaster):
         )
         own.experts = int(self._c[EXPERTS])
 
-    def _finish(self, y: float) -> None:
+    def _close(self, feedback: float | None) -> None:
+        y = feedback_number(feedback)
         c, own = self._c, self.aggregator
         if not self._members:
             _kernel_forecaster.finish(y, own.rule, own.share, *self._filters(), *self._sums(), c)

@@ -160,7 +160,7 @@ class TrackingForecaster(TrackingModel):
             raise ValueError(f"y must be within ±{_tracking.LIMIT:g}: got {y!r}; rescale it")
         return target
 
-    def forecast_stream(self, X: ArrayLike, y: ArrayLike, times: ArrayLike | None = None) -> Array:
+    def track(self, X: ArrayLike, y: ArrayLike, times: ArrayLike | None = None) -> Array:
         """Forecasts (T,) of targets y (T,) from features X (T, dim): predict and update in turn, in
         one compiled loop.
         """

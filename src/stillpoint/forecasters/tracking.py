@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stillpoint.core.allocation import zeros
-from stillpoint.core.learner import Whole
+from stillpoint.core.learner import Configured
 from stillpoint.core.validation import Array, count, finite, number, real, stored
 from stillpoint.forecasters import _tracking
 from stillpoint.forecasters.base import limited
@@ -17,7 +17,7 @@ from stillpoint.forecasters.base import limited
 _FLOAT = np.dtype(np.float64)
 
 
-class TrackingModel(Whole):
+class TrackingModel(Configured):
     """Filters side by side on features that are standardised on the fly; the round that is open,
     and its time.
 

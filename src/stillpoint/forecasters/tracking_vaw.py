@@ -134,7 +134,7 @@ class TrackingVAW(VAWForecaster):
         self._belief.observe(S, target - self._mean)
         self._close()
 
-    def forecast_stream(self, X: ArrayLike, y: ArrayLike, times: ArrayLike | None = None) -> Array:
+    def track(self, X: ArrayLike, y: ArrayLike, times: ArrayLike | None = None) -> Array:
         """Forecasts (T,) of targets y (T,) from contexts X (T, dim): predict and update in turn,
         compiled where F is diagonal.
 

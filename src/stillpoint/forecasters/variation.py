@@ -42,7 +42,7 @@ from stillpoint.forecasters._variation import (
     TOP,
     WEIGHT,
 )
-from stillpoint.forecasters.series import SeriesForecaster
+from stillpoint.forecasters.series import SeriesForecaster, feedback_number
 
 LATEST = 1e300  # gaps stay finite
 # of the arrays in a saved state; "unused" is a room that `combine` asks for and Vovk's rule leaves
@@ -93,6 +93,8 @@ class VariationForecaster(SeriesForecaster):
     stretching time changes nothing.
     """
 
+    _places = (ROUNDS, TIME, OPEN, FORECAST)
+
     def __init__(self) -> None:
         self._means, self._filters = zeros((LEVELS, KEPT + 1, 6)), zeros((LEVELS, 5))
         self._counts, self._specialists = zeros(LEVELS, dtype=np.int64), zeros((LEVELS, 3))
@@ -104,16 +106,6 @@ class VariationForecaster(SeriesForecaster):
     def config(self) -> dict[str, Any]:
         """The arguments that build this forecaster anew: none."""
         return {}
-
-    @property
-    def rounds(self) -> int:
-        """How many rounds are over."""
-        return int(self._c[ROUNDS])
-
-    @property
-    def time(self) -> float:
-        """The time of the open round, or of the last one."""
-        return float(self._c[TIME])
 
     @property
     def range(self) -> float:
@@ -242,19 +234,19 @@ class VariationForecaster(SeriesForecaster):
             total += 0.5 * (1.0 + math.log1p(2.0**level))
         return float(pieces * total * W * W)
 
-    def _check_domain(self, times: Array) -> None:
-        for time in times[np.abs(times) > LATEST][:1]:
-            raise ValueError(
-                f"time must be at most {LATEST:g} in size: got {time}; give times in another unit"
-            )
+    def _admit(self, first: float, last: float) -> None:
+        for time in (first, last):
+            if abs(time) > LATEST:
+                raise ValueError(
+                    f"time must be at most {LATEST:g} in size: got {time}; give times in another"
+                    " unit"
+                )
 
-    def _opened(self) -> float | None:
-        return float(self._c[FORECAST]) if self._c[OPEN] else None
+    def _open(self, when: float, x: None) -> float:
+        return float(_variation.begin(when, *self._state(), *self._scratch()))
 
-    def _begin(self, time: float) -> float:
-        return float(_variation.begin(time, *self._state(), *self._scratch()))
-
-    def _finish(self, y: float) -> None:
+    def _close(self, feedback: float | None) -> None:
+        y = feedback_number(feedback)
         _variation.finish(y, *self._state(), self._p)
 
     def _rounds(self, y: Array, times: Array, out: Array) -> None:

@@ -24,7 +24,7 @@ class KernelVAW(VAWForecaster):
     """Squared loss on time: forecast y_t, then see it. O(P²) a round for Markov kernels, dense and
     O(t²) for others.
 
-    `forecast_stream` takes O(P) a round on mixtures of exponentials at equal gaps, from the first
+    `track` takes O(P) a round on mixtures of exponentials at equal gaps, from the first
     round on.
 
     kernel: which signals are cheap; Spline(offset) fits slow drift. ridge: λ, how smooth they are
@@ -83,7 +83,7 @@ class KernelVAW(VAWForecaster):
         self._belief.observe(S, target - mean)
         self._close()
 
-    def forecast_stream(self, y: ArrayLike, times: ArrayLike | None = None) -> Array:
+    def track(self, y: ArrayLike, times: ArrayLike | None = None) -> Array:
         """Forecast and learn a whole series in compiled code, shape of y; the numbers of predict
         and update.
         """

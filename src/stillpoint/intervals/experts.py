@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from stillpoint.core.allocation import zeros
 from stillpoint.core.arithmetic import LARGEST
-from stillpoint.core.learner import Whole
+from stillpoint.core.learner import Configured
 from stillpoint.core.validation import Array, number, real
 from stillpoint.forecasters._tracking import BLEND, SEEN, weigh
 from stillpoint.intervals import _experts
@@ -21,7 +21,7 @@ Levels = float | Sequence[float]
 _LEAST = 1e-6
 
 
-class Lanes(Whole):
+class Lanes(Configured):
     """One lane a quantile that is tracked, each with nine experts, an aggregate of them and a
     guard.
 

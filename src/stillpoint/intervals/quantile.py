@@ -69,7 +69,7 @@ class QuantileTracker(Lanes):
         _bands.close_quantiles(target, self._levels, self._firsts, *state)
         self._close()
 
-    def track_stream(self, y: ArrayLike) -> Array:
+    def track(self, y: ArrayLike) -> Array:
         """Quantiles for whole rounds, (T,) or (T, levels), those of `predict` and `update` bit for
         bit; NaN is a missing one.
         """

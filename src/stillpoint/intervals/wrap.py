@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from stillpoint.core.learner import Whole, beneath
+from stillpoint.core.learner import Configured, not_finite_in
 from stillpoint.core.state import rollback_on_error
 from stillpoint.core.validation import real, under
 from stillpoint.intervals.experts import value
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _UNSET = object()
 
 
-class Wrapped(Whole):
+class Wrapped(Configured):
     """`predict(x)` gives the interval (lo, hi) around the model's forecast; `update(x, y)` teaches
     tracker and model.
 
@@ -91,7 +91,7 @@ class Wrapped(Whole):
 
     @property
     def _not_finite(self) -> frozenset[str]:
-        return beneath("tracker.", self.tracker) | beneath("model.", self.model)
+        return not_finite_in("tracker.", self.tracker) | not_finite_in("model.", self.model)
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving: that of the tracker and that of the model."""

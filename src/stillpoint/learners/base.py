@@ -1,11 +1,9 @@
-"""What every gradient learner does the same way: rounds, times, and refusing bad input before
-anything changes.
-"""
+"""What every gradient learner does the same way: plays, gradients, the ledger of certificates."""
 
 import math
 import sys
 import warnings
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from contextlib import nullcontext
 from types import FrameType
 from typing import Any
@@ -15,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from stillpoint.core.allocation import claim
 from stillpoint.core.arithmetic import LARGEST, norm, usable_norm
-from stillpoint.core.learner import Whole
+from stillpoint.core.learner import Learner
 from stillpoint.core.state import rollback_on_error
 from stillpoint.core.validation import (
     Array,
@@ -48,11 +46,11 @@ def check_lipschitz(lipschitz: float | None, size: float, remedy: str = "raise l
         )
 
 
-class GradientLearner(Whole, ABC):
-    """A learner that plays w_t in R^dim and is told a subgradient g_t of the loss there.
+class GradientLearner(Learner):
+    """Play w_t in R^dim, then be told a subgradient g_t of the loss there.
 
     `predict(time)` opens a round and returns its play; called again before `update` it returns the
-    same play. `update(g)` closes the round. `skip()` closes it without feedback. Times default to
+    same play. `update(g)` closes the round, `skip()` closes it without feedback. Times default to
     the last one + 1, from 1. Bad input raises ValueError and leaves the learner as it was.
     Gradients smaller than 1e-150 count as 0: their squares are.
     """
@@ -61,13 +59,9 @@ class GradientLearner(Whole, ABC):
     _late = False  # whether a gradient may be refused after `_check_gradient` has let it pass
 
     def __init__(self, dim: int) -> None:
+        super().__init__()
         self.dim = count("dim", dim)
-        # here, so that not even a domain is asked about a dimension that is made up
-        claim(self.dim)
-        self.rounds = 0
-        self.time = 0.0
-        self._started = False
-        self._play: Array | None = None
+        claim(self.dim)  # here, so that not even a domain is asked about a made-up dimension
         self._warned = False
 
     @property
@@ -88,67 +82,82 @@ class GradientLearner(Whole, ABC):
         """Take in the gradient of the open round."""
 
     def predict(self, time: float | None = None) -> Array:
-        """Return the play for the coming round, shape (dim,); for irregular streams, say when the
-        round is.
+        """Return the play for the coming round.
+
+        Parameters
+        ----------
+        time : float, optional
+            When the round is, for irregular streams; the last one + 1 if left out.
+
+        Returns
+        -------
+        array of shape (dim,)
         """
-        if self._play is None:
-            when = self.time + 1.0 if time is None else float("nan")
-            if not when > self.time:  # a time was given, or this one is too large for 1 to show
-                when = self._check_time(when if time is None else time)
-            if self.ledger is not None and not (self._started or self.ledger.shared):
-                # a kernel may refuse a time before the first it lives on
-                self.ledger.memory.kernel.diagonal(when)
-            play = self._propose(when)
-            if self.ledger is not None and not self.ledger.shared:
-                self.ledger.advance(when)
-            self._play, self.time, self._started = play, when, True
-        elif time is not None and time != self.time:
-            raise ValueError(
-                f"time must be that of the open round: got {time} while the round at {self.time}"
-                " awaits its gradient; call update or skip first"
-            )
-        return self._play.copy()
+        play: Array = self._begin(time) if time is not None or not self._is_open else self._answer
+        return play.copy()
 
     def update(self, g: ArrayLike, time: float | None = None) -> None:
-        """Tell the learner a subgradient at the play of the open round (predicts first where none
-        is open).
+        """Tell the learner a subgradient at the play of the open round.
+
+        Parameters
+        ----------
+        g : array of shape (dim,)
+            The subgradient; with dim 1 a plain number will do.
+        time : float, optional
+            When the round is; opens it where none is open.
         """
         gradient = self._accept(g)
-        if self._play is None:
-            if time is not None and self._started and number("time", time) <= self.time:
-                self._refuse_late(time)
-            self.predict(time)
-        elif time is not None and time != self.time:
+        if time is not None and (self._is_open or self._started):
             self._refuse_late(time)
-        play = self._play
-        assert play is not None
+        if not self._is_open:
+            self._begin(time)
+        self._end(gradient)
+
+    def _open(self, when: float, x: None) -> Array:
+        ledger = self.ledger
+        if ledger is None or ledger.shared:
+            return self._propose(when)
+        if not self._started:
+            # a kernel may refuse a time before the first it lives on
+            ledger.memory.kernel.diagonal(when)
+        play = self._propose(when)
+        ledger.advance(when)
+        return play
+
+    def _close(self, feedback: Array | None) -> None:
+        if feedback is None:
+            return
+        ledger, play = self.ledger, self._answer
         # a memory of its own may refuse the gradient, so it goes first; a shared one is filled by
         # `_learn`
-        if self.ledger is not None and not self.ledger.shared:
-            self.ledger.record(gradient, play)
-        self._learn(gradient, play)
-        if self.ledger is not None and self.ledger.shared:
-            self.ledger.record(gradient, play)
-        self._close()
+        if ledger is not None and not ledger.shared:
+            ledger.record(feedback, play)
+        self._learn(feedback, play)
+        if ledger is not None and ledger.shared:
+            ledger.record(feedback, play)
 
     @property
     def takes_losses(self) -> bool:
-        """Whether `update_loss` tells it more than the gradient at the play: `sp.play` then calls
-        that.
-        """
+        """Whether `update_loss` tells it more than the gradient at the play."""
         return False
 
     def update_loss(self, loss: LossLike, time: float | None = None) -> None:
-        """Tell the learner the loss of the open round: an object with value(w) and gradient(w),
-        such as `Absolute().on(y)[t]`.
+        """Tell the learner the loss of the open round.
 
         The same as `update` with the gradient at the play, except for learners that can use more
         (`takes_losses`).
+
+        Parameters
+        ----------
+        loss : object with value(w) and gradient(w)
+            Such as `Absolute().on(y)[t]`.
+        time : float, optional
+            When the round is.
         """
         as_loss(loss)
         # what is wrong with a loss shows once the round is open: one that this call opened must not
         # stay so
-        with rollback_on_error(self) if self._play is None else nullcontext():
+        with nullcontext() if self._is_open else rollback_on_error(self):
             self.update(loss.gradient(self.predict(time)))
 
     def _accept(self, g: ArrayLike) -> Array:
@@ -168,20 +177,18 @@ class GradientLearner(Whole, ABC):
         return gradient
 
     def _refuse_late(self, time: float) -> None:
+        if time == self.time if self._is_open else number("time", time) > self.time:
+            return
         raise ValueError(
             f"time must be that of the open round: got {time} while the last round is at"
             f" {self.time}; {type(self).__name__} takes feedback in order, so skip() rounds whose"
             " feedback is late"
         )
 
-    def skip(self) -> None:
-        """Close the round without feedback; time moves on."""
-        self.predict()
-        self._close()
-
     def certificate(self, radius: float) -> float:
-        """Σ⟨g_s, w_s⟩ + radius·S: the linearised regret so far against the worst comparator with
-        ‖U‖ ≤ radius, exactly.
+        """Return the linearised regret so far against the worst comparator with ‖U‖ ≤ radius.
+
+        Exactly Σ⟨g_s, w_s⟩ + radius·‖Σ g_s⊗φ(τ_s)‖.
         """
         if self.ledger is None:
             raise ValueError(
@@ -196,8 +203,8 @@ class GradientLearner(Whole, ABC):
         """The arguments that build this learner anew."""
 
     def arrays(self) -> dict[str, Any]:
-        """The state, for saving: floats, and arrays that are copies."""
-        play = {} if self._play is None else {"play": self._play.copy()}
+        """Return the state, for saving: floats, and arrays that are copies."""
+        play = {"play": self._answer.copy()} if self._is_open else {}
         ledger = (
             {}
             if self.ledger is None
@@ -218,8 +225,8 @@ class GradientLearner(Whole, ABC):
             float(state["time"]),
             bool(state["started"]),
         )
-        self._warned = bool(state["warned"])
-        self._play = stored(state, "play", self.dim) if "play" in state else None
+        self._warned, self._is_open = bool(state["warned"]), "play" in state
+        self._answer = stored(state, "play", self.dim) if self._is_open else None
         if self.ledger is not None:
             self.ledger.restore(under(state, "ledger."))
 
@@ -259,7 +266,7 @@ class GradientLearner(Whole, ABC):
             self.time, self._started = float(times[first + played - 1]), True
         if played < asked:
             self.time, self._started = float(times[first + played]), True
-            self._play = out["plays"][first + played].copy()
+            self._answer, self._is_open = out["plays"][first + played].copy(), True
             if self.ledger is not None:
                 self.ledger.advance(self.time)
             self.update(out["gradients"][first + played])  # raises, naming what is wrong with it
@@ -276,21 +283,6 @@ class GradientLearner(Whole, ABC):
                 RuntimeWarning,
                 stacklevel=_to_caller(),
             )
-
-    def _close(self) -> None:
-        self._play = None
-        self.rounds += 1
-
-    def _check_time(self, time: float) -> float:
-        when = number("time", time, "drop rounds without a time")
-        if self._started and when <= self.time:
-            remedy = (
-                "sort the stream"
-                if when < self.time
-                else "sort the stream, or rescale times too large to tell apart"
-            )
-            raise ValueError(f"time must increase: got {when} after {self.time}; {remedy}")
-        return when
 
 
 def _to_caller() -> int:

@@ -253,7 +253,7 @@ class KernelFTRL(ConstrainedLearner):
             isinstance(self.memory, StreamingMemory)
             and self._formula is not None
             and self._compiled_domain is not None
-            and self._play is None
+            and not self._is_open
         )
 
     def play_block(

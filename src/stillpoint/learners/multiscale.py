@@ -193,7 +193,7 @@ class MultiScale(ConstrainedLearner):
 
     def can_compile(self) -> bool:
         """Whether the domain has a compiled form, and no round is open."""
-        return self._play is None and self._compiled_domain is not None
+        return not self._is_open and self._compiled_domain is not None
 
     def play_block(
         self, losses: LossStream, times: Array, first: int, out: dict[str, Array]

@@ -219,7 +219,7 @@ class ExpConcave(_Newton):
         """
         # whether curvature drowns in g shows once the round is open: one that this call opened must
         # not stay so
-        with rollback_on_error(self) if self._play is None else nullcontext():
+        with rollback_on_error(self) if not self._is_open else nullcontext():
             super().update(g, time)
 
     def _propose(self, time: float) -> Array:

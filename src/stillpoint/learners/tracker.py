@@ -183,7 +183,7 @@ class Tracker(GradientLearner):
 
     def can_compile(self) -> bool:
         """Whether the domain has a compiled form, and no round is open."""
-        return self._play is None and (
+        return not self._is_open and (
             self._projection is None or self._projection.hot(self.dim) is not None
         )
 

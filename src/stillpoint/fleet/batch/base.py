@@ -77,7 +77,7 @@ class Stack(ABC):
 
     @property
     def _not_finite(self) -> frozenset[str]:
-        """As `Whole._not_finite`: what is infinite in a new key, too."""
+        """As `Configured._not_finite`: what is infinite in a new key, too."""
         return frozenset(
             name
             for name, blank in self._blank.items()

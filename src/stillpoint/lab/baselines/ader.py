@@ -36,7 +36,7 @@ class Ader(Baseline):
         `update_loss`.
     """
 
-    told: tuple[str, ...] = ("T", "G", "D")
+    assumes: tuple[str, ...] = ("T", "G", "D")
     _fields: ClassVar[tuple[str, ...]] = ("_experts", "_cumulative")
 
     def __init__(
@@ -63,13 +63,13 @@ class Ader(Baseline):
     @property
     def config(self) -> dict[str, Any]:
         """The arguments that build this learner anew."""
-        told = {
+        given = {
             "dim": self.dim,
             "horizon": self.horizon,
             "lipschitz": self.lipschitz,
             "radius": self.radius,
         }
-        return {**told, "surrogate": self.surrogate}
+        return {**given, "surrogate": self.surrogate}
 
     @property
     def weights(self) -> Array:
@@ -129,7 +129,7 @@ class Ader(Baseline):
         # Hedge ignores what is common to all; sums stay small
         self._cumulative += values - values.min()
         self.observed += 1
-        self._close()
+        self._closed()
 
     def bound(self, path_length: float) -> float:
         """Regret so far is at most this against every u_1..u_t in the ball with Σ‖u_t − u_{t−1}‖ =
@@ -155,7 +155,7 @@ class Ader(Baseline):
 
     def can_compile(self) -> bool:
         """Whether this is the surrogate form and no round is open."""
-        return self.surrogate and self._play is None
+        return self.surrogate and not self._is_open
 
     def play_block(
         self, losses: LossStream, times: Array, first: int, out: dict[str, Array]

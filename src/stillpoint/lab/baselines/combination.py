@@ -1,7 +1,7 @@
 """What meta learners share: each round's play is a weighted mean of the learners' plays, their
 losses are ⟨g_t, x_{t,i}⟩.
 
-The range of these losses need not be told: B_t, the largest so far, is the hint for the next, and
+The range of these losses need not be known: B_t, the largest so far, is the hint for the next, and
 larger losses are shrunk to it (Cutkosky 2019); that costs at most the largest range, as Σ_t(range_t
 − B_t)₊ telescopes.
 """
@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from stillpoint.core import learner
 from stillpoint.core.arithmetic import dot
-from stillpoint.core.learner import beneath
+from stillpoint.core.learner import not_finite_in
 from stillpoint.core.state import rollback_on_error
 from stillpoint.core.validation import Array, finite, nonnegative
 from stillpoint.lab.baselines.base import Baseline
@@ -57,7 +57,7 @@ class Combination(Baseline):
             raise ValueError(
                 f"learners must have one dimension: got {sorted(dims)}; build them alike"
             )
-        used = next((each for each in self.learners if each.rounds or each._play is not None), None)
+        used = next((each for each in self.learners if each.rounds or each._is_open), None)
         if used is not None:
             raise ValueError(
                 f"learners must be new: got one after {used.rounds} rounds; build it anew"
@@ -70,7 +70,7 @@ class Combination(Baseline):
                 " learner"
             )
         self.prior: Array = weights / weights.sum()
-        self._told_prior = None if prior is None else tuple(weights.tolist())
+        self._given_prior = None if prior is None else tuple(weights.tolist())
         self._late = any(each._late for each in self.learners)
         self.loss_range = nonnegative("loss_range", loss_range)
         self._hint = self.loss_range  # B_t
@@ -83,11 +83,17 @@ class Combination(Baseline):
     @property
     def config(self) -> dict[str, Any]:
         """The arguments that build this learner anew, once each of the learners is."""
-        return {"learners": self.learners, "prior": self._told_prior, "loss_range": self.loss_range}
+        return {
+            "learners": self.learners,
+            "prior": self._given_prior,
+            "loss_range": self.loss_range,
+        }
 
     @property
     def _not_finite(self) -> frozenset[str]:
-        return frozenset().union(*(beneath(f"{i}.", each) for i, each in enumerate(self.learners)))
+        return frozenset().union(
+            *(not_finite_in(f"{i}.", each) for i, each in enumerate(self.learners))
+        )
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving: the learners' under their number."""
@@ -109,7 +115,7 @@ class Combination(Baseline):
 
     def migrated(self, state: dict[str, Any]) -> dict[str, Any]:
         """A state saved by an older version, as this one would."""
-        return learner.migrated({f"{i}.": each for i, each in enumerate(self.learners)}, state)
+        return learner.migrate_parts({f"{i}.": each for i, each in enumerate(self.learners)}, state)
 
     def skip(self) -> None:
         """Close the round without feedback, for every learner."""

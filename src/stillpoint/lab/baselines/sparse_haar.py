@@ -37,7 +37,7 @@ class SparseHaar(Baseline):
         against 0 is at most εG.
     """
 
-    told: tuple[str, ...] = ("T", "G")
+    assumes: tuple[str, ...] = ("T", "G")
     _fields: ClassVar[tuple[str, ...]] = ("_sums", "_variances", "_start")
 
     def __init__(
@@ -60,11 +60,11 @@ class SparseHaar(Baseline):
                 f"potential must be FreeGrad, Erfi or ParameterFree: got {potential!r}; use one of"
                 " sp.potentials"
             )
-        self.told = ("G",) if self.horizon is None else ("T", "G")
+        self.assumes = ("G",) if self.horizon is None else ("T", "G")
         # log₂ of the first dictionary's length
         self._first = math.ceil(math.log2(self.horizon or 1))
         self._start = 0
-        self._begin(self._first)
+        self._start_interval(self._first)
 
     @property
     def config(self) -> dict[str, Any]:
@@ -87,7 +87,7 @@ class SparseHaar(Baseline):
     def _shape(self, name: str, array: Array) -> tuple[int | None, ...]:
         return (None, *array.shape[1:])
 
-    def _begin(self, levels: int) -> None:
+    def _start_interval(self, levels: int) -> None:
         self._sums = zeros((1 + levels, self.dim))
         self._variances = zeros(1 + levels)
 
@@ -99,7 +99,7 @@ class SparseHaar(Baseline):
         levels = len(self._variances) - 1
         if self.rounds - self._start >= 2**levels:
             self._start, levels = self.rounds, levels + 1
-            self._begin(levels)
+            self._start_interval(levels)
         each, w = self._each(levels), np.empty(self.dim)
         position = self.rounds - self._start
         if _steps.haar_propose(

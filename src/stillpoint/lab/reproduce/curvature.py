@@ -283,7 +283,7 @@ def contexts(quick: bool) -> Evidence:
             gram = (X @ X.T) * kernel.gram(runs.times(rounds))
             for ridge in (0.1, 1.0, 10.0):
                 model = sp.TrackingVAW(dim, kernel=kernel, ridge=ridge)
-                loss = runs.half_squared(np.asarray(model.forecast_stream(X, y)), y)
+                loss = runs.half_squared(np.asarray(model.track(X, y)), y)
                 best, where = _regularised(gram, y, ridge), f"{name}, {label}, λ = {ridge:g}"
                 cases.append(Case(f"sup(R − λ‖u‖²/2), {where}", loss - best, model.bound(0.0)))
                 control.append(

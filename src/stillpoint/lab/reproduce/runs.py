@@ -203,4 +203,4 @@ def half_squared(plays: Array, y: Array) -> float:
 
 def forecast(model: sp.KernelVAW, y: Array) -> Array:
     """Forecasts of a series, one a round."""
-    return np.asarray(model.forecast_stream(y)).reshape(y.shape)
+    return np.asarray(model.track(y)).reshape(y.shape)
