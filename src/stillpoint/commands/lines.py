@@ -48,9 +48,8 @@ class Lines:
         mode = os.fstat(self._fd).st_mode
         if stat.S_ISDIR(mode):
             self.close()
-            raise InputError(
-                f"the input must be a file: got the folder {source}; name a file in it"
-            )
+            what = f"got the folder {source}; name a file in it"
+            raise InputError(f"the input must be a file: {what}")
         self.regular = stat.S_ISREG(mode)
         # a shell may have read some of it
         self.position = os.lseek(self._fd, 0, os.SEEK_CUR) if self.regular else 0
@@ -138,10 +137,8 @@ class Lines:
             self._stop.check()
             if over:
                 got = f"got {self.position} bytes of {position} read before"
-                raise InputError(
-                    f"the input must be as long as before: {got}; replay a pipe from its start, or"
-                    " begin anew"
-                )
+                remedy = "replay a pipe from its start, or begin anew"
+                raise InputError(f"the input must be as long as before: {got}; {remedy}")
 
     def _digest_again(self, position: int) -> None:
         """Read what was read before: an edit anywhere in it makes this another input."""
@@ -272,10 +269,8 @@ class Lines:
             self._wrong = _OPEN.format(self._opened, f"for {QUOTED >> 20} MiB")
         if not self._wrong and length > LONGEST:
             remedy = "end lines with \\n, and write one row a line"
-            self._wrong = (
-                f"a row must be shorter than {LONGEST >> 20} MiB: line {self._line + 1} is longer;"
-                f" {remedy}"
-            )
+            what = f"line {self._line + 1} is longer; {remedy}"
+            self._wrong = f"a row must be shorter than {LONGEST >> 20} MiB: {what}"
         return bool(self._wrong)
 
 
@@ -298,10 +293,7 @@ def _open(source: str, follow: bool) -> int:
     try:
         return os.open(source, os.O_RDONLY | (0 if waits else os.O_NONBLOCK))
     except FileNotFoundError:
-        raise InputError(
-            f"the input must exist: got {source}; check the path, or give - for standard input"
-        ) from None
+        what = f"exist: got {source}; check the path, or give - for standard input"
     except PermissionError:
-        raise InputError(
-            f"the input must be readable: got {source}; check its permissions"
-        ) from None
+        what = f"be readable: got {source}; check its permissions"
+    raise InputError(f"the input must {what}")

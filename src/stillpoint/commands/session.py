@@ -10,13 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from stillpoint.commands.checkpoint import (
-    Checkpoint,
-    check_header,
-    differing,
-    part,
-    same_command,
-)
+from stillpoint.commands import checkpoint as saved
+from stillpoint.commands.checkpoint import Checkpoint
 from stillpoint.commands.errors import InputError, RowError, ShrunkError, Stop, Stopped
 from stillpoint.commands.formats import Batch
 from stillpoint.commands.options import Options
@@ -33,25 +28,13 @@ PREDICTIONS = "predictions.csv"
 
 
 class Job(ABC):
-    """What a command makes of rows; a Session reads them, and writes and saves what it says.
-
-    Attributes
-    ----------
-    header
-        The first line of predictions.csv.
-    stale
-        Files of an earlier run that would not belong to new predictions.
-    no_rows
-        What to say of an input without rows.
-    lasting
-        Whether a finished run is left as it is when the command is given again.
-    """
+    """What a command makes of rows; a Session reads them, and writes and saves what it says."""
 
     options: Options
-    header: bytes
-    stale: Sequence[str]
-    no_rows: str
-    lasting = False
+    header: bytes  # the first line of predictions.csv
+    stale: Sequence[str]  # files of an earlier run that would not belong to new predictions
+    no_rows: str  # what to say of an input without rows
+    lasting = False  # whether a finished run is left as it is when the command is given again
 
     @abstractmethod
     def source(self, stop: Stop) -> Source:
@@ -130,11 +113,9 @@ class Session:
     def play(self) -> None:
         """Read, predict, learn and write until the input ends or a stop is asked for."""
         with ExitStack() as stack:
-            tell = progress(stack, self.source.size if self.bar else None, self.bar)
-            stack.enter_context(
-                compiling(lambda name: tell("compiling, once", self.source.position))
-            )
-            first = True
+            source, first = self.source, True
+            tell = progress(stack, source.size if self.bar else None, self.bar)
+            stack.enter_context(compiling(lambda name: tell("compiling, once", source.position)))
             while not self.stop.signal:
                 begun = time.perf_counter()
                 with _uncollected():
@@ -145,9 +126,9 @@ class Session:
                     if not first:
                         self._timed = [self._timed[0] + rows, self._timed[1] + spent]
                     first = False
-                    tell(f"{self.rows:,} rows", self.source.position)
-                elif self.source.ended:
-                    if self.source.gone:
+                    tell(f"{self.rows:,} rows", source.position)
+                elif source.ended:
+                    if source.gone:
                         self.notes.append(
                             "the input was deleted: there is nothing more to follow; start again"
                             " on a new one"
@@ -244,7 +225,7 @@ class Session:
         if self.checkpoint is None or stored is None:
             return
         header, state = stored
-        same_command(self.job.command(), header["command"])
+        saved.same_command(self.job.command(), header["command"])
         self._length = header["length"]
         check(self.predictions, header["length"])
         self.source.restore(header)
@@ -254,8 +235,8 @@ class Session:
 
     def _check(self, header: dict[str, Any]) -> None:
         """Refuse a header that no run of this command has written; others are told as such."""
-        if not differing(self.job.command(), part(header, "command", dict)):
-            check_header(header)
+        if not saved.differing(self.job.command(), saved.part(header, "command", dict)):
+            saved.check_header(header)
             self.job.check(header)
 
     def close(self) -> None:

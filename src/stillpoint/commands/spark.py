@@ -48,10 +48,8 @@ def play(options: FleetOptions, stop: Stop, bar: bool) -> dict[str, Any]:
     except PySparkException as error:
         if "JAVA_GATEWAY_EXITED" in str(error):
             log = options.out / LOG
-            raise InputError(
-                f"Spark must have Java 17 or newer: it did not start, see {log}; install"
-                " openjdk-17-jre"
-            ) from None
+            what = f"it did not start, see {log}; install openjdk-17-jre"
+            raise InputError(f"Spark must have Java 17 or newer: {what}") from None
         raise OSError(f"Spark stopped: {_line(error)}; see {options.out / LOG}") from None
 
 
@@ -142,10 +140,8 @@ def _format(options: FleetOptions) -> str:
         raise InputError(f"the input must exist: got {options.source}; check the path")
     kinds = sorted({format_of(path) for path in inputs(options.source)})
     if len(kinds) > 1:
-        raise InputError(
-            f"the files must have one format on Spark: got {' and '.join(kinds)}; put them in"
-            " folders of their own"
-        )
+        what = f"got {' and '.join(kinds)}; put them in folders of their own"
+        raise InputError(f"the files must have one format on Spark: {what}")
     return kinds[0]
 
 
