@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from stillpoint.commands.track_command import track
+from stillpoint.commands import track
 from stillpoint.lab.streams.real.from_statsmodels import (
     _read_co2,
     _read_elnino,
