@@ -1,5 +1,4 @@
-"""What a round of the faces costs: predict_one + learn_one beside river's own models, and the cores
-in bulk.
+"""What a round of the wrappers costs, beside river's own models and the cores in bulk.
 
     python benchmarks/estimators.py            # ten seconds; prints Markdown; needs river
 
@@ -29,9 +28,7 @@ def stream(dim, rounds, seed=0):
 
 
 def beside(models, method, rows, targets):
-    """Least µs a round of each model; they take turns, so that a busy moment does not fall on one
-    of them alone.
-    """
+    """Least µs per round of each model; they take turns, so that a busy moment hits all alike."""
     best = [np.inf] * len(models)
     for first in range(0, len(rows), PIECE):
         piece = list(zip(rows[first : first + PIECE], targets[first : first + PIECE], strict=True))

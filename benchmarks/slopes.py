@@ -1,5 +1,4 @@
-"""How regret grows with T and with total variation C: the best fixed ridge, KernelForecaster,
-VariationForecaster; the spline example.
+"""How regret grows with T and with total variation C, for three forecasters.
 
     python benchmarks/slopes.py            # a few minutes; prints Markdown and writes
     docs/bench/slopes.png
@@ -87,9 +86,7 @@ def square(T, periods):
 
 
 def fine(T, pieces):
-    """Alternating levels as far apart as is just seen within a piece, 2σ√(pieces/T): the hardest
-    jumps there are.
-    """
+    """Alternating levels that are just seen within a piece, 2σ√(pieces/T): the hardest jumps."""
     return NOISE * np.sqrt(pieces / T) * (-1.0) ** np.floor(pieces * (grid(T) - 0.5 / T))
 
 
@@ -98,8 +95,7 @@ def variation(u):
 
 
 def example(T, seeds):
-    """The paper's spline example with C' = 1, λ = (y²T/C'²)^{2/3}: regret, bound (E10), and the
-    bound by d_eff ≤ πT/2√λ.
+    """The spline example, C' = 1, λ = (y²T/C'²)^{2/3}: regret, and bounds by E10 and by d_eff.
 
     The sine's periods grow as √T, so that C'² = u_1² + Σ(u_t − u_{t−1})² stays. Noise is uniform:
     Gaussian y_max² grows with T.

@@ -1,6 +1,4 @@
-"""The prequential protocol, the filters that hindsight picks from, intervals and tables, on
-synthetic streams alone.
-"""
+"""The prequential protocol, filters, intervals and tables, on synthetic streams alone."""
 
 import json
 import math
@@ -111,9 +109,7 @@ def test_a_sure_mistake_costs_the_floor():
 
 
 def literal_squares(X, y, factor, slope=10.0, intercept=100.0):
-    """RLS as formulas: running statistics, base changes as a matrix A (θ → Aθ, C → ACA'),
-    forgetting, gain; forecasts (T,).
-    """
+    """RLS as formulas, base changes as a matrix A (θ → Aθ, C → ACA'); forecasts (T,)."""
     T, d = X.shape
     theta, C = np.zeros(d + 1), np.diag([slope] * d + [intercept])
     centre, scale, seen = np.zeros(d), np.zeros(d), []

@@ -1,5 +1,6 @@
-"""What hindsight picks from: least squares and logistic filters with forgetting, scaled, rebased
-and clipped as ours are.
+"""Least squares and logistic filters with forgetting, from which hindsight picks.
+
+Scaled, rebased and clipped as ours are.
 
 All factors run side by side, `means` (K, N) and `covariances` (K, N, N), intercept last. Round:
 C/λ, g = C z, v = z'g, then learn. Forgetting pauses for a filter whose covariance has grown past

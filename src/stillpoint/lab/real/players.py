@@ -1,5 +1,6 @@
-"""Who plays: `predict(x)` before the target is known, then `learn(x, y)`. Ours, what hindsight
-picks from, and the simplest.
+"""Players: `predict(x)` before the target is known, then `learn(x, y)`.
+
+Ours, what hindsight picks from, and the simplest.
 
 A player forecasts a number, or an array of them, one a setting; a classifier probabilities
 (classes,), or (settings, classes).
@@ -98,8 +99,9 @@ class _Filters:
 
 
 class LeastSquares(_Filters):
-    """Recursive least squares with each forgetting factor: forecasts (factors,). Scaling and
-    clipping are those of ours.
+    """Recursive least squares with each forgetting factor: forecasts (factors,).
+
+    Scaling and clipping are those of ours.
     """
 
     def __init__(self, dim: int, factors: Sequence[float] = FACTORS) -> None:

@@ -1,5 +1,6 @@
-"""What all figures share: paper, labels, scales, legends; colours of Okabe and Ito, which
-colour-blind readers can tell apart.
+"""What all figures share: size, labels, scales, legends.
+
+The colours are those of Okabe and Ito, which colour-blind readers can tell apart.
 """
 
 from __future__ import annotations

@@ -200,8 +200,9 @@ _RAISED = re.compile(r"(_|\^)(\{[^}]*\}|\([^)]*\)|[A-Za-z0-9∞½Σ]+)")
 
 
 def maths(text: str) -> str:
-    """u_t and e^{x} as HTML; what is in braces or brackets goes up or down whole, and brackets
-    stay.
+    """Turn u_t and e^{x} into HTML.
+
+    What is in braces or brackets goes up or down whole, and brackets stay.
     """
 
     def raised(match: re.Match[str]) -> str:

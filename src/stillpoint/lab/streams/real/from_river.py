@@ -1,5 +1,6 @@
-"""Streams that river ships: polls, water flow, airline passengers, stock returns, chicks, and four
-to classify.
+"""Streams that river ships.
+
+Polls, water flow, airline passengers, stock returns, chicks, and four to classify.
 """
 
 from collections.abc import Callable
