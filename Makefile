@@ -64,7 +64,8 @@ fuzz: $(VENV)/.ready
 	for harness in api parsers loaders; do $(BIN)/python fuzz/run.py $$harness --runs $(FUZZ_RUNS) || exit 1; done
 	$(BIN)/python fuzz/run.py checkpoints --runs $$(($(FUZZ_RUNS) / 50))
 
-# The user guide, into site/; a broken link is an error.
+# The site, into site/: it opens from that folder, fetches nothing, and asks nothing of the network while it is built. A broken link,
+# or a docstring that names a parameter its function does not have, is an error.
 docs: $(VENV)/.ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
@@ -96,12 +97,11 @@ bench: $(VENV)/.ready
 	$(BIN)/stillpoint bench real --rounds 20000 --out docs/bench
 	$(BIN)/python benchmarks/readme.py
 
-# What the examples print, the page of public names, the paper as a run, and the picture of the report.
+# What the examples print, the paper as a run, and the picture of the report.
 figures: $(VENV)/.ready
 	$(BIN)/python benchmarks/page.py docs/theory.md examples/kernel_tradeoffs.py
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[river,sklearn,parquet]'
-	$(BIN)/python tests/pages.py README.md docs/guide/*.md
-	$(BIN)/python tests/names.py
+	$(BIN)/python tests/pages.py README.md docs/index.md docs/guide/*.md
 	$(BIN)/stillpoint reproduce --out build/reproduce
 	cp build/reproduce/reproduce.md build/reproduce/*.png docs/reproduce/
 	$(BIN)/python examples/demo.py --out demo-out

@@ -21,7 +21,7 @@ ROUNDS = {"bulk": 200_000, "calls": 3_000, "numpy": 3_000, "statsmodels": 10_000
 
 
 def numpy_rounds(F, Q, P0, H, y, ridge, shrink=True):
-    """KALMAN section 1 with diagonal F, as one would write it; H is one row, or one a round."""
+    """Kernel VAW as a filter with diagonal F, plainly written; H is one row, or one a round."""
     M, C, out = np.zeros(P0.shape[0]), P0.copy(), np.empty(y.size)
     decay = np.outer(F, F)
     for t in range(y.size):

@@ -129,10 +129,7 @@ def show(table):
 
 
 def levels(first, seeds):
-    print(
-        "\n| EVIDENCE's stream, coverage | IntervalTracker | coverage reached | ACI *"
-        " |\n|---|---|---|---|"
-    )
+    print("\n| swell, coverage | IntervalTracker | coverage reached | ACI * |\n|---|---|---|---|")
     for q in (0.5, 0.8, 0.9, 0.95, 0.99):
         rows, best = [], []
         for seed in range(first, first + seeds):

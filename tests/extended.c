@@ -19,7 +19,7 @@ static R least(R a, R b) { return a < b ? a : b; }
 static R within(R x, R low, R high) { return least(most(x, low), high); }
 static R gradient(int given, double in, R w) { return given ? (R)in : (R)((w > in) - (w < in)); }
 
-/* --- Tracker: TRACKER section 2 ------------------------------------------------------------------------------------------- */
+/* --- Tracker ------------------------------------------------------------------------------------------- */
 typedef struct { R D, ell, top, m, n, h, Lh, X, Vk, V, w, ph; R x[EXPERTS], L[EXPERTS]; int count; double due; long t; } Tracker;
 
 void *tracker_new(void) {
@@ -87,7 +87,7 @@ void tracker_run(Tracker *s, const double *in, int given, double *out, long roun
     }
 }
 
-/* --- potentials: MATH section 3 ------------------------------------------------------------------------------------------- */
+/* --- potentials ------------------------------------------------------------------------------------------- */
 static R integral(R q) { /* of e^{x^2} from 0 to q: all terms positive, nothing cancels */
     R term = q, total = q;
     for (int k = 1; term > total * (R)1e-21; k++) {
@@ -140,7 +140,7 @@ void kernel_run(Kernel *s, const double *in, int given, double *out, long rounds
     }
 }
 
-/* --- MultiScale, bound 1 on gradients: MATH section 5 ---------------------------------------------------------------------- */
+/* --- MultiScale, bound 1 on gradients ---------------------------------------------------------------------- */
 typedef struct { R fall[EXPERTS], theta[EXPERTS], S2[EXPERTS], V[EXPERTS]; int levels; double due; long t; } Levels;
 
 void *levels_new(void) {
@@ -171,7 +171,7 @@ void levels_run(Levels *s, const double *in, int given, double *out, long rounds
     }
 }
 
-/* --- KernelVAW on a mixture of exponentials: the Kalman filter with full covariances, KALMAN section 1 ---------------------- */
+/* --- KernelVAW on a mixture of exponentials: the Kalman filter with full covariances ---------------------- */
 typedef struct { R fall[STATES], weight[STATES], C[STATES][STATES], x[STATES], ridge; int P, spline; long t; } Vaw;
 
 void *vaw_new(const double *rates, const double *weights, int P, double ridge) { /* P = 0: the spline with offset 1 */
@@ -213,7 +213,7 @@ void vaw_run(Vaw *s, const double *y, int given, double *out, long rounds) {
     }
 }
 
-/* --- KernelForecaster: splines on ridges 4^i, ML-Poly, KALMAN section 8 ------------------------------------------------------------ */
+/* --- KernelForecaster: splines on ridges 4^i, ML-Poly ------------------------------------------------------------ */
 typedef struct { R lam[RIDGES], m[RIDGES], C[RIDGES], regret[RIDGES], V[RIDGES], range, record; long t; } Grid;
 
 void *grid_new(void) {
@@ -256,7 +256,7 @@ void grid_run(Grid *s, const double *y, int given, double *out, long rounds) {
     }
 }
 
-/* --- ML-Poly and its blend, as all tracking models have it: TRACKING section 1 ---------------------------------------------- */
+/* --- ML-Poly and its blend, as all tracking models have it ---------------------------------------------- */
 static void weigh(int K, const R *regret, const R *squared, const R *loss, R top, R learned, R *poly, R *blend) {
     R total = 0, mass = 0, low = loss[0], early = 300 / (300 + learned);
     for (int k = 0; k < K; k++) {
@@ -271,7 +271,7 @@ static void weigh(int K, const R *regret, const R *squared, const R *loss, R top
     }
 }
 
-/* --- TrackingForecaster on one feature, squared loss: TRACKING section 1 ---------------------------------------------------- */
+/* --- TrackingForecaster on one feature, squared loss ---------------------------------------------------- */
 static const double DRIFT[DRIFTS][2] = {{0, 0}, {0, 1e-4}, {0, 1e-2}, {0, 1}, {0, 1e2}, {1e-6, 1e-6}, {1e-4, 1e-4}, {1e-2, 1e-2},
     {1, 1}, {1e-6, 1e-4}, {1e-4, 1e-2}, {1e-2, 1}, {1, 1e2}, {1e-2, 0}, {1, 0}};
 typedef struct {
@@ -366,7 +366,7 @@ void regression_run(Regression *s, const double *xy, int given, double *out, lon
     }
 }
 
-/* --- IntervalTracker (radii of scores) and QuantileTracker (values): TRACKING sections 3 and 4 ------------------------------- */
+/* --- IntervalTracker (radii of scores) and QuantileTracker (values) ------------------------------- */
 static const double MEMORY[6] = {2, 5, 15, 50, 200, 1000};
 static const double SCORE_STEP[LANE] = {0.02, 0.02, 0.02, 0.02, 0.02, 0.02, 0.02, 0.06, 0.2};
 static const double VALUE_STEP[LANE] = {0.04, 0.04, 0.04, 0.04, 0.04, 0.04, 0.05, 0.15, 0.5};

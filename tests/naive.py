@@ -9,9 +9,7 @@ from stillpoint.domains import Ball, Box, HalfSpace, Simplex
 
 
 def psi(S, V, h, scale, count=None):
-    """Algorithm 2's magnitude, formula F1 (or F2 when count = A_t is given), straight from the
-    definition.
-    """
+    """Algorithm 2's magnitude from its definition; with running hints if count = A_t is given."""
     alpha = (
         scale * h / (np.sqrt(V) * np.log(V / h**2) ** 2)
         if count is None
@@ -22,7 +20,7 @@ def psi(S, V, h, scale, count=None):
 
 
 def algorithm_2(gram, gradients, lipschitz, scale, kernel_bound):
-    """Plays of Algorithm 2 (F1) on given gradients, from the Gram matrix alone."""
+    """Plays of Algorithm 2 on given gradients, from the Gram matrix alone."""
     rounds, dim = gradients.shape
     h = lipschitz * np.sqrt(kernel_bound)
     plays = np.zeros((rounds, dim))
@@ -36,8 +34,8 @@ def algorithm_2(gram, gradients, lipschitz, scale, kernel_bound):
 
 
 def scale_free(gram, gradients, scale, radius=None, radius_scale=1.0):
-    """Formula F3 on given gradients: hints, clipping and (artificial) balls in R^d, then F2 in the
-    RKHS; (plays, radii).
+    """Proposition scale-free-olo on given gradients: hints, clipping and (artificial) balls in R^d,
+    then Algorithm 2 with running hints; (plays, radii).
     """
     rounds, dim = gradients.shape
     fed = np.zeros((rounds, dim))
@@ -122,9 +120,7 @@ class StaticParameterFree:
 
 
 class Tracker:
-    """TRACKER section 2 line by line, exact norms, lists of vectors; `heuristic` may replace the
-    next x_h by anything.
-    """
+    """Tracker line by line, exact norms, lists of vectors; `heuristic` may replace the next x_h."""
 
     eps, up, down, lam, C, c, delta, b = 1e-3, 0.7, 1.0, 0.8, 0.5, 8.0, 1e-5, 4.0
 
@@ -191,7 +187,7 @@ class Tracker:
 
 
 def erfi_magnitude(S, V, h, scale, alpha=0.75, z0=4.0):
-    """MATH section 3 through scipy's erfi, no log space."""
+    """m = ε(E(q) − h√(α/U)e^{q²}) through scipy's erfi, no log space."""
     from scipy.special import erfi
 
     U = V + 2 * h * S + z0 * h * h
@@ -260,7 +256,7 @@ def multi_scale(times, gradients, budget, base, lipschitz=None, radius=None, rad
 
 
 def vaw(gram, y, ridge):
-    """F4: ŷ_t = k_t'(K_t + λI)⁻¹[y_1..y_{t−1}, 0], the matrix inverted anew each round; y
+    """Kernel VAW: ŷ_t = k_t'(K_t + λI)⁻¹[y_1..y_{t−1}, 0], the matrix inverted anew each round; y
     (T, d).
     """
     forecasts = np.zeros_like(y)
@@ -313,7 +309,7 @@ def exp_concave(phi, gradient, dim, beta, ridge, project):
 
 
 def directional(gram, gradients, lipschitz, ridge, scale, kernel_bound):
-    """F7 from the Gram matrix of the gradients; (plays, V after the run)."""
+    """Proposition full-matrix-bound from the gradients' Gram matrix; (plays, V after the run)."""
     rounds, dim = gradients.shape
     top = lipschitz * np.sqrt(kernel_bound)
     rho = ridge + top**2

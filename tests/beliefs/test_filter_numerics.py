@@ -1,5 +1,5 @@
-"""The filter core at long range and tiny ridges, against the same recursion in extended precision
-(KALMAN section 7).
+"""The filter core at long range and tiny ridges, against the same recursion in extended
+precision.
 """
 
 import tracemalloc
@@ -110,7 +110,7 @@ def test_a_million_rounds_agree_with_extended_precision():
 
 @needs_extended
 def test_nearly_still_components_and_a_tiny_ridge():
-    """The one regime where the standard form fails (KALMAN section 7b): sum coordinates are chosen
+    """The one regime where the standard form fails: sum coordinates are chosen
     for it, and hold.
     """
     rates = tuple(1e-9 * np.arange(1, 9))

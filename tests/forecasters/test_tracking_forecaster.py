@@ -208,10 +208,10 @@ def test_restored_models_go_on_bit_for_bit(make):
 
 
 def slow_twin(X, y, times=None, loss=None):
-    """TRACKING section 1 line by line: (forecasts, r (T, 15), (V, B) before and after each round,
+    """TrackingForecaster line by line: (forecasts, r (T, 15), (V, B) before and after each round,
     units, losses of pm and p).
 
-    Beyond it a round counts for 200 at most, and credit is withheld from filters whose loss is 25
+    A round counts for 200 at most, and credit is withheld from filters whose loss is 25
     units above the aggregate's. NaN in X stands for the running mean; drift goes by gaps over the
     mean of those before; any loss with its shifts.
     """
@@ -222,7 +222,7 @@ def slow_twin(X, y, times=None, loss=None):
     K = 15
     grid = [(0, 0)] + [(0, q) for q in (1e-4, 1e-2, 1, 1e2)]
     grid += [(q, q) for q in (1e-6, 1e-4, 1e-2, 1)] + [(q, 100 * q) for q in (1e-6, 1e-4, 1e-2, 1)]
-    grid += [(q, 0) for q in (1e-2, 1)]  # slopes alone: beyond TRACKING's thirteen
+    grid += [(q, 0) for q in (1e-2, 1)]  # slopes alone: beyond the prototype's thirteen
     entered = [[] for _ in range(d)]
     base = [None] * d
     theta = np.zeros((K, d + 1))

@@ -1,4 +1,4 @@
-"""TrackingProbabilities against a slow twin of TRACKING section 2; bound, units, purity of peek,
+"""TrackingProbabilities against a slow twin; bound, units, purity of peek,
 growth, classes, saving.
 """
 
@@ -31,7 +31,7 @@ def mode_gap(x, f, v, y):
 
 
 def slow_twin(X, y, times=None):
-    """TRACKING section 2 line by line, for labels 0 and 1: (p (T,), read-outs (T, 20))."""
+    """TrackingProbabilities line by line, for labels 0 and 1: (p (T,), read-outs (T, 20))."""
     T, d = X.shape
     grid = [(0, 0)] + [(0, q) for q in (1e-4, 1e-2, 1)]
     grid += [(q, q) for q in (1e-6, 1e-4, 1e-2)] + [(q, 100 * q) for q in (1e-6, 1e-4, 1e-2)]

@@ -1,4 +1,4 @@
-"""IntervalTracker: a slow twin of TRACKING section 3, the coverage theorem on nasty streams, units,
+"""IntervalTracker: a slow twin, the coverage theorem on nasty streams, units,
 saving, wrapping.
 """
 
@@ -60,7 +60,7 @@ def aggregation(p, R, V, L, B, k):
 
 
 class SlowPool:
-    """TRACKING 1.4 and 1.5 with the pinball loss; experts are heard within 3/min(q, 1 − q) mean
+    """ML-Poly and its blend with the pinball loss; experts are heard within 3/min(q, 1 − q) mean
     losses of the aggregate.
     """
 
@@ -535,8 +535,8 @@ def test_what_it_tells_about_itself():
 
 
 @pytest.mark.parametrize("unit", [0.01, 1.0, 1000.0])
-def test_goal_on_the_evidence_stream(unit):
-    """EVIDENCE's goal, 1.05 of the oracle's pinball loss, on seeds of its own."""
+def test_goal_on_the_swelling_stream(unit):
+    """The goal, 1.05 of the oracle's pinball loss, on seeds of its own."""
     ratios = []
     for seed in range(9000, 9008):
         stream = interval_scores(10_000, seed, unit=unit)

@@ -1,4 +1,4 @@
-"""QuantileTracker: a slow twin of TRACKING section 4, the theorem on nasty streams, shifts and
+"""QuantileTracker: a slow twin, the theorem on nasty streams, shifts and
 units, crossing, saving.
 """
 
@@ -18,7 +18,7 @@ LEVELS = st.sampled_from([0.01, 0.1, 0.4, 0.5, 0.75, 0.9, 0.99])
 
 
 def slow_quantiles(y, q):
-    """TRACKING section 4 line by line."""
+    """QuantileTracker line by line."""
     pool, out, misses, a, first = SlowPool(q), [], 0, min(q, 1 - q), NormalDist().inv_cdf(q) / 0.798
     m = S = sign = np.zeros(6)
     n, v, k, spread, forecast = np.full(6, 2.0), np.full(6, first), 0, False, 0.0
@@ -191,7 +191,7 @@ def test_extreme_units(unit):
 
 @pytest.mark.parametrize("q", [0.05, 0.5, 0.9])
 def test_pinball_loss_on_synthetic_streams(q):
-    """TRACKING section 4's table has 1.16 at worst on such streams; coverage within 0.01."""
+    """The prototype had 1.16 at worst on such streams; coverage within 0.01."""
     for seed in (70, 71):
         for name, stream in quantile_families(10_000, seed, level=q).items():
             y, oracle = stream.losses.y[:, 0], stream.target[:, 0]

@@ -62,7 +62,7 @@ def test_process_noise_closes_the_covariance(name, gap):
 
 
 def test_matern_noise_keeps_its_digits_at_tiny_gaps():
-    # P − F P F' loses everything here (KALMAN section 0); the leading term is exact: Q11 = q x^3/3,
+    # P − F P F' loses all digits here; the leading term is exact: Q11 = q x^3/3,
     # q = 4
     x = 1e-5
     assert Matern32(rate=1.0).state_space().noise(x, 0.0)[0, 0] == pytest.approx(

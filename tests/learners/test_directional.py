@@ -27,15 +27,15 @@ DOMAINS = {
 
 
 def turned(g, z, w):
-    """Formula F3, step 4."""
+    """The gradient without its part along z − w where that would reward leaving the domain."""
     n = z - w
     size = np.linalg.norm(n)
     return g - min(0.0, g @ n / size) * n / size if size > 1e-12 * np.linalg.norm(z) else g
 
 
 def literal(gram, gradients, ridge, scale, norms, domain):
-    """lipschitz=None on a domain (F3 around F2, in norms that grow): plays, the gradients fed, the
-    hints, and V after the run.
+    """lipschitz=None on a domain (projection, clipping and running hints, in norms that grow):
+    plays, the gradients fed, the hints, and V after the run.
     """
     rounds, dim = gradients.shape
     plays, fed, hints = np.zeros((rounds, dim)), np.zeros((rounds, dim)), np.zeros(rounds)
@@ -113,7 +113,7 @@ def test_scale_free_plays_are_those_of_the_formula(norms, kernel, name, times):
 def test_with_a_lipschitz_bound_the_plays_are_those_of_the_learner_on_the_turned_gradients(
     norms, name
 ):
-    """Formula F3, steps 2 and 4, around the learner without a domain."""
+    """Projection and turned gradients, around the learner without a domain."""
     rng, domain = np.random.default_rng(1), DOMAINS[name]
     learner = sp.Directional(
         2, lipschitz=2.0, kernel=OU(0.1), scale=300.0, norms=norms, domain=domain

@@ -205,8 +205,8 @@ def test_large_steps_are_stable_where_explicit_ones_are_not():
 
 @dataclass
 class OnlineNewton:
-    """Formula F5 without a domain, dense: W ← W − A⁻¹G, A = λI + βΣG⊗G, from all rounds so far; its
-    state is its own.
+    """The online Newton step without a domain, dense: W ← W − A⁻¹G, A = λI + βΣG⊗G, from all
+    rounds so far; its state is its own.
     """
 
     kernel: sp.kernels.Kernel

@@ -131,7 +131,7 @@ GRADIENTS = {
     st.integers(0, 10_000),
 )
 def test_every_inequality_of_the_proof(heuristic, gradients, dim, seed):
-    """Each step of TRACKER section 3 along a run, whatever stands in for h."""
+    """Each step of the theorem's proof (docs/how.md) along a run, whatever stands in for h."""
     rng = np.random.default_rng(seed)
     garbage = GARBAGE[heuristic]
     twin = naive.Tracker(

@@ -67,7 +67,7 @@ def test_dawson_and_erfi_formulas():
     ours = np.array([_magnitudes.dawson(v) for v in x])
     assert np.abs(ours / dawsn(x) - 1).max() < 1e-14
     assert _magnitudes.dawson(0.0) == 0.0
-    # MATH section 3: m = ε[E(q) + 2h(√α/(2√U)(2EE(q) − 1) − √(αU)E(q)q/U)], E(q) = √π/2·erfi(q)
+    # m = ε[E(q) + 2h(√α/(2√U)(2EE(q) − 1) − √(αU)E(q)q/U)], E(q) = √π/2·erfi(q)
     alpha, z0, eps, S, V, h = 0.75, 4.0, 0.7, 13.0, 40.0, 1.5
     U = V + 2 * h * S + z0 * h * h
     q = S / np.sqrt(4 * alpha * U)

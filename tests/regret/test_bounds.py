@@ -51,7 +51,7 @@ RADII = np.concatenate([[0.0], np.logspace(-4, 6, 41)])
 @pytest.mark.parametrize("stream", STREAMS)
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_bounds_hold_against_every_comparator(kernel, stream):
-    """Proposition kernelized-pf (F1, F2), the OGD form of Theorem olo-reduction, and the other
+    """Proposition kernelized-pf, the OGD form of Theorem olo-reduction, and the other
     potentials' own.
     """
     for potential in [*POTENTIALS, ParameterFree(0.01)]:
@@ -61,7 +61,7 @@ def test_bounds_hold_against_every_comparator(kernel, stream):
             and isinstance(potential, ParameterFree | Erfi)
             and potential.scale == 1.0
         ):
-            bound = None  # running hints, formula F2
+            bound = None  # running hints
         learner = sp.KernelFTRL(
             1, lipschitz=1.0, kernel=KERNELS[kernel], potential=potential, kernel_bound=bound
         )

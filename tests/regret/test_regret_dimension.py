@@ -59,8 +59,8 @@ def dense(kernel, times, ridge):
 
 
 def naive(kernel, times, ridge):
-    """The recursion of KALMAN section 5 as printed, with the nugget's two terms; no care for
-    rounding.
+    """The forward recursion for d_eff (docs/how.md) as written, with the nugget's two terms; no
+    care for rounding.
     """
     space, total = kernel.state_space(), 0.0
     c = d = space.covariance(times[0])
@@ -132,7 +132,7 @@ def test_extreme_ridges(ridge):
 @pytest.mark.parametrize("times", TIMES.values(), ids=TIMES.keys())
 @pytest.mark.parametrize("kernel", [*KERNELS, Gaussian(2.0)])
 def test_the_chain(kernel, times):
-    """d_eff ≤ Σ v_t/S_t ≤ log det ≤ d_eff·log(e + e·λmax/ridge) (KALMAN section 5)."""
+    """d_eff ≤ Σ v_t/S_t ≤ log det ≤ d_eff·log(e + e·λmax/ridge)."""
     k = kernel.gram(times)
     for ridge in (0.01, 1.0, 100.0):
         s = np.diag(np.linalg.cholesky(k + ridge * np.eye(T))) ** 2  # the innovation variances

@@ -69,10 +69,12 @@ def log_det_bound(dimension: float, largest: float, ridge: float) -> float:
 
     Parameters
     ----------
-    dimension: d_eff(ridge) = Tr K(K + ridge·I)⁻¹.
-    largest: an upper bound on K's largest eigenvalue, such as its trace; infinite where none is
-    known.
-    ridge: λ.
+    dimension:
+        d_eff(ridge) = Tr K(K + ridge·I)⁻¹.
+    largest:
+        An upper bound on K's largest eigenvalue, such as its trace; infinite where none is known.
+    ridge:
+        λ.
 
     Notes
     -----
