@@ -178,11 +178,16 @@ def test_logistic_step(exact):
             player._state.gains[0].copy(),
             player._state.variances[0],
             player._state.values[0],
-        ) C, theta = player._state.covariances[0].copy(), player._state.means[0].copy()
+        )
+        C, theta = player._state.covariances[0].copy(), player._state.means[0].copy()
         np.testing.assert_allclose(p[0, 1], 1 / (1 + math.exp(-f)), rtol=1e-12)
-        np.testing.assert_allclose(g, C @ z, rtol=1e-12) player.learn(x, label) at = z @
-        player._state.means[0] if exact else f  # exact: the new mean is where the step was taken q
-        = 1 / (1 + math.exp(-at)) h = q * (1 - q) if exact:
+        np.testing.assert_allclose(g, C @ z, rtol=1e-12)
+        player.learn(x, label)
+        # exact: the new mean is where the step was taken
+        at = z @ player._state.means[0] if exact else f
+        q = 1 / (1 + math.exp(-at))
+        h = q * (1 - q)
+        if exact:
             np.testing.assert_allclose(at + v * (q - label), f, atol=1e-6)
         else:
             np.testing.assert_allclose(
@@ -223,8 +228,10 @@ def test_running_scores_do_not_touch_the_filters():
     for t, x in enumerate(rows):
         player.predict(x)
         if t:
-            past = rows[: t + 1] np.testing.assert_allclose(player._state.z[0], (x[0] - past.mean())
-            / past.std(), rtol=1e-9)
+            past = rows[: t + 1]
+            np.testing.assert_allclose(
+                player._state.z[0], (x[0] - past.mean()) / past.std(), rtol=1e-9
+            )
     np.testing.assert_array_equal(player._state.covariances[0], np.diag([1.0, 4.0]))
 
 
