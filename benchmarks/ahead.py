@@ -1,5 +1,4 @@
-"""How much of what intervals of `stillpoint track` promise is left beyond the next row: one season
-ahead, and with late targets.
+"""Coverage of `stillpoint track` beyond the next row: one season ahead, and with late targets.
 
 A file's rows ahead of its targets all get the forecast and the interval of the first of them; with
 `--delay` a row's interval is that of targets known by then. Both are made for the next row. Series
