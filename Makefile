@@ -10,7 +10,7 @@ JAVA     := command -v java >/dev/null || (apt-get update -qq && apt-get install
 
 $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,bench]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,bench,lab]'
 	touch $@
 
 demo: $(VENV)/.ready
@@ -49,10 +49,10 @@ MINIMUM := test_checks.py commands test_isolation.py test_robustness.py test_sup
 LOWEST  := build/minimum/venv/bin/python
 test-minimum: $(VENV)/.ready
 	mkdir -p build/minimum
-	$(BIN)/python tests/minimum.py parquet sklearn river dask > build/minimum/constraints.txt
+	$(BIN)/python tests/minimum.py parquet sklearn river lab dask > build/minimum/constraints.txt
 	$(BIN)/python -m venv build/minimum/venv
 	$(LOWEST) -m pip install --quiet --disable-pip-version-check -c build/minimum/constraints.txt \
-		-e '.[parquet,sklearn,river,dask]' pytest pytest-xdist hypothesis
+		-e '.[parquet,sklearn,river,lab,dask]' pytest pytest-xdist hypothesis
 	# one is left out: the runner for tests of commands in the oldest click does not keep the streams apart
 	NUMBA_CACHE_DIR=$(CURDIR)/build/minimum/cache $(LOWEST) -m pytest -n 2 -m "not slow" $(MINIMUM:%=tests/%) \
 		--deselect tests/lab/test_sweep.py::test_the_command_prints_means_lists_failures_and_goes_on

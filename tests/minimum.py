@@ -1,6 +1,4 @@
-"""`python tests/minimum.py [EXTRA ...]`: pip constraints that pin dependencies to the lowest
-versions in pyproject.toml.
-"""
+"""`python tests/minimum.py [EXTRA ...]`: pip constraints, the lowest versions in pyproject.toml."""
 
 import re
 import sys
@@ -9,8 +7,9 @@ from pathlib import Path
 
 
 def lowest(extras=()):
-    """One `name==version` for each dependency, of the package and of these extras; all of them must
-    say `name>=version`.
+    """The lowest version of each dependency, of the package and of these extras, by name.
+
+    All of them must say `name>=version`; an upper bound may follow.
     """
     project = tomllib.loads(
         (Path(__file__).parent.parent / "pyproject.toml").read_text(encoding="utf-8")
@@ -21,9 +20,16 @@ def lowest(extras=()):
     ]
     found = {}
     for each in wanted:
-        name, version = re.fullmatch(r"([A-Za-z0-9_.-]+)(?:\[[a-z]+\])?>=([0-9.]+)", each).groups()
-        found[name] = version
+        name, version = re.fullmatch(
+            r"([A-Za-z0-9_.-]+)(?:\[[a-z]+\])?>=([0-9.]+)(?:,<[0-9.]+)?", each
+        ).groups()
+        # an extra may ask for more than another
+        found[name] = max(version, found.get(name, "0"), key=_parts)
     return found
+
+
+def _parts(version):
+    return [int(part) for part in version.split(".")]
 
 
 if __name__ == "__main__":

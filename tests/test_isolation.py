@@ -172,16 +172,6 @@ def test_learners_show_what_builds_them(name):
     assert again.config == learner.config
 
 
-def test_all_that_is_compiled_is_in_files_that_the_cache_is_keyed_by():
-    uses = {
-        str(file.relative_to(SOURCE))
-        for file in SOURCE.rglob("*.py")
-        if "njit(" in file.read_text()
-    }
-    plain = {name for name in uses if not Path(name).name.startswith("_")}
-    assert plain == {"core/jit.py", "core/arithmetic.py"}, "an edit would leave stale machine code"
-
-
 # compiled code where none can be kept
 
 WORK = """

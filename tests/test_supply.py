@@ -97,6 +97,52 @@ def test_every_lower_bound_can_be_pinned():
     assert modules(lowest(extras)) == CORE.union(*(OPTIONAL[extra] for extra in extras))
 
 
+PLAIN = """
+import sys
+for name in ("matplotlib", "joblib"):
+    sys.modules[name] = None
+
+import numpy as np
+import stillpoint as sp
+from stillpoint.commands.cli import app
+
+run = sp.play(sp.lab.baselines.OGD(1, 0.1), sp.losses.Absolute().on(np.ones(9)))
+try:
+    run.plot()
+except ImportError as error:
+    print(error)
+for command in sys.argv[1:]:
+    try:
+        app(command.split())
+    except SystemExit as end:
+        print(end.code)
+"""
+
+
+def test_what_needs_an_extra_says_so_in_one_line_and_the_rest_works_without(tmp_path):
+    commands = [
+        "streams describe walk",
+        "bench regret --quick --learner KT",
+        f"bench regret --quick --learner KT --out {tmp_path}",
+        f"bench real --out {tmp_path}",
+        f"reproduce --out {tmp_path}",
+        f"sweep --out {tmp_path / 'out'}",
+    ]
+    done = subprocess.run(
+        [sys.executable, "-c", PLAIN, *commands], capture_output=True, text=True, check=True
+    )
+    needs = "needs {}, which is not installed; run: pip install 'stillpoint[{}]'"
+    first, *rest = done.stdout.splitlines()
+    assert first == "Run.plot " + needs.format("matplotlib", "plot")
+    assert [line for line in rest if line.isdigit()] == ["0", "2", "2", "2", "2", "2"]
+    assert done.stderr.splitlines() == [
+        "error: playing many runs " + needs.format("joblib", "lab"),
+        *["error: --out " + needs.format("matplotlib", "lab")] * 3,
+        "error: playing many runs " + needs.format("joblib", "lab"),
+    ]
+    assert not (tmp_path / "out").exists()
+
+
 OFFLINE = """
 import importlib, json, pkgutil, sys
 

@@ -35,15 +35,24 @@ def play(
     times: ArrayLike | None = None,
     progress: bool = False,
 ) -> Run:
-    """Play `learner` on every round of `losses` and keep the account.
+    """Play a learner on a stream of losses and record what happens.
 
-    losses: a `LossStream` (`sp.losses.Absolute().on(y)`), an array (T, dim) of gradients of linear
-    losses, or any iterable of
-        objects with `value(w)` and `gradient(w)`. Built-in losses run in compiled code where the
-        learner has it, with the same numbers as predict and update would give. Learners that take
-        losses are given them, others the gradients.
-    times: when each round is; default: the stream's own, else one apart.
-    progress: show a progress bar.
+    Parameters
+    ----------
+    learner
+        Anything with predict and update; `Run` has what it did.
+    losses
+        A `LossStream` (`sp.losses.Absolute().on(y)`), an array (T, dim) of gradients of linear
+        losses, or any iterable of objects with `value(w)` and `gradient(w)`.
+    times
+        When each round is; default: the stream's own, else one apart.
+    progress
+        Show a progress bar.
+
+    Notes
+    -----
+    Built-in losses run in compiled code where the learner has it, with the same numbers as predict
+    and update would give. Learners that take losses are given them, others the gradients.
     """
     stream: LossStream | list[Any]
     if isinstance(losses, LossStream):

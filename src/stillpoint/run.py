@@ -1,4 +1,4 @@
-"""What a play leaves behind: plays, losses, gradients, and the curves that follow from them."""
+"""The record of a play: plays, losses, gradients, and the curves that follow from them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
+from stillpoint.core.extras import require
 from stillpoint.core.validation import Array, finite, nonnegative
 from stillpoint.losses import LossStream
 
@@ -20,11 +21,18 @@ if TYPE_CHECKING:
 class Run:
     """A finished run of T rounds.
 
-    plays, gradients: (T, dim). losses, times: (T,). stream: the losses, so that any comparator can
-    be judged afterwards.
-    linear, norms: Σ⟨g, w⟩ and ‖Σ g ⊗ φ‖ after each round as the learner's ledger has them, for
-    `certificate`: they count from the learner's first round, which may be before this run. Without
-    a ledger `linear` is the run's own, and norms are NaN.
+    Parameters
+    ----------
+    plays, gradients
+        Shape (T, dim).
+    losses, times
+        Shape (T,).
+    linear, norms
+        Σ⟨g, w⟩ and ‖Σ g ⊗ φ‖ after each round as the learner's ledger has them, for `certificate`:
+        they count from the learner's first round, which may be before this run. Without a ledger
+        `linear` is the run's own, and norms are NaN.
+    stream
+        The losses, so that any comparator can be judged afterwards.
     """
 
     plays: Array
@@ -43,24 +51,35 @@ class Run:
     @overload
     def regret(self, comparators: ArrayLike) -> Array: ...
     def regret(self, comparators: ArrayLike | Mapping[str, ArrayLike]) -> Array | dict[str, Array]:
-        """Running Σ(ℓ_s(w_s) − ℓ_s(u_s)), shape (T,), for u of shape (T, dim), (T,) when dim is 1,
-        or (dim,); or one a name.
+        """Regret after each round, Σ_{s≤t} ℓ_s(w_s) − ℓ_s(u_s).
+
+        Parameters
+        ----------
+        comparators
+            The u_t, of shape (T, dim), (T,) where dim is 1, or (dim,) for a fixed one; or a mapping
+            from names to these.
+
+        Returns
+        -------
+        Array or dict
+            Shape (T,), or one such array per name.
         """
         if isinstance(comparators, Mapping):
             return {name: self.regret(u) for name, u in comparators.items()}
         return np.cumsum(self.losses - self._values(comparators))
 
     def linear_regret(self, u: ArrayLike) -> Array:
-        """Running Σ⟨g_s, w_s − u_s⟩, shape (T,): what certificates bound; at least the regret where
-        losses are convex.
+        """Linearised regret after each round, Σ_{s≤t} ⟨g_s, w_s − u_s⟩, shape (T,).
+
+        This is what certificates bound; it is at least the regret where losses are convex.
         """
         return np.cumsum((self.gradients * (self.plays - self.sequence(u))).sum(axis=1))
 
     def certificate(self, radius: float) -> Array:
-        """The live certificate after each round: linearised regret against the worst comparator
-        with ‖U‖ ≤ radius, (T,).
+        """Live certificate after each round, shape (T,).
 
-        It covers the learner's whole life, rounds before this run too.
+        It bounds linearised regret against every comparator with ‖U‖ ≤ radius, over the learner's
+        whole life: rounds before this run count, too.
         """
         if np.isnan(self.norms).any():
             raise ValueError(
@@ -71,15 +90,27 @@ class Run:
     def plot(
         self, comparators: Mapping[str, ArrayLike] | None = None, radius: float | None = None
     ) -> Figure:
-        """Plays against comparators, and regret curves with the certificate at `radius`; returns a
-        matplotlib Figure.
+        """Draw plays against comparators, and regret curves; needs matplotlib.
+
+        Parameters
+        ----------
+        comparators
+            Names and comparators, as `regret` takes them.
+        radius
+            Draws the certificate at this radius.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            Not shown; save or display it.
         """
+        require("matplotlib", "Run.plot", "plot")
         from stillpoint.report.figures import run_figure
 
         return run_figure(self, comparators or {}, radius)
 
     def sequence(self, u: ArrayLike) -> Array:
-        """A comparator as one point a round, (T, dim)."""
+        """Return a comparator as one point per round, shape (T, dim)."""
         array, (rounds, dim) = finite("u", u), self.plays.shape
         if array.shape == (rounds,) and dim == 1:
             array = array[:, None]

@@ -8,11 +8,13 @@ import pytest
 
 import stillpoint as sp
 from stillpoint.lab import streams
-from stillpoint.lab.bench import tables
 from stillpoint.lab.bench._ogd import bare_ogd, recorded_ogd
+from stillpoint.lab.bench.contenders import Contender, Facts, contenders
+from stillpoint.lab.bench.figure import ratio_figure
 from stillpoint.lab.bench.regret import FLOOR, RegretBench, Row, regret_bench, summarise, tuned_ogd
 from stillpoint.lab.bench.speed import BARE, RECORDED, SpeedBench, SpeedRow, speed_bench
-from stillpoint.lab.contenders import Contender, Facts, contenders
+from stillpoint.lab.bench.speed_tables import speed_markdown
+from stillpoint.lab.bench.tables import regret_markdown
 
 T = 200
 
@@ -175,7 +177,7 @@ def test_files_hold_every_row_the_means_and_the_rules(toy, tmp_path):
 
 
 def test_the_figure_shows_each_learner_and_rated_stream(toy):
-    figure = tables.ratio_figure(toy, "chosen")
+    figure = ratio_figure(toy, "chosen")
     left, right = figure.axes
     assert [text.get_text() for text in left.get_yticklabels()] == ["at-one"]
     assert (left.get_title(), right.get_title()) == ("T = 200", "T = 100")
@@ -194,7 +196,7 @@ def test_warnings_of_learners_are_kept_not_shown():
 
     found = regret_bench([Contender("loud", "nothing", build)], [TOY], seeds=[0], horizons=[T])
     assert found.rows[0].warning == "too far"
-    assert "loud on at-one: too far" in tables.regret_markdown(found)
+    assert "loud on at-one: too far" in regret_markdown(found)
 
 
 def test_contenders_are_built_as_told():
@@ -205,10 +207,10 @@ def test_contenders_are_built_as_told():
         learner = player.build(facts)
         assert learner.dim == 2, player.name
         config = learner.config
-        assert ("G" in player.told.split(", ")) == (
+        assert ("G" in player.assumes.split(", ")) == (
             config.get("lipschitz") == 3.0 or "sqrt" in player.name
         ), player.name
-        assert ("T" in player.told.split(", ")) == (config.get("horizon") == 50), player.name
+        assert ("T" in player.assumes.split(", ")) == (config.get("horizon") == 50), player.name
     assert known["Ader-10D"].build(facts).radius == 5.0
 
 
@@ -268,7 +270,7 @@ def test_speed_tables_show_growth_and_multiples():
         SpeedRow("L", "nothing", "bulk", 1, 1000, 0.4),
         SpeedRow("L", "nothing", "bulk", 1, 10**6, 0.6),
     ]
-    text = tables.speed_markdown(SpeedBench(rows, {"dims": [1], "ages": [1000, 10**6]}))
+    text = speed_markdown(SpeedBench(rows, {"dims": [1], "ages": [1000, 10**6]}))
     assert "| L | nothing | 0.5 (25×) |" in text
     assert "| L | 0.4 | 0.6 | 1.50× |" in text
 
@@ -277,5 +279,5 @@ def test_a_slow_learner_is_not_aged_past_patience():
     found = speed_bench(["KT"], dims=(1,), ages=(200, 10**9), repeats=1, patience=3.0)
     assert found.find("KT", "bulk", 1, age=200) is not None
     assert found.find("KT", "bulk", 1, age=10**9) is None
-    assert "–" in tables.speed_markdown(found)
+    assert "–" in speed_markdown(found)
     assert math.isfinite(found.find("KT", "bulk", 1).us)

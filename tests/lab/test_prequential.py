@@ -12,6 +12,7 @@ import pytest
 
 from stillpoint.lab.real import _prequential, command, compete, peers, prequential, real_bench
 from stillpoint.lab.real.bench import RealBench, StreamFacts
+from stillpoint.lab.real.figure import figure
 from stillpoint.lab.real.intervals import WINDOW, Band, _band, bands
 from stillpoint.lab.real.players import (
     BEST_SQUARES,
@@ -25,7 +26,7 @@ from stillpoint.lab.real.players import (
     Together,
 )
 from stillpoint.lab.real.prequential import FLOOR, Score, log_loss, squared_loss
-from stillpoint.lab.real.report import figure, grids, markdown
+from stillpoint.lab.real.report import grids, markdown
 from stillpoint.lab.streams.real import RealStream
 
 FACTORS = (0.9, 0.99, 1.0)

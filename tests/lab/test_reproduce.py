@@ -9,7 +9,7 @@ import pytest
 
 import stillpoint as sp
 from extras import program
-from stillpoint.lab.reproduce import Case, Claim, Evidence, claims, reduction, reproduce
+from stillpoint.lab.reproduce import Case, Claim, Evidence, claims, parameter_free, reproduce
 from stillpoint.lab.reproduce.figures import PICTURES
 from stillpoint.lab.reproduce.page import control as control_text
 from stillpoint.lab.reproduce.page import mark, maths, ratio, summary, table
@@ -171,8 +171,8 @@ def test_a_false_claim_shows(cases):
         ("Lemma log-det-sum", "lemmas.dimension_bound", lambda gram, ridge: 0.01),
         (
             "Algorithm 2, kernelized-pf",
-            "reduction.ParameterFree",
-            lambda scale: reduction.Printed(),
+            "parameter_free.ParameterFree",
+            lambda scale: parameter_free.Printed(),
         ),
     ],
 )

@@ -3,6 +3,7 @@
 import json
 import os
 import pickle
+import re
 import signal
 import subprocess
 import sys
@@ -21,13 +22,14 @@ from extras import package
 from stillpoint.commands.cli import app
 from stillpoint.lab import store as store_module
 from stillpoint.lab import streams
+from stillpoint.lab.bench.contenders import Contender, lineup
 from stillpoint.lab.bench.regret import regret_bench
-from stillpoint.lab.contenders import Contender, lineup
+from stillpoint.lab.bench.workers import _call, _sealed, watched, workers
 from stillpoint.lab.store import Store, SweepRow
 from stillpoint.lab.sweep import SweepStopped, sweep
-from stillpoint.lab.workers import _call, _sealed, watched, workers
 
 extra = pytest.mark.extra
+FILES = ["cells.parquet", "cells.sqlite"]
 SMALL = {"streams": ["walk", "fleeing"], "seeds": range(2), "horizons": [100, 150]}
 
 
@@ -84,6 +86,12 @@ def values(result):
     return [(*row.key, row.regret, row.loss, row.error, row.version) for row in result.rows]
 
 
+def copied(folder, to):
+    """A copy as a kill would leave it, by another process: locks end where a file is closed."""
+    subprocess.run(["cp", "-r", folder, to], check=True)
+    return to
+
+
 def row(seed, seconds=0.0, **values):
     return SweepRow(
         "L",
@@ -95,6 +103,24 @@ def row(seed, seconds=0.0, **values):
     )
 
 
+@pytest.mark.parametrize(
+    "first", ["from stillpoint.lab.sweep import Sweep", "import stillpoint.lab.cli", ""]
+)
+def test_the_function_is_not_shadowed_by_its_module(first):
+    """Whichever is imported first: both are called `stillpoint.lab.sweep`."""
+    code = f"""
+{first}
+import stillpoint as sp
+assert callable(sp.lab.sweep), sp.lab.sweep
+from stillpoint.lab.sweep import SweepStopped, sweep
+from stillpoint.lab import sweep as again
+assert sweep is again is sp.lab.sweep
+import stillpoint.lab.sweep
+assert sp.lab.sweep is sweep
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_learners_are_names_classes_with_configuration_or_contenders():
     mine = Contender("mine", "nothing", lambda facts: sp.Tracker(facts.dim))
     ogd = ("slow", sp.lab.baselines.OGD, {"step": 0.1, "domain": sp.domains.Ball(2.0)})
@@ -102,7 +128,7 @@ def test_learners_are_names_classes_with_configuration_or_contenders():
         ["KT", "KT", mine, ogd], ["walk", "walk"], [0, 3, 0], [100]
     )
     assert [player.name for player in players] == ["KT", "mine", "slow"]
-    assert players[2].told.startswith(
+    assert players[2].assumes.startswith(
         f"{sp.lab.baselines.OGD.__module__}.OGD(step=0.1, domain=Ball("
     )
     assert ([spec.name for spec in specs], seeds, horizons) == (["walk"], [0, 3], [100])
@@ -198,7 +224,8 @@ def test_cells_have_the_regret_of_the_benchmark_and_are_played_once(tmp_path):
     assert (first.played, built(tmp_path), first.failures) == (16, 8, [])
     bench = regret_bench([player, "KT"], **SMALL)
     assert {row.key: row.regret for row in first.rows} == {
-        (row.learner, row.told, row.stream, row.horizon, row.seed): row.regret for row in bench.rows
+        (row.learner, row.assumes, row.stream, row.horizon, row.seed): row.regret
+        for row in bench.rows
     }
     rows = stored(tmp_path / "out")
     assert sorted(keys(rows)) == sorted(
@@ -211,7 +238,7 @@ def test_cells_have_the_regret_of_the_benchmark_and_are_played_once(tmp_path):
     assert (again.played, built(tmp_path), again.rows) == (0, before, first.rows)
     grown = sweep([player], **SMALL | {"seeds": range(3)}, out=tmp_path / "out", jobs=1)
     assert (grown.played, len(grown.rows), len(stored(tmp_path / "out"))) == (4, 12, 20)
-    # told more: another learner
+    # assuming more: another learner
     other = Contender("logged", "something", partial(logged, tmp_path, 0.0))
     assert sweep([other], **SMALL, out=tmp_path / "out", jobs=1).played == 8
 
@@ -232,7 +259,7 @@ def test_another_class_under_the_same_name_is_another_cell(tmp_path):
             ).played
             == 0
         )
-    assert [row["told"] for row in stored(tmp_path)] == [
+    assert [row["assumes"] for row in stored(tmp_path)] == [
         f"{kind.__module__}.{kind.__qualname__}()"
         for kind in (sp.Tracker, sp.MultiScale, Renamed.Tracker)
     ]
@@ -268,9 +295,7 @@ def test_a_stream_that_cannot_be_drawn_is_a_failure(tmp_path):
 
 @extra
 def test_a_killed_sweep_goes_on_where_it_was(tmp_path):
-    """Kill −9 while three hundred cells are played by two processes: none is lost, none is there
-    twice.
-    """
+    """Kill −9 while two processes play three hundred cells: none is lost, none is there twice."""
     package("pyarrow")
     out, arguments = tmp_path / "out", [*SMALL["streams"], "sine1"]
     code = f"""
@@ -278,8 +303,7 @@ import sys
 sys.path[:0] = [{str(Path(__file__).parent)!r}, {str(Path(__file__).parents[1])!r}]
 from functools import partial
 from pathlib import Path
-from test_sweep import Contender, logged, store_module, sweep
-store_module._UNSAVED, store_module._MANY = 0.0, 7
+from test_sweep import Contender, logged, sweep
 contender = Contender("logged", "nothing", partial(logged, Path({str(tmp_path)!r}), 0.02))
 sweep([contender], {arguments!r}, range(50),
       [100, 150],
@@ -287,13 +311,10 @@ sweep([contender], {arguments!r}, range(50),
 """
     found = 0
     # the second kill meets a folder that the first one left
-    for enough in ("part-000003.parquet", "part-000010.parquet"):
+    for enough in (20, 120):
         process = subprocess.Popen([sys.executable, "-c", code])
         start = time.monotonic()
-        while (
-            not any(path.name >= enough for path in out.glob("part-*"))
-            and time.monotonic() - start < 60.0
-        ):
+        while built(tmp_path) < enough and time.monotonic() - start < 60.0:
             time.sleep(0.002)
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
@@ -306,48 +327,70 @@ sweep([contender], {arguments!r}, range(50),
     result = sweep([player], arguments, range(50), [100, 150], out=out, jobs=1)
     assert result.played == 300 - found == built(fresh)
     assert len(set(keys(stored(out)))) == len(stored(out)) == 300
-    assert sorted(path.name for path in out.iterdir()) == [".lock", "cells.parquet"]
+    assert sorted(path.name for path in out.iterdir()) == FILES
 
 
 @extra
-def test_rows_are_on_disk_once_work_would_be_lost(tmp_path, monkeypatch):
+def test_rows_are_on_disk_at_once_and_a_second_sweep_is_refused(tmp_path):
     package("pyarrow")
-    monkeypatch.setattr(store_module, "_MANY", 3)
-    parts = lambda: sorted(path.name for path in tmp_path.glob("*.parquet"))  # noqa: E731
-    with Store(tmp_path) as store:
-        store.add(row(0, 0.4))
-        assert parts() == []
-        store.add(row(1, 0.7))
-        assert parts() == ["part-000001.parquet"]
-        store.add(row(2, 60.0))
-        store.add(row(3, 60.0))
-        assert parts() == ["cells.parquet"]
-        with pytest.raises(ValueError, match="another sweep is writing"), Store(tmp_path):
+    with Store(tmp_path / "one") as store:
+        for seed in range(4):
+            store.add(row(seed))
+            with Store(copied(tmp_path / "one", tmp_path / f"killed {seed}")) as left:
+                assert [each.seed for each in left.rows.values()] == list(range(seed + 1))
+        with pytest.raises(ValueError, match="another sweep is writing"), Store(tmp_path / "one"):
             pass
-    assert [each["seed"] for each in stored(tmp_path)] == [0, 1, 2, 3]
+        code = "import sys; from stillpoint.lab.store import Store; Store(sys.argv[1]).__enter__()"
+        other = subprocess.run(
+            [sys.executable, "-c", code, tmp_path / "one"], capture_output=True, text=True
+        )
+        assert "ValueError: out must be free: another sweep is writing" in other.stderr
+        store.add(row(4))
+    assert [each["seed"] for each in stored(tmp_path / "one")] == [0, 1, 2, 3, 4]
 
 
 @extra
-def test_a_kill_between_merging_and_removing_parts_doubles_nothing(tmp_path, monkeypatch):
+def test_a_kill_within_a_write_loses_that_row_alone_and_doubles_none(tmp_path):
     package("pyarrow")
+    with Store(tmp_path / "one") as store:
+        for seed in range(3):
+            store.add(row(seed, error="x"))
+            store.add(row(seed))
+        copied(tmp_path / "one", tmp_path / "killed")
+    log = (tmp_path / "killed" / "cells.sqlite-wal").read_bytes()
+    found = []
+    for length in sorted({0, 1, 31, 32, 500, *range(0, len(log), 1031), len(log) - 1, len(log)}):
+        cut = copied(tmp_path / "killed", tmp_path / f"cut {length}")
+        (cut / "cells.sqlite-wal").write_bytes(log[:length])
+        with Store(cut) as again:
+            left = [(each.seed, each.error) for each in again.rows.values()]
+        assert left in [[]] + [
+            [(seed, "") for seed in range(n)] + [(n, error)]
+            for n in range(3)
+            for error in ("x", "")
+        ]
+        found.append(left)
+        assert sorted(path.name for path in cut.iterdir()) == (FILES if left else FILES[1:])
+    assert found[0] == []
+    assert found[-1] == [(0, ""), (1, ""), (2, "")]
+    assert len({str(left) for left in found}) == 7
 
-    def killed(self):
-        raise OSError("killed")
 
-    store = Store(tmp_path)
-    store.__enter__()
-    store.add(row(0, 2.0))
-    store.add(row(1, 2.0, error="x"))
-    store.add(row(1, 2.0))
-    with monkeypatch.context() as patch:
-        patch.setattr(Path, "unlink", killed)
-        with pytest.raises(OSError, match="killed"):
-            store.__exit__(None, None, None)
-    (tmp_path / ".part-000009.parquet.part").write_bytes(b"PAR1 half")
-    assert len(list(tmp_path.glob("*.parquet"))) == 4
-    with Store(tmp_path) as again:
-        assert [(each.seed, each.error) for each in again.rows.values()] == [(0, ""), (1, "")]
-    assert sorted(path.name for path in tmp_path.iterdir()) == [".lock", "cells.parquet"]
+@extra
+def test_a_folder_without_its_database_is_read_from_its_results(tmp_path):
+    """As copies are, and folders of version 0.1, whose rows have another name for `assumes`."""
+    package("pyarrow")
+    import pyarrow.parquet as parquet
+
+    first = sweep(["Tracker"], **SMALL, out=tmp_path, jobs=1)
+    (tmp_path / "cells.sqlite").unlink()
+    table = parquet.read_table(tmp_path / "cells.parquet")
+    names = ["told" if name == "assumes" else name for name in table.column_names]
+    parquet.write_table(table.rename_columns(names).slice(0, 5), tmp_path / "cells.parquet")
+    parquet.write_table(table.rename_columns(names).slice(4, 2), tmp_path / "part-000001.parquet")
+    again = sweep(["Tracker"], **SMALL, out=tmp_path, jobs=1)
+    assert (again.played, [row.key for row in again.rows]) == (2, [row.key for row in first.rows])
+    assert len(stored(tmp_path)) == 8
 
 
 @extra
@@ -359,6 +402,10 @@ def test_files_of_others_are_refused(tmp_path):
     ):
         sweep(["Tracker"], **SMALL, out=tmp_path)
     assert (tmp_path / "cells.parquet").read_bytes() == b"mine"
+    (tmp_path / "cells.sqlite").write_bytes(b"mine, and no database" * 50)
+    with pytest.raises(ValueError, match=r"out must hold a sweep's files only: got .*cells.sqlite"):
+        sweep(["Tracker"], **SMALL, out=tmp_path)
+    assert (tmp_path / "cells.sqlite").read_bytes() == b"mine, and no database" * 50
     with pytest.raises(ValueError, match="out must be a folder: got the file"):
         sweep(["Tracker"], **SMALL, out=tmp_path / "cells.parquet")
 
@@ -385,27 +432,47 @@ def test_a_lost_worker_does_not_lose_the_rest(tmp_path):
 
 
 @extra
-# files that fit: three parts, or all parts and not what is merged
-@pytest.mark.parametrize(("room", "done"), [(3, 3), (8, 8)])
-def test_a_full_disk_stops_the_sweep_and_counts_what_it_holds(tmp_path, monkeypatch, room, done):
+def test_a_full_disk_stops_the_sweep_and_counts_what_it_holds(tmp_path):
     package("pyarrow")
-    left, write = [room], store_module.replace
+
+    class Small(Store):
+        """One whose database may have no more pages than it begins with."""
+
+        def _open(self, earlier):
+            super()._open(earlier)
+            pages = self._database.execute("PRAGMA page_count").fetchone()[0]
+            self._database.execute(f"PRAGMA max_page_count = {pages}")
+
+    long = Contender("x" * 700, "nothing", lambda facts: sp.Tracker(facts.dim))
+    with pytest.MonkeyPatch.context() as patch:
+        # by name: `stillpoint.lab.sweep` is the function
+        patch.setattr(sys.modules["stillpoint.lab.sweep"], "Store", Small)
+        with pytest.raises(
+            SweepStopped,
+            match=r"stopped: OperationalError: database or disk is full; [1-7] of 8 cells are in",
+        ) as stop:
+            sweep([long], **SMALL, out=tmp_path, jobs=1)
+    done = int(re.search(r"(\d) of 8", str(stop.value)).group(1))
+    assert len(stored(tmp_path)) == done
+    assert sweep([long], **SMALL, out=tmp_path, jobs=1).played == 8 - done
+
+
+@extra
+def test_results_that_cannot_be_written_stop_the_sweep_and_lose_no_cell(tmp_path, monkeypatch):
+    package("pyarrow")
 
     def full(path, body):
-        if not left[0]:
-            raise OSError(28, "No space left on device")
-        left[0] -= 1
-        write(path, body)
+        raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
         patch.setattr(store_module, "replace", full)
-        patch.setattr(store_module, "_UNSAVED", 0.0)
         with pytest.raises(
             SweepStopped,
-            match=rf"the sweep stopped: OSError: .*No space left.*; {done} of 8 cells are in",
+            match=r"the sweep stopped: OSError: .*No space left.*; 8 of 8 cells are in",
         ):
             sweep(["Tracker"], **SMALL, out=tmp_path, jobs=1)
-    assert sweep(["Tracker"], **SMALL, out=tmp_path, jobs=1).played == 8 - done
+    assert sweep(["Tracker"], **SMALL, out=tmp_path, jobs=1).played == 0
+    assert len(stored(tmp_path)) == 8
 
 
 @extra
@@ -428,16 +495,14 @@ def test_every_backend_gives_the_same_rows(tmp_path, backend):
 
 @extra
 def test_a_dask_worker_imports_what_a_job_needs_where_it_runs():
-    """Not where it reads messages: two threads that import a package at once may find half of it,
-    and the sweep stands still.
-    """
+    """Not where it reads messages: two threads that import a package may find half of it."""
     package("cloudpickle")
     message = pickle.dumps((_call, (_sealed(sp.IntervalTracker, (0.9,)),)))
     code = (
         "import pickle, sys; call, job = pickle.load(sys.stdin.buffer);"
-        " print('stillpoint.estimators' in sys.modules)"
+        " print('stillpoint.intervals' in sys.modules)"
     )
-    code += "; call(*job); print('stillpoint.estimators' in sys.modules)"
+    code += "; call(*job); print('stillpoint.intervals' in sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", code], input=message, capture_output=True, check=True
     )
@@ -464,7 +529,7 @@ def test_a_running_cluster_is_used(tmp_path):
 def test_an_address_where_nobody_is_says_so(tmp_path, monkeypatch, backend):
     package("pyarrow")
     package({"dask": "distributed"}.get(backend, backend))
-    monkeypatch.setattr("stillpoint.lab.workers._PATIENCE", 1)
+    monkeypatch.setattr("stillpoint.lab.bench.workers._PATIENCE", 1)
     with pytest.raises(ValueError, match=r"address must be that of a \w+ \w+: got 127.0.0.1:9 "):
         sweep(["Tracker"], **SMALL, out=tmp_path, backend=backend, address="127.0.0.1:9")
 

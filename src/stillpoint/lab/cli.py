@@ -1,4 +1,4 @@
-"""Commands of research: `stillpoint reproduce`, `bench`, `sweep`, `streams`."""
+"""The commands of the lab: `stillpoint reproduce`, `bench`, `sweep` and `streams`."""
 
 from pathlib import Path
 from typing import Annotated
@@ -15,6 +15,7 @@ from stillpoint.commands.shared import (
     report,
     show,
 )
+from stillpoint.core.extras import require
 from stillpoint.core.terminal import tell
 
 bench = typer.Typer(
@@ -59,6 +60,7 @@ def regret(
 ) -> None:
     """Regret against the true target, beside OGD whose step is chosen in hindsight."""
     with plain_errors():
+        _figures(out)
         from stillpoint.lab.bench.regret import regret_bench
         from stillpoint.lab.bench.tables import regret_grids
 
@@ -95,12 +97,10 @@ def speed(
     quick: Quick = False,
     json: Json = False,
 ) -> None:
-    """µs a round, interactive and bulk, by dimension and by age, beside a bare compiled OGD
-    loop.
-    """
+    """µs per round, interactive and bulk, by dimension and age, beside a bare compiled OGD loop."""
     with plain_errors():
         from stillpoint.lab.bench.speed import speed_bench
-        from stillpoint.lab.bench.tables import speed_grids
+        from stillpoint.lab.bench.speed_tables import speed_grids
 
         if quick:
             sizes = {"dims": (1, 10), "ages": (1_000, 10_000)}
@@ -134,10 +134,9 @@ def real(
     json: Json = False,
     out: Out = None,
 ) -> None:
-    """Real streams: ours beside the best filter in hindsight, river and Vowpal Wabbit; predict,
-    then learn.
-    """
+    """Real streams: ours beside the best filter in hindsight, river and Vowpal Wabbit."""
     with plain_errors():
+        _figures(out)
         from stillpoint.lab.real.command import run
 
         files = run(stream or (), out, rounds, json, task, command=asked(context))
@@ -165,11 +164,10 @@ def sweep(
     retry: Annotated[bool, typer.Option("--retry", help="Play cells again that failed.")] = False,
     json: Json = False,
 ) -> None:
-    """Play learners on streams, for every seed and horizon, into Parquet; exit code 1 if a run
-    failed.
+    """Play learners on streams, for every seed and horizon, into Parquet.
 
-    After a kill, run the same command again: only what is missing is played. With other options the
-    folder grows.
+    The exit code is 1 if a run failed. After a kill, run the same command again: only what is
+    missing is played. With other options the folder grows.
 
     Examples:
 
@@ -214,9 +212,7 @@ def sweep(
 
 
 def reproduce(out: Out = None, quick: Quick = False, json: Json = False) -> None:
-    """The paper as a run: every theorem, proposition, lemma and example measured beside its bound;
-    exit code 1 if one fails.
-    """
+    """The paper as a run: every claim measured beside its bound; exit code 1 if one fails."""
     with plain_errors():
         from stillpoint.lab.reproduce.command import run
 
@@ -232,22 +228,13 @@ def streams_default(context: typer.Context) -> None:
 
 @streams.command("list")
 def streams_list(json: Json = False) -> None:
-    """List the synthetic streams of the benchmark with their set and group, and the real ones whose
-    package is installed.
-    """
+    """List the synthetic streams, and the real ones whose package is installed."""
     from stillpoint.lab.streams import all_streams, real
     from stillpoint.report.grid import Grid
 
     rows = [[spec.name, spec.kind, spec.group, spec.note] for spec in all_streams()]
-    rows += [
-        [
-            name,
-            f"real, {real.entry(name).task}",
-            real.entry(name).group,
-            real.entry(name).description,
-        ]
-        for name in real.available()
-    ]
+    for each in map(real.entry, real.available()):
+        rows.append([each.name, f"real, {each.task}", each.group, each.description])
     columns = ["name", "set", "group", "what it is"]
     if json:
         print_json([dict(zip(columns, row, strict=True)) for row in rows])
@@ -295,6 +282,12 @@ def streams_export(
             print_json({"stream": name, "rows": rows, "file": str(out)})
         else:
             tell(f"wrote {rows} rows to {out}")
+
+
+def _figures(out: Path | None) -> None:
+    """Raise before hours of work if its figures could not be drawn."""
+    if out is not None:
+        require("matplotlib", "--out", "lab")
 
 
 def mount(app: typer.Typer) -> None:

@@ -1,33 +1,40 @@
-"""The folder of a sweep: rows in Parquet, one a cell, that survive a kill at any moment."""
+"""The folder of a sweep: one row per cell, in a database that survives a kill at any moment."""
 
+import errno
 import io
 import os
-from collections.abc import Iterable
+import sqlite3
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass, fields
+from dataclasses import astuple, dataclass, fields
 from pathlib import Path
-from time import perf_counter
 from types import TracebackType
 from typing import Any
 
-from stillpoint.core.container import lock, replace
+from stillpoint.core.container import replace
 
-WHOLE = "cells.parquet"
-_PARTS = "part-{:06d}.parquet"
-_MANY = 100  # parts are merged when there are so many
-_UNSAVED = 1.0  # seconds of work, or of waiting, after which rows are written: what a kill may cost
+DATABASE, RESULTS = "cells.sqlite", "cells.parquet"
 
 Key = tuple[str, str, str, int, int]
 
 
 @dataclass(frozen=True)
 class SweepRow:
-    """One cell. regret, loss: None if it failed, and `error` says why. seconds: of the play.
-    version: stillpoint's.
+    """One cell: a learner on a stream, with a horizon and a seed.
+
+    Parameters
+    ----------
+    assumes
+        What the learner assumes; for a class with its configuration, these.
+    regret, loss
+        None if the cell failed; `error` says why.
+    seconds
+        How long the play took.
+    version
+        The version of stillpoint that played it.
     """
 
     learner: str
-    told: str
+    assumes: str
     stream: str
     horizon: int
     seed: int
@@ -40,29 +47,31 @@ class SweepRow:
 
     @property
     def key(self) -> Key:
-        """What was played: the learner's name and what it was told, the stream's name, horizon and
-        seed.
-        """
-        return self.learner, self.told, self.stream, self.horizon, self.seed
+        """What identifies the cell: learner, what it assumes, stream, horizon and seed."""
+        return self.learner, self.assumes, self.stream, self.horizon, self.seed
 
 
 _COLUMNS = [field.name for field in fields(SweepRow)]
-_TYPES = {
-    "horizon": "int64",
-    "seed": "int64",
-    "regret": "float64",
-    "loss": "float64",
-    "seconds": "float64",
-}
+_TYPES = {"horizon": "int64", "seed": "int64"} | dict.fromkeys(
+    ("regret", "loss", "seconds"), "float64"
+)
+_SQL_TYPES = {"int64": "INTEGER", "float64": "REAL", "string": "TEXT"}
+_RENAMED = {"told": "assumes"}  # columns of version 0.1
+_CREATE = (
+    "CREATE TABLE IF NOT EXISTS cells ("
+    + ", ".join(f"{name} {_SQL_TYPES[_TYPES.get(name, 'string')]}" for name in _COLUMNS)
+    + ", PRIMARY KEY (learner, assumes, stream, horizon, seed))"
+)
+_READ = f"SELECT {', '.join(_COLUMNS)} FROM cells ORDER BY rowid"
+_WRITE = f"INSERT OR REPLACE INTO cells VALUES ({', '.join('?' * len(_COLUMNS))})"
 
 
 class Store:
-    """Rows by key, in memory and in `folder`; a process has the folder to itself while the block
-    lasts.
+    """Rows by key, in memory and in a database in `folder`; a context manager.
 
-    New rows go into part files, each written whole under another name and then renamed. `merge`
-    writes all rows into one file and then removes the parts; a kill in between leaves rows twice,
-    with equal values, and reading takes the later one.
+    The database is locked while the block lasts, so that two sweeps never write one folder. Every
+    row is a transaction of its own. At the end all rows are written to `cells.parquet`, from which
+    a folder without a database is read, too.
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
@@ -75,28 +84,48 @@ class Store:
 
     def __enter__(self) -> "Store":
         self.folder.mkdir(parents=True, exist_ok=True)
-        taken = (
-            f"out must be free: another sweep is writing {self.folder}; wait for it or use another"
-            " folder"
-        )
-        self._lock = lock(self.folder / ".lock", taken)
+        path = self.folder / DATABASE
+        # of an earlier version, or copied without its database
+        found = [] if path.exists() else sorted(self.folder.glob("*.parquet"))
+        earlier = [row for each in found for row in self._read(each)]
         try:
-            for path in self.folder.glob(".*.parquet.part"):
-                path.unlink()  # half-written by a sweep that was killed
-            parts = sorted(self.folder.glob(f"part-{6 * '[0-9]'}.parquet"))
-            self.rows = {
-                row.key: row
-                for path in (self.folder / WHOLE, *parts)
-                if path.exists()
-                for row in self._read(path)
-            }
-        except BaseException:
-            os.close(self._lock)
-            raise
-        self._next = 1 + max((int(path.stem[5:]) for path in parts), default=0)
-        self._parts, self._seconds, self._last = parts, 0.0, perf_counter()
-        self._pending: list[SweepRow] = []
+            self._database = sqlite3.connect(path, timeout=0.0, isolation_level=None)
+            try:
+                self._open(earlier)
+            except BaseException:
+                self._database.close()
+                raise
+        except sqlite3.DatabaseError as error:
+            raise self._refusal(error, path) from None
         return self
+
+    def _open(self, earlier: list[SweepRow]) -> None:
+        """Lock the database, make the table where there is none, and read all rows."""
+        # in this mode the lock is kept from one transaction to the next
+        self._database.execute("PRAGMA locking_mode = EXCLUSIVE")
+        # transactions are appended to a log: whole after a kill at any moment, and none waits
+        # for the disk, so that a power cut may cost the last few
+        self._database.execute("PRAGMA journal_mode = WAL")
+        self._database.execute("PRAGMA synchronous = NORMAL")
+        self._database.execute("BEGIN EXCLUSIVE")
+        self._database.execute(_CREATE)
+        self._database.executemany(_WRITE, map(astuple, earlier))
+        self._database.execute("COMMIT")
+        rows = [SweepRow(*values) for values in self._database.execute(_READ)]
+        self.rows = {row.key: row for row in rows}
+        self._exported = False  # a kill may have left an older file
+
+    def _refusal(self, error: sqlite3.DatabaseError, path: Path) -> Exception:
+        """What to raise where the database cannot be opened."""
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # without what extends it
+        if code == sqlite3.SQLITE_BUSY:
+            return ValueError(
+                f"out must be free: another sweep is writing {self.folder}; wait for it or use"
+                " another folder"
+            )
+        if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR):
+            return _not_ours(path, error)
+        return OSError(errno.EIO, str(error), str(path))
 
     def __exit__(
         self,
@@ -105,63 +134,43 @@ class Store:
         trace: TracebackType | None,
     ) -> None:
         try:
-            # of the two errors, the first is the one to tell
+            # of the two errors, the first is the one to report
             with suppress(OSError) if error is not None else nullcontext():
-                self.merge()
+                self.export()
         finally:
-            os.close(self._lock)
-
-    @property
-    def unsaved(self) -> set[Key]:
-        """The rows that are in memory alone."""
-        return {row.key for row in self._pending}
+            self._database.close()
 
     def add(self, row: SweepRow) -> None:
-        """Keep a row. It is on disk at once, unless little work would be lost."""
+        """Keep a row, in place of an earlier one of the same cell."""
+        self._database.execute(_WRITE, astuple(row))
         self.rows[row.key] = row
-        self._pending.append(row)
-        self._seconds += row.seconds
-        if max(self._seconds, perf_counter() - self._last) >= _UNSAVED:
-            path = self.folder / _PARTS.format(self._next)
-            self._write(path, self._pending)
-            self._parts.append(path)
-            self._next, self._pending, self._seconds, self._last = (
-                self._next + 1,
-                [],
-                0.0,
-                perf_counter(),
-            )
-            if len(self._parts) >= _MANY:
-                self.merge()
+        self._exported = False
 
-    def merge(self) -> None:
-        """Write all rows into one file, then remove the parts."""
-        if self._parts or self._pending:
-            self._write(self.folder / WHOLE, self.rows.values())
-            self._pending, self._seconds = [], 0.0
-            for path in self._parts:
-                path.unlink()
-            self._parts = []
-
-    def _write(self, path: Path, rows: Iterable[SweepRow]) -> None:
+    def export(self) -> None:
+        """Write all rows to the Parquet file."""
+        if self._exported or not self.rows:
+            return
         kinds = [
             (name, self._arrow.type_for_alias(_TYPES.get(name, "string"))) for name in _COLUMNS
         ]
         table = self._arrow.Table.from_pylist(
-            [vars(row) for row in rows], schema=self._arrow.schema(kinds)
+            [vars(row) for row in self.rows.values()], schema=self._arrow.schema(kinds)
         )
         body = io.BytesIO()
         self._arrow.parquet.write_table(table, body)
-        replace(path, body.getvalue())
+        replace(self.folder / RESULTS, body.getvalue())
+        self._exported = True
 
     def _read(self, path: Path) -> list[SweepRow]:
-        remedy = "give a new folder, or move that file away"
         try:
             rows: list[dict[str, Any]] = self._arrow.parquet.read_table(path).to_pylist()
-            return [SweepRow(**row) for row in rows]
+            return [SweepRow(**{_RENAMED.get(k, k): v for k, v in row.items()}) for row in rows]
         except (self._arrow.ArrowInvalid, TypeError) as error:
-            reason = str(error).splitlines()[0]
-            raise ValueError(
-                f"out must hold a sweep's files only: got {path}, which is none ({reason});"
-                f" {remedy}"
-            ) from None
+            raise _not_ours(path, error) from None
+
+
+def _not_ours(path: Path, error: Exception) -> ValueError:
+    return ValueError(
+        f"out must hold a sweep's files only: got {path}, which is none"
+        f" ({str(error).splitlines()[0]}); give a new folder, or move that file away"
+    )

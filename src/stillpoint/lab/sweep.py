@@ -1,11 +1,8 @@
-"""Sweeps: learners × streams × seeds × horizons, on one machine or a cluster, into Parquet, and on
-from where a kill left off.
-"""
+"""Sweeps: learners × streams × seeds × horizons, on one machine or a cluster, that can be resumed."""
 
 import os
 import warnings
 from collections.abc import Generator, Iterable, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -13,22 +10,21 @@ from typing import Any
 import numpy as np
 
 from stillpoint.core.validation import count
-from stillpoint.lab.contenders import Contender, Learner, Outcome, complaint, lineup, outcome
+from stillpoint.lab.bench.contenders import Contender, Learner, Outcome, complaint, lineup, outcome
+from stillpoint.lab.bench.workers import check_backend, watched, workers
 from stillpoint.lab.store import Store, SweepRow
 from stillpoint.lab.streams.registry import Spec
-from stillpoint.lab.workers import check_backend, watched, workers
 
 
 class SweepStopped(RuntimeError):
-    """Workers were lost, or results could not be written; what is finished is kept, and the text
-    says how to go on.
-    """
+    """Workers were lost, or results could not be written; what is finished is kept."""
 
 
 @dataclass(frozen=True)
 class Mean:
-    """A learner on a stream at one horizon: mean regret and loss over the seeds that did not fail;
-    None if all did.
+    """Mean regret and loss of a learner on a stream at one horizon, over the seeds that did not fail.
+
+    None if all failed.
     """
 
     learner: str
@@ -42,8 +38,16 @@ class Mean:
 
 @dataclass(frozen=True)
 class Sweep:
-    """The cells asked for, in order. played: how many of them were played now, not found in the
-    folder.
+    """The cells asked for, in order.
+
+    Parameters
+    ----------
+    rows
+        One per cell.
+    folder
+        Where they are kept.
+    played
+        How many of them were played now, not found in the folder.
     """
 
     rows: list[SweepRow]
@@ -71,9 +75,7 @@ class Sweep:
         return means
 
     def notes(self) -> list[str]:
-        """What to know of these rows: which failed, and which another version of the library
-        played.
-        """
+        """Which cells failed, and which another version of the library played."""
         where: dict[tuple[str, str, str], int] = {}
         for row in self.failures:
             key = row.learner, row.stream, row.error
@@ -115,27 +117,37 @@ def sweep(
     retry: bool = False,
     progress: bool = False,
 ) -> Sweep:
-    """Play every learner on every stream with every seed and horizon, one job a cell, and keep the
-    rows in the folder `out`.
+    """Play every learner on every stream with every seed and horizon, and keep the rows in a folder.
 
-    learners: names that `stillpoint bench regret` knows, (name, class, config) triples built as
-    class(dim, **config), or
-        contenders; none means all. streams: what `streams.find` takes, or specs.
-    backend: "loky" for processes here, "dask" or "ray". jobs: how many at a time; None for every
-    core.
-    address: of a running Dask scheduler or Ray head; without it they are started here.
-    retry: play failed cells again.
+    Parameters
+    ----------
+    learners
+        Names that `stillpoint bench regret` knows, (name, class, config) triples built as
+        class(dim, **config), or contenders; none means all.
+    streams
+        What `streams.find` takes, or specs.
+    out
+        The folder: `cells.parquet` has the results, `cells.sqlite` what a later call needs.
+    backend
+        "loky" for processes here, "dask" or "ray".
+    jobs
+        How many cells at a time; None for one per core.
+    address
+        Of a running Dask scheduler or Ray head; without it they are started here.
+    retry
+        Play failed cells again.
 
-    A cell is known by its learner's name and what it is told (a triple's class and config), stream,
+    Notes
+    -----
+    A cell is known by its learner's name and what it assumes (a triple's class and config), stream,
     horizon and seed. Cells that the folder has are not played again, by whatever call or version
     they were played, so a sweep goes on after a kill, and grows when called with more. A cell that
-    raises leaves a row with the error. A kill costs the cells in play and a second or two of
-    finished ones.
+    raises leaves a row with the error. A kill costs the cells in play.
     """
     players, specs, starts, rounds = lineup(learners, streams, seeds, horizons)
     jobs = None if jobs is None else count("jobs", jobs)
     cells = {
-        (player.name, player.told, spec.name, horizon, seed): (player, spec, horizon, seed)
+        (player.name, player.assumes, spec.name, horizon, seed): (player, spec, horizon, seed)
         for horizon in rounds
         for spec in specs
         for player in players
@@ -151,13 +163,10 @@ def sweep(
                 try:
                     for row in watched(results, len(cells), len(cells) - len(todo), show=progress):
                         store.add(row)
-                    store.merge()
+                    store.export()
                 except (Exception, KeyboardInterrupt) as error:
                     _drop(results)
-                    # a full disk, say: what it does not take is not counted
-                    with suppress(OSError):
-                        store.merge()
-                    done = len((cells.keys() & store.rows.keys()) - store.unsaved)
+                    done = len(cells.keys() & store.rows.keys())
                     kept = (
                         f"{done} of {len(cells)} cells are in {store.folder}; do the same again to"
                         " play the rest"
@@ -170,9 +179,7 @@ def sweep(
 
 
 def _drop(results: Generator[Any, None, None]) -> None:
-    """Cancel what is still to come, without joblib's advice that nobody asked for results
-    in vain.
-    """
+    """Cancel what is still to come, without joblib's warning that results were not used."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         results.close()
@@ -181,12 +188,11 @@ def _drop(results: Generator[Any, None, None]) -> None:
 def _cell(player: Contender, spec: Spec, horizon: int, seed: int) -> SweepRow:
     try:
         found = outcome(player, spec.make(horizon, seed))
-    except (
-        Exception
-    ) as error:  # the stream's fault: no more reason to lose other cells than a learner's
+    # the stream's fault: no more reason to lose other cells than a learner's
+    except Exception as error:
         found = Outcome(None, None, 0.0, complaint(error))
-    told = found.regret, found.loss, found.seconds, _version(), found.error, found.warning
-    return SweepRow(player.name, player.told, spec.name, horizon, seed, *told)
+    result = found.regret, found.loss, found.seconds, _version(), found.error, found.warning
+    return SweepRow(player.name, player.assumes, spec.name, horizon, seed, *result)
 
 
 def _version() -> str:

@@ -1,6 +1,4 @@
-"""Matplotlib figures of finished runs; no global state, nothing shown, the caller saves or
-displays.
-"""
+"""Matplotlib figures of finished runs: no global state, and nothing is shown."""
 
 from __future__ import annotations
 
@@ -20,9 +18,7 @@ _POINTS = 4000  # more than a page can show; longer curves are thinned
 
 
 def run_figure(run: Run, comparators: Mapping[str, ArrayLike], radius: float | None) -> Figure:
-    """Two panels: the first coordinate of plays and comparators over time, and regret curves with
-    the certificate.
-    """
+    """Draw a run in two panels: plays and comparators over time, and regret with its certificate."""
     figure = Figure(figsize=(9.0, 6.0), layout="constrained")
     top, bottom = figure.subplots(2, 1, sharex=True)
     keep = slice(None, None, max(1, len(run) // _POINTS))

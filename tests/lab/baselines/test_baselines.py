@@ -157,7 +157,7 @@ def test_state_resumes_in_a_learner_built_anew(make, between):
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 def test_says_what_it_is_told_and_how_it_was_built(make):
     learner = make(2)
-    assert isinstance(learner.told, tuple)
+    assert isinstance(learner.assumes, tuple)
     if "learners" not in learner.config:
         assert type(learner)(**learner.config).config == learner.config
 
@@ -653,7 +653,7 @@ def test_hindsight_ogd_is_the_reference_on_absolute_streams(seed):
     assert np.array_equal(
         found.plays, sp.play(OGD(1, found.step, domain=Ball(30.0)), Absolute().on(y)).plays
     )
-    assert HindsightOGD.told == ("the future",)
+    assert HindsightOGD.assumes == ("the future",)
 
 
 def test_hindsight_ogd_on_vectors_and_other_grids():

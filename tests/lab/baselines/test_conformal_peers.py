@@ -133,7 +133,7 @@ def test_runs_are_single_rounds_and_cover(make):
     assert bulk.predict() == single.predict()
     steady = np.abs(np.random.default_rng(2).standard_normal(4000))
     assert abs((make().run(steady) >= steady).mean() - Q) < 0.02
-    assert bulk.told
+    assert bulk.assumes
     for bad, message in ((np.nan, "finite"), (-1.0, "not be negative"), ("a", "number")):
         with pytest.raises(ValueError, match=f"score must .*{message}|score must be a number"):
             single.update(bad)

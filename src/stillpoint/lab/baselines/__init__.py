@@ -1,4 +1,4 @@
-"""Baselines: what one would run instead. Each says what it must be `told`, and gives its guarantee
+"""Baselines: what one would run instead. Each says what it `assumes`, and gives its guarantee
 as `bound(...)`.
 """
 

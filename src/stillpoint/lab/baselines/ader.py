@@ -36,7 +36,7 @@ class Ader(Baseline):
         `update_loss`.
     """
 
-    told: tuple[str, ...] = ("T", "G", "D")
+    assumes: tuple[str, ...] = ("T", "G", "D")
     _fields: ClassVar[tuple[str, ...]] = ("_experts", "_cumulative")
 
     def __init__(
@@ -63,13 +63,13 @@ class Ader(Baseline):
     @property
     def config(self) -> dict[str, Any]:
         """The arguments that build this learner anew."""
-        told = {
+        given = {
             "dim": self.dim,
             "horizon": self.horizon,
             "lipschitz": self.lipschitz,
             "radius": self.radius,
         }
-        return {**told, "surrogate": self.surrogate}
+        return {**given, "surrogate": self.surrogate}
 
     @property
     def weights(self) -> Array:

@@ -1,4 +1,4 @@
-"""What the baselines share: what each must be told, a bound on gradients, and state kept in named
+"""What the baselines share: what each assumes, a bound on gradients, and state kept in named
 fields.
 """
 
@@ -20,12 +20,12 @@ class Baseline(GradientLearner):
     """A gradient learner from the literature that counts rounds and ignores the gaps between their
     times.
 
-    told: what it must know beforehand for its guarantee: T (rounds), G (bound on ‖g‖), D (size of
+    assumes: what it must know beforehand for its guarantee: T (rounds), G (bound on ‖g‖), D (size of
     the domain), …
     observed: rounds that came with a gradient; the t of the algorithm.
     """
 
-    told: tuple[str, ...] = ()
+    assumes: tuple[str, ...] = ()
     _fields: ClassVar[tuple[str, ...]] = ()  # attributes, arrays or numbers, that make up the state
 
     def __init__(self, dim: int, lipschitz: float | None = None) -> None:

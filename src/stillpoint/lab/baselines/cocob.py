@@ -24,7 +24,7 @@ class COCOB(Baseline):
     scale: ε; the paper has 1, so a wealth of L to begin with.
     """
 
-    told: tuple[str, ...] = ("G",)
+    assumes: tuple[str, ...] = ("G",)
     _fields: ClassVar[tuple[str, ...]] = ("_theta", "_total", "_wealth")
 
     def __init__(self, dim: int, lipschitz: float, scale: float = 1.0) -> None:
@@ -73,14 +73,14 @@ class COCOB(Baseline):
 
 
 class COCOBBackprop(Baseline):
-    """COCOB-Backprop, told nothing: L is the largest |g| so far, w = θ/(L·max(A + L, αL))·(L +
+    """COCOB-Backprop, which assumes nothing: L is the largest |g| so far, w = θ/(L·max(A + L, αL))·(L +
     max(Reward, 0)); A has no L in it.
 
     alpha: α, which holds the first steps back; 100 in the paper. A heuristic: there is no
     guarantee.
     """
 
-    told: tuple[str, ...] = ()
+    assumes: tuple[str, ...] = ()
     _fields: ClassVar[tuple[str, ...]] = ("_theta", "_total", "_reward", "_top")
 
     def __init__(self, dim: int, alpha: float = 100.0) -> None:

@@ -1,7 +1,7 @@
 """What meta learners share: each round's play is a weighted mean of the learners' plays, their
 losses are ⟨g_t, x_{t,i}⟩.
 
-The range of these losses need not be told: B_t, the largest so far, is the hint for the next, and
+The range of these losses need not be known: B_t, the largest so far, is the hint for the next, and
 larger losses are shrunk to it (Cutkosky 2019); that costs at most the largest range, as Σ_t(range_t
 − B_t)₊ telescopes.
 """
@@ -70,7 +70,7 @@ class Combination(Baseline):
                 " learner"
             )
         self.prior: Array = weights / weights.sum()
-        self._told_prior = None if prior is None else tuple(weights.tolist())
+        self._given_prior = None if prior is None else tuple(weights.tolist())
         self._late = any(each._late for each in self.learners)
         self.loss_range = nonnegative("loss_range", loss_range)
         self._hint = self.loss_range  # B_t
@@ -83,7 +83,11 @@ class Combination(Baseline):
     @property
     def config(self) -> dict[str, Any]:
         """The arguments that build this learner anew, once each of the learners is."""
-        return {"learners": self.learners, "prior": self._told_prior, "loss_range": self.loss_range}
+        return {
+            "learners": self.learners,
+            "prior": self._given_prior,
+            "loss_range": self.loss_range,
+        }
 
     @property
     def _not_finite(self) -> frozenset[str]:

@@ -4,7 +4,7 @@ online learning".
 Their rescaling of gradients by γ^{−t}, applied to SOLO FTRL (Orabona & Pál 2018, "Scale-free online
 learning", Theorem 1) with ‖w‖²/(2r): for θ_t = Σ_{s≤t} γ^{t−s} g_s and V_t = Σ_{s≤t}
 γ^{2(t−s)}‖g_s‖² it plays w_{t+1} = argmin_w ⟨θ_t, w⟩ + √V_t‖w‖²/(2r) = Π(−rθ_t/√V_t). The paper's
-own learner adapts to ‖u‖ as well; this one is told r.
+own learner adapts to ‖u‖ as well; this one is given r.
 """
 
 import math
@@ -31,7 +31,7 @@ class DiscountedFTRL(Baseline):
     domain: where plays may lie (default: everywhere).
     """
 
-    told: tuple[str, ...] = ("γ", "D")
+    assumes: tuple[str, ...] = ("γ", "D")
     _fields: ClassVar[tuple[str, ...]] = ("_theta", "_root", "_top", "_roots", "_tops", "_pull")
 
     def __init__(

@@ -1,5 +1,5 @@
 """FreeGrad: Mhammedi & Koolen (2020), "Lipschitz and comparator-norm adaptivity in online
-learning", with G told.
+learning", with G given.
 
 It is KernelFTRL with the constant kernel and the FreeGrad potential, so that is how it is built.
 """
@@ -21,7 +21,7 @@ class FreeGrad(KernelFTRL):
     ‖u‖.
     """
 
-    told: tuple[str, ...] = ("G",)
+    assumes: tuple[str, ...] = ("G",)
 
     def __init__(self, dim: int, lipschitz: float, scale: float = 1.0) -> None:
         self.scale = positive("scale", scale)

@@ -24,7 +24,7 @@ class HindsightOGD:
     plays, losses: the rounds of the best step, shapes (T, dim) and (T,).
     """
 
-    told: ClassVar[tuple[str, ...]] = ("the future",)
+    assumes: ClassVar[tuple[str, ...]] = ("the future",)
     step: float
     totals: Array
     plays: Array

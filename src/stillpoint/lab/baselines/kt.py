@@ -24,7 +24,7 @@ class KT(Baseline):
     is known.
     """
 
-    told: tuple[str, ...] = ("G",)
+    assumes: tuple[str, ...] = ("G",)
     _fields: ClassVar[tuple[str, ...]] = ("_coins", "_wealth")
 
     def __init__(self, dim: int, lipschitz: float, scale: float = 1.0) -> None:

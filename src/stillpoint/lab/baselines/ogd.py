@@ -20,7 +20,7 @@ from stillpoint.lab.baselines.base import Baseline, block
 from stillpoint.losses import LossStream
 
 _SCHEDULES = {"constant": _steps.CONSTANT, "sqrt": _steps.SQRT, "scale-free": _steps.SCALE_FREE}
-_TOLD = {"constant": ("step",), "sqrt": ("D", "G"), "scale-free": ("D",)}
+_ASSUMES = {"constant": ("step",), "sqrt": ("D", "G"), "scale-free": ("D",)}
 
 
 class OGD(Baseline):
@@ -33,7 +33,7 @@ class OGD(Baseline):
     a bounded one.
     """
 
-    told: tuple[str, ...] = _TOLD["constant"]
+    assumes: tuple[str, ...] = _ASSUMES["constant"]
     _fields: ClassVar[tuple[str, ...]] = ("_w", "_stats")
 
     def __init__(
@@ -50,7 +50,7 @@ class OGD(Baseline):
             raise ValueError(
                 f"schedule must be one of {sorted(_SCHEDULES)}: got {schedule!r}; choose one"
             )
-        self.schedule, self.told = schedule, _TOLD[schedule]
+        self.schedule, self.assumes = schedule, _ASSUMES[schedule]
         self.domain = as_domain(domain, self.dim)
         self._code = _SCHEDULES[schedule]
         self._compiled = self.domain.hot(self.dim)

@@ -37,7 +37,7 @@ class SparseHaar(Baseline):
         against 0 is at most εG.
     """
 
-    told: tuple[str, ...] = ("T", "G")
+    assumes: tuple[str, ...] = ("T", "G")
     _fields: ClassVar[tuple[str, ...]] = ("_sums", "_variances", "_start")
 
     def __init__(
@@ -60,7 +60,7 @@ class SparseHaar(Baseline):
                 f"potential must be FreeGrad, Erfi or ParameterFree: got {potential!r}; use one of"
                 " sp.potentials"
             )
-        self.told = ("G",) if self.horizon is None else ("T", "G")
+        self.assumes = ("G",) if self.horizon is None else ("T", "G")
         # log₂ of the first dictionary's length
         self._first = math.ceil(math.log2(self.horizon or 1))
         self._start = 0

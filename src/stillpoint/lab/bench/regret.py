@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from stillpoint.core.extras import require
 from stillpoint.core.validation import count
 from stillpoint.lab.baselines import hindsight_ogd
+from stillpoint.lab.bench.contenders import Contender, Learner, lineup, outcome
 from stillpoint.lab.bench.ratios import FLOOR, geometric_mean
-from stillpoint.lab.contenders import Contender, Learner, lineup, outcome
+from stillpoint.lab.bench.workers import watched, workers
 from stillpoint.lab.streams.reactive import ReactiveStream
 from stillpoint.lab.streams.registry import AnyStream, Spec
-from stillpoint.lab.workers import watched, workers
 
 _RADIUS = 30.0  # OGD* stays in this ball, in units of the stream
 
@@ -28,7 +29,7 @@ class Row:
     """
 
     learner: str
-    told: str
+    assumes: str
     stream: str
     kind: str
     group: str
@@ -52,7 +53,7 @@ class Summary:
     """
 
     learner: str
-    told: str
+    assumes: str
     label: str
     horizon: int
     runs: int
@@ -86,15 +87,17 @@ class RegretBench:
 
     def save(self, folder: str | Path) -> list[Path]:
         """Write Markdown, JSON and figures into `folder`; returns the files."""
-        from stillpoint.lab.bench import tables
+        require("matplotlib", "RegretBench.save", "lab")
+        from stillpoint.lab.bench.figure import ratio_figure
+        from stillpoint.lab.bench.tables import regret_markdown
 
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         files = [folder / "regret.md", folder / "regret.json"]
-        files[0].write_text(tables.regret_markdown(self), encoding="utf-8")
+        files[0].write_text(regret_markdown(self), encoding="utf-8")
         files[1].write_text(json.dumps(self.to_dict(), indent=1, allow_nan=False), encoding="utf-8")
         for group in dict.fromkeys(row.group for row in self.rows):
-            figure = tables.ratio_figure(self, group)
+            figure = ratio_figure(self, group)
             for suffix in ("png", "svg"):
                 files.append(folder / f"regret-{group}.{suffix}")
                 figure.savefig(files[-1], dpi=150)
@@ -121,7 +124,7 @@ def summarise(rows: Sequence[Row], label: str) -> Summary:
     speeds = [row.rounds_per_s for row in rows if row.rounds_per_s is not None]
     return Summary(
         learner=rows[0].learner,
-        told=rows[0].told,
+        assumes=rows[0].assumes,
         label=label,
         horizon=rows[0].horizon,
         runs=len(rows),
@@ -162,7 +165,7 @@ def regret_bench(
     with workers("loky", count("jobs", jobs)) as parallel:
         batches = list(watched(parallel(_task, tasks, ordered=True), len(tasks), show=progress))
     settings = {
-        "learners": {player.name: player.told for player in players},
+        "learners": {player.name: player.assumes for player in players},
         "streams": [spec.name for spec in specs],
         "seeds": starts,
         "horizons": rounds,
@@ -184,7 +187,7 @@ def _task(players: Sequence[Contender], spec: Spec, horizon: int, seed: int) -> 
         speed = None if found.error else len(stream) / found.seconds
         key = (
             player.name,
-            player.told,
+            player.assumes,
             spec.name,
             spec.kind,
             spec.group,

@@ -17,7 +17,7 @@ import numpy as np
 
 from stillpoint.core.validation import Array, count
 from stillpoint.lab.bench._ogd import bare_ogd, recorded_ogd
-from stillpoint.lab.contenders import Contender, Facts, choose
+from stillpoint.lab.bench.contenders import Contender, Facts, choose
 from stillpoint.losses import Absolute, LossStream
 from stillpoint.play import Playable, play
 
@@ -37,7 +37,7 @@ class SpeedRow:
     """
 
     learner: str
-    told: str
+    assumes: str
     mode: str
     dim: int
     age: int
@@ -61,12 +61,12 @@ class SpeedBench:
 
     def save(self, folder: str | Path) -> list[Path]:
         """Write Markdown and JSON into `folder`; returns the files."""
-        from stillpoint.lab.bench import tables
+        from stillpoint.lab.bench.speed_tables import speed_markdown
 
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         files = [folder / "speed.md", folder / "speed.json"]
-        files[0].write_text(tables.speed_markdown(self), encoding="utf-8")
+        files[0].write_text(speed_markdown(self), encoding="utf-8")
         files[1].write_text(json.dumps(self.to_dict(), indent=1, allow_nan=False), encoding="utf-8")
         return files
 
@@ -113,7 +113,7 @@ def speed_bench(
         "dims": dims,
         "ages": ages,
         "repeats": repeats,
-        "learners": {p.name: p.told for p in players},
+        "learners": {p.name: p.assumes for p in players},
     }
     return SpeedBench(rows, settings)
 
@@ -123,10 +123,10 @@ def _bare(dim: int, repeats: int) -> list[SpeedRow]:
     kept = np.empty_like(y), np.empty_like(y), np.empty(len(y))
     bare = _least(lambda: bare_ogd(y, _STEP), repeats + 1) / len(y)
     recorded = _least(lambda: recorded_ogd(y, _STEP, *kept), repeats + 1) / len(y)
-    told = "the step"
+    assumes = "the step"
     return [
-        SpeedRow(BARE, told, "bulk", dim, 0, bare, 1.0),
-        SpeedRow(RECORDED, told, "bulk", dim, 0, recorded, recorded / bare),
+        SpeedRow(BARE, assumes, "bulk", dim, 0, bare, 1.0),
+        SpeedRow(RECORDED, assumes, "bulk", dim, 0, recorded, recorded / bare),
     ]
 
 
@@ -145,8 +145,8 @@ def _by_dimension(player: Contender, dim: int, repeats: int, bare: float) -> lis
         lambda: player.build(facts), lambda learner: _interact(learner, gradients), repeats
     ) / len(gradients)
     return [
-        SpeedRow(player.name, player.told, "interactive", dim, 0, interactive),
-        SpeedRow(player.name, player.told, "bulk", dim, 0, bulk, bulk / bare),
+        SpeedRow(player.name, player.assumes, "interactive", dim, 0, interactive),
+        SpeedRow(player.name, player.assumes, "bulk", dim, 0, bulk, bulk / bare),
     ]
 
 
@@ -177,7 +177,7 @@ def _by_age(
             ("bulk", lambda m: play(m, chunk)),
         ):
             us = _timed(lambda: deepcopy(learner), act, 4 * repeats) / _CHUNK
-            rows.append(SpeedRow(player.name, player.told, mode, 1, target, us))
+            rows.append(SpeedRow(player.name, player.assumes, mode, 1, target, us))
     return rows
 
 

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from stillpoint.core.extras import require
 from stillpoint.core.validation import count
 from stillpoint.lab.bench.ratios import geometric_mean, ratio
 from stillpoint.lab.real.intervals import SHORTEST, Band, bands
@@ -129,14 +130,16 @@ class RealBench:
 
     def save(self, folder: str | Path) -> list[Path]:
         """Write Markdown, JSON and the figure into `folder`; returns the files."""
-        from stillpoint.lab.real import report
+        require("matplotlib", "RealBench.save", "lab")
+        from stillpoint.lab.real.figure import figure
+        from stillpoint.lab.real.report import markdown
 
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         files = [folder / "real.md", folder / "real.json", folder / "real.png"]
-        files[0].write_text(report.markdown(self), encoding="utf-8")
+        files[0].write_text(markdown(self), encoding="utf-8")
         files[1].write_text(self.to_json(), encoding="utf-8")
-        report.figure(self).savefig(files[2], dpi=150)
+        figure(self).savefig(files[2], dpi=150)
         return files
 
     def to_json(self) -> str:

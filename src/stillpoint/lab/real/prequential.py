@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillpoint.core.validation import Array, count
-from stillpoint.lab.contenders import complaint
+from stillpoint.lab.bench.contenders import complaint
 from stillpoint.lab.real.players import Entrant, Player
 from stillpoint.lab.streams.real.base import REGRESSION, RealStream
 

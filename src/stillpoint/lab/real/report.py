@@ -1,10 +1,8 @@
-"""The benchmark on real streams as tables, Markdown and a figure of ratios to the best filter in
-hindsight.
-"""
+"""The benchmark on real streams as tables and Markdown."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,20 +12,12 @@ from stillpoint.lab.real.intervals import SHORTEST, SKIPPED, WINDOW, Band
 from stillpoint.lab.real.players import FACTORS, HINDSIGHT, OURS
 from stillpoint.lab.real.prequential import FLOOR, Score
 from stillpoint.lab.streams.real import BINARY, MULTICLASS, REGRESSION
-from stillpoint.report.figures import CERTIFICATE, COLOURS, PLAY
 from stillpoint.report.grid import Grid
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
     from stillpoint.lab.real.bench import RealBench, StreamFacts
 
-_TITLES = {REGRESSION: "Regression", BINARY: "Two classes", MULTICLASS: "More classes"}
-_LEFT, _RIGHT = 0.05, 30.0  # ends of the figure's axis; what lies beyond is counted at the edge
-# the simplest are grey
-_FAMILIES = {"river": COLOURS[0], "VW": COLOURS[1], "RLS": COLOURS[3], "logistic": COLOURS[3]}
-_MARKERS = "sD^vPXo*<>hd"
+TITLES = {REGRESSION: "Regression", BINARY: "Two classes", MULTICLASS: "More classes"}
 
 
 def markdown(bench: RealBench) -> str:
@@ -66,12 +56,12 @@ def markdown(bench: RealBench) -> str:
 def grids(bench: RealBench) -> list[Grid]:
     """Targets, a summary and a table by stream for each task, intervals, and everybody's losses."""
     found = [_targets(bench)] if bench.targets() else []
-    for task in _TITLES:
+    for task in TITLES:
         if any(stream.task == task for stream in bench.streams):
             found += [_beside(bench, task), _everybody(bench, task)]
     if bench.bands:
         found.append(_intervals(bench))
-    for task in _TITLES:
+    for task in TITLES:
         if any(stream.task == task for stream in bench.streams):
             found.append(_losses(bench, task))
     if bench.bands:
@@ -88,7 +78,7 @@ def _targets(bench: RealBench) -> Grid:
 def _beside(bench: RealBench, task: str) -> Grid:
     """A row a stream: ours, the best in hindsight, and the best of those that anybody can run."""
     rows = []
-    for stream in _of(bench, task):
+    for stream in streams_of(bench, task):
         own, hindsight = bench.loss(stream.name, OURS), bench.hindsight(stream.name)
         best = bench.best(stream.name, *HINDSIGHT)
         others = [
@@ -111,14 +101,14 @@ def _beside(bench: RealBench, task: str) -> Grid:
         "best of the others",
         "ours / it",
     ]
-    return Grid(f"{_TITLES[task]}, by stream", header, rows)
+    return Grid(f"{TITLES[task]}, by stream", header, rows)
 
 
 def _everybody(bench: RealBench, task: str) -> Grid:
     """A row a player: loss over the best in hindsight, and how often it is ahead of ours."""
     rows = []
-    names = [stream.name for stream in _of(bench, task)]
-    for player in _players(bench, task):
+    names = [stream.name for stream in streams_of(bench, task)]
+    for player in players_of(bench, task):
         ratios, ahead, costs, failed = [], 0, [], 0
         for name in names:
             score, best, own = (
@@ -158,17 +148,17 @@ def _everybody(bench: RealBench, task: str) -> Grid:
         "µs a round",
         "left out",
     ]
-    return Grid(f"{_TITLES[task]}, everybody", header, rows)
+    return Grid(f"{TITLES[task]}, everybody", header, rows)
 
 
 def _losses(bench: RealBench, task: str) -> Grid:
-    players = _players(bench, task)
+    players = players_of(bench, task)
     rows = [
         [s.name, *(_loss(bench.best(s.name, player)) for player in players)]
-        for s in _of(bench, task)
+        for s in streams_of(bench, task)
     ]
     kind = "squared loss" if task == REGRESSION else "log loss (errors)"
-    return Grid(f"{_TITLES[task]}, {kind} of everybody", ["stream", *players], rows, deep=True)
+    return Grid(f"{TITLES[task]}, {kind} of everybody", ["stream", *players], rows, deep=True)
 
 
 def _intervals(bench: RealBench) -> Grid:
@@ -218,101 +208,14 @@ def _streams(bench: RealBench) -> Grid:
     )
 
 
-def figure(bench: RealBench) -> Figure:
-    """Loss over the best filter in hindsight, a row a stream; ours in front."""
-    from matplotlib.figure import Figure
-
-    tasks = [task for task in _TITLES if _of(bench, task)]
-    heights = [len(_of(bench, task)) for task in tasks]
-    sheet = Figure(
-        figsize=(9.5, 2.2 + 0.27 * sum(heights) + 0.5 * len(tasks)), layout="constrained"
-    )
-    panels = np.atleast_1d(sheet.subplots(len(tasks), 1, sharex=True, height_ratios=heights))
-    for axes, task in zip(panels, tasks, strict=True):
-        _panel(axes, bench, task)
-    panels[-1].set_xlabel("loss / that of the best filter in hindsight; less is better")
-    handles: dict[str, Any] = {}
-    for axes in panels:
-        handles |= {
-            label: handle for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
-        }
-    sheet.legend(
-        list(handles.values()),
-        list(handles),
-        loc="outside lower center",
-        ncols=4,
-        frameon=False,
-        fontsize=8,
-    )
-    return sheet
-
-
-def _style(player: str, bench: RealBench) -> dict[str, Any]:
-    """A colour a family, and a marker of its own within it."""
-    if player == OURS:
-        return {"color": PLAY, "marker": "o", "ms": 8, "zorder": 5}
-    family = player.split()[0].strip(",")
-    members = [
-        p
-        for p in dict.fromkeys(score.player for score in bench.scores)
-        if p not in HINDSIGHT and p != OURS
-    ]
-    alike = [p for p in members if _FAMILIES.get(p.split()[0].strip(",")) == _FAMILIES.get(family)]
-    marker = _MARKERS[alike.index(player) % len(_MARKERS)]
-    return {
-        "color": _FAMILIES.get(family, CERTIFICATE),
-        "marker": marker,
-        "ms": 4.8,
-        "mfc": "none",
-        "mew": 1.1,
-    }
-
-
-def _panel(axes: Axes, bench: RealBench, task: str) -> None:
-    streams = _of(bench, task)
-    below, above = [0] * len(streams), [0] * len(streams)
-    for player in (p for p in _players(bench, task) if p not in HINDSIGHT):
-        x, y = [], []
-        for row, stream in enumerate(streams):
-            loss, best = bench.loss(stream.name, player), bench.hindsight(stream.name)
-            if loss is None or best is None:
-                continue
-            share = ratio(loss, best)
-            below[row] += share < _LEFT
-            above[row] += share > _RIGHT
-            if _LEFT <= share <= _RIGHT:
-                x.append(share)
-                y.append(float(row))
-        axes.plot(x, y, label=player, ls="", **_style(player, bench))
-    for row in range(len(streams)):
-        # left of the axis are the names
-        for off, x_edge in ((below[row], _LEFT * 1.06), (above[row], _RIGHT * 1.06)):
-            if off:
-                axes.text(x_edge, row, f"+{off}", fontsize=7, va="center", color="#5b6b75")
-        if row % 2 == 0:
-            axes.axhspan(row - 0.5, row + 0.5, color="#f3f1ec", zorder=-1)
-    axes.axvline(1.0, color="#5b6b75", linewidth=1.0, zorder=0)
-    axes.set_xscale("log")
-    axes.set_xlim(_LEFT, _RIGHT)
-    ticks = [0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30]
-    axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
-    axes.minorticks_off()
-    axes.set_yticks(range(len(streams)), [s.name for s in streams], fontsize=8)
-    axes.set_ylim(len(streams) - 0.5, -0.5)
-    axes.grid(axis="x", color="#d9d6cd", linewidth=0.6)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right", "left"]].set_visible(False)
-    axes.tick_params(axis="y", length=0)
-    kind = "squared loss" if task == REGRESSION else "log loss"
-    axes.set_title(f"{_TITLES[task]}: {kind}; +n lie beyond an edge", fontsize=9, loc="left")
-
-
-def _of(bench: RealBench, task: str) -> list[StreamFacts]:
+def streams_of(bench: RealBench, task: str) -> list[StreamFacts]:
+    """The streams of a task."""
     return [stream for stream in bench.streams if stream.task == task]
 
 
-def _players(bench: RealBench, task: str) -> list[str]:
-    names = {stream.name for stream in _of(bench, task)}
+def players_of(bench: RealBench, task: str) -> list[str]:
+    """Those with a loss on some stream of the task, in order of appearance."""
+    names = {stream.name for stream in streams_of(bench, task)}
     return list(
         dict.fromkeys(s.player for s in bench.scores if s.stream in names and s.loss is not None)
     )

@@ -114,11 +114,10 @@ def markdown(result: Result, pictures: list[Picture]) -> str:
 
 def html(result: Result, pictures: list[Picture], drawings: Mapping[str, Figure]) -> str:
     """reproduce.html: nothing outside it is needed."""
-    from jinja2 import Environment
+    from jinja2 import Environment, PackageLoader
 
-    from stillpoint.lab.reproduce.template import TEMPLATE
-
-    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    loader = PackageLoader("stillpoint.lab.reproduce", "assets")
+    environment = Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
     safe = environment.filters["safe"]
     filters = {
         "compared": compared,
@@ -129,7 +128,7 @@ def html(result: Result, pictures: list[Picture], drawings: Mapping[str, Figure]
     }
     environment.filters.update(filters, maths=lambda text: safe(maths(text)))
     intro = re.split(r"`([^`]+)`", explanation(result))
-    return environment.from_string(TEMPLATE).render(
+    return environment.get_template("page.html").render(
         title=_TITLE,
         result=result,
         summary=summary(result),

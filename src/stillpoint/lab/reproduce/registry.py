@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Literal
 
-from stillpoint.lab.contenders import complaint
+from stillpoint.lab.bench.contenders import complaint
 
 Sense = Literal["≤", "≥", "="]
 

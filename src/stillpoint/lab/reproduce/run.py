@@ -8,16 +8,21 @@ from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from time import perf_counter, process_time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import stillpoint as sp
+from stillpoint.core.extras import require
 from stillpoint.lab.reproduce.registry import CLAIMS, Claim, measure
 from stillpoint.lab.reproduce.result import Result
 
+if TYPE_CHECKING:
+    from stillpoint.lab.reproduce.pictures import Picture
+
 _MODULES = (
     "reduction",
+    "parameter_free",
     "scale_free",
     "path_length",
     "interpolants",
@@ -54,17 +59,19 @@ def reproduce(
     nothing and draws nothing.
     quick: shorter runs, in seconds. only: these claims instead of all.
     """
-    from stillpoint.lab.reproduce.figures import PICTURES
-
+    pictures: list[Picture] = []
+    if out is not None:
+        require("matplotlib", "--out", "lab")
+        pictures = import_module(f"{__package__}.figures").PICTURES
     begun, cpu, wanted = perf_counter(), process_time(), claims() if only is None else list(only)
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)  # before minutes of work: a bad path shows at once
     rows, data = [], {}
-    with _bar(len(wanted) + (len(PICTURES) if out else 0), progress) as step:
+    with _bar(len(wanted) + len(pictures), progress) as step:
         for claim in wanted:
             step(claim.name)
             rows.append(measure(claim, quick))
-        for picture in PICTURES if out is not None else ():
+        for picture in pictures:
             step(f"figure {picture.name}")
             data[picture.name] = picture.measure(quick)
         step("")
@@ -78,24 +85,23 @@ def reproduce(
     }
     result = Result(rows, data, settings)
     if out is not None:
-        result.files = save(result, out)
+        result.files = save(result, out, pictures)
     return result
 
 
-def save(result: Result, out: Path) -> list[Path]:
+def save(result: Result, out: Path, pictures: list[Picture]) -> list[Path]:
     """Write the three files and the figures; returns their paths."""
     from stillpoint.lab.reproduce import page
-    from stillpoint.lab.reproduce.figures import PICTURES
 
-    drawings = {picture.name: picture.draw(result.figures[picture.name]) for picture in PICTURES}
+    drawings = {picture.name: picture.draw(result.figures[picture.name]) for picture in pictures}
     files = []
     for name, figure in drawings.items():
         files.append(out / f"{name}.png")
         figure.savefig(files[-1], dpi=120, metadata={"Software": None})
     texts = {
-        "reproduce.md": page.markdown(result, PICTURES),
+        "reproduce.md": page.markdown(result, pictures),
         "reproduce.json": result.to_json(),
-        "reproduce.html": page.html(result, PICTURES, drawings),
+        "reproduce.html": page.html(result, pictures, drawings),
     }
     for file, text in texts.items():
         files.append(out / file)

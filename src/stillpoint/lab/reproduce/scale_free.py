@@ -76,7 +76,7 @@ def _late(last: int) -> runs.Gradient:
     SECTION,
     on=(
         "five streams of changing scale × three kernels, d = 1 and 2, seven comparators each, and a"
-        " long one; formula F3"
+        " long one; gradients clipped at running hints"
     ),
 )
 def scale_free(quick: bool) -> Evidence:

@@ -16,10 +16,10 @@ class RadiusTracker(Configured, ABC):
     """A radius for the coming round, `predict()`, then its score s = |y − forecast|,
     `update(score)`; a miss is s > radius.
 
-    told: what it must know beforehand to do well. coverage: the share of scores to cover.
+    assumes: what it must know beforehand to do well. coverage: the share of scores to cover.
     """
 
-    told: tuple[str, ...] = ()
+    assumes: tuple[str, ...] = ()
     _given: ClassVar[tuple[str, ...]] = ()  # arguments beside coverage
     _fields: ClassVar[tuple[str, ...]] = ("_state",)  # arrays that are the state
 

@@ -21,7 +21,7 @@ class WindowACI(RadiusTracker):
     is 0.
     """
 
-    told: tuple[str, ...] = ("step", "window")
+    assumes: tuple[str, ...] = ("step", "window")
     _given: ClassVar[tuple[str, ...]] = ("step", "window")
     _fields: ClassVar[tuple[str, ...]] = ("_state", "_window", "_ordered")
 

@@ -23,7 +23,7 @@ class SAOCP(RadiusTracker):
     life: the shortest lifetime.
     """
 
-    told: tuple[str, ...] = ("D",)
+    assumes: tuple[str, ...] = ("D",)
     _given: ClassVar[tuple[str, ...]] = ("largest", "life")
     _fields: ClassVar[tuple[str, ...]] = ("_experts", "_shares", "_clock")
 

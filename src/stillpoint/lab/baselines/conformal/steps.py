@@ -42,7 +42,7 @@ class ACI(_Stepping):
     control for time series prediction". step: in the unit of the scores.
     """
 
-    told: tuple[str, ...] = ("step",)
+    assumes: tuple[str, ...] = ("step",)
     _given: ClassVar[tuple[str, ...]] = ("step",)
 
     def __init__(self, coverage: float = 0.9, step: float = 0.1) -> None:
@@ -56,7 +56,7 @@ class DecayingStep(_Stepping):
     "Online conformal prediction with decaying step sizes". power: ½ + ε, theirs with ε = 0.1.
     """
 
-    told: tuple[str, ...] = ("step",)
+    assumes: tuple[str, ...] = ("step",)
     _given: ClassVar[tuple[str, ...]] = ("step", "power")
     _rule = _steps.DECAYING
 
@@ -72,7 +72,7 @@ class SFOGD(_Stepping):
     largest: D, the largest score to come.
     """
 
-    told: tuple[str, ...] = ("D",)
+    assumes: tuple[str, ...] = ("D",)
     _given: ClassVar[tuple[str, ...]] = ("largest",)
     _rule = _steps.SCALE_FREE
 
@@ -90,7 +90,7 @@ class Betting(_Stepping):
     unit of the scores: the radius reaches others exponentially fast, but is 0 in the first round.
     """
 
-    told: tuple[str, ...] = ("wealth",)
+    assumes: tuple[str, ...] = ("wealth",)
     _given: ClassVar[tuple[str, ...]] = ("wealth",)
     _rule = _steps.BETTING
 

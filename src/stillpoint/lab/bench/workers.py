@@ -1,6 +1,4 @@
-"""Many jobs through joblib: in processes here, or on a Dask or Ray cluster; and a look at how far
-they are.
-"""
+"""Many jobs through joblib, in processes here or on a Dask or Ray cluster, with their progress."""
 
 import logging
 import pickle
@@ -14,6 +12,7 @@ from importlib import import_module
 from time import perf_counter
 from typing import Any, Protocol, TypeVar
 
+from stillpoint.core.extras import require
 from stillpoint.core.terminal import console, tell
 
 T = TypeVar("T")
@@ -23,28 +22,26 @@ _PATIENCE = 15  # seconds to wait for a cluster's scheduler
 
 
 class Run(Protocol):
-    """What `workers` gives: call it with a function and the arguments of each job; results come as
-    they are ready.
-    """
+    """What `workers` yields: runs a function once for each tuple of arguments."""
 
     def __call__(
         self, function: Callable[..., T], tasks: Iterable[tuple[Any, ...]], ordered: bool = False
     ) -> Generator[T, None, None]:
-        """Run every job; `ordered`: results in the order of the jobs."""
+        """Run every job; results come as they are ready, or in the order of the jobs."""
 
 
 def check_backend(backend: str, address: str | None) -> None:
-    """Refuse what `workers` cannot start, before anything is."""
+    """Raise for what `workers` cannot start, before anything is started."""
     if backend not in BACKENDS:
         raise ValueError(
-            f"backend must be one of {', '.join(BACKENDS)}: got {backend!r}; loky needs nothing"
-            " installed"
+            f"backend must be one of {', '.join(BACKENDS)}: got {backend!r}; loky runs here"
         )
     if backend == "loky" and address is not None:
         raise ValueError(
             f"address must go with a cluster: got {address!r} for loky; choose the backend dask"
             " or ray"
         )
+    require("joblib", "playing many runs", "lab")
     if backend != "loky":
         _package({"dask": "distributed"}.get(backend, backend), backend)
 
@@ -53,28 +50,31 @@ def check_backend(backend: str, address: str | None) -> None:
 def workers(
     backend: str = "loky", jobs: int | None = None, address: str | None = None
 ) -> Iterator[Run]:
-    """Workers for the block. jobs: how many; None for every core. address: of a running Dask
-    scheduler or Ray head.
+    """Start workers for the block.
 
-    Without an address, Dask and Ray start here, with one single-threaded process a job. A cluster
-    at an address uses what it has.
+    Parameters
+    ----------
+    jobs
+        How many processes; None for one per core.
+    address
+        Of a running Dask scheduler or Ray head, which uses what it has. Without it both start
+        here, with one single-threaded process per job.
     """
-    from joblib import Parallel, delayed, parallel_config
-
     check_backend(backend, address)
+    joblib = import_module("joblib")
     with _START[backend](jobs, address) as options:
 
         def run(
             function: Callable[..., T], tasks: Iterable[tuple[Any, ...]], ordered: bool = False
         ) -> Generator[T, None, None]:
             order = "generator" if ordered else "generator_unordered"
-            with parallel_config(backend, n_jobs=-1 if jobs is None else jobs, **options):
-                parallel = Parallel(return_as=order)
+            with joblib.parallel_config(backend, n_jobs=-1 if jobs is None else jobs, **options):
+                parallel = joblib.Parallel(return_as=order)
                 results: Generator[T, None, None] = parallel(
                     (
-                        delayed(_call)(_sealed(function, task))
+                        joblib.delayed(_call)(_sealed(function, task))
                         if backend == "dask"
-                        else delayed(function)(*task)
+                        else joblib.delayed(function)(*task)
                     )
                     for task in tasks
                 )
@@ -92,8 +92,8 @@ def _call(job: bytes) -> Any:
     """Run a job that came as bytes, so that what it needs is imported where it runs.
 
     A Dask worker reads messages in one thread while another plays, and two threads that import
-    parts of one package at once may
-    find half of it: the worker then drops its message, and the sweep would wait for ever.
+    parts of one package at once may find half of it: the worker then drops its message, and the
+    sweep would wait for ever.
     """
     function, arguments = pickle.loads(job)
     return function(*arguments)
@@ -131,9 +131,7 @@ def _ray(jobs: int | None, address: str | None) -> Iterator[dict[str, Any]]:
     ray, joblib = _package("ray", "ray"), import_module("joblib")
 
     class Backend(_package("ray.util.joblib.ray_backend", "ray").RayBackend):  # type: ignore[misc]
-        """Ray's own, which can hand results over one by one, but inherits from a pool that says it
-        cannot.
-        """
+        """Ray's own, which can yield results one by one, though the pool it inherits from cannot."""
 
         supports_return_generator = True
 
@@ -172,9 +170,7 @@ def _line(error: Exception) -> str:
 
 
 def _knock(address: str | None) -> None:
-    """Raise OSError if nobody listens at HOST:PORT: Ray itself would try for a quarter of
-    an hour.
-    """
+    """Raise OSError if nobody listens at HOST:PORT: Ray would try for a quarter of an hour."""
     host, _, port = (address or "").rpartition(":")
     if host and port.isdigit() and "/" not in host:
         socket.create_connection((host, int(port)), _PATIENCE).close()
@@ -182,9 +178,7 @@ def _knock(address: str | None) -> None:
 
 @contextmanager
 def _undisturbed(local: bool) -> Iterator[None]:
-    """What starts here ignores Ctrl-C, which is for the sweep to answer: it stops its workers
-    itself, in order.
-    """
+    """Let what starts here ignore Ctrl-C: the sweep answers it, and stops its workers in order."""
     if local and threading.current_thread() is threading.main_thread():
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)
         try:
@@ -213,8 +207,12 @@ def _package(name: str, extra: str) -> Any:
 
 
 def watched(results: Iterable[T], total: int, done: int = 0, *, show: bool = True) -> Iterator[T]:
-    """The results, while standard error says how many of `total` there are, `done` of them
-    beforehand: a bar, or lines.
+    """Yield the results while standard error shows progress, as a bar or in lines.
+
+    Parameters
+    ----------
+    total
+        How many results there will be, `done` of them beforehand.
     """
     if not show:
         yield from results

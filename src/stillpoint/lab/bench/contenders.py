@@ -1,4 +1,4 @@
-"""Who plays in benchmarks and sweeps: learners by name or by class, what each is told, and what one
+"""Who plays in benchmarks and sweeps: learners by name or by class, what each assumes, and what one
 play of a stream comes to.
 """
 
@@ -24,7 +24,7 @@ from stillpoint.play import Playable, play
 
 @dataclass(frozen=True)
 class Facts:
-    """What a contender may be told about a stream before it starts.
+    """What a contender may assume about a stream before it starts.
 
     lipschitz: bounds gradients at every play; infinite for squared losses. radius: the largest norm
     of the comparator.
@@ -41,10 +41,10 @@ class Facts:
 
 @dataclass(frozen=True)
 class Contender:
-    """A learner in the benchmark: `build(facts)` makes it, `told` says which facts it uses."""
+    """A learner in the benchmark: `build(facts)` makes it, `assumes` says which facts it uses."""
 
     name: str
-    told: str
+    assumes: str
     build: Callable[[Facts], Playable]
 
 
@@ -102,7 +102,7 @@ def _ader(facts: Facts, radius: float) -> Ader:
     return Ader(facts.dim, facts.horizon, facts.within(radius), radius)
 
 
-# name, what it is told, and how it is built; facts are true ones, D the largest norm of the
+# name, what it assumes, and how it is built; facts are true ones, D the largest norm of the
 # comparator
 _ENTRIES: list[tuple[str, str, Callable[[Facts], Any]]] = [
     ("Tracker", "nothing", lambda f: Tracker(f.dim)),
@@ -132,7 +132,7 @@ _ENTRIES: list[tuple[str, str, Callable[[Facts], Any]]] = [
 
 def contenders() -> dict[str, Contender]:
     """Every learner that can be entered, by name."""
-    return {name: Contender(name, told, build) for name, told, build in _ENTRIES}
+    return {name: Contender(name, assumes, build) for name, assumes, build in _ENTRIES}
 
 
 def choose(learners: str | Sequence[Learner]) -> list[Contender]:
@@ -215,16 +215,16 @@ def _configured(learner: Any) -> Contender:
     # in full, and with the class: results are found again by it
     with np.printoptions(threshold=sys.maxsize):
         own = ", ".join(f"{key}={value!r}" for key, value in settings.items())
-        told = (
+        assumes = (
             f"{make.__module__}.{make.__qualname__}({own})"
             if hasattr(make, "__qualname__")
             else f"{make!r}({own})"
         )
     # two of them may read alike
-    if any(sign in told for sign in (" at 0x", "<lambda>", "<locals>")):
-        remedy = "use a value whose repr says what it is, or a Contender, whose `told` does"
-        raise ValueError(f"config must read the same in every run: got {told}; {remedy}")
-    return Contender(name, told, partial(_construct, make, settings))
+    if any(sign in assumes for sign in (" at 0x", "<lambda>", "<locals>")):
+        remedy = "use a value whose repr says what it is, or a Contender, whose `assumes` does"
+        raise ValueError(f"config must read the same in every run: got {assumes}; {remedy}")
+    return Contender(name, assumes, partial(_construct, make, settings))
 
 
 def _construct(make: Callable[..., Any], config: dict[str, Any], facts: Facts) -> Any:

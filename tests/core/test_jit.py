@@ -1,0 +1,306 @@
+"""The cache of compiled code: its keys, what processes share, and what it needs of Numba."""
+
+import ast
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import filelock
+import numba
+import numpy as np
+import pytest
+from numba.core import caching
+
+from stillpoint.core import jit
+from stillpoint.domains import _sets as domains
+from stillpoint.memory import _sums as memory
+
+SOURCE = Path(jit.__file__).parents[1]
+COMPILED = sorted(file for file in SOURCE.rglob("*.py") if "\n@njit(" in file.read_text("utf-8"))
+
+
+def run(code, folder, **environment):
+    """What a process prints that imports from `folder` and caches there."""
+    with start(code, folder, **environment) as process:
+        return finish(process)
+
+
+def start(code, folder, **environment):
+    kept = {**os.environ, "NUMBA_CACHE_DIR": str(folder / "cache"), **environment}
+    kept["PYTHONPATH"] = os.pathsep.join((str(folder), str(SOURCE.parent)))
+    command = [sys.executable, "-c", code]
+    return subprocess.Popen(
+        command, env=kept, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def finish(process):
+    out, errors = process.communicate(timeout=300)
+    assert process.returncode == 0, errors
+    return out.split()
+
+
+# what a function is keyed by
+
+
+def test_compiled_files_are_marked_and_import_from_modules_only():
+    """A name that a package's `__init__` passes on would hide the file that it comes from."""
+    plain = {file.relative_to(SOURCE).as_posix() for file in COMPILED if file.name[0] != "_"}
+    assert plain == {"core/arithmetic.py"}
+    for file in frozenset().union(*map(jit.sources, COMPILED)):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if not isinstance(node, ast.Import | ast.ImportFrom):
+                continue
+            base = getattr(node, "module", None) or ""
+            assert not getattr(node, "level", 0), file
+            names = [f"{base}.{alias.name}".strip(".") for alias in node.names]
+            for name in names:
+                if name.partition(".")[0] != "stillpoint":
+                    continue
+                modules = [SOURCE.parent.joinpath(*each.split(".")) for each in (base, name)]
+                found = [each.with_suffix(".py") for each in modules]
+                assert any(each in jit.sources(file) for each in found), (file, name)
+
+
+def test_compiled_files_reach_what_they_call_and_no_more():
+    def reached(file):
+        return {each.relative_to(SOURCE).as_posix() for each in jit.sources(SOURCE / file)}
+
+    assert reached("memory/_sums.py") == {"memory/_sums.py", "core/arithmetic.py", "core/jit.py"}
+    assert reached("potentials/_magnitudes.py") == {"potentials/_magnitudes.py", "core/jit.py"}
+    both = reached("learners/_kernel_ftrl.py")
+    assert both > reached("memory/_sums.py") | reached("potentials/_magnitudes.py")
+    assert "forecasters/_aggregation.py" not in both
+
+
+def test_imports_that_only_a_type_checker_sees_are_not_followed(tmp_path, monkeypatch):
+    package = tmp_path / "stillpoint"
+    (package / "inner").mkdir(parents=True)
+    texts = {
+        "inner/_a.py": "from . import _b\nfrom ..core import c\nimport stillpoint.d\n",
+        "inner/_b.py": (
+            "from typing import TYPE_CHECKING\n"
+            "if TYPE_CHECKING:\n    from stillpoint import unseen\n"
+            "else:\n    from stillpoint.e import x\n"
+        ),
+        "d.py": "",
+        "e.py": "import os\nimport stillpoint.inner._a\n",
+        "unseen.py": "",
+    }
+    for name, text in texts.items():
+        (package / name).write_text(text)
+    monkeypatch.setattr(jit, "_PACKAGE", package)
+    found = {each.relative_to(package).as_posix() for each in jit.sources(package / "inner/_a.py")}
+    assert found == {"inner/_a.py", "inner/_b.py", "d.py", "e.py"}
+
+
+NUMBERS = """
+import numpy as np
+import stillpoint
+from stillpoint.memory._sums import growth
+from stillpoint.potentials._magnitudes import saturated_exp
+print(stillpoint.__file__, growth(np.ones(2), np.ones(2), 1.0)[0], saturated_exp(0.0))
+print(*(sum(each.stats.cache_hits.values()) for each in (growth, saturated_exp)))
+"""
+
+
+def test_an_edit_recompiles_what_depends_on_it_and_nothing_else(tmp_path):
+    copied = tmp_path / "stillpoint"
+    shutil.copytree(SOURCE, copied, ignore=shutil.ignore_patterns("__pycache__"))
+    place = str(copied / "__init__.py")
+
+    def files(name):
+        found = sorted((tmp_path / "cache").rglob(f"{name}*.nb?"))
+        return [(each.name, each.stat().st_mtime_ns) for each in found]
+
+    assert run(NUMBERS, tmp_path) == [place, "6.0", "1.0", "0", "0"]
+    assert run(NUMBERS, tmp_path) == [place, "6.0", "1.0", "1", "1"]
+    before = {name: files(name) for name in ("_sums.growth", "_magnitudes.saturated_exp")}
+    edited = copied / "core" / "arithmetic.py"
+    text = edited.read_text("utf-8")
+    assert text.count("total += a[i] * b[i]") == 1
+    edited.write_text(text.replace("total += a[i] * b[i]", "total += 2.0 * a[i] * b[i]"), "utf-8")
+    assert run(NUMBERS, tmp_path) == [place, "12.0", "1.0", "0", "1"]
+    assert files("_magnitudes.saturated_exp") == before["_magnitudes.saturated_exp"]
+    # overwritten: what no source is left for does not pile up
+    assert [name for name, _ in files("_sums.growth")] == [n for n, _ in before["_sums.growth"]]
+    assert files("_sums.growth") != before["_sums.growth"]
+
+
+# what other parts are told
+
+SLOW = """
+from stillpoint.core.jit import njit
+
+
+@njit(cache=True)
+def double(x):
+    return 2 * x
+
+
+@njit(cache=True)
+def slow(x):
+    return double(x) + 1
+"""
+NAMES = """
+from stillpoint.core.jit import compiling
+import slow
+with compiling(print):
+    slow.slow(20)
+    slow.slow(21)
+slow.double(1.0)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "slow.py").write_text(SLOW)
+    return tmp_path
+
+
+def test_who_asks_is_told_what_is_being_compiled(folder):
+    assert run(NAMES, folder) == ["slow.slow", "slow.double"]
+    assert run(NAMES, folder) == []
+
+
+def test_who_asks_is_told_where_no_cache_can_be_kept(folder):
+    refuse = (
+        "import tempfile\ndef refused(*arguments, **named):\n    raise PermissionError(13, 'no')\n"
+        "tempfile.TemporaryFile = refused\n"
+    )
+    for _ in range(2):
+        assert run(refuse + NAMES, folder) == ["slow.slow", "slow.double"]
+
+
+# what processes share
+
+TOGETHER = """
+import pathlib, time
+import slow
+import numba.core.compiler
+compile_extra = numba.core.compiler.compile_extra
+def slower(*arguments, **named):
+    time.sleep({pause})
+    return compile_extra(*arguments, **named)
+numba.core.compiler.compile_extra = slower
+print("ready", flush=True)
+while not pathlib.Path({go!r}).exists():
+    time.sleep(0.01)
+began = time.monotonic()
+print(slow.slow(20), sum(slow.slow.stats.cache_misses.values()), time.monotonic() - began)
+print(slow.slow._cache._shared)
+"""
+
+
+def test_processes_that_start_together_compile_once(folder):
+    go = folder / "go"
+    code = TOGETHER.format(pause=0.5, go=str(go))
+    both = [start(code, folder) for _ in range(2)]
+    for process in both:
+        assert process.stdout.readline() == "ready\n"
+    go.touch()
+    found = [finish(process) for process in both]
+    assert [result[0] for result in found] == ["41", "41"]
+    assert sorted(result[1] for result in found) == ["0", "1"]
+    assert not [*folder.rglob("*.lock")]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="processes are killed otherwise elsewhere")
+def test_the_lock_of_a_killed_process_is_free(folder):
+    go = folder / "go"
+    go.touch()
+    first = start(TOGETHER.format(pause=600, go=str(go)), folder)
+    deadline = time.monotonic() + 60
+    while not [*folder.rglob("slow.slow-*.lock")]:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    first.send_signal(signal.SIGKILL)
+    first.communicate()
+    result = run(TOGETHER.format(pause=0, go=str(go)), folder)
+    assert result[1:3] == ["41", "1"]
+    assert float(result[3]) < jit._PATIENCE / 2
+    assert not [*folder.rglob("*.lock")]
+
+
+def test_waiting_ends_and_is_not_repeated(folder):
+    """One wait for both functions, whoever holds their locks and for whatever reason."""
+    assert run("import slow\nslow.slow(1)\nprint(1)", folder) == ["1"]
+    locks = [filelock.FileLock(f"{index}.lock") for index in folder.rglob("*.nbi")]
+    assert len(locks) == 2
+    for index in folder.rglob("*.nbi"):
+        index.unlink()
+    code = "from stillpoint.core import jit\njit._PATIENCE = 1.0\n" + TOGETHER.format(
+        pause=0, go=str(folder)
+    )
+    with locks[0], locks[1]:
+        result = run(code, folder)
+    assert result[1:3] == ["41", "1"]
+    assert float(result[3]) >= 1.0
+    assert result[4] == "False"
+
+
+def test_what_cannot_be_compiled_leaves_no_lock(folder):
+    code = (
+        "import slow\n"
+        "for _ in range(2):\n"
+        "    try:\n"
+        "        slow.slow(slow)\n"
+        "    except Exception as error:\n"
+        "        print(type(error).__name__, slow.slow._cache._lock, slow.double._cache._lock)\n"
+        "print(slow.slow(20))\n"
+    )
+    assert run(code, folder) == [*["TypingError", "None", "None"] * 2, "41"]
+    assert not [*folder.rglob("*.lock")]
+
+
+# what it needs of Numba
+
+
+def test_numba_has_the_parts_that_the_cache_is_made_of():
+    """All that `core/jit.py` takes from Numba beyond `njit`: here is what to mend for a new one."""
+    lost = f"Numba {numba.__version__}: "
+    dispatcher = memory.growth
+    assert dispatcher._cache.__class__ is jit._Cache, f"{lost}dispatchers keep no `_cache`"
+    assert issubclass(jit._Cache, caching.FunctionCache)
+    for name in ("load_overload", "save_overload", "flush"):
+        assert callable(getattr(caching.FunctionCache, name, None)), f"{lost}caches have no {name}"
+    cache = caching.FunctionCache(dispatcher.py_func)
+    assert cache._py_func is dispatcher.py_func, f"{lost}caches do not know their function"
+    assert isinstance(cache._cache_file, caching.IndexDataCacheFile), f"{lost}other cache files"
+    assert hasattr(cache._cache_file, "_source_stamp"), f"{lost}no stamp of sources in the index"
+    assert cache._cache_file._index_path.endswith(".nbi"), f"{lost}no path of the index"
+    assert caching.NullCache().cache_path is None, f"{lost}NullCache is another"
+
+
+def test_numba_asks_the_cache_and_compiles_through_the_method_that_frees_its_lock():
+    asked = []
+
+    @jit.njit(cache=True)
+    def three():
+        return 3
+
+    kept = three._cache
+    load, save, compile_ = kept.load_overload, kept.save_overload, three.compile
+    kept.load_overload = lambda *each: asked.append("load") or load(*each)
+    kept.save_overload = lambda *each: asked.append("save") or save(*each)
+    three.compile = lambda sig: asked.append("compile") or compile_(sig)
+    kept.disable()
+
+    @jit.njit(cache=False)
+    def four():
+        return three() + 1
+
+    assert four() == 4, "compiled callers"
+    assert three() == 3
+    assert asked[:3] == ["compile", "load", "save"], f"Numba {numba.__version__} calls {asked}"
+
+
+def test_numba_takes_functions_without_a_wrapper_for_c():
+    assert domains.project.targetoptions["no_cfunc_wrapper"]
+    w = np.empty(2)
+    domains.project(domains.EVERYWHERE, np.empty(0), np.ones(2), w)
+    assert w.tolist() == [1.0, 1.0]
