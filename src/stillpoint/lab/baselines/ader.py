@@ -56,7 +56,7 @@ class Ader(Baseline):
         self._range = (2.0 if self.surrogate else 1.0) * G * D
         self._alpha = math.sqrt(8.0 / self.horizon) / self._range
         self._log_prior = np.log((1.0 + 1.0 / experts) / (i * (i + 1.0)))
-        self._ball = Ball(self.radius).hot(self.dim)[1]
+        self._ball = Ball(self.radius)._compiled(self.dim)[1]
         self._experts = zeros((experts, self.dim))
         self._cumulative = zeros(experts)
 
@@ -153,14 +153,14 @@ class Ader(Baseline):
         meta = -self._log_prior / self._alpha + self._alpha * t * c * c / 8.0
         return float((experts + meta).min()) if t else 0.0
 
-    def can_compile(self) -> bool:
+    def _can_compile(self) -> bool:
         """Whether this is the surrogate form and no round is open."""
         return self.surrogate and not self._is_open
 
-    def play_block(
+    def _play_block(
         self, losses: LossStream, times: Array, first: int, out: dict[str, Array]
     ) -> int:
-        """Play a block of rounds in compiled code; see `GradientLearner.play_block`."""
+        """Play a block of rounds in compiled code; see `GradientLearner._play_block`."""
         played = _steps.ader_rounds(
             self._experts,
             self._cumulative,

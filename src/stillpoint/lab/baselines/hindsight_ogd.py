@@ -58,7 +58,7 @@ def hindsight_ogd(
     ball, totals = Ball(radius), np.empty(tried.size)
     code, parameter, Y, X, mode = losses.compiled
     _steps.hindsight_totals(
-        np.array(tried), ball.hot(losses.dim)[1], code, parameter, mode, Y, X, totals
+        np.array(tried), ball._compiled(losses.dim)[1], code, parameter, mode, Y, X, totals
     )
     best = float(tried[int(np.argmin(totals))])
 
@@ -68,5 +68,5 @@ def hindsight_ogd(
     }
     out["losses"] = np.empty(len(losses))
     for first in range(0, len(losses), BLOCK):
-        learner.play_block(losses, times, first, out)
+        learner._play_block(losses, times, first, out)
     return HindsightOGD(best, totals, out["plays"], out["losses"])

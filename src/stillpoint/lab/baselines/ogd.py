@@ -53,7 +53,7 @@ class OGD(Baseline):
         self.schedule, self.assumes = schedule, _ASSUMES[schedule]
         self.domain = as_domain(domain, self.dim)
         self._code = _SCHEDULES[schedule]
-        self._compiled = self.domain.hot(self.dim)
+        self._compiled = self.domain._compiled(self.dim)
         self._start = float(norm(self.domain.project(zeros(self.dim))))
         self._w = self.domain.project(zeros(self.dim))
         self._stats = zeros(_steps.SIZE)
@@ -109,14 +109,14 @@ class OGD(Baseline):
         )
         return (0.5 * far * far + move * path) / last + cost
 
-    def can_compile(self) -> bool:
+    def _can_compile(self) -> bool:
         """Whether the domain has a compiled projection, and no round is open."""
         return self._compiled is not None and not self._is_open
 
-    def play_block(
+    def _play_block(
         self, losses: LossStream, times: Array, first: int, out: dict[str, Array]
     ) -> int:
-        """Play a block of rounds in compiled code; see `GradientLearner.play_block`."""
+        """Play a block of rounds in compiled code; see `GradientLearner._play_block`."""
         assert self._compiled is not None
         played = _steps.ogd_rounds(
             self._code,
