@@ -91,8 +91,6 @@ PASSED = {
     "arrays",
     "restore",
     "migrated",
-    "play_block",
-    "can_compile",
     "take",
     "answer",
     "wrap",

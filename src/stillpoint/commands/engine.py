@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 
 from stillpoint.commands import _rows
+from stillpoint.commands._rows import Rule
 from stillpoint.commands.encode import Rows
-from stillpoint.commands.options import Options
+from stillpoint.commands.options import TrackOptions
+from stillpoint.commands.summary import OURS
 from stillpoint.core.learner import not_finite_in
 from stillpoint.core.validation import Array, counted, stored, under
 from stillpoint.forecasters import TrackingForecaster, TrackingProbabilities, VariationForecaster
@@ -22,7 +24,7 @@ from stillpoint.forecasters._linear import ROW
 from stillpoint.intervals import IntervalTracker, QuantileTracker
 from stillpoint.losses import Pinball
 
-OURS, LAST, MEAN = "stillpoint", "last value", "running mean"
+LAST, MEAN = "last value", "running mean"
 _NONE: Array = np.zeros(0)
 
 
@@ -154,7 +156,7 @@ class Engine:
     Targets are learnt `delay` rows after their own; rows that wait are kept here.
     """
 
-    def __init__(self, options: Options, dim: int, series: bool) -> None:
+    def __init__(self, options: TrackOptions, dim: int, series: bool) -> None:
         self.task, self.delay, self.level = options.task, options.delay, options.level
         self.series = series and self.task in ("regression", "interval")
         self.part: Part = Series() if self.series else self._tracking(dim)
@@ -167,9 +169,7 @@ class Engine:
                 if self.task == "quantile"
                 else IntervalTracker(options.coverage)
             )
-        self._rule = {"binary": _rows.LABELS, "quantile": _rows.QUANTILE}.get(
-            self.task, _rows.NUMBERS
-        )
+        self._rule = {"binary": Rule.LABELS, "quantile": Rule.QUANTILE}.get(self.task, Rule.NUMBERS)
         self._factor = NormalDist().inv_cdf(self.level)
         self._simple, self.loss_rows = np.zeros(5), 0
         self.names = [
@@ -240,27 +240,13 @@ class Engine:
         return forecasts, lo, hi, losses, shares
 
     def _bands(self, centres: Array, y: Array, first: int) -> tuple[Array, Array]:
-        T, band = y.size - first, self.band
+        T, band, late = y.size - first, self.band, {"delay": self.delay, "first": first}
         if band is None:
             return np.full(T, np.nan), np.full(T, np.nan)
         if isinstance(band, QuantileTracker):
-            if self.delay == 0:
-                return np.full(T, -np.inf), centres + band.track(y - centres)
-            out = np.empty(T)
-            state = band._levels, band._firsts, *band._state(), band._values
-            _rows.late_quantiles(y - centres, first, self.delay, band._pivot, *state, out)
-            band.rounds += _learns(T, first, self.delay)
-            return np.full(T, -np.inf), centres[first:] + out
-        if self.delay == 0:
-            lo, hi = band.track(centres, y)
-            return lo.copy(), hi.copy()  # compiled loops want them contiguous
-        ends = np.empty((T, 2))
-        lanes = band._levels, band._firsts, *band._state(), band._ends, band._missed
-        _rows.late_bands(
-            centres, y, first, self.delay, band.two_sided, band.empty, band._order, *lanes, ends
-        )
-        band.rounds += _learns(T, first, self.delay)
-        return ends[:, 0].copy(), ends[:, 1].copy()
+            return np.full(T, -np.inf), centres[first:] + band.track(y - centres, **late)
+        lo, hi = band.track(centres, y, **late)
+        return lo.copy(), hi.copy()  # compiled loops want them contiguous
 
     def _losses(self, forecasts: Array, y: Array, known: Array) -> Array:
         """Losses (names, T). Numbers are scored once a target is known: until then a forecast of 0

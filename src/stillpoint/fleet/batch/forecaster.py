@@ -20,7 +20,7 @@ _EXPERTS = ("aggregator.R", "aggregator.V", "aggregator.scalars")
 _NAMES = (*_FILTERS, *_EXPERTS)
 
 
-class ForecasterStack(Stack):
+class ForecasterBatch(Stack):
     """States of `KernelForecaster`. Its clock is in an array; `open`, `started` and `time` repeat
     that where checks find it.
     """
