@@ -7,7 +7,8 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from stillpoint.forecasters.regression import RATES, TrackingForecaster
+from stillpoint.forecasters._linear import RATES
+from stillpoint.forecasters.regression import TrackingForecaster
 from stillpoint.forecasters.tracking_vaw import TrackingVAW
 from stillpoint.kernels import OU, Dirac, Matern32, OUMixture, Spline
 from stillpoint.lab.streams import stagewise

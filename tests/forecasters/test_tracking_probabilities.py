@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 from scipy.special import expit
 
-from stillpoint.forecasters._logistic import mode
-from stillpoint.forecasters.classification import RATES, TrackingProbabilities
+from stillpoint.forecasters._logistic import RATES, mode
+from stillpoint.forecasters.classification import TrackingProbabilities
 
 
 def same(a, b):
