@@ -95,9 +95,7 @@ def _clip(g: Array, top: float, out: Array) -> None:
 
 
 @njit(cache=True, forceinline=True)
-def feed(
-    state: State, scale_free: bool, constrained: bool, g: Array, w: Array, fed: Array
-) -> None:
+def feed(state: State, scale_free: bool, constrained: bool, g: Array, w: Array, fed: Array) -> None:
     """Write what a learner is fed for the true gradient g at its play w.
 
     That is g clipped to the largest so far, turned for the domain, then for the ball.

@@ -17,7 +17,7 @@ from stillpoint.potentials import _magnitudes as potentials
 
 @njit(cache=True)
 def true_size(squared_norm: float, pull: Array, diagonal: float) -> float:
-    """S = ‖θ‖, at least ‖θ(t)‖/√k(t,t): true of every RKHS, so that it only undoes rounding in S²."""
+    """S = ‖θ‖, at least ‖θ(t)‖/√k(t,t), as in every RKHS: that only undoes rounding in S²."""
     size = math.sqrt(max(squared_norm, 0.0))
     return max(size, norm(pull) / math.sqrt(diagonal)) if diagonal > 0.0 else size
 

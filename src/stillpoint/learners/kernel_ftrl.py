@@ -206,7 +206,7 @@ class KernelFTRL(ConstrainedLearner):
 
     @property
     def takes_losses(self) -> bool:
-        """Whether the static learner takes losses; a gradient alone then stands for a linear one."""
+        """Whether the static learner takes losses; a gradient then stands for a linear one."""
         return isinstance(self.potential, LossLearner) and not isinstance(self.potential, Potential)
 
     def update_loss(self, loss: LossLike, time: float | None = None) -> None:

@@ -80,7 +80,7 @@ def moments(
 
 @njit(cache=True, nogil=True)
 def usable_norms(g: Array, sizes: Array) -> int:
-    """Find the norms of rows, those too small for learners made 0; returns how many are infinite."""
+    """Find the norms of rows, those too small made 0; returns how many are infinite."""
     bad = 0
     g = bare(g)
     for i in range(sizes.size):

@@ -1,6 +1,4 @@
-"""What interval and quantile trackers share: lanes of experts, an open round, saving, and the
-guard's theorem as a function.
-"""
+"""What interval and quantile trackers share: quantile estimators, their state, and the theorem."""
 
 import math
 from collections.abc import Sequence
@@ -9,102 +7,116 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from stillpoint.core._poly import REGRETS, WEIGHTS, weigh
 from stillpoint.core.allocation import zeros
 from stillpoint.core.arithmetic import LARGEST
-from stillpoint.core.learner import Configured
+from stillpoint.core.learner import Learner
 from stillpoint.core.validation import Array, number, real
-from stillpoint.forecasters._tracking import BLEND, SEEN, weigh
 from stillpoint.intervals import _experts
+from stillpoint.intervals._experts import AIM, AT, EXPERTS
 
 Levels = float | Sequence[float]
 # of a level and of what it leaves: past it the share of misses is below what a stream can show
 _LEAST = 1e-6
 
 
-class Lanes(Configured):
-    """One lane a quantile that is tracked, each with nine experts, an aggregate of them and a
-    guard.
+class QuantileEstimators(Learner):
+    """One quantile estimator per level, and the round that is open.
 
-    levels: what share each lane is to cover. firsts: quantile over mean size to begin with, one a
-    lane; for scores its logarithm.
-    several: whether answers are arrays, one entry a share that was asked for, or numbers.
+    Parameters
+    ----------
+    levels : array of shape (estimators,)
+        The share that each estimator is to cover.
+    firsts : array of shape (estimators,)
+        Quantile over mean size to begin with; for scores its logarithm.
+    several : bool
+        Whether answers are arrays, one entry per share that was asked for, or numbers.
     """
 
     def __init__(self, levels: Array, firsts: Array, several: bool) -> None:
-        lanes = levels.size
-        self._levels, self._firsts = np.ascontiguousarray(levels), np.ascontiguousarray(firsts)
-        self._experts, self._books = (
-            zeros((lanes, 6, _experts.EXPERTS)),
-            zeros((lanes, 3, _experts.EXPERTS)),
+        super().__init__()
+        size = levels.size
+        self._estimators = _experts.State(
+            aims=np.column_stack([levels, firsts]),
+            experts=zeros((size, len(_experts.ROW), EXPERTS)),
+            regrets=zeros((size, len(REGRETS), EXPERTS)),
+            scalars=zeros((size, len(AT))),
         )
-        self._scalars, self._weights = (
-            zeros((lanes, _experts.SCALARS)),
-            zeros((lanes, 2, _experts.EXPERTS)),
-        )
-        self.rounds, self._open, self._several = 0, False, several
+        self._weights = zeros((size, len(WEIGHTS), EXPERTS))  # room, for every round anew
+        self._several = several
 
     @property
     def is_open(self) -> bool:
         """Whether a round has been predicted that awaits its target."""
-        return self._open
+        return self._is_open
 
     @property
     def seen(self) -> int:
-        """Targets that count, the T of the theorem: all of them, or for quantiles all but the
-        first, which sets the level.
+        """Targets that count, the T of the theorem.
+
+        All of them, or for quantiles all but the first, which sets the level.
         """
-        return int(self._scalars[0, SEEN])
+        return int(self._estimators.scalars[0, AT.seen])
 
     def skip(self) -> None:
-        """A round whose target is missing: nothing is learnt, and it does not count for
-        coverage.
-        """
-        self._close()
+        """Pass a round whose target is missing: nothing is learnt, and coverage does not change."""
+        if not self._is_open:  # with nothing to answer, nothing has to be computed
+            self._opened(self._coming(None), None)
+        self._end(None)
 
-    def _close(self) -> None:
-        self._open = False
-        self.rounds += 1
+    def _learnt(self, rounds: int) -> None:
+        """Note that compiled code has played so many rounds."""
+        self.rounds += rounds
+        self.time += rounds
+        self._started |= rounds > 0
 
     def _shape(self, value: Array) -> Any:
         return value.copy() if self._several else value.item(0)
 
-    def _state(self) -> tuple[Array, Array, Array, Array]:
-        return self._experts, self._books, self._scalars, self._weights
-
     def _weigh(self) -> Array:
-        """Weights (lanes, experts) of the open round or the coming one."""
-        for books, scalars, weights in zip(self._books, self._scalars, self._weights, strict=True):
-            weigh(books, scalars, weights)
-        return np.array(self._weights[:, BLEND])
+        """Weights (estimators, experts) of the open round or the coming one."""
+        s = self._estimators
+        for regrets, scalars, weights in zip(s.regrets, s.scalars, self._weights, strict=True):
+            weigh(regrets, scalars[AT.record], scalars[AT.learned], weights)
+        return np.array(self._weights[:, WEIGHTS.blend])
 
     def _promise(self) -> tuple[Array, Array]:
-        """Misses of each lane by the theorem, at least and at most."""
+        """Misses of each estimator by the theorem, at least and at most."""
         T = float(self.seen)
-        least, most = promise(self._levels, T)
+        least, most = promise(self._estimators.aims[:, AIM.level], T)
         return np.maximum(least, 0.0), np.minimum(most, T)
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
-        own = {"experts": self._experts, "books": self._books, "scalars": self._scalars}
+        s = self._estimators
+        # "books" is what files have called the regrets from the first version on
+        own = {"experts": s.experts, "books": s.regrets, "scalars": s.scalars}
         return {
             "rounds": self.rounds,
-            "open": self._open,
+            "open": self._is_open,
             **{name: value.copy() for name, value in own.items()},
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
-        self._experts[:], self._books[:], self._scalars[:] = (
+        s = self._estimators
+        s.experts[:], s.regrets[:], s.scalars[:] = (
             state["experts"],
             state["books"],
             state["scalars"],
         )
-        self.rounds, self._open = int(state["rounds"]), bool(state["open"])
+        self.rounds, self._is_open = int(state["rounds"]), bool(state["open"])
+        self.time = float(self.rounds + self._is_open)
+        self._started = self.time > 0.0
 
 
 def promise(levels: ArrayLike, T: ArrayLike) -> tuple[Array, Array]:
-    """Misses after T targets, at least and at most: αT − h(T) − α and αT + h(T) + 1 − α with α = 1
-    − level, h of the guard.
+    """Least and most misses after T targets, whatever the stream.
+
+    Notes
+    -----
+    αT − h(T) − α ≤ misses ≤ αT + h(T) + 1 − α, with α = 1 − level and
+    h(T) = 3√(level·α·(T + 100)).
     """
     q, seen = np.asarray(levels, dtype=np.float64), np.asarray(T, dtype=np.float64)
     alpha = 1.0 - q
@@ -129,7 +141,7 @@ def shares(name: str, value: Any) -> tuple[float, ...]:
 
 
 def value(name: str, given: Any, remedy: str) -> float:
-    """Return `given` as a float whose products with a lane's factors are floats."""
+    """Return `given` as a float whose products with an estimator's factors are floats."""
     if isinstance(given, (str, bytes)):
         raise ValueError(f"{name} must be a number: got {given!r}; convert it first")
     result = number(name, given, remedy)
