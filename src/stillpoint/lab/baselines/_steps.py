@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from stillpoint.core.arithmetic import dot, norm, usable_norm
+from stillpoint.core.arithmetic import assign, dot, norm, usable_norm
 from stillpoint.core.jit import njit
 from stillpoint.domains._sets import BALL, project
 from stillpoint.losses import _pointwise as losses
@@ -71,12 +71,12 @@ def ogd_rounds(
     """
     z, g = np.empty(w.size), np.empty(w.size)
     for n in range(values.size):
-        plays[n] = w
+        assign(plays[n], w)
         values[n] = losses.evaluate(
             code, parameter, mode, Y[n], X[n] if X.shape[0] > 0 else Y[n], w, g
         )
         size = usable_norm(g)
-        gradients[n] = g
+        assign(gradients[n], g)
         if not (math.isfinite(size) and size <= limit):
             return n
         descend(schedule, step, t + n + 1, plays[n], g, stats, z)
@@ -187,7 +187,7 @@ def ader_rounds(
             code, parameter, mode, Y[n], X[n] if X.shape[0] > 0 else Y[n], w, g
         )
         size = usable_norm(g)
-        gradients[n] = g
+        assign(gradients[n], g)
         if not (math.isfinite(size) and size <= limit):
             return n
         ader_learn(experts, cumulative, steps, domain, g, w, z)
