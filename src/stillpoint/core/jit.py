@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
+from numba.core import cgutils, types
 from numba.core.caching import FunctionCache, NullCache
+from numba.extending import intrinsic
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -199,3 +201,31 @@ def njit(*, cache: bool, **options: Any) -> Callable[[F], F]:
         return cast(F, dispatcher)
 
     return compiled
+
+
+def _bare(typing: Any, value: Any) -> Any:
+    def strip(context: Any, builder: Any, kind: Any, given: Any) -> Any:
+        if isinstance(kind, types.Array):
+            view = context.make_array(kind)(context, builder, given)
+            view.meminfo = cgutils.get_null_value(view.meminfo.type)  # type: ignore[no-untyped-call]
+            return view._getvalue()
+        if isinstance(kind, types.BaseTuple):
+            for i, part in enumerate(kind):
+                stripped = strip(context, builder, part, builder.extract_value(given, i))
+                given = builder.insert_value(given, stripped, i)
+        return given
+
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return strip(context, builder, signature.args[0], args[0])
+
+    return value(value), code
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+# In compiled code: the same array, or (named) tuple of arrays, without its count of references.
+# Every view of a row adds to that count and takes from it again, atomically: up to a third of a
+# round's time. Only for arguments of compiled loops, which the caller holds while they run.
+bare: Any = _as_it_is if numba.config.DISABLE_JIT else intrinsic(_bare)

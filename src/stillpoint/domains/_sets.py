@@ -1,6 +1,7 @@
-"""Projections and the surrogate gradient, compiled: plain functions of preallocated arrays."""
+"""Projections and the surrogate gradient, compiled."""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,6 +20,13 @@ NOISE = 1e-15  # what rounding leaves of a difference, over what was subtracted
 
 EPSILON = float(np.finfo(np.float64).eps)
 PASSES = 12
+
+
+class Region(NamedTuple):
+    """A set of plays, as compiled functions take it."""
+
+    kind: int  # one of the above
+    parameters: Array  # what is said there
 
 
 @njit(cache=True)

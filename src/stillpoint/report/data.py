@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stillpoint.core.validation import Array, real
-from stillpoint.intervals.experts import promise
+from stillpoint.intervals.base import promise
 
 OURS, TRUTH = "stillpoint", "truth"
 Columns = dict[str, Array]
