@@ -1,5 +1,4 @@
-"""Prediction intervals: IntervalTracker and QuantileTracker against the oracle and against their
-peers, and their cost.
+"""IntervalTracker and QuantileTracker beside the oracle and their peers, and their cost.
 
     python benchmarks/intervals.py              # about three minutes; prints Markdown
 
@@ -29,9 +28,7 @@ def pinball(p, y, q):
 
 
 def finite(radii):
-    """Each radius, or the last finite one before it (0 at the start); and how many were not
-    finite.
-    """
+    """Each radius, or the last finite one before it, and how many were not finite."""
     good = np.isfinite(radii)
     last = np.maximum.accumulate(np.where(good, np.arange(radii.size), -1))
     return np.where(last >= 0, radii[np.maximum(last, 0)], 0.0), (~good).sum()
@@ -42,9 +39,7 @@ def ours(scores, q):
 
 
 def peers(scores, q):
-    """Name to a list of runs, one a setting; steps are multiples of the mean score, D of the
-    largest.
-    """
+    """Runs by name, one per setting; steps are multiples of the mean score, D of the largest."""
     mean, top = scores.mean(), scores.max()
     found = {
         "ACI *": [lambda c=c: ACI(q, c * mean).run(scores) for c in OCTAVES],
@@ -75,9 +70,7 @@ def local_error(hits, q):
 
 
 def measure(radii, scores, oracle, q):
-    """(pinball ratio, coverage, local error, the oracle's local error, width ratio, infinite
-    plays).
-    """
+    """(pinball ratio, coverage, local error, the oracle's, width ratio, infinite plays)."""
     played, odd = finite(radii)
     return (
         pinball(played, scores, q).mean() / pinball(oracle, scores, q).mean(),

@@ -91,8 +91,6 @@ PASSED = {
     "arrays",
     "restore",
     "migrated",
-    "play_block",
-    "can_compile",
     "take",
     "answer",
     "wrap",
@@ -101,7 +99,7 @@ PASSED = {
     "target",
     "moment",
 }
-STREAMS = ("track", "track", "peek_stream", "run", "track")
+STREAMS = ("track", "track", "peek_rows", "run", "track")
 # plays of these may be infinite, and say so
 UNBOUNDED = (
     "IntervalTracker",

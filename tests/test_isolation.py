@@ -180,11 +180,11 @@ sys.path.insert(0, sys.argv[1])
 {refuse}
 import stillpoint as sp
 from stillpoint import forecasters
-from stillpoint.learners import _kernel_ftrl
+from stillpoint.learners import _constrained
 assert sp.__file__.startswith(sys.argv[1]), sp.__file__
 learner = sp.Tracker(2)
 learner.update([1.0, -2.0])
-print(learner.predict().tobytes().hex(), _kernel_ftrl.observe._cache.cache_path or "", sep=",")
+print(learner.predict().tobytes().hex(), _constrained.observe._cache.cache_path or "", sep=",")
 """
 REFUSE = """
 import tempfile

@@ -46,7 +46,7 @@ def both_ways(make, stream):
 def test_bulk_gives_the_numbers_of_the_interactive_path(name, stream):
     losses = STREAMS[stream]
     make = lambda: sp.KernelFTRL(losses.dim, kernel=MARKOV[name], potential=Erfi())  # noqa: E731
-    assert make().can_compile()
+    assert make()._can_compile()
     both_ways(make, losses)
 
 
@@ -107,7 +107,7 @@ def test_parts_without_compiled_form_run_interactively():
         {"kernel": OU(0.1), "domain": Projection(lambda w: np.clip(w, -0.5, 0.5))},
     ):
         learner = sp.KernelFTRL(1, lipschitz=1.0, potential=Erfi(), **options)
-        assert not learner.can_compile()
+        assert not learner._can_compile()
         assert len(sp.play(learner, Absolute().on(Y))) == 300
 
 

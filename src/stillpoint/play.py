@@ -90,11 +90,11 @@ def play(
         if (
             isinstance(learner, GradientLearner)
             and isinstance(stream, LossStream)
-            and learner.can_compile()
+            and learner._can_compile()
         ):
             done = 0
             while done < rounds:
-                n = learner.play_block(stream, when, done, out)
+                n = learner._play_block(stream, when, done, out)
                 done += n
                 advance(n)
         else:

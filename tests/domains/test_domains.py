@@ -78,7 +78,7 @@ def test_compiled_projection_gives_the_same_bits(name, data):
     domain = sets(dim)[name]
     z = data.draw(vectors(dim))
     w = np.full(dim, np.nan)
-    _sets.project(*domain.hot(dim), z, w)
+    _sets.project(*domain._compiled(dim), z, w)
     assert np.array_equal(w, domain.project(z))
 
 
@@ -237,7 +237,7 @@ def test_sets_are_plain_values(domain):
         (lambda: Box(math.nan, 1.0), "low must be a number or a vector, without NaN"),
         (lambda: Box("a", 1.0), "low must be numeric: got 'a'"),
         (lambda: Box([0.0], [1.0, 2.0]), "low must have as many values as high: got 1 and 2"),
-        (lambda: Box(0.0, [1.0, 2.0]).hot(3), "high must have 3 values"),
+        (lambda: Box(0.0, [1.0, 2.0])._compiled(3), "high must have 3 values"),
         (lambda: Simplex(-1.0), r"total must be positive: got -1\.0"),
         (lambda: HalfSpace([0.0, 0.0], 1.0), "normal must not be 0"),
         (lambda: HalfSpace([1.0], math.inf), "offset must be finite"),
@@ -277,7 +277,7 @@ def test_a_projection_function_cannot_touch_the_argument():
     z = np.array([-1.0, 2.0])
     assert np.array_equal(Projection(in_place).project(z), [0.0, 2.0])
     assert np.array_equal(z, [-1.0, 2.0])
-    assert Projection(in_place).hot(2) is None
+    assert Projection(in_place)._compiled(2) is None
 
 
 def test_read_only_and_strided_arguments():

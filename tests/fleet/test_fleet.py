@@ -477,7 +477,7 @@ def test_where_twice_the_room_is_not_to_be_had_what_is_needed_is_made(monkeypatc
     fleet.update(np.arange(110), np.ones(110))
     assert (len(fleet), fleet._index.capacity) == (110, 110)
     monkeypatch.undo()
-    stack, grow = fleet._stack, fleet._stack.grow
+    stack, grow = fleet._batch, fleet._batch.grow
 
     def short(capacity):
         if capacity > 150:  # memory lasts for one array

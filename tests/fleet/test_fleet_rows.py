@@ -157,7 +157,7 @@ def test_threads_are_the_players_own():
     player, other = RowPlayer(sp.QuantileTracker, threads=2), RowPlayer(sp.QuantileTracker)
     other.play([1, 2], [1.0, 2.0])
     player.unpack(other.pack())
-    assert player.fleet.threads == player.fleet._stack._threads == 2
+    assert player.fleet.threads == player.fleet._batch._threads == 2
     assert player.pack() != other.pack()
     player.fleet.threads = 1
     assert player.pack() == other.pack()

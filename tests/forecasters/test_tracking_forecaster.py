@@ -702,14 +702,14 @@ def test_peek_is_predict_and_changes_nothing(name, loss, missing):
             )
         model.update(X[t], y[t])
     before = copy(model)
-    rows = model.peek_stream(X)
+    rows = model.peek_rows(X)
     assert same(model, before)
     np.testing.assert_array_equal(rows, [model.peek(row) for row in X])
-    assert model.peek_stream(X[:0]).shape == (0,)
+    assert model.peek_rows(X[:0]).shape == (0,)
     for value in model.arrays().values():
         if isinstance(value, np.ndarray):
             value.flags.writeable = False
-    np.testing.assert_array_equal(model.peek_stream(X), rows)
+    np.testing.assert_array_equal(model.peek_rows(X), rows)
 
 
 def test_missing_features():
@@ -891,7 +891,7 @@ def test_variants_refuse_bad_input_unchanged():
         (lambda: model.skip(X[20], time=0.0), "time must not go back"),
         (lambda: model.peek(X[20], time=0.0), "time must not go back"),
         (lambda: model.peek([0.0]), r"x must have shape \(2,\)"),
-        (lambda: model.peek_stream(X[:, :1]), r"X must have shape \(T, 2\)"),
+        (lambda: model.peek_rows(X[:, :1]), r"X must have shape \(T, 2\)"),
         (
             lambda: model.track(X[:3], y[:3], [18.0, 20.0, 21.0]),
             "times must not go back: got 18.0 after 19.0",

@@ -206,14 +206,14 @@ def test_peek_is_predict_and_changes_nothing(name):
             np.testing.assert_allclose(other, before.predict(X[t - 1]), rtol=1e-9)
         model.update(X[t], y[t])
     before = copy(model)
-    rows = model.peek_stream(X)
+    rows = model.peek_rows(X)
     assert same(model, before)
     np.testing.assert_array_equal(rows, [model.peek(row) for row in X])
-    assert model.peek_stream(X[:0]).shape == (0, model.classes)
+    assert model.peek_rows(X[:0]).shape == (0, model.classes)
     for value in model.arrays().values():
         if isinstance(value, np.ndarray):
             value.flags.writeable = False
-    np.testing.assert_array_equal(model.peek_stream(X), rows)
+    np.testing.assert_array_equal(model.peek_rows(X), rows)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -197,7 +197,7 @@ def test_gradients_that_never_turn_saturate():
     run = sp.play(learner, Linear().on(np.full((30_000, 1), -1.0)))
     assert np.isfinite(run.plays).all()
     assert run.plays.max() >= CAP
-    assert not sp.MultiScale(1, domain=Projection(lambda w: w)).can_compile()
+    assert not sp.MultiScale(1, domain=Projection(lambda w: w))._can_compile()
 
 
 @pytest.mark.parametrize(

@@ -59,8 +59,8 @@ def test_equals_the_naive_twin(name):
     assert learner.step == pytest.approx(np.exp(twin.ell) / twin.Gam, rel=1e-6)
     assert np.allclose(learner.weights, twin.weights, atol=1e-6)
     assert learner.weights.sum() == pytest.approx(1.0)
-    assert learner._stats[_tracker.EPOCHS] == twin.epochs
-    exact = (learner._rows[_tracker.EXPERTS :] ** 2).sum(axis=1)
+    assert learner._scalars[_tracker.AT.epochs] == twin.epochs
+    exact = (learner._rows[_tracker.ROW.experts :] ** 2).sum(axis=1)
     assert np.allclose(learner._squares, exact, rtol=1e-9, atol=1e-12 * learner.radius**2)
 
 
@@ -295,7 +295,7 @@ def pair(name, rounds, dim, seed):
         if GARBAGE[heuristic] is not None:
             view = type("View", (), {"D": learner.radius})
             x = GARBAGE[heuristic](view, g, rng)
-            learner._rows[_tracker.HEURISTIC] = x * min(
+            learner._rows[_tracker.ROW.heuristic] = x * min(
                 1.0, learner.radius / max(np.linalg.norm(x), 1e-300)
             )
         plays.append(w)
@@ -408,7 +408,7 @@ def test_a_known_ball_caps_the_growth():
 
 def test_other_domains_by_projection():
     learner = sp.Tracker(2, domain=Projection(lambda w: np.clip(w, 0.2, 0.6)))
-    assert not learner.can_compile()
+    assert not learner._can_compile()
     run = sp.play(learner, absolute(np.tile([1.0, -1.0], (1000, 1)), 0.1))
     assert np.allclose(run.plays[-1], [0.6, 0.2], atol=0.02)
     off_centre = sp.play(

@@ -61,11 +61,11 @@ class Learner(Configured, ABC):
         The time of the open round, or of the last one; rounds without a time are 1 apart, from 1.
     """
 
-    _admits = False  # whether there is an `_admit`
+    _admits = False  # whether `_coming` has a say about rounds without a time
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        cls._admits = cls._admit is not Learner._admit
+        cls._admits = (cls._admit, cls._coming) != (Learner._admit, Learner._coming)
 
     def __init__(self) -> None:
         self.rounds, self.time = 0, 0.0

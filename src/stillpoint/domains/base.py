@@ -16,11 +16,9 @@ class Domain(ABC):
     def reach(self, dim: int) -> float:
         """Return the supremum of ‖w‖ over the set in R^dim; infinite where the set is unbounded."""
 
-    @abstractmethod
-    def hot(self, dim: int) -> tuple[int, Array] | None:
-        """Return the kind and the parameters `_sets.project` takes, None where the set has no
-        compiled projection.
-        """
+    def _compiled(self, dim: int) -> _sets.Region | None:
+        """Return the set as `_sets.project` takes it; None where it has no compiled projection."""
+        return None
 
     def check(self, dim: int) -> None:
         """Raise ValueError unless the set fits R^dim."""
@@ -30,7 +28,7 @@ class Domain(ABC):
         """Return the point of the set nearest to `w`, as a new array."""
         z = point(w)
         self.check(z.size)
-        compiled = self.hot(z.size)
+        compiled = self._compiled(z.size)
         if compiled is None:
             raise NotImplementedError(
                 f"{type(self).__name__} has neither a compiled projection nor its own project()"

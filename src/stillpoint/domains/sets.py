@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from stillpoint.core.validation import Array, finite, number, positive, vector
 from stillpoint.domains import _sets
+from stillpoint.domains._sets import Region
 from stillpoint.domains.base import Domain, point
 
 
@@ -21,9 +22,9 @@ class Everywhere(Domain):
         """Return infinity."""
         return math.inf
 
-    def hot(self, dim: int) -> tuple[int, Array]:
+    def _compiled(self, dim: int) -> Region:
         """Return the kind; there are no parameters."""
-        return _sets.EVERYWHERE, np.empty(0)
+        return Region(_sets.EVERYWHERE, np.empty(0))
 
 
 @dataclass(frozen=True)
@@ -56,19 +57,19 @@ class Ball(Domain):
             else self.radius + math.hypot(*np.asarray(self.center))
         )
 
-    def hot(self, dim: int) -> tuple[int, Array]:
+    def _compiled(self, dim: int) -> Region:
         """Return the kind, and the radius before the centre."""
         self.check(dim)
         params = np.zeros(1 + dim)
         params[0] = self.radius
         if self.center is not None:
             params[1:] = self.center
-        return _sets.BALL, params
+        return Region(_sets.BALL, params)
 
     def _nearest(self, w: Array, values: Array, vectors: Array) -> Array:
         from stillpoint.domains.metric import nearest_in_ball
 
-        center = self.hot(w.size)[1][1:]
+        center = self._compiled(w.size)[1][1:]
         return np.asarray(center + nearest_in_ball(self.radius, w - center, values, vectors))
 
 
@@ -111,21 +112,21 @@ class Box(Domain):
 
     def reach(self, dim: int) -> float:
         """Return the norm of the farthest corner."""
-        _, params = self.hot(dim)
+        _, params = self._compiled(dim)
         return math.hypot(*np.maximum(np.abs(params[:dim]), np.abs(params[dim:])))
 
-    def hot(self, dim: int) -> tuple[int, Array]:
+    def _compiled(self, dim: int) -> Region:
         """Return the kind, and the lower sides before the upper ones."""
         self.check(dim)
         params = np.empty(2 * dim)
         params[:dim] = self.low
         params[dim:] = self.high
-        return _sets.BOX, params
+        return Region(_sets.BOX, params)
 
     def _nearest(self, w: Array, values: Array, vectors: Array) -> Array:
         from stillpoint.domains.metric import nearest_in_box
 
-        low, high = np.split(self.hot(w.size)[1], 2)
+        low, high = np.split(self._compiled(w.size)[1], 2)
         return self.project(nearest_in_box(low, high, w, values, vectors))
 
 
@@ -142,9 +143,9 @@ class Simplex(Domain):
         """Return the norm of a corner, total."""
         return self.total
 
-    def hot(self, dim: int) -> tuple[int, Array]:
+    def _compiled(self, dim: int) -> Region:
         """Return the kind and the total."""
-        return _sets.SIMPLEX, np.array([self.total])
+        return Region(_sets.SIMPLEX, np.array([self.total]))
 
     def _nearest(self, w: Array, values: Array, vectors: Array) -> Array:
         from stillpoint.domains.metric import nearest_in_simplex
@@ -181,12 +182,12 @@ class HalfSpace(Domain):
         """Return infinity."""
         return math.inf
 
-    def hot(self, dim: int) -> tuple[int, Array]:
+    def _compiled(self, dim: int) -> Region:
         """Return the kind, and the offset before the normal, the two rescaled to a normal of length
         1.
         """
         self.check(dim)
-        return _sets.HALF_SPACE, self._unit()
+        return Region(_sets.HALF_SPACE, self._unit())
 
     def _nearest(self, w: Array, values: Array, vectors: Array) -> Array:
         from stillpoint.domains.metric import nearest_in_half_space
@@ -237,7 +238,7 @@ class Projection(Domain):
         z = point(w)
         return np.array(vector("fn(w)", self.fn(z.copy()), z.size, "return a finite vector"))
 
-    def hot(self, dim: int) -> None:
+    def _compiled(self, dim: int) -> None:
         """Return None."""
 
 

@@ -14,11 +14,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from stillpoint.core.learner import Configured, not_finite_in
 from stillpoint.core.validation import count, under
-from stillpoint.fleet.batch import STACKS, Fault, Stack
+from stillpoint.fleet.batch import BATCHES, Batch, Fault
 from stillpoint.fleet.keys import KeyIndex, Keys, Slots, plain
 
 GivenKeys = Sequence[Hashable] | NDArray[Any]
-_NAMES = {kind.__name__: kind for kind in STACKS}
+_NAMES = {kind.__name__: kind for kind in BATCHES}
 
 
 class Fleet(Configured):
@@ -45,7 +45,7 @@ class Fleet(Configured):
         self, learner: type[Any] | str, *, threads: int = 1, on_bad: str = "raise", **config: Any
     ) -> None:
         kind = _NAMES.get(learner) if isinstance(learner, str) else learner
-        if kind not in STACKS:
+        if kind not in BATCHES:
             raise ValueError(
                 f"learner must be one of {sorted(_NAMES)}: got {learner!r}; pass one of them, as a"
                 " class or by name"
@@ -55,7 +55,7 @@ class Fleet(Configured):
         self._kind, self.threads, self.on_bad = kind, count("threads", threads), on_bad
         built = kind(**config)
         self._config: dict[str, Any] = dict(built.config)
-        self._stack: Stack = STACKS[kind](built, self.threads)
+        self._batch: Batch = BATCHES[kind](built, self.threads)
         self._index = KeyIndex()
         self._warned = False
         self.rejected: list[tuple[Any, str]] = []  # (key, reason) of the last predict or update
@@ -72,7 +72,7 @@ class Fleet(Configured):
 
     @property
     def _not_finite(self) -> frozenset[str]:
-        return not_finite_in("state.", self._stack)
+        return not_finite_in("state.", self._batch)
 
     def __len__(self) -> int:
         return len(self._index)
@@ -87,12 +87,12 @@ class Fleet(Configured):
     @property
     def bytes_per_key(self) -> int:
         """State of one key now; experts and levels that join later add to it."""
-        return self._stack.bytes_per_key
+        return self._batch.bytes_per_key
 
     @property
     def nbytes(self) -> int:
         """Memory held: states and keys, room for as many more as there is included."""
-        return self._stack.nbytes + self._index.nbytes
+        return self._batch.nbytes + self._index.nbytes
 
     def predict(
         self, keys: GivenKeys, forecasts: ArrayLike | None = None, *, time: ArrayLike | None = None
@@ -104,20 +104,20 @@ class Fleet(Configured):
         a key, where the learner takes times. Rows of rejected keys are NaN.
         """
         with self._entered(keys) as (names, slots):
-            when, faults = self._stack.moments(slots, time)
-            centres, more = self._stack.centres(slots, forecasts)
+            when, faults = self._batch.moments(slots, time)
+            centres, more = self._batch.centres(slots, forecasts)
             bad = self._judge(names, [*faults, *more])
         if bad is None:
-            plays = self._stack.open(slots, when, centres)
+            plays = self._batch.open(slots, when, centres)
             self._warn()
             return plays
         good = ~(bad[0] | bad[1])
-        plays = self._stack.open(
+        plays = self._batch.open(
             slots[good],
             when[good] if when.size else when,
             centres[good] if centres.size else centres,
         )
-        out = self._stack.blank_plays(slots.size)
+        out = self._batch.blank_plays(slots.size)
         for target, source in (
             zip(out, plays, strict=True) if isinstance(out, tuple) else [(out, plays)]
         ):
@@ -132,28 +132,28 @@ class Fleet(Configured):
         target (n,).
         """
         with self._entered(keys) as (names, slots):
-            when, faults = self._stack.moments(slots, time)
-            values, more = self._stack.feedback(slots, feedback)
+            when, faults = self._batch.moments(slots, time)
+            values, more = self._batch.feedback(slots, feedback)
             bad = self._judge(names, [*faults, *more])
         if bad is None:
-            self._stack.close(slots, when, values)
+            self._batch.close(slots, when, values)
         else:
             unusable, refused = bad
             good, skipped = ~(unusable | refused), unusable & ~refused
-            self._stack.close(
+            self._batch.close(
                 slots[good], when[good] if when.size else when, tuple(v[good] for v in values)
             )
-            self._stack.skip(slots[skipped], when[skipped] if when.size else when)
+            self._batch.skip(slots[skipped], when[skipped] if when.size else when)
         self._warn()
 
     def skip(self, keys: GivenKeys, *, time: ArrayLike | None = None) -> None:
         """Close the round of each key without feedback."""
         with self._entered(keys) as (names, slots):
-            when, faults = self._stack.moments(slots, time)
+            when, faults = self._batch.moments(slots, time)
             bad = self._judge(names, faults)
         if bad is not None:
             slots, when = slots[~bad[1]], when[~bad[1]]
-        self._stack.skip(slots, when)
+        self._batch.skip(slots, when)
         self._warn()
 
     def retire(self, keys: GivenKeys) -> None:
@@ -163,7 +163,7 @@ class Fleet(Configured):
     def learner(self, key: Hashable) -> Any:
         """A learner of its own with the state of this key."""
         learner = self._kind(**self._config)
-        learner.restore(self._stack.state(int(self._known([key])[0])))
+        learner.restore(self._batch.state(int(self._known([key])[0])))
         return learner
 
     def adopt(self, key: Hashable, learner: Any) -> None:
@@ -177,7 +177,7 @@ class Fleet(Configured):
         if key in self:
             raise ValueError(f"key must be new: got {key!r}, which the fleet has; retire it first")
         _, slots, _ = self._enter([key])
-        self._stack.adopt(int(slots[0]), learner.arrays())
+        self._batch.adopt(int(slots[0]), learner.arrays())
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving: keys, and every state array with a row a key."""
@@ -192,15 +192,15 @@ class Fleet(Configured):
                     )
         return {
             "keys": names,
-            **{f"state.{name}": value for name, value in self._stack.take(slots).items()},
+            **{f"state.{name}": value for name, value in self._batch.take(slots).items()},
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`, in a fleet built from the same `config`."""
         new = Fleet(**self.config)
         _, slots, _ = new._enter(state["keys"])
-        new._stack.put(slots, under(state, "state."))
-        self._index, self._stack = new._index, new._stack
+        new._batch.put(slots, under(state, "state."))
+        self._index, self._batch = new._index, new._batch
 
     def _enter(self, keys: GivenKeys) -> tuple[Keys, Slots, Slots]:
         """Keys and their places, new keys' among them, and which places are new."""
@@ -211,7 +211,7 @@ class Fleet(Configured):
         if more:
             self._make_room(self._index.capacity + more)
         new = self._index.enter(names, slots)
-        self._stack.clear(new)
+        self._batch.clear(new)
         return names, slots, new
 
     @contextmanager
@@ -230,13 +230,13 @@ class Fleet(Configured):
         """Room for so many keys, and for as many again where that is to be had."""
         for capacity in (max(least, 2 * self._index.capacity), least):
             # more would be granted, and the process killed later
-            if capacity * self._stack.bytes_per_key <= _memory():
+            if capacity * self._batch.bytes_per_key <= _memory():
                 with suppress(MemoryError):
-                    self._stack.grow(capacity)
+                    self._batch.grow(capacity)
                     self._index.grow(capacity)
                     return
         raise ValueError(
-            f"keys must fit in memory: got {least}, at {self._stack.bytes_per_key} bytes each and"
+            f"keys must fit in memory: got {least}, at {self._batch.bytes_per_key} bytes each and"
             " twice that while arrays grow; retire some, or share them out to several machines"
         )
 
@@ -271,10 +271,10 @@ class Fleet(Configured):
 
     def _warn(self) -> None:
         """Say, once, that plays have stopped growing."""
-        if self._stack.saturated and not self._warned:
+        if self._batch.saturated and not self._warned:
             self._warned = True
             warnings.warn(
-                f"the plays of {self._stack.saturated} keys saturated: their gradients never turn;"
+                f"the plays of {self._batch.saturated} keys saturated: their gradients never turn;"
                 " give a bounded domain=, such as sp.domains.Ball(radius), or check the sign of"
                 " the gradients",
                 RuntimeWarning,

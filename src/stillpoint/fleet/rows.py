@@ -151,7 +151,7 @@ class RowPlayer:
                 rejected.setdefault(
                     row, NO_TIME if np.isnan(when[row]) else _ENDLESS.format(when[row])
                 )
-        timed = self.fleet._stack.timed
+        timed = self.fleet._batch.timed
         # rows without times, too: a new key must not have the latest time of the one that was
         # retired from its place
         last = self._latest(names) if not timed and (when is not None or self._last.size) else None

@@ -150,8 +150,8 @@ def push(x: float) -> float:
 def widening(z: float, scores: float) -> float:
     """How many times as wide an interval from few scores is: t_n/z, n = scores.
 
-    Student's quantile over the normal one. By Wallace (1959), t_n ≈ √(n·(exp((bz)²/n) − 1)) with b = (8n + 3)/(8n + 1): from n = 2 on
-    within 2% at a coverage of 90%.
+    Student's quantile over the normal one. By Wallace (1959), t_n ≈ √(n·(exp((bz)²/n) − 1)) with
+    b = (8n + 3)/(8n + 1): from n = 2 on within 2% at a coverage of 90%.
     """
     b = (8.0 * scores + 3.0) / (8.0 * scores + 1.0)
     return math.sqrt(scores * math.expm1((b * z) ** 2 / scores)) / z

@@ -1,40 +1,40 @@
-"""MultiScale's round as functions of arrays: one row of `states` a level, each with its own Erfi
-potential.
-"""
+"""MultiScale's round, compiled: one level a time scale, each with its own Erfi potential."""
 
 import math
 
 import numpy as np
 
 from stillpoint.core.arithmetic import norm, usable_norm
-from stillpoint.core.jit import njit
+from stillpoint.core.jit import bare, njit
+from stillpoint.core.validation import Array
 from stillpoint.domains import _sets as domains
-from stillpoint.learners import _kernel_ftrl as shared
+from stillpoint.learners import _constrained as constrained
+from stillpoint.learners._constrained import AT, Rule, State
 from stillpoint.losses import _pointwise as losses
-from stillpoint.memory import _sums as memory
+from stillpoint.memory import _levels as memory
 from stillpoint.potentials import _magnitudes as potentials
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def propose(
-    stats: np.ndarray,
+    scalars: Array,
+    z: Array,
     fixed: bool,
-    states: np.ndarray,
-    squares: np.ndarray,
-    variances: np.ndarray,
-    decays: np.ndarray,
-    parameters: np.ndarray,
-    coefficients: np.ndarray,
-    z: np.ndarray,
+    levels: memory.State,
+    factors: Array,
+    parameters: Array,
+    coefficients: Array,
 ) -> bool:
-    """Decay the levels and set z = −Σ_j (m(S_j, V_j)/S_j)·θ_j(t); returns whether a magnitude
-    saturated.
+    """Decay the levels and set z = −Σ_j (m(S_j, V_j)/S_j)·θ_j(t).
+
+    Returns whether a magnitude saturated; coefficients receives m(S_j, V_j)/S_j.
     """
-    shared.raise_hint(stats, fixed, 1.0)
-    memory.decay(states, decays)
+    constrained.raise_hint(scalars, fixed, 1.0)
+    states, squares, variances = levels.states, levels.squares, levels.variances
+    memory.decay(states, factors)
     z[:] = 0.0
     saturated = False
-    h = stats[shared.HINT]
+    h = scalars[AT.hint]
     for j in range(squares.size):
         S = math.sqrt(max(squares[j], 0.0))
         if j == 0 and squares[0] < 0.01 * variances[0]:
@@ -53,64 +53,59 @@ def propose(
 
 
 @njit(cache=True)
-def play_rounds(
-    stats: np.ndarray,
+def propose_round(
+    scalars: Array,
+    z: Array,
     fixed: bool,
-    scale_free: bool,
-    radius_scale: float,
-    ball_on: bool,
-    unbounded: bool,
-    limit: float,
-    states: np.ndarray,
-    squares: np.ndarray,
-    variances: np.ndarray,
-    decays: np.ndarray,
-    which: np.ndarray,
-    parameters: np.ndarray,
-    coefficients: np.ndarray,
-    kind: int,
-    domain: np.ndarray,
-    ball: np.ndarray,
-    code: int,
-    parameter: float,
-    mode: int,
-    Y: np.ndarray,
-    X: np.ndarray,
-    z: np.ndarray,
-    inner: np.ndarray,
-    plays: np.ndarray,
-    values: np.ndarray,
-    gradients: np.ndarray,
-    squared_norms: np.ndarray,
-) -> tuple[int, bool]:
-    """Play a block of rounds within which no level starts; returns (rounds played, whether a free
-    play saturated).
+    states: Array,
+    squares: Array,
+    variances: Array,
+    factors: Array,
+    parameters: Array,
+    coefficients: Array,
+) -> bool:
+    """`propose` with the levels' fields: from Python they are passed faster than a tuple."""
+    levels = bare(memory.State(states, squares, variances))
+    return propose(scalars, z, fixed, levels, factors, parameters, coefficients)
 
-    Stops early at a round whose gradient is not finite or above `limit`: that round is predicted,
-    not learnt from.
+
+@njit(cache=True)
+def play_rounds(
+    state: State,
+    rule: Rule,
+    levels: memory.State,
+    decays: memory.Decays,
+    parameters: Array,
+    coefficients: Array,
+    rounds: losses.Rounds,
+    out: losses.Outputs,
+    squared_norms: Array,
+) -> tuple[int, bool]:
+    """Play a block of rounds in which no level starts; returns how many, and whether one saturated.
+
+    Stops early at a round whose gradient is not finite or above the limit: that round is predicted,
+    not learnt from. squared_norms receives Σ_j ‖θ_j‖² after each round.
     """
-    g, fed = np.empty(z.size), np.empty(z.size)
-    constrained = ball_on or kind != domains.EVERYWHERE
+    state, rule, levels, decays = bare(state), bare(rule), bare(levels), bare(decays)
+    rounds, out = bare(rounds), bare(out)
+    d = state.proposal.size
+    g, fed, ball = np.empty(d), np.empty(d), np.zeros(1 + d)
+    projected = rule.ball or rule.domain.kind != domains.EVERYWHERE
     saturated = False
-    for t in range(values.size):
+    for t in range(squared_norms.size):
+        factors = decays.factors[decays.which[t]]
         full = propose(
-            stats, fixed, states, squares, variances, decays[which[t]], parameters, coefficients, z
+            state.scalars, state.proposal, rule.fixed, levels, factors, parameters, coefficients
         )
-        w = plays[t]
-        if constrained:
-            ball[0] = shared.artificial_radius(stats, radius_scale)
-            shared.constrain(z, inner, w, ball, ball_on, kind, domain)
-        else:
-            w[:] = z
-        saturated = saturated or (full and unbounded)
-        values[t] = losses.evaluate(
-            code, parameter, mode, Y[t], X[t] if X.shape[0] > 0 else Y[t], w, g
-        )
+        w = out.plays[t]
+        constrained.play(state, rule, ball, projected, w)
+        saturated = saturated or (full and rule.unbounded)
+        out.losses[t] = losses.evaluate_round(rounds, t, w, g)
         size = usable_norm(g)
-        gradients[t] = g
-        if not (math.isfinite(size) and size <= limit):
+        out.gradients[t] = g
+        if not (math.isfinite(size) and size <= rule.limit):
             return t, saturated
-        shared.feed(g, scale_free, stats[shared.TOP], constrained, z, inner, w, fed)
-        squared_norms[t] = memory.add_to_levels(states, squares, variances, fed)
-        shared.observe(stats, fixed, scale_free, 0.0, g)
-    return values.size, saturated
+        constrained.feed(state, rule.scale_free, projected, g, w, fed)
+        squared_norms[t] = memory.add(levels, fed)
+        constrained.observe(state.scalars, rule.fixed, rule.scale_free, 0.0, g)
+    return squared_norms.size, saturated

@@ -230,11 +230,11 @@ class GradientLearner(Learner):
         if self.ledger is not None:
             self.ledger.restore(under(state, "ledger."))
 
-    def can_compile(self) -> bool:
-        """Whether `play_block` can take over now."""
+    def _can_compile(self) -> bool:
+        """Whether `_play_block` can take over now."""
         return False
 
-    def play_block(
+    def _play_block(
         self, losses: LossStream, times: Array, first: int, out: dict[str, Array]
     ) -> int:
         """Play rounds of `losses` from `first` on in compiled code, as many as a block holds;

@@ -13,14 +13,18 @@ import numpy as np
 
 from stillpoint.core.allocation import zeros
 from stillpoint.core.arithmetic import LARGEST, SMALLEST
+from stillpoint.core.state import saved
 from stillpoint.core.validation import Array, nonnegative, positive, under
 from stillpoint.domains import Domain, Everywhere, _sets
 from stillpoint.domains.base import as_domain
-from stillpoint.learners import _kernel_ftrl
+from stillpoint.learners import _constrained
+from stillpoint.learners._constrained import AT
 from stillpoint.learners.base import GradientLearner, check_lipschitz, most
 from stillpoint.memory import Memory
 from stillpoint.potentials import CAP
 from stillpoint.regret.ledger import Ledger
+
+NAMES = {"scalars": "stats"}  # of fields, in files
 
 
 class ConstrainedLearner(GradientLearner):
@@ -62,29 +66,44 @@ class ConstrainedLearner(GradientLearner):
                 "domain must be left out for a static learner that takes losses: got"
                 f" {self.domain!r}; domains turn gradients, so use one that takes those"
             )
-        self._scale_free = self.lipschitz is None and not losses
+        reach, compiled = self.domain.reach(self.dim), self.domain._compiled(self.dim)
         self._fixed = self.lipschitz is not None and math.isfinite(kernel_bound)
-        self._reach = self.domain.reach(self.dim)
-        self._ball_on = self._scale_free and math.isinf(self._reach)
-        # nothing else holds plays back
-        self._unbounded = math.isinf(self._reach) and not self._ball_on
-        self._compiled_domain = self.domain.hot(self.dim)
-        self._free = isinstance(self.domain, Everywhere) and not self._ball_on
+        self._scale_free = self.lipschitz is None and not losses
+        ball = self._scale_free and math.isinf(reach)
+        self._rule = _constrained.Rule(
+            fixed=self._fixed,
+            scale_free=self._scale_free,
+            radius_scale=self.radius_scale,
+            ball=ball,
+            unbounded=math.isinf(reach) and not ball,
+            limit=math.inf if self.lipschitz is None else most(self.lipschitz),
+            domain=_sets.Region(_sets.EVERYWHERE, np.zeros(0)) if compiled is None else compiled,
+        )
+        self._compiled = compiled is not None
+        self._free = isinstance(self.domain, Everywhere) and not ball
         self._as_given = self._free and not self._scale_free  # what is fed are the true gradients
-        self._stats = zeros(_kernel_ftrl.SIZE)
+        self._scalars, self._proposal = zeros(len(AT)), zeros(self.dim)
+        self._inner, self._ball = zeros(self.dim), zeros(1 + self.dim)
         if self.lipschitz is not None:
-            self._stats[_kernel_ftrl.TOP] = self.lipschitz
-            if self._fixed:
-                hint = self.lipschitz * math.sqrt(kernel_bound)
-                if not SMALLEST <= hint <= LARGEST:
-                    ends = f"{SMALLEST:g} and {LARGEST:g}"
-                    raise ValueError(
-                        f"lipschitz·√max k(t, t) must be between {ends}: got {hint:g}; rescale"
-                        " losses or kernel"
-                    )
-                self._stats[_kernel_ftrl.HINT] = hint
-        self._proposal, self._inner = zeros(self.dim), zeros(self.dim)
-        self._ball = zeros(1 + self.dim)
+            self._scalars[AT.top] = self.lipschitz
+        if self._fixed:
+            self._scalars[AT.hint] = self._known_hint()
+
+    def _known_hint(self) -> float:
+        """H = G√max k(t, t)."""
+        assert self.lipschitz is not None
+        hint = self.lipschitz * math.sqrt(self.kernel_bound)
+        if not SMALLEST <= hint <= LARGEST:
+            ends = f"{SMALLEST:g} and {LARGEST:g}"
+            raise ValueError(
+                f"lipschitz·√max k(t, t) must be between {ends}: got {hint:g}; rescale losses or"
+                " kernel"
+            )
+        return hint
+
+    @property
+    def _state(self) -> _constrained.State:
+        return _constrained.State(self._scalars, self._proposal, self._inner)
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
@@ -92,78 +111,55 @@ class ConstrainedLearner(GradientLearner):
             f"{self._kept}.{key}": value
             for key, value in getattr(self, self._kept).arrays().items()
         }
-        own = {
-            "stats": self._stats.copy(),
-            "proposal": self._proposal.copy(),
-            "inner": self._inner.copy(),
-        }
-        return {**super().arrays(), **own, **kept}
+        return {**super().arrays(), **saved(self._state, NAMES), **kept}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
         super().restore(state)
-        self._stats[:], self._proposal[:], self._inner[:] = (
-            state["stats"],
-            state["proposal"],
-            state["inner"],
-        )
+        for field, array in self._state._asdict().items():
+            array[:] = state[NAMES.get(field, field)]
         getattr(self, self._kept).restore(under(state, f"{self._kept}."))
 
     @property
     def hint(self) -> float:
         """H_t: no gradient fed so far has ‖G‖ = ‖g‖√k(t,t) above it."""
-        return float(self._stats[_kernel_ftrl.HINT])
+        return float(self._scalars[AT.hint])
 
     @property
     def radius(self) -> float:
-        """Radius of the ball that plays lie in now: the domain's, or the artificial one that grows
-        (E15).
-        """
-        return (
-            float(_kernel_ftrl.artificial_radius(self._stats, self.radius_scale))
-            if self._ball_on
-            else self._reach
-        )
+        """Radius of the ball that plays lie in now: the domain's, or the artificial one (E15)."""
+        if not self._rule.ball:
+            return self.domain.reach(self.dim)
+        return float(_constrained.artificial_radius(self._scalars, self.radius_scale))
 
     def _constrain(self, saturated: bool) -> Array:
         """The play for the proposal in self._proposal."""
-        if saturated and self._unbounded:
+        if saturated and self._rule.unbounded:
             self._warn_saturated(CAP)
         if self._free:
             return self._proposal  # stands until the next proposal
-        z, w = self._proposal, np.empty(self.dim)
-        if self._ball_on:
+        rule, w = self._rule, np.empty(self.dim)
+        if rule.ball:
             self._ball[0] = self.radius
-        if self._compiled_domain is not None:
-            _kernel_ftrl.constrain(
-                z, self._inner, w, self._ball, self._ball_on, *self._compiled_domain
-            )
-            return w
-        _kernel_ftrl.constrain(
-            z, self._inner, w, self._ball, self._ball_on, _sets.EVERYWHERE, np.zeros(0)
-        )
-        return self.domain.project(self._inner)
+        _constrained.constrain(self._proposal, self._inner, w, self._ball, rule.ball, *rule.domain)
+        return w if self._compiled else self.domain.project(self._inner)
 
     def _feed(self, g: Array, play: Array) -> Array:
         """What the learner is fed for the true gradient g."""
         if self._as_given:
             return g
         fed = np.empty(self.dim)
-        _kernel_ftrl.feed(
-            g,
-            self._scale_free,
-            self._stats[_kernel_ftrl.TOP],
-            not self._free,
+        _constrained.feed_round(
+            self._scalars,
             self._proposal,
             self._inner,
+            self._scale_free,
+            not self._free,
+            g,
             play,
             fed,
         )
         return fed
-
-    @property
-    def _limit(self) -> float:
-        return math.inf if self.lipschitz is None else most(self.lipschitz)
 
     def _check_gradient(self, g: Array, size: float) -> None:
         check_lipschitz(self.lipschitz, size, "raise lipschitz, or leave it out to learn the scale")
@@ -199,10 +195,11 @@ class ConstrainedLearner(GradientLearner):
         """
         if not self._scale_free:
             return 0.0
-        top = float(self._stats[_kernel_ftrl.TOP])
-        if not self._ball_on:
-            size = self._reach if magnitude is None else nonnegative("magnitude", magnitude)
-            return top * (self._reach + min(size, self._reach))
+        top = float(self._scalars[AT.top])
+        if not self._rule.ball:
+            reach = self.domain.reach(self.dim)
+            size = reach if magnitude is None else nonnegative("magnitude", magnitude)
+            return top * (reach + min(size, reach))
         if magnitude is None:
             raise ValueError(
                 "magnitude must be given for a scale-free bound on an unbounded domain: got None;"

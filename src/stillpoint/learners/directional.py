@@ -21,7 +21,8 @@ from stillpoint.core.validation import Array, nonnegative, positive, squared
 from stillpoint.domains import Domain
 from stillpoint.kernels import Kernel
 from stillpoint.kernels.base import as_kernel
-from stillpoint.learners import _kernel_ftrl
+from stillpoint.learners import _constrained
+from stillpoint.learners._constrained import AT
 from stillpoint.learners.constrained import ConstrainedLearner
 from stillpoint.learners.norms import Diagonal, FullMatrix, Norms
 from stillpoint.memory import make_memory
@@ -172,7 +173,7 @@ class Directional(ConstrainedLearner):
         return (
             (self.variance, 1.0, 0.0)
             if self._fixed
-            else (self.variance, self.hint, 4.0 + float(self._stats[_kernel_ftrl.COUNT]))
+            else (self.variance, self.hint, 4.0 + float(self._scalars[AT.count]))
         )
 
     def _propose(self, time: float) -> Array:
@@ -183,7 +184,7 @@ class Directional(ConstrainedLearner):
                 " raise it"
             )
         self.norms.advance(time)
-        _kernel_ftrl.raise_hint(self._stats, self._fixed, diagonal)
+        _constrained.raise_hint(self._scalars, self._fixed, diagonal)
         size = math.sqrt(self.norms.square())
         m = self._potential.magnitude(size, *self._scales) if size > 0.0 else 0.0
         self._proposal[:] = m / size * self.norms.values() if m != 0.0 else 0.0
@@ -199,7 +200,7 @@ class Directional(ConstrainedLearner):
             square = hint * hint * self.norms.add(self.fed, hint)
             self._variance += square
             self.fed = self.fed / hint
-        _kernel_ftrl.observe(self._stats, self._fixed, self._scale_free, square, g)
+        _constrained.observe(self._scalars, self._fixed, self._scale_free, square, g)
 
     def bound(self, norm: float, alignment: float, magnitude: float | None = None) -> float:
         """4εG0 + 6‖U‖_Σ max(√(V l), l), l = log(1 + ‖U‖_Σ/α), ‖U‖_Σ² = (λ + G0²)norm² + alignment

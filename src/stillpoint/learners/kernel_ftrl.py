@@ -16,14 +16,17 @@ from stillpoint.core.validation import Array, finite, nonnegative, positive
 from stillpoint.domains import Domain
 from stillpoint.kernels import HorizonFree, Kernel
 from stillpoint.kernels.base import as_kernel
-from stillpoint.learners import _kernel_ftrl
+from stillpoint.learners import _constrained, _kernel_ftrl
+from stillpoint.learners._constrained import AT
 from stillpoint.learners.constrained import ConstrainedLearner
 from stillpoint.learners.static import LossLearner, StaticLearner, Sums
 from stillpoint.losses import Linear, LossStream
+from stillpoint.losses._pointwise import Outputs
 from stillpoint.losses.stream import LossLike
 from stillpoint.memory import make_memory
 from stillpoint.memory.streaming import BLOCK, StreamingMemory
 from stillpoint.potentials import CAP, ParameterFree, Potential
+from stillpoint.potentials._magnitudes import Formula
 from stillpoint.regret.ledger import Ledger
 
 
@@ -60,6 +63,8 @@ class KernelFTRL(ConstrainedLearner):
     (array([0.508]), 5.502)
     """
 
+    _loss: LossLike | None = None  # of the round that `update_loss` is closing
+
     def __init__(
         self,
         dim: int,
@@ -79,9 +84,10 @@ class KernelFTRL(ConstrainedLearner):
                 f"potential must be a potential or a static learner: got {potential!r}; use"
                 " sp.potentials"
             )
-        self._formula: tuple[int, Array, float] | None = None  # the compiled form
+        self._formula: Formula | None = None  # the compiled form
         if isinstance(self.potential, Potential) and self.potential.code is not None:
-            self._formula = self.potential.code, self.potential.parameters, self.potential.offset
+            own = self.potential.parameters, self.potential.offset
+            self._formula = Formula(self.potential.code, *own)
         known = (
             self.kernel.bound if kernel_bound is None else positive("kernel_bound", kernel_bound)
         )
@@ -90,11 +96,7 @@ class KernelFTRL(ConstrainedLearner):
                 f"kernel_bound must be at least max k(t, t) = {self.kernel.bound}: got"
                 f" {kernel_bound}; leave it out"
             )
-        self._takes_losses = isinstance(self.potential, LossLearner) and not isinstance(
-            self.potential, Potential
-        )
-        self._loss: LossLike | None = None  # of the round that `update_loss` is closing
-        super().__init__(dim, lipschitz, known, domain, radius_scale, self._takes_losses)
+        super().__init__(dim, lipschitz, known, domain, radius_scale, self.takes_losses)
         self._config = {
             "dim": self.dim,
             "lipschitz": self.lipschitz,
@@ -127,11 +129,11 @@ class KernelFTRL(ConstrainedLearner):
         `learn` returned.
         """
         offset = self.potential.offset if isinstance(self.potential, Potential) else 0.0
-        return offset * self.hint * self.hint + float(self._stats[_kernel_ftrl.VARIANCE])
+        return offset * self.hint * self.hint + float(self._scalars[AT.variance])
 
     @property
     def _count(self) -> float:
-        return 0.0 if self._fixed else 4.0 + float(self._stats[_kernel_ftrl.COUNT])
+        return 0.0 if self._fixed else 4.0 + float(self._scalars[AT.count])
 
     def _propose(self, time: float) -> Array:
         if self._growing:
@@ -139,21 +141,21 @@ class KernelFTRL(ConstrainedLearner):
         self.memory.advance(time)
         memory = self.memory
         if self._formula is not None:
-            saturated = _kernel_ftrl.propose(
-                self._stats,
+            saturated = _kernel_ftrl.propose_round(
+                self._scalars,
+                self._proposal,
                 self._fixed,
                 memory.squared_norm,
                 memory.pull,
                 memory.diagonal,
                 *self._formula,
-                self._proposal,
             )
         else:
             saturated = self._propose_in_python(self._proposal)
         return self._constrain(saturated)
 
     def _propose_in_python(self, z: Array) -> bool:
-        _kernel_ftrl.raise_hint(self._stats, self._fixed, self.memory.diagonal)
+        _constrained.raise_hint(self._scalars, self._fixed, self.memory.diagonal)
         sums = self._sums()
         if not isinstance(self.potential, Potential):
             z[:] = finite(
@@ -174,7 +176,7 @@ class KernelFTRL(ConstrainedLearner):
     def _sums(self) -> Sums:
         memory = self.memory
         size = float(_kernel_ftrl.true_size(memory.squared_norm, memory.pull, memory.diagonal))
-        variance = float(self._stats[_kernel_ftrl.VARIANCE])
+        variance = float(self._scalars[AT.variance])
         return Sums(
             memory.pull, size, variance, self.hint, self._count, memory.diagonal, memory.time
         )
@@ -200,14 +202,12 @@ class KernelFTRL(ConstrainedLearner):
         else:
             square = self.memory.diagonal * float(arithmetic.dot(fed, fed))
             self.potential.store(fed, self.memory, self._sums())
-        _kernel_ftrl.observe(self._stats, self._fixed, self._scale_free, square, g)
+        _constrained.observe(self._scalars, self._fixed, self._scale_free, square, g)
 
     @property
     def takes_losses(self) -> bool:
-        """Whether the static learner takes losses; a gradient alone then stands for the linear
-        loss.
-        """
-        return self._takes_losses
+        """Whether the static learner takes losses; a gradient then stands for a linear one."""
+        return isinstance(self.potential, LossLearner) and not isinstance(self.potential, Potential)
 
     def update_loss(self, loss: LossLike, time: float | None = None) -> None:
         """Tell the learner the loss of the open round: an object with value(w) and gradient(w),
@@ -215,7 +215,7 @@ class KernelFTRL(ConstrainedLearner):
 
         A static learner that takes losses is sent it, others the gradient at the play.
         """
-        if not self._takes_losses:
+        if not self.takes_losses:
             super().update_loss(loss, time)
             return
         self._loss = loss
@@ -247,61 +247,37 @@ class KernelFTRL(ConstrainedLearner):
             norm, self.variance, self.hint, self._count
         ) + self.cost_of_scale(magnitude)
 
-    def can_compile(self) -> bool:
+    def _can_compile(self) -> bool:
         """Whether kernel, potential and domain all have a compiled form, and no round is open."""
         return (
             isinstance(self.memory, StreamingMemory)
             and self._formula is not None
-            and self._compiled_domain is not None
+            and self._compiled
             and not self._is_open
         )
 
-    def play_block(
+    def _play_block(
         self, losses: LossStream, times: Array, first: int, out: dict[str, Array]
     ) -> int:
-        """Play a block of rounds in compiled code; see `GradientLearner.play_block`."""
+        """Play a block of rounds in compiled code; see `GradientLearner._play_block`."""
         memory = self.memory
         assert isinstance(memory, StreamingMemory)
         assert self._formula is not None
-        assert self._compiled_domain is not None
         rows = slice(first, min(first + BLOCK, times.size))
         when = times[rows]
         if self._growing:
             self._check_diagonal(when)
-        transitions, which, gains, diagonals = memory.tables(when)
-        code, parameter, Y, X, mode = losses.compiled
-        squared_norms = np.empty(when.size)
+        tables, squared_norms = memory.tables(when), np.empty(when.size)
         n, saturated = _kernel_ftrl.play_rounds(
-            self._stats,
-            self._fixed,
-            self._scale_free,
-            self.radius_scale,
-            self._ball_on,
-            self._unbounded,
-            self._limit,
+            self._state,
+            self._rule,
             memory.state,
-            memory.pull,
-            memory.space.h,
-            memory.scratch,
-            transitions,
-            which,
-            gains,
-            diagonals,
-            *self._formula,
-            *self._compiled_domain,
-            self._ball,
-            code,
-            parameter,
-            mode,
-            Y[rows],
-            X[rows],
-            self._proposal,
-            self._inner,
+            tables,
+            self._formula,
+            losses.compiled.part(rows),
+            Outputs(out["plays"][rows], out["losses"][rows], out["gradients"][rows]),
             memory.squared_norm,
-            out["plays"][rows],
-            out["losses"][rows],
-            out["gradients"][rows],
             squared_norms,
         )
-        memory.diagonal = float(diagonals[min(n, when.size - 1)])
+        memory.diagonal = float(tables.diagonals[min(n, when.size - 1)])
         return self._settle(int(n), saturated, squared_norms, times, first, out)

@@ -15,11 +15,11 @@ import numpy as np
 from stillpoint.core.allocation import zeros
 from stillpoint.core.validation import Array, counted, finite, nonnegative, positive, stored
 from stillpoint.domains import Domain
-from stillpoint.learners import _kernel_ftrl as shared
-from stillpoint.learners import _multiscale
+from stillpoint.learners import _constrained, _multiscale
 from stillpoint.learners.constrained import ConstrainedLearner
 from stillpoint.losses import LossStream
-from stillpoint.memory import _sums
+from stillpoint.losses._pointwise import Outputs
+from stillpoint.memory import _levels
 from stillpoint.memory.levels import LevelMemory
 from stillpoint.potentials import Erfi
 from stillpoint.regret.ledger import Ledger
@@ -69,15 +69,23 @@ class MultiScale(ConstrainedLearner):
         radius_scale: float = 1.0,
     ) -> None:
         super().__init__(dim, lipschitz, 1.0, domain, radius_scale)
-        self.budget = positive("budget", budget, "give the scale of targets, such as 0.1")
-        self.potential = Erfi(self.budget)
+        self.potential = Erfi(positive("budget", budget, "give the scale of targets, such as 0.1"))
         self._parameters = self.potential.parameters
         self.memory = LevelMemory(base, self.dim)
-        self.base = self.memory.kernel.base
         self.ledger = Ledger(
             self.memory if self._as_given else LevelMemory(base, self.dim), shared=self._as_given
         )
         self._coefficients = zeros(0)
+
+    @property
+    def budget(self) -> float:
+        """ε of every level."""
+        return self.potential.scale
+
+    @property
+    def base(self) -> float:
+        """The ratio of neighbouring time scales."""
+        return self.memory.kernel.base
 
     @property
     def _picky(self) -> bool:
@@ -104,9 +112,8 @@ class MultiScale(ConstrainedLearner):
         much it has gathered.
         """
         memory = self.memory
-        sizes = np.linalg.norm(memory.states, axis=1) * np.abs(
-            self._coefficients[: memory.rates.size]
-        )
+        used = np.abs(self._coefficients[: memory.rates.size])
+        sizes = np.linalg.norm(memory.states, axis=1) * used
         columns = zip(memory.rates, memory.norms, memory.variances, sizes, strict=True)
         return [
             Level(float(rate), memory.starts(j), float(size), float(variance), float(share))
@@ -170,8 +177,9 @@ class MultiScale(ConstrainedLearner):
             self._coefficients = np.append(
                 self._coefficients, np.zeros(memory.rates.size - self._coefficients.size)
             )
-        saturated = _multiscale.propose(
-            self._stats,
+        saturated = _multiscale.propose_round(
+            self._scalars,
+            self._proposal,
             self._fixed,
             memory.states,
             memory.squares,
@@ -179,66 +187,43 @@ class MultiScale(ConstrainedLearner):
             decays,
             self._parameters,
             self._coefficients,
-            self._proposal,
         )
         return self._constrain(saturated)
 
     def _learn(self, g: Array, play: Array) -> None:
         memory, fed = self.memory, self._feed(g, play)
-        memory.squared_norm = _sums.add_to_levels(
+        memory.squared_norm = _levels.add_round(
             memory.states, memory.squares, memory.variances, fed
         )
         if self._scale_free:
-            shared.observe(self._stats, False, True, 0.0, g)
+            _constrained.observe(self._scalars, False, True, 0.0, g)
 
-    def can_compile(self) -> bool:
+    def _can_compile(self) -> bool:
         """Whether the domain has a compiled form, and no round is open."""
-        return not self._is_open and self._compiled_domain is not None
+        return not self._is_open and self._compiled
 
-    def play_block(
+    def _play_block(
         self, losses: LossStream, times: Array, first: int, out: dict[str, Array]
     ) -> int:
         """Play in compiled code up to the round where the next level starts; see
-        `GradientLearner.play_block`.
+        `GradientLearner._play_block`.
         """
         memory = self.memory
-        stop, decays, which = memory.block(times, first)
+        stop, decays = memory.block(times, first)
         count = memory.rates.size
         self._coefficients = np.append(
             self._coefficients, np.zeros(count - self._coefficients.size)
         )
-        code, parameter, Y, X, mode = losses.compiled
-        assert self._compiled_domain is not None
-        kind, domain = self._compiled_domain
         rows, squared_norms = slice(first, stop), np.empty(stop - first)
         n, saturated = _multiscale.play_rounds(
-            self._stats,
-            self._fixed,
-            self._scale_free,
-            self.radius_scale,
-            self._ball_on,
-            self._unbounded,
-            self._limit,
-            memory.states,
-            memory.squares,
-            memory.variances,
+            self._state,
+            self._rule,
+            memory.state,
             decays,
-            which,
             self._parameters,
             self._coefficients,
-            kind,
-            domain,
-            self._ball,
-            code,
-            parameter,
-            mode,
-            Y[rows],
-            X[rows],
-            self._proposal,
-            self._inner,
-            out["plays"][rows],
-            out["losses"][rows],
-            out["gradients"][rows],
+            losses.compiled.part(rows),
+            Outputs(out["plays"][rows], out["losses"][rows], out["gradients"][rows]),
             squared_norms,
         )
         memory.diagonal = float(count)

@@ -1,10 +1,9 @@
-"""Tracker: a white-step tracker, Hedge-guarded by a ladder of OGDs, in a ball that grows only on
-earned gain.
+"""Tracker: a heuristic that tunes its own step, guarded by OGDs, in a ball that grows by gain.
 
-The tracker h steps from the play, w − step·g, and tunes log(step) so that successive gradients are
-uncorrelated; Hedge with prior 1 − δ on h and δ on projected OGDs with steps D·4^{−i}/Γ (the experts
-of Zhang, Lu & Zhou 2018) keeps Ader's guarantee whatever h does; the ball's radius D doubles when
-the gain −Σ⟨g, w⟩ of an epoch reaches D√V/2.
+The heuristic h steps from the play, w − step·g, and moves log(step) so that successive gradients
+are uncorrelated. Hedge with prior 1 − δ on h and δ on projected OGDs with steps D·4^{−i}/Γ (the
+experts of Zhang, Lu & Zhou 2018) keeps Ader's guarantee whatever h does. The ball's radius D
+doubles when the gain −Σ⟨g, w⟩ of an epoch reaches D√V/2.
 """
 
 import math
@@ -13,40 +12,49 @@ from typing import Any
 import numpy as np
 
 from stillpoint.core.allocation import full, zeros
-from stillpoint.core.arithmetic import usable_norm
+from stillpoint.core.state import restored, saved
 from stillpoint.core.validation import Array, counted, nonnegative, stored
 from stillpoint.domains import Ball, Domain, Everywhere, _sets
 from stillpoint.domains.base import as_domain
 from stillpoint.kernels import Kernel
 from stillpoint.kernels.base import as_kernel
 from stillpoint.learners import _tracker
+from stillpoint.learners._tracker import AT, ROW
 from stillpoint.learners.base import GradientLearner
 from stillpoint.losses import LossStream
+from stillpoint.losses._pointwise import Outputs
 from stillpoint.memory import make_memory
 from stillpoint.regret.ledger import Ledger
 
 _BLOCK = 65536
-
 _MOST = _tracker.LOG_PRIOR.size - 2  # experts: one joins each time the rounds have grown 16-fold
+NAMES = {"scalars": "stats"}  # of fields, in files
 
 
 class Tracker(GradientLearner):
-    """The default learner for gradient feedback: told no horizon, radius, path length, scale of
-    targets or gradient bound.
+    """Online learner for gradients that adapts to everything: the default for gradient feedback.
 
-    dim: d, the dimension of plays.
-    domain: where plays may lie. A ball around 0 caps the radius; other sets go by projection (MATH
-    section 4).
-    certify: a kernel to measure comparators by; then `certificate(radius)` is exact at every round.
+    It assumes no horizon, radius, path length, scale of targets or gradient bound.
 
-    Guarantee (`bound`): R = Õ(Γ√(M̄(M̄ + P_T)T)), M̄ = max(max‖u_t‖, D_T), D_T the radius reached,
-    Γ the largest gradient.
-    Its limits: it scales with D_T, not max‖u_t‖ alone, so regret against 0 is O(D_T√T); an
-    adversary with linear losses can lift D_T by equal gradients followed by noise. Where losing to
-    0 must be excluded whatever happens, use `MultiScale(lipschitz=…)`. Start-up takes about
-    log₂(scale/1e-3) rounds; a constant target under heavy noise costs 1.7 to 2 times the best step,
-    at worst 5 (11 where targets are 0.01); targets smaller than 1e-3 see that scale. Rounds are
-    counted, gaps between times ignored.
+    Parameters
+    ----------
+    dim : int
+        Dimension d of plays.
+    domain : Domain, optional
+        Where plays may lie. A ball around 0 caps the radius; plays are projected on other sets.
+    certify : Kernel, optional
+        A kernel to measure comparators by; `certificate(radius)` is then exact at every round.
+
+    Notes
+    -----
+    `bound` is the guarantee R = Õ(Γ√(M̄(M̄ + P_T)T)), M̄ = max(max‖u_t‖, D_T), with D_T the radius
+    reached and Γ the largest gradient. It scales with D_T, not with max‖u_t‖ alone: regret against
+    0 is O(D_T√T), and an adversary with linear losses can lift D_T by equal gradients followed by
+    noise. Where losing to 0 must be excluded whatever happens, use `MultiScale(lipschitz=…)`.
+
+    Start-up takes about log₂(scale/1e-3) rounds. A constant target under heavy noise costs 1.7 to 2
+    times the best step, at worst 5 (11 where targets are 0.01); targets smaller than 1e-3 see that
+    scale. Rounds are counted, gaps between times ignored.
     """
 
     def __init__(
@@ -65,15 +73,23 @@ class Tracker(GradientLearner):
         )
         self._projection = None if capped else self.domain
         limit = min(self.domain.reach(self.dim), _tracker.CAP)
-        self._stats = zeros(_tracker.SIZE)
-        self._stats[_tracker.RADIUS] = min(_tracker.EPS, limit)
-        self._stats[_tracker.LOG_STEP] = math.log(self._stats[_tracker.RADIUS])
-        self._stats[[_tracker.EPOCHS, _tracker.WEIGHT]] = 1.0
-        self._stats[_tracker.LIMIT] = limit
-        self._rows = zeros((_tracker.EXPERTS, self.dim))
-        self._losses, self._squares, self._weights = zeros(1), zeros(0), full(1, 1.0)
-        self._due = 1.0
-        self._view = self._rows[_tracker.PLAY]
+        scalars = zeros(len(AT))
+        scalars[AT.radius] = min(_tracker.EPS, limit)
+        scalars[AT.log_step] = math.log(scalars[AT.radius])
+        scalars[[AT.epochs, AT.share]] = 1.0
+        scalars[AT.limit] = limit
+        rows = zeros((ROW.experts, self.dim))
+        self._hold(_tracker.State(scalars, zeros(1), zeros(0), rows, full(1, 1.0)))
+
+    def _hold(self, state: _tracker.State) -> None:
+        """Keep the arrays of a state as attributes: every round passes them one by one."""
+        self._scalars, self._losses, self._squares, self._rows, self._weights = state
+        self._view = self._rows[ROW.play]
+        self._due = _tracker.BASE ** (2 * self._squares.size)  # the round the next expert joins in
+
+    @property
+    def _state(self) -> _tracker.State:
+        return _tracker.State(self._scalars, self._losses, self._squares, self._rows, self._weights)
 
     @property
     def _picky(self) -> bool:
@@ -87,24 +103,34 @@ class Tracker(GradientLearner):
     @property
     def radius(self) -> float:
         """D, the radius of the ball that the learner works in now."""
-        return float(self._stats[_tracker.RADIUS])
+        return float(self._scalars[AT.radius])
 
     @property
     def step(self) -> float:
-        """The tracker's own step: it moves by step·g from the play."""
-        top = float(self._stats[_tracker.TOP])
-        return math.exp(self._stats[_tracker.LOG_STEP]) / top if top > 0.0 else 0.0
+        """The heuristic's own step: it moves by step·g from the play."""
+        s = self._scalars
+        return math.exp(s[AT.log_step]) / float(s[AT.top]) if s[AT.top] > 0.0 else 0.0
 
     @property
     def weights(self) -> Array:
-        """Shares of the last play: the tracker's first, then the OGDs' from the largest
-        step down.
-        """
+        """Shares of the last play: the heuristic's, then the OGDs' from the largest step down."""
         return self._weights.copy()
 
     def bound(self, path_length: float, magnitude: float) -> float:
-        """Regret now is at most this against every u in the domain with that path length and
-        max‖u_t‖ (for any heuristic h).
+        """Bound the regret so far against every comparator of that size in the domain.
+
+        Parameters
+        ----------
+        path_length : float
+            P = Σ‖u_{t+1} − u_t‖.
+        magnitude : float
+            M = max‖u_t‖.
+
+        Notes
+        -----
+        With K epochs, n experts, m = max(M, D), V = Γ·Σ‖g‖ and a = (2/8)·log(n(n + 1)/δ) + 8/2,
+        R ≤ (7a/3 + 1/2)m√(K(V + KΓ²)) + (35/3)√(m(Km + P)V) + KmΓ + Γ(D + M), whatever the
+        heuristic does.
         """
         P, M = nonnegative("path_length", path_length), nonnegative("magnitude", magnitude)
         if M > self.domain.reach(self.dim) * (1.0 + 1e-9):
@@ -112,10 +138,10 @@ class Tracker(GradientLearner):
                 f"magnitude must be within the domain {self.domain!r}: got {M}; comparators must"
                 " lie in it"
             )
-        s = self._stats
-        top, K = float(s[_tracker.TOP]), float(s[_tracker.EPOCHS])
+        s = self._scalars
+        top, K = float(s[AT.top]), float(s[AT.epochs])
         largest, count = max(M, self.radius), max(1, self._squares.size)
-        squares = top * float(s[_tracker.TOTAL])
+        squares = top * float(s[AT.total])
         a = (
             2.0 / _tracker.RATE * math.log(count * (count + 1) / _tracker.DELTA)
             + _tracker.RATE / 2.0
@@ -126,48 +152,48 @@ class Tracker(GradientLearner):
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
-        names = ("stats", "rows", "losses", "squares", "weights")
-        return {**super().arrays(), **{name: getattr(self, f"_{name}").copy() for name in names}}
+        return {**super().arrays(), **saved(self._state, NAMES)}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
         super().restore(state)
-        self._stats, self._squares = (
-            stored(state, "stats", self._stats.size),
-            stored(state, "squares", None),
-        )
-        experts = self._squares.size
+        experts = stored(state, "squares", None).size
         counted("squares", experts, _MOST)
-        self._rows = stored(state, "rows", _tracker.EXPERTS + experts, self.dim)
-        self._losses, self._weights = (
-            stored(state, "losses", 1 + experts),
-            stored(state, "weights", 1 + experts),
-        )
-        self._due = _tracker.BASE ** (2 * self._squares.size)
-        self._view = self._rows[_tracker.PLAY]
+        shapes: dict[str, tuple[int, ...]] = {
+            "scalars": (len(AT),),
+            "losses": (1 + experts,),
+            "squares": (experts,),
+            "rows": (ROW.experts + experts, self.dim),
+            "weights": (1 + experts,),
+        }
+        self._hold(restored(_tracker.State, state, shapes, NAMES))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         # pickles and deep copies do not keep that one array is a part of another
-        self._view = self._rows[_tracker.PLAY]
+        self._view = self._rows[ROW.play]
 
     def _join(self) -> None:
-        """Expert i joins at round 16^i, where the last play was, with the account of one that had
-        played as the learner did.
+        """Let the experts join that are due: expert i at round 16^i.
+
+        It starts where the last play was, with the loss of one that had played as the learner did.
         """
-        last = self._rows[_tracker.PLAY]
         while self.rounds + 1 >= self._due:
-            self._rows = np.vstack([self._rows, last])
-            self._squares = np.append(self._squares, last @ last)
-            self._losses = np.append(self._losses, -self._stats[_tracker.GAIN])
-            self._weights = np.append(self._weights, 0.0)
-            self._due *= _tracker.BASE**2
-        self._view = self._rows[_tracker.PLAY]
+            state, last = self._state, self._view
+            self._hold(
+                _tracker.State(
+                    state.scalars,
+                    losses=np.append(state.losses, -state.scalars[AT.gain]),
+                    squares=np.append(state.squares, last @ last),
+                    rows=np.vstack([state.rows, last]),
+                    weights=np.append(state.weights, 0.0),
+                )
+            )
 
     def _propose(self, time: float) -> Array:
         if self.rounds + 1 >= self._due:
             self._join()
-        _tracker.mix(self._stats, self._losses, self._rows, self._weights)
+        _tracker.mix_round(self._scalars, self._losses, self._squares, self._rows, self._weights)
         return self._view if self._projection is None else self._projection.project(self._view)
 
     def _check_gradient(self, g: Array, size: float) -> None:
@@ -177,44 +203,31 @@ class Tracker(GradientLearner):
         fed = g if self.ledger is None else g.copy()
         if self._projection is not None:
             _sets.surrogate(fed, self._view, play, fed)
-        _tracker.learn(self._stats, self._losses, self._squares, self._rows, fed, usable_norm(fed))
-        if self._stats[_tracker.RADIUS] >= _tracker.CAP:
+        if _tracker.learn_round(
+            self._scalars, self._losses, self._squares, self._rows, self._weights, fed
+        ):
             self._warn_saturated(_tracker.CAP)
 
-    def can_compile(self) -> bool:
+    def _can_compile(self) -> bool:
         """Whether the domain has a compiled form, and no round is open."""
         return not self._is_open and (
-            self._projection is None or self._projection.hot(self.dim) is not None
+            self._projection is None or self._projection._compiled(self.dim) is not None
         )
 
-    def play_block(
+    def _play_block(
         self, losses: LossStream, times: Array, first: int, out: dict[str, Array]
     ) -> int:
-        """Play in compiled code up to the round where the next expert joins; see
-        `GradientLearner.play_block`.
-        """
+        """Play in compiled code up to the round where the next expert joins."""
         if self.rounds + 1 >= self._due:
             self._join()
-        rows = slice(
-            first, int(min(times.size, first + self._due - 1 - self.rounds, first + _BLOCK))
+        stop = int(min(times.size, first + self._due - 1 - self.rounds, first + _BLOCK))
+        rows = slice(first, stop)
+        domain = (Everywhere() if self._projection is None else self._projection)._compiled(
+            self.dim
         )
-        compiled = (Everywhere() if self._projection is None else self._projection).hot(self.dim)
-        assert compiled is not None
-        code, parameter, Y, X, mode = losses.compiled
-        n = _tracker.play_rounds(
-            self._stats,
-            self._losses,
-            self._squares,
-            self._rows,
-            self._weights,
-            *compiled,
-            code,
-            parameter,
-            mode,
-            Y[rows],
-            X[rows],
-            *(out[key][rows] for key in ("plays", "losses", "gradients")),
-        )
-        if self._stats[_tracker.RADIUS] >= _tracker.CAP:
+        assert domain is not None
+        outputs = Outputs(out["plays"][rows], out["losses"][rows], out["gradients"][rows])
+        n = _tracker.play_rounds(self._state, domain, losses.compiled.part(rows), outputs)
+        if self.radius >= _tracker.CAP:
             self._warn_saturated(_tracker.CAP)
-        return self._finish_block(times, first, int(n), rows.stop - rows.start, out)
+        return self._finish_block(times, first, int(n), stop - first, out)

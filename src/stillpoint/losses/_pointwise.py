@@ -1,8 +1,7 @@
-"""Losses, compiled: a number for each family and code, and the loss and gradient of a round without
-allocation.
-"""
+"""Losses, compiled: the loss and gradient of a round, without allocation."""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,6 +23,28 @@ VECTOR = 1  # p = ‖w − y‖, or ⟨y, w⟩ for linear losses
 FEATURES = 2  # p = ⟨w, x⟩
 
 EPSILON = float(np.finfo(np.float64).eps)
+
+
+class Rounds(NamedTuple):
+    """The losses of a stream of T rounds, for plays in d dimensions."""
+
+    code: int  # the family
+    parameter: float  # of the family, 0 where it has none
+    y: Array  # (T, k), the targets
+    x: Array  # (T, d), the features; (0, d) where there are none
+    mode: int  # how a play predicts: SCALAR, VECTOR or FEATURES
+
+    def part(self, rows: slice) -> "Rounds":
+        """Some of the rounds."""
+        return self._replace(y=self.y[rows], x=self.x[rows])
+
+
+class Outputs(NamedTuple):
+    """What a block of n rounds comes to."""
+
+    plays: Array  # (n, d)
+    losses: Array  # (n,)
+    gradients: Array  # (n, d)
 
 
 @njit(cache=True)
@@ -76,8 +97,9 @@ def slope(code: int, parameter: float, p: float, y: float) -> float:
 def evaluate(
     code: int, parameter: float, mode: int, y: Array, x: Array, w: Array, gradient: Array
 ) -> float:
-    """Return the loss of the play `w` and write its gradient; y, x: the round's rows, x read in
-    mode FEATURES only.
+    """Return the loss of the play `w` and write its gradient.
+
+    y and x are the round's rows; x is read in mode FEATURES only.
     """
     p, target = _prediction(code, mode, y, x, w)
     s = slope(code, parameter, p, target)
@@ -102,10 +124,19 @@ def evaluate(
     return value(code, parameter, p, target)
 
 
+@njit(cache=True, forceinline=True)
+def evaluate_round(rounds: Rounds, t: int, w: Array, gradient: Array) -> float:
+    """Return the loss of the play `w` in round t and write its gradient."""
+    y = rounds.y[t]
+    x = rounds.x[t] if rounds.x.shape[0] > 0 else y
+    return evaluate(rounds.code, rounds.parameter, rounds.mode, y, x, w, gradient)
+
+
 @njit(cache=True)
 def implicit_slope(code: int, parameter: float, p: float, y: float, c: float) -> float:
-    """Return s, a derivative of the loss at p − c·s: c > 0 makes it that of the proximal point, c =
-    0 that of p.
+    """Return s, a derivative of the loss at p − c·s.
+
+    c > 0 makes it that of the proximal point, c = 0 that of p.
     """
     if code == LOGISTIC:
         return -y * _logistic(_implicit_margin(y * p, c))
@@ -161,9 +192,7 @@ def _implicit_margin(m: float, c: float) -> float:
 def implicit(
     code: int, parameter: float, mode: int, y: Array, x: Array, w: Array, c: float, gradient: Array
 ) -> None:
-    """Write the gradient g of the round at w − c·g, the point that minimises ‖· − w‖²/2 +
-    c·loss.
-    """
+    """Write the gradient g of the round at w − c·g = argmin ‖· − w‖²/2 + c·loss."""
     p, target = _prediction(code, mode, y, x, w)
     if mode == SCALAR:
         gradient[0] = implicit_slope(code, parameter, p, target, c)

@@ -14,8 +14,6 @@ from stillpoint.losses import _pointwise
 if TYPE_CHECKING:
     from stillpoint.losses.base import Loss
 
-Compiled = tuple[int, float, Array, Array, int]
-
 
 class LossLike(Protocol):
     """The loss of a round, as a function of the play: `RoundLoss`, or an object of your own."""
@@ -95,9 +93,9 @@ class LossStream:
         return int(self.x.shape[1])
 
     @property
-    def compiled(self) -> Compiled:
-        """Return (code, parameter, y, x, mode), for `_pointwise.evaluate`."""
-        return self.loss.code, self.loss.parameter, self.y, self.x, self.mode
+    def compiled(self) -> _pointwise.Rounds:
+        """The rounds as compiled functions take them."""
+        return _pointwise.Rounds(self.loss.code, self.loss.parameter, self.y, self.x, self.mode)
 
     def __len__(self) -> int:
         return len(self.y)

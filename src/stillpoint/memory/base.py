@@ -1,6 +1,4 @@
-"""What is kept of the past gradients: enough to read off Σ_{s<t} k(s, t) g_s and ‖Σ_{s<t} g_s ⊗
-φ(s)‖ at any round.
-"""
+"""The interface of memories: the past gradients, summed as an element of the RKHS."""
 
 from abc import ABC, abstractmethod
 from typing import Any
@@ -10,15 +8,22 @@ import numpy as np
 from stillpoint.core.allocation import zeros
 from stillpoint.core.validation import Array, stored
 from stillpoint.kernels import Kernel
-from stillpoint.memory import _sums
+from stillpoint.memory import _streaming
 
 
 class Memory(ABC):
     """The element θ = Σ_s g_s ⊗ φ(τ_s) of the RKHS, seen from the present time.
 
-    kernel is the one that is summed exactly: for streaming memory, the Markov form of the kernel
-    asked for. After `advance(time)`: `pull` is θ evaluated there, (dim,), and `diagonal` is k(time,
-    time). `squared_norm` is ‖θ‖².
+    Attributes
+    ----------
+    kernel : Kernel
+        The kernel summed exactly: for streaming memory, the Markov form of the one asked for.
+    time : float
+        The present time, −inf before the first.
+    diagonal : float
+        k(time, time).
+    squared_norm : float
+        ‖θ‖².
     """
 
     def __init__(self, kernel: Kernel, dim: int) -> None:
@@ -55,10 +60,11 @@ class Memory(ABC):
             raise ValueError(f"time must increase: got {time} after {self.time}; sort the stream")
 
     def add(self, g: Array) -> float:
-        """θ ← θ + g ⊗ φ(time); returns ‖g ⊗ φ(time)‖² = k(t,t)‖g‖² (Lemmas hs-norm and
-        hs-sum-norm).
+        """θ ← θ + g ⊗ φ(time); returns ‖g ⊗ φ(time)‖² = k(t,t)‖g‖².
+
+        ‖θ‖² grows by k(t,t)‖g‖² + 2⟨g, θ(t)⟩ (Lemmas hs-norm and hs-sum-norm of the paper).
         """
-        rise, square = _sums.growth(g, self.pull, self.diagonal)
+        rise, square = _streaming.growth(g, self.pull, self.diagonal)
         self._store(g)
         self.squared_norm += rise
         return float(square)

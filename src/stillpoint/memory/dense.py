@@ -6,7 +6,7 @@ import numpy as np
 
 from stillpoint.core.validation import Array, stored
 from stillpoint.kernels import Kernel
-from stillpoint.memory import _sums
+from stillpoint.memory import _streaming
 from stillpoint.memory.base import Memory
 
 # a factor that new gradients are divided by; below it, or above its inverse, they would leave the
@@ -37,8 +37,9 @@ class DenseMemory(Memory):
         self.time, self.diagonal = time, diagonal
 
     def _check_positive(self, diagonal: float, column: Array, time: float) -> None:
-        """Two-by-two minors: a cheap necessary condition that catches most functions that are not
-        kernels.
+        """Refuse a kernel with a negative two-by-two minor.
+
+        That is a cheap necessary condition, which catches most functions that are not kernels.
         """
         if not (np.isfinite(diagonal) and diagonal >= 0.0):
             raise ValueError(
@@ -58,7 +59,7 @@ class DenseMemory(Memory):
         """As `Memory.add`, refusing a step that would make ‖θ‖² negative (the kernel is then no
         kernel).
         """
-        rise, square = _sums.growth(g, self.pull, self.diagonal)
+        rise, square = _streaming.growth(g, self.pull, self.diagonal)
         after, largest = self.squared_norm + rise, max(self._largest, self.squared_norm + square)
         if after < -1e-8 * largest:  # rounding in S² is relative to the largest it has been
             raise ValueError(

@@ -1,21 +1,20 @@
-"""Memory of the direct sum of RKHSs that MultiScale learns in: one OU kernel a time scale, started
-as time passes.
+"""Memory of several time scales, the direct sum of RKHSs that MultiScale learns in.
 
-Level 0 is static (rate 0), level j ≥ 1 has rate base^{1−j}; it starts once base^{j−1} of time has
-elapsed, and counts from there.
+Every level has an OU kernel. Level 0 is static (rate 0), level j ≥ 1 has rate base^{1−j}; it starts
+once base^{j−1} of time has elapsed, and counts from there.
 """
 
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stillpoint.core.allocation import zeros
 from stillpoint.core.arithmetic import dot
+from stillpoint.core.state import restored, saved
 from stillpoint.core.validation import Array, number, positive, stored
 from stillpoint.kernels import Kernel
-from stillpoint.memory import _sums
+from stillpoint.memory import _levels
 from stillpoint.memory.base import Memory
 from stillpoint.memory.streaming import BLOCK
 
@@ -52,20 +51,25 @@ class Levels(Kernel):
 
 
 class LevelMemory(Memory):
-    """θ = (θ_0, θ_1, …), one element a level: θ_j(t) in the rows of `states`, ‖θ_j‖² in `squares`,
-    Σ‖g‖² in `variances`.
-    """
+    """θ = (θ_0, θ_1, …), one element a level."""
 
     kernel: Levels
 
     def __init__(self, base: float, dim: int) -> None:
         super().__init__(Levels(base), dim)
-        self.states: Array = zeros((0, dim))
-        self.squares: Array = zeros(0)
-        self.variances: Array = zeros(0)
+        self._hold(_levels.State(zeros((0, dim)), zeros(0), zeros(0)))
         self.rates: Array = zeros(0)
         self._gap, self._decays = np.nan, zeros(0)
         self._next_start = -np.inf
+
+    def _hold(self, state: _levels.State) -> None:
+        """Keep the arrays of a state as attributes: every round passes them one by one."""
+        self.states, self.squares, self.variances = state
+
+    @property
+    def state(self) -> _levels.State:
+        """The state, as compiled loops take it."""
+        return _levels.State(self.states, self.squares, self.variances)
 
     def starts(self, level: int) -> float:
         """The time from which `level` runs."""
@@ -85,18 +89,17 @@ class LevelMemory(Memory):
         due = self.kernel.count(time) - self.rates.size
         if due > 0:
             self.states = np.vstack([self.states, np.zeros((due, self.dim))])
-            self.squares, self.variances = (
-                np.append(self.squares, np.zeros(due)),
-                np.append(self.variances, np.zeros(due)),
-            )
+            self.squares = np.append(self.squares, np.zeros(due))
+            self.variances = np.append(self.variances, np.zeros(due))
             count = self.rates.size + due
             self.rates = np.append(0.0, self.kernel.base ** (1.0 - np.arange(1.0, count)))
             self._gap = np.nan
         self._next_start = self.starts(self.rates.size)
 
     def decays(self, gap: float) -> Array:
-        """e^{−a_j·gap}; kept, since most streams tick evenly. Before the first round, where the gap
-        is infinite, all are 1.
+        """e^{−a_j·gap} of each level; all 1 before the first round, where the gap is infinite.
+
+        They are kept, since most streams tick evenly.
         """
         if gap != self._gap:
             self._gap, self._decays = (
@@ -106,9 +109,7 @@ class LevelMemory(Memory):
         return self._decays
 
     def move(self, time: float) -> Array:
-        """Go to `time`, starting the levels that are due, and return the decays that the caller
-        must still apply.
-        """
+        """Go to `time` and start the levels due; returns the decays still to be applied."""
         self._refuse_past(time)
         gap = time - self.time
         self.start_due(time)
@@ -118,35 +119,26 @@ class LevelMemory(Memory):
     def advance(self, time: float) -> None:
         """Decay every level over the gap and start those that are due."""
         decays = self.move(time)  # first: it may lay the states anew
-        _sums.decay(self.states, decays)
+        _levels.decay(self.states, decays)
 
-    def block(self, times: Array, first: int) -> tuple[int, Array, NDArray[np.int64]]:
-        """For compiled loops: where the rounds from `first` on must stop for the next level,
-        decays, and which before each.
-        """
+    def block(self, times: Array, first: int) -> tuple[int, _levels.Decays]:
+        """Where a block of rounds from `first` on must stop for the next level, and its decays."""
         self.start_due(float(times[first]))
         later = int(np.searchsorted(times, self.starts(self.rates.size)))
         stop = min(first + BLOCK, times.size, max(first + 1, later))
         unique, which = np.unique(
             np.diff(times[first:stop], prepend=self.time), return_inverse=True
         )
-        return stop, np.array([self.decays(float(gap)) for gap in unique]), which
+        factors = np.array([self.decays(float(gap)) for gap in unique])
+        return stop, _levels.Decays(factors, which)
 
     def replay(self, times: Array, gradients: Array, squared_norms: Array) -> None:
         """Compiled, up to the start of each next level."""
         first = 0
         while first < times.size:
-            stop, decays, which = self.block(times, first)
+            stop, decays = self.block(times, first)
             rows = slice(first, stop)
-            _sums.replay_levels(
-                self.states,
-                self.squares,
-                self.variances,
-                decays,
-                which,
-                gradients[rows],
-                squared_norms[rows],
-            )
+            _levels.replay(self.state, decays, gradients[rows], squared_norms[rows])
             self.time, self.diagonal = float(times[stop - 1]), float(self.rates.size)
             self.squared_norm = float(squared_norms[stop - 1])
             first = stop
@@ -163,7 +155,7 @@ class LevelMemory(Memory):
 
     def add(self, g: Array) -> float:
         """Add g to every level."""
-        self.squared_norm = float(_sums.add_to_levels(self.states, self.squares, self.variances, g))
+        self.squared_norm = float(_levels.add_round(self.states, self.squares, self.variances, g))
         return self.diagonal * float(dot(g, g))
 
     def _store(self, g: Array) -> None:
@@ -177,23 +169,16 @@ class LevelMemory(Memory):
 
     def arrays(self) -> dict[str, Any]:
         """Common part, levels and origin."""
-        levels = {"states": self.states, "squares": self.squares, "variances": self.variances}
-        return {
-            **self._common(),
-            **{name: value.copy() for name, value in levels.items()},
-            "origin": self.kernel.origin,
-        }
+        return {**self._common(), **saved(self.state), "origin": self.kernel.origin}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
         # from −∞ levels would start without end
         self.kernel = Levels(self.kernel.base, number("origin", state["origin"]))
-        self.squares = stored(state, "squares", None)
-        self.states = stored(state, "states", self.squares.size, self.dim)
-        self.variances = stored(state, "variances", self.squares.size)
-        self.rates = np.append(0.0, self.kernel.base ** (1.0 - np.arange(1.0, self.squares.size)))[
-            : self.squares.size
-        ]
+        count = stored(state, "squares", None).size
+        shapes = {"states": (count, self.dim), "squares": (count,), "variances": (count,)}
+        self._hold(restored(_levels.State, state, shapes))
+        self.rates = np.append(0.0, self.kernel.base ** (1.0 - np.arange(1.0, count)))[:count]
         self._restore_common(state)
         self._gap = np.nan
-        self._next_start = self.starts(self.squares.size) if np.isfinite(self.time) else -np.inf
+        self._next_start = self.starts(count) if np.isfinite(self.time) else -np.inf

@@ -1,13 +1,13 @@
-"""Magnitudes of the built-in potentials as scalar functions of s = S/h and v = V/h², saturated at
-CAP; never NaN.
-"""
+"""Magnitudes of the built-in potentials, compiled: functions of s = S/h and v = V/h², never NaN."""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import dawsn
 
 from stillpoint.core.jit import njit
+from stillpoint.core.validation import Array
 
 CAP = 1e150  # plays stop here: the square still fits a float
 LOG_CAP = math.log(CAP)
@@ -19,9 +19,18 @@ QUADRATIC, ADAPTIVE, PARAMETER_FREE, FREE_GRAD, ERFI = range(5)
 _SPACING, _ORDER = 0.2, 13
 
 
-def _taylor_table() -> np.ndarray:
-    """Taylor coefficients of Dawson's function at 0, 0.2, …, 10, from D' = 1 − 2xD: (n+1)c_{n+1} =
-    [n=0] − 2(x c_n + c_{n−1}).
+class Formula(NamedTuple):
+    """A potential, as compiled functions take it."""
+
+    code: int  # one of the above
+    parameters: Array  # as the potential's own `parameters`
+    offset: float  # V starts at offset·h²
+
+
+def _taylor_table() -> Array:
+    """Taylor coefficients of Dawson's function at 0, 0.2, …, 10.
+
+    D' = 1 − 2xD gives (n+1)c_{n+1} = [n=0] − 2(x c_n + c_{n−1}).
     """
     x = _SPACING * np.arange(51)
     c = np.zeros((_ORDER + 1, x.size))
@@ -37,8 +46,9 @@ _TAYLOR = _taylor_table()
 
 @njit(cache=True)
 def dawson(x: float) -> float:
-    """D(x) = e^{−x²}∫_0^x e^{y²}dy for x ≥ 0: a Taylor polynomial at the nearest node, asymptotic
-    beyond 10.
+    """D(x) = e^{−x²}∫_0^x e^{y²}dy for x ≥ 0.
+
+    A Taylor polynomial at the nearest node, the asymptotic series beyond 10.
     """
     if not x <= 10.0:  # NaN, too, must not come to the table
         y = 0.5 / (x * x)
@@ -62,7 +72,7 @@ def saturated_exp(log_value: float) -> float:
 
 @njit(cache=True)
 def _parameter_free(scale: float, s: float, v: float, count: float) -> float:
-    # α = ε/(√v log²v) with a fixed bound (F1), ε/(A log²A) with running hints (F2, count = A)
+    # α = ε/(√v log²v) with a fixed bound, ε/(A log²A) with running hints (count = A)
     if count > 0.0:
         log_alpha = math.log(scale) - math.log(count) - 2.0 * math.log(math.log(count))
     else:
@@ -98,9 +108,10 @@ def _erfi(scale: float, alpha: float, z0: float, s: float, v: float) -> float:
 
 
 @njit(cache=True)
-def magnitude(code: int, p: np.ndarray, S: float, V: float, h: float, count: float) -> float:
-    """Size of the play from ‖θ‖ = S, the variance V (with its start), the hint h and F2's count A
-    (0: fixed bound).
+def magnitude(code: int, p: Array, S: float, V: float, h: float, count: float) -> float:
+    """Size of the play from ‖θ‖ = S, the variance V (with its start) and the hint h.
+
+    count is A = 4 + Σ‖G_s‖²/h_s² with running hints, 0 with a fixed one.
     """
     if S <= 0.0:
         return 0.0

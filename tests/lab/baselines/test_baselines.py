@@ -1,6 +1,4 @@
-"""Baselines: each equals its slow twin, keeps its guarantee, conforms, and its compiled path gives
-the same bits.
-"""
+"""Baselines equal their slow twins, keep their guarantees, and compile to the same bits."""
 
 import numpy as np
 import pytest
@@ -34,9 +32,7 @@ def unit(x):
 
 
 def streams(dim, seed=0):
-    """Name → gradient(t, w), of norm at most 1; a new generator each time, so twins see the same
-    stream.
-    """
+    """Name → gradient(t, w) of norm at most 1, with a new generator each time."""
     rng = np.random.default_rng(seed)
     target = rng.standard_normal(dim)
     return {
@@ -344,7 +340,7 @@ def test_plain_ader_sees_the_losses(dim):
     with pytest.raises(ValueError, match="call update_loss"):
         plain.update(np.zeros(dim))
     assert plain.rounds == 400
-    assert not plain.can_compile()
+    assert not plain._can_compile()
 
 
 def run_last(learner, losses):
@@ -596,7 +592,7 @@ BULK = {
 def test_bulk_gives_the_numbers_of_the_interactive_path(name, stream):
     losses = BULK_STREAMS[stream]
     compiled, interactive = BULK[name](losses.dim), BULK[name](losses.dim)
-    assert compiled.can_compile()
+    assert compiled._can_compile()
     a, b = sp.play(compiled, losses), sp.play(interactive, list(losses), times=losses.times)
     for curve in ("plays", "losses", "gradients", "times", "linear"):
         assert np.array_equal(getattr(a, curve), getattr(b, curve)), curve
@@ -632,8 +628,8 @@ def test_a_refused_gradient_leaves_the_round_open_on_both_paths():
         assert learner.rounds == 3
     open_round = OGD(1)
     open_round.predict()
-    assert not open_round.can_compile()
-    assert not OGD(1, domain=Projection(lambda w: w)).can_compile()
+    assert not open_round._can_compile()
+    assert not OGD(1, domain=Projection(lambda w: w))._can_compile()
 
 
 # OGD in hindsight
@@ -773,7 +769,7 @@ TINY_AND_HUGE = {
 def test_tiny_gradients_count_as_0_in_bulk_too(make):
     bulk, single, losses = make(), make(), Linear().on(np.full((30, 2), 1e-158))
     out = {"plays": np.empty((30, 2)), "gradients": np.empty((30, 2)), "losses": np.empty(30)}
-    bulk.play_block(losses, np.arange(1.0, 31.0), 0, out)
+    bulk._play_block(losses, np.arange(1.0, 31.0), 0, out)
     for loss in losses:
         single.update(loss.gradient(single.predict()))
     assert checks._same(bulk, single)

@@ -89,9 +89,7 @@ def test_saocp():
 
 
 def test_window_aci():
-    """α_{t+1} = α_t + γ(α − err_t); the radius is the conformal quantile at 1 − α_t of the last 50
-    scores.
-    """
+    """α_{t+1} = α_t + γ(α − err_t); the radius is the quantile at 1 − α_t of the last 50 scores."""
     expected, alpha = [], 1 - Q
     for t, s in enumerate(SCORES):
         window = np.sort(SCORES[max(t - 50, 0) : t])

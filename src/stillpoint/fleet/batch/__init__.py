@@ -1,23 +1,23 @@
-"""Stacked states, one module a family of learners."""
+"""States of many learners, one module a family of them."""
 
 from typing import Any
 
-from stillpoint.fleet.batch.base import Fault, Stack
-from stillpoint.fleet.batch.forecaster import ForecasterStack
+from stillpoint.fleet.batch.base import Batch, Fault
+from stillpoint.fleet.batch.forecaster import ForecasterBatch
 from stillpoint.fleet.batch.intervals import IntervalBatch, QuantileBatch
-from stillpoint.fleet.batch.multiscale import MultiScaleStack
-from stillpoint.fleet.batch.tracker import TrackerStack
+from stillpoint.fleet.batch.multiscale import MultiScaleBatch
+from stillpoint.fleet.batch.tracker import TrackerBatch
 from stillpoint.forecasters import KernelForecaster
 from stillpoint.intervals import IntervalTracker, QuantileTracker
 from stillpoint.learners import MultiScale, Tracker
 
-# learners that a fleet can be made of, and the stack of each
-STACKS: dict[type[Any], type[Any]] = {
-    KernelForecaster: ForecasterStack,
+# learners that a fleet can be made of, and the batch of each
+BATCHES: dict[type[Any], type[Any]] = {
+    KernelForecaster: ForecasterBatch,
     IntervalTracker: IntervalBatch,
-    MultiScale: MultiScaleStack,
+    MultiScale: MultiScaleBatch,
     QuantileTracker: QuantileBatch,
-    Tracker: TrackerStack,
+    Tracker: TrackerBatch,
 }
 
-__all__ = ["STACKS", "Fault", "Stack"]
+__all__ = ["BATCHES", "Batch", "Fault"]

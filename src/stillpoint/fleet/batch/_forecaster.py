@@ -1,69 +1,59 @@
-"""Rounds of many keys for KernelForecaster; loops are laid out as in _gradients.py."""
+"""Rounds of many keys for KernelForecaster; loops are laid out as in _gradients.py.
+
+A batch's State is that of the forecaster with one more axis, of places, in front of each array; the
+experts' weights, which every round makes anew, are not kept.
+"""
 
 import numpy as np
 
-from stillpoint.core.jit import njit
-from stillpoint.fleet.batch._gradients import bare
-from stillpoint.forecasters import _kernel_forecaster as splines
+from stillpoint.core.jit import bare, njit
+from stillpoint.forecasters import _aggregation
+from stillpoint.forecasters import _kernel_forecaster as single
+from stillpoint.forecasters._kernel_forecaster import AT, Rule, State
 
 
 @njit(cache=True, nogil=True)
-def spline_open(
+def key(batch: State, k: int, weights: np.ndarray) -> State:
+    """The state at place k, with room for weights."""
+    m, C, v, p, c, own = batch
+    experts = _aggregation.State(own.regrets[k], own.squares[k], own.scalars[k], weights)
+    return State(m[k], C[k], v[k], p[k], c[k], experts)
+
+
+@njit(cache=True, nogil=True)
+def begin(
     order: np.ndarray,
     slots: np.ndarray,
     when: np.ndarray,
     out: np.ndarray,
-    rule: int,
-    grows: bool,
-    lam: np.ndarray,
-    m: np.ndarray,
-    C: np.ndarray,
-    v: np.ndarray,
-    p: np.ndarray,
-    R: np.ndarray,
-    V: np.ndarray,
-    s: np.ndarray,
-    c: np.ndarray,
+    rule: Rule,
+    batch: State,
     opened: np.ndarray,
     time: np.ndarray,
 ) -> None:
     """Forecasts of a batch; a round that is open already keeps its own."""
-    w = np.zeros(lam.size)
-    m, C, v, p, R = bare(m), bare(C), bare(v), bare(p), bare(R)
-    V, s, c = bare(V), bare(s), bare(c)
+    states, weights = bare(batch), np.zeros(rule.ridges.size)
     for i in order:
         k = slots[i]
         if not opened[k]:
-            splines.begin(
-                when[i], rule, grows, lam, m[k], C[k], v[k], p[k], R[k], V[k], s[k], w, c[k]
-            )
+            single.begin(when[i], rule, key(states, k, weights))
             opened[k], time[k] = True, when[i]
-        out[i] = c[k, splines.FORECAST]
+        out[i] = states.scalars[k, AT.forecast]
 
 
 @njit(cache=True, nogil=True)
-def spline_close(
+def finish(
     order: np.ndarray,
     slots: np.ndarray,
     y: np.ndarray,
-    rule: int,
-    share: float,
-    lam: np.ndarray,
-    m: np.ndarray,
-    C: np.ndarray,
-    v: np.ndarray,
-    p: np.ndarray,
-    R: np.ndarray,
-    V: np.ndarray,
-    s: np.ndarray,
-    c: np.ndarray,
+    rule: Rule,
+    batch: State,
     opened: np.ndarray,
     started: np.ndarray,
 ) -> None:
     """Targets of open rounds, NaN for a missing one."""
-    m, C, v, p, R = bare(m), bare(C), bare(v), bare(p), bare(R)
-    V, s, c = bare(V), bare(s), bare(c)
+    states, weights = bare(batch), np.zeros(rule.ridges.size)
     for i in order:
         k = slots[i]
-        splines.finish(y[i], rule, share, lam, m[k], C[k], v[k], p[k], R[k], V[k], s[k], c[k])
+        single.finish(y[i], rule, key(states, k, weights))
         opened[k], started[k] = False, True

@@ -1,42 +1,41 @@
-"""What the stacks of all learners share: state arrays with a leading axis of keys, rounds in two
-halves, times.
-"""
+"""What batches of all learners share: arrays with a leading axis of keys, rounds, and times."""
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from stillpoint.core.allocation import claim, zeros
 from stillpoint.core.validation import Array, real, stored
-from stillpoint.fleet.batch import _gradients
+from stillpoint.fleet.batch import _base
 from stillpoint.fleet.keys import Slots
 
 _LEAST = 4096  # rows a thread; below this starting it costs more than it saves
 _CACHE = 1 << 20  # bytes of states that can be met in any order
 # for a value of one key that its learner would refuse
 REMEDY = 'leave that key out, or build the fleet with on_bad="skip"'
+S = TypeVar("S", bound=NamedTuple)
+_AS_DECLARED: Mapping[str, str] = {}
 
 
 @cache
 def _pool(threads: int, process: int) -> ThreadPoolExecutor:
-    """The threads of all stacks of this process that asked for so many; no stack holds them: stacks
-    are copied and pickled.
-    """
+    """The threads of all batches of a process; no batch holds them: it is copied and pickled."""
     return ThreadPoolExecutor(threads)
 
 
 @dataclass(frozen=True)
 class Fault:
-    """Rows that cannot be taken, and why: `what(row)` is the message, with the row's value and a
-    remedy.
+    """Rows that cannot be taken, and why.
+
+    `what(row)` is the message, with the row's value and a remedy.
     """
 
     rows: NDArray[np.intp]
@@ -47,12 +46,12 @@ class Fault:
         return ((row, self.what(row)) for row in self.rows.tolist())
 
 
-class Stack(ABC):
-    """The states of many learners of one class and configuration, `data[name][slot]` being one's
-    array or number.
+class Batch(ABC):
+    """The states of many learners of one class and configuration.
 
-    A round is opened and closed as by the learner itself. Checks come first and change nothing;
-    what is handed to `open` and `close` has passed them.
+    `data[name][slot]` is an array, or a number, of the learner at that place, `name` as in files. A
+    round is opened and closed as by the learner itself. Checks come first and change nothing; what
+    is handed to `open` and `close` has passed them.
     """
 
     timed = False  # rounds have times
@@ -65,6 +64,7 @@ class Stack(ABC):
         self.data: dict[str, NDArray[Any]] = {}
         self._blank: dict[str, NDArray[Any]] = {}
         self._threads = threads
+        self._views: Any = None  # what `_grouped` returned, until arrays are laid anew
         self.saturated = 0  # keys whose plays have stopped growing at the largest there are
         self._ordered: tuple[Slots | None, Slots] = None, np.zeros(0, np.int64)
 
@@ -77,7 +77,7 @@ class Stack(ABC):
 
     @property
     def _not_finite(self) -> frozenset[str]:
-        """As `Configured._not_finite`: what is infinite in a new key, too."""
+        """Names of what is infinite in a new key, too; in files, all else is finite."""
         return frozenset(
             name
             for name, blank in self._blank.items()
@@ -95,20 +95,19 @@ class Stack(ABC):
         return sum(array.nbytes for array in self.data.values())
 
     def grow(self, capacity: int) -> None:
-        """Make room; what has it, from a growth that memory did not suffice for, is left as
-        it is.
+        """Make room for so many keys.
+
+        What has it, from a growth that memory did not suffice for, is left as it is.
         """
         for name, old in self.data.items():
             if old.shape[0] >= capacity:
                 continue
             new = zeros((capacity, *old.shape[1:]), old.dtype)
             new[: old.shape[0]] = old
-            self.data[name] = new
+            self.data[name], self._views = new, None
 
     def widen(self, name: str, size: int) -> None:
-        """Make the first axis of a state that long, for every key: learners whose experts grow in
-        number with the rounds.
-        """
+        """Make the first axis of a state that long for every key, as more experts join."""
         more = size - self._blank[name].shape[0]
         if more > 0:
             claim(
@@ -118,6 +117,7 @@ class Stack(ABC):
             rest = [(0, 0)] * (self._blank[name].ndim - 1)
             self._blank[name] = np.pad(self._blank[name], [(0, more), *rest])
             self.data[name] = np.pad(self.data[name], [(0, 0), (0, more), *rest])
+            self._views = None
 
     def _room(self, width: int) -> None:
         """`widen` what goes with `used`."""
@@ -133,8 +133,9 @@ class Stack(ABC):
         return {name: array[slots] for name, array in self.data.items()}
 
     def put(self, slots: Slots, state: dict[str, Any]) -> None:
-        """Inverse of `take`; ValueError where arrays do not go together, which compiled loops take
-        for granted.
+        """Inverse of `take`; ValueError where arrays do not go together.
+
+        Compiled loops take that for granted.
         """
         if self.used is not None:
             width = stored(state, self.wide, slots.size, None).shape[1]
@@ -150,13 +151,26 @@ class Stack(ABC):
                 state, name, slots.size, *blank.shape, dtype=blank.dtype
             )
 
+    def _group(self, kind: type[S], names: Mapping[str, str] = _AS_DECLARED) -> S:
+        """A learner's named state with a leading axis of keys; names: of fields, in files."""
+        return kind(*(self.data[names.get(name, name)] for name in kind._fields))
+
+    def _states(self) -> Any:
+        """The states of all keys, as compiled loops take them."""
+        raise NotImplementedError(f"{type(self).__name__} has no named states")
+
+    def _grouped(self) -> tuple[Any, _base.Clock]:
+        """The states and the clock of all keys, as compiled loops take them."""
+        if self._views is None:
+            self._views = self._states(), self._group(_base.Clock)
+        views: tuple[Any, _base.Clock] = self._views
+        return views
+
     def _get(self, *names: str) -> tuple[NDArray[Any], ...]:
         return tuple(self.data[name] for name in names)
 
     def _run(self, kernel: Callable[..., int | None], slots: Slots, *rest: Any) -> int:
-        """Call a compiled loop over a batch, cut in one part a thread where threads were asked for:
-        keys of a batch differ.
-        """
+        """Call a compiled loop over a batch, cut in one part a thread: keys of a batch differ."""
         order = self._in_order(slots)
         parts = min(self._threads, order.size // _LEAST)
         if parts < 2:
@@ -167,8 +181,9 @@ class Stack(ABC):
         return sum(job.result() or 0 for job in jobs)
 
     def _in_order(self, slots: Slots) -> Slots:
-        """Rows in the order of their places: fetching states from all over the memory costs far
-        more than sorting.
+        """Rows in the order of their places.
+
+        Fetching states from all over the memory costs far more than sorting.
         """
         if slots is not self._ordered[0]:
             capacity = len(self.data["open"])
@@ -176,7 +191,7 @@ class Stack(ABC):
                 order = np.arange(slots.size)
             else:
                 order = (
-                    _gradients.by_place(slots, capacity)
+                    _base.by_place(slots, capacity)
                     if slots.size * 16 > capacity
                     else np.argsort(slots)
                 )
@@ -184,9 +199,7 @@ class Stack(ABC):
         return self._ordered[1]
 
     def moments(self, slots: Slots, time: ArrayLike | None) -> tuple[Array, list[Fault]]:
-        """When the rounds are that are open, or are to be opened, and what is wrong with those
-        times.
-        """
+        """When the rounds of these keys are, and what is wrong with those times."""
         if not self.timed:
             if time is not None:
                 raise ValueError(
@@ -206,15 +219,15 @@ class Stack(ABC):
             given = given.reshape(-1)
         when, verdicts = np.empty(slots.size), np.empty(slots.size, np.uint8)
         state = self._get("open", "started", "time")
-        if slots.size == 0 or not _gradients.moments(slots, given, when, verdicts, *state):
+        if slots.size == 0 or not _base.moments(slots, given, when, verdicts, *state):
             return when, self._outside(slots, when)
         last = state[2]
 
         def what(row: int) -> str:
             got, before = when[row], last[slots[row]]
-            if verdicts[row] == _gradients.NOT_FINITE:
+            if verdicts[row] == _base.NOT_FINITE:
                 return f"time must be finite: got {got}; drop rounds without a time"
-            if verdicts[row] == _gradients.NOT_OPEN_ROUND:
+            if verdicts[row] == _base.NOT_OPEN_ROUND:
                 return (
                     f"time must be that of the open round: got {got}, open at {before}; call update"
                     " or skip first"
@@ -225,7 +238,7 @@ class Stack(ABC):
             )
 
         return when, [
-            Fault(np.flatnonzero(verdicts != _gradients.SOUND), what),
+            Fault(np.flatnonzero(verdicts != _base.SOUND), what),
             *self._outside(slots, when),
         ]
 
@@ -289,3 +302,6 @@ def numbers(
         return f"{name} must {kind}: got {values[row]}; {REMEDY}"
 
     return values, [Fault(np.flatnonzero(bad), what, feedback)]
+
+
+Stack = Batch

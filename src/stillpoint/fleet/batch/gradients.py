@@ -1,17 +1,17 @@
-"""What stacks of gradient learners share."""
+"""What batches of gradient learners share."""
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from stillpoint.core.arithmetic import LARGEST, norm
 from stillpoint.core.validation import Array, real
-from stillpoint.fleet.batch import _gradients
-from stillpoint.fleet.batch.base import REMEDY, Fault, Stack
+from stillpoint.fleet.batch import _base
+from stillpoint.fleet.batch.base import REMEDY, Batch, Fault
 from stillpoint.fleet.keys import Slots
 
 
-class GradientStack(Stack):
-    """What stacks of gradient learners share: gradients, one row a key."""
+class GradientBatch(Batch):
+    """States of gradient learners; feedback is one gradient a key."""
 
     timed = True
     wide = "squares"
@@ -32,7 +32,7 @@ class GradientStack(Stack):
                 " key, one value a coordinate"
             )
         sizes = np.empty(slots.size)
-        if not _gradients.usable_norms(g, sizes):
+        if not _base.usable_norms(g, sizes):
             return (g, sizes), self._above(sizes)
 
         def what(row: int) -> str:
@@ -49,7 +49,7 @@ class GradientStack(Stack):
         ]
 
     def _above(self, sizes: Array) -> list[Fault]:
-        """Gradients that are floats, but larger than the learner was told."""
+        """Gradients that are floats, but larger than the learner assumes."""
         return []
 
     def skip(self, slots: Slots, when: Array) -> None:

@@ -1,58 +1,47 @@
-"""MultiScale learners, stacked: levels that start make the arrays wider for every key."""
+"""Batches of MultiScale: levels that start make the arrays wider for every key."""
 
 from typing import Any
 
 import numpy as np
 
 from stillpoint.core.validation import Array
-from stillpoint.fleet.batch import _gradients
+from stillpoint.fleet.batch import _multiscale
 from stillpoint.fleet.batch.base import Fault
-from stillpoint.fleet.batch.gradients import GradientStack
+from stillpoint.fleet.batch.gradients import GradientBatch
 from stillpoint.fleet.keys import Slots
-from stillpoint.learners import MultiScale
+from stillpoint.learners import MultiScale, _constrained
+from stillpoint.learners.constrained import NAMES
+from stillpoint.memory import _levels
 from stillpoint.memory.levels import LevelMemory
 
 _FIRST = 6  # levels that there is room for at first: with base 4 enough for 1023 rounds
-_LEVELS = ("states", "squares", "variances")
-_ACCOUNT = tuple(f"account.{name}" for name in _LEVELS)
+_LEVELS = _levels.State._fields
+_TRUE = {name: f"account.{name}" for name in _LEVELS}  # levels of the true gradients, in files
 _CLOCK = ("rounds", "time", "started", "warned")
 
 
-class MultiScaleStack(GradientStack):
-    """States of `MultiScale`; those of its ledger (account.…) too where that keeps a memory of its
-    own.
-    """
+class MultiScaleBatch(GradientBatch):
+    """States of `MultiScale`, and of its ledger where that keeps a memory of its own."""
 
     used = "levels"
 
     def __init__(self, learner: MultiScale, threads: int) -> None:
         super().__init__(threads)
-        if learner._compiled_domain is None:
+        if not learner._compiled:
             raise ValueError(
                 f"domain must have a compiled projection in a fleet: got {learner.domain!r}; use"
                 " one of sp.domains"
             )
-        self.dim, self._limit, self._lipschitz = learner.dim, learner._limit, learner.lipschitz
-        self._memory, self._own_account = (
-            LevelMemory(learner.base, self.dim),
-            not learner.ledger.shared,
-        )
-        self._fixed, self._scale_free, self._free = (
-            learner._fixed,
-            learner._scale_free,
-            learner._free,
-        )
-        free = learner._ball_on, learner._unbounded, learner._free, learner._parameters
-        self._options = self._fixed, learner.radius_scale, *free, *learner._compiled_domain
+        self.dim, self._lipschitz = learner.dim, learner.lipschitz
+        self._memory = LevelMemory(learner.base, self.dim)
+        self._own_ledger, self._free = not learner.ledger.shared, learner._free
+        self._rule, self._parameters = learner._rule, learner._parameters
         state = learner.arrays()
-        empty = {
-            "states": np.zeros((_FIRST, self.dim)),
-            "squares": np.zeros(_FIRST),
-            "variances": np.zeros(_FIRST),
-        }
-        account = {f"account.{name}": value for name, value in empty.items()} | {
-            "account.squared_norm": np.float64(0.0)
-        }
+        empty = _levels.State(
+            np.zeros((_FIRST, self.dim)), np.zeros(_FIRST), np.zeros(_FIRST)
+        )._asdict()
+        true = {_TRUE[name]: value for name, value in empty.items()}
+        true["account.squared_norm"] = np.float64(0.0)
         self._lay(
             stats=state["stats"],
             proposal=state["proposal"],
@@ -70,13 +59,13 @@ class MultiScaleStack(GradientStack):
             started=np.False_,
             warned=np.False_,
             **({} if self._free else {"play": np.zeros(self.dim)}),
-            **(account if self._own_account else {}),
+            **(true if self._own_ledger else {}),
         )
         # before the first round; then the number of levels
         self._diagonal = float(state["memory.diagonal"])
 
     def _above(self, sizes: Array) -> list[Fault]:
-        rows = np.flatnonzero(np.isfinite(sizes) & (sizes > self._limit))
+        rows = np.flatnonzero(np.isfinite(sizes) & (sizes > self._rule.limit))
 
         def what(row: int) -> str:
             return (
@@ -86,16 +75,22 @@ class MultiScaleStack(GradientStack):
 
         return [Fault(rows, what, feedback=True)] if rows.size else []
 
-    def _played(self) -> Array:
-        return np.zeros((0, self.dim)) if self._free else self.data["play"]
-
-    def _accounts(self) -> tuple[Array, ...]:
-        if self._own_account:
-            return self._get(*_ACCOUNT, "account.squared_norm")
-        return np.zeros((0, 0, 0)), np.zeros((0, 0)), np.zeros((0, 0)), np.zeros(0)
+    def _states(self) -> _multiscale.States:
+        true = _levels.State(np.zeros((0, 0, 0)), np.zeros((0, 0)), np.zeros((0, 0)))
+        return _multiscale.States(
+            self._group(_constrained.State, NAMES),
+            self._group(_levels.State),
+            self.data["coefficients"],
+            self.data["levels"],
+            np.zeros((0, self.dim)) if self._free else self.data["play"],
+            self.data["squared_norm"],
+            self.data["linear"],
+            self._group(_levels.State, _TRUE) if self._own_ledger else true,
+            self.data["account.squared_norm"] if self._own_ledger else np.zeros(0),
+        )
 
     def _room(self, width: int) -> None:
-        for name in (*_LEVELS, "coefficients", *(_ACCOUNT if self._own_account else ())):
+        for name in (*_LEVELS, "coefficients", *(_TRUE.values() if self._own_ledger else ())):
             self.widen(name, width)
 
     def put(self, slots: Slots, state: dict[str, Any]) -> None:
@@ -108,9 +103,7 @@ class MultiScaleStack(GradientStack):
             )
 
     def _start(self, slots: Slots, when: Array) -> None:
-        """`LevelMemory.start_due`, for all: the first round sets the origin, and levels start as
-        time passes.
-        """
+        """`LevelMemory.start_due` for many: the first round sets the origin of time."""
         kernel, first = self._memory.kernel, ~np.isfinite(self.data["moved"][slots])
         fresh = slots[first]
         self.data["origin"][fresh] = when[first] - 1.0
@@ -132,8 +125,8 @@ class MultiScaleStack(GradientStack):
         self._room(int(running.max()))
         self.data["levels"][rows] = np.maximum(running, counts[due])
 
-    def _decays(self, gaps: Array) -> tuple[Array, Slots]:
-        """e^{−a_j·gap} for the gaps there are, a row each, and which row is whose."""
+    def _decays(self, gaps: Array) -> _levels.Decays:
+        """e^{−a_j·gap} for the gaps there are."""
         if gaps.size == 0 or (gaps == gaps[0]).all():  # most streams tick evenly
             unique, which = gaps[:1], np.zeros(gaps.size, np.int64)
         else:
@@ -143,52 +136,26 @@ class MultiScaleStack(GradientStack):
         decays = np.ones((unique.size, count))
         known = np.isfinite(unique)
         decays[known] = np.exp(-rates * unique[known, None])
-        return decays, which.astype(np.int64)
+        return _levels.Decays(decays, which.astype(np.int64))
 
     def open(self, slots: Slots, when: Array, centres: Array) -> Array:
         """Plays, (rows, dim)."""
         idle = ~self.data["open"][slots]
         self._start(slots[idle], when[idle])
         gaps = np.where(idle, when - self.data["moved"][slots], np.inf)
-        decays, which = self._decays(gaps)
+        decays = self._decays(gaps)
         self.data["moved"][slots[idle]] = when[idle]
         plays = np.empty((slots.size, self.dim))
-        own = self._get("stats", *_LEVELS, "coefficients", "levels", "proposal", "inner")
-        clock = self._get("open", "started", "time", "warned")
-        self.saturated += self._run(
-            _gradients.levels_open,
-            slots,
-            when,
-            which,
-            plays,
-            decays,
-            *self._options,
-            *own,
-            self._played(),
-            self._accounts()[0],
-            *clock,
-        )
+        rows, rule = (when, plays, decays), (self._rule, self._parameters)
+        self.saturated += self._run(_multiscale.open_rounds, slots, *rows, *rule, *self._grouped())
         return plays
 
     def close(self, slots: Slots, when: Array, feedback: tuple[Array, ...]) -> None:
         """Learn from gradients."""
         if not self.data["open"][slots].all():
             self.open(slots, when, np.zeros(0))
-        own = (
-            *self._get("stats", *_LEVELS, "squared_norm", "levels", "proposal", "inner"),
-            self._played(),
-            self.data["linear"],
-        )
-        rows, options = (*feedback, np.empty_like(feedback[0])), (self._scale_free, self._free)
-        self._run(
-            _gradients.levels_close,
-            slots,
-            *rows,
-            *options,
-            *own,
-            *self._accounts(),
-            *self._get("open", "rounds"),
-        )
+        rows = *feedback, np.empty_like(feedback[0]), self._rule
+        self._run(_multiscale.close_rounds, slots, *rows, *self._grouped())
 
     def state(self, slot: int) -> dict[str, Any]:
         """As `MultiScale.arrays`."""
@@ -212,10 +179,10 @@ class MultiScaleStack(GradientStack):
         state = {name: own[name] for name in (*_CLOCK, "stats", "proposal", "inner")}
         state |= {"coefficients": own["coefficients"][:count], "ledger.linear_loss": own["linear"]}
         state |= {f"memory.{name}": value for name, value in memory.items()}
-        if self._own_account:
-            account = common | {"squared_norm": own["account.squared_norm"]}
-            account |= {name: own[f"account.{name}"][:count] for name in _LEVELS}
-            state |= {f"ledger.memory.{name}": value for name, value in account.items()}
+        if self._own_ledger:
+            true = common | {"squared_norm": own["account.squared_norm"]}
+            true |= {name: own[_TRUE[name]][:count] for name in _LEVELS}
+            state |= {f"ledger.memory.{name}": value for name, value in true.items()}
         if own["open"]:
             state["play"] = own["proposal"].copy() if self._free else own["play"]
         return state
@@ -236,9 +203,9 @@ class MultiScaleStack(GradientStack):
         self.data["coefficients"][slot, :count] = state["coefficients"]
         for name in _LEVELS:
             self.data[name][slot, :count] = state[f"memory.{name}"]
-            if self._own_account:
-                self.data[f"account.{name}"][slot, :count] = state[f"ledger.memory.{name}"]
-        if self._own_account:
+            if self._own_ledger:
+                self.data[_TRUE[name]][slot, :count] = state[f"ledger.memory.{name}"]
+        if self._own_ledger:
             self.data["account.squared_norm"][slot] = state["ledger.memory.squared_norm"]
         self.data["open"][slot] = "play" in state
         if "play" in state and not self._free:

@@ -1,4 +1,4 @@
-"""Trackers, stacked: experts that join make the arrays wider for every key."""
+"""Batches of Tracker: experts that join make the arrays wider for every key."""
 
 from typing import Any
 
@@ -6,18 +6,20 @@ import numpy as np
 
 from stillpoint.core.validation import Array
 from stillpoint.domains import Everywhere
-from stillpoint.fleet.batch import _gradients
-from stillpoint.fleet.batch.gradients import GradientStack
+from stillpoint.fleet.batch import _tracker
+from stillpoint.fleet.batch.gradients import GradientBatch
 from stillpoint.fleet.keys import Slots
 from stillpoint.learners import Tracker
 from stillpoint.learners import _tracker as single
+from stillpoint.learners._tracker import AT, ROW
+from stillpoint.learners.tracker import NAMES
 
 # the round in which expert i joins
 _DUE = float(single.BASE) ** (2.0 * np.arange(single.LOG_PRIOR.size))
 _FIRST = 3  # experts that there is room for at first: enough for 4095 rounds
 
 
-class TrackerStack(GradientStack):
+class TrackerBatch(GradientBatch):
     """States of `Tracker`."""
 
     used, most = "experts", single.LOG_PRIOR.size - 2
@@ -31,7 +33,7 @@ class TrackerStack(GradientStack):
             )
         self.dim = learner.dim
         domain = Everywhere() if learner._projection is None else learner._projection
-        compiled = domain.hot(self.dim)
+        compiled = domain._compiled(self.dim)
         if compiled is None:
             raise ValueError(
                 f"domain must have a compiled projection in a fleet: got {domain!r}; use one of"
@@ -42,7 +44,7 @@ class TrackerStack(GradientStack):
         state = learner.arrays()
         self._lay(
             stats=state["stats"],
-            rows=np.zeros((single.EXPERTS + _FIRST, self.dim)),
+            rows=np.zeros((ROW.experts + _FIRST, self.dim)),
             losses=np.zeros(1 + _FIRST),
             squares=np.zeros(_FIRST),
             weights=np.append(1.0, np.zeros(_FIRST)),
@@ -55,27 +57,26 @@ class TrackerStack(GradientStack):
             **({"play": np.zeros(self.dim)} if self._projected else {}),
         )
 
-    def _played(self) -> Array:
-        return self.data["play"] if self._projected else np.zeros((0, self.dim))
+    def _states(self) -> _tracker.States:
+        played = self.data["play"] if self._projected else np.zeros((0, self.dim))
+        return _tracker.States(self._group(single.State, NAMES), self.data["experts"], played)
 
     def _room(self, width: int) -> None:
-        for name, more in (("rows", single.EXPERTS), ("losses", 1), ("weights", 1), ("squares", 0)):
+        for name, more in (("rows", ROW.experts), ("losses", 1), ("weights", 1), ("squares", 0)):
             self.widen(name, width + more)
 
     def _join(self, slots: Slots) -> None:
-        """`Tracker._join` for the rows that are due; squares of lengths by the same product, whose
-        bits count.
-        """
-        due = _gradients.joining(slots, _DUE, *self._get("open", "rounds", "experts"))
+        """`Tracker._join` for the keys that are due; by the same product, whose bits count."""
+        due = _tracker.joining(slots, _DUE, *self._get("open", "rounds", "experts"))
         while due.size:
             joins = self.data["experts"][due].astype(np.int64)
             self._room(int(joins.max()) + 1)
-            last = self.data["rows"][due, single.PLAY]
-            self.data["rows"][due, single.EXPERTS + joins] = last
+            last = self.data["rows"][due, ROW.play]
+            self.data["rows"][due, ROW.experts + joins] = last
             self.data["squares"][due, joins] = (
                 last[:, 0] ** 2 if self.dim == 1 else [row @ row for row in last]
             )
-            self.data["losses"][due, 1 + joins] = -self.data["stats"][due, single.GAIN]
+            self.data["losses"][due, 1 + joins] = -self.data["stats"][due, AT.gain]
             self.data["weights"][due, 1 + joins] = 0.0
             self.data["experts"][due] += 1
             due = due[self.data["rounds"][due] + 1.0 >= _DUE[joins + 1]]
@@ -84,37 +85,26 @@ class TrackerStack(GradientStack):
         """Plays, (rows, dim)."""
         self._join(slots)
         plays = np.empty((slots.size, self.dim))
-        own = *self._get("stats", "losses", "rows", "weights"), self._played(), self.data["experts"]
-        self._run(
-            _gradients.tracker_open,
-            slots,
-            when,
-            plays,
-            *self._domain,
-            *own,
-            *self._get("open", "started", "time"),
-        )
+        rows = when, plays, self._domain
+        self._run(_tracker.open_rounds, slots, *rows, *self._grouped())
         return plays
 
     def close(self, slots: Slots, when: Array, feedback: tuple[Array, ...]) -> None:
         """Learn from gradients."""
         if not self.data["open"][slots].all():
             self.open(slots, when, np.zeros(0))
-        own = *self._get("stats", "losses", "squares", "rows"), self._played(), self.data["experts"]
-        self.saturated += self._run(
-            _gradients.tracker_close, slots, *feedback, *own, *self._get("open", "rounds", "warned")
-        )
+        self.saturated += self._run(_tracker.close_rounds, slots, *feedback, *self._grouped())
 
     def state(self, slot: int) -> dict[str, Any]:
         """As `Tracker.arrays`."""
         own = {name: array[slot] for name, array in self.data.items()}
         count = int(own["experts"])
-        play = own["play"] if self._projected else own["rows"][single.PLAY]
+        play = own["play"] if self._projected else own["rows"][ROW.play]
         return {
             **{name: own[name].item() for name in ("rounds", "time", "started", "warned")},
             **({"play": play.copy()} if own["open"] else {}),
             "stats": own["stats"].copy(),
-            "rows": own["rows"][: single.EXPERTS + count].copy(),
+            "rows": own["rows"][: ROW.experts + count].copy(),
             **{name: own[name][: count + 1].copy() for name in ("losses", "weights")},
             "squares": own["squares"][:count].copy(),
         }

@@ -96,7 +96,8 @@ def batch(
 ) -> Any:
     """Predict the rows of a frame that is all there, as in a back-test: the numbers of `stream`.
 
-    Parameters are those of `stream`. A bucket's rows are in memory at once: with long histories give more buckets.
+    Parameters are those of `stream`. A bucket's rows are in memory at once: with long histories
+    give more buckets.
     """
     columns = _Columns(frame, key, target, time, forecast)
     job = _job(learner, loss, columns, buckets, config)

@@ -1,6 +1,4 @@
-"""Intervals around our forecasts: IntervalTracker beside conformal baselines, each at the step that
-was best in hindsight.
-"""
+"""Intervals around our forecasts, beside conformal baselines tuned in hindsight."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -75,9 +73,7 @@ Runs = tuple[str, list[str], list[Callable[[Array], Array]]]
 
 
 def _peers(scores: Array, coverage: float) -> list[Runs]:
-    """Method, settings and a fresh run for each. Steps are in units of the scores, which nobody
-    knows beforehand.
-    """
+    """Method, settings and a fresh run for each; steps are in units of the scores."""
     from stillpoint.lab.baselines import conformal
 
     middle, largest = float(np.median(scores[scores > 0.0])), float(scores.max())
@@ -130,8 +126,10 @@ def _band(
     setting: str = "",
     starred: bool = False,
 ) -> Band:
-    """Hits count as played. For loss and width, radius ∞ counts as the largest score, the empty set
-    as 0: both stay finite.
+    """Score the radii of one method.
+
+    Hits count as played. For loss and width, radius ∞ counts as the largest score and the empty set
+    as 0, so that both stay finite.
     """
     hits = (scores <= radii)[first:].astype(np.float64)
     r, s = np.maximum(np.where(radii == np.inf, scores.max(), radii), 0.0)[first:], scores[first:]

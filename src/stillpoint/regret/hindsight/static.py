@@ -95,7 +95,7 @@ def _linear(total: Array, domain: Domain) -> Array:
 
 
 def _ball(domain: Ball, dim: int) -> tuple[float, Array]:
-    _, parameters = domain.hot(dim)
+    _, parameters = domain._compiled(dim)
     return float(parameters[0]), parameters[1:]
 
 
@@ -110,7 +110,7 @@ def _polyhedron(domain: Domain, dim: int) -> tuple[Array, Array, Array, Array]:
         np.empty(0),
     )
     if isinstance(domain, Box):
-        low, high = domain.hot(dim)[1].reshape(2, -1)
+        low, high = domain._compiled(dim)[1].reshape(2, -1)
     elif isinstance(domain, Simplex):
         low, normals = np.zeros(dim), np.stack([np.ones(dim), -np.ones(dim)])
         offsets = np.array([domain.total, -domain.total])

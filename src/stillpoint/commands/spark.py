@@ -1,6 +1,4 @@
-"""`stillpoint fleet --engine spark`: the files of a folder through a streaming query, until all
-that is there has been played.
-"""
+"""`stillpoint fleet --engine spark`: files through a streaming query, until all has been played."""
 
 import os
 import re
@@ -14,16 +12,16 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from stillpoint.commands import fleet_cells
+from stillpoint.commands import cells
 from stillpoint.commands.checkpoint import Checkpoint, same_command
-from stillpoint.commands.fleet_files import inputs
-from stillpoint.commands.fleet_options import LEARNERS, FleetOptions
-from stillpoint.commands.fleet_summary import SUMMARY, write_summary
-from stillpoint.commands.options import InputError, Options
-from stillpoint.commands.progress import progress
-from stillpoint.commands.readers import CsvReader, open_reader
-from stillpoint.commands.spark_summary import figures
-from stillpoint.commands.stop import Stop
+from stillpoint.commands.errors import InputError, Stop, Stopped
+from stillpoint.commands.fleets import ENOUGH, SUMS, WORST, layout, summed
+from stillpoint.commands.formats import format_of, open_reader
+from stillpoint.commands.options import LEARNERS, FleetOptions
+from stillpoint.commands.session import progress
+from stillpoint.commands.sources import inputs
+from stillpoint.commands.summary import SUMMARY, answer, show_fleet
+from stillpoint.commands.text import CsvReader
 from stillpoint.fleet.spark.frames import stream
 from stillpoint.fleet.spark.session import session
 
@@ -33,28 +31,34 @@ LOG = "spark.log"
 _SOME = 1000  # rows to look for a time in, at a time
 
 
-def run(options: FleetOptions, stop: Stop, bar: bool) -> dict[str, Any]:
-    """Play what is there; returns the summary."""
+def run(options: FleetOptions, stop: Stop, *, print_json: bool, quiet: bool) -> None:
+    """Play what is there and sum up; Stopped where that was asked for on the way."""
+    summary = play(options, stop, bar=not quiet and sys.stderr.isatty())
+    answer(summary, options.out, show_fleet, print_json=print_json, quiet=quiet)
+    if stop.signal:
+        raise Stopped(f"stopped after {summary['rows']:,} rows; all files are whole")
+
+
+def play(options: FleetOptions, stop: Stop, bar: bool) -> dict[str, Any]:
+    """Play what is there; return the summary."""
     from pyspark.errors import PySparkException
 
     try:
-        return _run(options, stop, bar)
+        return _play(options, stop, bar)
     except PySparkException as error:
         if "JAVA_GATEWAY_EXITED" in str(error):
             log = options.out / LOG
-            raise InputError(
-                f"Spark must have Java 17 or newer: it did not start, see {log}; install"
-                " openjdk-17-jre"
-            ) from None
+            what = f"it did not start, see {log}; install openjdk-17-jre"
+            raise InputError(f"Spark must have Java 17 or newer: {what}") from None
         raise OSError(f"Spark stopped: {_line(error)}; see {options.out / LOG}") from None
 
 
-def _run(options: FleetOptions, stop: Stop, bar: bool) -> dict[str, Any]:
+def _play(options: FleetOptions, stop: Stop, bar: bool) -> dict[str, Any]:
     begun = time.perf_counter()
     kind, files = _format(options), inputs(options.source)
     first = files[0]
-    names, delimiter, moment = _look(options, files)
-    options.check(names, first)
+    look = _look(options, files)
+    options.check(look[0], first)
     options.out.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         places = stack.enter_context(_places(options))
@@ -65,26 +69,26 @@ def _run(options: FleetOptions, stop: Stop, bar: bool) -> dict[str, Any]:
             spark = session(spark__sql__session__timeZone="UTC")
         stack.callback(spark.stop)
         spark.sparkContext.setLogLevel("ERROR")
-        query = _start(spark, options, kind, first, names, delimiter, moment, places)
+        query = _start(spark, options, kind, first, look, places)
         own = stack.enter_context(Stop())  # starting Spark took the handler of Ctrl-C away
         own.signal = own.signal or stop.signal  # what came before that
-        advance = progress(stack, None, bar)
+        tell = progress(stack, None, bar)
         while not own.signal and not query.awaitTermination(0.3):
-            advance(sum(report["numInputRows"] for report in query.recentProgress), 0)
+            tell(f"{sum(one['numInputRows'] for one in query.recentProgress):,} rows", 0)
         query.stop()
         stop.signal = own.signal
         result: dict[str, Any] = {"rows": 0}
         if any(places[0].glob("*.parquet")):
             _tidy(spark, places[0])
-            result = figures(spark, str(places[0]), options)
+            result = _figures(spark, str(places[0]), options)
         if result["rows"] == 0:
             if stop.signal:
-                raise KeyboardInterrupt
+                raise Stopped("no row was read")
             raise InputError(
                 f"the input must have rows: got none in {options.source}; check the files"
             )
         tail = {"seconds": time.perf_counter() - begun, "files": [places[0].name, SUMMARY]}
-        return write_summary(options, not stop.signal, {**result, **tail})
+        return summed(options, not stop.signal, {**result, **tail})
 
 
 def _start(
@@ -92,14 +96,13 @@ def _start(
     options: FleetOptions,
     kind: str,
     first: str,
-    names: list[str],
-    delimiter: str,
-    moment: str,
+    look: tuple[list[str], str, str],
     places: tuple[Path, Path],
 ) -> Any:
     import pyspark.sql.functions as F
     from pyspark.sql.types import StringType, StructField, StructType
 
+    names, delimiter, moment = look
     reader = spark.readStream.option("maxBytesPerTrigger", MOST)
     if kind == "csv":  # text: what cannot be read as a number is to be told, not lost
         schema = StructType([StructField(name, StringType()) for name in names])
@@ -117,14 +120,10 @@ def _start(
     if dict(rows.dtypes)[options.time] == "string":
         cell = F.col(f"`{options.time}`").try_cast("timestamp" if moment == "date" else "double")
         rows = rows.withColumn(options.time, cell)
-    told: dict[str, Any] = {
-        "key": options.key,
-        "target": options.target,
-        "time": options.time,
-        "forecast": options.forecast,
-    }
+    columns = ("key", "target", "time", "forecast")
+    given: dict[str, Any] = {name: getattr(options, name) for name in columns}
     played = stream(
-        rows, LEARNERS[options.learner], loss=options.own_loss, **told, **options.config
+        rows, LEARNERS[options.learner], loss=options.own_loss, **given, **options.config
     )
     writer = played.writeStream.format("parquet").option("checkpointLocation", str(places[1]))
     return writer.trigger(availableNow=True).start(str(places[0]))
@@ -139,21 +138,15 @@ def _format(options: FleetOptions) -> str:
         )
     if not Path(options.source).exists():
         raise InputError(f"the input must exist: got {options.source}; check the path")
-    kinds = sorted(
-        {Options(path, options.target, options.out).kind for path in inputs(options.source)}
-    )
+    kinds = sorted({format_of(path) for path in inputs(options.source)})
     if len(kinds) > 1:
-        raise InputError(
-            f"the files must have one format on Spark: got {' and '.join(kinds)}; put them in"
-            " folders of their own"
-        )
+        what = f"got {' and '.join(kinds)}; put them in folders of their own"
+        raise InputError(f"the files must have one format on Spark: {what}")
     return kinds[0]
 
 
 def _look(options: FleetOptions, files: list[str]) -> tuple[list[str], str, str]:
-    """Columns of the first file, its delimiter, and whether times are numbers or dates, by the
-    first time there is.
-    """
+    """Return columns and delimiter of the first file, and the kind of the first time there is."""
     names, delimiter, moment = _look_into(options, files[0])
     for file in files[1:]:
         moment = moment or _look_into(options, file)[2]
@@ -161,7 +154,7 @@ def _look(options: FleetOptions, files: list[str]) -> tuple[list[str], str, str]
 
 
 def _look_into(options: FleetOptions, file: str) -> tuple[list[str], str, str]:
-    reader = open_reader(Options(file, options.target, options.out))
+    reader = open_reader(file)
     try:
         while not reader.begin():
             if reader.ended:
@@ -177,7 +170,7 @@ def _look_into(options: FleetOptions, file: str) -> tuple[list[str], str, str]:
             batch = reader.read(_SOME)
             if batch.rows == 0 and reader.ended:
                 break
-            moment = fleet_cells.time_kind(batch.columns[0])
+            moment = cells.first_time_kind(batch.columns[0])
         return reader.names, delimiter, moment
     finally:
         reader.close()
@@ -185,8 +178,9 @@ def _look_into(options: FleetOptions, file: str) -> tuple[list[str], str, str]:
 
 @contextmanager
 def _places(options: FleetOptions) -> Iterator[tuple[Path, Path]]:
-    """The folder of predictions and Spark's checkpoint; of an earlier run only what the checkpoint
-    speaks of stays.
+    """Yield the folders of predictions and of Spark's checkpoint.
+
+    Of an earlier run only what the checkpoint speaks of stays.
     """
     output = options.out / "predictions"
     if options.checkpoint is None:
@@ -215,9 +209,7 @@ def _places(options: FleetOptions) -> Iterator[tuple[Path, Path]]:
 
 
 def _tidy(spark: Any, output: Path) -> None:
-    """Delete what a killed attempt left: Spark's log of the folder leaves it out, but other readers
-    do not know of that.
-    """
+    """Delete what a killed attempt left: only Spark knows that it does not count."""
     kept = {Path(file).name for file in spark.read.parquet(str(output)).inputFiles()}
     for part in output.glob("*.parquet"):
         if part.name not in kept:
@@ -240,11 +232,68 @@ def _errors_to(path: Path) -> Iterator[None]:
 
 
 def _line(error: Any) -> str:
-    """The line of what Spark says that says most: that of an error in Python, or else the first."""
-    text = (
-        str(getattr(error, "desc", None) or error)
-        .strip()
-        .rpartition("terminated with exception: ")[2]
-    )
+    """Return the line of Spark's that says most: that of an error in Python, or else the first."""
+    text = str(getattr(error, "desc", None) or error).strip()
+    text = text.rpartition("terminated with exception: ")[2]
     found = re.findall(r"^\w*(?:Error|Exception): .*", text, flags=re.MULTILINE)
     return " ".join((found[-1] if found else text.partition("\n")[0]).split())[:300]
+
+
+def _figures(spark: Any, path: str, options: FleetOptions) -> dict[str, Any]:
+    """Return the `layout` of the predictions that a run wrote."""
+    import pyspark.sql.functions as F
+
+    player = options.player()
+    rows, target, columns = spark.read.parquet(path), options.target, player.columns
+
+    def score(frames: Iterator[Any]) -> Iterator[Any]:
+        for frame in frames:
+            learnt = frame[(frame["rejected"].isna() & frame[target].notna()).to_numpy()]
+            losses, hits = player.score(
+                [learnt[name].to_numpy() for name in columns], learnt[target].to_numpy()
+            )
+            own = frame[["key"]].assign(
+                targets=0.0, losses=0.0, hits=0.0, rejected=frame["rejected"].notna().astype(float)
+            )
+            own.loc[learnt.index, "targets"], own.loc[learnt.index, "losses"] = 1.0, losses
+            own.loc[learnt.index, "hits"] = hits.astype(float)
+            yield own
+
+    named = rows.select(F.col(f"`{options.key}`").alias("key"), f"`{target}`", *columns, "rejected")
+    kind = dict(named.dtypes)["key"]
+    scored = named.mapInPandas(
+        score, ", ".join([f"key {kind}", *(f"{name} double" for name in SUMS)])
+    )
+    keys = (
+        scored.groupBy("key")
+        .agg(F.count("*").alias("rows"), *(F.sum(name).alias(name) for name in SUMS))
+        .cache()
+    )
+    whole = keys.agg(
+        F.sum("rows"), F.count("key"), F.max("targets"), *(F.sum(name) for name in SUMS)
+    ).first()
+    count, streams, most, *sums = (value or 0 for value in whole)
+    mean = F.col("losses") / F.col("targets")
+    worst = (
+        keys.filter(F.col("targets") >= max(1, min(ENOUGH, most)))
+        .filter("key is not null")
+        .orderBy(mean.desc(), "key")
+        .limit(WORST)
+    )
+    lost = (
+        keys.filter("rejected > 0 and key is not null")
+        .orderBy(F.desc("rejected"), "key")
+        .limit(WORST)
+    )
+    reasons = (
+        rows.filter("rejected is not null")
+        .groupBy(F.split("rejected", ": got ")[0].alias("reason"))
+        .count()
+    )
+    told = {
+        row["reason"]: row["count"] for row in reasons.orderBy(F.desc("count"), "reason").collect()
+    }
+    fared, refused = ([row.asDict() for row in some.collect()] for some in (worst, lost))
+    return layout(
+        player, int(count), int(streams), dict(zip(SUMS, sums, strict=True)), fared, refused, told
+    )
