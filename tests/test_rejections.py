@@ -149,9 +149,9 @@ def of_intervals(learner):
 def of_scores(learner):
     for bad in (*BAD, -1.0, -1e-300, [1.0, 2.0]):
         yield lambda bad=bad: learner.update(bad)
-        yield lambda bad=bad: learner.run([0.1, bad])
+        yield lambda bad=bad: learner.track([0.1, bad])
     for bad in (None, 0.5, [[1.0]], "text"):
-        yield lambda bad=bad: learner.run(bad)
+        yield lambda bad=bad: learner.track(bad)
 
 
 def of_fleets(fleet):
