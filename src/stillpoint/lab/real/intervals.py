@@ -91,7 +91,12 @@ def _peers(scores: Array, coverage: float) -> list[Runs]:
         _runs("SF-OGD*", reaches, "D = {:.3g}", lambda v: conformal.SFOGD(coverage, v).track),
         _runs("SAOCP*", reaches, "D = {:.3g}", lambda v: conformal.SAOCP(coverage, v).track),
         _runs("betting*", steps, "wealth {:.3g}", lambda v: conformal.Betting(coverage, v).track),
-        _runs("window ACI*", shares, "step {:.3g}", lambda v: conformal.WindowACI(coverage, v).track),
+        _runs(
+            "window ACI*",
+            shares,
+            "step {:.3g}",
+            lambda v: conformal.WindowACI(coverage, v).track,
+        ),
     ]
 
 
