@@ -33,8 +33,18 @@ class Potential(ABC):
         return np.zeros(0)
 
     def magnitude(self, S: float, V: float, h: float, count: float = 0.0) -> float:
-        """‖W_t‖ from S = ‖θ_t‖, V (including offset·h²) and the hint h; count is A_t of formula F2,
-        0 for a fixed hint.
+        """Return ‖W_t‖, the size of the play.
+
+        Parameters
+        ----------
+        S : float
+            ‖θ_t‖, the norm of the sum of gradients.
+        V : float
+            Σ‖G_s‖², offset·h² included.
+        h : float
+            The hint, at least ‖G_t‖.
+        count : float
+            A_t = 4 + Σ‖G_s‖²/h_s² where the hint runs; 0 where it is fixed.
         """
         if self.code is None:
             raise NotImplementedError(f"{type(self).__name__} must define magnitude")

@@ -1,5 +1,4 @@
-"""Potentials proved by a one-step inequality: FreeGrad (Mhammedi & Koolen 2020) and Erfi (MATH
-section 3).
+"""Potentials proved by a one-step inequality: FreeGrad (Mhammedi & Koolen 2020) and Erfi.
 
 If Φ(V + r², √(S² + r² + 2Sc)) − Φ(V, S) ≤ c·m(S, V) for all |c| ≤ r ≤ h, then −Σ⟨g, w⟩ ≥ Φ(V_T,
 S_T) − Φ(V_1, 0), hence R(U) ≤ sup_S [S‖U‖ − Φ(V_T, S)] + Φ(V_1, 0).

@@ -1,6 +1,4 @@
-"""The paper's Algorithm 2 (Jacobsen & Cutkosky 2022, Algorithm 4): ψ of Eq. (Ψ) with erratum E1;
-formulas F1 and F2.
-"""
+"""The paper's Algorithm 2 (Jacobsen & Cutkosky 2022, Algorithm 4), with erratum E1."""
 
 import math
 from dataclasses import dataclass
@@ -16,8 +14,15 @@ from stillpoint.potentials.base import Potential
 class ParameterFree(Potential):
     """m = α(exp(S²/36V) − 1) if S ≤ 6V/h, else α(exp(S/3h − V/h²) − 1), with V = 4h² + Σ‖G‖².
 
-    scale: ε > 0, the size of play before anything is known. α = εh/(√V log²(V/h²)) when the hint is
-    fixed (F1); with running hints α = ε/(A log²A), A = 4 + Σ‖G_s‖²/h_s² (F2), passed as `count`.
+    Parameters
+    ----------
+    scale : float
+        ε > 0, the size of play before anything is known.
+
+    Notes
+    -----
+    α = εh/(√V log²(V/h²)) where the hint h is fixed; with running hints α = ε/(A log²A),
+    A = 4 + Σ‖G_s‖²/h_s², passed as `count`.
     """
 
     scale: float = 1.0

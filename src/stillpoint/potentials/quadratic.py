@@ -1,6 +1,4 @@
-"""Quadratic potentials: kernel gradient descent (formula F0) and its adaptive form (dual averaging
-with AdaGrad's norm).
-"""
+"""Quadratic potentials: kernel gradient descent, and dual averaging with AdaGrad's norm."""
 
 import math
 from dataclasses import dataclass

@@ -1,6 +1,4 @@
-"""How much a comparator sequence u_1..u_T moves: the quantities that regret bounds are stated in
-(MATH section 7).
-"""
+"""How much a comparator sequence u_1..u_T moves: what regret bounds are stated in."""
 
 import numpy as np
 from numpy.typing import ArrayLike

@@ -2,7 +2,7 @@
 depend on.
 
 d_eff(λ) = Tr K(K + λI)⁻¹ and log det(I + K/λ), exactly and forwards in time for kernels with a
-state space (KALMAN section 5), from the spectrum of the Gram matrix otherwise.
+state space, from the spectrum of the Gram matrix otherwise.
 """
 
 from math import inf, log1p, pi, sqrt, tanh
@@ -94,7 +94,7 @@ def spline_eigenvalues(horizon: int) -> Array:
 
 
 def spline_effective_dimension(horizon: int, ridge: float) -> float:
-    """d_eff of the kernel min(s, t) on 1..T in closed form (KALMAN section 5).
+    """d_eff of the kernel min(s, t) on 1..T in closed form.
 
     With N = 2T + 1, s = √(1 + 4λ), r = (1 + 2λ − s)/(2λ): d_eff = ½[(N/s)(1 − r^N)/(1 + r^N) −
     1/s²].

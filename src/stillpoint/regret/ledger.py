@@ -12,7 +12,7 @@ from stillpoint.memory import Memory
 
 
 class Ledger:
-    """Exact bookkeeping of the linearised regret (MATH section 1).
+    """Exact bookkeeping of the linearised regret.
 
     For every radius B and round t, sup{Σ_{s≤t}⟨g_s, w_s − u_s⟩ : ‖U‖ ≤ B} = Σ_{s≤t}⟨g_s, w_s⟩ +
     B·‖Σ_{s≤t} g_s ⊗ φ(τ_s)‖, whatever produced the plays. For convex losses the true regret is at

@@ -1,5 +1,4 @@
-"""The RKHS norm of a comparator sequence, and functions of time through it (MATH section 7, KALMAN
-section 5).
+"""The RKHS norm of a comparator sequence, and functions of time through it.
 
 ‖U‖² = Σ_i u_i' K⁻¹ u_i is the least norm among the functions with u(τ_t) = u_t. For kernels with a
 state space it is Σ_t ‖e_t‖²/S_t over the innovations of the Kalman filter without observation

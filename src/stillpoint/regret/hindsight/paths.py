@@ -1,6 +1,4 @@
-"""The best moving comparators for a finished run: k pieces, or a path-length budget; exact for
-scalars (MATH section 7).
-"""
+"""The best moving comparators in hindsight: k pieces or a path-length budget."""
 
 from math import inf
 

@@ -1,5 +1,5 @@
-"""The best fixed comparator for a finished run: closed forms, linear programs, convex solvers (MATH
-section 7).
+"""The best fixed comparator for a finished run: closed forms, linear programs, convex
+solvers.
 """
 
 from collections.abc import Callable
