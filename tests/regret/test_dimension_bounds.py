@@ -10,6 +10,7 @@ from cases import TIMES
 from stillpoint import checks
 from stillpoint.domains import Ball
 from stillpoint.kernels import OU, Constant, Gaussian, Matern32, Spline
+from stillpoint.learners._constrained import AT
 from stillpoint.regret import log_det_bound, rkhs_norm
 
 KERNELS = {"ou": OU(0.1), "spline": Spline(1.0), "matern": Matern32(0.2), "gaussian": Gaussian(3.0)}

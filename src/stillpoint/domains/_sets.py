@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stillpoint.core.jit import njit
-from stillpoint.core.validation import Array
+from stillpoint.core.array import Array
 
 EVERYWHERE = 0  # no parameters
 BALL = 1  # radius, then the centre

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from stillpoint.core.arithmetic import norm
 from stillpoint.core.jit import njit
-from stillpoint.core.validation import Array
+from stillpoint.core.array import Array
 from stillpoint.domains import _sets as domains
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from stillpoint.core.arithmetic import dot, usable_norm
 from stillpoint.core.jit import bare, njit
-from stillpoint.core.validation import Array
+from stillpoint.core.array import Array
 from stillpoint.domains import _sets as domains
 from stillpoint.losses import _pointwise as losses
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from stillpoint.core.arithmetic import dot, norm
 from stillpoint.core.jit import njit
-from stillpoint.core.validation import Array
+from stillpoint.core.array import Array
 
 SQUARED = 0
 ABSOLUTE = 1

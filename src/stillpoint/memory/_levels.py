@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 from stillpoint.core.arithmetic import dot
 from stillpoint.core.jit import bare, njit
-from stillpoint.core.validation import Array
+from stillpoint.core.array import Array
 
 
 class State(NamedTuple):

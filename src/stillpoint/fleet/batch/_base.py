@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from stillpoint.core.arithmetic import usable_norm
 from stillpoint.core.jit import bare, njit
-from stillpoint.core.validation import Array
+from stillpoint.core.array import Array
 
 SOUND, NOT_FINITE, NOT_OPEN_ROUND, NOT_LATER = range(4)  # verdicts on the times of a batch
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from stillpoint.core.jit import njit
-from stillpoint.core.validation import Array
+from stillpoint.core.array import Array
 
 
 @njit(cache=True)
