@@ -134,7 +134,9 @@ def test_full_matrix_learning_states_it(kernel, domain, lipschitz):
     floor = 0.5 + (4.0 if lipschitz else 1.0)
     q = (floor - 0.5) / floor
     K = kernel.gram(when) * (fed @ fed.T)
-    duals = (learner.variance if lipschitz else 4.0 + learner._scalars[AT.count]) - 4.0  # Σ‖G/unit‖²_{s,*}
+    duals = (
+        learner.variance if lipschitz else 4.0 + learner._scalars[AT.scaled]
+    ) - 4.0  # Σ‖G/unit‖²_{s,*}
     log_det = spectrum(K, floor)[0]
     assert duals <= q / np.log1p(q) * log_det
     assert duals > 0.9 * log_det  # so that a constant below 1 would not do

@@ -11,13 +11,16 @@ from typing import NamedTuple
 import numpy as np
 
 from stillpoint.core.arithmetic import dot, usable_norm
-from stillpoint.core.jit import bare, njit
 from stillpoint.core.array import Array
+from stillpoint.core.jit import bare, njit
 from stillpoint.domains import _sets as domains
 from stillpoint.losses import _pointwise as losses
 
 EPS = 1e-3  # the radius at first
-UP, DOWN = 0.7, 1.0  # log(step) moves by these times the correlation, where that is above or below 0
+UP, DOWN = (
+    0.7,
+    1.0,
+)  # log(step) moves by these times the correlation, where that is above or below 0
 FADE = 0.8  # of the trace, a round
 GROW = 0.5  # the radius doubles when the gain of an epoch reaches this times D√V
 RATE = 8.0  # Hedge's learning rate is this over 2D√V
@@ -136,9 +139,7 @@ def learn(state: State, g: Array, size: float) -> None:
         x[j] = shrink * (w[j] - step * g[j])
     s[AT.top] = after
     s[AT.total] += size
-    if D < s[AT.limit] and s[AT.gain] >= GROW * D * math.sqrt(
-        s[AT.epoch_squares] + after * after
-    ):
+    if D < s[AT.limit] and s[AT.gain] >= GROW * D * math.sqrt(s[AT.epoch_squares] + after * after):
         s[AT.radius] = min(2.0 * D, s[AT.limit])
         s[AT.gain] = s[AT.epoch_squares] = 0.0
         s[AT.epochs] += 1.0
@@ -177,13 +178,11 @@ def _tune(state: State, g: Array, size: float) -> float:
     for j in range(m.size):
         m[j] = FADE * m[j] + g[j]
     s[AT.trace] = FADE * s[AT.trace] + size
-    return math.exp(s[AT.log_step]) / top
+    return float(math.exp(s[AT.log_step]) / top)
 
 
 @njit(cache=True)
-def mix_round(
-    scalars: Array, losses: Array, squares: Array, rows: Array, weights: Array
-) -> None:
+def mix_round(scalars: Array, losses: Array, squares: Array, rows: Array, weights: Array) -> None:
     """`mix` of a state's fields: from Python, arrays are passed faster than a tuple of them."""
     mix(State(scalars, losses, squares, rows, weights))
 
@@ -194,7 +193,7 @@ def learn_round(
 ) -> bool:
     """`learn` of a state's fields; returns whether the radius has reached the largest there is."""
     learn(State(scalars, losses, squares, rows, weights), g, usable_norm(g))
-    return scalars[AT.radius] >= CAP
+    return bool(scalars[AT.radius] >= CAP)
 
 
 @njit(cache=True)

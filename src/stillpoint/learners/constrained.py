@@ -24,7 +24,6 @@ from stillpoint.memory import Memory
 from stillpoint.potentials import CAP
 from stillpoint.regret.ledger import Ledger
 
-
 NAMES = {"scalars": "stats"}  # of fields, in files
 
 
@@ -147,9 +146,7 @@ class ConstrainedLearner(GradientLearner):
         rule, w = self._rule, np.empty(self.dim)
         if rule.ball:
             self._ball[0] = self.radius
-        _constrained.constrain(
-            self._proposal, self._inner, w, self._ball, rule.ball, *rule.domain
-        )
+        _constrained.constrain(self._proposal, self._inner, w, self._ball, rule.ball, *rule.domain)
         return w if self._compiled else self.domain.project(self._inner)
 
     def _feed(self, g: Array, play: Array) -> Array:

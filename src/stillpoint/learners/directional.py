@@ -187,7 +187,7 @@ class Directional(ConstrainedLearner):
         return (
             (self.variance, 1.0, 0.0)
             if self._fixed
-            else (self.variance, self.hint, 4.0 + float(self._scalars[AT.count]))
+            else (self.variance, self.hint, 4.0 + float(self._scalars[AT.scaled]))
         )
 
     def _propose(self, time: float) -> Array:

@@ -50,8 +50,8 @@ class KernelFTRL(ConstrainedLearner):
         `learners.ProximalDescent`, gets losses from `update_loss` or `sp.play`; it needs no
         `lipschitz`, and has no domain.
     kernel_bound : float, optional
-        max k(t,t); stationary kernels know theirs. With it and `lipschitz` the hint H ≥ ‖g_t‖√k(t,t)
-        is fixed at lipschitz·√kernel_bound, else it is a running maximum.
+        max k(t,t); stationary kernels know theirs. With it and `lipschitz` the hint H ≥
+        ‖g_t‖√k(t,t) is fixed at lipschitz·√kernel_bound, else it is a running maximum.
     domain : Domain, optional
         Where plays may lie; by projection of plays and of gradients.
     memory : {"auto", "dense", "streaming"}
@@ -143,7 +143,7 @@ class KernelFTRL(ConstrainedLearner):
 
     @property
     def _count(self) -> float:
-        return 0.0 if self._fixed else 4.0 + float(self._scalars[AT.count])
+        return 0.0 if self._fixed else 4.0 + float(self._scalars[AT.scaled])
 
     def _propose(self, time: float) -> Array:
         if self._growing:
@@ -216,7 +216,7 @@ class KernelFTRL(ConstrainedLearner):
 
     @property
     def takes_losses(self) -> bool:
-        """Whether the static learner takes losses; a gradient alone then stands for a linear one."""
+        """Whether the static learner takes losses; a gradient then stands for a linear one."""
         return isinstance(self.potential, LossLearner) and not isinstance(self.potential, Potential)
 
     def update_loss(self, loss: LossLike, time: float | None = None) -> None:

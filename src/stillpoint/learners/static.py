@@ -49,8 +49,9 @@ class StaticLearner(Protocol):
 class LossLearner(Protocol):
     """The algorithm 𝒜 of Algorithm 1 as the paper has it, which is sent losses.
 
-    The loss is ℓ̃_t(W) = ℓ_t(Wφ(t)) (Theorem RKHS-SR-solves-DR). Since ℓ̃_t depends on W through w = Wφ(t) alone, its value is ℓ_t(w), its gradient ∇ℓ_t(w)⊗φ(t),
-    and its proximal step W − η g⊗φ(t) with g a gradient of ℓ_t at w − ηk(t,t)g: problems in R^d.
+    The loss is ℓ̃_t(W) = ℓ_t(Wφ(t)) (Theorem RKHS-SR-solves-DR). Since ℓ̃_t depends on W through w
+    = Wφ(t) alone, its value is ℓ_t(w), its gradient ∇ℓ_t(w)⊗φ(t), and its proximal step W − η
+    g⊗φ(t) with g a gradient of ℓ_t at w − ηk(t,t)g: problems in R^d.
     """
 
     def play(self, sums: Sums) -> Array:

@@ -1,4 +1,4 @@
-"""Tracker: a heuristic that tunes its own step, guarded by OGDs, in a ball that grows when it gains.
+"""Tracker: a heuristic that tunes its own step, guarded by OGDs, in a ball that grows by gains.
 
 The heuristic h steps from the play, w − step·g, and moves log(step) so that successive gradients
 are uncorrelated. Hedge with prior 1 − δ on h and δ on projected OGDs with steps D·4^{−i}/Γ (the
@@ -89,9 +89,7 @@ class Tracker(GradientLearner):
 
     @property
     def _state(self) -> _tracker.State:
-        return _tracker.State(
-            self._scalars, self._losses, self._squares, self._rows, self._weights
-        )
+        return _tracker.State(self._scalars, self._losses, self._squares, self._rows, self._weights)
 
     @property
     def _picky(self) -> bool:
@@ -195,9 +193,7 @@ class Tracker(GradientLearner):
     def _propose(self, time: float) -> Array:
         if self.rounds + 1 >= self._due:
             self._join()
-        _tracker.mix_round(
-            self._scalars, self._losses, self._squares, self._rows, self._weights
-        )
+        _tracker.mix_round(self._scalars, self._losses, self._squares, self._rows, self._weights)
         return self._view if self._projection is None else self._projection.project(self._view)
 
     def _check_gradient(self, g: Array, size: float) -> None:

@@ -5,8 +5,8 @@ from typing import NamedTuple
 from numpy.typing import NDArray
 
 from stillpoint.core.arithmetic import dot
-from stillpoint.core.jit import bare, njit
 from stillpoint.core.array import Array
+from stillpoint.core.jit import bare, njit
 
 
 class State(NamedTuple):
@@ -83,9 +83,7 @@ def growth(g: Array, pull: Array, diagonal: float) -> tuple[float, float]:
 
 
 @njit(cache=True)
-def replay(
-    state: State, tables: Tables, gradients: Array, squared_norm: float, out: Array
-) -> None:
+def replay(state: State, tables: Tables, gradients: Array, squared_norm: float, out: Array) -> None:
     """Advance and add round by round; out receives ‖θ‖² after each."""
     state, tables, gradients = bare(state), bare(tables), bare(gradients)
     for t in range(out.size):

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stillpoint.core.jit import njit
 from stillpoint.core.array import Array
+from stillpoint.core.jit import njit
 
 Index = NDArray[np.int64]
 

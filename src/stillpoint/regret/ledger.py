@@ -46,7 +46,8 @@ class Ledger:
     ) -> None:
         """`advance` and `record` for many rounds.
 
-        linear and norms receive Σ⟨g, w⟩ and ‖θ‖ after each. A shared memory has been through the rounds already; its norms are the learner's to write.
+        linear and norms receive Σ⟨g, w⟩ and ‖θ‖ after each. A shared memory has been through the
+        rounds already; its norms are the learner's to write.
         """
         self.linear_loss = float(running_dot(gradients, plays, self.linear_loss, linear))
         if not self.shared:

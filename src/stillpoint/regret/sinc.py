@@ -25,9 +25,9 @@ def curvature_constant(order: int = 1) -> float:
     """The constant C'_m of Theorem discrete-pl.
 
     ‖u + (−1)^m u^(2m)‖_∞ ≤ C'_m·max‖u_t‖ for the interpolant u = `SincBump(u_t, m)` of every
-    sequence: the supremum over t and T of Σ_l |w_l(t) + (−1)^m w_l^(2m)(t)|, w_l(t) = b_T(t)S(t − l), which
-    grows with T: the terms near one end do not depend on T, and more of them come. It grows fast
-    with m, since b_T rises within one round.
+    sequence: the supremum over t and T of Σ_l |w_l(t) + (−1)^m w_l^(2m)(t)|, w_l(t) = b_T(t)S(t −
+    l), which grows with T: the terms near one end do not depend on T, and more of them come. It
+    grows fast with m, since b_T rises within one round.
     """
     return _CURVATURE[whole_order(order) - 1]
 

@@ -4,8 +4,7 @@ as in _gradients.py.
 
 import numpy as np
 
-from stillpoint.core.jit import njit
-from stillpoint.core.jit import bare
+from stillpoint.core.jit import bare, njit
 from stillpoint.forecasters import _kernel_forecaster as splines
 from stillpoint.intervals import _bands as bands
 

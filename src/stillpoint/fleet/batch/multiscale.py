@@ -147,9 +147,7 @@ class MultiScaleBatch(GradientBatch):
         self.data["moved"][slots[idle]] = when[idle]
         plays = np.empty((slots.size, self.dim))
         rows, rule = (when, plays, decays), (self._rule, self._parameters)
-        self.saturated += self._run(
-            _multiscale.open_rounds, slots, *rows, *rule, *self._grouped()
-        )
+        self.saturated += self._run(_multiscale.open_rounds, slots, *rows, *rule, *self._grouped())
         return plays
 
     def close(self, slots: Slots, when: Array, feedback: tuple[Array, ...]) -> None:

@@ -5,8 +5,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from stillpoint.core.jit import njit
 from stillpoint.core.array import Array
+from stillpoint.core.jit import njit
 
 Index = NDArray[np.int64]
 

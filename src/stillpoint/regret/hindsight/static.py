@@ -137,9 +137,9 @@ def _polyhedron(domain: Domain, dim: int) -> tuple[Array, Array, Array, Array]:
 def _kinked(loss: Loss, x: Array, y: Array, domain: Domain) -> Array:
     """argmin Σ over·r₊ + under·(−r)₊, r = rows·w − target, by a linear program.
 
-    Its dual is solved, whose multipliers are w. With a the slopes of the losses and n, p, m ≥ 0 for the sides normals·w ≤ offsets, w ≤ high, w ≥
-    low, the dual is min target·a + offsets·n + high·p − low·m subject to rows'a + normals'n + p − m
-    = 0, −under ≤ a ≤ over.
+    Its dual is solved, whose multipliers are w. With a the slopes of the losses and n, p, m ≥ 0 for
+    the sides normals·w ≤ offsets, w ≤ high, w ≥ low, the dual is min target·a + offsets·n + high·p
+    − low·m subject to rows'a + normals'n + p − m = 0, −under ≤ a ≤ over.
     """
     rows, target = (y[:, None] * x, np.ones_like(y)) if isinstance(loss, Hinge) else (x, y)
     under, over, _ = _slopes(loss)
