@@ -135,7 +135,7 @@ def test_full_matrix_learning_states_it(kernel, domain, lipschitz):
     q = (floor - 0.5) / floor
     K = kernel.gram(when) * (fed @ fed.T)
     duals = (
-        learner.variance if lipschitz else 4.0 + learner._scalars[AT.count]
+        learner.variance if lipschitz else 4.0 + learner._scalars[AT.scaled]
     ) - 4.0  # Σ‖G/unit‖²_{s,*}
     log_det = spectrum(K, floor)[0]
     assert duals <= q / np.log1p(q) * log_det
