@@ -1,4 +1,4 @@
-"""The paper's Algorithm 2 (Jacobsen & Cutkosky 2022, Algorithm 4), with erratum E1."""
+"""The paper's Algorithm 2 (Jacobsen & Cutkosky 2022, Algorithm 4): ψ of Eq. (Ψ), erratum E1."""
 
 import math
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from stillpoint.potentials.base import Potential
 
 @dataclass(frozen=True)
 class ParameterFree(Potential):
-    """m = α(exp(S²/36V) − 1) if S ≤ 6V/h, else α(exp(S/3h − V/h²) − 1), with V = 4h² + Σ‖G‖².
+    """The potential of the paper's Algorithm 2.
 
     Parameters
     ----------
@@ -21,8 +21,9 @@ class ParameterFree(Potential):
 
     Notes
     -----
-    α = εh/(√V log²(V/h²)) where the hint h is fixed; with running hints α = ε/(A log²A),
-    A = 4 + Σ‖G_s‖²/h_s², passed as `count`.
+    m = α(exp(S²/36V) − 1) if S ≤ 6V/h, else α(exp(S/3h − V/h²) − 1), with V = 4h² + Σ‖G‖².
+    α = εh/(√V log²(V/h²)) when the hint is fixed; with running hints α = ε/(A log²A), A = 4 +
+    Σ‖G_s‖²/h_s², passed as `count`.
     """
 
     scale: float = 1.0
