@@ -1,6 +1,4 @@
-"""River faces of the tracking cores: `learn_one`, `predict_one`, `predict_proba_one`, on dicts of
-features (TRACKING 1 and 2).
-"""
+"""Wrappers for river: `learn_one`, `predict_one` and `predict_proba_one` on dicts of features."""
 
 from collections.abc import Hashable
 from typing import Any

@@ -1,5 +1,4 @@
-"""Scikit-learn faces of the tracking cores: `fit`, `partial_fit`, `predict`, `predict_proba`,
-`score` (TRACKING 1 and 2).
+"""Wrappers for scikit-learn: `fit`, `partial_fit`, `predict`, `predict_proba` and `score`.
 
 Rows are a stream, in order: `fit` starts afresh and learns them one by one, `partial_fit` goes on,
 `predict` answers for each row as if it came next. A call that fails leaves the model as it was.
