@@ -24,8 +24,7 @@ __all__ = ["TrackingClassifier", "TrackingRegressor"]
 
 
 class TrackingRegressor(RegressorMixin, BaseEstimator, Configured):
-    """Linear regression whose coefficients may drift or jump, with nothing to tune: no learning
-    rate, no scaler, no forgetting.
+    """Linear regression whose coefficients may drift or jump, with nothing to tune.
 
     Kalman filters over fifteen rates of drift on features standardised as they come, aggregated on
     the fly (`stillpoint.TrackingForecaster`). Forecasts stay within one range of the targets beyond
@@ -52,8 +51,9 @@ class TrackingRegressor(RegressorMixin, BaseEstimator, Configured):
         self.loss = loss
 
     def fit(self, X: ArrayLike, y: ArrayLike, times: ArrayLike | None = None) -> Self:
-        """Forget everything, then learn the rows in order. `times`, numbers or dates, one a row:
-        drift then follows the gaps.
+        """Forget everything, then learn the rows in order.
+
+        With `times`, numbers or dates, one for each row, drift follows the gaps.
         """
         return self._learn(X, y, times, fresh=True)
 
@@ -120,8 +120,9 @@ class TrackingClassifier(ClassifierMixin, BaseEstimator, Configured):
     classes_: NDArray[Any]
 
     def fit(self, X: ArrayLike, y: ArrayLike, times: ArrayLike | None = None) -> Self:
-        """Forget everything, then learn the rows in order. `times`, numbers or dates, one a row:
-        drift then follows the gaps.
+        """Forget everything, then learn the rows in order.
+
+        With `times`, numbers or dates, one for each row, drift follows the gaps.
         """
         return self._learn(X, y, None, times, fresh=True)
 
