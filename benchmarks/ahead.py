@@ -1,5 +1,4 @@
-"""How much of what intervals of `stillpoint track` promise is left beyond the next row: one season
-ahead, and with late targets.
+"""Coverage of `stillpoint track` beyond the next row: one season ahead, and with late targets.
 
 A file's rows ahead of its targets all get the forecast and the interval of the first of them; with
 `--delay` a row's interval is that of targets known by then. Both are made for the next row. Series
@@ -13,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from stillpoint.commands.track_command import track
+from stillpoint.commands import track
 from stillpoint.lab.streams.real.from_statsmodels import (
     _read_co2,
     _read_elnino,

@@ -1,5 +1,4 @@
-"""What a round of the faces costs: predict_one + learn_one beside river's own models, and the cores
-in bulk.
+"""What a round of the wrappers costs, beside river's own models and the cores in bulk.
 
     python benchmarks/estimators.py            # ten seconds; prints Markdown; needs river
 
@@ -16,6 +15,7 @@ from river import linear_model, preprocessing
 
 import stillpoint as sp
 from stillpoint.estimators.river import TrackingClassifier, TrackingRegressor
+from stillpoint.forecasters import TrackingProbabilities
 
 FEATURES = (5, 10, 20)
 TARGET, BULK = 2.0, 4.0  # times river's; µs a round in bulk at 10 features
@@ -29,9 +29,7 @@ def stream(dim, rounds, seed=0):
 
 
 def beside(models, method, rows, targets):
-    """Least µs a round of each model; they take turns, so that a busy moment does not fall on one
-    of them alone.
-    """
+    """Least µs per round of each model; they take turns, so that a busy moment hits all alike."""
     best = [np.inf] * len(models)
     for first in range(0, len(rows), PIECE):
         piece = list(zip(rows[first : first + PIECE], targets[first : first + PIECE], strict=True))
@@ -45,7 +43,7 @@ def beside(models, method, rows, targets):
     return best
 
 
-def faces(rounds):
+def wrappers(rounds):
     for dim in FEATURES:
         X, y = stream(dim, rounds)
         rows = [{f"x{i}": value for i, value in enumerate(row)} for row in X.tolist()]
@@ -71,7 +69,7 @@ def faces(rounds):
 def bulk(rounds):
     for name, build in (
         ("TrackingForecaster", sp.TrackingForecaster),
-        ("TrackingProbabilities", sp.filters.TrackingProbabilities),
+        ("TrackingProbabilities", TrackingProbabilities),
     ):
         for dim in FEATURES:
             X, y = stream(dim, rounds)
@@ -89,9 +87,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=40_000)
     rounds = parser.parse_args().rounds
-    rows = sorted(faces(rounds), key=lambda row: row[0], reverse=True)  # sorting is stable
+    rows = sorted(wrappers(rounds), key=lambda row: row[0], reverse=True)  # sorting is stable
     print(
-        "| face | features | µs a round | river's | µs a round | ratio |\n|---|---|---|---|---|---|"
+        "| wrapper | features | µs a round | river's | µs a round | ratio |\n"
+        "|---|---|---|---|---|---|"
     )
     for ours, theirs, dim, a, b in rows:
         print(f"| {ours} | {dim} | {a:.1f} | {theirs} | {b:.1f} | {a / b:.2f} |")
@@ -103,7 +102,8 @@ def main():
     ten = next(cost for name, dim, cost in cores if name == "TrackingForecaster" and dim == 10)
     verdicts = ["met" if good else "missed" for good in (worst <= TARGET, ten <= BULK)]
     print(
-        f"\nTargets: no face slower than {TARGET:g}× river's: {verdicts[0]}, worst {worst:.2f}×; ",
+        f"\nTargets: no wrapper slower than {TARGET:g}× river's: {verdicts[0]},"
+        f" worst {worst:.2f}×; ",
         end="",
     )
     print(

@@ -1,5 +1,4 @@
-"""µs a round of the curved-loss filters, side by side with the same recursion in NumPy and with
-statsmodels' Kalman filter.
+"""µs per round of forecasters, beside NumPy and statsmodels' Kalman filter.
 
     python benchmarks/filters.py            # about a minute; prints Markdown
 

@@ -1,5 +1,4 @@
-"""Fleets: what a stream-round costs (predict and update, closed loop), beside a Python loop over
-single learners in the same run.
+"""Fleets: what a stream-round costs, beside a Python loop over single learners.
 
     python benchmarks/fleet.py              # about two minutes; prints Markdown
 
@@ -39,9 +38,7 @@ LEARNERS = {
 
 
 class World:
-    """Targets of many streams: gradients, of length 1, for those that play; noisy values for the
-    others.
-    """
+    """Targets of many streams: unit gradients for those that play, noisy values for the others."""
 
     def __init__(self, keys, config, seed=0):
         self.rng, self.dim = np.random.default_rng(seed), config.get("dim")
@@ -104,9 +101,7 @@ def singles(kind, config, count):
 
 
 def patterns(count):
-    """Keys that differ in few bits, or as somebody would choose them who knows a constant that keys
-    were multiplied by.
-    """
+    """Keys that differ in few bits, or as an attacker would choose them."""
     i, rng = np.arange(count), np.random.default_rng(0)
     inverse = np.uint64(pow(0x9E3779B97F4A7C15, -1, 2**64))
     return {

@@ -1,5 +1,4 @@
-"""Untuned forecasters of squared loss: regret on three signals against the best fixed ridge, and on
-stage-wise regression.
+"""Forecasters of squared loss at their defaults: three signals and stage-wise regression.
 
     python benchmarks/forecasters.py            # about a minute; prints Markdown
 

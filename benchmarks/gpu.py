@@ -1,5 +1,4 @@
-"""Fleets on a GPU: builds the kernels, checks them against the float64 learners, and times them.
-Prints Markdown.
+"""Fleets on a GPU, compared with the float64 learners and timed; prints Markdown.
 
     python benchmarks/gpu.py [--reference build/gpu_reference.npz]   # the file keeps the float64
     plays for another run
@@ -42,9 +41,7 @@ WARM, WIDE = 300, 1100
 
 
 def targets(seed, dim):
-    """Walks with jumps at scales from 0.01 to 100, under noise; as float32, so that both sides are
-    told the same.
-    """
+    """Noisy walks with jumps at scales from 0.01 to 100, as float32: the same for both sides."""
     rng = np.random.default_rng(seed)
     scale = 10.0 ** rng.uniform(-2, 2, (STREAMS, 1))
     level = np.zeros((STREAMS, dim))
@@ -60,9 +57,7 @@ def targets(seed, dim):
 
 
 def make_reference():
-    """Plays of the float64 learners in every tenth round, and the signs of the gradients they were
-    fed.
-    """
+    """Plays of the float64 learners in every tenth round, and the signs of their gradients."""
     saved, keys = {}, np.arange(STREAMS)
     for seed, (name, (kind, config)) in enumerate(LEARNERS.items()):
         y, dim = targets(seed, config.get("dim", 1)), config.get("dim", 1)
@@ -84,9 +79,7 @@ def make_reference():
 
 
 def errors(theirs, ours):
-    """The error of each stream; where one side is infinite (the guard plays everything) both must
-    be.
-    """
+    """The error of each stream; where one side is infinite, both must be."""
     finite = np.isfinite(theirs) & np.isfinite(ours)
     gap = np.where(
         finite,
@@ -163,7 +156,7 @@ def measure(torch, kind, config, streams, ceiling):
     fleet._rounds_of(
         fleet._at(None),
         WIDE,
-        torch.zeros((0, streams, fleet._plan.inputs), device="cuda"),
+        torch.zeros((0, streams, fleet._program.inputs), device="cuda"),
         None,
         None,
     )

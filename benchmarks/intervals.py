@@ -1,5 +1,4 @@
-"""Prediction intervals: IntervalTracker and QuantileTracker against the oracle and against their
-peers, and their cost.
+"""IntervalTracker and QuantileTracker beside the oracle and their peers, and their cost.
 
     python benchmarks/intervals.py              # about three minutes; prints Markdown
 
@@ -29,9 +28,7 @@ def pinball(p, y, q):
 
 
 def finite(radii):
-    """Each radius, or the last finite one before it (0 at the start); and how many were not
-    finite.
-    """
+    """Each radius, or the last finite one before it, and how many were not finite."""
     good = np.isfinite(radii)
     last = np.maximum.accumulate(np.where(good, np.arange(radii.size), -1))
     return np.where(last >= 0, radii[np.maximum(last, 0)], 0.0), (~good).sum()
@@ -42,28 +39,26 @@ def ours(scores, q):
 
 
 def peers(scores, q):
-    """Name to a list of runs, one a setting; steps are multiples of the mean score, D of the
-    largest.
-    """
+    """Runs by name, one per setting; steps are multiples of the mean score, D of the largest."""
     mean, top = scores.mean(), scores.max()
     found = {
-        "ACI *": [lambda c=c: ACI(q, c * mean).run(scores) for c in OCTAVES],
+        "ACI *": [lambda c=c: ACI(q, c * mean).track(scores) for c in OCTAVES],
         "decaying step *": [
-            lambda c=c: DecayingStep(q, c * mean).run(scores) for c in OCTAVES * 64
+            lambda c=c: DecayingStep(q, c * mean).track(scores) for c in OCTAVES * 64
         ],
-        "SF-OGD *": [lambda c=c: SFOGD(q, c * top).run(scores) for c in OCTAVES[5:19]],
-        "SF-OGD, D = largest": [lambda: SFOGD(q, top).run(scores)],
-        "SAOCP *": [lambda c=c: SAOCP(q, c * top).run(scores) for c in OCTAVES[9:16]],
-        "SAOCP, D = largest": [lambda: SAOCP(q, top).run(scores)],
-        "betting (KT) *": [lambda c=c: Betting(q, c * mean).run(scores) for c in OCTAVES],
+        "SF-OGD *": [lambda c=c: SFOGD(q, c * top).track(scores) for c in OCTAVES[5:19]],
+        "SF-OGD, D = largest": [lambda: SFOGD(q, top).track(scores)],
+        "SAOCP *": [lambda c=c: SAOCP(q, c * top).track(scores) for c in OCTAVES[9:16]],
+        "SAOCP, D = largest": [lambda: SAOCP(q, top).track(scores)],
+        "betting (KT) *": [lambda c=c: Betting(q, c * mean).track(scores) for c in OCTAVES],
         "α-ACI, window *": [
-            lambda c=c, w=w: WindowACI(q, c, w).run(scores)
+            lambda c=c, w=w: WindowACI(q, c, w).track(scores)
             for c in (0.001, 0.005, 0.02, 0.08)
             for w in (100, 500, 2000)
         ],
-        "ACI, step 0.01": [lambda: ACI(q, 0.01).run(scores)],
-        "ACI, step 0.1": [lambda: ACI(q, 0.1).run(scores)],
-        "ACI, step 1": [lambda: ACI(q, 1.0).run(scores)],
+        "ACI, step 0.01": [lambda: ACI(q, 0.01).track(scores)],
+        "ACI, step 0.1": [lambda: ACI(q, 0.1).track(scores)],
+        "ACI, step 1": [lambda: ACI(q, 1.0).track(scores)],
     }
     return found
 
@@ -75,9 +70,7 @@ def local_error(hits, q):
 
 
 def measure(radii, scores, oracle, q):
-    """(pinball ratio, coverage, local error, the oracle's local error, width ratio, infinite
-    plays).
-    """
+    """(pinball ratio, coverage, local error, the oracle's, width ratio, infinite plays)."""
     played, odd = finite(radii)
     return (
         pinball(played, scores, q).mean() / pinball(oracle, scores, q).mean(),
@@ -209,12 +202,12 @@ def speed():
             lambda: IntervalTracker((0.5, 0.8, 0.9, 0.95, 0.99)).track(centre, y)
         ),
         "QuantileTracker": lambda: QuantileTracker(LEVEL).track(y),
-        "ACI": lambda: ACI(LEVEL).run(scores),
-        "decaying step": lambda: DecayingStep(LEVEL).run(scores),
-        "SF-OGD": lambda: SFOGD(LEVEL, 4.0).run(scores),
-        "betting (KT)": lambda: Betting(LEVEL).run(scores),
-        "SAOCP": lambda: SAOCP(LEVEL, 4.0).run(scores),
-        "α-ACI, window 500": lambda: WindowACI(LEVEL).run(scores),
+        "ACI": lambda: ACI(LEVEL).track(scores),
+        "decaying step": lambda: DecayingStep(LEVEL).track(scores),
+        "SF-OGD": lambda: SFOGD(LEVEL, 4.0).track(scores),
+        "betting (KT)": lambda: Betting(LEVEL).track(scores),
+        "SAOCP": lambda: SAOCP(LEVEL, 4.0).track(scores),
+        "α-ACI, window 500": lambda: WindowACI(LEVEL).track(scores),
     }
     print("\n| µs a round, compiled loop | |\n|---|---|")
     for name, run in bulk.items():

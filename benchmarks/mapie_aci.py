@@ -1,5 +1,4 @@
-"""IntervalTracker beside MAPIE's adaptive conformal inference, as its documentation has it: fitted
-on a start, then row by row.
+"""IntervalTracker beside MAPIE's adaptive conformal inference, row by row.
 
     pip install mapie; python benchmarks/mapie_aci.py        # about half a minute; prints Markdown
 

@@ -1,5 +1,4 @@
-"""Regret of Algorithm 2 with the horizon-free kernel as a mixture of 35, 51 and 68 exponentials,
-against the dense exact kernel.
+"""Regret of Algorithm 2 with 35, 51 and 68 exponentials, against the exact kernel.
 
     python benchmarks/mixture_regret.py            # some seconds; prints Markdown
 

@@ -1,5 +1,4 @@
-"""Mutation testing: how many small faults, put at random into the sources of a folder, do its tests
-notice?
+"""Mutation testing: how many small faults in the sources of a folder do its tests notice?
 
     pip install -e '.[test]' cosmic-ray python benchmarks/mutants.py potentials 100 --seed 1 --tests
     tests/potentials tests/regret/test_bounds.py
@@ -56,9 +55,7 @@ UNSEEN = re.compile(r'\s*(@njit|@overload|raise |(\w+ = )?f")')  # lines
 
 
 class Survey:
-    """A pytest plugin: how long each test takes, and which functions of the folder, by file and
-    line, it calls.
-    """
+    """A pytest plugin: how long each test takes, and which functions of the folder it calls."""
 
     def __init__(self, folder, limit):
         self.prefix, self.limit, self.tests, self.called = f"{folder}/", limit, {}, set()
@@ -93,9 +90,7 @@ class Survey:
 
 
 class Chosen:
-    """A pytest plugin: of the surveyed tests, only the chosen ones, in their order. A mutant may
-    rename tests: those run.
-    """
+    """A pytest plugin that runs the chosen tests in their order, and those a mutant renames."""
 
     def __init__(self, chosen, surveyed):
         self.rank, self.surveyed = {name: i for i, name in enumerate(chosen)}, surveyed
@@ -108,9 +103,7 @@ class Chosen:
 
 
 def run(arguments, seconds, plugin, *options):
-    """pytest's exit status in a process of its own; negative where that took more `seconds` of the
-    processor.
-    """
+    """pytest's exit status in a process of its own; negative after that many CPU seconds."""
     if (pid := os.fork()) == 0:
         try:
             resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
@@ -122,9 +115,7 @@ def run(arguments, seconds, plugin, *options):
 
 
 def mutants(folder):
-    """All that can be seen, in an order that depends on nothing but the sources, each with the
-    function it is in.
-    """
+    """All mutants, each with its function, in an order that depends on the sources alone."""
     with use_db("mutants.sqlite", WorkDB.Mode.create) as work:
         init(sorted(folder.rglob("*.py")), work, {})
         found = [

@@ -1,5 +1,4 @@
-"""How regret grows with T and with total variation C: the best fixed ridge, KernelForecaster,
-VariationForecaster; the spline example.
+"""How regret grows with T and with total variation C, for three forecasters.
 
     python benchmarks/slopes.py            # a few minutes; prints Markdown and writes
     docs/bench/slopes.png
@@ -15,13 +14,13 @@ import time
 from pathlib import Path
 
 import numpy as np
-from matplotlib.figure import Figure
 from numba import njit
 
 import stillpoint as sp
+from slopes_figure import draw
 from stillpoint.forecasters.variation import VariationForecaster
 from stillpoint.lab.streams import signals
-from stillpoint.report.figures import COLOURS, PLAY
+from stillpoint.report.figures import COLOURS
 
 RIDGES = np.logspace(-1, 8, 60)
 ROUNDS = np.array([1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000])
@@ -87,9 +86,7 @@ def square(T, periods):
 
 
 def fine(T, pieces):
-    """Alternating levels as far apart as is just seen within a piece, 2σ√(pieces/T): the hardest
-    jumps there are.
-    """
+    """Alternating levels that are just seen within a piece, 2σ√(pieces/T): the hardest jumps."""
     return NOISE * np.sqrt(pieces / T) * (-1.0) ** np.floor(pieces * (grid(T) - 0.5 / T))
 
 
@@ -98,8 +95,7 @@ def variation(u):
 
 
 def example(T, seeds):
-    """The paper's spline example with C' = 1, λ = (y²T/C'²)^{2/3}: regret, bound (E10), and the
-    bound by d_eff ≤ πT/2√λ.
+    """The spline example, C' = 1, λ = (y²T/C'²)^{2/3}: regret, and bounds by E10 and by d_eff.
 
     The sine's periods grow as √T, so that C'² = u_1² + Σ(u_t − u_{t−1})² stays. Noise is uniform:
     Gaussian y_max² grows with T.
@@ -253,83 +249,6 @@ def print_tables(table, three, rest):
         print(f"| {name} | " + " | ".join(f"{value:.1f}" for value in row) + " |")
 
 
-def guide(axes, x, power, start, name):
-    """A grey line of slope `power` through (x[0], start)."""
-    y = start * (x / x[0]) ** power
-    axes.plot(x, y, color="#9a9a9a", linewidth=0.9, linestyle=(0, (1, 2)), zorder=0)
-    axes.annotate(
-        name,
-        (x[-1], y[-1]),
-        xytext=(3, 0),
-        textcoords="offset points",
-        color="#6a6a6a",
-        fontsize=8,
-        va="center",
-    )
-
-
-def draw(table):
-    figure = Figure(figsize=(11.0, 8.6), layout="constrained")
-    panels = figure.subplots(2, 2).ravel()
-    groups = [("T smooth", "T jumps"), ("C smooth", "C square"), ("C fine",)]
-    for axes, names in zip(panels, groups, strict=False):
-        for name in names:
-            x, rows = table[name]
-            first = name == names[0]
-            for i, (learner, colour) in enumerate(LEARNERS.items()):
-                label = f"{learner}, {name.split()[-1]}: {slope(x, rows[:, i]):.2f}"
-                axes.plot(
-                    x,
-                    rows[:, i],
-                    "-o" if first else "--s",
-                    color=colour,
-                    markersize=4,
-                    linewidth=1.5,
-                    label=label,
-                    markerfacecolor=colour if first else "white",
-                )
-    T, C, F = (table[name][0] for name in ("T smooth", "C smooth", "C fine"))
-    guide(panels[0], T.astype(float), 1 / 3, 5.0, "$T^{1/3}$")
-    guide(panels[0], T.astype(float), 1 / 2, 22.0, "$T^{1/2}$")
-    guide(panels[1], C, 2 / 3, 0.75 * table["C smooth"][1][0, 2], "$C^{2/3}$")
-    guide(panels[2], F, 2 / 3, 0.8 * table["C fine"][1][0].min(), "$C^{2/3}$")
-    x, rows = table["example"]
-    styles = [
-        ("regret", PLAY, "-o"),
-        ("bound: log det(I + K/λ), E10", COLOURS[0], "--"),
-        ("bound: d_eff ≤ πT/2√λ", COLOURS[5], "--"),
-    ]
-    for i, (name, colour, style) in enumerate(styles):
-        panels[3].plot(
-            x,
-            rows[:, i],
-            style,
-            color=colour,
-            markersize=4,
-            linewidth=1.5,
-            label=f"{name}: {slope(x, rows[:, i]):.2f}",
-        )
-    guide(panels[3], x.astype(float), 2 / 3, 0.75 * rows[0, 0], "$T^{2/3}$")
-    titles = (
-        "Sine (●) and 4 jumps (□), C = 4",
-        "Sines (●) and square waves (□), T = 64 000",
-        "Jumps that are just seen, T = 64 000",
-        "Spline example: KernelVAW, squared path length 1",
-    )
-    for axes, title, label in zip(
-        panels, titles, ("T", "total variation C", "total variation C", "T"), strict=True
-    ):
-        axes.set(xscale="log", yscale="log", xlabel=label, ylabel="regret")
-        axes.set_title(title, fontsize=10.5)
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.grid(color="#ececec", linewidth=0.6)
-        axes.set_axisbelow(True)
-        axes.legend(
-            frameon=False, fontsize=8, title="fitted slope", title_fontsize=8, alignment="left"
-        )
-    figure.savefig(FIGURE, dpi=130)
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=20, help="how many, from 100 on")
@@ -342,7 +261,7 @@ def main():
         for each in (sp.KernelForecaster(), VariationForecaster())
     )
     print(f"\nMicroseconds a round in bulk, T = 100 000: {speed} (processor time).")
-    draw(table)
+    draw(table, LEARNERS, slope, FIGURE)
 
 
 if __name__ == "__main__":

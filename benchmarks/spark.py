@@ -1,5 +1,4 @@
-"""Fleets on Spark in local[2]: rows a second over 100 000 keys, micro-batch by micro-batch, beside
-the local engine.
+"""Fleets on Spark in local[2]: rows a second over 100 000 keys, beside the local engine.
 
     python benchmarks/spark.py              # some minutes; prints Markdown; needs pip install
     '.[spark]' and Java 17
@@ -30,9 +29,7 @@ LEARNERS = {"Tracker": "tracker", "QuantileTracker": "quantile"}
 
 
 def write(folder, files, rows, keys):
-    """Random keys, targets of their own under noise, times one after the other; as Parquet and as
-    CSV.
-    """
+    """Write random keys, noisy targets and times, as Parquet and as CSV."""
     import pyarrow as pa
     import pyarrow.csv
     import pyarrow.parquet
@@ -55,9 +52,7 @@ def write(folder, files, rows, keys):
 
 
 def spark_run(folder, learner, begun):
-    """Rows and seconds of each micro-batch, seconds from the start of this process to the end, and
-    of the batch form.
-    """
+    """Rows and seconds of each micro-batch, of the whole run, and of the batch form."""
     warnings.simplefilter("ignore")
     from stillpoint.fleet import spark as fleets
 

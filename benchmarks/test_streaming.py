@@ -1,5 +1,4 @@
-"""Cost of KernelFTRL with the horizon-free kernel (51 exponentials): flat in t when streaming,
-growing when dense.
+"""Cost of KernelFTRL: flat in t when streaming, growing when dense.
 
     make bench          # or: python -m pytest benchmarks --benchmark-only
 

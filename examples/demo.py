@@ -1,5 +1,4 @@
-"""The main job on two embedded streams: a real one as a file, and a drifting level whose truth is
-known.
+"""The main job on two streams: a real one as a file, and a level whose truth is known.
 
     python examples/demo.py --out demo-out
 
@@ -16,9 +15,9 @@ from rich.console import Console
 from rich.table import Table
 
 import stillpoint as sp
-from stillpoint.commands.track_command import track
+from stillpoint.commands import track
 from stillpoint.lab.streams import real
-from stillpoint.report.data import history_from_arrays
+from stillpoint.report.history import history_from_arrays
 from stillpoint.report.page import write_page
 
 
@@ -30,9 +29,7 @@ def stream(rounds=5000, seed=7):
 
 
 def page(out, run, y, rivals, bound, measured):
-    """Put intervals around the plays and write the page; its heat map shows which errors the
-    intervals go by.
-    """
+    """Put intervals around the plays and write the page; its heat map shows the scores in use."""
     band, plays = sp.IntervalTracker(coverage=0.9), run.plays[:, 0]
     ends, shares = np.zeros((len(y), 2)), np.zeros((len(y), 9))
     for t in range(len(y)):
@@ -62,9 +59,7 @@ def page(out, run, y, rivals, bound, measured):
 
 
 def follow_a_file(out):
-    """Four years of a share's daily volume, from a file: what `stillpoint track` does with one
-    command.
-    """
+    """Track a file with four years of a share's daily volume, as `stillpoint track` does."""
     shares = real.load("volume")
     out.mkdir(parents=True, exist_ok=True)
     with (out / "volume.csv").open("w", newline="", encoding="utf-8") as file:
@@ -89,9 +84,7 @@ def main():
 
 
 def follow_a_level(out):
-    """A level that drifts and jumps under noise, with the truth at hand: play, print the table,
-    write the page.
-    """
+    """Track a noisy level that drifts and jumps, print a table, and write the page."""
     target, y = stream()
     losses = sp.losses.Absolute().on(y)
     kernel = sp.kernels.OUMixture(rates=[0.1, 0.02, 0.005, 0.001], weights=[0.25] * 4)

@@ -1,5 +1,4 @@
-"""Why standard kernels are sub-optimal (the example of section 3.1): ‖u‖²·max k(t,t), which enters
-the regret, kernel by kernel.
+"""Why standard kernels are sub-optimal: ‖u‖²·max k(t,t), kernel by kernel (section 3.1).
 
     python examples/kernel_tradeoffs.py                  # prints the table as Markdown
 

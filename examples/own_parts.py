@@ -1,5 +1,4 @@
-"""A kernel, a potential and static learners of one's own in the reduction, each beside the built-in
-one it comes close to.
+"""A kernel, a potential and static learners of one's own, beside built-in ones.
 
 python examples/own_parts.py
 """
@@ -16,9 +15,7 @@ from stillpoint.potentials import Potential
 
 @dataclass(frozen=True)
 class Seasonal(StationaryKernel):
-    """k(s, t) = e^{−rate|s−t|}·cos²(π(s−t)/period): targets that repeat themselves, more or
-    less.
-    """
+    """k(s, t) = e^{−rate|s−t|}·cos²(π(s−t)/period): targets that nearly repeat themselves."""
 
     period: float
     rate: float
@@ -29,8 +26,9 @@ class Seasonal(StationaryKernel):
 
 @dataclass(frozen=True)
 class Capped(Potential):
-    """m = min(step·S, radius): gradient descent kept in the RKHS ball; R ≤ ‖U‖²/(2 step) + step·V/2
-    for ‖U‖ ≤ radius.
+    """m = min(step·S, radius): gradient descent kept in the RKHS ball.
+
+    R ≤ ‖U‖²/(2 step) + step·V/2 for ‖U‖ ≤ radius.
     """
 
     step: float
@@ -51,9 +49,7 @@ class Capped(Potential):
 
 @dataclass
 class Forgetful:
-    """A static learner that shrinks all it has learnt by `keep` each round before it steps: W ←
-    keep·W − step·G.
-    """
+    """A static learner that forgets as it steps: W ← keep·W − step·G."""
 
     step: float
     keep: float
@@ -74,8 +70,7 @@ class Forgetful:
 
 @dataclass
 class PassiveAggressive:
-    """A static learner that takes the loss itself: it steps to where the loss, were it linear,
-    would be 0.
+    """A static learner that steps to where the loss, were it linear, would be 0.
 
     `step` at most, that is; for absolute losses and k(t, t) = 1 it is `ProximalDescent`.
     """
@@ -100,9 +95,7 @@ class PassiveAggressive:
 
 
 def main():
-    """Play all of them on a seasonal target and print what they lost, beside the certificate in the
-    kernel each ran in.
-    """
+    """Play all of them on a seasonal target; print what they lost, and their certificates."""
     t = np.arange(2000)
     target = np.sin(2 * np.pi * t / 50) * (1 + 0.3 * np.sin(t / 300))
     losses = sp.losses.Absolute().on(

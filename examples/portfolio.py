@@ -1,5 +1,4 @@
-"""A portfolio by online Newton steps on the simplex, beside the best constant-rebalanced one in
-hindsight.
+"""A portfolio by online Newton steps, beside the best constant-rebalanced one in hindsight.
 
 Every day wealth is split by weights w on the simplex and grows by ⟨w, x⟩, x the price relatives:
 the loss is −log⟨w, x⟩. It is 1-exp-concave, and ⟨g, w − u⟩ = ⟨u, x⟩/⟨w, x⟩ − 1 ≤ max x/min x − 1
@@ -26,8 +25,9 @@ LOW, HIGH = 0.8, 1.25
 
 
 def returns(turning, rounds=500, seed=0):
-    """Price relatives (rounds, 4) of cash and three synthetic assets; turning: which of two is good
-    changes half-way.
+    """Price relatives (rounds, 4) of cash and three synthetic assets.
+
+    turning: which of two is good changes halfway.
     """
     rng = np.random.default_rng(seed)
     drift = np.zeros((rounds, 4))
@@ -89,9 +89,7 @@ KERNELS = {
 
 
 def table(turning, seeds, rounds):
-    """Log-wealth at the end by contender, a value a seed, and what the theorem allows the constant
-    kernel to lose to the best.
-    """
+    """Log-wealth at the end by contender, one value per seed, and the bound of the theorem."""
     rows = {
         name: [] for name in ("uniform, rebalanced", "best constant weights in hindsight", *KERNELS)
     }

@@ -18,8 +18,8 @@ import numpy as np
 
 from loaders import changed, planted, turned
 from source import Source
+from stillpoint.commands import track
 from stillpoint.commands.checkpoint import NAME, VERSION
-from stillpoint.commands.track_command import track
 from stillpoint.core import container
 
 FOLDER = Path(tempfile.mkdtemp(prefix="checkpoints-"))

@@ -15,12 +15,15 @@ import zlib
 from pathlib import Path
 
 from source import Source
+from stillpoint.commands import track
 from stillpoint.commands.cells import missing, seconds
 from stillpoint.commands.encode import Encoder
+from stillpoint.commands.errors import InputError, RowError
+from stillpoint.commands.formats import format_of
+from stillpoint.commands.jsonl import JsonReader
 from stillpoint.commands.lines import Lines
-from stillpoint.commands.options import FORMATS, TASKS, InputError, Options, RowError
-from stillpoint.commands.readers import CsvReader, JsonReader
-from stillpoint.commands.track_command import track
+from stillpoint.commands.options import FORMATS, TASKS, TrackOptions
+from stillpoint.commands.text import CsvReader
 
 CELLS = (
     "",
@@ -138,7 +141,7 @@ def table(source: Source, kind: str) -> bytes:
     return bytes(text)
 
 
-def options(source: Source, kind: str) -> Options:
+def options(source: Source, kind: str) -> TrackOptions:
     """Arguments, mostly such as are right."""
     odd = source.byte()
     target = "y" if odd < 230 else source.text()
@@ -152,10 +155,21 @@ def options(source: Source, kind: str) -> Options:
     share = 0.9 if odd < 252 else source.number()
     delay = source.byte() % 4 if odd < 254 else -source.byte()
     form = kind if odd < 253 else source.text()
-    return Options("-", target, Path("out"), time, features, task, share, share, delay, form)
+    return TrackOptions(
+        "-",
+        target,
+        Path("out"),
+        time=time,
+        features=features,
+        task=task,
+        level=share,
+        coverage=share,
+        delay=delay,
+        format=form,
+    )
 
 
-def run(data: bytes, chosen: Options, kind: str, limits: list[int]):
+def run(data: bytes, chosen: TrackOptions, kind: str, limits: list[int]):
     """All rows of an input in batches of these sizes: what they were, how it ended, and where."""
     handle = os.memfd_create("input")
     try:
@@ -222,7 +236,7 @@ def one(data: bytes) -> None:
         return
     try:
         chosen = options(source, kind)
-        chosen.kind  # noqa: B018
+        format_of(chosen.source, chosen.format)
     except InputError:
         return
     except Exception as error:
@@ -261,7 +275,7 @@ def cell(source: Source) -> None:
             raise Found(f"seconds({value!r}): {type(error).__name__}: {error}") from error
 
 
-def command(text: bytes, chosen: Options) -> None:
+def command(text: bytes, chosen: TrackOptions) -> None:
     """The whole command, files and report and all; it answers with an exit code."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"input.{chosen.format}"

@@ -19,8 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from children import ended, forked
-from stillpoint.commands import session
-from stillpoint.commands.track_command import track
+from stillpoint.commands import session, track, tracking
 from stillpoint.core import container
 
 ROWS = 700
@@ -232,7 +231,7 @@ def killed(name, folder, luck, monkeypatch, kills=None):
     monkeypatch.setattr(session, "EVERY", 0.0)
     deaths, through, noise = 0, False, None
     while not through and (kills is None or deaths < kills):
-        monkeypatch.setattr(session, "BATCH", luck.choice([9, 25, 60]))
+        monkeypatch.setattr(tracking, "BATCH", luck.choice([9, 25, 60]))
         kind = luck.choice(["before", "after", "torn", "torn", "moment"])
         fault = (
             None if kind == "moment" else Fault(luck.randrange(5 * PER_BATCH), kind, luck.random())

@@ -66,6 +66,20 @@ def test_readme_examples_print_what_they_say():
     assert [said for _, said, _ in found] == [printed for *_, printed in found]
 
 
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
+def test_links_lead_somewhere(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    links = [link for link in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in link]
+    assert links
+    for link in links:
+        path, _, anchor = link.partition("#")
+        assert (ROOT / path).exists(), link
+        if anchor:
+            headings = re.findall(r"^#+ (.*)$", (ROOT / path).read_text("utf-8"), re.MULTILINE)
+            slugs = {re.sub(r"[^\w -]", "", each.lower()).replace(" ", "-") for each in headings}
+            assert anchor in slugs, link
+
+
 def test_the_home_page_prints_what_it_says():
     ((_, said, printed),) = pages.run((ROOT / "docs" / "index.md").read_text(encoding="utf-8"))
     assert said == printed
@@ -74,8 +88,8 @@ def test_the_home_page_prints_what_it_says():
 # names of these are in the reference, which is generated; `mkdocs build --strict` checks the rest
 REFERENCE = [
     *("kernels", "potentials", "domains", "losses", "regret", "memory", "checks"),
-    *("learners", "forecasters", "intervals", "fleet", "fleet.gpu", "lab", "lab.baselines"),
-    *("lab.baselines.conformal", "lab.streams", "lab.streams.real"),
+    *("learners", "forecasters", "intervals", "fleet", "fleet.gpu", "lab", "commands"),
+    *("lab.baselines", "lab.baselines.conformal", "lab.streams", "lab.streams.real"),
 ]
 
 

@@ -17,8 +17,8 @@ import api
 import checkpoints
 import loaders
 import parsers
+from stillpoint.commands import track
 from stillpoint.commands.checkpoint import NAME, VERSION
-from stillpoint.commands.track_command import track
 from stillpoint.core import container
 
 ROOT = Path(__file__).parent.parent
@@ -135,10 +135,11 @@ def test_checkpoints_with_another_header_are_refused_in_one_line(tmp_path, capsy
 
 def test_what_the_encoder_refuses_it_has_not_learnt(tmp_path):
     from stillpoint.commands.encode import Encoder
-    from stillpoint.commands.options import Options, RowError
-    from stillpoint.commands.readers import Batch
+    from stillpoint.commands.errors import RowError
+    from stillpoint.commands.formats import Batch
+    from stillpoint.commands.options import TrackOptions
 
-    encoder = Encoder(Options("-", "y", tmp_path / "out", time="t"), ["a"])
+    encoder = Encoder(TrackOptions("-", "y", tmp_path / "out", time="t"), ["a"])
     before = json.dumps(encoder.state())
     for bad in (["x", "1", "2"], ["1", "2", "1"], ["1", "2", "2"]):
         columns = [["1", "2", "nope"], bad, ["red", "green", "blue"]]

@@ -1,6 +1,4 @@
-"""What the package stands on: dependencies are used and imports declared, no network at any time,
-nothing remote in reports.
-"""
+"""Dependencies are used, imports declared, and nothing asks the network."""
 
 import ast
 import json
@@ -41,9 +39,7 @@ OPTIONAL = {extra: modules(each) for extra, each in PROJECT["optional-dependenci
 
 
 def imports(path):
-    """Top-level names of other packages that a file imports, by import statements and by
-    import_module, each with its depth.
-    """
+    """Top-level names of other packages that a file imports, by statement or import_module."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     found = []
     for node in ast.walk(tree):
@@ -178,9 +174,7 @@ print("\\n" + json.dumps([asked, missing, codes]))
 
 @pytest.fixture(scope="module")
 def offline(tmp_path_factory):
-    """All modules imported and the commands run with the network watched; the folder they wrote to,
-    and what was seen.
-    """
+    """Import all modules and run commands with the network watched: their folder, what was seen."""
     out = tmp_path_factory.mktemp("offline")
     source = out / "data.csv"
     source.write_text("t,a,y\n" + "".join(f"{i},{i % 7},{(i * i) % 11}\n" for i in range(500)))

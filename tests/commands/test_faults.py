@@ -18,8 +18,7 @@ import pytest
 from children import ended, forked, no_child_survives  # noqa: F401
 from extras import package
 from faults import CASES, Case, Fault, content, killed, runner, sound
-from stillpoint.commands import session
-from stillpoint.commands.track_command import track
+from stillpoint.commands import session, track, tracking
 
 PLAIN = Case("csv", "file", {"time": "t"})
 
@@ -99,7 +98,7 @@ def test_a_full_disk_at_every_call_that_writes(run, tmp_path, monkeypatch, capfd
     """
     source, expected = run
     monkeypatch.setattr(session, "EVERY", 0.0)
-    monkeypatch.setattr(session, "BATCH", 400)
+    monkeypatch.setattr(tracking, "BATCH", 400)
     for at in itertools.count():
         out, folder = tmp_path / f"o{at}", tmp_path / f"c{at}"
         fault = Fault(
@@ -124,7 +123,7 @@ def test_a_full_disk_at_every_call_that_writes(run, tmp_path, monkeypatch, capfd
 def test_a_disk_that_is_really_full(run, tmp_path, monkeypatch, capfd):
     source, expected = run
     monkeypatch.setattr(session, "EVERY", 0.0)
-    monkeypatch.setattr(session, "BATCH", 50)
+    monkeypatch.setattr(tracking, "BATCH", 50)
     disk = tmp_path / "disk"
     disk.mkdir()
     mounted = shutil.which("mount") and subprocess.run(
@@ -232,7 +231,7 @@ def test_folders_that_may_not_be_written_to(run, capfd, monkeypatch):
 def test_many_processes_at_one_checkpoint(run, tmp_path, capfd, monkeypatch):
     source, expected = run
     monkeypatch.setattr(session, "EVERY", 0.0)
-    monkeypatch.setattr(session, "BATCH", 20)
+    monkeypatch.setattr(tracking, "BATCH", 20)
     work = runner(PLAIN, source, tmp_path / "o", tmp_path / "c")
 
     def together(begin):
@@ -256,13 +255,16 @@ def test_many_processes_at_one_checkpoint(run, tmp_path, capfd, monkeypatch):
 def test_a_clock_that_goes_backwards(run, tmp_path, monkeypatch):
     """The time of day is only told, in the summary; files may be from the future."""
     source, expected = run
-    monkeypatch.setattr(session, "BATCH", 60)
+    monkeypatch.setattr(tracking, "BATCH", 60)
     monkeypatch.setattr(session, "EVERY", 0.0)
     falling = itertools.count(2_000_000_000, -3600)
     monkeypatch.setattr(time, "time", lambda: next(falling))
-    monkeypatch.setattr(
-        session, "_now", lambda: time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime(time.time()))
-    )
+    for module in (session, tracking):
+        monkeypatch.setattr(
+            module,
+            "now",
+            lambda: time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime(time.time())),
+        )
     for at in (10, 20):
         assert (
             ended(
@@ -334,7 +336,7 @@ def test_a_pipe_is_replayed_from_its_start(suffix, tmp_path, capfd, monkeypatch)
     it, and it is compared.
     """
     monkeypatch.setattr(session, "EVERY", 0.0)
-    monkeypatch.setattr(session, "BATCH", 30)
+    monkeypatch.setattr(tracking, "BATCH", 30)
     case, data, source = Case(suffix, "pipe", {}), content(suffix), tmp_path / "data"
     source.write_bytes(data)
     out, folder = tmp_path / "o", tmp_path / "c"

@@ -8,18 +8,19 @@ import re
 import signal
 import subprocess
 import sys
-from contextlib import closing
+from contextlib import closing, contextmanager
 
 import numpy as np
 import pytest
 
 from extras import package
+from stillpoint.commands import fleet
 from stillpoint.commands.checkpoint import Checkpoint
-from stillpoint.commands.fleet_command import fleet
-from stillpoint.commands.fleet_options import FleetOptions
-from stillpoint.commands.fleet_session import LocalRun
-from stillpoint.commands.readers import open_reader
-from stillpoint.commands.stop import Stop
+from stillpoint.commands.errors import Stop
+from stillpoint.commands.fleets import Fleet
+from stillpoint.commands.formats import open_reader
+from stillpoint.commands.options import FleetOptions
+from stillpoint.commands.session import Session
 from stillpoint.fleet import RowPlayer
 
 LEARNERS = {
@@ -32,10 +33,9 @@ LEARNERS = {
 SCRIPT = """
 import os, signal, sys
 from stillpoint.fleet import RowPlayer
-from stillpoint.commands import fleet_session
-from stillpoint.commands.fleet_command import fleet
+from stillpoint.commands import fleet, fleets, session
 from stillpoint.commands.checkpoint import Checkpoint
-fleet_session.BATCH, fleet_session.EVERY, fleet_session.SHARE = 100, 0.0, 0.0
+fleets.BATCH, session.EVERY = 100, 0.0
 left, when, number = int(sys.argv[1]), sys.argv[2], getattr(signal, sys.argv[3])
 def die_in(owner, name, after):
     plain = getattr(owner, name)
@@ -44,12 +44,12 @@ def die_in(owner, name, after):
         left -= 1
         result = plain(self, *args, **named) if left or after else None
         if not left:
-            if name == "rows" and not after:
+            if name == "write" and not after:
                 os.write(self._fd, b"half a ro")
             os.kill(os.getpid(), number)
         return result
     setattr(owner, name, dying)
-places = {"sink": (fleet_session.FleetSink, "rows"), "checkpoint": (Checkpoint, "save"),
+places = {"sink": (session.Sink, "write"), "checkpoint": (Checkpoint, "save"),
           "fleet": (RowPlayer, "play")}
 owner, name = places.get(when.split("-")[0], (None, None))
 if owner is not None:
@@ -246,7 +246,7 @@ def test_dates_count_in_seconds(tmp_path):
 @pytest.mark.parametrize("kind", ["number", "date"])
 def test_a_time_that_is_missing_costs_its_row_only(tmp_path, monkeypatch, kind):
     """Whether times are numbers or dates is told by the first that is there, in whatever batch."""
-    monkeypatch.setattr("stillpoint.commands.fleet_session.BATCH", 2)
+    monkeypatch.setattr("stillpoint.commands.fleets.BATCH", 2)
     times = (
         ["", "NA", "", "2024-01-02", "2024-01-03", ""]
         if kind == "date"
@@ -324,6 +324,13 @@ def test_killed_anywhere_and_run_again_it_writes_the_same_bytes(tmp_path, folder
     assert ours == theirs
 
 
+@contextmanager
+def session(options, stop):
+    job = Fleet(options)
+    with closing(job.source(stop)) as source, closing(Session(job, source, stop)) as run:
+        yield run
+
+
 def test_a_stop_before_the_first_row_leaves_whole_files(tmp_path):
     source, out, state = (
         str(write(tmp_path / "a.csv", rows(50))),
@@ -332,15 +339,15 @@ def test_a_stop_before_the_first_row_leaves_whole_files(tmp_path):
     )
     stop = Stop()
     stop.signal = signal.SIGINT
-    options = FleetOptions(source, "sensor", "value", out, time="when", checkpoint=state)
-    with closing(LocalRun(options, stop, False)) as run:
+    options = FleetOptions(source, "value", out, key="sensor", time="when", checkpoint=state)
+    with session(options, stop) as run:
         run.play()
         with pytest.raises(KeyboardInterrupt):  # no word of an input without rows
             run.finish()
     assert fleet(source, "sensor", "value", out, time="when", checkpoint=state, quiet=True) == 0
     before = (out / "predictions.csv").read_bytes()
     (out / "predictions.csv").write_bytes(before + b"s1,50.5,half a ro")  # which a kill can leave
-    with closing(LocalRun(options, stop, False)) as run:
+    with session(options, stop) as run:
         run.play()
         assert not run.finish()["complete"]
     assert (out / "predictions.csv").read_bytes() == before
@@ -349,13 +356,13 @@ def test_a_stop_before_the_first_row_leaves_whole_files(tmp_path):
 def test_a_file_whose_columns_are_refused_is_closed(tmp_path, monkeypatch):
     closed = []
 
-    def spied(options, *rest):
-        reader = open_reader(options, *rest)
+    def spied(source, *rest, **options):
+        reader = open_reader(source, *rest, **options)
         close = reader.close
-        reader.close = lambda: (closed.append(options.source), close())
+        reader.close = lambda: (closed.append(source), close())
         return reader
 
-    monkeypatch.setattr("stillpoint.commands.fleet_files.open_reader", spied)
+    monkeypatch.setattr("stillpoint.commands.sources.open_reader", spied)
     source = str(write(tmp_path / "a.csv", rows(5)))
     assert fleet(source, "sensr", "value", tmp_path / "out", quiet=True) == 2
     assert closed == [source]
@@ -402,7 +409,9 @@ def test_what_cannot_be_used_is_one_line_and_exit_code_2(tmp_path, capsys):
     held.save(
         {
             "command": (
-                FleetOptions(source, "sensor", "value", out, time="when", engine="spark").command()
+                FleetOptions(
+                    source, "value", out, key="sensor", time="when", engine="spark"
+                ).command()
             )
         },
         {},

@@ -8,8 +8,7 @@ import pytest
 import stillpoint as sp
 from children import snapshot
 from extras import package
-from stillpoint.commands.fleet_command import fleet
-from stillpoint.commands.track_command import track
+from stillpoint.commands import fleet, track
 from stillpoint.core import container
 
 

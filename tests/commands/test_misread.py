@@ -7,11 +7,9 @@ import json
 import pytest
 
 from extras import package
-from stillpoint.commands import session
+from stillpoint.commands import fleet, track, tracking
 from stillpoint.commands.cells import is_date, read_column, read_flag, read_number
-from stillpoint.commands.columns import left_out
-from stillpoint.commands.fleet_command import fleet
-from stillpoint.commands.track_command import track
+from stillpoint.commands.formats import left_out
 from stillpoint.lab import streams
 from stillpoint.lab.streams import export
 
@@ -83,7 +81,7 @@ def test_the_ways_to_write_numbers_that_files_have_stay_numbers():
 )
 @pytest.mark.parametrize("batch", [4096, 1])
 def test_dates_with_and_without_a_time_zone_do_not_mix(tmp_path, capsys, monkeypatch, first, batch):
-    monkeypatch.setattr(session, "BATCH", batch)
+    monkeypatch.setattr(tracking, "BATCH", batch)
     second = "2025-01-03T00:00:00" + ("" if "+" in first else "+01:00")
     text = f"t,y\n{first},1\n{first.replace('01T', '02T')},2\n{second},3\n"
     error = told(tmp_path, capsys, text, 2, time="t")

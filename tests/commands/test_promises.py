@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from stillpoint.commands import track
 from stillpoint.commands.cli import app
 from stillpoint.commands.notes import band_notes
-from stillpoint.commands.track_command import track
 
 
 def written(folder, y, blank=0):

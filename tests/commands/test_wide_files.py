@@ -14,14 +14,12 @@ from contextlib import suppress
 import pytest
 
 from extras import package
-from stillpoint.commands import lines, session
-from stillpoint.commands.fleet_command import fleet
+from stillpoint.commands import fleet, lines, track, tracking
+from stillpoint.commands.errors import InputError, RowError, Stop
+from stillpoint.commands.formats import different, open_reader
 from stillpoint.commands.lines import AT_ONCE, BLOCK, LONGEST, QUOTED, Lines
-from stillpoint.commands.options import InputError, Options, RowError, different, no_column
-from stillpoint.commands.readers import open_reader
+from stillpoint.commands.options import TrackOptions, no_column
 from stillpoint.commands.room import LIMIT, check_room, rows_at_once
-from stillpoint.commands.stop import Stop
-from stillpoint.commands.track_command import track
 
 
 class Name(str):
@@ -103,7 +101,7 @@ def test_parquet_with_too_many_columns_is_refused_and_read_in_small_pieces(tmp_p
     assert track(path, "y", tmp_path / "o", features="x7", quiet=True) == 0
     column = arrow.array([0.0] * 10_000)
     parquet.write_table(arrow.table({f"x{i}": column for i in range(300)}), path)
-    reader = open_reader(Options(path, "x1", tmp_path))
+    reader = open_reader(path)
     reader.use(reader.names)
     reader.read(1)
     assert len(reader._loaded[0]) * 300 <= 1 << 20
@@ -116,7 +114,7 @@ def test_the_limit_is_on_what_the_filters_really_keep(task):
 
     core = TrackingProbabilities(20, 2) if task == "binary" else TrackingForecaster(20)
     most = 1
-    while core._covariances.size // 21**2 * (most + 2) ** 2 * 8 <= LIMIT:
+    while core._state.covariances.size // 21**2 * (most + 2) ** 2 * 8 <= LIMIT:
         most += 1
     check_room(task, most, words=False)
     with pytest.raises(InputError, match=f"at most {most:,}: got {most + 1:,}, for"):
@@ -139,13 +137,13 @@ def test_batches_shrink_as_columns_and_features_grow(tmp_path, monkeypatch):
     assert rows_at_once("regression", 2_101, 2_100, 4096) == 1
     taken = []
 
-    def spied(options, *rest):
-        reader = open_reader(options, *rest)
+    def spied(*source, **options):
+        reader = open_reader(*source, **options)
         inner = reader.read
         reader.read = lambda limit: taken.append(limit) or inner(limit)
         return reader
 
-    monkeypatch.setattr("stillpoint.commands.readers.open_reader", spied)
+    monkeypatch.setattr("stillpoint.commands.sources.open_reader", spied)
     assert track(wide(tmp_path / "d.csv", 1_000, rows=5), "y", tmp_path / "o", quiet=True) == 0
     assert set(taken) == {4}
 
@@ -156,9 +154,11 @@ def test_looks_at_names_grow_with_their_number(tmp_path):
 
         def work():
             different(names)
-            options = Options("a.csv", names[0], tmp_path, features=tuple(map(Name, names[1:])))
+            options = TrackOptions(
+                "a.csv", names[0], tmp_path, features=tuple(map(Name, names[1:]))
+            )
             assert len(options.columns(names)) == count - 1
-            reader = open_reader(Options(wide(tmp_path / "d.csv", count), "y", tmp_path))
+            reader = open_reader(wide(tmp_path / "d.csv", count))
             assert reader.begin()
             reader.names = [Name("y"), *names]
             reader.use([Name(name) for name in reversed(reader.names)])
@@ -256,7 +256,7 @@ def test_a_byte_that_is_no_text_is_found_in_time_that_grows_with_the_rows(tmp_pa
     def work(rows):
         path = tmp_path / "d.csv"
         path.write_bytes(b"x,y\n" + b"1,2\n" * rows + b"\xff,3\n")
-        reader = open_reader(Options(str(path), "y", tmp_path))
+        reader = open_reader(str(path))
         assert reader.begin()
         reader.use(["y"])
         seen = calls("strip", lambda: reader.read(10**6))
@@ -304,7 +304,7 @@ def test_memory_that_runs_out_is_one_line(tmp_path, monkeypatch, capsys):
     def full(*arguments, **options):
         raise MemoryError("Unable to allocate 3 GiB")
 
-    monkeypatch.setattr(session, "Engine", full)
+    monkeypatch.setattr(tracking, "Engine", full)
     assert track(wide(tmp_path / "d.csv", 3), "y", tmp_path / "o", quiet=True) == 1
     one_line(
         capsys,

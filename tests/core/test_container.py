@@ -24,11 +24,11 @@ def test_versions_are_numbers(found, kind, message):
 
 
 def test_one_holds_a_lock_at_a_time(tmp_path):
-    number = container.lock(tmp_path / "lock", "taken")
+    held = container.lock(tmp_path / "lock", "taken")
     with pytest.raises(ValueError, match="taken"):
-        container.lock(tmp_path / "lock", "taken", os.O_WRONLY)
-    os.close(number)
-    os.close(container.lock(tmp_path / "lock", "taken", os.O_WRONLY))
+        container.lock(tmp_path / "lock", "taken")
+    held.close()
+    container.lock(tmp_path / "lock", "taken").close()
 
 
 @pytest.mark.parametrize("code", [errno.ENOLCK, errno.ENOTSUP])
@@ -37,7 +37,7 @@ def test_a_file_system_without_locks_is_not_another_process(tmp_path, monkeypatc
         raise OSError(code, os.strerror(code))
 
     monkeypatch.setattr(fcntl, "flock", without)
-    os.close(container.lock(tmp_path / "lock", "taken"))
+    container.lock(tmp_path / "lock", "taken").close()
 
 
 def test_dates_are_not_numbers():

@@ -310,7 +310,7 @@ def test_wrong_shapes_types_and_values_under_a_right_checksum(name, files):
             data = craft({**header, "scalars": {**header["scalars"], key: other}}, arrays)
             with contextlib.suppress(ValueError):
                 play_some(case, persist.unpack(data))
-    assert tried > 10
+    assert tried > 10 or not arrays  # a learner may keep numbers alone
 
 
 @pytest.mark.extra

@@ -16,7 +16,7 @@ import stillpoint as sp
 from core.test_persist_damage import CASES, craft, parts
 from persisted import PLAYED, Case, all_cases, play, y
 from stillpoint.commands.checkpoint import Checkpoint
-from stillpoint.commands.options import InputError
+from stillpoint.commands.errors import InputError
 from stillpoint.core import allocation, persist, registry
 from stillpoint.core.codec import decode, encode
 from stillpoint.fleet.rows import RowPlayer

@@ -175,8 +175,8 @@ def test_some_streams_some_rounds(name, torch):
         if 11 in which:
             alone.predict(*[torch.zeros(1)] * len(zeros))
             alone.update(y[t, 11][None] if dim > 1 else y[t, 11])
-    n = len(alone._plan.columns)
-    shared = [some._plan.columns.index(name) for name in alone._plan.columns]
+    n = len(alone._program.columns)
+    shared = [some._program.columns.index(name) for name in alone._program.columns]
     torch.testing.assert_close(some._state[shared, 11], alone._state[:n, 0], rtol=1e-6, atol=1e-30)
     assert int(some.rounds[11]) == int(alone.rounds[0])
     assert int(some.rejected.sum()) == int(some.rejected[7]) > 0
@@ -191,7 +191,7 @@ def test_a_whole_stream_of_nothing_but_nan_stays_new(torch):
         fleet.replay(np.full(shape, np.nan), *told)
         columns = DeviceFleet(kind, 2, device="cpu", **config)
         columns._rounds_of(
-            columns._at(None), 9, torch.zeros(0, 2, columns._plan.inputs), None, None
+            columns._at(None), 9, torch.zeros(0, 2, columns._program.inputs), None, None
         )
         assert torch.equal(fleet._state, columns._state), kind
 

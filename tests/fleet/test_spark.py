@@ -20,9 +20,9 @@ import numpy as np
 import pytest
 
 from extras import package, program
-from stillpoint.commands.fleet_command import fleet
-from stillpoint.commands.fleet_options import FleetOptions
-from stillpoint.commands.stop import Stop
+from stillpoint.commands import fleet
+from stillpoint.commands.errors import Stop
+from stillpoint.commands.options import FleetOptions
 from stillpoint.fleet import RowPlayer
 
 # Spark warns of every pandas newer than itself
@@ -245,7 +245,7 @@ def test_cells_that_cannot_be_read_are_told_as_by_the_local_engine(fleets, spark
 
 
 def test_a_signal_while_spark_starts_is_heard(fleets, tmp_path, monkeypatch):
-    from stillpoint.commands import spark_session
+    from stillpoint.commands import spark
 
     (tmp_path / "a.csv").write_text("k,t,y\na,1,2\n", encoding="utf-8")
     stop = Stop()
@@ -259,14 +259,14 @@ def test_a_signal_while_spark_starts_is_heard(fleets, tmp_path, monkeypatch):
     query = SimpleNamespace(
         awaitTermination=lambda seconds: True, recentProgress=[], stop=lambda: None
     )
-    monkeypatch.setattr(spark_session, "session", starting)
-    monkeypatch.setattr(spark_session, "_start", lambda *arguments: query)
+    monkeypatch.setattr(spark, "session", starting)
+    monkeypatch.setattr(spark, "_start", lambda *arguments: query)
     filters = list(warnings.filters)
     # what was asked for, not a word on an input without rows
     with pytest.raises(KeyboardInterrupt):
-        spark_session.run(
+        spark.play(
             FleetOptions(
-                str(tmp_path / "a.csv"), "k", "y", tmp_path / "out", time="t", engine="spark"
+                str(tmp_path / "a.csv"), "y", tmp_path / "out", key="k", time="t", engine="spark"
             ),
             stop,
             False,
@@ -411,8 +411,8 @@ def test_the_command_gives_the_numbers_of_the_local_engine(fleets, tmp_path):
 
 
 def test_numbers_or_dates_is_for_the_first_time_there_is_to_say(fleets, tmp_path):
-    from stillpoint.commands.fleet_options import FleetOptions
-    from stillpoint.commands.spark_session import _look
+    from stillpoint.commands.options import FleetOptions
+    from stillpoint.commands.spark import _look
 
     many = 1500 * "a,,1\n"  # more than are looked at in one go
     for text, kind in (("2024-01-02", "date"), ("5", "number"), ("", "number")):
@@ -422,7 +422,7 @@ def test_numbers_or_dates_is_for_the_first_time_there_is_to_say(fleets, tmp_path
                 last = text if file == files[-1] else ""
                 file.write_text("k,t,y\n" + many + f"a,{last},2\n", encoding="utf-8")
             options = FleetOptions(
-                str(tmp_path), "k", "y", tmp_path / "out", time="t", engine="spark"
+                str(tmp_path), "y", tmp_path / "out", key="k", time="t", engine="spark"
             )
             assert _look(options, [str(file) for file in files]) == (["k", "t", "y"], ",", kind)
 

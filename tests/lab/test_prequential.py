@@ -1,6 +1,4 @@
-"""The prequential protocol, the filters that hindsight picks from, intervals and tables, on
-synthetic streams alone.
-"""
+"""The prequential protocol, filters, intervals and tables, on synthetic streams alone."""
 
 import json
 import math
@@ -111,9 +109,7 @@ def test_a_sure_mistake_costs_the_floor():
 
 
 def literal_squares(X, y, factor, slope=10.0, intercept=100.0):
-    """RLS as formulas: running statistics, base changes as a matrix A (θ → Aθ, C → ACA'),
-    forgetting, gain; forecasts (T,).
-    """
+    """RLS as formulas, base changes as a matrix A (θ → Aθ, C → ACA'); forecasts (T,)."""
     T, d = X.shape
     theta, C = np.zeros(d + 1), np.diag([slope] * d + [intercept])
     centre, scale, seen = np.zeros(d), np.zeros(d), []
@@ -178,26 +174,27 @@ def test_logistic_step(exact):
         x, label = rng.standard_normal(2), int(rng.integers(2))
         p = player.predict(x)
         z, g, v, f = (
-            player._z.copy(),
-            player._gains[0].copy(),
-            player._variances[0],
-            player._values[0],
+            player._state.z.copy(),
+            player._state.gains[0].copy(),
+            player._state.variances[0],
+            player._state.values[0],
         )
-        C, theta = player._covariances[0].copy(), player._means[0].copy()
+        C, theta = player._state.covariances[0].copy(), player._state.means[0].copy()
         np.testing.assert_allclose(p[0, 1], 1 / (1 + math.exp(-f)), rtol=1e-12)
         np.testing.assert_allclose(g, C @ z, rtol=1e-12)
         player.learn(x, label)
-        at = z @ player._means[0] if exact else f  # exact: the new mean is where the step was taken
+        # exact: the new mean is where the step was taken
+        at = z @ player._state.means[0] if exact else f
         q = 1 / (1 + math.exp(-at))
         h = q * (1 - q)
         if exact:
             np.testing.assert_allclose(at + v * (q - label), f, atol=1e-6)
         else:
             np.testing.assert_allclose(
-                player._means[0], theta + g * h * (label - q) / (h * h * v + h), rtol=1e-9
+                player._state.means[0], theta + g * h * (label - q) / (h * h * v + h), rtol=1e-9
             )
         np.testing.assert_allclose(
-            player._covariances[0], C - np.outer(g, g) * h / (1 + h * v), rtol=1e-6, atol=1e-9
+            player._state.covariances[0], C - np.outer(g, g) * h / (1 + h * v), rtol=1e-6, atol=1e-9
         )
 
 
@@ -209,10 +206,10 @@ def test_the_logistic_mode_solves_its_equation_at_any_variance(label):
             np.linspace(-40.0, 40.0, 81), np.logspace(-6, math.log10(_prequential.CEILING), 55)
         )
     )
-    step = np.zeros((f.size, 1))
-    _prequential.close_logistic(
-        np.full(f.size, label), True, step, np.zeros((f.size, 1, 1)), np.ones((f.size, 1)), v, f
-    )
+    K, step = f.size, np.zeros((f.size, 1))
+    one, covariances, features = np.ones((K, 1)), np.zeros((K, 1, 1)), np.zeros((5, 0))
+    state = _prequential.State(np.ones(K), features, step, covariances, one[0], one, v, f)
+    _prequential.close_logistic(state, True, np.full(K, label))
     x = f + v * step[:, 0]  # so far has the mean moved in the direction of the features
     sign = 2.0 * label - 1.0
     np.testing.assert_allclose(
@@ -232,8 +229,10 @@ def test_running_scores_do_not_touch_the_filters():
         player.predict(x)
         if t:
             past = rows[: t + 1]
-            np.testing.assert_allclose(player._z[0], (x[0] - past.mean()) / past.std(), rtol=1e-9)
-    np.testing.assert_array_equal(player._covariances[0], np.diag([1.0, 4.0]))
+            np.testing.assert_allclose(
+                player._state.z[0], (x[0] - past.mean()) / past.std(), rtol=1e-9
+            )
+    np.testing.assert_array_equal(player._state.covariances[0], np.diag([1.0, 4.0]))
 
 
 def test_more_classes_are_normalised_and_learned():

@@ -23,9 +23,7 @@ FILES = ("reproduce.md", "reproduce.json", "reproduce.html")
 
 
 def statements():
-    """Names in the first column of docs/theory.md, one a statement: 'Lemmas 1 (a), 2 (b)' are Lemma
-    a and Lemma b.
-    """
+    """Names in the first column of docs/theory.md: 'Lemmas 1 (a), 2 (b)' are two."""
     names = []
     for line in (ROOT / "docs" / "theory.md").read_text(encoding="utf-8").splitlines():
         cell = (
@@ -184,9 +182,7 @@ def test_checks_see_a_false_formula(name, target, false, monkeypatch):
 
 
 def test_every_claim_has_a_control_and_only_one_has_none_that_fails(quick):
-    """The bound of Theorem optimal-pl exceeds T until T = 10¹⁰; every other claim is refuted by
-    plays of 0 or a wrong formula.
-    """
+    """The bound of Theorem optimal-pl exceeds T until T = 10¹⁰, so that no control can break it."""
     result, _ = quick
     assert all(row.control for row in result.rows)
     assert [row.name for row in result.vacuous] == ["Theorem optimal-pl"]

@@ -1,23 +1,54 @@
-"""The Kalman recursions of KALMAN sections 1 to 4, on a state of `blocks` copies of the kernel's P
-components.
+"""Kalman recursions on a state of `blocks` copies of a kernel's P components.
+
+The state x moves by F(Δ) with noise Q(Δ); what is observed is H'x with noise R, besides a nugget of
+the kernel's own. With v = H'CH + nugget and S = v + R, an innovation e moves the mean by CH·e/S and
+the covariance by −CH(CH)'/S.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from stillpoint.core.arithmetic import dot
 from stillpoint.core.jit import njit
 
-# Places in the totals of compiled rounds. Growth is Π(1 + v/λ) − 1 of the rounds whose logarithm is
-# not yet in the first: the logarithm is taken once in a while, and small v lose nothing.
-# the last is v of the last round
-LOG_DET, DIMENSION, EXCESS, LARGEST, GROWTH, VARIANCE = 0, 1, 2, 3, 4, 5
-TOTALS = 6
-
 # of features, targets and times: beyond it squares, and products of two of them, leave the range of
 # floats
 LIMIT = 1e100
+
+
+class State(NamedTuple):
+    """A Gaussian belief about N = blocks·P components."""
+
+    covariance: np.ndarray  # C (N, N)
+    mean: np.ndarray  # M (N, outputs)
+    spread: np.ndarray  # D (N, N): covariance of the filter's error on noise-free targets
+
+
+class Moves(NamedTuple):
+    """What lies between rounds: each kind of gap once."""
+
+    transitions: np.ndarray  # F of each kind, or its diagonal
+    noises: np.ndarray  # Q of each kind, or its diagonal
+    which: np.ndarray  # the kind before each round; −1 before the first of all
+    nuggets: np.ndarray  # at each round
+
+
+class Totals(NamedTuple):
+    """Places of the sums over rounds that bounds are read from."""
+
+    log_det: int = 0  # Σ log(1 + v/λ), less what is still in `growth`
+    dimension: int = 1  # effective dimension
+    excess: int = 2  # Σ(1 − κ)(y² − κm²), κ = λ/S
+    largest: int = 3  # y²
+    # Π(1 + v/λ) − 1 of the rounds whose logarithm is still to be taken: it is taken once in a
+    # while, and small v lose nothing
+    growth: int = 4
+    variance: int = 5  # v of the last round
+
+
+SUM = Totals()
 
 
 @njit(cache=True)
@@ -61,9 +92,7 @@ def propagate_diagonal(C: np.ndarray, M: np.ndarray, f: np.ndarray, q: np.ndarra
 def _propagate_sums(
     C: np.ndarray, M: np.ndarray, f: np.ndarray, Q: np.ndarray, row: np.ndarray
 ) -> None:
-    """One block in sum coordinates: F's first row is (φ_1, δ_2, …), below it the diagonal φ; f
-    holds φ and δ.
-    """
+    """One block in sum coordinates: f holds F's diagonal φ, then its first row (·, δ_2, …)."""
     P = Q.shape[0]
     for j in range(P):
         row[j] = f[0] * C[0, j]
@@ -114,8 +143,9 @@ def _propagate_full(
 
 @njit(cache=True)
 def gain(C: np.ndarray, H: np.ndarray, g: np.ndarray) -> float:
-    """g = C H; returns v = H'C H, at least 0: where rounding leaves less, all is known along H, and
-    C H is 0 as well.
+    """Fill g = C H; returns v = H'C H, at least 0.
+
+    Where rounding leaves less, all is known along H, and C H is 0 as well.
     """
     for i in range(H.size):
         g[i] = dot(C[i], H)
@@ -127,9 +157,7 @@ def gain(C: np.ndarray, H: np.ndarray, g: np.ndarray) -> float:
 
 @njit(cache=True)
 def correct(C: np.ndarray, M: np.ndarray, g: np.ndarray, S: float, e: np.ndarray) -> None:
-    """M ← M + g e'/S, C ← C − (g/√S)(g/√S)': symmetric to the bit as written (KALMAN section 7a),
-    and no division inside.
-    """
+    """M ← M + g e'/S, C ← C − (g/√S)(g/√S)': symmetric to the bit, and no division inside."""
     root = 1.0 / np.sqrt(S)
     for i in range(g.size):
         for k in range(e.size):
@@ -143,11 +171,9 @@ def correct(C: np.ndarray, M: np.ndarray, g: np.ndarray, S: float, e: np.ndarray
 def correct_value(
     C: np.ndarray, M: np.ndarray, g: np.ndarray, S: float, e: np.ndarray, noise: float
 ) -> None:
-    """`correct` where the state's first component is what is observed, with that noise (a nugget
-    included).
+    """`correct` where the state's first component is what is observed, nugget and noise included.
 
-    C_1j ← C_1j·noise/S instead of C_1j − g_1 g_j/S: nothing is lost where the noise is tiny (KALMAN
-    section 7b).
+    C_1j ← C_1j·noise/S instead of C_1j − g_1 g_j/S: nothing is lost where the noise is tiny.
     """
     correct(C, M, g, S, e)
     kappa = noise / S
@@ -159,10 +185,10 @@ def correct_value(
 def spread(
     D: np.ndarray, g: np.ndarray, S: float, H: np.ndarray, nugget: float, u: np.ndarray
 ) -> float:
-    """D ← (I − KH') D (I − KH')' + nugget·K K' with K = g/S: the covariance of the filter's error
-    on noise-free targets.
+    """D ← (I − KH') D (I − KH')' + nugget·K K' with K = g/S.
 
-    Returns this round's addition to the effective dimension, (H'D H + nugget)/S (KALMAN section 5).
+    D is the covariance of the filter's error on noise-free targets; returns this round's addition
+    to the effective dimension Tr K(K + R)⁻¹, which is (H'D H + nugget)/S.
     """
     total = gain(D, H, u) + nugget
     inverse = 1.0 / S
@@ -184,8 +210,9 @@ def spread_value(
     u: np.ndarray,
     noise: float,
 ) -> float:
-    """`spread` where the state's first component is what is observed: D_1j ← κ(D_1j − K_j D_11) +
-    nugget K_1 K_j, κ = noise/S.
+    """`spread` where the state's first component is what is observed.
+
+    D_1j ← κ(D_1j − K_j D_11) + nugget K_1 K_j, κ = noise/S.
     """
     addition = spread(D, g, S, H, nugget, u)  # leaves u = D H of before, its first entry D_11
     kappa = noise / S
@@ -196,18 +223,16 @@ def spread_value(
 
 
 @njit(cache=True)
-def account(
+def add_round(
     totals: np.ndarray, v: float, S: float, ridge: float, square: float, size: float, error: float
 ) -> None:
-    """Enter a round: square is ‖y‖², size is ‖m‖², error the filter's variance on noise-free
-    targets.
-    """
-    totals[DIMENSION] += error / S
-    totals[EXCESS] += v / S * (square - ridge / S * size)
-    totals[LARGEST] = max(totals[LARGEST], square)
-    totals[VARIANCE] = v
-    part, old = v / ridge, totals[GROWTH]
-    totals[GROWTH] = old + part + part * old
-    if totals[GROWTH] > 1e100:  # or even infinite, which its factors are not
-        totals[LOG_DET] += math.log1p(old) + math.log1p(part)
-        totals[GROWTH] = 0.0
+    """Add a round to the totals: square is ‖y‖², size ‖m‖², error the variance without noise."""
+    totals[SUM.dimension] += error / S
+    totals[SUM.excess] += v / S * (square - ridge / S * size)
+    totals[SUM.largest] = max(totals[SUM.largest], square)
+    totals[SUM.variance] = v
+    part, old = v / ridge, totals[SUM.growth]
+    totals[SUM.growth] = old + part + part * old
+    if totals[SUM.growth] > 1e100:  # or even infinite, which its factors are not
+        totals[SUM.log_det] += math.log1p(old) + math.log1p(part)
+        totals[SUM.growth] = 0.0

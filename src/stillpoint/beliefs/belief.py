@@ -1,9 +1,8 @@
-"""A Gaussian belief about a function of time, moved and corrected: exact for Markov kernels at a
-cost flat in t.
+"""Gaussian beliefs about functions of time: exact for Markov kernels, at a cost flat in t.
 
-The same object serves every curved learner (MATH section 6): VAW and strongly convex losses observe
-the value h'x of one state shared by all outputs; exp-concave, directional and contextual ones
-observe a direction a⊗h of dim states.
+The same object serves every learner of curved losses: VAW and strongly convex losses observe the
+value h'x of one state shared by all outputs; exp-concave, directional and contextual ones observe a
+direction a⊗h of dim states.
 """
 
 import math
@@ -19,12 +18,20 @@ from stillpoint.kernels import Kernel
 from stillpoint.kernels.state_space import Exponentials, StateSpace
 from stillpoint.kernels.sum_coordinates import SumCoordinates, merged
 
-TINY = 1e-6  # noise below this part of k(t, t) needs sum coordinates (KALMAN section 7b)
+TINY = 1e-6  # noise below this part of k(t, t) needs sum coordinates, or digits go
 
 
 class Belief:
-    """Mean M (blocks·P, outputs) and covariance C (blocks·P, blocks·P) of the kernel's state at the
-    present time.
+    """A kernel's state at the present time: mean M (blocks·P, outputs) and covariance C.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        One with a state space, of P components.
+    blocks : int
+        How many copies of it there are, with one covariance (blocks·P, blocks·P).
+    outputs : int
+        How many functions share that covariance.
     """
 
     def __init__(self, kernel: Kernel, blocks: int, outputs: int) -> None:
@@ -76,33 +83,31 @@ class Belief:
                 self.spread[:] = self.C
         self.arrived(time, self.space.nugget(time))
 
+    @property
+    def state(self) -> _kalman.State:
+        """What compiled rounds work on, where the effective dimension is tracked."""
+        assert self.spread is not None
+        return _kalman.State(self.C, self.M, self.spread)
+
     def arrived(self, time: float, nugget: float) -> None:
-        """Note the present time and the nugget there: at the end of a move, or of rounds that
-        compiled code has played.
-        """
+        """Note the present time and the nugget there, after a move or rounds of compiled code."""
         self.time, self.nugget = time, nugget
 
-    def tables(self, times: Array) -> tuple[Array, Array, NDArray[np.int64], Array]:
-        """What compiled loops need for `times`: transitions, noises, which of them precedes each
-        round, nuggets.
-        """
+    def moves(self, times: Array) -> _kalman.Moves:
+        """What compiled rounds at `times` need."""
         gaps, starts, which = self._kinds(times)
-        return *self.space.moves(gaps, starts), which, self.space.nuggets(times)
+        return _kalman.Moves(*self.space.moves(gaps, starts), which, self.space.nuggets(times))
 
-    def diagonal_tables(self, times: Array) -> tuple[Array, Array, NDArray[np.int64], Array]:
-        """`tables` where F is diagonal: only the diagonals, for all blocks."""
+    def diagonal_moves(self, times: Array) -> _kalman.Moves:
+        """`moves` where F is diagonal: only the diagonals, for all blocks."""
         gaps, starts, which = self._kinds(times)
-        falls, kicks = self.space.diagonal_moves(gaps, starts)
-        return (
-            np.tile(falls, self.blocks),
-            np.tile(kicks, self.blocks),
-            which,
-            self.space.nuggets(times),
+        falls, kicks = (
+            np.tile(own, self.blocks) for own in self.space.diagonal_moves(gaps, starts)
         )
+        return _kalman.Moves(falls, kicks, which, self.space.nuggets(times))
 
     def _kinds(self, times: Array) -> tuple[Array, Array, NDArray[np.int64]]:
-        """The gaps before rounds at `times`, each kind once, where one of it starts, and which of
-        them precedes each round.
+        """The gaps before rounds at `times`: each kind once, where one starts, and which precedes.
 
         At the first round of all there is nothing to move: the belief is set to the prior there,
         and which is −1.
@@ -132,9 +137,7 @@ class Belief:
         return np.multiply.outer(a, self.space.h).ravel()  # np.kron, which takes ten times as long
 
     def gain(self, H: Array) -> tuple[Array, float]:
-        """(C H, H'C H): what observing H moves, and the variance of what it shows, the nugget not
-        counted.
-        """
+        """(C H, H'C H): what observing H moves, and the variance it shows, less the nugget."""
         g = np.empty(H.size)
         return g, float(_kalman.gain(self.C, H, g))
 
@@ -143,20 +146,16 @@ class Belief:
         _kalman.correct(self.C, self.M, g, S, innovation)
 
     def track_dimension(self) -> None:
-        """Keep what the effective dimension needs (one more covariance); to be called before the
-        first round.
-        """
+        """Keep what the effective dimension needs, one more covariance, from the first round on."""
         self.spread = zeros(self.C.shape)
 
     def dimension_step(self, H: Array, g: Array, S: float, nugget: float) -> float:
-        """This round's addition to the effective dimension of the observations' Gram matrix (KALMAN
-        section 5).
-        """
+        """This round's addition to the effective dimension of the observations."""
         assert self.spread is not None
         return float(_kalman.spread(self.spread, g, S, H, nugget, np.empty(H.size)))
 
     def effective_dimension(self) -> float:
-        """Tr K(K + R)⁻¹ of the observations so far, exactly, where tracked (KALMAN section 5)."""
+        """Tr K(K + R)⁻¹ of the observations so far, exactly, where tracked."""
         return self.dimension
 
     def arrays(self) -> dict[str, Any]:
@@ -182,8 +181,10 @@ class Belief:
 
 
 class SharedBelief(Belief):
-    """Functions of time that share one covariance: mean (outputs,) and variance of their values at
-    the present time.
+    """Functions of time that share one covariance: mean (outputs,) and variance of their values.
+
+    noise : float
+        Variance of what is added to a value that is observed.
     """
 
     def __init__(self, kernel: Kernel, outputs: int, noise: float) -> None:

@@ -23,8 +23,9 @@ Gram = Callable[[Array, Array], Array]
 
 
 def product(kernel: Kernel, inner: Gram | None = None) -> Gram:
-    """The Gram function k(s, t)·inner(a, b) on points (τ, a), shape (n, 1 + dim); inner is ⟨a, b⟩
-    unless another is given.
+    """The Gram function k(s, t)·inner(a, b) on points (τ, a), shape (n, 1 + dim).
+
+    inner is ⟨a, b⟩ unless another is given.
     """
 
     def gram(p: Array, q: Array) -> Array:
@@ -35,8 +36,18 @@ def product(kernel: Kernel, inner: Gram | None = None) -> Gram:
 
 
 class PointBelief:
-    """Gaussian belief about `outputs` functions of points with noise variance `noise`, from a
-    growing Cholesky factor.
+    """Gaussian belief about functions of points, from a growing Cholesky factor.
+
+    Parameters
+    ----------
+    gram : function of two arrays of points (n, 1 + dim) and (m, 1 + dim)
+        Their prior covariances, shape (n, m).
+    dim : int
+        Coordinates of a point besides its time.
+    outputs : int
+        How many functions share the covariance.
+    noise : float
+        Variance of what is added to a value that is observed.
     """
 
     _saved: tuple[str, ...] = ("time", "_knots", "_beta", "_seen", "_factor", "_point", "_row")
@@ -51,9 +62,7 @@ class PointBelief:
         self._point, self._row = zeros((1, 1 + dim)), zeros((0, 1))
 
     def _posterior(self, points: Array) -> tuple[Array, Array, Array]:
-        """Mean (n, outputs) and covariance (n, n) at n points, and the rows L⁻¹k that
-        `_add` needs.
-        """
+        """Mean (n, outputs) and covariance (n, n) at n points, and the rows L⁻¹k for `_add`."""
         rows = self._solve(self._gram(self._knots[self._seen], points))
         return (
             self._gram(points, self._knots) @ self._beta,
@@ -69,9 +78,7 @@ class PointBelief:
         return mean[0], max(float(covariance[0, 0]), 0.0)
 
     def _add(self, point: Array, row: Array, amount: Array) -> None:
-        """Add amount (outputs,) times the posterior covariance with the value at a point, whose
-        L⁻¹k is `row`.
-        """
+        """Add amount (outputs,) times the posterior covariance with a point; `row` is its L⁻¹k."""
         self._beta[self._seen] -= self._solve(row, transposed=True) * amount
         self._knots, self._beta = np.vstack([self._knots, point]), np.vstack([self._beta, amount])
 

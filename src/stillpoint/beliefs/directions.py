@@ -1,5 +1,4 @@
-"""Beliefs about a vector-valued function of time that is observed along directions: ⟨a, f(t)⟩
-(KALMAN sections 3, 4 and 6).
+"""Beliefs about a vector-valued function of time that is observed along directions: ⟨a, f(t)⟩.
 
 `ExpConcave`, `Directional` and `TrackingVAW` run on this one interface, streaming for kernels with
 a state space and dense, O(t²) a round, for all others and for kernels on contexts.
@@ -18,9 +17,7 @@ from stillpoint.kernels import Kernel
 
 
 class Directions(Protocol):
-    """Gaussian belief about f: time → R^dim, with prior covariance k(s, t)⟨a, b⟩ of ⟨a, f(s)⟩ and
-    ⟨b, f(t)⟩.
-    """
+    """Gaussian belief about f: time → R^dim; ⟨a, f(s)⟩ and ⟨b, f(t)⟩ covary by k(s, t)⟨a, b⟩."""
 
     kernel: Kernel
     time: float
@@ -35,9 +32,7 @@ class Directions(Protocol):
         """Posterior covariance of f(t), shape (dim, dim)."""
 
     def shift(self, c: Array) -> None:
-        """Add Cov(f, f(t))·c to the mean: what moves f(t) by value_covariance()·c and costs
-        least.
-        """
+        """Add Cov(f, f(t))·c to the mean, the cheapest move of f(t) by value_covariance()·c."""
 
     def prior(self, a: Array) -> float:
         """Variance of ⟨a, f(t)⟩ before any observation."""
@@ -59,10 +54,9 @@ class Directions(Protocol):
 
 
 class StreamingDirections(Belief):
-    """`Directions` as a Kalman filter on dim copies of the kernel's P states, O((dim·P)²) a round,
-    exact for Markov kernels.
+    """`Directions` as a Kalman filter on dim copies of the kernel's P states, O((dim·P)²) a round.
 
-    track: also keep the effective dimension (KALMAN section 5), for one more covariance.
+    Exact for Markov kernels. track: also keep the effective dimension, for one more covariance.
     """
 
     def __init__(self, kernel: Kernel, dim: int, track: bool) -> None:
@@ -181,8 +175,7 @@ class DenseDirections(PointBelief):
 
 
 def drowned(prior: float, total: float) -> bool:
-    """Whether rounding in a variance that was `prior` before any observation hides a hundredth of
-    the total, or more.
+    """Whether rounding in a variance of this prior hides a hundredth of the total, or more.
 
     Covariances are the prior's less what is known, so their errors are relative to the prior;
     beyond this, gains are made up. A prior too large for floats hides everything.
@@ -193,9 +186,7 @@ def drowned(prior: float, total: float) -> bool:
 def directions(
     kernel: Kernel, dim: int, noise: float, *, inner: Gram | None = None, track: bool = False
 ) -> Directions:
-    """Streaming where the kernel has a state space and directions multiply as vectors, dense
-    otherwise.
-    """
+    """Streaming where the kernel has a state space and directions are vectors, else dense."""
     if inner is None and kernel.state_space() is not None:
         return StreamingDirections(kernel, dim, track)
     return DenseDirections(kernel, dim, noise, inner)

@@ -1,1 +1,184 @@
-"""The command line: what is read, played and written."""
+"""The commands `stillpoint track` and `stillpoint fleet`, as functions."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from stillpoint.commands.errors import Stop, exit_code
+
+__all__ = ["fleet", "track"]
+
+# what reads, learns and writes is imported where it is used: it is heavy
+
+
+def track(
+    source: str,
+    target: str,
+    out: str | Path,
+    *,
+    time: str | None = None,
+    features: str | Sequence[str] | None = None,
+    task: str = "regression",
+    level: float = 0.9,
+    coverage: float = 0.9,
+    delay: int = 0,
+    format: str | None = None,
+    follow: bool = False,
+    checkpoint: str | Path | None = None,
+    predictions: str = "csv",
+    print_json: bool = False,
+    quiet: bool = False,
+) -> int:
+    """Forecast every row of a file before its target is learnt; write predictions and a report.
+
+    Parameters
+    ----------
+    source
+        A CSV, JSON-lines or Parquet file, by suffix or `format`; "-" is standard input.
+    target
+        The column to forecast; rows where it is empty are only forecast.
+    out
+        The folder for predictions, summary and report.
+    time
+        A column of sorted numbers or ISO dates; drift follows the gaps. Rows may share a time
+        unless the target is all there is.
+    features
+        Names, or one string of names with commas; None takes all other columns, and "" or no other
+        column makes it a series. Empty feature cells are not seen; a column with words in the
+        first row is one-hot encoded, at most 100 words in all.
+    task
+        regression and interval give a forecast and an interval [lo, hi] of `coverage`; quantile
+        forecasts the quantile at `level`, and hi is that quantile corrected so that its share of
+        misses is guaranteed; binary gives the probability of class 1 (of 1, true or yes, else of
+        the second label to appear).
+    level, coverage
+        See `task`.
+    delay
+        The target of row t is learnt after row t + delay was forecast.
+    format
+        csv, jsonl or parquet, where the suffix does not tell.
+    follow
+        Wait for more rows until Ctrl-C, or until the file is deleted.
+    checkpoint
+        A folder to go on from after a kill.
+    predictions
+        How to write predictions: csv or parquet.
+    print_json, quiet
+        Print the summary as JSON, or nothing but errors.
+
+    Returns
+    -------
+    int
+        The exit code: 0 done; 1 reading or writing failed; 2 arguments or input cannot be used;
+        130 interrupted (143: terminated). In every case what was written is whole.
+    """
+
+    def run(stop: Stop) -> None:
+        from stillpoint.commands.options import TrackOptions
+
+        names = features
+        if isinstance(features, str):
+            names = list(filter(None, (name.strip() for name in features.split(","))))
+        options = TrackOptions(
+            source,
+            target,
+            Path(out),
+            time=time,
+            features=None if names is None else tuple(names),
+            task=task,
+            level=level,
+            coverage=coverage,
+            delay=delay,
+            format=format,
+            follow=follow,
+            checkpoint=None if checkpoint is None else Path(checkpoint),
+            predictions=predictions,
+        )
+        from stillpoint.commands import session, tracking
+
+        session.run(tracking.Track(options), stop, print_json=print_json, quiet=quiet)
+
+    return exit_code(run, checkpoint=bool(checkpoint), follow=follow)
+
+
+def fleet(
+    source: str,
+    key: str,
+    target: str,
+    out: str | Path,
+    *,
+    learner: str = "forecaster",
+    loss: str | None = None,
+    level: float | None = None,
+    coverage: float | None = None,
+    time: str | None = None,
+    forecast: str | None = None,
+    checkpoint: str | Path | None = None,
+    engine: str = "local",
+    threads: int = 1,
+    print_json: bool = False,
+    quiet: bool = False,
+) -> int:
+    """Play the rows of a table with a learner for each key, predicting each row before its target.
+
+    Parameters
+    ----------
+    source
+        A CSV, JSON-lines or Parquet file, a folder of them, played in the order of their names, or
+        "-" for CSV from standard input.
+    key, target
+        The columns that say which stream a row belongs to, and what to predict.
+    out
+        The folder for predictions (the columns named here, then prediction or lo and hi, then why
+        a row was rejected) and summary.json.
+    learner, loss, level, coverage
+        tracker, multiscale, quantile, interval or forecaster, and what these take.
+    time
+        A column of times, increasing for each key.
+    forecast
+        The column that intervals are around.
+    checkpoint
+        A folder to go on from after a kill.
+    engine
+        local, or spark, which writes predictions as a folder of Parquet files.
+    threads
+        Threads of the local engine; the numbers are the same for any.
+    print_json, quiet
+        Print the summary as JSON, or nothing but errors.
+
+    Returns
+    -------
+    int
+        The exit code, as for `track`.
+    """
+
+    def run(stop: Stop) -> None:
+        from stillpoint.commands.options import FleetOptions
+
+        options = FleetOptions(
+            source,
+            target,
+            Path(out),
+            key=key,
+            learner=learner,
+            loss=loss,
+            level=level,
+            coverage=coverage,
+            time=time,
+            forecast=forecast,
+            checkpoint=None if checkpoint is None else Path(checkpoint),
+            engine=engine,
+            threads=threads,
+        )
+        from stillpoint.commands import fleets, session
+
+        if engine == "spark":
+            fleets.refuse_inputs(options)
+            try:
+                from stillpoint.commands import spark
+            except ImportError as error:
+                raise ValueError(str(error)) from None
+            spark.run(options, stop, print_json=print_json, quiet=quiet)
+            return
+        session.run(fleets.Fleet(options), stop, print_json=print_json, quiet=quiet)
+
+    return exit_code(run, checkpoint=bool(checkpoint))

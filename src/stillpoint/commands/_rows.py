@@ -7,277 +7,76 @@ delay that is a round of the core, to the last bit.
 """
 
 import math
+from enum import IntEnum
+from typing import NamedTuple
 
 import numpy as np
 
 from stillpoint.core.jit import njit
-from stillpoint.forecasters import _classification as logistic
-from stillpoint.forecasters import _regression as linear
-from stillpoint.forecasters import _variation as variation
-from stillpoint.forecasters._tracking import BLEND, FORECAST, OLD, ORIGIN, gap, tick
-from stillpoint.intervals import _bands as bands
-
-# of the simple forecasters: targets learnt, the last one, mean and sum of squares, how often a
-# label repeated the one before
-COUNT, LAST, MEAN, SQUARES, SAME = range(5)
-# rules for them
-NUMBERS, QUANTILE, LABELS = range(3)
-# fields of a bucket; losses, then weights, follow
-(
-    ROW,
-    ROWS,
-    TIME,
-    LEAST,
-    MOST,
-    Y,
-    Y_COUNT,
-    MIDDLE,
-    LO,
-    LO_COUNT,
-    HI,
-    HI_COUNT,
-    COVERED,
-    SCORED,
-    WIDTH,
-    WIDTH_COUNT,
-    FIELDS,
-) = range(17)
 
 
-@njit(cache=True)
-def linear_rows(
-    X: np.ndarray,
-    y: np.ndarray,
-    times: np.ndarray,
-    first: int,
-    delay: int,
-    code: int,
-    parameter: float,
-    level: float,
-    clock: np.ndarray,
-    rates: np.ndarray,
-    features: np.ndarray,
-    M: np.ndarray,
-    C: np.ndarray,
-    books: np.ndarray,
-    scalars: np.ndarray,
-    shifts: np.ndarray,
-    z: np.ndarray,
-    gains: np.ndarray,
-    own: np.ndarray,
-    weights: np.ndarray,
-    forecasts: np.ndarray,
-    still: np.ndarray,
-    shares: np.ndarray,
-) -> None:
-    """TrackingForecaster; also what its filter without drift says, which is recursive least
-    squares, and the filters' weights.
+class Rule(IntEnum):
+    """What the simple forecasters forecast."""
+
+    NUMBERS = 0
+    QUANTILE = 1
+    LABELS = 2
+
+
+class Simple(NamedTuple):
+    """Places in the state of the simple forecasters.
+
+    Targets learnt, the last one, their mean and sum of squares, and how often one was the same as
+    the one before.
     """
-    look, one = np.empty((3, X.shape[1] + 1)), np.empty(1)
-    for t in range(first, y.size):
-        if delay > 0:
-            linear.peek(X[t : t + 1], features, M, books, scalars, shifts, look, weights, one)
-            forecasts[t - first] = one[0]
-            raw = 0.0
-            for i in range(M.shape[1]):
-                raw += look[OLD, i] * M[0, i]
-            still[t - first] = scalars[ORIGIN] + linear.clipped(raw, 0, scalars, shifts)
-            shares[t - first] = weights[BLEND]
-        s = t - delay
-        if s >= 0:
-            pace = tick(times[s], clock)
-            linear.propose(
-                X[s], pace, rates, features, M, C, books, scalars, shifts, z, gains, own, weights
-            )
-            if delay == 0:
-                forecasts[t - first] = scalars[ORIGIN] + scalars[FORECAST]
-                still[t - first] = scalars[ORIGIN] + own[linear.CLIPPED, 0]
-                shares[t - first] = weights[BLEND]
-            if not math.isnan(y[s]):
-                linear.learn(y[s], code, parameter, level, M, C, books, scalars, shifts, gains, own)
+
+    learnt: int = 0
+    last: int = 1
+    mean: int = 2
+    squares: int = 3
+    same: int = 4
 
 
-@njit(cache=True)
-def logistic_rows(
-    X: np.ndarray,
-    y: np.ndarray,
-    times: np.ndarray,
-    first: int,
-    delay: int,
-    clock: np.ndarray,
-    learned: np.ndarray,
-    rates: np.ndarray,
-    features: np.ndarray,
-    M: np.ndarray,
-    C: np.ndarray,
-    weights: np.ndarray,
-    z: np.ndarray,
-    gains: np.ndarray,
-    own: np.ndarray,
-    reads: np.ndarray,
-    mixed: np.ndarray,
-    rules: np.ndarray,
-    forecasts: np.ndarray,
-    still: np.ndarray,
-    shares: np.ndarray,
-) -> None:
-    """TrackingProbabilities of two classes, the probability of class 1; also that of its filter
-    without drift, and weights.
+class Bucket(NamedTuple):
+    """Places in a bucket; losses, then weights, follow.
+
+    `row` and `time` are of its first row, `least` and `most` of its targets; the others are sums.
     """
-    K = rates.shape[0]
-    look, room, two = np.empty((3, X.shape[1] + 1)), np.empty(1), np.empty((1, 2))
-    for t in range(first, y.size):
-        for k in range(K):
-            shares[t - first, k] = weights[0, k] + weights[0, K + k]
-        if delay > 0:
-            pace = gap(times[t], clock)
-            logistic.peek(
-                X[t : t + 1], pace, rates, features, M, C, weights, rules, look, room, two
-            )
-            forecasts[t - first] = two[0, 1]
-            value = 0.0
-            for i in range(M.shape[1]):
-                value += look[OLD, i] * M[0, i]
-            still[t - first] = logistic.readouts(value, 0.0)[0]
-        s = t - delay
-        if s >= 0:
-            logistic.propose(
-                X[s],
-                tick(times[s], clock),
-                rates,
-                features,
-                M,
-                C,
-                weights,
-                z,
-                gains,
-                own,
-                reads,
-                mixed,
-            )
-            if delay == 0:
-                forecasts[t - first], still[t - first] = mixed[0], reads[0, 0]
-            if not math.isnan(y[s]):
-                logistic.learn(int(y[s]), M, C, weights, gains, own, reads, mixed, rules, learned)
+
+    row: int = 0
+    rows: int = 1
+    time: int = 2
+    least: int = 3
+    most: int = 4
+    y: int = 5
+    y_count: int = 6
+    forecast: int = 7
+    lo: int = 8
+    lo_count: int = 9
+    hi: int = 10
+    hi_count: int = 11
+    covered: int = 12
+    scored: int = 13
+    width: int = 14
+    width_count: int = 15
 
 
-@njit(cache=True)
-def series_rows(
-    y: np.ndarray,
-    times: np.ndarray,
-    first: int,
-    delay: int,
-    means: np.ndarray,
-    filters: np.ndarray,
-    counts: np.ndarray,
-    specialists: np.ndarray,
-    c: np.ndarray,
-    p: np.ndarray,
-    R: np.ndarray,
-    V: np.ndarray,
-    s: np.ndarray,
-    w: np.ndarray,
-    forecasts: np.ndarray,
-    shares: np.ndarray,
-) -> None:
-    """VariationForecaster, and the weight of its mixture and of its specialists."""
-    for t in range(first, y.size):
-        if delay > 0:  # opening a round leaves traces: ask a copy
-            late = means.copy(), filters.copy(), counts.copy(), specialists.copy(), c.copy()
-            forecasts[t - first] = variation.begin(
-                times[t], *late, p.copy(), R.copy(), V.copy(), s.copy(), w
-            )
-            shares[t - first, 0], shares[t - first, 1] = w[0], 1.0 - w[0]
-        k = t - delay
-        if k >= 0:
-            value = variation.begin(times[k], means, filters, counts, specialists, c, p, R, V, s, w)
-            if delay == 0:
-                forecasts[t - first] = value
-                shares[t - first, 0], shares[t - first, 1] = w[0], 1.0 - w[0]
-            variation.finish(y[k], means, filters, counts, specialists, c, p)
+class Forecasts(NamedTuple):
+    """What came of T rows: arrays (T,), losses (names, T) and weights (T, experts).
+
+    y is NaN where it is missing; lo and hi are NaN where there is no interval.
+    """
+
+    times: np.ndarray
+    y: np.ndarray
+    forecasts: np.ndarray
+    lo: np.ndarray
+    hi: np.ndarray
+    losses: np.ndarray
+    weights: np.ndarray
 
 
-@njit(cache=True)
-def late_bands(
-    centres: np.ndarray,
-    y: np.ndarray,
-    first: int,
-    delay: int,
-    two_sided: bool,
-    empty: bool,
-    order: np.ndarray,
-    levels: np.ndarray,
-    firsts: np.ndarray,
-    experts: np.ndarray,
-    books: np.ndarray,
-    scalars: np.ndarray,
-    weights: np.ndarray,
-    ends: np.ndarray,
-    missed: np.ndarray,
-    out: np.ndarray,
-) -> None:
-    """IntervalTracker of one coverage behind a delay: intervals into out (rows, 2)."""
-    shown = np.empty_like(ends)
-    for t in range(first, y.size):
-        late = experts.copy(), books, scalars.copy()
-        bands.open_band(centres[t], two_sided, empty, order, levels, firsts, *late, weights, shown)
-        out[t - first] = shown[:, 0]
-        s = t - delay
-        if s >= 0:
-            bands.open_band(
-                centres[s],
-                two_sided,
-                empty,
-                order,
-                levels,
-                firsts,
-                experts,
-                books,
-                scalars,
-                weights,
-                ends,
-            )
-            if not math.isnan(y[s]):
-                bands.close_band(
-                    y[s],
-                    centres[s],
-                    two_sided,
-                    levels,
-                    firsts,
-                    experts,
-                    books,
-                    scalars,
-                    ends,
-                    missed,
-                )
-
-
-@njit(cache=True)
-def late_quantiles(
-    y: np.ndarray,
-    first: int,
-    delay: int,
-    pivot: int,
-    levels: np.ndarray,
-    firsts: np.ndarray,
-    experts: np.ndarray,
-    books: np.ndarray,
-    scalars: np.ndarray,
-    weights: np.ndarray,
-    values: np.ndarray,
-    out: np.ndarray,
-) -> None:
-    """QuantileTracker of one level behind a delay: quantiles into out (rows,)."""
-    shown = np.empty_like(values)
-    for t in range(first, y.size):
-        late = experts.copy(), books, scalars.copy()
-        bands.open_quantiles(pivot, levels, *late, weights, shown)
-        out[t - first] = shown[0]
-        s = t - delay
-        if s >= 0:
-            bands.open_quantiles(pivot, levels, experts, books, scalars, weights, values)
-            if not math.isnan(y[s]):
-                bands.close_quantiles(y[s], levels, firsts, experts, books, scalars, values)
+SIMPLE, BUCKET = Simple(), Bucket()
 
 
 @njit(cache=True)
@@ -291,100 +90,86 @@ def simple_rows(
     out: np.ndarray,
     known: np.ndarray,
 ) -> None:
-    """What anybody could say: from the last target (row 0 of out) and from all of them (row 1); and
-    how many targets are known.
+    """Forecast as anybody could: from the last target (row 0 of out), from all of them (row 1).
 
-    QUANTILE adds `factor` standard deviations to the mean. LABELS are forecast by smoothed
-    frequencies: of the label, and of one that repeats the last.
+    known: how many targets are known. QUANTILE adds `factor` standard deviations to the mean.
+    LABELS are forecast by smoothed frequencies: of the label, and of one that repeats the last.
     """
     for t in range(first, y.size):
-        n, i = state[COUNT], t - first
+        n, i = state[SIMPLE.learnt], t - first
         known[i] = n
-        out[0, i], out[1, i] = state[LAST], state[MEAN]
-        if rule == QUANTILE:
-            out[1, i] += factor * math.sqrt(state[SQUARES] / max(n - 1.0, 1.0))
-        elif rule == LABELS:
-            repeats = (state[SAME] + 0.5) / (max(n - 1.0, 0.0) + 1.0)
-            out[0, i] = 0.5 if n == 0.0 else repeats if state[LAST] == 1.0 else 1.0 - repeats
-            out[1, i] = (state[MEAN] * n + 0.5) / (n + 1.0)
+        out[0, i], out[1, i] = state[SIMPLE.last], state[SIMPLE.mean]
+        if rule == Rule.QUANTILE:
+            out[1, i] += factor * math.sqrt(state[SIMPLE.squares] / max(n - 1.0, 1.0))
+        elif rule == Rule.LABELS:
+            repeats = (state[SIMPLE.same] + 0.5) / (max(n - 1.0, 0.0) + 1.0)
+            out[0, i] = 0.5 if n == 0.0 else repeats if state[SIMPLE.last] == 1.0 else 1.0 - repeats
+            out[1, i] = (state[SIMPLE.mean] * n + 0.5) / (n + 1.0)
         if t >= delay and not math.isnan(y[t - delay]):
             value = y[t - delay]
-            state[SAME] += 1.0 if n > 0.0 and value == state[LAST] else 0.0
-            state[COUNT], state[LAST] = n + 1.0, value
-            away = value - state[MEAN]
-            state[MEAN] += away / (n + 1.0)
-            state[SQUARES] += away * (value - state[MEAN])
+            state[SIMPLE.same] += 1.0 if n > 0.0 and value == state[SIMPLE.last] else 0.0
+            state[SIMPLE.learnt], state[SIMPLE.last] = n + 1.0, value
+            away = value - state[SIMPLE.mean]
+            state[SIMPLE.mean] += away / (n + 1.0)
+            state[SIMPLE.squares] += away * (value - state[SIMPLE.mean])
 
 
 @njit(cache=True)
 def merge(buckets: np.ndarray, used: int) -> int:
-    """Neighbours become one, pairwise; returns how many are left."""
+    """Make one of two neighbours, pairwise; return how many are left."""
     for b in range((used + 1) // 2):
         one = buckets[2 * b].copy()
         if 2 * b + 1 < used:
             other = buckets[2 * b + 1]
-            for j in range(ROWS, one.size):
-                if j == LEAST:
+            for j in range(BUCKET.rows, one.size):
+                if j == BUCKET.least:
                     one[j] = min(one[j], other[j])
-                elif j == MOST:
+                elif j == BUCKET.most:
                     one[j] = max(one[j], other[j])
-                elif j != TIME:
+                elif j != BUCKET.time:
                     one[j] += other[j]
         buckets[b] = one
     return (used + 1) // 2
 
 
 @njit(cache=True)
-def fill(
-    row: int,
-    times: np.ndarray,
-    y: np.ndarray,
-    forecasts: np.ndarray,
-    lo: np.ndarray,
-    hi: np.ndarray,
-    banded: bool,
-    losses: np.ndarray,
-    shares: np.ndarray,
-    buckets: np.ndarray,
-    state: np.ndarray,
-) -> None:
-    """Rows into buckets, one by one, so that sums do not depend on where batches were cut. state:
-    buckets used, rows of each.
+def fill(row: int, rows: Forecasts, banded: bool, buckets: np.ndarray, state: np.ndarray) -> None:
+    """Add rows from number `row` on to buckets, one by one, whatever batches they were cut into.
+
+    banded: whether lo and hi are an interval. state: buckets used, rows of each.
     """
+    times, y, forecasts, lo, hi, losses, weights = rows
     for t in range(y.size):
-        if state[0] == 0 or buckets[state[0] - 1, ROWS] >= state[1]:
+        if state[0] == 0 or buckets[state[0] - 1, BUCKET.rows] >= state[1]:
             if state[0] == buckets.shape[0]:
                 state[0], state[1] = merge(buckets, state[0]), 2 * state[1]
-            if state[0] == 0 or buckets[state[0] - 1, ROWS] >= state[1]:
+            if state[0] == 0 or buckets[state[0] - 1, BUCKET.rows] >= state[1]:
                 fresh = buckets[state[0]]
                 fresh[:] = 0.0
-                fresh[ROW], fresh[TIME], fresh[LEAST], fresh[MOST] = (
-                    row + t,
-                    times[t],
-                    math.inf,
-                    -math.inf,
-                )
+                fresh[BUCKET.row], fresh[BUCKET.time] = row + t, times[t]
+                fresh[BUCKET.least], fresh[BUCKET.most] = math.inf, -math.inf
                 state[0] += 1
         b = buckets[state[0] - 1]
-        b[ROWS] += 1.0
-        b[MIDDLE] += forecasts[t]
+        b[BUCKET.rows] += 1.0
+        b[BUCKET.forecast] += forecasts[t]
         if math.isfinite(lo[t]):
-            b[LO] += lo[t]
-            b[LO_COUNT] += 1.0
+            b[BUCKET.lo] += lo[t]
+            b[BUCKET.lo_count] += 1.0
         if math.isfinite(hi[t]):
-            b[HI] += hi[t]
-            b[HI_COUNT] += 1.0
+            b[BUCKET.hi] += hi[t]
+            b[BUCKET.hi_count] += 1.0
         if math.isfinite(lo[t]) and math.isfinite(hi[t]):
-            b[WIDTH] += max(hi[t] - lo[t], 0.0)
-            b[WIDTH_COUNT] += 1.0
+            b[BUCKET.width] += max(hi[t] - lo[t], 0.0)
+            b[BUCKET.width_count] += 1.0
         if not math.isnan(y[t]):
-            b[LEAST], b[MOST] = min(b[LEAST], y[t]), max(b[MOST], y[t])
-            b[Y] += y[t]
-            b[Y_COUNT] += 1.0
+            b[BUCKET.least] = min(b[BUCKET.least], y[t])
+            b[BUCKET.most] = max(b[BUCKET.most], y[t])
+            b[BUCKET.y] += y[t]
+            b[BUCKET.y_count] += 1.0
             if banded:
-                b[SCORED] += 1.0
-                b[COVERED] += 1.0 if lo[t] <= y[t] <= hi[t] else 0.0
+                b[BUCKET.scored] += 1.0
+                b[BUCKET.covered] += 1.0 if lo[t] <= y[t] <= hi[t] else 0.0
             for j in range(losses.shape[0]):
-                b[FIELDS + j] += losses[j, t]
-        for k in range(shares.shape[1]):
-            b[FIELDS + losses.shape[0] + k] += shares[t, k]
+                b[len(BUCKET) + j] += losses[j, t]
+        for k in range(weights.shape[1]):
+            b[len(BUCKET) + losses.shape[0] + k] += weights[t, k]

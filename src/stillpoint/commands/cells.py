@@ -1,19 +1,21 @@
-"""From one cell, or a column of them, to numbers: what all commands that read rows agree on."""
+"""From cells to numbers, times and keys: what all commands that read rows agree on."""
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, date, datetime
-from typing import Any
+from functools import partial
+from typing import Any, NoReturn
 
 import numpy as np
 
-from stillpoint.commands.columns import show_name
+from stillpoint.commands.errors import RowError, show_cell, show_name
 from stillpoint.core.validation import Array
 from stillpoint.core.words import MISSING
 
 _COMMAS = re.compile(r"[-+]?\d[\d.]*(,\d+)+(\.\d+)?")  # a decimal comma, or thousands set apart
 _PERCENT = re.compile(r"[-+]?[\d.,]*\d ?%")
+Reasons = dict[int, str]  # why a row cannot be used, by its place
 _EPOCH, _SECOND = datetime(1970, 1, 1, tzinfo=UTC), 1e-6
 
 
@@ -25,8 +27,9 @@ def missing(cell: Any) -> bool:
 
 
 def read_number(cell: Any) -> float:
-    """A number in the digits 0 to 9, not in others that `float` knows; not Python's 12_0, which in
-    a file is a code.
+    """Return a number in the digits 0 to 9, not in others that `float` knows.
+
+    Nor is it one in Python's 12_0, which in a file is a code.
     """
     if (isinstance(cell, str) and ("_" in cell or not cell.strip().isascii())) or (
         isinstance(cell, bytes) and b"_" in cell
@@ -36,16 +39,14 @@ def read_number(cell: Any) -> float:
 
 
 def read_flag(cell: Any) -> float:
-    """A number, or a truth value by name."""
+    """Return a number, or a truth value by name."""
     if isinstance(cell, str) and cell.strip().lower() in ("true", "false"):
         return float(cell.strip().lower() == "true")
     return read_number(cell)
 
 
 def meant_number(cell: Any) -> str:
-    """How to write a number that is spelled as no file of numbers has it, for an error message; ""
-    for any other cell.
-    """
+    """Say how to write a number that is spelled in an odd way; "" for other cells."""
     text = cell.strip() if isinstance(cell, str) else ""
     if _PERCENT.fullmatch(text):
         return "write numbers without a percent sign"
@@ -65,8 +66,9 @@ def _is_float(text: str) -> bool:
 
 
 def seconds(cell: Any, zoned: bool | None = None) -> float:
-    """Seconds since 1970; a date without a zone counts as UTC. zoned: whether it must have a zone,
-    or must have none.
+    """Return seconds since 1970; a date without a zone counts as UTC.
+
+    zoned: whether it must have a zone, or must have none.
     """
     moment = datetime.fromisoformat(cell.strip()) if type(cell) is str else _moment(cell)
     if moment.tzinfo is None:
@@ -94,9 +96,7 @@ def _moment(cell: Any) -> datetime:
 
 
 def mixed_zones(name: str, cell: Any, zoned: bool) -> str:
-    """What is wrong with a column in which that date, unlike those before it, has a time zone, or
-    has none.
-    """
+    """Say what is wrong with a date that, unlike those before it, has a time zone, or has none."""
     others = "the dates before it have one" if zoned else "the dates before it have none"
     what = (
         f"column {show_name(name)} must hold dates that all have a time zone, or all have none: got"
@@ -117,10 +117,10 @@ def is_date(cell: Any) -> bool:
 def read_column(
     cells: Sequence[Any], read: Callable[[Any], float], refuse: Callable[[int, Any], None]
 ) -> Array:
-    """A column in numbers, NaN where a cell is missing. read: one of the above, for a cell.
+    """Return a column in numbers, NaN where a cell is missing.
 
-    refuse: called with place and cell where one cannot be read; if it returns, that one counts as
-    missing.
+    read: one of the above, for a cell. refuse: called with place and cell where one cannot be read;
+    if it returns, that one counts as missing.
     """
     # then they read what `float` does, and more
     if read in (read_number, read_flag) and not _odd(cells):
@@ -139,9 +139,7 @@ def read_column(
 
 
 def _odd(cells: Sequence[Any]) -> bool:
-    """Whether some text may be a number to Python alone: one look at a column of text, one at the
-    types of any other.
-    """
+    """Whether some text may be a number to Python alone: one look at the column or its types."""
     try:
         text = "".join(cells)
         return "_" in text or not text.isascii()
@@ -160,7 +158,90 @@ def time_kind(cell: Any) -> str:
     return "number"
 
 
-def show_cell(cell: Any) -> str:
-    """A cell for an error message."""
-    text = repr(cell)
-    return text if len(text) <= 40 else text[:37] + "..."
+def read_numbers(
+    cells: Sequence[Any], name: str, limit: float, remedy: str, dated: str = ""
+) -> Array:
+    """Return a column of numbers, NaN where a cell is missing; RowError for one that is neither.
+
+    remedy: for a cell that is no number; dated: for one that is a date.
+    """
+
+    def told(cell: Any) -> str:
+        return meant_number(cell) or (dated if is_date(cell) else "") or remedy
+
+    result = read_column(
+        cells, read_flag, refusing(f"column {show_name(name)} must be numeric", told)
+    )
+    if not (np.abs(result) <= limit).all() and (np.abs(result) > limit).any():
+        at = int(np.argmax(np.abs(result) > limit))
+        raise RowError(
+            at,
+            f"column {show_name(name)} must be within ±{limit:g}: got {show_cell(cells[at])};"
+            " rescale or drop it",
+        )
+    return result
+
+
+def refusing(what: str, remedy: Callable[[Any], str]) -> Callable[[int, Any], NoReturn]:
+    """Return what refuses a cell by its row. remedy: for the cell."""
+
+    def refuse(index: int, cell: Any) -> NoReturn:
+        raise RowError(index, f"{what}: got {show_cell(cell)}; {remedy(cell)}") from None
+
+    return refuse
+
+
+def read_floats(
+    cells: Sequence[Any],
+    name: str,
+    reasons: Reasons,
+    read: Callable[[Any], float] = read_number,
+    what: str = "a number",
+) -> Array:
+    """Return a column of numbers, NaN where a cell is missing or, with a reason, unreadable."""
+
+    def refuse(row: int, cell: Any) -> None:
+        got = show_cell(cell)
+        reasons.setdefault(
+            row,
+            f"column {show_name(name)} must hold {what}: got {got}; repair it, or leave it empty",
+        )
+
+    return read_column(cells, read, refuse)
+
+
+def read_times(
+    cells: Sequence[Any], name: str, kind: str, zoned: bool | None, reasons: Reasons
+) -> Array:
+    """Return times as numbers, dates as seconds since 1970, with reasons as `read_floats`.
+
+    zoned: whether dates must have a zone, or must have none.
+    """
+    if kind != "date":
+        return read_floats(cells, name, reasons)
+    dates = read_floats(cells, name, reasons, partial(seconds, zoned=zoned), "an ISO date")
+    for row in reasons.keys() if zoned is not None else ():
+        if has_zone(cells[row]) is (not zoned):
+            reasons[row] = mixed_zones(name, cells[row], bool(zoned))
+    return dates
+
+
+def first_time_kind(cells: Iterable[Any]) -> str:
+    """Whether times are "number" or "date", by the first that is there; "" where none is."""
+    first = next((cell for cell in cells if not missing(cell)), None)
+    return "" if first is None else time_kind(first)
+
+
+def first_zone(cells: Iterable[Any]) -> bool | None:
+    """Whether dates have a time zone, by the first that is there; None where none is."""
+    return next((zone for zone in map(has_zone, cells) if zone is not None), None)
+
+
+def read_keys(cells: Sequence[Any]) -> Sequence[Any] | np.ndarray[Any, np.dtype[np.int64]]:
+    """Return keys as they are; whole numbers alone become an array, which is quicker."""
+    if set(map(type, cells)) == {int}:
+        try:
+            return np.array(cells, np.int64)
+        except OverflowError:
+            pass
+    return list(cells)

@@ -1,17 +1,14 @@
-"""Checkpoints: one file of JSON and raw arrays under a checksum, replaced atomically; a lock that
-dies with its process.
-"""
+"""Checkpoints: one file of JSON and raw arrays under a checksum, replaced atomically, locked."""
 
 import hashlib
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from stillpoint.commands.columns import show_names
-from stillpoint.commands.options import InputError
+from stillpoint.commands.errors import InputError, show_names
+from stillpoint.commands.lines import HEAD
 from stillpoint.core import allocation, container
 from stillpoint.core.codec import check_finite, check_state, decode_fields, encode_fields
 from stillpoint.core.state import Restorable
@@ -21,6 +18,7 @@ VERSION, _KIND = 2, "track"
 # how version 1 began; the checksum followed, and NaN stood in its JSON as such
 _FIRST = b"stillpoint-track-1 "
 FILES = NAME, _LOCK = "checkpoint.npz", "lock"
+_MOST = 1 << 62
 
 
 class Checkpoint:
@@ -41,8 +39,9 @@ class Checkpoint:
     def load(
         self, check: Callable[[dict[str, Any]], None] | None = None
     ) -> tuple[dict[str, Any], dict[str, Any]] | None:
-        """Header and arrays; None where there is no checkpoint yet. check: what the run's own
-        headers must pass.
+        """Return header and arrays; None where there is no checkpoint yet.
+
+        check: what the run's own headers must pass.
         """
         if not self.path.exists():
             return None
@@ -83,9 +82,8 @@ class Checkpoint:
             ):
                 part.restore(own)
             check_state(part.arrays(), own)
-        except (
-            Exception
-        ) as error:  # a state that someone made up fails in as many ways as there are learners
+        # a state that someone made up fails in as many ways as there are learners
+        except Exception as error:
             remedy = f"delete {self.folder} to begin anew"
             raise InputError(
                 f"the checkpoint must be whole: got {self.path}, {error}; {remedy}"
@@ -93,7 +91,7 @@ class Checkpoint:
 
     def close(self) -> None:
         """Give up the lock."""
-        os.close(self._lock)
+        self._lock.close()
 
 
 def _read(data: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -107,15 +105,94 @@ def _read(data: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
     return container.unzip(body, strict=False)
 
 
+def differing(now: dict[str, Any], before: dict[str, Any]) -> list[str]:
+    """Return the options that are not those of before."""
+    return [name for name, value in now.items() if before.get(name) != value]
+
+
 def same_command(now: dict[str, Any], before: dict[str, Any]) -> None:
     """Refuse to go on with a checkpoint of another command."""
-    for name, value in now.items():
-        if before.get(name) != value:
-            raise InputError(
-                f"{name} must be that of the checkpoint: got {_show(value)}, begun with"
-                f" {_show(before.get(name))}; give another --checkpoint folder"
-            )
+    for name in differing(now, before):
+        raise InputError(
+            f"{name} must be that of the checkpoint: got {_show(now[name])}, begun with"
+            f" {_show(before.get(name))}; give another --checkpoint folder"
+        )
 
 
 def _show(value: Any) -> str:
     return show_names([*map(str, value)], ",") if isinstance(value, list) else str(value)
+
+
+def check_header(header: dict[str, Any]) -> None:
+    """Make sure of the names and types that every run with a source saves.
+
+    ValueError names what is wrong: a run that trusts it must not meet a word where it counts.
+    Whether they fit the input, the run itself finds out.
+    """
+    part(header, "command", dict)
+    for name in ("row", "position", "length", "rows"):
+        counted(name, header[name], _MOST)
+    counted("head", header["head"], HEAD)
+    prints, timed = part(header, "fingerprint", list), part(header, "timed", list)
+    if len(timed) != 2 or not all(one is None or isinstance(one, str) for one in prints):
+        raise ValueError("its header counts or times otherwise than a run does")
+    if not all(isinstance(name, str) for name in part(header, "names", list)):
+        raise ValueError("its header has files without a name")
+    counted("timed", timed[0], _MOST)
+    for seconds in (timed[1], header["seconds"]):
+        if type(seconds) not in (int, float) or not 0.0 <= seconds < float("inf"):
+            raise ValueError(f"its header holds {seconds!r} as seconds")
+    part(header, "started", str)
+    part(header, "finished", bool)
+
+
+def check_encoder(state: dict[str, Any], features: int) -> None:
+    """Make sure of the encoder of so many features: kinds, categories, labels, the last time."""
+    kinds, labels, last = state["kinds"], part(state, "labels", dict), state["last_time"]
+    if kinds is not None and (
+        not isinstance(kinds, list)
+        or len(kinds) != features
+        or not {*map(str, kinds)} <= {"number", "category"}
+    ):
+        raise ValueError(f"its header holds {kinds!r} as the kinds of {features} columns")
+    categories = part(state, "categories", list)
+    for pair in categories:
+        if not isinstance(pair, list) or len(pair) != 2 or not isinstance(pair[1], str):
+            raise ValueError(f"its header holds {pair!r} as a category")
+        counted("categories", pair[0], features - 1)
+    if len({tuple(pair) for pair in categories}) < len(categories):
+        raise ValueError("its header holds a category twice")
+    if (
+        len(labels) > 2
+        or {*labels.values()} != {*range(2)} & {*labels.values()}
+        or len({*labels.values()}) < len(labels)
+    ):
+        raise ValueError(f"its header holds {labels!r} as labels")
+    spelled = state.get("spelled", {})  # checkpoints of old have none
+    if (
+        not isinstance(spelled, dict)
+        or not {*spelled} <= {*labels}
+        or not {*map(type, spelled.values())} <= {str}
+    ):
+        raise ValueError(f"its header holds {spelled!r} as the spelling of labels")
+    if last is not None and (type(last) not in (int, float) or not abs(last) < float("inf")):
+        raise ValueError(f"its header holds {last!r} as the last time")
+    if part(state, "time_kind", str) not in ("", "row", "date", "number"):
+        raise ValueError(f"its header holds {state['time_kind']!r} as the kind of times")
+    part(state, "full", bool)
+    if state.get("zoned") not in (None, False, True):  # checkpoints of old have none
+        raise ValueError(f"its header holds {state['zoned']!r} as whether dates have a time zone")
+
+
+def part(tree: dict[str, Any], name: str, kind: type) -> Any:
+    """Return what a header has under a name; ValueError where it is of another kind."""
+    value = tree[name]
+    if type(value) is not kind:
+        raise ValueError(f"its header holds {str(value)[:40]!r} as {name!r}")
+    return value
+
+
+def counted(name: str, value: Any, most: int = _MOST) -> None:
+    """Refuse what is no count up to `most`."""
+    if type(value) is not int or not 0 <= value <= most:
+        raise ValueError(f"its header holds {str(value)[:40]!r} as {name!r}")

@@ -113,7 +113,7 @@ def track(
     - `stillpoint track - --target y --out live --follow --checkpoint live/state < pipe`
     """
     with plain_errors():
-        from stillpoint.commands.track_command import track as run
+        from stillpoint.commands import track as run
 
         code = run(
             source,
@@ -195,7 +195,7 @@ def fleet(
     --engine spark`
     """
     with plain_errors():
-        from stillpoint.commands.fleet_command import fleet as run
+        from stillpoint.commands import fleet as run
 
         code = run(
             source,

@@ -1,31 +1,32 @@
-"""From cells to numbers: features, one-hot categories, labels, times. Nothing changes unless the
-whole batch is good.
+"""From cells to numbers for `track`: features, one-hot categories, labels and times.
+
+Nothing changes unless the whole batch is good.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
 
-from stillpoint.commands.batches import Batch, Cells
 from stillpoint.commands.cells import (
     has_zone,
     is_date,
-    meant_number,
     missing,
     mixed_zones,
     read_column,
     read_flag,
+    read_numbers,
+    refusing,
     seconds,
-    show_cell,
     time_kind,
 )
-from stillpoint.commands.columns import show_name
+from stillpoint.commands.errors import RowError, show_cell, show_name
+from stillpoint.commands.formats import Batch, Cells
 from stillpoint.commands.notes import CATEGORIES, column_notes, date_remedy, time_notes
-from stillpoint.commands.options import Options, RowError
+from stillpoint.commands.options import TrackOptions
 from stillpoint.core.validation import Array
 
 _FEATURE_LIMIT, _TARGET_LIMIT = 1e100, 1e75  # of the cores
@@ -34,11 +35,11 @@ _TRUE, _FALSE = ("1", "1.0", "true"), ("0", "0.0", "false")
 
 @dataclass
 class Rows:
-    """A batch in numbers. X (T, dim) for the dim of its end; pieces: (start, stop, dim) as features
-    join on the way.
+    """A batch in numbers.
 
-    y: NaN where missing; labels are 0 and 1. times: NaN without a time. texts: how to write times
-    and targets to a file.
+    X: (T, dim) for the dim of its end. y: NaN where missing; labels are 0 and 1. times: NaN without
+    a time. pieces: (start, stop, dim) as features join on the way. texts: how to write times and
+    targets to a file.
     """
 
     X: Array
@@ -52,13 +53,10 @@ class Rows:
 class Encoder:
     """Kinds of columns, categories and labels as they come; its `state` is plain JSON."""
 
-    def __init__(self, options: Options, features: Sequence[str]) -> None:
+    def __init__(self, options: TrackOptions, features: Sequence[str]) -> None:
         self.options, self.features = options, list(features)
-        self.names = [
-            options.target,
-            *([options.time] if options.time is not None else []),
-            *features,
-        ]
+        times = [] if options.time is None else [options.time]
+        self.names = [options.target, *times, *features]
         self.kinds: list[str] | None = None  # of the features: "number" or "category"
         self.categories: dict[tuple[int, str], int] = {}  # (feature, category) to place
         self.labels: dict[str, int] = {}  # to class, by one word for all that mean the same
@@ -77,9 +75,7 @@ class Encoder:
 
     @property
     def base(self) -> int:
-        """How many columns of X are not categories: there is always one, 0 where no feature is a
-        number.
-        """
+        """How many columns of X are not categories: one of zeros where no feature is a number."""
         return max(len(self.numeric), 1)
 
     @property
@@ -102,12 +98,13 @@ class Encoder:
         }
 
     def notes(self) -> list[str]:
-        """What a person should know of how the columns were read."""
-        own = column_notes(self.features, self.categories, self.full, self.options.time)
-        return [*own, *time_notes(self.options.time, self.time_kind, self.last_time)]
+        """Return what a person should know of how the columns were read."""
+        time = self.options.time
+        own = column_notes(self.features, self.categories, self.full, time)
+        return [*own, *time_notes(time, self.time_kind, self.last_time)]
 
     def encode(self, batch: Batch) -> Rows:
-        """The batch in numbers; RowError names the first row found that cannot be."""
+        """Return the batch in numbers; RowError names the first row found that cannot be."""
         T, columns = batch.rows, batch.columns
         features = columns[len(columns) - len(self.features) :]
         kinds = [_kind(column[0]) for column in features] if self.kinds is None else self.kinds
@@ -120,7 +117,7 @@ class Encoder:
             ]
         else:
             remedy = "leave it empty to forecast only, or add --task binary if it holds two labels"
-            y, y_texts = numbers(columns[0], self.options.target, _TARGET_LIMIT, remedy), None
+            y, y_texts = read_numbers(columns[0], self.options.target, _TARGET_LIMIT, remedy), None
         times, texts, clock, zoned = np.full(T, np.nan), None, self.time_kind, self.zoned
         if self.options.time is not None:
             clock = clock or time_kind(columns[1][0])
@@ -128,13 +125,8 @@ class Encoder:
                 zoned = has_zone(columns[1][0])
             times, texts = self._times(columns[1], clock, zoned)
         table, places, pieces, full = self._features(features, kinds, T)
-        self.kinds, self.labels, self.spelled, self.time_kind, self.zoned = (
-            kinds,
-            labels,
-            spelled,
-            clock,
-            zoned,
-        )
+        self.kinds, self.labels, self.spelled = kinds, labels, spelled
+        self.time_kind, self.zoned = clock, zoned
         self.categories, self.full = places, full
         if T and texts is not None:
             self.last_time = float(times[-1])
@@ -181,20 +173,14 @@ class Encoder:
             "repair it, or leave the column out with --features; categories must begin in the"
             " first row"
         )
-        return numbers(
-            cells,
-            name,
-            _FEATURE_LIMIT,
-            hint,
-            f"if it holds dates, {date_remedy(name, self.options.time)}",
-        )
+        dated = f"if it holds dates, {date_remedy(name, self.options.time)}"
+        return read_numbers(cells, name, _FEATURE_LIMIT, hint, dated)
 
     def _times(self, cells: Cells, kind: str, zoned: bool | None) -> tuple[Array, list[str]]:
         name = self.options.time or ""
         if kind == "date":
-            refuse = _refuse(
-                f"column {show_name(name)} must hold ISO dates", lambda cell: "repair it"
-            )
+            what = f"column {show_name(name)} must hold ISO dates"
+            refuse = refusing(what, lambda cell: "repair it")
 
             def told(index: int, cell: Any) -> NoReturn:
                 if zoned is not None and is_date(cell):
@@ -203,7 +189,7 @@ class Encoder:
 
             times = read_column(cells, partial(seconds, zoned=zoned), told)
         else:
-            times = numbers(cells, name, _FEATURE_LIMIT, "give every row its time")
+            times = read_numbers(cells, name, _FEATURE_LIMIT, "give every row its time")
         gone = np.isnan(times)
         if gone.any():
             at = int(np.argmax(gone))
@@ -228,17 +214,14 @@ class Encoder:
         return times, [_write(cell) for cell in cells]
 
     def state(self) -> dict[str, Any]:
-        """The state, for saving."""
+        """Return the state, for saving."""
         categories = [[i, text] for i, text in self.categories]
         last = None if math.isinf(self.last_time) else self.last_time
-        own = {
+        return {
             "kinds": self.kinds,
             "categories": categories,
             "labels": self.labels,
             "spelled": self.spelled,
-        }
-        return {
-            **own,
             "time_kind": self.time_kind,
             "zoned": self.zoned,
             "last_time": last,
@@ -246,12 +229,9 @@ class Encoder:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Inverse of `state`."""
-        self.kinds, self.labels, self.time_kind = (
-            state["kinds"],
-            dict(state["labels"]),
-            state["time_kind"],
-        )
+        """Restore what `state` returned."""
+        self.kinds, self.labels = state["kinds"], dict(state["labels"])
+        self.time_kind = state["time_kind"]
         # checkpoints of old have none
         self.spelled, self.zoned = dict(state.get("spelled", {})), state.get("zoned")
         self.last_time = -math.inf if state["last_time"] is None else float(state["last_time"])
@@ -259,34 +239,6 @@ class Encoder:
             (int(i), text): self.base + k for k, (i, text) in enumerate(state["categories"])
         }
         self.full = bool(state["full"])
-
-
-def numbers(cells: Cells, name: str, limit: float, remedy: str, dated: str = "") -> Array:
-    """A column of numbers, NaN where a cell is missing. remedy: for a cell that is none; dated: for
-    one that is a date.
-    """
-
-    def told(cell: Any) -> str:
-        return meant_number(cell) or (dated if is_date(cell) else "") or remedy
-
-    result = read_column(
-        cells, read_flag, _refuse(f"column {show_name(name)} must be numeric", told)
-    )
-    if not (np.abs(result) <= limit).all() and (np.abs(result) > limit).any():
-        at = int(np.argmax(np.abs(result) > limit))
-        raise RowError(
-            at,
-            f"column {show_name(name)} must be within ±{limit:g}: got {show_cell(cells[at])};"
-            " rescale or drop it",
-        )
-    return result
-
-
-def _refuse(what: str, remedy: Callable[[Any], str]) -> Callable[[int, Any], NoReturn]:
-    def refuse(index: int, cell: Any) -> NoReturn:
-        raise RowError(index, f"{what}: got {show_cell(cell)}; {remedy(cell)}") from None
-
-    return refuse
 
 
 def _kind(cell: Any) -> str:
@@ -303,10 +255,9 @@ def _category(cell: Any) -> str:
 
 
 def _labels(cells: Cells, known: dict[str, int], spelled: dict[str, str], name: str) -> Array:
-    """Classes of labels; `known` learns them: 1, true, yes are class 1, 0 and false class 0, others
-    as they appear.
+    """Return classes of labels: 1, true, yes are class 1, 0 and false class 0, others as they come.
 
-    spelled: learns how the cell was written in which each was first seen.
+    known: learns them; spelled: learns how the cell was written in which each was first seen.
     """
     result = np.full(len(cells), np.nan)
     for t, cell in enumerate(cells):
@@ -318,10 +269,8 @@ def _labels(cells: Cells, known: dict[str, int], spelled: dict[str, str], name: 
             label = known.get(text)
             if label is None:
                 if len(known) == 2:
-                    got, both = (
-                        _write(cell).strip(),
-                        " and ".join(show_name(spelled.get(one, one)) for one in known),
-                    )
+                    got = _write(cell).strip()
+                    both = " and ".join(show_name(spelled.get(one, one)) for one in known)
                     raise RowError(
                         t,
                         f"column {show_name(name)} must hold two labels: got {show_name(got)}"

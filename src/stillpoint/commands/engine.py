@@ -4,25 +4,26 @@ they are held against.
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 
 from stillpoint.commands import _rows
+from stillpoint.commands._rows import Rule
 from stillpoint.commands.encode import Rows
-from stillpoint.commands.options import Options
+from stillpoint.commands.options import TrackOptions
+from stillpoint.commands.summary import OURS
 from stillpoint.core.learner import not_finite_in
 from stillpoint.core.validation import Array, counted, stored, under
 from stillpoint.forecasters import TrackingForecaster, TrackingProbabilities, VariationForecaster
-from stillpoint.forecasters import classification as logistic
-from stillpoint.forecasters import regression as linear
-from stillpoint.forecasters._tracking import REGRET
+from stillpoint.forecasters import _linear as linear
+from stillpoint.forecasters import _logistic as logistic
 from stillpoint.intervals import IntervalTracker, QuantileTracker
 from stillpoint.losses import Pinball
 
-OURS, LAST, MEAN = "stillpoint", "last value", "running mean"
+LAST, MEAN = "last value", "running mean"
 _NONE: Array = np.zeros(0)
 
 
@@ -53,9 +54,6 @@ class Part(ABC):
     def weights(self) -> Array:
         """Weights (labels,) in the coming round."""
 
-    def _room(self, rows: int) -> tuple[Array, Array, Array]:
-        return np.empty(rows), np.empty((len(self.names), rows)), np.empty((rows, len(self.labels)))
-
 
 class Linear(Part):
     """TrackingForecaster, beside its filter without drift."""
@@ -75,30 +73,15 @@ class Linear(Part):
         self, X: Array, y: Array, times: Array, first: int, delay: int
     ) -> tuple[Array, Array, Array]:
         """See Part."""
-        forecasts, others, shares = self._room(y.size - first)
-        core = self.core
-        run: Callable[..., None] = _rows.linear_rows
-        run(
-            X,
-            y,
-            times,
-            first,
-            delay,
-            *core._rule,
-            core._clock,
-            *core._state(),
-            forecasts,
-            others[0],
-            shares,
-        )
-        _learnt(core, X, y.size - first, first, delay)
-        return forecasts, others, shares
+        forecasts, still, shares = self.core._track(X, y, times, delay, first, True)
+        return forecasts, still[None], shares
 
     def certificate(self) -> dict[str, float]:
-        """What ML-Poly, which forecasts turn into, has lost to the best filter: the account it
-        keeps, in running mean losses.
+        """What ML-Poly, which forecasts turn into, has lost to the best filter.
+
+        That is the regret it keeps, in running mean losses.
         """
-        regrets = self.core._books[REGRET]
+        regrets = self.core._state.table[linear.ROW.regret]
         return {
             "lost to the best of its drift settings, in average rows' error, at most": max(
                 float(regrets.max()), 0.0
@@ -124,13 +107,8 @@ class Logistic(Part):
         self, X: Array, y: Array, times: Array, first: int, delay: int
     ) -> tuple[Array, Array, Array]:
         """See Part."""
-        forecasts, others, shares = self._room(y.size - first)
-        core = self.core
-        state = core._clock, core._scalars, *core._state(), core._rules
-        run: Callable[..., None] = _rows.logistic_rows
-        run(X, y, times, first, delay, *state, forecasts, others[0], shares)
-        _learnt(core, X, y.size - first, first, delay)
-        return forecasts, others, shares
+        probabilities, still, shares = self.core._track(X, y, times, delay, first, True)
+        return probabilities[:, 1].copy(), still[None], shares
 
     def certificate(self) -> dict[str, float]:
         """The bound on log loss, whatever the data."""
@@ -152,11 +130,9 @@ class Series(Part):
         self, X: Array, y: Array, times: Array, first: int, delay: int
     ) -> tuple[Array, Array, Array]:
         """See Part; X is not read."""
-        forecasts, others, shares = self._room(y.size - first)
-        core = self.core
-        run: Callable[..., None] = _rows.series_rows
-        run(y, times, first, delay, *core._state(), *core._scratch(), forecasts, shares)
-        return forecasts, others, shares
+        forecasts, mixture = self.core._track(y, times, delay, first)
+        none = np.empty((0, forecasts.size))
+        return forecasts, none, np.column_stack([mixture, 1.0 - mixture])
 
     def certificate(self) -> dict[str, float]:
         """Twice the core's bounds, which are on half squares."""
@@ -179,7 +155,7 @@ class Engine:
     Targets are learnt `delay` rows after their own; rows that wait are kept here.
     """
 
-    def __init__(self, options: Options, dim: int, series: bool) -> None:
+    def __init__(self, options: TrackOptions, dim: int, series: bool) -> None:
         self.task, self.delay, self.level = options.task, options.delay, options.level
         self.series = series and self.task in ("regression", "interval")
         self.part: Part = Series() if self.series else self._tracking(dim)
@@ -192,9 +168,7 @@ class Engine:
                 if self.task == "quantile"
                 else IntervalTracker(options.coverage)
             )
-        self._rule = {"binary": _rows.LABELS, "quantile": _rows.QUANTILE}.get(
-            self.task, _rows.NUMBERS
-        )
+        self._rule = {"binary": Rule.LABELS, "quantile": Rule.QUANTILE}.get(self.task, Rule.NUMBERS)
         self._factor = NormalDist().inv_cdf(self.level)
         self._simple, self.loss_rows = np.zeros(5), 0
         self.names = [
@@ -265,27 +239,13 @@ class Engine:
         return forecasts, lo, hi, losses, shares
 
     def _bands(self, centres: Array, y: Array, first: int) -> tuple[Array, Array]:
-        T, band = y.size - first, self.band
+        T, band, late = y.size - first, self.band, {"delay": self.delay, "first": first}
         if band is None:
             return np.full(T, np.nan), np.full(T, np.nan)
         if isinstance(band, QuantileTracker):
-            if self.delay == 0:
-                return np.full(T, -np.inf), centres + band.track(y - centres)
-            out = np.empty(T)
-            state = band._levels, band._firsts, *band._state(), band._values
-            _rows.late_quantiles(y - centres, first, self.delay, band._pivot, *state, out)
-            band.rounds += _learns(T, first, self.delay)
-            return np.full(T, -np.inf), centres[first:] + out
-        if self.delay == 0:
-            lo, hi = band.track(centres, y)
-            return lo.copy(), hi.copy()  # compiled loops want them contiguous
-        ends = np.empty((T, 2))
-        lanes = band._levels, band._firsts, *band._state(), band._ends, band._missed
-        _rows.late_bands(
-            centres, y, first, self.delay, band.two_sided, band.empty, band._order, *lanes, ends
-        )
-        band.rounds += _learns(T, first, self.delay)
-        return ends[:, 0].copy(), ends[:, 1].copy()
+            return np.full(T, -np.inf), centres[first:] + band.track(y - centres, **late)
+        lo, hi = band.track(centres, y, **late)
+        return lo.copy(), hi.copy()  # compiled loops want them contiguous
 
     def _losses(self, forecasts: Array, y: Array, known: Array) -> Array:
         """Losses (names, T). Numbers are scored once a target is known: until then a forecast of 0
@@ -336,14 +296,6 @@ class Engine:
 def _learns(rows: int, first: int, delay: int) -> int:
     """How many rows are learnt while so many are forecast."""
     return max(first + rows - delay, 0)
-
-
-def _learnt(core: Any, X: Array, rows: int, first: int, delay: int) -> None:
-    """Keep the core's own books: rounds, and the features of the last."""
-    learns = _learns(rows, first, delay)
-    core.rounds += learns
-    if learns:
-        core._x[:] = X[learns - 1]
 
 
 def _paces(steps: Array, sign: str, unit: str) -> list[str]:

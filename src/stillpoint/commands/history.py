@@ -6,17 +6,28 @@ from typing import Any
 import numpy as np
 
 from stillpoint.commands import _rows
+from stillpoint.commands._rows import BUCKET, Forecasts
 from stillpoint.core.validation import Array, count, counted, stored
 
 _CAPACITY = 2000
 
 
 class History:
-    """Sums over buckets of equally many rows, 1 at first; when all are in use neighbours merge, and
-    buckets hold twice as many.
+    """Sums over buckets of equally many consecutive rows.
 
-    losses: names of the losses kept. expert_labels: names of the experts whose weights are kept.
-    Memory is O(capacity·(losses + experts)), however long the stream.
+    A bucket holds 1 row at first; when all are in use neighbours merge, and buckets hold twice as
+    many. Memory is O(capacity·(losses + experts)), however long the stream.
+
+    Parameters
+    ----------
+    task, loss_name
+        What is forecast, and what is lost.
+    losses
+        Names of the losses kept.
+    expert_labels
+        Names of the experts whose weights are kept.
+    capacity
+        How many buckets there are at most.
     """
 
     def __init__(
@@ -29,35 +40,21 @@ class History:
     ) -> None:
         self.task, self.loss_name = task, loss_name
         self.losses, self.expert_labels = list(losses), list(expert_labels)
-        self._buckets = np.zeros(
-            (count("capacity", capacity), _rows.FIELDS + len(self.losses) + len(self.expert_labels))
-        )
+        width = len(BUCKET) + len(self.losses) + len(self.expert_labels)
+        self._buckets = np.zeros((count("capacity", capacity), width))
         self._state = np.array([0, 1], dtype=np.int64)  # buckets in use, rows that one holds
 
-    def add(
-        self,
-        row: int,
-        times: Array,
-        y: Array,
-        forecast: Array,
-        lo: Array,
-        hi: Array,
-        banded: bool,
-        losses: Array,
-        weights: Array,
-    ) -> None:
-        """Rows from number `row` on: arrays (T,), losses (names, T) and weights (T, experts); y is
-        NaN where it is missing.
+    def add(self, row: int, rows: Forecasts, banded: bool) -> None:
+        """Add rows from number `row` on.
 
         banded: whether lo and hi are an interval to be held to its coverage.
         """
-        _rows.fill(
-            row, times, y, forecast, lo, hi, banded, losses, weights, self._buckets, self._state
-        )
+        _rows.fill(row, rows, banded, self._buckets, self._state)
 
     def columns(self) -> dict[str, Array]:
-        """One value a bucket: what the report draws. Means are over rows, those of lo, hi and width
-        over finite ones.
+        """Return a value for each bucket: what the report draws.
+
+        Means are over rows, those of lo, hi and width over finite ones.
         """
         b = self._buckets[: self._state[0]]
 
@@ -65,37 +62,37 @@ class History:
             empty = number == 0.0
             return np.where(empty, np.nan, b[:, total] / np.where(empty, 1.0, number))
 
-        told = b[:, _rows.ROWS].copy()
+        told = b[:, BUCKET.rows].copy()
         if self.task != "binary":
             # the first forecast is 0, for nothing has been seen: it is not one to be drawn
             told[:1] -= 1.0
-        unseen = b[:, _rows.Y_COUNT] == 0.0
+        unseen = b[:, BUCKET.y_count] == 0.0
         result = {
-            "row": b[:, _rows.ROW].copy(),
-            "rows": b[:, _rows.ROWS].copy(),
-            "time": b[:, _rows.TIME].copy(),
-            "y_min": np.where(unseen, np.nan, b[:, _rows.LEAST]),
-            "y_mean": mean(_rows.Y, b[:, _rows.Y_COUNT]),
-            "y_max": np.where(unseen, np.nan, b[:, _rows.MOST]),
-            "forecast": mean(_rows.MIDDLE, told),
-            "lo": mean(_rows.LO, b[:, _rows.LO_COUNT]),
-            "hi": mean(_rows.HI, b[:, _rows.HI_COUNT]),
-            "covered": b[:, _rows.COVERED].copy(),
-            "scored": b[:, _rows.SCORED].copy(),
-            "width": mean(_rows.WIDTH, b[:, _rows.WIDTH_COUNT]),
+            "row": b[:, BUCKET.row].copy(),
+            "rows": b[:, BUCKET.rows].copy(),
+            "time": b[:, BUCKET.time].copy(),
+            "y_min": np.where(unseen, np.nan, b[:, BUCKET.least]),
+            "y_mean": mean(BUCKET.y, b[:, BUCKET.y_count]),
+            "y_max": np.where(unseen, np.nan, b[:, BUCKET.most]),
+            "forecast": mean(BUCKET.forecast, told),
+            "lo": mean(BUCKET.lo, b[:, BUCKET.lo_count]),
+            "hi": mean(BUCKET.hi, b[:, BUCKET.hi_count]),
+            "covered": b[:, BUCKET.covered].copy(),
+            "scored": b[:, BUCKET.scored].copy(),
+            "width": mean(BUCKET.width, b[:, BUCKET.width_count]),
         }
-        first = _rows.FIELDS + len(self.losses)
+        first = len(BUCKET) + len(self.losses)
         result |= {
-            f"loss:{name}": b[:, _rows.FIELDS + j].copy() for j, name in enumerate(self.losses)
+            f"loss:{name}": b[:, len(BUCKET) + j].copy() for j, name in enumerate(self.losses)
         }
         result |= {
-            f"weight:{k}": b[:, first + k] / np.maximum(b[:, _rows.ROWS], 1.0)
+            f"weight:{k}": b[:, first + k] / np.maximum(b[:, BUCKET.rows], 1.0)
             for k in range(len(self.expert_labels))
         }
         return result
 
     def total(self, field: int) -> float:
-        """The sum of a field over all buckets."""
+        """Return the sum of a field over all buckets."""
         return float(self._buckets[: self._state[0], field].sum())
 
     @property
@@ -106,11 +103,11 @@ class History:
         return frozenset({"buckets"})
 
     def arrays(self) -> dict[str, Any]:
-        """The state, for saving."""
+        """Return the state, for saving."""
         return {"buckets": self._buckets[: self._state[0]].copy(), "state": self._state.copy()}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Inverse of `arrays`."""
+        """Restore what `arrays` returned."""
         used = stored(state, "state", 2, dtype=np.int64)
         counted("state", used[0], len(self._buckets))
         self._state[:] = used

@@ -1,6 +1,4 @@
-"""Records of a file, a pipe or standard input: whole lines with their place in bytes, in bounded
-memory, waiting if asked to.
-"""
+"""Records of a file, a pipe or standard input: whole lines, each at an exact place in bytes."""
 
 import hashlib
 import os
@@ -10,8 +8,7 @@ import sys
 import time
 from collections import deque
 
-from stillpoint.commands.options import InputError, RowError
-from stillpoint.commands.stop import Stop
+from stillpoint.commands.errors import InputError, RowError, ShrunkError, Stop
 
 BLOCK = 1 << 18
 LONGEST = 1 << 24  # bytes of a line: a file without line ends is not read into memory
@@ -27,41 +24,38 @@ _OPEN = (
 
 
 class Lines:
-    """Records of `source` ("-" is standard input), in order, by `take`.
+    """Records of an input in order, by `take`, in bounded memory.
 
-    follow: wait for more at the end of a file until it is deleted; standard input ends when whoever
-    writes to it closes it.
-    quotes: whether a line end between double quotes belongs to the record, as in CSV. stop: ends a
-    search for the place to go on.
+    Parameters
+    ----------
+    source
+        A path, or "-" for standard input.
+    follow
+        Wait for more at the end of a file until it is deleted; standard input ends when whoever
+        writes to it closes it.
+    quotes
+        Whether a line end between double quotes belongs to the record, as in CSV.
+    stop
+        Ends a search for the place to go on.
     """
 
     def __init__(self, source: str, follow: bool, quotes: bool, stop: Stop | None = None) -> None:
-        self.follow, self.quotes, self.gone, self.head, self._stop = (
-            follow,
-            quotes,
-            False,
-            b"",
-            stop or Stop(),
-        )
+        self.follow, self.quotes, self._stop = follow, quotes, stop or Stop()
+        self.gone, self.head = False, b""
         self._clear()
         self._own = source != "-"
         self._fd = _open(source, follow) if self._own else standard_input()
         mode = os.fstat(self._fd).st_mode
         if stat.S_ISDIR(mode):
             self.close()
-            raise InputError(
-                f"the input must be a file: got the folder {source}; name a file in it"
-            )
+            what = f"got the folder {source}; name a file in it"
+            raise InputError(f"the input must be a file: {what}")
         self.regular = stat.S_ISREG(mode)
         # a shell may have read some of it
         self.position = os.lseek(self._fd, 0, os.SEEK_CUR) if self.regular else 0
         # of all bytes up to the records taken last, which may be put back, and those
-        self._digest, self._digested, self._pending, self._start = (
-            hashlib.sha256(),
-            self.position,
-            b"",
-            self.position,
-        )
+        self._digest, self._pending = hashlib.sha256(), b""
+        self._digested = self._start = self.position
         self._waits = follow and (self.regular or self._own)
 
     def _clear(self) -> None:
@@ -85,16 +79,9 @@ class Lines:
         return self._ended and not self._ready
 
     def take(self, limit: int) -> list[bytes]:
-        """Up to so many records: as many as are there, or, if there is none, after a short wait,
-        maybe none.
-        """
-        while (
-            len(self._ready) < limit
-            and self._room < AT_ONCE
-            and not self._ended
-            and not self._wrong
-        ):
-            if not self._fill(wait=not self._ready):
+        """Return up to so many records that are there; after a short wait, maybe none."""
+        while len(self._ready) < limit and self._room < AT_ONCE:
+            if self._ended or self._wrong or not self._fill(wait=not self._ready):
                 break
         records: list[bytes] = []
         size = 0
@@ -115,7 +102,7 @@ class Lines:
         return records
 
     def put_back(self, records: list[bytes]) -> None:
-        """The last records taken come again."""
+        """Let the last records taken come again."""
         if self.ended and self._unended and records:
             self.position += 1
         self._ready.extendleft(reversed(records))
@@ -125,9 +112,7 @@ class Lines:
         self._pending = self._pending[: len(self._pending) - size]
 
     def seek(self, position: int) -> None:
-        """Go on at this place, where a record begins; called once the first record, the header, has
-        been taken.
-        """
+        """Go on at this place, where a record begins; called once the header has been taken."""
         if self.regular:
             size = self.size or 0
             if size < position:
@@ -152,15 +137,11 @@ class Lines:
             self._stop.check()
             if over:
                 got = f"got {self.position} bytes of {position} read before"
-                raise InputError(
-                    f"the input must be as long as before: {got}; replay a pipe from its start, or"
-                    " begin anew"
-                )
+                remedy = "replay a pipe from its start, or begin anew"
+                raise InputError(f"the input must be as long as before: {got}; {remedy}")
 
     def _digest_again(self, position: int) -> None:
-        """Read what a run before this one has read: an edit anywhere in it makes the rows to come
-        those of another input.
-        """
+        """Read what was read before: an edit anywhere in it makes this another input."""
         self._digest, self._digested, self._pending = hashlib.sha256(), self._start, b""
         while self._digested < position:
             block = os.pread(self._fd, min(BLOCK, position - self._digested), self._digested)
@@ -189,22 +170,18 @@ class Lines:
         self._pending = mark[:width]
 
     def fingerprint(self, head: int, tail: int) -> list[str | None]:
-        """Of the first `head` bytes, of the last before `tail` where they can be read again, and of
-        all before `tail`.
+        """Return hashes of the first `head` bytes, of the last before `tail`, and of all before it.
 
-        tail: where the records taken last end, or, after `seek`, the place that was sought. The
-        last of the three tells all that the others do; checkpoints that have only those go on.
+        tail: where the records taken last end, or, after `seek`, the place that was sought. None
+        stands for bytes that cannot be read again.
         """
         whole = self._digest.copy()
         whole.update(self._pending[: max(tail - self._digested, 0)])
         if not self.regular:
             return [_hash(self.head[:head]), None, whole.hexdigest()]
         start = max(tail - HEAD, 0)
-        return [
-            _hash(os.pread(self._fd, head, 0)),
-            _hash(os.pread(self._fd, tail - start, start)),
-            whole.hexdigest(),
-        ]
+        ends = os.pread(self._fd, head, 0), os.pread(self._fd, tail - start, start)
+        return [*map(_hash, ends), whole.hexdigest()]
 
     def close(self) -> None:
         """Close the file."""
@@ -212,7 +189,7 @@ class Lines:
             os.close(self._fd)
 
     def _fill(self, wait: bool) -> bool:
-        """Read a block and cut it into records; returns whether there are more of them now."""
+        """Read a block and cut it into records; return whether there are more of them now."""
         if not self.regular and not select.select([self._fd], [], [], _PAUSE if wait else 0.0)[0]:
             return False
         try:
@@ -238,7 +215,7 @@ class Lines:
             self._ended = not self._wrong
             return
         if self.regular and (self.size or 0) < os.lseek(self._fd, 0, os.SEEK_CUR):
-            raise InputError(
+            raise ShrunkError(
                 "the input must only grow while it is followed: it got shorter; start again"
             )
         # nobody can write to it by name: waiting would be for ever
@@ -287,29 +264,21 @@ class Lines:
                 self._held, self._held_size = [], 0
 
     def _too_long(self, length: int) -> bool:
-        """Whether a line of so many bytes, ended or not, makes its record too long: no more is
-        read, and `take` refuses it.
-        """
+        """Whether a line of so many bytes makes its record too long: `take` refuses it."""
         if not self._wrong and self._held and self._held_size + length > QUOTED:
             self._wrong = _OPEN.format(self._opened, f"for {QUOTED >> 20} MiB")
         if not self._wrong and length > LONGEST:
             remedy = "end lines with \\n, and write one row a line"
-            self._wrong = (
-                f"a row must be shorter than {LONGEST >> 20} MiB: line {self._line + 1} is longer;"
-                f" {remedy}"
-            )
+            what = f"line {self._line + 1} is longer; {remedy}"
+            self._wrong = f"a row must be shorter than {LONGEST >> 20} MiB: {what}"
         return bool(self._wrong)
 
 
 def standard_input() -> int:
-    """The number of standard input."""
+    """Return the number of standard input."""
     try:
         return sys.stdin.fileno()
-    except (
-        AttributeError,
-        OSError,
-        ValueError,
-    ):  # closed, or replaced by something that is not a file
+    except (AttributeError, OSError, ValueError):  # closed, or replaced by what is not a file
         return 0
 
 
@@ -318,17 +287,13 @@ def _hash(content: bytes) -> str:
 
 
 def _open(source: str, follow: bool) -> int:
+    # a named pipe must not hold up Ctrl-C until somebody writes to it; only on Linux select tells
+    # "nobody yet" from the end
+    waits = not follow and sys.platform != "linux"
     try:
-        # a named pipe must not hold up Ctrl-C until somebody writes to it; only on Linux select
-        # tells "nobody yet" from the end
-        return os.open(
-            source, os.O_RDONLY | (os.O_NONBLOCK if follow or sys.platform == "linux" else 0)
-        )
+        return os.open(source, os.O_RDONLY | (0 if waits else os.O_NONBLOCK))
     except FileNotFoundError:
-        raise InputError(
-            f"the input must exist: got {source}; check the path, or give - for standard input"
-        ) from None
+        what = f"exist: got {source}; check the path, or give - for standard input"
     except PermissionError:
-        raise InputError(
-            f"the input must be readable: got {source}; check its permissions"
-        ) from None
+        what = f"be readable: got {source}; check its permissions"
+    raise InputError(f"the input must {what}")

@@ -1,10 +1,10 @@
-"""What a person should know of how the columns of words were read."""
+"""Notes: what a person should know of how columns were read, and of what covers less."""
 
 import math
 from collections.abc import Mapping, Sequence
 
 from stillpoint.commands.cells import is_date, meant_number, read_number
-from stillpoint.commands.columns import brief, show_name
+from stillpoint.commands.errors import brief, show_name
 
 CATEGORIES = 100  # that become features, over all columns: a filter's cost grows with their square
 # categories that a column must have, of which at most so many are no numbers, to look like one of

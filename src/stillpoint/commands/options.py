@@ -1,62 +1,64 @@
-"""What `stillpoint track` was asked for, checked, and the errors that it answers with."""
+"""What `stillpoint track` and `stillpoint fleet` were asked for, checked before a row is read."""
 
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from stillpoint.commands.columns import left_out, show_name, show_names
+from stillpoint.commands.errors import InputError, show_name, show_names
+from stillpoint.commands.formats import left_out
 from stillpoint.core.words import suggest
+
+if TYPE_CHECKING:
+    from stillpoint.fleet.rows import RowPlayer
+    from stillpoint.losses import Loss
 
 TASKS = ("regression", "binary", "quantile", "interval")
 FORMATS = ("csv", "jsonl", "parquet")
-_PREDICTIONS = ("csv", "parquet")
-FILES = ("predictions.csv", "summary.json", "report.html")  # of a run; what is written
-PARQUET = "predictions.parquet"  # … in place of the first, if asked for
-_MOST_DELAY = 10**8
-# of a share and of what it leaves, as the trackers have it; they are too heavy to be asked at the
-# start
-_LEAST = 1e-6
-SUFFIXES = {
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".txt": "csv",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".json": "jsonl",
+LEARNERS = {
+    "tracker": "Tracker",
+    "multiscale": "MultiScale",
+    "quantile": "QuantileTracker",
+    "interval": "IntervalTracker",
+    "forecaster": "KernelForecaster",
 }
-SUFFIXES |= {".parquet": "parquet", ".pq": "parquet"}
-# and what unpacks to a pipe
-PACKED = {".gz": "gunzip -c", ".zip": "unzip -p", ".bz2": "bunzip2 -c", ".xz": "xz -dc"}
-
-
-class InputError(ValueError):
-    """Arguments or input that cannot be used: one line that names what, the value and the
-    remedy.
-    """
-
-
-class RowError(InputError):
-    """A row that cannot be used; `index` is its place in the batch, to be told as a row number
-    where that is known.
-    """
-
-    def __init__(self, index: int, what: str) -> None:
-        super().__init__(what)
-        self.index, self.what = index, what
+_MOST_DELAY = 10**8
+# of a share and of what it leaves, as the trackers have it; they are too heavy to be asked here
+_LEAST = 1e-6
 
 
 @dataclass(frozen=True)
 class Options:
-    """The command's arguments. features: None for all other columns. level: of a quantile.
-    coverage: of an interval.
-    """
+    """Arguments of both commands: the input, the column to predict, where files go."""
 
     source: str
     target: str
     out: Path
-    time: str | None = None
+    time: str | None = field(default=None, kw_only=True)
+    checkpoint: Path | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.source, str):
+            raise InputError(
+                f"the input must be named by text: got {self.source!r}; give str(path)"
+            )
+
+    def _set(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+
+    def _check_out(self) -> None:
+        if self.out.exists() and not self.out.is_dir():
+            raise InputError(f"--out must be a folder: got the file {self.out}; give another name")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrackOptions(Options):
+    """Arguments of `track`.
+
+    features: None for all other columns. level: of a quantile. coverage: of an interval.
+    """
+
     features: tuple[str, ...] | None = None
     task: str = "regression"
     level: float = 0.9
@@ -64,27 +66,20 @@ class Options:
     delay: int = 0
     format: str | None = None
     follow: bool = False
-    checkpoint: Path | None = None
     predictions: str = "csv"
 
     def __post_init__(self) -> None:
-        named(self.source)
+        super().__post_init__()
         one_of("--task", self.task, TASKS)
-        one_of("--predictions", self.predictions, _PREDICTIONS)
+        one_of("--predictions", self.predictions, ("csv", "parquet"))
         if self.format is not None:
             one_of("--format", self.format, FORMATS)
-        object.__setattr__(self, "level", share("--level", self.level))
-        object.__setattr__(self, "coverage", share("--coverage", self.coverage))
-        object.__setattr__(
-            self,
-            "delay",
-            whole("--delay", self.delay, "give how many rows later targets are known"),
-        )
+        self._set("level", share("--level", self.level))
+        self._set("coverage", share("--coverage", self.coverage))
+        remedy = "give how many rows later targets are known"
+        self._set("delay", whole("--delay", self.delay, remedy))
         if self.delay < 0:
-            raise InputError(
-                f"--delay must not be negative: got {self.delay}; give how many rows later targets"
-                " are known"
-            )
+            raise InputError(f"--delay must not be negative: got {self.delay}; {remedy}")
         if self.delay > _MOST_DELAY:
             raise InputError(
                 f"--delay must be at most {_MOST_DELAY}: got {self.delay}; so many rows are kept in"
@@ -104,30 +99,10 @@ class Options:
             raise InputError(
                 f"--features must differ: got {','.join(self.features)}; name each column once"
             )
-        if self.out.exists() and not self.out.is_dir():
-            raise InputError(f"--out must be a folder: got the file {self.out}; give another name")
-
-    @property
-    def kind(self) -> str:
-        """The format of the input, by name or by suffix; CSV from standard input."""
-        if self.format is not None:
-            return self.format
-        if self.source == "-":
-            return "csv"
-        suffix = Path(self.source).suffix.lower()
-        if suffix in PACKED:
-            raise packed(self.source, PACKED[suffix])
-        if suffix not in SUFFIXES:
-            raise InputError(
-                f"the format must be known: got the suffix {suffix!r}; add --format csv, jsonl or"
-                " parquet"
-            )
-        return SUFFIXES[suffix]
+        self._check_out()
 
     def columns(self, names: Sequence[str]) -> tuple[str, ...]:
-        """The features, once the columns of the input are known; refuses names that are not among
-        them.
-        """
+        """Return the features among the input's columns; refuse names that are not there."""
         known = set(names)
         asked = [("--target", self.target)] + [("--features", name) for name in self.features or ()]
         for option, name in [*asked, *([("--time", self.time)] if self.time is not None else [])]:
@@ -139,7 +114,7 @@ class Options:
         return tuple(name for name in names if name not in out)
 
     def notes(self, names: Sequence[str]) -> list[str]:
-        """Which columns are no features although nobody said so, and why."""
+        """Say which columns are no features although nobody said so, and why."""
         left = left_out(names) if self.features is None else {}
         own = (self.target, self.time)
         return [
@@ -147,6 +122,134 @@ class Options:
             for name, why in left.items()
             if name not in own
         ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FleetOptions(Options):
+    """Arguments of `fleet`; None stands for what the learner does by itself."""
+
+    key: str
+    learner: str = "forecaster"
+    loss: str | None = None
+    level: float | None = None
+    coverage: float | None = None
+    forecast: str | None = None
+    engine: str = "local"
+    threads: int = 1
+
+    def __post_init__(self) -> None:
+        from stillpoint.fleet.rows import LOSSES, OUTPUTS
+
+        super().__post_init__()
+        one_of("--learner", self.learner, tuple(LEARNERS))
+        one_of("--engine", self.engine, ("local", "spark"))
+        if self.loss is not None:
+            one_of("--loss", self.loss, LOSSES)
+        self._check_learner()
+        cores = "give how many cores to use"
+        self._set("threads", whole("--threads", self.threads, cores))
+        if self.loss == "pinball" and self.level is None:
+            raise InputError(
+                "--level must be given with --loss pinball: got none; give the quantile to follow,"
+                " such as 0.9"
+            )
+        if self.learner == "interval" and self.forecast is None:
+            raise InputError(
+                "--forecast must be given for interval: got none; name the column that intervals"
+                " are around"
+            )
+        if self.engine == "spark" and self.time is None:
+            raise InputError(
+                "--time must be given on Spark, which keeps no order of rows: got none; name a time"
+                " or a row number"
+            )
+        if self.engine == "spark" and self.threads != 1:
+            raise InputError(
+                f"--threads must be left out on Spark: got {self.threads}; Spark shares the work"
+                " out itself"
+            )
+        if self.threads < 1:
+            raise InputError(f"--threads must be at least 1: got {self.threads}; {cores}")
+        if len(set(self.columns)) < len(self.columns):
+            raise InputError(
+                "--key, --target, --time and --forecast must differ: got"
+                f" {', '.join(self.columns)}; name each once"
+            )
+        for name in self.columns:
+            if name in OUTPUTS:
+                raise InputError(
+                    f"columns must not be named as an output: got {name!r}; rename it in the input"
+                )
+        self._check_out()
+
+    def _check_learner(self) -> None:
+        """Refuse options that the learner does not take, and shares that are none."""
+        from stillpoint.fleet.rows import GRADIENT
+
+        only = "only {} {} it; leave it out".format
+        quantile = self.learner == "quantile" or self.loss == "pinball"
+        interval = self.learner == "interval"
+        for option, given, fits, who in (
+            ("loss", self.loss, LEARNERS[self.learner] in GRADIENT, "tracker and multiscale"),
+            ("level", self.level, quantile, "quantile and --loss pinball"),
+            ("coverage", self.coverage, interval, "interval"),
+            ("forecast", self.forecast, interval, "interval"),
+        ):
+            if given is not None and not fits:
+                raise InputError(
+                    f"--{option} must fit the learner: got {given} for {self.learner};"
+                    f" {only(who, 'takes' if who == 'interval' else 'take')}"
+                )
+        for name, value in (("level", self.level), ("coverage", self.coverage)):
+            if value is not None:
+                self._set(name, share(f"--{name}", value))
+
+    @property
+    def columns(self) -> list[str]:
+        """Columns to read: key, target, and time and forecast where there are any."""
+        others = (self.time, self.forecast)
+        return [self.key, self.target, *(name for name in others if name is not None)]
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The learner's arguments."""
+        level = self.level if self.learner == "quantile" else None
+        own = {"level": level, "coverage": self.coverage}
+        return {name: value for name, value in own.items() if value is not None}
+
+    @property
+    def own_loss(self) -> "Loss | None":
+        """The loss of gradient learners."""
+        from stillpoint.fleet.rows import as_loss
+
+        return None if self.loss is None else as_loss(self.loss, self.level)
+
+    def player(self) -> "RowPlayer":
+        """Return learners, new."""
+        from stillpoint.fleet.rows import RowPlayer
+
+        return RowPlayer(
+            LEARNERS[self.learner], loss=self.own_loss, threads=self.threads, **self.config
+        )
+
+    def check(self, names: Sequence[str], file: str) -> None:
+        """Refuse columns that are not among those of the input."""
+        for option, name in zip(
+            ("--key", "--target", "--time", "--forecast"),
+            (self.key, self.target, self.time, self.forecast),
+            strict=True,
+        ):
+            if name is not None and name not in names:
+                raise no_column(option, f"a column of {file}", name, names)
+
+    def command(self) -> dict[str, Any]:
+        """Return what must not change between a run and its continuation."""
+        names = ("engine", "key", "target", "time", "forecast", "learner", "loss", "level")
+        return {
+            **{f"--{name}": getattr(self, name) for name in (*names, "coverage")},
+            "--out": str(self.out.resolve()),
+            "SOURCE": str(Path(self.source).resolve()) if self.source != "-" else "-",
+        }
 
 
 def one_of(option: str, given: str, known: Sequence[str]) -> None:
@@ -158,39 +261,14 @@ def one_of(option: str, given: str, known: Sequence[str]) -> None:
         )
 
 
-def named(source: Any) -> None:
-    """Refuse an input whose name is not text: it stands in the summary."""
-    if not isinstance(source, str):
-        raise InputError(f"the input must be named by text: got {source!r}; give str(path)")
-
-
-def packed(source: str, command: str) -> InputError:
-    """The error for a compressed input. command: what unpacks it to a pipe."""
-    pipe = f"{command} {'FILE' if source == '-' else source} | stillpoint track - …"
-    return InputError(
-        f"the input must not be compressed: got {source}; decompress it, or pipe it: {pipe}"
-    )
-
-
 def no_column(option: str, what: str, given: str, names: Sequence[str]) -> InputError:
-    """The error for a name that is not that of a column, with the nearest that is."""
+    """Return the error for a name that is not that of a column, with the nearest that is."""
     hint = f"{suggest(given, names)}the columns are {show_names(names)}"
     return InputError(f"{option} must be {what}: got {show_name(given)}; {hint}")
 
 
-def different(names: Sequence[str]) -> None:
-    """Refuse columns of which two have one name."""
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            raise InputError(
-                f"columns must have different names: got {show_name(name)} twice; rename one"
-            )
-        seen.add(name)
-
-
 def share(option: str, given: Any) -> float:
-    """A share as a float; refuses what is none that a tracker can hold to."""
+    """Return a share as a float; refuse what is none that a tracker can hold to."""
     try:
         value = float("nan" if isinstance(given, str | bytes) else given)
     except (TypeError, ValueError, OverflowError):
@@ -204,7 +282,7 @@ def share(option: str, given: Any) -> float:
 
 
 def whole(option: str, given: Any, remedy: str) -> int:
-    """A whole number as an int; refuses all else."""
+    """Return a whole number as an int; refuse all else."""
     try:
         return int(operator.index(given))
     except TypeError:

@@ -7,9 +7,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from stillpoint.commands.batches import Batch, Cells
+from stillpoint.commands.errors import InputError, RowError
+from stillpoint.commands.formats import Batch, Cells, different
 from stillpoint.commands.lines import HEAD
-from stillpoint.commands.options import InputError, RowError, different
 from stillpoint.core.container import places, sync_folder
 
 _ROWS, _CELLS = 1 << 15, 1 << 20  # read at once, at most

@@ -1,12 +1,13 @@
-"""How much memory the filters of a run take, and how many rows at once are quick: both grow with
-the square of the features.
+"""How many features there is memory for, and how many rows at once are quick.
+
+Both go with the square of the features.
 """
 
 import math
 
+from stillpoint.commands.errors import InputError
 from stillpoint.commands.notes import CATEGORIES
-from stillpoint.commands.options import InputError
-from stillpoint.forecasters import classification, regression
+from stillpoint.forecasters import _linear, _logistic
 
 LIMIT = 1 << 29  # bytes of the filters' covariances, which every row goes over: a third of a second
 # numbers of them that a batch goes over: some tenths of a second, and a signal is looked for after
@@ -17,8 +18,9 @@ _NUMBER = 8  # bytes
 
 
 def check_room(task: str, features: int, words: bool) -> None:
-    """Refuse more features than there is room for. words: whether some columns are text, whose
-    categories join later.
+    """Refuse more features than there is room for.
+
+    words: whether some columns are text, whose categories join later.
     """
     dim = features + (CATEGORIES if words else 0)
     if _NUMBER * _numbers(task, dim) <= LIMIT:
@@ -36,16 +38,14 @@ def check_room(task: str, features: int, words: bool) -> None:
 
 
 def rows_at_once(task: str, columns: int, dim: int, most: int) -> int:
-    """How many rows to read and learn together, at most `most`."""
+    """Return how many rows to read and learn together, at most `most`."""
     return max(1, min(most, _CELLS // columns, _WORK // _numbers(task, dim)))
 
 
 def _filters(task: str) -> int:
-    return len(classification.RATES if task == "binary" else regression.RATES)
+    return len(_logistic.RATES if task == "binary" else _linear.RATES)
 
 
 def _numbers(task: str, dim: int) -> int:
-    """Entries of all covariances, one (dim + 1) by (dim + 1) matrix a filter: the intercept has a
-    row, too.
-    """
+    """Entries of all covariances: a (dim + 1) by (dim + 1) matrix a filter, with the intercept."""
     return _filters(task) * (dim + 1) ** 2

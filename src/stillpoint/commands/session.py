@@ -1,356 +1,290 @@
-"""One run: batches from the reader through the learners into the files, checkpoints on the way,
-summary and report at the end.
-"""
+"""One run of a command: read, play, write, save checkpoints on the way, and sum up at the end."""
 
-import json
-import os
+import gc
+import sys
 import time
-from contextlib import ExitStack, suppress
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-import stillpoint
-from stillpoint.commands.batches import Batch, Reader
-from stillpoint.commands.checkpoint import same_command
-from stillpoint.commands.encode import Encoder, Rows
-from stillpoint.commands.engine import Engine
-from stillpoint.commands.header import check_header
-from stillpoint.commands.held import Holder
-from stillpoint.commands.history import History
-from stillpoint.commands.lines import HEAD
-from stillpoint.commands.notes import band_notes
-from stillpoint.commands.options import FILES, PARQUET, InputError, Options, RowError
-from stillpoint.commands.progress import progress
-from stillpoint.commands.room import check_room, rows_at_once
+from stillpoint.commands import checkpoint as saved
+from stillpoint.commands.checkpoint import Checkpoint
+from stillpoint.commands.errors import InputError, RowError, ShrunkError, Stop, Stopped
+from stillpoint.commands.formats import Batch
+from stillpoint.commands.options import Options
 from stillpoint.commands.sink import Sink, check
-from stillpoint.commands.stop import Stop
-from stillpoint.core.container import places, replace
+from stillpoint.commands.sources import Source
+from stillpoint.commands.summary import answer
+from stillpoint.core.container import places
+from stillpoint.core.jit import compiling
+from stillpoint.core.terminal import console
 
-BATCH = 4096  # rows
 EVERY = 0.5  # seconds between checkpoints
 SLOWER = 20.0  # … and so many times more for every second that the last one took
+PREDICTIONS = "predictions.csv"
 
 
-class Session(Holder):
-    """A run of the command, from the beginning or from its checkpoint."""
+class Job(ABC):
+    """What a command makes of rows; a Session reads them, and writes and saves what it says."""
 
-    def __init__(self, options: Options, reader: Reader, stop: Stop, bar: bool) -> None:
-        super().__init__()
-        self.options, self.reader, self.stop, self.bar = options, reader, stop, bar
-        self.features = options.columns(reader.names)
-        if options.predictions == "parquet":
-            from stillpoint.commands.parquet import load
+    options: Options
+    header: bytes  # the first line of predictions.csv
+    stale: Sequence[str]  # files of an earlier run that would not belong to new predictions
+    no_rows: str  # what to say of an input without rows
+    lasting = False  # whether a finished run is left as it is when the command is given again
 
-            load("--predictions parquet")
-        self.encoder = Encoder(options, self.features)
-        self.reader.use(self.encoder.names)
-        self.rows, self.targets, self.notes = 0, 0, list[str]()
-        self.engine: Engine | None = None
-        self.history: History | None = None
-        self._timed = [0, 0.0]  # rows and seconds, without the first batch, which compiles
-        # intervals without end, without content; rows since the last target
-        self._infinite, self._empty, self._ahead = 0, 0, 0
-        self._started, self._finished, self._fresh = _now(), False, False
-        self._saved, self._pause = time.monotonic(), EVERY
-        self._hold(options.checkpoint)
+    @abstractmethod
+    def source(self, stop: Stop) -> Source:
+        """Open the input, once it is sure that no output is one of its files."""
 
     @property
-    def predictions(self) -> Path:
-        """Where the predictions go."""
-        return self.options.out / FILES[0]
+    @abstractmethod
+    def limit(self) -> int:
+        """How many rows to read and play together."""
+
+    @abstractmethod
+    def play(self, batch: Batch, row: int) -> bytes:
+        """Predict and learn rows from number `row` on; return what to write of them.
+
+        RowError for a row that cannot be used: then nothing has changed.
+        """
+
+    @abstractmethod
+    def command(self) -> dict[str, Any]:
+        """Return what must not change between a run and its continuation."""
+
+    @abstractmethod
+    def state(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the state, for saving: plain JSON, and arrays and numbers."""
+
+    @abstractmethod
+    def check(self, header: dict[str, Any]) -> None:
+        """Refuse a checkpoint's header that no run of this command has written."""
+
+    @abstractmethod
+    def restore(self, checkpoint: Checkpoint, header: dict[str, Any], state: Any) -> None:
+        """Restore what `state` returned."""
+
+    def earlier(self) -> dict[str, Any] | None:
+        """Return the summary of a finished run; None where it is to be summed up anew."""
+        return None
+
+    @abstractmethod
+    def finish(self, session: "Session") -> dict[str, Any]:
+        """Write the summary and all that goes with it; return it."""
+
+    @abstractmethod
+    def show(self, summary: dict[str, Any]) -> None:
+        """Show the summary on the terminal."""
+
+
+class Session:
+    """A run, from the beginning or from its checkpoint; `close` it, whatever happens."""
+
+    def __init__(self, job: Job, source: Source, stop: Stop, bar: bool = False) -> None:
+        self.job, self.source, self.stop, self.bar = job, source, stop, bar
+        self.predictions: Path = job.options.out / PREDICTIONS
+        self.rows, self.notes = 0, list[str]()
+        self.seconds, self.started = 0.0, now()
+        self._timed = [0, 0.0]  # rows and seconds, without the first batch, which compiles
+        self._finished, self._fresh = False, False
+        self._saved, self._pause = time.monotonic(), EVERY
+        self._sink: Sink | None = None
+        self._length: int | None = None  # bytes of predictions so far
+        folder = job.options.checkpoint
+        self.checkpoint = None if folder is None else Checkpoint(folder)
+        try:
+            self._resume()
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt):
+                self._cut()
+            self.close()
+            raise
+
+    @property
+    def rate(self) -> float | None:
+        """Rows a second, without the first batch."""
+        rows, seconds = self._timed
+        return rows / seconds if seconds else None
 
     def play(self) -> None:
-        """Read, forecast and write until the input ends or a stop is asked for."""
+        """Read, predict, learn and write until the input ends or a stop is asked for."""
         with ExitStack() as stack:
-            advance = progress(stack, self.reader.size if self.bar else None, self.bar)
-            first = True
+            source, first = self.source, True
+            tell = progress(stack, source.size if self.bar else None, self.bar)
+            stack.enter_context(compiling(lambda name: tell("compiling, once", source.position)))
             while not self.stop.signal:
                 begun = time.perf_counter()
-                batch = self._read()
-                if batch.rows == 0:
-                    if self.reader.ended:
-                        if self.reader.gone:
-                            self.notes.append(
-                                "the input was deleted: there is nothing more to follow; start"
-                                " again on a new one"
-                            )
-                        return
-                    self._commit(self._pause)
-                    continue
-                self._batch(batch)
-                if not first:
-                    self._timed[0] += batch.rows
-                    self._timed[1] += time.perf_counter() - begun
-                first = False
-                advance(self.rows, self.reader.position)
+                with _uncollected():
+                    rows = self._play(self._read())
+                if rows:
+                    spent = time.perf_counter() - begun
+                    self.seconds += spent
+                    if not first:
+                        self._timed = [self._timed[0] + rows, self._timed[1] + spent]
+                    first = False
+                    tell(f"{self.rows:,} rows", source.position)
+                elif source.ended:
+                    if source.gone:
+                        self.notes.append(
+                            "the input was deleted: there is nothing more to follow; start again"
+                            " on a new one"
+                        )
+                    return
                 self._commit(self._pause)
 
     def _read(self) -> Batch:
         try:
-            return self.reader.read(self._limit())
-        except RowError as error:
+            return self.source.read(self.job.limit)
+        except ShrunkError:
+            raise
+        except InputError:
             self._commit(0.0)
-            raise InputError(f"row {self.rows + 1}: {error.what}") from None
+            raise
 
-    def _limit(self) -> int:
-        """Rows of the next batch. Before the first, which tells words from numbers, every column
-        may be a feature.
-        """
-        dim = len(self.features) if self.engine is None else self.encoder.dim
-        return rows_at_once(self.options.task, len(self.encoder.names), dim, BATCH)
-
-    def _batch(self, batch: Batch) -> None:
-        while True:  # rows before a bad one are good for use; the next batch begins with it
+    def _play(self, batch: Batch) -> int:
+        """Play a batch and write it; return of how many rows. The next begins with a bad one."""
+        while batch.rows:
             try:
-                rows = self.encoder.encode(batch)
+                text = self.job.play(batch, self.rows + 1)
                 break
             except RowError as error:
-                self.reader.back(batch, error.index)
+                self.source.back(batch, error.index)
                 if error.index == 0:
                     self._commit(0.0)
-                    raise InputError(f"row {self.rows + 1}: {error.what}") from None
+                    raise self.source.refused(error) from None
                 batch = batch.head(error.index)
-        self._learn(rows)
-
-    def _learn(self, rows: Rows) -> None:
-        row = self.rows + 1
-        engine, history = self._learners(rows.pieces[0][2])
-        forecasts, lo, hi, losses, shares = engine.run(rows, row)
-        T, banded = forecasts.size, engine.band is not None
-        times = np.arange(row, row + T, dtype=np.float64) if np.isnan(rows.times[0]) else rows.times
+        else:
+            return 0
         if self._sink is None:
-            self._sink = Sink(self.predictions, self._length)
-            # files of an earlier run would not belong to these predictions
+            self._sink = Sink(self.predictions, self.job.header, self._length)
             if self._length is None:
-                for name in (*FILES[1:], PARQUET):
-                    places(self.options.out / name)[0].unlink(missing_ok=True)
-        self._sink.add(row, rows, forecasts, lo, hi, banded)
-        history.add(row, times, rows.y, forecasts, lo, hi, banded, losses, shares)
-        if banded:
-            self._infinite += int((np.isinf(hi) & (hi > 0)).sum())
-            self._empty += int((lo > hi).sum())
-        known = np.flatnonzero(~np.isnan(rows.y))
-        self._ahead = T - 1 - int(known[-1]) if known.size else self._ahead + T
-        self.rows, self.targets, self._fresh = (
-            self.rows + T,
-            self.targets + int((~np.isnan(rows.y)).sum()),
-            True,
-        )
-        self._length = self._sink.length
-
-    def _learners(self, dim: int) -> tuple[Engine, History]:
-        if self.engine is None or self.history is None:
-            check_room(
-                self.options.task, self.encoder.base, "category" in (self.encoder.kinds or ())
-            )
-            self.engine = Engine(self.options, dim, series=not self.features)
-            self.history = History(
-                self.options.task, self.engine.loss_name, self.engine.names, self.engine.part.labels
-            )
-        return self.engine, self.history
+                for name in self.job.stale:
+                    places(self.job.options.out / name)[0].unlink(missing_ok=True)
+        self._sink.write(text)
+        self.rows, self._length = self.rows + batch.rows, self._sink.length
+        self._fresh, self._finished = True, False
+        return batch.rows
 
     def finish(self) -> dict[str, Any]:
-        """Write summary and report, and close the checkpoint; a run that was finished before is
-        left as it is.
-        """
-        files = [self.options.out / name for name in FILES[1:]]
+        """Bring all to the disk and sum up; return the summary."""
         self._cut()
-        written = (
-            [*files, self.predictions.with_suffix(".parquet")]
-            if self.options.predictions == "parquet"
-            else files
-        )
-        if self._finished and not self._fresh and all(file.exists() for file in written):
-            with suppress(ValueError):  # a summary that is no longer JSON is written anew
-                before: dict[str, Any] = json.loads(files[0].read_text(encoding="utf-8"))
+        if self.rows == 0:
+            if self.stop.signal:
+                raise Stopped("no row was read")
+            raise InputError(self.job.no_rows)
+        if self._finished and not self._fresh:
+            before = self.job.earlier()
+            if before is not None:
                 return before
         self._commit(0.0)
         if self._sink is not None and self.checkpoint is None:
             self._sink.sync()
-        figures = self._figures()
-        if self.options.predictions == "parquet":
-            from stillpoint.commands.parquet import to_parquet
-
-            to_parquet(
-                self.predictions, self.encoder.time_kind == "date", self.options.task == "binary"
-            )
-            if self.checkpoint is None:
-                # with a checkpoint the rows to come are appended to it
-                places(self.predictions)[0].unlink()
-        try:
-            drawn = self._page(figures)
-        except OSError:
-            self._write_summary(figures, drawn=False)
-            raise
-        summary = self._write_summary(figures, drawn)
-        self._finished = not self.stop.signal
-        self._fresh = True
-        self._commit(0.0)
+        summary = self.job.finish(self)
+        if self.job.lasting:
+            self._finished, self._fresh = not self.stop.signal, True
+            self._commit(0.0)
         return summary
 
-    def _figures(self) -> dict[str, Any]:
-        """What the run came to: all of the summary but its notes and files."""
-        from stillpoint.commands.summary import figures
-
-        assert self.engine is not None
-        assert self.history is not None
-        o, rows, seconds = self.options, *self._timed
-        head: dict[str, Any] = {
-            "version": stillpoint.__version__,
-            "source": o.source,
-            "task": o.task,
-            "target": o.target,
-            "time": o.time,
-            "time_kind": self.encoder.time_kind,
-            "features": list(self.features),
-            "columns": self.encoder.feature_names if self.features else [],
-            "delay": o.delay,
-            "rows": self.rows,
-            "targets": self.targets,
-            "complete": not self.stop.signal,
-        }
-        if o.task == "quantile":
-            head["level"] = o.level
-        if o.task == "binary":
-            head["labels"] = self.encoder.label_names
-        result = {**head, **figures(self.engine, self.history)}
-        if "coverage" in result:
-            result["coverage"] |= {"infinite": self._infinite, "empty": self._empty}
-        if self.engine.band is not None and self.targets:
-            self.notes += band_notes(
-                "quantile" if o.task == "quantile" else "interval", o.delay, self._ahead
-            )
-        self.notes += [*o.notes(self.reader.names), *self.encoder.notes()]
-        self.notes += self.reader.notes() if o.features is None else ()  # else they were named
-        return {
-            **result,
-            "rows_per_second": rows / seconds if seconds else None,
-            "started": self._started,
-            "finished": _now(),
-        }
-
-    def _write_summary(self, figures: dict[str, Any], drawn: bool) -> dict[str, Any]:
-        from stillpoint.commands.summary import plain
-
-        first = PARQUET if self.options.predictions == "parquet" else FILES[0]
-        summary: dict[str, Any] = plain(
-            {**figures, "notes": self.notes, "files": [first, *FILES[1 : 2 + drawn]]}
-        )
-        replace(
-            self.options.out / FILES[1],
-            (json.dumps(summary, indent=2, ensure_ascii=False) + "\n").encode(),
-        )
-        return summary
-
-    def _page(self, figures: dict[str, Any]) -> bool:
-        """Draw the page; returns whether it is there. A note says why where it is not."""
-        from stillpoint.commands.summary import plain
-
-        assert self.history is not None
-        path, temporary = places(self.options.out / FILES[2])
-        try:
-            from stillpoint.report.page import write_page
-
-            write_page(
-                temporary,
-                self.history,
-                plain({**figures, "notes": self.notes}),
-                f"Forecasting {self.options.target}",
-            )
-            os.replace(temporary, path)
-        except OSError as error:
-            self.notes.append(
-                f"report.html was left out: {error.strerror or error}; run the command again"
-            )
-            raise
-        except Exception as error:  # a page that cannot be drawn must not lose the numbers
-            self.notes.append(
-                f"report.html was left out: {type(error).__name__}: {error}; reinstall stillpoint"
-            )
-            return False
-        finally:
-            temporary.unlink(missing_ok=True)
-        return True
-
-    def _command(self) -> dict[str, Any]:
-        """What must not change between a run and its continuation."""
-        o = self.options
-        own = {
-            "--target": o.target,
-            "--time": o.time,
-            "--features": list(self.features),
-            "--task": o.task,
-            "--delay": o.delay,
-        }
-        places = {"--format": o.kind, "--out": str(o.out.resolve()), "--predictions": o.predictions}
-        return {
-            **own,
-            "--level": o.level,
-            "--coverage": o.coverage,
-            **places,
-            "the columns": self.reader.names,
-        }
+    def _cut(self) -> None:
+        """Cut off what nobody synced behind a checkpoint's length, where no row came to do that."""
+        if self._sink is not None or self._length is None:
+            return
+        if self.predictions.stat().st_size > self._length:
+            self._sink = Sink(self.predictions, self.job.header, self._length)
 
     def _commit(self, every: float) -> None:
         """Bring what is new to the disk, predictions first, if that is `every` seconds old."""
         if self.checkpoint is None or not self._fresh or time.monotonic() - self._saved < every:
             return
         begun = time.monotonic()
-        assert self.engine is not None
-        assert self.history is not None
         if self._sink is not None:
             self._length = self._sink.sync()
-        head = min(HEAD, self.reader.position)
+        own, state = self.job.state()
         header = {
-            "command": self._command(),
-            "position": self.reader.position,
-            "head": head,
-            "fingerprint": self.reader.fingerprint(head, self.reader.position),
+            "command": self.job.command(),
+            **self.source.state(),
             "length": self._length,
             "rows": self.rows,
-            "targets": self.targets,
-            "counts": [self._infinite, self._empty, self._ahead],
-            "encoder": self.encoder.state(),
             "timed": self._timed,
-            "started": self._started,
+            "seconds": self.seconds,
+            "started": self.started,
             "finished": self._finished,
+            **own,
         }
-        history = {f"history.{name}": value for name, value in self.history.arrays().items()}
-        self.checkpoint.save(
-            header, {**history, **{f"engine.{name}": v for name, v in self.engine.arrays().items()}}
-        )
+        self.checkpoint.save(header, state)
         self._saved, self._fresh = time.monotonic(), False
-        # many features take long to save
+        # much that is learnt takes long to save: most of the time is for rows
         self._pause = EVERY * max(1.0, SLOWER * (self._saved - begun))
 
     def _resume(self) -> None:
-        stored = self.checkpoint.load(check_header) if self.checkpoint is not None else None
+        stored = None if self.checkpoint is None else self.checkpoint.load(self._check)
         if self.checkpoint is None or stored is None:
             return
         header, state = stored
-        same_command(self._command(), header["command"])
-        self._length, position = header["length"], header["position"]
+        saved.same_command(self.job.command(), header["command"])
+        self._length = header["length"]
         check(self.predictions, header["length"])
-        self.reader.seek(position)
-        prints = self.reader.fingerprint(header["head"], position)
-        pairs = zip(prints, header["fingerprint"], strict=False)  # checkpoints of old have fewer
-        if any(a != b for a, b in pairs if a is not None and b is not None):
-            remedy = "replay a pipe from its start, or give another --checkpoint folder"
-            raise InputError(
-                f"the input must be that of the checkpoint: got another content; {remedy}"
-            )
-        self.encoder.restore(header["encoder"])
-        engine, history = self._learners(self.encoder.dim)
-        self.checkpoint.hand(engine, "engine.", state)
-        self.checkpoint.hand(history, "history.", state)
-        self.rows, self.targets, self._timed = header["rows"], header["targets"], header["timed"]
-        # checkpoints of old have two
-        self._infinite, self._empty, self._ahead = (*header["counts"], 0)[:3]
-        self._started, self._finished = header["started"], header["finished"]
+        self.source.restore(header)
+        self.job.restore(self.checkpoint, header, state)
+        self.rows, self._timed, self.seconds = header["rows"], header["timed"], header["seconds"]
+        self.started, self._finished = header["started"], header["finished"]
+
+    def _check(self, header: dict[str, Any]) -> None:
+        """Refuse a header that no run of this command has written; others are told as such."""
+        if not saved.differing(self.job.command(), saved.part(header, "command", dict)):
+            saved.check_header(header)
+            self.job.check(header)
+
+    def close(self) -> None:
+        """Close what is open."""
+        if self._sink is not None:
+            self._sink.close()
+        if self.checkpoint is not None:
+            self.checkpoint.close()
 
 
-def _now() -> str:
+def run(job: Job, stop: Stop, *, print_json: bool, quiet: bool) -> None:
+    """Run a job from its input to its summary; Stopped where that was asked for on the way."""
+    with ExitStack() as stack:
+        source = job.source(stop)
+        stack.callback(source.close)
+        session = Session(job, source, stop, bar=not quiet and sys.stderr.isatty())
+        stack.callback(session.close)
+        session.play()
+        summary = session.finish()
+    answer(summary, job.options.out, job.show, session.notes, print_json=print_json, quiet=quiet)
+    if stop.signal:
+        raise Stopped(f"stopped after {session.rows:,} rows; all files are whole")
+
+
+def progress(stack: ExitStack, size: int | None, bar: bool) -> Callable[[str, int], None]:
+    """Show how far a run is, by bytes where the size is known; the caller tells text and place."""
+    if not bar:
+        return lambda text, position: None
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn()
+    progress = stack.enter_context(Progress(*columns, console=console(err=True), transient=True))
+    task = progress.add_task("0 rows", total=size)
+    return lambda text, position: progress.update(task, completed=position, description=text)
+
+
+def now() -> str:
+    """Return the time of day, for a summary."""
     return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Look for no cycles in a batch: it makes and drops a tuple a row, and looking takes long."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()

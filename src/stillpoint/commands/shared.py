@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from stillpoint.commands.errors import EXPLAINED, Remedies, explain
 from stillpoint.core.terminal import console, shown, tell, tell_json
 
 if TYPE_CHECKING:
@@ -20,6 +21,9 @@ Out = Annotated[
 Quick = Annotated[
     bool, typer.Option("--quick", help="A small run, in seconds, to see that all is well.")
 ]
+_REMEDIES = Remedies(
+    "interrupted; run the command again", "use a machine with more", "give another --out"
+)
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 
 
@@ -89,22 +93,11 @@ def _usage_shown() -> Iterator[None]:
 
 @contextmanager
 def plain_errors() -> Iterator[None]:
-    """A bad argument, or a file that cannot be written, ends with its message, not a traceback."""
+    """End with a message and an exit code, not a traceback, where arguments or files are bad."""
     try:
         yield
-    except ValueError as error:
-        tell(f"error: {error}", err=True)
-        raise typer.Exit(2) from None
-    except KeyboardInterrupt as stop:
-        tell(str(stop) or "interrupted; run the command again", err=True)
-        raise typer.Exit(130) from None
-    except BrokenPipeError:
-        raise typer.Exit(1) from None
-    except OSError as error:
-        place = f" ({error.filename})" if error.filename else ""
-        tell(
-            f"error: reading or writing failed{place}: {error.strerror or error}; give another"
-            " --out",
-            err=True,
-        )
-        raise typer.Exit(1) from None
+    except EXPLAINED as error:
+        code, line = explain(error, _REMEDIES)
+        if line:
+            tell(line, err=True)
+        raise typer.Exit(code) from None

@@ -1,22 +1,30 @@
-"""predictions.csv, row by row: whole rows only, whatever happens."""
+"""predictions.csv: whole rows only, whatever happens."""
 
 import os
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 
-from stillpoint.commands.encode import Rows
-from stillpoint.commands.options import InputError
+from stillpoint.commands.errors import InputError
 from stillpoint.core.container import lock, places, sync_folder
-from stillpoint.core.validation import Array
+
+_MARKS = ',"\n\r'
 
 
 class Sink:
-    """The file of predictions. length: bytes to keep of what is there, from a checkpoint; None
-    begins a new file.
+    """The file of predictions, written by one process at a time.
+
+    Parameters
+    ----------
+    path
+        The file.
+    header
+        Its first line.
+    length
+        Bytes to keep of what is there, from a checkpoint; None begins a new file.
     """
 
-    header = b"row,time,y,forecast,lo,hi\n"
-
-    def __init__(self, path: Path, length: int | None) -> None:
+    def __init__(self, path: Path, header: bytes, length: int | None) -> None:
         self.path, self.length, self._new = path, 0, False
         if length is None:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -27,50 +35,27 @@ class Sink:
             f"--out must be free: another process is writing {path}; wait for it or use another"
             " folder"
         )
-        self._fd = lock(path, taken, os.O_WRONLY | (os.O_CREAT if length is None else 0))
+        real = places(path)[0]
+        self._held = real.with_name(f".{real.name}.lock")
+        self._lock = lock(self._held, taken)
+        try:
+            self._fd = os.open(path, os.O_WRONLY | (os.O_CREAT if length is None else 0), 0o644)
+        except BaseException:
+            self._unlock()
+            raise
         try:
             os.ftruncate(self._fd, length or 0)
             os.lseek(self._fd, length or 0, os.SEEK_SET)
             self.length = length or 0
             if length is None:
-                self._write(self.header)
+                self.write(header)
                 self._new = True
         except BaseException:  # nobody else can: there is no sink to close
             self.close()
             raise
 
-    def add(
-        self, row: int, rows: Rows, forecasts: Array, lo: Array, hi: Array, banded: bool
-    ) -> None:
-        """Write rows from number `row` on."""
-        T = forecasts.size
-        numbers = [str(i) for i in range(row, row + T)]
-        times = numbers if rows.time_texts is None else [quoted(text) for text in rows.time_texts]
-        targets = (
-            [cell(v) for v in rows.y.tolist()]
-            if rows.y_texts is None
-            else [quoted(text) for text in rows.y_texts]
-        )
-        middles = map(repr, forecasts.tolist())
-        if banded:
-            cells = zip(
-                numbers,
-                times,
-                targets,
-                middles,
-                map(repr, lo.tolist()),
-                map(repr, hi.tolist()),
-                strict=True,
-            )
-            text = "\n".join(map(",".join, cells))
-        else:
-            text = (
-                ",,\n".join(map(",".join, zip(numbers, times, targets, middles, strict=True)))
-                + ",,"
-            )
-        self._write((text + "\n").encode())
-
-    def _write(self, data: bytes) -> None:
+    def write(self, data: bytes) -> None:
+        """Append rows: all of them, or none where that fails."""
         view = memoryview(data)
         try:
             while view:
@@ -82,7 +67,7 @@ class Sink:
         self.length += len(data)
 
     def sync(self) -> int:
-        """Bring all to the disk; returns the length."""
+        """Bring all to the disk; return the length."""
         os.fsync(self._fd)
         # the names, too: a checkpoint that a power cut left without its predictions could not go on
         if self._new:
@@ -95,6 +80,12 @@ class Sink:
     def close(self) -> None:
         """Close the file."""
         os.close(self._fd)
+        self._unlock()
+
+    def _unlock(self) -> None:
+        """Leave nothing beside the predictions; the file goes while it is still ours."""
+        self._held.unlink(missing_ok=True)
+        self._lock.close()
 
 
 def check(path: Path, length: int) -> None:
@@ -107,13 +98,28 @@ def check(path: Path, length: int) -> None:
         )
 
 
+def lines(columns: Iterable[Sequence[str]], ends: Sequence[str] | str = "") -> bytes:
+    """Return rows of CSV from columns of cells. ends: what each row, or every row, ends with."""
+    if isinstance(ends, str):
+        end = f"{ends}\n"
+        return (end.join(map(",".join, zip(*columns, strict=True))) + end).encode()
+    rows = zip(*chain(columns, [ends]), strict=True)
+    return ("\n".join(map(",".join, rows)) + "\n").encode()
+
+
 def cell(value: float) -> str:
-    """A number for a cell, nothing for NaN."""
+    """Return a number for a cell, nothing for NaN."""
     return repr(value) if value == value else ""
 
 
 def quoted(text: str) -> str:
-    """A text for a cell, in quotes where it needs them."""
-    if any(mark in text for mark in ',"\n\r'):
+    """Return a text for a cell, in quotes where it needs them."""
+    if any(mark in text for mark in _MARKS):
         return '"' + text.replace('"', '""') + '"'
     return text
+
+
+def quoted_all(texts: list[str]) -> list[str]:
+    """Return texts for cells; one look finds that none needs quotes."""
+    joined = "".join(texts)
+    return list(map(quoted, texts)) if any(mark in joined for mark in _MARKS) else texts

@@ -1,23 +1,88 @@
-"""What a run came to: a summary for JSON and the report, and a table for the terminal."""
+"""Summaries: JSON for files, tables for the terminal."""
 
+import json
 import math
-from typing import Any
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stillpoint.commands import _rows
-from stillpoint.commands.engine import OURS, Engine, expert_weights
-from stillpoint.commands.history import History
-from stillpoint.core.terminal import console, tell
-from stillpoint.intervals import QuantileTracker
-from stillpoint.intervals._experts import MEMORIES, SCALED, SIGNED, STEPS
+from stillpoint.commands.errors import say
+from stillpoint.core.container import replace
+from stillpoint.core.terminal import console, tell, tell_json
+
+if TYPE_CHECKING:
+    from stillpoint.commands.engine import Engine
+    from stillpoint.commands.history import History
+
+SUMMARY = "summary.json"
+OURS = "stillpoint"  # what the package's own forecasts are called
 
 
-def figures(engine: Engine, history: History) -> dict[str, Any]:
-    """Losses, coverage, certificates and weights of a run."""
+def write_summary(out: Path, summary: dict[str, Any]) -> dict[str, Any]:
+    """Write summary.json; return what it holds."""
+    result: dict[str, Any] = plain(summary)
+    replace(out / SUMMARY, (_text(result) + "\n").encode())
+    return result
+
+
+def answer(
+    summary: dict[str, Any],
+    out: Path,
+    show: Callable[[dict[str, Any]], None],
+    notes: Sequence[str] = (),
+    *,
+    print_json: bool,
+    quiet: bool,
+) -> None:
+    """Tell what a run came to: notes, then JSON or a table, or nothing."""
+    for note in notes:
+        say(f"note: {note}", 0)
+    if print_json:
+        tell_json(_text(summary))
+    elif not quiet:
+        show(summary)
+        tell(f"wrote {', '.join(str(out / name) for name in summary['files'])}")
+
+
+def _text(summary: dict[str, Any]) -> str:
+    return json.dumps(summary, indent=2, ensure_ascii=False)
+
+
+def plain(value: Any) -> Any:
+    """Return JSON without infinities: null stands for them, and "not_finite" says where."""
+    gone: list[str] = []
+
+    def walk(item: Any, name: str) -> Any:
+        if isinstance(item, dict):
+            return {
+                key: walk(inner, f"{name}.{key}" if name else str(key))
+                for key, inner in item.items()
+            }
+        if isinstance(item, list | tuple):
+            return [walk(inner, f"{name}[{i}]") for i, inner in enumerate(item)]
+        if isinstance(item, np.generic):
+            item = item.item()
+        if isinstance(item, float) and not math.isfinite(item):
+            gone.append(name)
+            return None
+        return item
+
+    result = walk(value, "")
+    return {**result, "not_finite": gone} if gone else result
+
+
+def figures(engine: "Engine", history: "History") -> dict[str, Any]:
+    """Return losses, coverage, certificates and weights of a run of `track`."""
+    from stillpoint.commands._rows import BUCKET
+    from stillpoint.commands.engine import expert_weights
+    from stillpoint.intervals import QuantileTracker
+    from stillpoint.intervals._experts import MEMORIES, SCALED, SIGNED, STEPS
+
     rows = engine.loss_rows
     loss = {
-        name: history.total(_rows.FIELDS + j) / rows if rows else None
+        name: history.total(len(BUCKET) + j) / rows if rows else None
         for j, name in enumerate(engine.names)
     }
     result: dict[str, Any] = {
@@ -27,7 +92,7 @@ def figures(engine: Engine, history: History) -> dict[str, Any]:
     }
     # promises are about targets learnt at once
     promised = engine.part.certificate() if engine.delay == 0 else {}
-    own = float(rows) if engine.part.relative else history.total(_rows.FIELDS)
+    own = float(rows) if engine.part.relative else history.total(len(BUCKET))
     # more than was lost at all says nothing
     certificate = {label: value for label, value in promised.items() if value < own}
     if engine.delay:
@@ -55,13 +120,14 @@ def figures(engine: Engine, history: History) -> dict[str, Any]:
     return result
 
 
-def _coverage(engine: Engine, history: History) -> dict[str, Any]:
+def _coverage(engine: "Engine", history: "History") -> dict[str, Any]:
+    from stillpoint.commands._rows import BUCKET
+
     band, result = engine.band, {"target": engine.target_share}
     assert band is not None
-    scored, covered = history.total(_rows.SCORED), history.total(_rows.COVERED)
+    scored, covered = history.total(BUCKET.scored), history.total(BUCKET.covered)
     misses = scored - covered
-    # the tracker's own account, which its theorem is about: a quantile's leaves out the first
-    # target
+    # the tracker's own count, which its theorem is about: a quantile's leaves out the first target
     if engine.delay == 0:
         scored, misses = float(band.seen), float(band.misses)
         least, most = band.miss_bound()
@@ -72,39 +138,14 @@ def _coverage(engine: Engine, history: History) -> dict[str, Any]:
         "misses": int(misses),
         "achieved": 1.0 - misses / scored if scored else None,
     }
-    number = history.total(_rows.WIDTH_COUNT)
+    number = history.total(BUCKET.width_count)
     if engine.task != "quantile":
-        result["mean_width"] = history.total(_rows.WIDTH) / number if number else None
+        result["mean_width"] = history.total(BUCKET.width) / number if number else None
     return result
 
 
-def plain(value: Any) -> Any:
-    """JSON without infinities: null stands for a number that is not finite, and "not_finite" says
-    which they are.
-    """
-    gone: list[str] = []
-
-    def walk(item: Any, name: str) -> Any:
-        if isinstance(item, dict):
-            return {
-                key: walk(inner, f"{name}.{key}" if name else str(key))
-                for key, inner in item.items()
-            }
-        if isinstance(item, list | tuple):
-            return [walk(inner, f"{name}[{i}]") for i, inner in enumerate(item)]
-        if isinstance(item, np.generic):
-            item = item.item()
-        if isinstance(item, float) and not math.isfinite(item):
-            gone.append(name)
-            return None
-        return item
-
-    result = walk(value, "")
-    return {**result, "not_finite": gone} if gone else result
-
-
-def show(summary: dict[str, Any]) -> None:
-    """The table on the terminal."""
+def show_track(summary: dict[str, Any]) -> None:
+    """Show what `track` came to."""
     from rich.table import Table
 
     name, loss = summary["loss_name"], summary["loss"]
@@ -141,3 +182,47 @@ def show(summary: dict[str, Any]) -> None:
     rate = summary.get("rows_per_second")
     if rate:
         tell(f"{rate:,.0f} rows a second")
+
+
+def show_fleet(summary: dict[str, Any]) -> None:
+    """Show what `fleet` came to."""
+    from rich.table import Table
+
+    name = summary["loss_name"]
+    tell(
+        f"{summary['target']}: {summary['rows']:,} rows of {summary['keys']:,} keys,"
+        f" {summary['learner']}"
+    )
+    table = Table()
+    for i, head in enumerate(
+        (
+            "worst keys",
+            "targets",
+            f"mean {name}" if name != "misses" else "share of misses",
+            "rejected",
+        )
+    ):
+        table.add_column(head, justify="right" if i else "left")
+    for row in summary["worst"]:
+        table.add_row(
+            str(row["key"]), f"{row['targets']:,}", f"{row['loss']:.6g}", f"{row['rejected']:,}"
+        )
+    loss = "–" if summary["loss"] is None else f"{summary['loss']:.6g}"
+    table.add_section()
+    table.add_row("all keys", f"{summary['targets']:,}", loss, f"{summary['rejected']['rows']:,}")
+    console().print(table)
+    coverage = summary.get("coverage")
+    if coverage and coverage["achieved"] is not None:
+        text = f"coverage {100 * coverage['achieved']:.2f}% for {100 * coverage['asked']:g}% asked"
+        tell(text)
+    for reason, rows in summary["rejected"]["reasons"].items():
+        tell(f"rejected: {_rows(rows)}, because {reason}")
+    for row in summary["rejected"]["keys"][:3]:
+        tell(f"  key {row['key']}: {_rows(row['rows'])}")
+    rate = summary.get("rows_per_second")
+    if rate:
+        tell(f"{rate:,.0f} rows a second")
+
+
+def _rows(count: int) -> str:
+    return "1 row" if count == 1 else f"{count:,} rows"

@@ -1,12 +1,210 @@
-"""Records of text that cannot be what they seem: refused before anything is made of them."""
+"""Rows of text, a record each, and CSV; a batch that holds a bad row is cut before it."""
 
 import csv
-import json
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from stillpoint.commands.cells import show_cell
-from stillpoint.commands.options import RowError
+from stillpoint.commands.errors import InputError, RowError
+from stillpoint.commands.formats import Batch, Cells, different
+from stillpoint.commands.lines import Lines
+
+_DELIMITERS = (",", ";", "\t", "|")
+_OPEN = (
+    "a row must close its quotes: got one that stays open; close it, or double a quote that is part"
+    " of a cell"
+)
+
+
+class TextReader:
+    """Rows of text, a record each; subclasses say how a record is read.
+
+    check: refuses an input by its first bytes.
+    """
+
+    names: list[str]
+
+    def __init__(self, lines: Lines, check: Callable[[bytes], None] | None = None) -> None:
+        self.lines, self._check = lines, check
+        self.names, self._used = [], [""]
+
+    def begin(self) -> bool:
+        """Find the names of the columns; False while there is nothing to read them from."""
+        raise NotImplementedError
+
+    def _first(self) -> bytes | None:
+        """The first record that is not blank; None while there is none."""
+        while True:
+            try:
+                records = self.lines.take(1)
+            except RowError:  # of a file that is no text, which says more
+                self._look()
+                raise
+            if not records:
+                return None
+            if records[0].strip():
+                self._look()
+                return records[0]
+
+    def _look(self) -> None:
+        if self._check is not None:
+            self._check(self.lines.head)
+
+    def _rows(self, records: list[bytes]) -> tuple[list[Any], list[int] | None]:
+        """Rows, and the record each came from if that is not one for one. RowError's index is that
+        of the row.
+        """
+        raise NotImplementedError
+
+    def _columns(self, rows: list[Any]) -> list[Cells]:
+        raise NotImplementedError
+
+    def _blank(self, record: bytes) -> bool:
+        """Whether a record holds no row."""
+        return not record.strip()
+
+    def _holding(self, records: list[bytes], rows: int) -> int:
+        """How many records hold the first rows and no more; blank ones hold none."""
+        seen = 0
+        for i, record in enumerate(records):
+            if seen == rows:
+                return i
+            seen += not self._blank(record)
+        return len(records)
+
+    def use(self, columns: Sequence[str]) -> None:
+        """Columns to read, and their order."""
+        self._used = list(columns)
+
+    def read(self, limit: int) -> Batch:
+        """Up to so many rows; none where nothing has come. A row that cannot be read is refused
+        when it is the first.
+        """
+        records = self.lines.take(limit)
+        while True:
+            try:
+                rows, places = self._rows(records)
+                return Batch(self._columns(rows), len(rows), records, places)
+            except RowError as error:
+                kept = min(self._holding(records, error.index), len(records) - 1)
+                self.lines.put_back(records[kept:])
+                if kept == 0:
+                    raise
+                records = records[:kept]
+
+    def back(self, batch: Batch, rows: int) -> None:
+        """All but the first rows of the batch just read come again."""
+        self.lines.put_back(batch.records[batch.kept(rows) :])
+
+    @property
+    def ended(self) -> bool:
+        """Whether there is nothing more to come."""
+        return self.lines.ended
+
+    @property
+    def gone(self) -> bool:
+        """Whether it ended because it was deleted while it was followed."""
+        return self.lines.gone
+
+    @property
+    def position(self) -> int:
+        """Where the next row begins."""
+        return self.lines.position
+
+    @property
+    def size(self) -> int | None:
+        """Where the last one ends, if that is known."""
+        return self.lines.size
+
+    def seek(self, position: int) -> None:
+        """Go on at a position."""
+        self.lines.seek(position)
+
+    def fingerprint(self, head: int, position: int) -> list[str | None]:
+        """What tells this input from another, up to that position; None for a part that cannot be
+        told.
+        """
+        return self.lines.fingerprint(head, position)
+
+    def notes(self) -> list[str]:
+        """What a person should know of what was read."""
+        return []
+
+    def close(self) -> None:
+        """Close the input."""
+        self.lines.close()
+
+
+class CsvReader(TextReader):
+    """A header, then rows with as many cells. The delimiter is read off the header: comma,
+    semicolon, tab or bar.
+    """
+
+    def begin(self) -> bool:
+        """Read the header."""
+        first = self._first()
+        if first is None:
+            return False
+        header = decoded(first, "the header").removeprefix("\ufeff")
+        # a name in quotes may hold any of them
+        self.delimiter = max(_DELIMITERS, key=re.sub(r'"[^"]*"', "", header).count)
+        try:
+            self.names = [
+                name.strip() for name in next(csv.reader([header], delimiter=self.delimiter))
+            ]
+        except csv.Error as error:
+            raise InputError(
+                f"the header must be CSV: {error}; end lines with \\n, check quotes"
+            ) from None
+        different(self.names)
+        self._width = len(self.names)
+        return True
+
+    def use(self, columns: Sequence[str]) -> None:
+        """Columns to read, and their order."""
+        super().use(columns)
+        places = {name: i for i, name in enumerate(self.names)}
+        self._places = [places[name] for name in columns]
+
+    def _blank(self, record: bytes) -> bool:
+        return not record.strip(b"\r\n")  # spaces are a cell, tabs may be the marks between some
+
+    def _rows(self, records: list[bytes]) -> tuple[list[Any], list[int] | None]:
+        texts = _all_decoded(records)
+        reader = csv.reader(texts, delimiter=self.delimiter)
+        rows: list[list[str]] = []
+        places: list[int] | None = None
+        try:
+            rows.extend(reader)
+        except csv.Error as error:
+            raise RowError(
+                sum(map(bool, rows)), f"a row must be CSV: {error}; check its quotes"
+            ) from None
+        if [] in rows or len(rows) != len(records):
+            rows, places = [], []
+            reader = csv.reader(texts, delimiter=self.delimiter)
+            for i, row in enumerate(reader, 1):
+                # a quote that no count of quotes shows: it has swallowed the next record
+                if reader.line_num > i:
+                    raise RowError(len(rows), _OPEN)
+                if row:
+                    rows.append(row)
+                    places.append(reader.line_num - 1)
+        _check_quotes(texts, self.delimiter)
+        if set(map(len, rows)) - {self._width}:
+            bad = next(i for i, row in enumerate(rows) if len(row) != self._width)
+            raise RowError(
+                bad,
+                f"a row must have {self._width} cells: got {len(rows[bad])}; repair it, quote cells"
+                " with commas",
+            )
+        return rows, places
+
+    def _columns(self, rows: list[Any]) -> list[Cells]:
+        if not rows:
+            return [() for _ in self._used]
+        cells = list(zip(*rows, strict=True))
+        return [cells[place] for place in self._places]
 
 
 def decoded(record: bytes, what: str) -> str:
@@ -21,7 +219,7 @@ def decoded(record: bytes, what: str) -> str:
         ) from None
 
 
-def all_decoded(records: Sequence[bytes]) -> list[str]:
+def _all_decoded(records: Sequence[bytes]) -> list[str]:
     """Records of CSV as text."""
     try:
         if b"\0" not in b"".join(records):
@@ -33,16 +231,16 @@ def all_decoded(records: Sequence[bytes]) -> list[str]:
         try:
             texts.append(decoded(record, "a row"))
         except RowError as error:
-            raise RowError(rows_in(texts), error.what) from None
+            raise RowError(_rows_in(texts), error.what) from None
     return texts
 
 
-def rows_in(texts: Sequence[str]) -> int:
+def _rows_in(texts: Sequence[str]) -> int:
     """How many records of CSV hold a row: spaces are a cell, tabs may be the marks between some."""
     return sum(bool(text.strip("\r\n")) for text in texts)
 
 
-def check_quotes(texts: Sequence[str], delimiter: str) -> None:
+def _check_quotes(texts: Sequence[str], delimiter: str) -> None:
     """Refuse a stray quote that another one closes lines later: the rows between the two would be
     one cell of one row.
     """
@@ -53,28 +251,5 @@ def check_quotes(texts: Sequence[str], delimiter: str) -> None:
             except csv.Error as error:
                 remedy = "check its quotes: line ends between two of them are part of a cell"
                 raise RowError(
-                    rows_in(texts[:i]), f"a row must be CSV: {error}; {remedy}"
+                    _rows_in(texts[:i]), f"a row must be CSV: {error}; {remedy}"
                 ) from None
-
-
-def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of JSON as a dict; `json` itself would keep the last of two values under one key,
-    and not say so.
-    """
-    row = dict(pairs)
-    if len(row) < len(pairs):
-        seen: set[str] = set()
-        for name, _ in pairs:
-            if name in seen:
-                raise ValueError(f"got the key {show_cell(name)} twice")
-            seen.add(name)
-    return row
-
-
-def writable(row: dict[str, Any]) -> bool:
-    """Whether an object is made of whole characters, which can be written to a file."""
-    try:
-        json.dumps(row, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -23,6 +23,8 @@ from numpy.typing import NDArray
 MAGIC = b"stillpoint "
 KINDS = "biufU"  # of arrays: numbers, truth values and text, never objects, which would be pickled
 _LONGEST = 128  # of the first line
+# how a file system says that it has no locks
+_NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL)
 _READERS: dict[
     tuple[int, int], Callable[[io.BytesIO], tuple[tuple[int, ...], bool, np.dtype[Any]]]
 ] = {
@@ -168,23 +170,47 @@ def places(path: Path, mark: str = "") -> tuple[Path, Path]:
     return real, real.with_name(f".{real.name}{mark}.part")
 
 
-def lock(path: Path, message: str, flags: int = os.O_RDWR | os.O_CREAT) -> int:
-    """Hold `path` until its number is closed or the process ends, however that ends; ValueError
-    where another process does.
+_HELD: set["Lock"] = set()  # a lock that nobody keeps is held none the less
 
-    flags: how to open it. On a file system without locks nothing is held.
+
+class Lock:
+    """A lock on the file `path`, made if it is not there, until `close` or the process's end.
+
+    Parameters
+    ----------
+    path
+        The file of the lock; it is no other file, and stays when the lock is given up.
+    message
+        What to say, as a ValueError, where another process holds it.
+
+    Notes
+    -----
+    On a file system without locks nothing is held: to refuse would say that some other process
+    were there.
     """
-    import fcntl
 
-    number = os.open(path, flags, 0o644)
-    try:
-        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(number)
-        raise ValueError(message) from None
-    except OSError:
-        pass  # ENOLCK, ENOTSUP and the like: to refuse would say that some other process were there
-    return number
+    def __init__(self, path: Path, message: str) -> None:
+        import filelock  # takes long to import
+
+        self._held = filelock.FileLock(path, timeout=0, thread_local=False)
+        try:
+            self._held.acquire()
+            _HELD.add(self)
+        except filelock.Timeout:
+            raise ValueError(message) from None
+        except OSError as error:
+            if error.errno not in _NO_LOCKS:
+                raise
+
+    def close(self) -> None:
+        """Give up the lock."""
+        _HELD.discard(self)
+        self._held.release()
+
+
+def lock(path: Path, message: str) -> Lock:
+    """Hold `path` until it is closed or the process ends; ValueError where another process does."""
+    return Lock(path, message)
 
 
 def sync_folder(path: Path) -> None:

@@ -5,6 +5,7 @@ to be, or by `skip` without. Whatever is wrong with an argument is found before 
 """
 
 import copy
+import math
 import reprlib
 from abc import ABC, abstractmethod
 from typing import Any, Protocol, Self
@@ -61,11 +62,11 @@ class Learner(Configured, ABC):
         The time of the open round, or of the last one; rounds without a time are 1 apart, from 1.
     """
 
-    _admits = False  # whether there is an `_admit`
+    _admits = False  # whether `_coming` has a say about rounds without a time
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        cls._admits = cls._admit is not Learner._admit
+        cls._admits = (cls._admit, cls._coming) != (Learner._admit, Learner._coming)
 
     def __init__(self) -> None:
         self.rounds, self.time = 0, 0.0
@@ -91,7 +92,7 @@ class Learner(Configured, ABC):
         if self._is_open:
             if time is not None and time != self.time:
                 raise ValueError(
-                    f"time must be that of the open round: got {time}, open at {self.time}; {_OPEN}"
+                    f"time must be that of the open round: got {time}, open {self._at}; {_OPEN}"
                 )
             self._check_same(x)
         else:
@@ -152,12 +153,15 @@ class Learner(Configured, ABC):
             self._admit(float(when[0]), float(when[-1]))
         return when
 
+    @property
+    def _at(self) -> str:
+        return "without a time" if math.isnan(self.time) else f"at {self.time}"
+
     def _begin_bulk(self, name: str) -> None:
         """Refuse a bulk pass while a round is open; `name`: the argument that brings the rounds."""
         if self._is_open:
             raise ValueError(
-                f"{name} must begin with a new round: got it while one is open at {self.time};"
-                f" {_OPEN}"
+                f"{name} must begin with a new round: got it while one is open {self._at}; {_OPEN}"
             )
 
 

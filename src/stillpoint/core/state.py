@@ -5,10 +5,12 @@ whose places a second `NamedTuple` names. Names in files may differ from those o
 of older versions stay readable when a field gets a better name.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import deepcopy
 from typing import Any, NamedTuple, Protocol, TypeVar
+
+from numpy.typing import NDArray
 
 from stillpoint.core.validation import stored
 
@@ -79,3 +81,14 @@ def rollback_on_error(learner: Restorable) -> Iterator[None]:
     except BaseException:
         learner.restore(before)
         raise
+
+
+def copied(names: Iterable[str], arrays: Iterable[NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Copies of a state's arrays by the names they have in files."""
+    return {name: own.copy() for name, own in zip(names, arrays, strict=True)}
+
+
+def put(names: Iterable[str], arrays: Iterable[NDArray[Any]], saved: dict[str, Any]) -> None:
+    """Inverse of `copied`, into the arrays that are there; ValueError for another type or shape."""
+    for name, own in zip(names, arrays, strict=True):
+        own[...] = stored(saved, name, *own.shape, dtype=own.dtype)

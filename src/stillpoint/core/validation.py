@@ -159,6 +159,21 @@ def counted(name: str, value: float, most: float) -> None:
         )
 
 
+def waiting(delay: Any, first: Any, rows: int) -> tuple[int, int]:
+    """Return `delay` and `first` of a bulk pass over so many rows as ints that go together."""
+    for name, given in (("delay", delay), ("first", first)):
+        if isinstance(given, bool) or not isinstance(given, int | np.integer) or given < 0:
+            raise ValueError(
+                f"{name} must be a whole number, 0 or more: got {given!r}; give a number of rows"
+            )
+    if first > min(delay, rows):
+        raise ValueError(
+            f"first must be at most delay ({delay}) and the rows passed ({rows}): got {first}; pass"
+            " again only rows whose targets have not been learnt"
+        )
+    return int(delay), int(first)
+
+
 def _brief(value: Any) -> str:
     return str(value.dtype) if isinstance(value, np.ndarray) else type(value).__name__
 

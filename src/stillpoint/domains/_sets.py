@@ -124,15 +124,42 @@ def _half_space(params: Array, z: Array, w: Array) -> None:
 def _simplex(total: float, z: Array, w: Array) -> None:
     # The projection ignores a shift of every coordinate. With the largest at 0 only entries above
     # -total can matter, so nothing cancels however large z is.
-    top = z.max()
-    descending = np.sort(top - z)
+    top = z[0]
+    for i in range(1, z.size):
+        if z[i] > top:
+            top = z[i]
+    # The least gaps come first, from a heap: few are needed, and Numba's sort takes a second to
+    # compile.
+    gaps = np.empty(z.size)
+    for i in range(z.size):
+        gaps[i] = top - z[i]
+    for i in range(z.size // 2 - 1, -1, -1):
+        _sift(gaps, z.size, i)
     running = 0.0
     level = 0.0
     for i in range(z.size):
-        running -= descending[i]
+        gap = gaps[0]
+        running -= gap
         candidate = (running - total) / (i + 1)
-        if -descending[i] <= candidate:
+        if -gap <= candidate:
             break
         level = candidate
+        gaps[0] = gaps[z.size - 1 - i]
+        _sift(gaps, z.size - 1 - i, 0)
     for i in range(z.size):
         w[i] = max((z[i] - top) - level, 0.0)
+
+
+@njit(cache=True)
+def _sift(heap: Array, size: int, i: int) -> None:
+    """Move entry i of a heap of the first `size` entries down to its place."""
+    entry = heap[i]
+    while 2 * i + 1 < size:
+        child = 2 * i + 1
+        if child + 1 < size and heap[child + 1] < heap[child]:
+            child += 1
+        if entry <= heap[child]:
+            break
+        heap[i] = heap[child]
+        i = child
+    heap[i] = entry

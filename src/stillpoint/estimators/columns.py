@@ -9,8 +9,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from stillpoint.beliefs._kalman import LIMIT
 from stillpoint.core.validation import Array, stored, under
-from stillpoint.forecasters._tracking import LIMIT, sound
+from stillpoint.forecasters._features import sound
 
 _PLAIN = {float, int, bool, np.float64}  # types of value that need no closer look
 _WHOLE = _PLAIN | {np.float32, np.int64, np.int32, np.bool_}  # and those that need none in an array
@@ -21,7 +22,7 @@ class _Core(Protocol):
 
     dim: int
 
-    def moment(self, time: float | None) -> float:
+    def _coming(self, time: float | None) -> float:
         """The time of the coming round, NaN for none; refuses those that go back."""
 
     def grow(self, dim: int) -> None:
@@ -58,7 +59,7 @@ class Columns:
         row = self._whole(x)
         if row is None:
             row = self._row(x, self.names)
-        return row, core.moment(self._clock(x))
+        return row, core._coming(self._clock(x))
 
     def learn(self, x: Mapping[Any, Any], core: _Core) -> tuple[Array, float]:
         """`read`, with a column for every name not seen before; `core` grows with them once nothing
@@ -66,14 +67,14 @@ class Columns:
         """
         row = self._whole(x)
         if row is not None:
-            return row, core.moment(self._clock(x))
+            return row, core._coming(self._clock(x))
         fresh = [name for name in x if name not in self.names and name != self.time]
         places = (
             {**self.names, **{name: len(self.names) + i for i, name in enumerate(fresh)}}
             if fresh
             else self.names
         )
-        row, moment = self._row(x, places), core.moment(self._clock(x))
+        row, moment = self._row(x, places), core._coming(self._clock(x))
         if fresh:
             if row.size > core.dim:
                 core.grow(row.size)

@@ -45,14 +45,14 @@ class TrackingRegressor(base.Regressor, Configured):
 
     def learn_one(self, x: dict[Hashable, Any], y: float) -> None:
         """Learn that features x came with target y."""
-        target = self._core.target(y, "leave rows without a target out")
+        target = self._core._feedback(y, "leave rows without a target out")
         row, moment = self._columns.learn(x, self._core)
-        self._core.take(row, target, moment)
+        self._core._learn_one(row, target, moment)
 
     def predict_one(self, x: dict[Hashable, Any]) -> float:
         """The forecast for features x; 0 until a target has been seen."""
         row, _ = self._columns.read(x, self._core)
-        return self._core.answer(row)
+        return self._core._look(row)
 
     @property
     def config(self) -> dict[str, Any]:
@@ -110,14 +110,14 @@ class TrackingClassifier(base.Classifier, Configured):
             self._labels[y] = len(self._labels)
             if len(self._labels) > 2:
                 self._core.add_class()
-        self._core.take(row, self._labels[y], moment)
+        self._core._learn_one(row, self._labels[y], moment)
 
     def predict_proba_one(self, x: dict[Hashable, Any], **kwargs: Any) -> dict[Any, float]:
         """The probability of each label seen so far."""
         if len(self._labels) < 2:
             return dict.fromkeys(self._labels, 1.0)
         row, moment = self._columns.read(x, self._core)
-        return dict(zip(self._labels, self._core.answer(row, moment).tolist(), strict=True))
+        return dict(zip(self._labels, self._core._look(row, moment).tolist(), strict=True))
 
     @property
     def config(self) -> dict[str, Any]:

@@ -77,7 +77,7 @@ class TrackingRegressor(RegressorMixin, BaseEstimator, Configured):
     def predict(self, X: ArrayLike) -> Array:
         """A forecast for each row, each as if it came next; nothing is learnt."""
         check_is_fitted(self)
-        return self.core_.peek_stream(validate_data(self, X, reset=False, dtype=np.float64))
+        return self.core_.peek_rows(validate_data(self, X, reset=False, dtype=np.float64))
 
     @property
     def config(self) -> dict[str, Any]:
@@ -188,7 +188,7 @@ class TrackingClassifier(ClassifierMixin, BaseEstimator, Configured):
         rows = validate_data(self, X, reset=False, dtype=np.float64)
         if self.classes_.size == 1:
             return np.ones((len(rows), 1))
-        return self.core_.peek_stream(rows)
+        return self.core_.peek_rows(rows)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """The most probable label of each row."""

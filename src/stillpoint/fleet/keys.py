@@ -209,7 +209,7 @@ class KeyIndex:
 
 
 def _as_keys(keys: Any) -> Keys:
-    """Configured numbers as an int64 array, other keys as a list."""
+    """Whole numbers as an int64 array, other keys as a list."""
     if hasattr(keys, "__array__"):  # arrays, and columns of data frames
         keys = np.asarray(keys)
         if keys.ndim != 1 or keys.dtype.kind not in "iuUSO":

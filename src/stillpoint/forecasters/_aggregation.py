@@ -1,17 +1,37 @@
-"""The rounds of the aggregators: weights, the aggregate of forecasts, and what experts are credited
+"""Rounds of the aggregators: weights, the aggregate of forecasts, and what experts are credited
 with.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from stillpoint.core.jit import njit
 
 VOVK, EXPONENTIAL, ML_POLY = 0, 1, 2
-# places in the vector of scalars s
-RANGE, RECORD, RANGE_COST, POTENTIAL, SHARE_COST = 0, 1, 2, 3, 4
-SCALARS = 5
+
+
+class Places(NamedTuple):
+    """Where each number stands in `State.scalars`."""
+
+    range: int = 0  # Y, the largest |y| so far
+    record: int = 1  # B, the largest r² so far
+    range_cost: int = 2  # what changes of the range have cost, at most
+    potential: int = 3  # A of ML-Poly's bound
+    share_cost: int = 4  # what fixed share has cost, at most
+
+
+class State(NamedTuple):
+    """What an aggregator keeps; one entry an expert, but for the scalars."""
+
+    regrets: np.ndarray  # R: loss of the aggregate less that of the expert, or ML-Poly's Σr
+    squares: np.ndarray  # V: Σr², of ML-Poly alone
+    scalars: np.ndarray  # see Places
+    weights: np.ndarray  # of the last round
+
+
+AT = Places()
 
 
 @njit(cache=True)
@@ -27,32 +47,32 @@ def tilt(rule: int, regret: float, Y: float) -> float:
 
 
 @njit(cache=True)
-def weigh(
-    rule: int, experts: int, R: np.ndarray, V: np.ndarray, s: np.ndarray, w: np.ndarray
-) -> None:
-    """Fill w with weights that sum to 1."""
+def weigh(rule: int, experts: int, state: State) -> None:
+    """Fill the weights of so many experts; they sum to 1."""
+    R, V, s, w = state.regrets, state.squares, state.scalars, state.weights
     total = 0.0
     if rule == ML_POLY:
-        if s[RECORD] > 0.0:
+        if s[AT.record] > 0.0:
             for i in range(experts):
-                w[i] = max(R[i], 0.0) / (s[RECORD] + V[i])
+                w[i] = max(R[i], 0.0) / (s[AT.record] + V[i])
                 total += w[i]
-    elif s[RANGE] > 0.0:
+    elif s[AT.range] > 0.0:
         top = R[:experts].max()
         for i in range(experts):
-            w[i] = tilt(rule, R[i] - top, s[RANGE])
+            w[i] = tilt(rule, R[i] - top, s[AT.range])
             total += w[i]
     for i in range(experts):
         w[i] = w[i] / total if total > 0.0 else 1.0 / experts
 
 
 @njit(cache=True)
-def combine(
-    rule: int, p: np.ndarray, R: np.ndarray, V: np.ndarray, s: np.ndarray, w: np.ndarray
-) -> float:
-    """The aggregate of forecasts p; fills w."""
-    weigh(rule, p.size, R, V, s, w)
-    Y = s[RANGE]
+def combine(rule: int, p: np.ndarray, state: State) -> float:
+    """The aggregate of forecasts p; fills the weights.
+
+    Vovk's is (G(−Y) − G(Y))/2Y with e^{−ηG(y)} = Σ w_i e^{−η(y − p_i)²/2}, η = 1/Y².
+    """
+    weigh(rule, p.size, state)
+    Y, w = state.scalars[AT.range], state.weights
     if Y == 0.0:
         return 0.0
     low, high, mean = 0.0, 0.0, 0.0
@@ -62,7 +82,7 @@ def combine(
             q /= Y
             bell = w[i] * math.exp(-0.5 * q * q)
             grow = math.exp(q)
-            # e^{−ηG(Y)} and e^{−ηG(−Y)} of KALMAN section 8, less a common factor
+            # e^{−ηG(Y)} and e^{−ηG(−Y)}, less a common factor
             high += bell * grow
             low += bell / grow
         else:
@@ -73,30 +93,22 @@ def combine(
 
 
 @njit(cache=True)
-def learn(
-    rule: int,
-    f: float,
-    y: float,
-    share: float,
-    p: np.ndarray,
-    R: np.ndarray,
-    V: np.ndarray,
-    s: np.ndarray,
-) -> None:
+def learn(rule: int, share: float, f: float, y: float, p: np.ndarray, state: State) -> None:
     """Credit each expert with what it would have saved; f is what `combine` gave for p."""
-    Y, experts = s[RANGE], p.size
+    R, V, s = state.regrets, state.squares, state.scalars
+    Y, experts = s[AT.range], p.size
     if Y > 0.0:
         seen = min(max(y, -Y), Y)
         if rule == ML_POLY:
-            record = s[RECORD]
+            record = s[AT.record]
             for i in range(experts):
                 r = (f - seen) * (f - min(max(p[i], -Y), Y))
-                s[RECORD] = max(s[RECORD], r * r)
+                s[AT.record] = max(s[AT.record], r * r)
                 if record > 0.0:
-                    s[POTENTIAL] += r * r / (record + V[i])
+                    s[AT.potential] += r * r / (record + V[i])
                 elif r * r > 0.0:
                     # the potential was 0 and this adds r²/(B + V), both at least r² by then
-                    s[POTENTIAL] += 0.5
+                    s[AT.potential] += 0.5
                 R[i] += r
                 V[i] += r * r
         else:
@@ -110,8 +122,8 @@ def learn(
                 for i in range(experts):
                     kept = tilt(rule, R[i] - top, Y)
                     R[i] = top + math.log((1.0 - share) * kept + share * mean) / c * Y * Y
-                s[SHARE_COST] -= math.log1p(-share) / c * Y * Y
+                s[AT.share_cost] -= math.log1p(-share) / c * Y * Y
     if abs(y) > Y:
         d = abs(y) - Y
-        s[RANGE_COST] += 2.0 * Y * d + 0.5 * d * d
-        s[RANGE] = abs(y)
+        s[AT.range_cost] += 2.0 * Y * d + 0.5 * d * d
+        s[AT.range] = abs(y)

@@ -1,11 +1,16 @@
-"""KernelVAW over many rounds (KALMAN section 1), one loop a form of the state space; see
-`KernelVAW.track`.
+"""Rounds of KernelVAW and TrackingVAW in bulk, one loop a form of the state space.
+
+A forecast is λm/S, S = v + λ, with m and v the posterior's mean and variance.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
 from stillpoint.beliefs._kalman import (
-    account,
+    Moves,
+    State,
+    add_round,
     correct,
     correct_value,
     gain,
@@ -15,30 +20,39 @@ from stillpoint.beliefs._kalman import (
     spread_value,
 )
 from stillpoint.core.arithmetic import dot
-from stillpoint.core.jit import njit
+from stillpoint.core.jit import bare, njit
+
+
+class Work(NamedTuple):
+    """Room for one round of independent components, one entry each."""
+
+    g: np.ndarray  # C H
+    u: np.ndarray  # D H
+    root_gain: np.ndarray  # what the correction and the move need of them
+    a: np.ndarray
+    b: np.ndarray
+    z: np.ndarray
 
 
 @njit(cache=True)
 def scalar_rounds(
-    C: np.ndarray,
-    M: np.ndarray,
-    D: np.ndarray,
+    state: State,
     h: np.ndarray,
     ridge: float,
-    moves: np.ndarray,
-    noises: np.ndarray,
-    which: np.ndarray,
-    nuggets: np.ndarray,
+    moves: Moves,
     Y: np.ndarray,
     totals: np.ndarray,
     forecasts: np.ndarray,
 ) -> None:
     """A state of one component."""
+    C, M, D = bare(state)
+    moves = bare(moves)
+    which, nuggets = moves.which, moves.nuggets
     c, s, h1 = C[0, 0], D[0, 0], h[0]
     for t in range(forecasts.shape[0]):
         f = 1.0
         if which[t] >= 0:
-            f, q = moves[which[t], 0, 0], noises[which[t], 0, 0]
+            f, q = moves.transitions[which[t], 0, 0], moves.noises[which[t], 0, 0]
             c, s = f * f * c + q, f * f * s + q
         v, error = h1 * h1 * c + nuggets[t], h1 * h1 * s + nuggets[t]
         S = v + ridge
@@ -50,7 +64,7 @@ def scalar_rounds(
             square += Y[t, k] * Y[t, k]
             size += m * m
             M[0, k] = f * M[0, k] + K * (Y[t, k] - m)
-        account(totals, v, S, ridge, square, size, error)
+        add_round(totals, v, S, ridge, square, size, error)
         kappa = (ridge + nuggets[t]) / S
         s = kappa * kappa * s + nuggets[t] * K * K
         c *= kappa
@@ -59,21 +73,10 @@ def scalar_rounds(
 
 @njit(cache=True, fastmath={"reassoc"})
 def _sweep(
-    C: np.ndarray,
-    D: np.ndarray,
-    H: np.ndarray,
-    f: np.ndarray,
-    q: np.ndarray,
-    root_gain: np.ndarray,
-    a: np.ndarray,
-    b: np.ndarray,
-    z: np.ndarray,
-    g: np.ndarray,
-    u: np.ndarray,
+    C: np.ndarray, D: np.ndarray, H: np.ndarray, f: np.ndarray, q: np.ndarray, work: Work
 ) -> None:
-    """The corrections of one round and the move to the next in one pass over C and D; g = C H, u =
-    D H then.
-    """
+    """Correct C and D and move them to the next round in one pass; g and u are theirs then."""
+    g, u, root_gain, a, b, z = work
     for i in range(H.size):
         x, y = 0.0, 0.0
         for j in range(H.size):
@@ -89,33 +92,24 @@ def _sweep(
 
 @njit(cache=True)
 def diagonal_rounds(
-    C: np.ndarray,
-    M: np.ndarray,
-    D: np.ndarray,
+    state: State,
     H: np.ndarray,
     ridge: float,
-    falls: np.ndarray,
-    kicks: np.ndarray,
-    which: np.ndarray,
-    nuggets: np.ndarray,
+    moves: Moves,
     Y: np.ndarray,
     totals: np.ndarray,
     forecasts: np.ndarray,
 ) -> None:
     """Independent components, F diagonal: one pass over both covariances a round.
 
-    H has one row a round (contexts), or one for all; falls and kicks are the diagonals of F and Q,
-    one row a kind of gap.
+    H has one row a round (contexts), or one for all; moves hold the diagonals of F and Q.
     """
+    C, M, D = bare(state)
+    falls, kicks, which, nuggets = bare(moves)
     N, d = M.shape
-    g, u, root_gain, a, b, z = (
-        np.empty(N),
-        np.empty(N),
-        np.empty(N),
-        np.empty(N),
-        np.empty(N),
-        np.empty(N),
-    )
+    g, u, root_gain = np.empty(N), np.empty(N), np.empty(N)
+    a, b, z = np.empty(N), np.empty(N), np.empty(N)
+    work = Work(g, u, root_gain, a, b, z)
     mean, none, nothing = np.empty(d), np.empty((N, 0)), np.empty(0)
     S, w, h, rounds = 1.0, 0.0, H[0], forecasts.shape[0]
     for t in range(rounds):
@@ -134,7 +128,7 @@ def diagonal_rounds(
                 a[i] = f[i] * (w * K - u[i])
                 for k in range(d):
                     M[i, k] *= f[i]
-            _sweep(C, D, h, f, kicks[which[t]], root_gain, a, b, z, g, u)
+            _sweep(C, D, h, f, kicks[which[t]], work)
         v, w = dot(g, h), max(dot(u, h), 0.0) + nuggets[t]
         if v <= 0.0:  # rounding, along what is known to the last digit: H'CH = 0 means that CH = 0
             g[:], v = 0.0, 0.0
@@ -145,7 +139,7 @@ def diagonal_rounds(
                 mean[k] += M[i, k] * h[i]
         S = v + ridge
         square, size = _play(ridge / S, mean, Y[t], forecasts[t])
-        account(totals, v, S, ridge, square, size, w)
+        add_round(totals, v, S, ridge, square, size, w)
         for k in range(d):
             mean[k] /= S
         for i in range(N):
@@ -182,8 +176,7 @@ def grid_rounds(
     totals: np.ndarray,
     forecasts: np.ndarray,
 ) -> None:
-    """Equal gaps of a stationary mixture of exponentials: Chandrasekhar's form, O(P) a round
-    (KALMAN section 7c).
+    """Equal gaps of a stationary mixture of exponentials, O(P) a round, by Chandrasekhar's form.
 
     The covariance falls by LL'/S a round, so g = C h needs no C. gains holds g, L and the same two
     for targets without noise, which the effective dimension is read from: x − R·∂x/∂R of each,
@@ -204,7 +197,7 @@ def grid_rounds(
                 total += row[i] * h[i]
             mean[k] = total
         square, size = _play(ridge / S, mean, Y[t], forecasts[t])
-        account(totals, v, S, ridge, square, size, error)
+        add_round(totals, v, S, ridge, square, size, error)
         for k in range(d):
             row, step = rows[k], mean[k] / S
             for i in range(P):
@@ -230,15 +223,10 @@ def grid_rounds(
 
 @njit(cache=True)
 def general_rounds(
-    C: np.ndarray,
-    M: np.ndarray,
-    D: np.ndarray,
+    state: State,
     h: np.ndarray,
     ridge: float,
-    moves: np.ndarray,
-    noises: np.ndarray,
-    which: np.ndarray,
-    nuggets: np.ndarray,
+    moves: Moves,
     scratch: np.ndarray,
     value_first: bool,
     Y: np.ndarray,
@@ -246,12 +234,15 @@ def general_rounds(
     forecasts: np.ndarray,
 ) -> None:
     """Any state space, step by step as `SharedBelief` does it."""
+    C, M, D = bare(state)
+    moves = bare(moves)
+    which, nuggets = moves.which, moves.nuggets
     P, d = M.shape
     g, u, mean, none = np.empty(P), np.empty(P), np.empty(d), np.empty((P, 0))
     for t in range(forecasts.shape[0]):
         if which[t] >= 0:
-            propagate(C, M, moves[which[t]], noises[which[t]], scratch)
-            propagate(D, none, moves[which[t]], noises[which[t]], scratch)
+            propagate(C, M, moves.transitions[which[t]], moves.noises[which[t]], scratch)
+            propagate(D, none, moves.transitions[which[t]], moves.noises[which[t]], scratch)
         v = gain(C, h, g) + nuggets[t]
         S = v + ridge
         for k in range(d):
@@ -266,4 +257,4 @@ def general_rounds(
         else:
             error = spread(D, g, S, h, nuggets[t], u) * S
             correct(C, M, g, S, mean)
-        account(totals, v, S, ridge, square, size, error)
+        add_round(totals, v, S, ridge, square, size, error)

@@ -1,5 +1,4 @@
-"""Aggregation of experts' forecasts under the loss ½(y − ŷ)²: Vovk's algorithm, exponential weights
-and ML-Poly.
+"""Aggregation of forecasts under ½(y − ŷ)²: Vovk's algorithm, exponential weights and ML-Poly.
 
 No range is asked for. Y is the largest |y| seen; round t is played with the Y of the rounds before
 it: forecasts are clipped to [−Y, Y], and what is learnt from is y clipped to [−Y, Y]. On a round
@@ -22,23 +21,19 @@ import numpy as np
 from stillpoint.core.allocation import zeros
 from stillpoint.core.validation import Array, counted, nonnegative, number, stored
 from stillpoint.forecasters import _aggregation
-from stillpoint.forecasters._aggregation import (
-    EXPONENTIAL,
-    ML_POLY,
-    POTENTIAL,
-    RANGE,
-    RANGE_COST,
-    RECORD,
-    SCALARS,
-    SHARE_COST,
-    VOVK,
-)
+from stillpoint.forecasters._aggregation import AT, EXPONENTIAL, ML_POLY, VOVK, State
 
 LARGEST = 1e75  # ML-Poly sums fourth powers of the targets
 
 
 class Aggregator:
-    """What the three share: R and V of each expert, and the scalars they live by."""
+    """What the three share: the state of the experts, and how many have joined.
+
+    Parameters
+    ----------
+    share : float
+        Part of its weight that each expert hands to all alike after a round (fixed share).
+    """
 
     rule = VOVK
 
@@ -49,39 +44,37 @@ class Aggregator:
                 f"share must be below 1: got {share!r}; give a probability, such as 1e-3"
             )
         self.experts = 0
-        self.R, self.V, self.w, self.s = zeros(0), zeros(0), zeros(0), zeros(SCALARS)
+        self.state = State(zeros(0), zeros(0), zeros(len(AT)), zeros(0))
 
     def reserve(self, experts: int) -> None:
         """Make room for that many experts; none of them joins by it."""
-        more = experts - self.R.size
+        R, V, s, w = self.state
+        more = experts - R.size
         if more > 0:
-            self.R, self.V, self.w = (
-                np.append(old, zeros(more)) for old in (self.R, self.V, self.w)
-            )
+            R, V, w = (np.append(old, zeros(more)) for old in (R, V, w))
+            self.state = State(R, V, s, w)
 
     def combine(self, p: Array) -> float:
-        """The aggregate of forecasts p; those beyond the last round's are of experts that
-        join now.
-        """
+        """The aggregate of forecasts p; those beyond the last round's are of experts that join."""
         self.reserve(p.size)
         self.experts = p.size
-        return float(_aggregation.combine(self.rule, p, self.R, self.V, self.s, self.w))
+        return float(_aggregation.combine(self.rule, p, self.state))
 
     def learn(self, p: Array, f: float, y: float) -> None:
         """What the round turned out to be, with what `combine` was given and returned."""
-        _aggregation.learn(self.rule, f, y, self.share, p, self.R, self.V, self.s)
+        _aggregation.learn(self.rule, self.share, f, y, p, self.state)
 
     @property
     def weights(self) -> Array:
         """The weights of the experts so far in the coming round."""
         w = np.empty(self.experts)
-        _aggregation.weigh(self.rule, self.experts, self.R, self.V, self.s, w)
+        _aggregation.weigh(self.rule, self.experts, self.state._replace(weights=w))
         return w
 
     @property
     def range(self) -> float:
         """Y, the largest |y| so far."""
-        return float(self.s[RANGE])
+        return float(self.state.scalars[AT.range])
 
     def _index(self, index: int) -> int:
         if (
@@ -101,35 +94,40 @@ class Aggregator:
         """The state, for saving."""
         return {
             "experts": self.experts,
-            "R": self.R.copy(),
-            "V": self.V.copy(),
-            "scalars": self.s.copy(),
+            "R": self.state.regrets.copy(),
+            "V": self.state.squares.copy(),
+            "scalars": self.state.scalars.copy(),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
-        self.R, self.s = stored(state, "R", None), stored(state, "scalars", self.s.size)
-        self.V, self.experts = stored(state, "V", self.R.size), int(state["experts"])
-        counted("experts", self.experts, self.R.size)
-        self.w = np.zeros(self.R.size)
+        R, s = stored(state, "R", None), stored(state, "scalars", len(AT))
+        V, experts = stored(state, "V", R.size), int(state["experts"])
+        counted("experts", experts, R.size)
+        self.state, self.experts = State(R, V, s, np.zeros(R.size)), experts
 
 
 class Vovk(Aggregator):
-    """The aggregating algorithm, η = 1/Y², with the substitution ŷ = (G(−Y) − G(Y))/2Y. Of the
-    bounds here, the smallest.
+    """Vovk's aggregating algorithm, whose bound is the smallest here.
 
-    share: after each round every expert hands this part of its weight to all alike (fixed share),
-    so that a good expert is found again soon after a jump.
+    Parameters
+    ----------
+    share : float, default 0
+        After each round every expert hands this part of its weight to all alike (fixed share), so
+        that a good expert is found again soon after a jump.
+
+    Notes
+    -----
+    η = 1/Y² and the substitution ŷ = (G(−Y) − G(Y))/2Y, e^{−ηG(y)} = Σ w_i e^{−η(y − p_i)²/2}.
     """
 
     def bound(self, index: int, switches: int = 0) -> float:
-        """Loss of the aggregate less that of expert `index` since it joined: at most cY² ln N + Y²
-        (c = 1, or 4 for the mean).
+        """Bound the loss of the aggregate less that of expert `index` since it joined.
 
-        The last Y² stands for what range changes cost; that is summed as it goes, and the sum is
-        what is added here. With share α, c Σ Y_t² ln(1/(1 − α)) is added too; and against a
-        sequence of experts that ends in `index` and changes `switches` times, cY² ln(N/α) for each
-        change.
+        At most cY² ln N + Y², c = 1 (4 for the mean). The last Y² stands for what changes of the
+        range cost; that is summed as it goes, and the sum is what is added here. With share α,
+        c Σ Y_t² ln(1/(1 − α)) is added too; and against a sequence of experts that ends in `index`
+        and changes `switches` times, cY² ln(N/α) for each change.
         """
         self._index(index)
         changes = nonnegative("switches", switches)
@@ -143,26 +141,23 @@ class Vovk(Aggregator):
         )
         return float(
             self.range**2 / _aggregation.rate(self.rule) * steps
-            + self.s[SHARE_COST]
-            + self.s[RANGE_COST]
+            + self.state.scalars[AT.share_cost]
+            + self.state.scalars[AT.range_cost]
         )
 
 
 class ExponentialWeights(Vovk):
-    """The mean under weights exp(−ηL), η = 1/(4Y²): its bound has c = 4 where Vovk's has 1. share:
-    as there.
-    """
+    """The mean under weights exp(−ηL), η = 1/(4Y²): its bound has c = 4 where Vovk's has 1."""
 
     rule = EXPONENTIAL
 
 
 class MLPoly(Aggregator):
-    """ML-Poly (Gaillard, Stoltz & van Erven 2014): weights ∝ (R_i)₊/(B + V_i), a rate for each
-    expert, learnt.
+    """ML-Poly (Gaillard, Stoltz & van Erven 2014): a rate for each expert, learnt.
 
-    r_i = (ŷ − y)(ŷ − p_i), R_i = Σr_i, V_i = Σr_i², B the largest r² so far. No range enters the
-    weights, so it is quick
-    where the noise is well below Y: on drifting signals it measures best of the three.
+    Weights ∝ (R_i)₊/(B + V_i), with r_i = (ŷ − y)(ŷ − p_i), R_i = Σr_i, V_i = Σr_i² and B the
+    largest r² so far. No range enters the weights, so it is quick where the noise is well below Y:
+    on drifting signals it measures best of the three.
     """
 
     rule = ML_POLY
@@ -171,18 +166,19 @@ class MLPoly(Aggregator):
         super().__init__(0.0)
 
     def bound(self, index: int) -> float:
-        """Loss of the aggregate less that of expert `index` since it joined: at most √((B + V_i) A)
-        and the range changes' cost.
+        """Bound the loss of the aggregate less that of expert `index` since it joined.
 
-        A = Σ_t Σ_j r_jt²/(B_{t−1} + V_{j,t−1}) is summed as it goes: about N ln(1 + V/B) while no
-        r² sets a record, but a record adds r²/(B + V) without limit, so no figure can be given
-        before the data. Σ_j w_j r_j = 0 is all the proof needs. The same holds against mixtures of
-        experts, with the mixture of the bounds.
+        At most √((B + V_i) A) and what changes of the range cost. A = Σ_t Σ_j r_jt²/(B_{t−1} +
+        V_{j,t−1}) is summed as it goes: about N ln(1 + V/B) while no r² sets a record, but a record
+        adds r²/(B + V) without limit, so no figure can be given before the data. Σ_j w_j r_j = 0 is
+        all the proof needs. The same holds against mixtures of experts, with the mixture of the
+        bounds.
         """
         i = self._index(index)
-        return math.sqrt((self.s[RECORD] + self.V[i]) * self.s[POTENTIAL]) + float(
-            self.s[RANGE_COST]
-        )
+        return math.sqrt(
+            (self.state.scalars[AT.record] + self.state.squares[i])
+            * self.state.scalars[AT.potential]
+        ) + float(self.state.scalars[AT.range_cost])
 
 
 def target_number(y: Any) -> float:

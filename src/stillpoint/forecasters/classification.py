@@ -1,5 +1,4 @@
-"""TrackingProbabilities: time-varying logistic regression with nothing to tune (TRACKING section
-2).
+"""TrackingProbabilities: logistic regression whose coefficients drift, with nothing to tune.
 
 Ten Gaussian filters, one a rate of drift, take each label in by an exact one-observation MAP step;
 two read-outs of each are mixed by Bayes' rule with fixed share (Herbster & Warmuth 1998), whose log
@@ -7,36 +6,37 @@ loss is bounded against the best of them.
 """
 
 import math
-from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from stillpoint.core.allocation import full, zeros
-from stillpoint.core.validation import Array, count, nonnegative
-from stillpoint.forecasters import _classification as logistic
-from stillpoint.forecasters import _tracking
+from stillpoint.core.validation import Array, count, nonnegative, waiting
+from stillpoint.forecasters import _classification, _logistic
+from stillpoint.forecasters._filters import gap
+from stillpoint.forecasters._logistic import OUT, RATES, ROW, SET, State
 from stillpoint.forecasters.tracking import TrackingModel
-
-# Variance that (slopes, intercept) gain a round: none; the intercept alone; both; the intercept
-# faster.
-RATES: Array = np.array(
-    [(0.0, 0.0)]
-    + [(0.0, q) for q in (1e-4, 1e-2, 1.0)]
-    + [(q, q) for q in (1e-6, 1e-4, 1e-2)]
-    + [(q, 100.0 * q) for q in (1e-6, 1e-4, 1e-2)]
-)
 
 
 class TrackingProbabilities(TrackingModel):
-    """Probabilities of the classes 0, 1, … from the features x_t, then see the label; log-odds are
-    linear and may drift or jump.
+    """Give probabilities of the classes 0, 1, … from features; log-odds may drift or jump.
 
-    O(10·dim²) a round and set of filters. dim: features of a context; an intercept is added.
-    Probabilities do not depend on the units or origins of features. missing, times: as in
-    TrackingForecaster.
+    O(10·dim²) a round and set of filters. Log-odds are linear in the features, whose units and
+    origins do not matter. Times are as in TrackingForecaster.
 
+    Parameters
+    ----------
+    dim : int
+        Features of a context; an intercept is added.
+    classes : int, default 2
+        How many classes there are; `add_class` lets more join.
+    missing : bool, default False
+        Whether NaN in x means that a feature is not seen this round. It counts as its running mean,
+        and its statistics stay.
+
+    Notes
+    -----
     A set of K = 10 filters keeps log-odds f = ⟨θ, z⟩ with variance v = z'Cz; the label moves θ to
     the mode of its posterior. Read-outs are σ(f) and σ(f/√(1 + πv/8)), clipped to [10⁻⁴, 1 − 10⁻⁴];
     weights are multiplied by the probability of what came, w ← (1 − α)w/Σw + α/2K, α = 10⁻³. Two
@@ -45,19 +45,12 @@ class TrackingProbabilities(TrackingModel):
     the same way (odds alone are right for a softmax, q_c alone where sets are calibrated).
 
     Guarantee, whatever the data: `bound`. With several classes the log loss of q_c/Σq is at most
-    the sum of the sets' binary
-    ones: ln Σ_c q_c ≤ Σ_{c≠y} ln(1 + q_c) ≤ −Σ_{c≠y} ln(1 − q_c).
+    the sum of the sets' binary ones: ln Σ_c q_c ≤ Σ_{c≠y} ln(1 + q_c) ≤ −Σ_{c≠y} ln(1 − q_c).
     """
 
-    _rates = RATES
-    _prior = (logistic.SLOPE_PRIOR, logistic.INTERCEPT_PRIOR)
-    _parts: ClassVar[tuple[str, ...]] = (
-        *TrackingModel._parts,
-        "weights",
-        "reads",
-        "mixed",
-        "rules",
-    )
+    _rates, _nothing = RATES, 0
+    _rule = ()
+    _prior = (_logistic.SLOPE_PRIOR, _logistic.INTERCEPT_PRIOR)
 
     def __init__(self, dim: int, classes: int = 2, missing: bool = False) -> None:
         self.classes = count("classes", classes, "give the number of classes, 2 or more")
@@ -65,101 +58,133 @@ class TrackingProbabilities(TrackingModel):
             raise ValueError(
                 f"classes must be 2 or more: got {classes!r}; add_class() lets more join later"
             )
-        sets = self._sets()
-        super().__init__(dim, missing, sets)
-        K = len(RATES)
-        self._weights, self._reads = full((sets, 2 * K), 0.5 / K), zeros((sets, 2 * K))
-        self._scalars, self._mixed, self._own = zeros(sets), full(sets, 0.5), zeros((2, sets * K))
-        self._rules = full(2, 0.5)
-
-    def _sets(self) -> int:
-        return 1 if self.classes == 2 else self.classes
+        super().__init__(dim, missing)
+        sets, K = 1 if self.classes == 2 else self.classes, len(RATES)
+        self._set(
+            State(
+                **self._new_filters(sets),
+                values=zeros((len(ROW), sets * K)),
+                outs=zeros((len(OUT), sets, 2 * K)),
+                sets=zeros((len(SET), sets)),
+                rules=full(2, 0.5),
+            )
+        )
+        self._state.outs[OUT.weight], self._state.sets[SET.mixed] = 0.5 / K, 0.5
 
     def predict(self, x: ArrayLike, time: float | None = None) -> Array:
-        """Probabilities (classes,) of the coming round, whose features are x; the same if called
-        again before `update`.
+        """Return probabilities (classes,) of the coming round; the same until `update`.
+
+        Parameters
+        ----------
+        x : array of shape (dim,)
+            The features of the round.
+        time : float, optional
+            When the round is, not before the last one.
         """
-        self._begin(x, time)
+        self._begin(time, self._row(x))
+        return self._probabilities()
+
+    def _probabilities(self) -> Array:
         probabilities = np.empty(self.classes)
-        logistic.normalise(self._mixed, self._rules, probabilities)
+        _logistic.normalise(self._state.sets[SET.mixed], self._state.rules, probabilities)
         return probabilities
 
+    def _round(self, opens: bool, closes: bool, x: Array, feedback: int, when: float) -> None:
+        _classification.round_one(opens, closes, x, feedback, when, *self._flat)
+
     def peek(self, x: ArrayLike, time: float | None = None) -> Array:
-        """What predict(x, time) would return, with no round opened and nothing changed.
+        """Return what predict(x, time) would, with no round opened and nothing changed.
 
         While a round is open: its probabilities for its own x, and for others as if it had been
         skipped.
         """
         row = self._row(x)
-        if self._is_open(row):
-            return self.predict(x, time)
-        return self.answer(row, math.nan if self._open else self.moment(time))
+        if self._is_open and self._same(row):
+            self._begin(time, row)
+            return self._probabilities()
+        return self._look(row, math.nan if self._is_open else self._coming(time))
 
-    def answer(self, row: Array, moment: float) -> Array:
-        """`peek` without its checks, for faces that have made theirs: row is a whole array of its
-        own.
-        """
-        return self._peek(row[None], float(_tracking.gap(moment, self._clock))).reshape(-1)
+    def _look(self, row: Array, moment: float) -> Array:
+        """`peek` without its checks, for wrappers that have made theirs; row is not kept."""
+        return self._peek(row[None], gap(moment, self._state.clock)).reshape(-1)
 
-    def peek_stream(self, X: ArrayLike) -> Array:
-        """Probabilities (T, classes) for the rows of X (T, dim), each as if it were the next
-        round's; nothing changes.
-        """
+    def peek_rows(self, X: ArrayLike) -> Array:
+        """Return probabilities (T, classes) for the rows of X (T, dim), each as if it came next."""
         return self._peek(self._rows(X), 1.0)
 
     def _peek(self, rows: Array, pace: float) -> Array:
-        look, room, probabilities = (
-            np.empty((3, self.dim + 1)),
-            np.empty(self._sets()),
-            np.empty((len(rows), self.classes)),
-        )
-        filters = RATES, self._features, self._means, self._covariances, self._weights
-        logistic.peek(rows, pace, *filters, self._rules, look, room, probabilities)
-        return probabilities
+        s, look, out = self._state, np.empty((3, self.dim + 1)), np.empty((len(rows), self.classes))
+        seen = s.features, s.means, s.covariances, s.outs[OUT.weight], s.rules
+        _classification.peek(rows, pace, *seen, look, out)
+        return out
 
-    def update(self, x: ArrayLike, y: int, time: float | None = None) -> None:
-        """The label, 0 to classes − 1, of the round with features x."""
-        label = y if type(y) is int and 0 <= y < self.classes else int(self._labels(y, 0))
-        if not self._open:
-            self.take(self._row(x), label, self.moment(time))
-            return
-        self._begin(x, time)
-        filters = self._means, self._covariances, self._weights, self._gains, self._own
-        logistic.learn(label, *filters, self._reads, self._mixed, self._rules, self._scalars)
-        self._close()
+    def _feedback(self, y: Any) -> int:
+        return y if type(y) is int and 0 <= y < self.classes else int(self._labels(y, 0))
 
-    def take(self, row: Array, label: int, moment: float) -> None:
-        """`update` without its checks, for faces that have made theirs (see `answer`); moment: NaN
-        for a round without a time.
+    def track(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        times: ArrayLike | None = None,
+        *,
+        delay: int = 0,
+        first: int = 0,
+    ) -> Array:
+        """Give probabilities and learn labels of whole rounds in compiled code.
+
+        Parameters
+        ----------
+        X : array of shape (T, dim)
+            Features.
+        y : array of shape (T,)
+            Labels, nothing missing.
+        times : array of shape (T,), optional
+            When each round is, in order; rounds may share one.
+        delay : int, default 0
+            How many rows later a label is known. Row t is forecast, as by `peek`, from what rows up
+            to t − delay − 1 taught; then row t − delay is learnt, as by `update`. The last `delay`
+            labels are not learnt yet.
+        first : int, default 0
+            Rows in front that an earlier call has forecast: to go on after a delay, pass those
+            whose labels were not learnt yet again.
+
+        Returns
+        -------
+        array of shape (T − first, classes)
+            Without a delay, the probabilities of `predict` and `update`, bit for bit.
         """
-        self._x[:] = row
-        run: Callable[..., None] = logistic.turn
-        run(row, label, moment, self._clock, self._scalars, *self._state(), self._rules)
-        self.rounds += 1
+        self._begin_bulk("X")
+        labels = self._labels(y, 1).astype(np.float64)
+        rows, moments = self._rows(X, labels.size), self._coming_times(labels.size, times)
+        return self._track(rows, labels, moments, *waiting(delay, first, labels.size), False)[0]
 
-    def track(self, X: ArrayLike, y: ArrayLike, times: ArrayLike | None = None) -> Array:
-        """Probabilities (T, classes) of labels y (T,) from features X (T, dim): predict and update
-        in turn, compiled.
+    def _track(
+        self, X: Array, y: Array, times: Array, delay: int, first: int, more: bool
+    ) -> tuple[Array, Array, Array]:
+        """`track` without its checks; NaN in y is a missing label.
+
+        more: also what the first set's filter without drift says, (T − first,), and the weights of
+        its filters, (T − first, 10).
         """
-        self._closed("X")
-        labels = self._labels(y, 1)
-        rows, moments = self._rows(X, labels.size), self._moments(times, labels.size)
-        probabilities = np.empty((labels.size, self.classes))
-        run: Callable[..., None] = logistic.stream
-        run(
-            rows,
-            labels,
-            moments,
-            self._clock,
-            self._scalars,
-            *self._state(),
-            self._rules,
-            probabilities,
-        )
-        self.rounds += labels.size
-        if labels.size:
-            self._x[:] = rows[-1]
-        return probabilities
+        rows = y.size - first
+        probabilities, still = np.empty((rows, self.classes)), np.empty(rows if more else 0)
+        shares = np.empty((rows if more else 0, len(RATES)))
+        out = probabilities, still, shares
+        _classification.track(X, y, times, delay, first, self._state, *out)
+        self._played(X, max(y.size - delay, 0))
+        return out
+
+    def _parts(self) -> dict[str, Array]:
+        s = self._state
+        return {
+            **super()._parts(),
+            "scalars": s.sets[SET.learnt],
+            "own": s.values,
+            "weights": s.outs[OUT.weight],
+            "reads": s.outs[OUT.read],
+            "mixed": s.sets[SET.mixed],
+            "rules": s.rules,
+        }
 
     def _labels(self, y: ArrayLike, ndim: int) -> NDArray[np.int64]:
         try:
@@ -186,56 +211,56 @@ class TrackingProbabilities(TrackingModel):
         return numbers.astype(np.int64)
 
     def add_class(self) -> None:
-        """One more class joins; its set of filters starts at the prior, at even odds, and knows
-        nothing of the rounds before.
+        """Let one more class join; its filters start at the prior, at even odds.
 
         The third class is where one set becomes three. That of class 1 goes on; that of class 0 is
         its mirror image, θ and f with their signs turned and the same weights, which is exactly
         what a set of its own would have come to.
         """
-        self._closed("a new class")
-        fresh = TrackingProbabilities(self.dim, 2, self.missing)
+        self._begin_bulk("a new class")
+        old, fresh = self._state, TrackingProbabilities(self.dim, 2, self.missing)._state
         copies = 2 if self.classes == 2 else 1
-        mirrored = [-self._means] * (copies - 1)
-        self._means = np.concatenate([*mirrored, self._means, fresh._means])
-        self._covariances = np.concatenate([self._covariances] * copies + [fresh._covariances])
-        self._weights = np.concatenate([self._weights] * copies + [fresh._weights])
-        self._scalars = np.concatenate([self._scalars] * copies + [fresh._scalars])
         self.classes += 1
         sets, K = self.classes, len(RATES)  # what is left of the last round has served
-        self._gains, self._own = np.zeros_like(self._means), np.zeros((2, sets * K))
-        self._reads, self._mixed = np.zeros((sets, 2 * K)), np.full(sets, 0.5)
-
-    def _propose(self, pace: float) -> None:
-        logistic.propose(self._x, pace, *self._state())
-
-    def _state(self) -> tuple[Array, ...]:
-        filters = RATES, self._features, self._means, self._covariances, self._weights
-        return *filters, self._z, self._gains, self._own, self._reads, self._mixed
+        means = np.concatenate([*[-old.means] * (copies - 1), old.means, fresh.means])
+        covariances = np.concatenate([old.covariances] * copies + [fresh.covariances])
+        outs = np.concatenate([old.outs] * copies + [fresh.outs], axis=1)
+        both = np.concatenate([old.sets] * copies + [fresh.sets], axis=1)
+        outs[OUT.read], both[SET.mixed] = 0.0, 0.5
+        gains, values = np.zeros_like(means), np.zeros((len(ROW), sets * K))
+        self._set(
+            old._replace(
+                means=means,
+                covariances=covariances,
+                gains=gains,
+                values=values,
+                outs=outs,
+                sets=both,
+            )
+        )
 
     @property
     def weights(self) -> Array:
-        """Weights (20,) of the read-outs in the open or coming round: σ(f) of the filters of
-        `RATES`, then the averaged ones.
+        """Weights (20,) of the read-outs in the open or coming round.
 
-        Shape (classes, 20) where there are three classes or more.
+        σ(f) of the filters of `RATES`, then the averaged ones; shape (classes, 20) where there are
+        three classes or more.
         """
-        return np.array(self._weights[0] if self.classes == 2 else self._weights)
+        weights = self._state.outs[OUT.weight]
+        return np.array(weights[0] if self.classes == 2 else weights)
 
     def bound(self, switches: int = 0) -> float:
-        """Log loss of the probabilities less that of the best read-out, at most, whatever the data.
+        """Bound the log loss of the probabilities less that of the best read-out.
 
-        ln 2K + (T − 1) ln(1/(1 − α + α/2K)), T the rounds with labels so far. Against the best
-        sequence of read-outs that changes m = `switches` times, m ln(2K/α) more, and T − 1 − m for
-        T − 1. With several classes the log loss is compared to the sum over sets of the best
-        read-out's binary log loss: the bound is the sum of theirs, each with T since its class
-        joined, and ln 2 + (T − 1) ln(1/(1 − α/2)) for the two rules.
+        It holds whatever the data: ln 2K + (T − 1) ln(1/(1 − α + α/2K)), T the rounds with labels.
+        Against the best sequence of read-outs that changes m = `switches` times, m ln(2K/α)
+        more, and T − 1 − m for T − 1. With several classes the log loss is compared to the sum over
+        sets of the best read-out's binary log loss: the bound is the sum of theirs, each with T
+        since its class joined, and ln 2 + (T − 1) ln(1/(1 − α/2)) for the two rules.
         """
-        changes = nonnegative("switches", switches)
-        total = sum(
-            _fixed_share(2 * len(RATES), float(rounds), changes) for rounds in self._scalars
-        )
-        return total if self.classes == 2 else total + _fixed_share(2, float(self._scalars[2]), 0.0)
+        changes, learnt = nonnegative("switches", switches), self._state.sets[SET.learnt].tolist()
+        total = sum(_fixed_share(2 * len(RATES), rounds, changes) for rounds in learnt)
+        return total if self.classes == 2 else total + _fixed_share(2, learnt[2], 0.0)
 
     @property
     def config(self) -> dict[str, Any]:
@@ -244,7 +269,7 @@ class TrackingProbabilities(TrackingModel):
 
 
 def _fixed_share(experts: int, rounds: float, switches: float) -> float:
-    stays, share = max(rounds - 1.0 - switches, 0.0), logistic.SHARE
+    stays, share = max(rounds - 1.0 - switches, 0.0), _logistic.SHARE
     return (
         math.log(experts)
         - stays * math.log1p(-share * (1.0 - 1.0 / experts))

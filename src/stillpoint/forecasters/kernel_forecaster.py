@@ -1,6 +1,4 @@
-"""KernelForecaster: squared loss on time, nothing to tune: VAW forecasters on a grid of ridges,
-aggregated (KALMAN section 8).
-"""
+"""KernelForecaster: squared loss on time with nothing to tune, VAW forecasters aggregated."""
 
 import math
 from collections.abc import Iterable
@@ -11,43 +9,46 @@ from numpy.typing import ArrayLike
 
 from stillpoint.core import learner
 from stillpoint.core.allocation import full, zeros
+from stillpoint.core.state import copied, put
 from stillpoint.core.validation import Array, finite, positive, stored, under
 from stillpoint.forecasters import _kernel_forecaster
 from stillpoint.forecasters import aggregation as rules
-from stillpoint.forecasters._kernel_forecaster import (
-    EXPERTS,
-    FORECAST,
-    OPEN,
-    RESIDUAL,
-    ROUNDS,
-    SEEN,
-    TIME,
-)
+from stillpoint.forecasters._kernel_forecaster import AT, Rule, State
 from stillpoint.forecasters.series import SeriesForecaster, feedback_number
 from stillpoint.forecasters.vaw import KernelVAW
 from stillpoint.kernels import Kernel
 
 MOST = 32  # ridges; the widest window, 2³¹ rounds, is longer than any stream
 FIXED = 15  # ridges for each kernel when kernels are given and ridges are not
+# of the arrays in a saved state, in the order of State; the aggregator saves its own
+_NAMES = ("mean", "covariance", "variance", "forecasts", "clock")
 
 
 class KernelForecaster(SeriesForecaster):
-    """Forecast y_t, then see it: KernelVAW forecasters on a grid, aggregated. No horizon, range,
-    ridge or rate is asked for.
+    """Forecast a series one step ahead by KernelVAW forecasters on a grid of ridges, aggregated.
 
-    kernels: None for the spline with offset λ, whose start is cheap, in compiled code; or kernels,
-    each taken with each ridge (4^i, i < 15, unless given) as a KernelVAW: those without a state
-    space are dense, O(t²) a round.
-    ridges: λ; None for 4^i, whose windows are about 2^i rounds when rounds are about 1 apart. With
-    neither given, ridge i joins the aggregate once t > 2^(i−1), t the larger of rounds and time
-    elapsed, as one that had forecast what the aggregate did; its filter has run from the first
-    round. All 32 filters always run; what is aggregated grows like log t.
-    aggregation: "vovk", "exponential" or "ml-poly" (see `stillpoint.forecasters.aggregation`);
-    "auto" is ml-poly, which measured best on smooth and jumping signals, or vovk where `share` is
-    given. share: fixed share over experts, for jumps; not with ml-poly.
+    No horizon, range, ridge or rate is asked for.
+
+    Parameters
+    ----------
+    kernels : Kernel or iterable of Kernel, optional
+        None for the spline with offset λ, whose start is cheap, in compiled code. Kernels are each
+        taken with each ridge as a KernelVAW: those without a state space are dense, O(t²) a round.
+    ridges : array of floats, optional
+        λ; None for 4^i, whose windows are about 2^i rounds when rounds are about 1 apart (i < 15
+        where kernels are given).
+    aggregation : str, default "auto"
+        "vovk", "exponential" or "ml-poly" (see `stillpoint.forecasters.aggregation`); "auto" is
+        ml-poly, which measured best on smooth and jumping signals, or vovk where `share` is given.
+    share : float, default 0
+        Fixed share over experts, for jumps; not with ml-poly.
+
+    Notes
+    -----
+    With neither kernels nor ridges given, ridge i joins the aggregate once t > 2^(i−1), t the
+    larger of rounds and time elapsed, as one that had forecast what the aggregate did; its filter
+    has run from the first round. All 32 filters always run; what is aggregated grows like log t.
     """
-
-    _places = (ROUNDS, TIME, OPEN, FORECAST)
 
     def __init__(
         self,
@@ -56,31 +57,32 @@ class KernelForecaster(SeriesForecaster):
         aggregation: str = "auto",
         share: float = 0.0,
     ) -> None:
+        super().__init__()
         self.kernels = None if kernels is None else _kernels(kernels)
         self._given = None if ridges is None else _ridges(ridges)
         self.aggregation, self.aggregator = aggregation, rules.aggregator(aggregation, share)
         self.share = self.aggregator.share
-        self._grows = self.kernels is None and self._given is None
+        grows = self.kernels is None and self._given is None
         grid = (
-            4.0 ** np.arange(MOST if self._grows else FIXED)
+            4.0 ** np.arange(MOST if grows else FIXED)
             if self._given is None
             else np.array(self._given)
         )
         self._members = [
             KernelVAW(kernel, ridge) for kernel in self.kernels or () for ridge in grid
         ]
-        self._lam = np.array(
-            np.tile(grid, len(self.kernels)) if self.kernels else grid, dtype=np.float64
-        )
-        size = self._lam.size
-        self._m, self._C, self._v, self._p = (
-            zeros(size),
-            full(size, self._lam),
-            zeros(size),
-            zeros(size),
-        )
-        self._c = zeros(8)
-        self.aggregator.reserve(size)
+        lam = np.array(np.tile(grid, len(self.kernels)) if self.kernels else grid, dtype=np.float64)
+        self._least = float(lam.min())  # before minus this a spline's variance would be below 0
+        self._rule = Rule(self.aggregator.rule, self.share, grows, lam)
+        self.aggregator.reserve(lam.size)
+        means, variances, forecasts = (zeros(lam.size) for _ in range(3))
+        own = means, full(lam.size, lam), variances, forecasts, zeros(len(AT))
+        self._put_together(own)
+
+    def _put_together(self, own: tuple[Any, ...]) -> None:
+        """Join the filters' arrays and the aggregator's."""
+        self._state = State._make((*own, self.aggregator.state))
+        self._flat: tuple[Any, ...] = (*self._rule, *own, *self.aggregator.state)
 
     @property
     def config(self) -> dict[str, Any]:
@@ -93,20 +95,22 @@ class KernelForecaster(SeriesForecaster):
         }
 
     @property
+    def _experts(self) -> int:
+        return int(self._state.scalars[AT.experts])
+
+    @property
     def ridges(self) -> Array:
         """λ of each expert that takes part, kernel by kernel."""
-        return self._lam[: int(self._c[EXPERTS])].copy()
+        return self._rule.ridges[: self._experts].copy()
 
     @property
     def forecasts(self) -> Array:
         """What each of them forecast for the open round, or the last one."""
-        return self._p[: int(self._c[EXPERTS])].copy()
+        return self._state.forecasts[: self._experts].copy()
 
     @property
     def weights(self) -> Array:
-        """Their weights in the open round, or in the coming one as far as they take part
-        already.
-        """
+        """Their weights in the open round, or in the coming one as far as they take part."""
         return self.aggregator.weights
 
     @property
@@ -117,22 +121,22 @@ class KernelForecaster(SeriesForecaster):
         mean of (y − ŷ)² so far, which stands for the noise's variance and is a little above it. An
         estimate, no guarantee; 0 before anything is seen.
         """
-        experts = int(self._c[EXPERTS])
-        return (
-            float(self._c[RESIDUAL] * (self.weights @ (self._v[:experts] / self._lam[:experts])))
-            if experts
-            else 0.0
-        )
+        n = self._experts
+        if not n:
+            return 0.0
+        units = self._state.variances[:n] / self._rule.ridges[:n]
+        return float(self._state.scalars[AT.residual] * (self.weights @ units))
 
     def bound(self, index: int) -> float:
-        """Loss so far, Σ½(y − ŷ)², less that of expert `index` since it joined, is at most this:
-        see the aggregator's `bound`.
+        """Bound the loss so far, Σ½(y − ŷ)², less that of expert `index` since it joined.
+
+        See the aggregator's `bound`.
         """
         return self.aggregator.bound(index)
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
-        state: dict[str, Any] = {key: value.copy() for key, value in self._own().items()}
+        state: dict[str, Any] = copied(_NAMES, self._state[:5])
         state |= {f"aggregator.{key}": value for key, value in self.aggregator.arrays().items()}
         for i, member in enumerate(self._members):
             state |= {f"member{i}.{key}": np.array(value) for key, value in member.arrays().items()}
@@ -140,12 +144,13 @@ class KernelForecaster(SeriesForecaster):
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
-        for name, mine in self._own().items():
-            mine[:] = stored(state, name, mine.size)
+        put(_NAMES, self._state[:5], state)
+        stored(state, "aggregator.R", self._rule.ridges.size)
         self.aggregator.restore(under(state, "aggregator."))
-        stored(state, "aggregator.R", self._lam.size)
+        self._put_together(self._state[:5])
         for i, member in enumerate(self._members):
             member.restore(under(state, f"member{i}."))
+        self._follow()
 
     def migrated(self, state: dict[str, Any]) -> dict[str, Any]:
         """A state saved by an older version, as this one would."""
@@ -159,82 +164,59 @@ class KernelForecaster(SeriesForecaster):
             **state,
         }
 
-    def _own(self) -> dict[str, Array]:
-        return {
-            "mean": self._m,
-            "covariance": self._C,
-            "variance": self._v,
-            "forecasts": self._p,
-            "clock": self._c,
-        }
-
-    def _filters(self) -> tuple[Array, Array, Array, Array, Array]:
-        return self._lam, self._m, self._C, self._v, self._p
-
-    def _sums(self) -> tuple[Array, Array, Array]:
-        return self.aggregator.R, self.aggregator.V, self.aggregator.s
-
     def _admit(self, first: float, last: float) -> None:
-        if not self._members and first < -self._lam.min():
+        if not self._members and first < -self._least:
             raise ValueError(
-                f"time must be at least −{self._lam.min():g} for the spline: got {first}; shift"
-                " the times to start near 0"
+                f"time must be at least −{self._least:g} for the spline: got {first}; shift the"
+                " times to start near 0"
             )
         for kernel in self.kernels or ():
             kernel.markov().diagonal(np.array([first, last]))
 
-    def _open(self, when: float, x: None) -> float:
-        c, own = self._c, self.aggregator
-        if self._members:
-            for i, member in enumerate(self._members):
-                self._p[i], self._v[i] = member.predict(when), member.variance
-            c[TIME], c[OPEN], c[EXPERTS] = when, 1.0, len(self._members)
-            c[FORECAST] = own.combine(self._p)
-        else:
-            _kernel_forecaster.begin(
-                when, own.rule, self._grows, *self._filters(), *self._sums(), own.w, c
-            )
-        own.experts = int(c[EXPERTS])
-        return float(c[FORECAST])
+    def _clock(self) -> tuple[float, float, float, float]:
+        s = self._state.scalars
+        return float(s[AT.rounds]), float(s[AT.time]), float(s[AT.open]), float(s[AT.forecast])
 
-    def _rounds(self, y: Array, times: Array, out: Array) -> None:
-        own = self.aggregator
-        if self._members:
-            for t, (moment, target) in enumerate(zip(times.tolist(), y.tolist(), strict=True)):
-                out[t] = self._open(moment, None)
-                self._close(target)
-            return
-        _kernel_forecaster.stream(
-            y,
-            times,
-            out,
-            own.rule,
-            own.share,
-            self._grows,
-            *self._filters(),
-            *self._sums(),
-            own.w,
-            self._c,
-        )
-        own.experts = int(self._c[EXPERTS])
+    def _open(self, when: float, x: None) -> float:
+        if not self._members:
+            forecast = _kernel_forecaster.begin_one(when, *self._flat)
+            self.aggregator.experts = self._experts
+            return forecast
+        s, forecasts = self._state.scalars, self._state.forecasts
+        for i, member in enumerate(self._members):
+            forecasts[i], self._state.variances[i] = member.predict(when), member.variance
+        s[AT.time], s[AT.open], s[AT.experts] = when, 1.0, len(self._members)
+        s[AT.forecast] = self.aggregator.combine(forecasts)
+        return float(s[AT.forecast])
 
     def _close(self, feedback: float | None) -> None:
         y = feedback_number(feedback)
-        c, own = self._c, self.aggregator
         if not self._members:
-            _kernel_forecaster.finish(y, own.rule, own.share, *self._filters(), *self._sums(), c)
+            _kernel_forecaster.finish_one(y, *self._flat)
             return
+        s = self._state.scalars
         if math.isnan(y):
             for member in self._members:
                 member.skip()
         else:
-            own.learn(self._p, c[FORECAST], y)
+            self.aggregator.learn(self._state.forecasts, s[AT.forecast], y)
             for member in self._members:
                 member.update(y)
-            c[SEEN] += 1.0
-            c[RESIDUAL] += ((y - c[FORECAST]) ** 2 - c[RESIDUAL]) / c[SEEN]
-        c[ROUNDS] += 1.0
-        c[OPEN] = 0.0
+            s[AT.seen] += 1.0
+            s[AT.residual] += ((y - s[AT.forecast]) ** 2 - s[AT.residual]) / s[AT.seen]
+        s[AT.rounds] += 1.0
+        s[AT.open] = 0.0
+
+    def _rounds(self, y: Array, times: Array) -> Array:
+        out = np.empty(y.size)
+        if self._members:
+            for t, (moment, target) in enumerate(zip(times.tolist(), y.tolist(), strict=True)):
+                out[t] = self._open(moment, None)
+                self._close(target)
+        else:
+            _kernel_forecaster.track(y, times, self._rule, self._state, out)
+            self.aggregator.experts = self._experts
+        return out
 
 
 def _kernels(kernels: Kernel | Iterable[Kernel]) -> tuple[Kernel, ...]:

@@ -1,60 +1,58 @@
-"""TrackingForecaster: time-varying regression with nothing to tune (TRACKING section 1).
+"""TrackingForecaster: linear regression whose coefficients drift, with nothing to tune.
 
 Fifteen Kalman filters, one a rate of drift, on features standardised as they come; changes of
 origin and unit are carried into the filters exactly. ML-Poly (Gaillard, Stoltz & van Erven 2014)
 blended with exponential weights aggregates them.
 """
 
-from collections.abc import Callable
 from statistics import NormalDist
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from stillpoint.beliefs._kalman import LIMIT
+from stillpoint.core._poly import WEIGHTS
 from stillpoint.core.allocation import zeros
-from stillpoint.core.validation import Array, finite, number
-from stillpoint.forecasters import _regression as linear
-from stillpoint.forecasters import _tracking
+from stillpoint.core.validation import Array, finite, number, waiting
+from stillpoint.forecasters import _linear, _regression
+from stillpoint.forecasters._linear import AT, RATES, ROW, Rule, State
 from stillpoint.forecasters.base import limited
 from stillpoint.forecasters.tracking import TrackingModel, compiled
 from stillpoint.losses import Absolute, Huber, Loss, Pinball, Squared
 
-# Variance that (slopes, intercept) gain a round, in units of the noise's: none; the intercept
-# alone; both; the intercept faster; the slopes alone. The last kind is not in TRACKING's thirteen:
-# without it, slopes that jump over a still level cost 15% more (benchmarks/forecasters.py).
-RATES: Array = np.array(
-    [(0.0, 0.0)]
-    + [(0.0, q) for q in (1e-4, 1e-2, 1.0, 1e2)]
-    + [(q, q) for q in (1e-6, 1e-4, 1e-2, 1.0)]
-    + [(q, 100.0 * q) for q in (1e-6, 1e-4, 1e-2, 1.0)]
-    + [(q, 0.0) for q in (1e-2, 1.0)]
-)
-
 
 class TrackingForecaster(TrackingModel):
-    """Forecast y_t from the features x_t, then see it; linear, with coefficients that may drift or
-    jump. O(15·dim²) a round.
+    """Forecast y_t from features x_t by linear regression whose coefficients may drift or jump.
 
-    dim: features of a context; an intercept is added. Forecasts do not depend on the units or
-    origins of features, and follow those of the targets. The forecast is 0 until a target has been
-    seen. So that one row cannot do much harm, features count as at most ten standard deviations
-    from their mean and forecasts stay within one range of the targets beyond those seen: it does
-    not extrapolate far.
-    loss: what the aggregation minimises: Squared (None means it), Absolute, Huber or Pinball. The
-    filters are the same; their regrets are r_i = ℓ'(p̂)(p̂ − p_i)/s, s the running mean loss over
-    about 100 rounds, so units of the targets still do not matter. Huber's width is in units of the
-    targets: rescale both together. Under Pinball, whose quantiles no mixture of means can reach,
-    and Absolute, each filter's value has v·m added to it, m the running mean of its residuals' size
-    and v their quantile at the level in units of it, followed by steps v ← v − c(1[y ≤ p] − level),
-    c = max(2/(3(1 + αk)), 0.04), with k rounds so far and α = min(level, 1 − level) (TRACKING
-    section 4).
-    missing: NaN in x then means that a feature is not seen this round. It counts as its running
-    mean, and its statistics stay.
+    O(15·dim²) a round. Forecasts do not depend on the units or origins of features, and follow
+    those of the targets. The forecast is 0 until a target has been seen. So that one row cannot do
+    much harm, features count as at most ten standard deviations from their mean and forecasts stay
+    within one range of the targets beyond those seen: it does not extrapolate far.
 
     Times are optional: coefficients drift by each filter's rate times the gap since the last round
     over the mean gap so far (at most 10⁴), so the unit of time does not matter; rounds may share a
     time, and one without is one mean gap after the last.
+
+    Parameters
+    ----------
+    dim : int
+        Features of a context; an intercept is added.
+    loss : Squared, Absolute, Huber or Pinball, optional
+        What the aggregation minimises; None is squared loss. Huber's width is in units of the
+        targets: rescale both together.
+    missing : bool, default False
+        Whether NaN in x means that a feature is not seen this round. It counts as its running mean,
+        and its statistics stay.
+
+    Notes
+    -----
+    The filters are the same for all losses; their regrets are r_i = ℓ'(p̂)(p̂ − p_i)/s, s the
+    running mean loss over about 100 rounds, so units of the targets do not matter. Under Pinball,
+    whose quantiles no mixture of means can reach, and Absolute, each filter's value has v·m added
+    to it, m the running mean of its residuals' size and v their quantile at the level in units of
+    it, followed by steps v ← v − c(1[y ≤ p] − level), c = max(2/(3(1 + αk)), 0.04), with k rounds
+    so far and α = min(level, 1 − level).
 
     Guarantee: against every filter i, Σ_t (ℓ_t(ML-Poly) − ℓ_t(i))/s_t ≤ R_i ≤ √(2K(B + V_i) ln(1 +
     V_max/B)), K = 15, ℓ the loss, s its running mean, V_i = Σr², B = max r², plus the price of
@@ -65,9 +63,8 @@ class TrackingForecaster(TrackingModel):
     have the same bound, and in addition what was cut from their members.
     """
 
-    _rates = RATES
-    _prior = (linear.SLOPE_PRIOR, linear.INTERCEPT_PRIOR)
-    _parts: ClassVar[tuple[str, ...]] = (*TrackingModel._parts, "books", "shifts")
+    _rates, _nothing = RATES, 0.0
+    _prior = (_linear.SLOPE_PRIOR, _linear.INTERCEPT_PRIOR)
 
     def __init__(self, dim: int, loss: Loss | None = None, missing: bool = False) -> None:
         if not (loss is None or isinstance(loss, Squared | Absolute | Huber | Pinball)):
@@ -75,153 +72,169 @@ class TrackingForecaster(TrackingModel):
                 f"loss must be None, Squared, Absolute, Huber or Pinball: got {loss!r}; choose one"
                 " of sp.losses"
             )
-        super().__init__(dim, missing, 1)
+        super().__init__(dim, missing)
         self.loss = loss
-        K = len(RATES)
-        self._books, self._scalars, self._shifts = zeros((3, K)), zeros(11), zeros((2, K))
-        self._own, self._weights = zeros((3, K)), zeros((2, K))
         level = (
             loss.level if isinstance(loss, Pinball) else 0.5 if isinstance(loss, Absolute) else 0.0
         )
+        kind = (Squared.code, 0.0) if loss is None else (loss.code, loss.parameter)
+        self._rule: Rule = Rule(*kind, level)
+        table, scalars = zeros((len(ROW), len(RATES))), zeros(len(AT))
+        state = State(**self._new_filters(1), table=table, scalars=scalars)
         if level > 0.0:  # the quantile of normal residuals, in mean sizes
-            self._shifts[linear.MULTIPLE] = NormalDist().inv_cdf(level) / (2.0 / np.pi) ** 0.5
-        self._rule = (
-            (Squared.code, 0.0, level) if loss is None else (loss.code, loss.parameter, level)
-        )
+            table[ROW.multiple] = NormalDist().inv_cdf(level) / (2.0 / np.pi) ** 0.5
+        self._set(state)
 
     def predict(self, x: ArrayLike, time: float | None = None) -> float:
-        """The forecast for the coming round, whose features are x; called again before `update` it
-        is the same.
+        """Return the forecast for the coming round; called again before `update` it is the same.
+
+        Parameters
+        ----------
+        x : array of shape (dim,)
+            The features of the round.
+        time : float, optional
+            When the round is, not before the last one.
         """
-        self._begin(x, time)
-        return float(self._scalars[_tracking.ORIGIN] + self._scalars[_tracking.FORECAST])
+        return self._begin(time, self._row(x))  # type: ignore[no-any-return]
+
+    def _round(self, opens: bool, closes: bool, x: Array, feedback: float, when: float) -> float:
+        return _regression.round_one(opens, closes, x, feedback, when, *self._flat)
 
     def peek(self, x: ArrayLike, time: float | None = None) -> float:
-        """What predict(x, time) would return, with no round opened and nothing changed; O(15·dim).
+        """Return what predict(x, time) would, with no round opened and nothing changed.
 
         While a round is open: its forecast for its own x, and for others as if it had been skipped.
+        O(15·dim).
         """
         row = self._row(x)
-        if self._is_open(row):
-            return self.predict(x, time)
-        if not self._open:
-            self.moment(time)
-        return self.answer(row)
+        if self._is_open and self._same(row):
+            return self._begin(time, row)  # type: ignore[no-any-return]
+        if not self._is_open:
+            self._coming(time)
+        return self._look(row)
 
-    def answer(self, row: Array) -> float:
-        """`peek` without its checks, for faces that have made theirs: no round is open, row is a
-        whole array of its own.
-        """
-        run: Callable[..., float] = linear.peek_one
-        return float(run(row, *self._seen()))
+    def _look(self, row: Array) -> float:
+        """`peek` without its checks, for wrappers that have made theirs; row is not kept."""
+        return _regression.peek_one(row, *self._seen())
 
-    def peek_stream(self, X: ArrayLike) -> Array:
-        """Forecasts (T,) for the rows of X (T, dim), each as if it were the next round's; nothing
-        changes.
-        """
+    def peek_rows(self, X: ArrayLike) -> Array:
+        """Return forecasts (T,) for the rows of X (T, dim), each as if it were the next round's."""
         rows = self._rows(X)
-        look, weights, forecasts = (
-            np.empty((3, self.dim + 1)),
-            np.empty((2, len(RATES))),
-            np.empty(len(rows)),
-        )
-        run: Callable[..., None] = linear.peek
-        run(rows, *self._seen(), look, weights, forecasts)
+        look, weights = np.empty((3, self.dim + 1)), np.empty((2, len(RATES)))
+        forecasts = np.empty(len(rows))
+        _regression.peek(rows, *self._seen(), look, weights, forecasts)
         return forecasts
 
-    def update(self, x: ArrayLike, y: float, time: float | None = None) -> None:
-        """What the round with features x turned out to be."""
-        target = self.target(y)
-        if not self._open:
-            self.take(self._row(x), target, self.moment(time))
-            return
-        self._begin(x, time)
-        books = self._books, self._scalars, self._shifts
-        linear.learn(
-            target, *self._rule, self._means, self._covariances, *books, self._gains, self._own
-        )
-        self._close()
-
-    def take(self, row: Array, target: float, moment: float) -> None:
-        """`update` without its checks, for faces that have made theirs (see `answer`); moment: NaN
-        for a round without a time.
-        """
-        self._x[:] = row
-        run: Callable[..., float] = linear.turn
-        run(row, target, moment, *self._rule, self._clock, *self._state())
-        self.rounds += 1
-
-    def target(self, y: float, remedy: str = "call skip(x) for a missing target") -> float:
-        """Return y as a float that can be learnt from."""
+    def _feedback(self, y: Any, remedy: str = "call skip(x) for a missing target") -> float:
         if isinstance(y, str | bytes):  # which is not missing
             raise ValueError(f"y must be a number: got {y!r}; convert it first")
         target = number("y", y, remedy)
-        if abs(target) > _tracking.LIMIT:
-            raise ValueError(f"y must be within ±{_tracking.LIMIT:g}: got {y!r}; rescale it")
+        if abs(target) > LIMIT:
+            raise ValueError(f"y must be within ±{LIMIT:g}: got {y!r}; rescale it")
         return target
 
-    def track(self, X: ArrayLike, y: ArrayLike, times: ArrayLike | None = None) -> Array:
-        """Forecasts (T,) of targets y (T,) from features X (T, dim): predict and update in turn, in
-        one compiled loop.
+    def track(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        times: ArrayLike | None = None,
+        *,
+        delay: int = 0,
+        first: int = 0,
+    ) -> Array:
+        """Forecast and learn whole rounds in compiled code.
+
+        Parameters
+        ----------
+        X : array of shape (T, dim)
+            Features.
+        y : array of shape (T,)
+            Targets, nothing missing.
+        times : array of shape (T,), optional
+            When each round is, in order; rounds may share one.
+        delay : int, default 0
+            How many rows later a target is known. Row t is forecast, as by `peek`, from what rows
+            up to t − delay − 1 taught; then row t − delay is learnt, as by `update`. The last
+            `delay` targets are not learnt yet.
+        first : int, default 0
+            Rows in front that an earlier call has forecast: to go on after a delay, pass those
+            whose targets were not learnt yet again.
+
+        Returns
+        -------
+        array of shape (T − first,)
+            Without a delay, the forecasts of `predict` and `update`, bit for bit.
         """
-        self._closed("X")
+        self._begin_bulk("X")
         targets = limited("y", finite("y", y, "call skip(x) for a missing target"))
         if targets.ndim != 1:
             raise ValueError(
                 f"y must be one-dimensional: got shape {targets.shape}; pass one target a round"
             )
         rows = self._rows(X, targets.size)
-        moments = self._moments(times, targets.size)
-        forecasts = np.empty(targets.size)
-        run: Callable[..., None] = linear.stream
-        run(rows, compiled(targets), moments, *self._rule, self._clock, *self._state(), forecasts)
-        self.rounds += targets.size
-        if targets.size:
-            self._x[:] = rows[-1]
-        return forecasts
+        moments = self._coming_times(targets.size, times)
+        late = waiting(delay, first, targets.size)
+        return self._track(rows, compiled(targets), moments, *late, False)[0]
 
-    def _propose(self, pace: float) -> None:
-        linear.propose(self._x, pace, *self._state())
+    def _track(
+        self, X: Array, y: Array, times: Array, delay: int, first: int, more: bool
+    ) -> tuple[Array, Array, Array]:
+        """`track` without its checks; NaN in y is a missing target.
 
-    def _state(self) -> tuple[Array, ...]:
-        filters = RATES, self._features, self._means, self._covariances
-        return (
-            *filters,
-            self._books,
-            self._scalars,
-            self._shifts,
-            self._z,
-            self._gains,
-            self._own,
-            self._weights,
-        )
+        more: also what the filter without drift says, (T − first,), and the weights of the filters,
+        (T − first, 15).
+        """
+        rows = y.size - first
+        forecasts, still = np.empty(rows), np.empty(rows if more else 0)
+        shares = np.empty((rows if more else 0, len(RATES)))
+        out = forecasts, still, shares
+        _regression.track(X, y, times, delay, first, self._rule, self._state, *out)
+        self._played(X, max(y.size - delay, 0))
+        return out
 
-    def _seen(self) -> tuple[Array, ...]:
-        return self._features, self._means, self._books, self._scalars, self._shifts
+    def _parts(self) -> dict[str, Array]:
+        table, own = self._state.table, super()._parts()
+        return {
+            **own,
+            "scalars": self._state.scalars,
+            "books": table[: ROW.loss + 1],
+            "shifts": table[ROW.multiple : ROW.spread + 1],
+            "own": table[ROW.raw : ROW.variance + 1],
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Inverse of `arrays`."""
+        super().restore(state)
+        s = self._state.scalars
+        self._answer = float(s[AT.origin] + s[AT.forecast]) if self._is_open else None
+
+    def _seen(self) -> tuple[Array, Array, Array, Array]:
+        s = self._state
+        return s.features, s.means, s.table, s.scalars
 
     @property
     def weights(self) -> Array:
-        """Weights (15,) of the filters in the open round's forecast, or in the coming one's; in the
-        order of `RATES`.
+        """Weights (15,) of the filters in the open round's forecast, or in the coming one's.
+
+        In the order of `RATES`.
         """
         weights = np.empty((2, len(RATES)))
-        _tracking.weigh(self._books, self._scalars, weights)
-        return np.array(weights[_tracking.BLEND])
+        _linear.weigh(self._state.table, self._state.scalars, weights)
+        return np.array(weights[WEIGHTS.blend])
 
     @property
     def noise(self) -> float:
         """Running mean square of the forecasts' errors, over about 100 rounds."""
-        return float(self._scalars[_tracking.NOISE])
+        return float(self._state.scalars[AT.noise])
 
     @property
     def variance(self) -> float:
-        """Variance of the regression's value at the last features asked about; add `noise` for that
-        of the target.
+        """Variance of the regression's value at the last features asked about.
 
-        The filters' posterior variances, mixed by `weights`, in units of `noise`; how far the
-        filters disagree is not counted.
+        Add `noise` for that of the target. The filters' posterior variances, mixed by `weights`, in
+        units of `noise`; how far the filters disagree is not counted.
         """
-        return float(self.weights @ self._own[linear.VARIANCE]) * self.noise
+        return float(self.weights @ self._state.table[ROW.variance]) * self.noise
 
     @property
     def config(self) -> dict[str, Any]:

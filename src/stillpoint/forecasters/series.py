@@ -2,7 +2,6 @@
 
 import math
 from abc import abstractmethod
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,46 +14,23 @@ from stillpoint.forecasters.aggregation import LARGEST, target_number
 class SeriesForecaster(Learner):
     """Forecast y_t, then see it, under the loss ½(y − ŷ)².
 
-    Rounds, time and the open round are kept by compiled code, in an array.
+    Compiled code keeps rounds, time and the open round, too; what is here follows it.
     """
 
-    _c: Array
-    _places: ClassVar[tuple[int, int, int, int]]  # in it: rounds, time, open or not, forecast
-
-    def __init__(self) -> None:
-        """Leave all of it to the array."""
-
-    @property
-    def rounds(self) -> int:  # type: ignore[override]
-        """How many rounds are over."""
-        return int(self._c[self._places[0]])
-
-    @property
-    def time(self) -> float:  # type: ignore[override]
-        """The time of the open round, or of the last one."""
-        return float(self._c[self._places[1]])
-
-    @property
-    def _is_open(self) -> bool:  # type: ignore[override]
-        return bool(self._c[self._places[2]])
-
-    @property
-    def _answer(self) -> float:
-        return float(self._c[self._places[3]])
+    @abstractmethod
+    def _clock(self) -> tuple[float, float, float, float]:
+        """Rounds that are over, the time, whether a round is open, and the last forecast."""
 
     @abstractmethod
-    def _rounds(self, y: Array, times: Array, out: Array) -> None:
-        """Open and close rounds in turn; forecasts into out."""
+    def _rounds(self, y: Array, times: Array) -> Array:
+        """Open and close rounds in turn; returns the forecasts."""
 
-    def _opened(self, when: float, answer: float) -> None:
-        """Compiled code has noted it."""
-
-    def _closed(self) -> None:
-        """Compiled code has noted it."""
-
-    @property
-    def _started(self) -> bool:  # type: ignore[override]
-        return self.rounds > 0
+    def _follow(self) -> None:
+        """Take over what compiled code has kept, after a bulk pass or a restored state."""
+        rounds, self.time, opened, forecast = self._clock()
+        self.rounds, self._is_open = int(rounds), opened != 0.0
+        self._started = self.rounds > 0 or self._is_open
+        self._answer = forecast if self._is_open else None
 
     def predict(self, time: float | None = None) -> float:
         """Return the forecast for the coming round; called again before `update` it is the same.
@@ -87,6 +63,12 @@ class SeriesForecaster(Learner):
         array of shape (T,)
             The forecasts of `predict` and `update`, bit for bit.
         """
+        forecasts = self._rounds(*self._checked(y, times))
+        self._follow()
+        return forecasts
+
+    def _checked(self, y: ArrayLike, times: ArrayLike | None) -> tuple[Array, Array]:
+        """Targets and times of a bulk pass, checked before anything moves."""
         remedy = "pass one number a round, NaN for a missing one"
         # a copy: for arrays that may not be written to, loops are compiled anew
         targets = np.array(real("y", y, remedy))
@@ -95,10 +77,7 @@ class SeriesForecaster(Learner):
         for value in targets[np.abs(targets) > LARGEST][:1]:
             target_number(value)
         self._begin_bulk("y")
-        when = self._coming_times(targets.size, times)
-        out = np.empty(targets.size)
-        self._rounds(targets, when, out)
-        return out
+        return targets, self._coming_times(targets.size, times)
 
 
 def feedback_number(feedback: float | None) -> float:

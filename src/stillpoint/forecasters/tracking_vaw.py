@@ -1,14 +1,11 @@
-"""TrackingVAW: regression on contexts that moves along an RKHS on time, forecast as Vovk, Azoury
-and Warmuth do.
+"""TrackingVAW: regression on contexts that moves along an RKHS on time, in Vovk's online form.
 
-The filter of KernelVAW with H = x_t⊗h (KALMAN section 6): the Gram matrix is ⟨x_s, x_t⟩k(s, t), the
-forecast λ m_t/(λ + v_t). With a kernel κ on contexts it is κ(x_s, x_t)k(s, t), and the filter a
-dense one.
+The filter of KernelVAW with H = x_t⊗h: the Gram matrix is ⟨x_s, x_t⟩k(s, t), the forecast
+λ m_t/(λ + v_t). With a kernel κ on contexts it is κ(x_s, x_t)k(s, t), and the filter a dense one.
 """
 
-from collections.abc import Callable
 from contextlib import nullcontext
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,42 +14,52 @@ from stillpoint.beliefs.dense import Gram
 from stillpoint.beliefs.directions import StreamingDirections, directions, drowned
 from stillpoint.core.allocation import zeros
 from stillpoint.core.state import rollback_on_error
-from stillpoint.core.validation import Array, count, finite, number, real, under, vector
+from stillpoint.core.validation import Array, count, finite, number, under, vector
 from stillpoint.forecasters._vaw import diagonal_rounds
 from stillpoint.forecasters.base import VAWForecaster, limited
+from stillpoint.forecasters.contexts import Transformer, read_context
 from stillpoint.forecasters.uniform_grid import BLOCK
 from stillpoint.kernels import GaussianContext, Kernel
 
 _SMALLER = "rescale the features"
 
 
-class Transformer(Protocol):
-    """A fitted map from rows of contexts to rows of features, such as scikit-learn's Nystroem or
-    RBFSampler.
-    """
-
-    def transform(self, X: Array) -> ArrayLike:
-        """Features of each row of X."""
-
-
 class TrackingVAW(VAWForecaster):
-    """Squared loss on f(t, x_t): forecast y_t from x_t, then see it. f(t, x) = ⟨w(t), x⟩ unless
-    `context` says otherwise.
+    """Forecast y_t from a context x_t by a function f(t, x) that moves with time.
 
-    dim: features of a context. kernel: which paths of coefficients are cheap; Spline(offset) fits
-    slow drift, Constant() none.
-    ridge: λ, how smooth they are taken to be. context: what f may be as a function of x.
-        None: linear. O((dim·P)²) a round for kernels with a state space, dense and O(t²) for
-        others. A kernel on contexts, (n, dim) and (m, dim) to an (n, m) Gram matrix, such as
-        sp.kernels.GaussianContext or any scikit-learn Gaussian-process kernel: the Gram matrix is
-        the product k(s, t)κ(x_s, x_t); exact, O(t²) a round. A fitted transformer, such as
-        scikit-learn's Nystroem: linear in its features, whose number is the budget; flat cost.
-        Comparators of `certificate` and `bound` are functions of time in the space of the features
-        used: paths u(t) of coefficients of x or of the transformed x, or members of the product
-        RKHS of k and κ, whose norm is that of the pairs (t, x) seen.
+    f(t, x) = ⟨w(t), x⟩ unless `context` says otherwise.
+
+    Parameters
+    ----------
+    dim : int
+        Features of a context.
+    kernel : Kernel, optional
+        Which paths of coefficients are cheap; Spline(offset=1), which fits slow drift, if left out.
+        Constant() allows none.
+    ridge : float, default 1
+        λ, how smooth they are taken to be.
+    context : optional
+        What f may be as a function of x. None: linear, O((dim·P)²) a round for kernels with a state
+        space, dense and O(t²) for others. A kernel on contexts, (n, dim) and (m, dim) to an (n, m)
+        Gram matrix, such as sp.kernels.GaussianContext or any scikit-learn Gaussian-process kernel:
+        the Gram matrix is the product k(s, t)κ(x_s, x_t); exact, O(t²) a round. A fitted
+        transformer, such as scikit-learn's Nystroem: linear in its features, whose number is the
+        budget; flat cost.
+
+    Notes
+    -----
+    Comparators of `certificate` and `bound` are functions of time in the space of the features
+    used: paths u(t) of coefficients of x or of the transformed x, or members of the product RKHS of
+    k and κ, whose norm is that of the pairs (t, x) seen.
     """
 
-    _saved = (*VAWForecaster._saved, "_x", "_mean", "_variance", "_prior")
+    _saved: ClassVar[dict[str, str]] = {
+        **VAWForecaster._saved,
+        "_x": "_x",
+        "_mean": "_mean",
+        "_variance": "_variance",
+        "_prior": "_prior",
+    }
 
     def __init__(
         self,
@@ -63,42 +70,55 @@ class TrackingVAW(VAWForecaster):
     ) -> None:
         super().__init__(kernel, ridge)
         self.dim, self.context = count("dim", dim), context
-        self._transform, self._inner, self._width = _read(context, self.dim)
+        self._transform, self._inner, self._width = read_context(context, self.dim)
         self._belief = directions(
             self.kernel, self._width, self.ridge, inner=self._inner, track=True
         )
         self._x, self._mean, self._variance, self._prior = zeros(self.dim), 0.0, 0.0, 0.0
 
     def predict(self, x: ArrayLike, time: float | None = None) -> float:
-        """The forecast for the coming round, whose context is x; called again before `update` it is
-        the same.
+        """Return the forecast for the coming round; called again before `update` it is the same.
+
+        Parameters
+        ----------
+        x : array of shape (dim,)
+            The context of the round.
+        time : float, optional
+            When the round is; the last one + 1 if left out.
         """
-        context = limited("x", vector("x", x, self.dim).copy(), _SMALLER)
-        if self._open:
-            if not np.array_equal(context, self._x):
-                raise ValueError(
-                    f"x must be that of the open round: got {context}, open with {self._x}; call"
-                    " update or skip first"
-                )
-            self._same_round(time)
-        else:
-            features, when, before = self._features(context), self._coming(time), self._belief.time
-            self._belief.advance(when)
-            try:
-                prior = self._belief.prior(features)
-                self._mean, self._variance = self._belief.look(features)
-            # a kernel on contexts may refuse this one; the dense belief has moved its clock alone
-            except Exception:
-                self._belief.time = before
-                raise
-            self._x, self._prior, self.time, self._started, self._open = (
-                context,
-                prior,
-                when,
-                True,
-                True,
-            )
+        self._begin(time, limited("x", vector("x", x, self.dim).copy(), _SMALLER))
         return self.ridge / (self._variance + self.ridge) * self._mean
+
+    def _check_same(self, x: Array | None) -> None:
+        if x is not None and not np.array_equal(x, self._x):
+            raise ValueError(
+                f"x must be that of the open round: got {x}, open with {self._x}; call update or"
+                " skip first"
+            )
+
+    def _open(self, when: float, x: Array | None) -> None:
+        """Move to `when`, and look along x where there is one."""
+        if x is None:
+            self._belief.advance(when)
+            return
+        features, before = self._features(x), self._belief.time
+        self._belief.advance(when)
+        try:
+            prior = self._belief.prior(features)
+            self._mean, self._variance = self._belief.look(features)
+        # a kernel on contexts may refuse this one; the dense belief has moved its clock alone
+        except Exception:
+            self._belief.time = before
+            raise
+        self._x, self._prior = x, prior
+
+    def _close(self, feedback: float | None) -> None:
+        if feedback is None:
+            return
+        S = self._add_round(
+            feedback * feedback, self._mean * self._mean, self._variance, self._prior
+        )
+        self._belief.observe(S, feedback - self._mean)
 
     def _features(self, context: Array) -> Array:
         """What the filter is linear in."""
@@ -109,43 +129,51 @@ class TrackingVAW(VAWForecaster):
         )
 
     def update(self, x: ArrayLike, y: float) -> None:
-        """What the round with context x turned out to be; without `predict` the round is one time
-        step after the last.
+        """Tell the forecaster what the round with context x turned out to be.
 
-        A context too long for double precision is refused; `skip` closes a round that `predict` has
-        opened with one.
+        Without `predict` the round is one time step after the last. A context too long for double
+        precision is refused; `skip` closes a round that `predict` has opened with one.
         """
         target = number("y", y, "call skip() for a missing observation")
         limited("y", np.array([target]), "rescale the targets")
         # whether ridge drowns in x shows once the round is open: one that this call opened must not
         # stay so
-        with nullcontext() if self._open else rollback_on_error(self):
-            self._take(x, target)
-
-    def _take(self, x: ArrayLike, target: float) -> None:
-        self.predict(x)
-        if drowned(self._prior, self._variance + self.ridge):
-            raise ValueError(
-                f"ridge must not drown in the contexts: got {self.ridge} and x of prior variance"
-                f" {self._prior:g}, beyond double precision; rescale the features or raise ridge,"
-                " or skip() the round"
-            )
-        S = self._account(target * target, self._mean * self._mean, self._variance, self._prior)
-        self._belief.observe(S, target - self._mean)
-        self._close()
+        with nullcontext() if self._is_open else rollback_on_error(self):
+            self.predict(x)
+            if drowned(self._prior, self._variance + self.ridge):
+                raise ValueError(
+                    f"ridge must not drown in the contexts: got {self.ridge} and x of prior"
+                    f" variance {self._prior:g}, beyond double precision; rescale the features or"
+                    " raise ridge, or skip() the round"
+                )
+            self._end(target)
 
     def track(self, X: ArrayLike, y: ArrayLike, times: ArrayLike | None = None) -> Array:
-        """Forecasts (T,) of targets y (T,) from contexts X (T, dim): predict and update in turn,
-        compiled where F is diagonal.
+        """Forecast and learn whole rounds, the numbers of predict and update.
 
-        Where `context`, or `update`, refuses a row, the rounds before it have been played.
+        Compiled where the kernel's transitions are diagonal. Where `context`, or `update`,
+        refuses a row, the rounds before it have been played.
+
+        Parameters
+        ----------
+        X : array of shape (T, dim)
+            Contexts.
+        y : array of shape (T,)
+            Targets, nothing missing.
+        times : array of shape (T,), optional
+            When each round is; 1 apart if left out.
+
+        Returns
+        -------
+        array of shape (T,)
+            The forecasts.
         """
         # a copy: for arrays that may not be written to, loops are compiled anew
         rows, targets = (
             finite("X", X),
             np.array(finite("y", y, "call skip() for a missing observation")),
         )
-        self._closed("X")
+        self._begin_bulk("X")
         if targets.ndim != 1 or rows.shape != (targets.size, self.dim):
             raise ValueError(
                 f"X must have shape (T, {self.dim}) for y of shape (T,): got {rows.shape} for"
@@ -153,7 +181,7 @@ class TrackingVAW(VAWForecaster):
             )
         limited("X", rows, _SMALLER)
         limited("y", targets, "rescale the targets")
-        when = self._times(targets.size, times)
+        when = self._coming_times(targets.size, times)
         forecasts, done = np.empty(targets.size), 0
         if (
             isinstance(self._belief, StreamingDirections)
@@ -170,9 +198,7 @@ class TrackingVAW(VAWForecaster):
     def _play(
         self, belief: StreamingDirections, rows: Array, y: Array, when: Array, forecasts: Array
     ) -> int:
-        """Compiled rounds as far as no row would be refused, by `context` or as too long by
-        `update`; returns how many.
-        """
+        """Play compiled rounds as far as no row would be refused; returns how many."""
         # it holds its directions, and two rows for each kind of gap
         block = max(256, BLOCK // max(belief.M.shape[0], 1))
         for first in range(0, len(y), block):
@@ -185,35 +211,28 @@ class TrackingVAW(VAWForecaster):
             if drowned(float(priors.max()), self.ridge):
                 return first
             totals = self._totals(belief.dimension)
-            falls, kicks, which, nuggets = belief.diagonal_tables(when[part])
-            assert belief.spread is not None
+            moves = belief.diagonal_moves(when[part])
+            nugget = float(moves.nuggets[-1])
             H = (features[:, :, None] * belief.space.h).reshape(len(features), belief.M.shape[0])
             diagonal_rounds(
-                belief.C,
-                belief.M,
-                belief.spread,
+                belief.state,
                 H,
                 self.ridge,
-                falls,
-                kicks,
-                which,
-                nuggets * lengths,
+                moves._replace(nuggets=moves.nuggets * lengths),
                 y[part, None],
                 totals,
                 forecasts[part, None],
             )
-            belief.arrived(float(when[part][-1]), float(nuggets[-1]))
-            self.rounds, self.time, self._started = self.rounds + len(lengths), belief.time, True
-            belief.dimension = self._enter(totals)
+            belief.arrived(float(when[part][-1]), nugget)
+            self._played(len(lengths), belief.time)
+            belief.dimension = self._take_totals(totals)
             self._trace += float(priors.sum())
             if part.stop < min(first + block, len(y)):
                 return part.stop
         return len(y)
 
     def _accepted(self, rows: Array) -> Array:
-        """Features of the rows before the first that `context` refuses; to hear why, ask it about
-        that one again.
-        """
+        """Features of the rows before the first that `context` refuses; ask again to hear why."""
         if self._transform is None:
             return rows
         features = np.empty((len(rows), self._width))
@@ -225,20 +244,13 @@ class TrackingVAW(VAWForecaster):
         return features
 
     def skip(self, time: float | None = None) -> None:
-        """A round whose observation is missing; its context need not be known."""
-        if not self._open:
-            when = self._coming(time)
-            self._belief.advance(when)
-            self.time, self._started = when, True
-        else:
-            self._same_round(time)
-        self._close()
+        """Close the round, or pass the coming one, without a target or even a context."""
+        self._begin(time)
+        self._end(None)
 
     @property
     def config(self) -> dict[str, Any]:
-        """The arguments that build this forecaster anew; refused where `context` is code of the
-        user's.
-        """
+        """The arguments that build this forecaster anew; refused where `context` is user code."""
         if not (self.context is None or isinstance(self.context, GaussianContext)):
             raise ValueError(
                 f"the learner cannot be saved: got context={self.context!r}, which is not a"
@@ -254,8 +266,9 @@ class TrackingVAW(VAWForecaster):
 
     @property
     def coefficients(self) -> Array:
-        """Posterior mean of w at the present time, before the VAW shrink; of the transformed
-        features where there are such.
+        """Posterior mean of w at the present time, before the VAW shrink.
+
+        Of the transformed features where there are such.
         """
         if self._inner is not None:
             raise ValueError(
@@ -266,8 +279,9 @@ class TrackingVAW(VAWForecaster):
 
     @property
     def variance(self) -> float:
-        """Posterior variance of f(t, x) at the last context asked about, in units of kernel and
-        ridge.
+        """Posterior variance of f(t, x) at the last context asked about.
+
+        In units of kernel and ridge.
         """
         return self._variance
 
@@ -287,60 +301,3 @@ class TrackingVAW(VAWForecaster):
         """Inverse of `arrays`."""
         super().restore(state)
         self._belief.restore(under(state, "belief."))
-
-
-def _read(context: Any, dim: int) -> tuple[Callable[[Array], Array] | None, Gram | None, int]:
-    """The map to features or the kernel that `context` stands for, their answers checked, and how
-    many features there are.
-    """
-    if context is None:
-        return None, None, dim
-    if isinstance(context, type) or not (callable(context) or hasattr(context, "transform")):
-        raise ValueError(
-            f"context must be None, a kernel on contexts or a fitted transformer: got {context!r}; "
-            "use an object such as sp.kernels.GaussianContext(1.0)"
-        )
-
-    def inner(a: Array, b: Array) -> Array:
-        gram = finite("context's Gram matrix", context(a, b), "check the kernel on contexts")
-        if gram.shape != (len(a), len(b)):
-            raise ValueError(
-                "context must map (n, dim) and (m, dim) to an (n, m) Gram matrix: got shape"
-                f" {gram.shape} for {len(a)} and {len(b)} contexts; use a kernel such as"
-                " sp.kernels.GaussianContext(1.0)"
-            )
-        return gram
-
-    def transform(x: Array) -> Array:
-        rows = finite(
-            "context's features", context.transform(x[None, :].copy()), "check the transformer"
-        )
-        if rows.shape != (1, width):
-            raise ValueError(
-                f"context must give features of shape (1, {width}): got shape {rows.shape}; check"
-                " the transformer"
-            )
-        return np.array(rows[0])
-
-    if not hasattr(context, "transform"):
-        return None, inner, dim
-    try:
-        shape = real(
-            "context's features", context.transform(np.zeros((1, dim))), "let it give dense arrays"
-        ).shape
-    except (
-        ValueError,
-        AttributeError,
-        TypeError,
-    ) as error:  # scikit-learn's NotFittedError is both of the first two
-        raise ValueError(
-            f"context must be a transformer fitted on rows of dim = {dim} features: got {context!r}"
-            f" ({error}); call its fit first"
-        ) from error
-    if len(shape) != 2 or shape[0] != 1 or shape[1] == 0:
-        raise ValueError(
-            f"context must give a row of features a row: got shape {shape} for one row; check the"
-            " transformer"
-        )
-    width = shape[1]
-    return transform, None, width

@@ -1,25 +1,26 @@
-"""Rounds at equal gaps in O(P): Chandrasekhar's form of the filter for mixtures of exponentials
-(KALMAN section 7c).
+"""Rounds at equal gaps in O(P): Chandrasekhar's form of the filter for mixtures of exponentials.
+
+At equal gaps of a stationary kernel the covariance falls by a matrix of rank one a round, LL'/S,
+and its product with the direction that is observed, g = C h, follows without the covariance itself
+(Morf, Sidhu & Kailath, Some new algorithms for recursive estimation, 1974).
 """
 
 from typing import Any
 
 import numpy as np
 
-from stillpoint.beliefs._kalman import TOTALS
+from stillpoint.beliefs._kalman import SUM, Moves
 from stillpoint.beliefs.belief import SharedBelief
 from stillpoint.core.validation import Array, stored
 from stillpoint.forecasters import _vaw
 
 BLOCK = 65536  # rounds a compiled call
 EVEN = 1e-9  # part of a gap that gaps may differ by: forecasts then differ by less
-SMALLEST_RIDGE = 1e-6  # of k(t, t): below it the form loses digits (KALMAN section 7b)
+SMALLEST_RIDGE = 1e-6  # of k(t, t): below it the form loses digits
 
 
 class UniformGrid:
-    """The gains of a filter that has seen `rounds` rounds, all `gap` apart: what the covariance is
-    needed for, without it.
-    """
+    """The gains of a filter whose rounds are all `gap` apart, without its covariance."""
 
     def __init__(self, belief: SharedBelief, gap: float, ridge: float) -> None:
         self.belief, self.gap, self.ridge = belief, gap, ridge
@@ -33,9 +34,7 @@ class UniformGrid:
 
     @classmethod
     def fits(cls, belief: SharedBelief, ridge: float) -> bool:
-        """Whether the belief's kernel and ridge are in the form's scope; for one or two components
-        it gains nothing.
-        """
+        """Whether kernel and ridge are in the form's scope; on two components it gains nothing."""
         space = belief.space
         scale = float(space.gain(0.0) @ space.h) if space.stationary else np.inf
         return (
@@ -46,9 +45,7 @@ class UniformGrid:
         )
 
     def regular(self, times: Array, before: float) -> bool:
-        """Whether times go on from `before` at the grid's gap: rounding of the times may show, but
-        not in the forecasts.
-        """
+        """Whether times go on from `before` at the grid's gap, but for rounding."""
         gaps = np.diff(times, prepend=before) if np.isfinite(before) else np.diff(times)
         return bool((np.abs(gaps - self.gap) <= EVEN * self.gap).all())
 
@@ -69,35 +66,24 @@ class UniformGrid:
         self.rounds += len(Y)
 
     def settle(self) -> None:
-        """Bring the belief's covariances to the present: they do not depend on the data, so the
-        recursion is run without any.
+        """Bring the belief's covariances to the present, by the recursion without data.
 
         O(P²) a round of the past, once, when the grid is left; all rounds together never cost more
         than without the grid.
         """
-        belief, P = self.belief, self.belief.space.size
-        assert belief.spread is not None
-        belief.C[:] = belief.spread[:] = belief.space.covariance(0.0)
-        falls, kicks = self.fall[None], np.diag(belief.space.noise(self.gap, 0.0))[None]
-        nugget = belief.space.nugget(0.0)
+        belief, space = self.belief, self.belief.space
+        state = belief.state
+        state.covariance[:] = state.spread[:] = space.covariance(0.0)
+        without = state._replace(mean=np.empty((space.size, 0)))
+        falls, kicks = self.fall[None], np.diag(space.noise(self.gap, 0.0))[None]
         for first in range(0, self.rounds, BLOCK):
             size = min(BLOCK, self.rounds - first)
             which = np.zeros(size, dtype=np.int64)
             which[0] = 0 if first else -1
-            _vaw.diagonal_rounds(
-                belief.C,
-                np.empty((P, 0)),
-                belief.spread,
-                belief.space.h[None],
-                self.ridge,
-                falls,
-                kicks,
-                which,
-                np.full(size, nugget),
-                np.empty((size, 0)),
-                np.zeros(TOTALS),
-                np.empty((size, 0)),
-            )
+            moves = Moves(falls, kicks, which, np.full(size, space.nugget(0.0)))
+            none = np.empty((size, 0))
+            totals = np.zeros(len(SUM))
+            _vaw.diagonal_rounds(without, space.h[None], self.ridge, moves, none, totals, none)
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""

@@ -1,13 +1,12 @@
-"""VariationForecaster: squared loss at the total-variation rate T^{1/3}C^{2/3}, jumps included;
-nothing to tune.
+"""VariationForecaster: squared loss at the total-variation rate T^{1/3}C^{2/3}, jumps included.
 
 Two parts, joined by Vovk's aggregating algorithm. One forecasts: a Bayesian mixture over when the
-signal last changed, of means since each start and of filters with drift (KALMAN section 1) that
-begin where a mean began; starts are pruned to O(log t), an idea of Hazan & Seshadhri (Efficient
-learning algorithms for changing environments, 2009), here by weight. The other insures: means on
-the intervals [r2^k, (r + 1)2^k), r odd, as specialists (Koolen, Adamskiy & Warmuth, Putting Bayes
-to sleep, 2012), which is how Baby, Zhao & Wang reach the rate (An optimal reduction of TV-denoising
-to adaptive online learning, 2021). The guarantee is that of the specialists and asks nothing of the
+signal last changed, of means since each start and of Kalman filters with drift that begin where a
+mean began; starts are pruned to O(log t), an idea of Hazan & Seshadhri (Efficient learning
+algorithms for changing environments, 2009), here by weight. The other insures: means on the
+intervals [r2^k, (r + 1)2^k), r odd, as specialists (Koolen, Adamskiy & Warmuth, Putting Bayes to
+sleep, 2012), which is how Baby, Zhao & Wang reach the rate (An optimal reduction of TV-denoising to
+adaptive online learning, 2021). The guarantee is that of the specialists and asks nothing of the
 mixture; the measurements are the mixture's, which insurance costs (W²/4) ln(1/0.99) at most.
 """
 
@@ -15,56 +14,32 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from stillpoint.core.allocation import zeros
-from stillpoint.core.validation import Array, count, counted, nonnegative, stored
-from stillpoint.forecasters import _variation
-from stillpoint.forecasters._variation import (
-    ALIVE,
-    FIRST_LOSS,
-    FORECAST,
-    HIGH,
-    KEPT,
-    LEVELS,
-    LOCAL,
-    LOW,
-    MEAN,
-    MIDDLE,
-    OPEN,
-    OVERALL,
-    RANGE_COST,
-    ROUNDS,
-    SCALARS,
-    SEEN,
-    SIZE,
-    TIME,
-    TOP,
-    WEIGHT,
-)
+from stillpoint.core.state import copied, put
+from stillpoint.core.validation import Array, count, counted, nonnegative, waiting
+from stillpoint.forecasters import _aggregation, _variation
+from stillpoint.forecasters._mixture import AT, KEPT, LEVELS, OF, Mixture
 from stillpoint.forecasters.series import SeriesForecaster, feedback_number
 
 LATEST = 1e300  # gaps stay finite
-# of the arrays in a saved state; "unused" is a room that `combine` asks for and Vovk's rule leaves
-# alone, which files have
+# of the arrays in a saved state, in the order of State; Vovk's rule leaves "unused" alone
 _NAMES = (
-    "means",
-    "filters",
-    "counts",
-    "specialists",
-    "clock",
-    "forecasts",
-    "credits",
-    "unused",
-    "rates",
-    "weights",
+    *("means", "filters", "counts", "clock", "specialists", "forecasts"),
+    *("credits", "unused", "rates", "weights"),
 )
 
 
 class VariationForecaster(SeriesForecaster):
-    """Forecast y_t, then see it: loss ½(y − ŷ)². No horizon, range, noise level or rate is asked
-    for; O(log t) a round.
+    """Forecast a signal that jumps and drifts, one step ahead, with nothing to tune.
 
+    The loss is ½(y − ŷ)². No horizon, range, noise level or rate is asked for; O(log t) a round.
+    Missing observations teach nothing. Means count rounds, filters use the gaps between times;
+    stretching time changes nothing.
+
+    Notes
+    -----
     The mixture. Every round begins a mean, with the mixture's forecast as half an observation and
     (0.1 + 0.35N)/(t + 1) of the weight, N how many changes the mixture has seen so far, in
     expectation. At each age 2^k a mean leaves a tenth of its weight to a filter with ridge λ =
@@ -88,19 +63,21 @@ class VariationForecaster(SeriesForecaster):
     (Donoho & Johnstone, Minimax estimation via wavelet shrinkage, 1998). Without the noise being of
     mean 0 the rate is shown by Baby & Wang (Optimal dynamic regret in exp-concave online learning,
     2021); no bound here uses that.
-
-    Missing observations teach nothing. Means count rounds, filters use the gaps between times;
-    stretching time changes nothing.
     """
 
-    _places = (ROUNDS, TIME, OPEN, FORECAST)
-
     def __init__(self) -> None:
-        self._means, self._filters = zeros((LEVELS, KEPT + 1, 6)), zeros((LEVELS, 5))
-        self._counts, self._specialists = zeros(LEVELS, dtype=np.int64), zeros((LEVELS, 3))
-        self._c = zeros(SCALARS)
-        self._p, self._R, self._V, self._w = (zeros(LEVELS + 1) for _ in range(4))
-        self._s = zeros(5)
+        super().__init__()
+        forecasts, regrets, squares, weights = (zeros(LEVELS + 1) for _ in range(4))
+        mixture = Mixture(
+            means=zeros((LEVELS, KEPT + 1, 6)),
+            filters=zeros((LEVELS, 5)),
+            counts=zeros(LEVELS, dtype=np.int64),
+            scalars=zeros(len(AT)),
+        )
+        experts = _aggregation.State(regrets, squares, zeros(len(_aggregation.AT)), weights)
+        self._state = _variation.State(mixture, zeros((LEVELS, 3)), forecasts, experts)
+        self._scalars = mixture.scalars
+        self._flat = (*mixture, *self._state[1:3], *experts)
 
     @property
     def config(self) -> dict[str, Any]:
@@ -110,65 +87,68 @@ class VariationForecaster(SeriesForecaster):
     @property
     def range(self) -> float:
         """W, the largest y so far less the smallest."""
-        return float(self._c[HIGH] - self._c[LOW])
+        return float(self._scalars[AT.high] - self._scalars[AT.low])
 
     @property
     def forecasts(self) -> Array:
-        """What the mixture, then each specialist awake, shortest interval first, forecast for the
-        open round, or the last one.
+        """Forecasts of the mixture and of each specialist awake, in the open round or the last one.
+
+        Specialists come in the order of their intervals, the shortest first.
         """
-        return np.array(self._p[: int(self._c[ALIVE])] + self._c[MIDDLE])
+        s = self._scalars
+        return np.array(self._state.forecasts[: int(s[AT.alive])] + s[AT.middle])
 
     @property
     def weights(self) -> Array:
         """Their weights in that round."""
-        return np.array(self._w[: int(self._c[ALIVE])])
+        return np.array(self._state.experts.weights[: int(self._scalars[AT.alive])])
 
     @property
     def variance(self) -> float:
-        """Variance of the signal at the open round, or the coming one: Σ w_i (s²/n_i + (p_i − p)²),
-        over the mixture's members.
+        """Variance of the signal at the open round, or the coming one.
 
-        n_i is how many rounds member i is worth, w_i its weight, p the mixture's forecast and s the
-        noise level. An estimate, no guarantee; 0 before anything is seen.
+        Σ w_i (s²/n_i + (p_i − p)²) over the mixture's members: n_i is how many rounds member i is
+        worth, w_i its weight, p the mixture's forecast and s the noise level. An estimate, no
+        guarantee; 0 before anything is seen.
         """
-        levels = int(self._c[TOP]) + 1
-        rows = [
-            self._means[level, i, :3] for level in range(levels) for i in range(self._counts[level])
-        ]
-        rows += [
-            self._filters[level, :3]
-            for level in range(levels)
-            if self._filters[level, WEIGHT] > 0.0
-        ]
+        means, filters, counts, s = self._state.mixture
+        levels = int(s[AT.top]) + 1
+        rows = [means[level, i, :3] for level in range(levels) for i in range(counts[level])]
+        rows += [filters[level, :3] for level in range(levels) if filters[level, OF.weight] > 0.0]
         if not rows:
             return 0.0
         members = np.array(rows)
-        w = members[:, WEIGHT] / members[:, WEIGHT].sum()
-        spread = members[:, MEAN] - w @ members[:, MEAN]
-        return float(w @ (max(self._c[OVERALL], self._c[LOCAL]) / members[:, SIZE] + spread**2))
+        w = members[:, OF.weight] / members[:, OF.weight].sum()
+        spread = members[:, OF.mean] - w @ members[:, OF.mean]
+        return float(w @ (max(s[AT.overall], s[AT.local]) / members[:, OF.size] + spread**2))
 
     def interval_bound(self, first: int, last: int | None = None) -> float:
-        """Loss on rounds first..last less that of the best constant there: at most this, whatever y
-        was.
+        """Bound the loss on rounds first..last less that of the best constant there.
 
-        Rounds are counted from 1 where y was seen; last: None for the last one so far. Σ (W²/4)
-        ln(1/π) + ½W²(1 + ln(1 + n)) over the chain of specialists, and what range changes cost,
-        summed as they came. The first round of all is forecast as 0 and costs ½y².
+        Parameters
+        ----------
+        first, last : int
+            Rounds, counted from 1 where y was seen; None for the last one so far.
+
+        Notes
+        -----
+        Σ (W²/4) ln(1/π) + ½W²(1 + ln(1 + n)) over the chain of specialists, and what range changes
+        cost, summed as they came; it holds whatever y was. The first round of all is forecast as 0
+        and costs ½y².
         """
-        seen = int(self._c[SEEN])
+        seen = int(self._scalars[AT.seen])
         start, end = count("first", first), seen if last is None else count("last", last)
         if not start <= end <= seen:
             raise ValueError(
                 f"first and last must be in order, up to {seen}: got {start} and {end}; count"
                 " rounds with y, from 1"
             )
-        W, total = self.range, float(self._c[RANGE_COST])
+        W, total = self.range, float(self._scalars[AT.range_cost])
         while start <= end:
             low = start & -start
             n = min(low, end + 1 - start)
             if start == 1:
-                total += float(self._c[FIRST_LOSS])
+                total += float(self._scalars[AT.first_loss])
             else:
                 total -= (
                     0.25 * W * W * _variation.log_prior(float(start // low), low.bit_length() - 1)
@@ -178,57 +158,87 @@ class VariationForecaster(SeriesForecaster):
         return total
 
     def bound(self, pieces: int = 1) -> float:
-        """Loss so far less that of every sequence of constants with this many pieces: at most this,
-        wherever they change.
+        """Bound the loss so far less that of every sequence of constants with this many pieces.
 
         T the rounds with y, a piece costs no more than a chain of 1 + ⌊log₂ T⌋ specialists, one a
         length 2^k, as late as can be.
         """
         return self._worst(count("pieces", pieces)) + float(
-            self._c[RANGE_COST] + self._c[FIRST_LOSS]
+            self._scalars[AT.range_cost] + self._scalars[AT.first_loss]
         )
 
     def variation_bound(self, variation: float) -> float:
-        """Σ½(y − ŷ)² − ½(y − u)² is at most this, in expectation, for a signal u of this total
-        variation under noise of mean 0.
+        """Bound Σ½(y − ŷ)² − ½(y − u)² in expectation, u of this total variation, noise of mean 0.
 
         M(½W² + the cost of a piece, see `bound`) with M = 1 + (2T)^{1/3}(C/W)^{2/3}, so
         Õ(T^{1/3}C^{2/3}W^{4/3}). W should be the width of an interval that holds y and u for
         certain; the range seen is used here.
         """
-        C, W, T = nonnegative("variation", variation), self.range, float(self._c[SEEN])
+        C, W, T = (
+            nonnegative("variation", variation),
+            self.range,
+            float(self._scalars[AT.seen]),
+        )
         if W == 0.0:
-            return float(self._c[FIRST_LOSS])
+            return float(self._scalars[AT.first_loss])
         pieces = min(1.0 + (2.0 * T) ** (1.0 / 3.0) * (C / W) ** (2.0 / 3.0), max(T, 1.0))
         return float(
-            self._worst(pieces) + 0.5 * pieces * W * W + self._c[RANGE_COST] + self._c[FIRST_LOSS]
+            self._worst(pieces)
+            + 0.5 * pieces * W * W
+            + self._scalars[AT.range_cost]
+            + self._scalars[AT.first_loss]
         )
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
-        return {
-            name: value.copy()
-            for name, value in zip(_NAMES, (*self._state(), *self._scratch()), strict=True)
-        }
+        return copied(_NAMES, self._flat)
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
-        for name, mine in zip(_NAMES, (*self._state(), *self._scratch()), strict=True):
-            mine[...] = stored(state, name, *mine.shape, dtype=mine.dtype)
-        counted("counts", self._counts.max(), KEPT)
-        counted("counts", self._counts.min(), KEPT)
-        counted("clock", self._c[TOP], LEVELS - 2)
-        counted("clock", self._c[SEEN], 2.0 ** (LEVELS - 1))
+        put(_NAMES, self._flat, state)
+        counted("counts", self._state.mixture.counts.max(), KEPT)
+        counted("counts", self._state.mixture.counts.min(), KEPT)
+        counted("clock", self._scalars[AT.top], LEVELS - 2)
+        counted("clock", self._scalars[AT.seen], 2.0 ** (LEVELS - 1))
+        self._follow()
 
-    def _state(self) -> tuple[Array, Array, NDArray[np.int64], Array, Array]:
-        return self._means, self._filters, self._counts, self._specialists, self._c
+    def track(
+        self, y: ArrayLike, times: ArrayLike | None = None, *, delay: int = 0, first: int = 0
+    ) -> Array:
+        """Forecast and learn a whole series in compiled code.
 
-    def _scratch(self) -> tuple[Array, Array, Array, Array, Array]:
-        return self._p, self._R, self._V, self._s, self._w
+        Parameters
+        ----------
+        y : array of shape (T,)
+            The series; NaN is a missing observation.
+        times : array of shape (T,), optional
+            When each round is; 1 apart if left out.
+        delay : int, default 0
+            How many rows later a target is known. Row t is forecast from what rows up to
+            t − delay − 1 taught; then row t − delay is learnt. The last `delay` targets are not
+            learnt yet.
+        first : int, default 0
+            Rows in front that an earlier call has forecast: to go on after a delay, pass those
+            whose targets were not learnt yet again.
+
+        Returns
+        -------
+        array of shape (T − first,)
+            Without a delay, the forecasts of `predict` and `update`, bit for bit.
+        """
+        targets, when = self._checked(y, times)
+        return self._track(targets, when, *waiting(delay, first, targets.size))[0]
+
+    def _track(self, y: Array, times: Array, delay: int, first: int) -> tuple[Array, Array]:
+        """`track` without its checks, and the weight of the mixture in each forecast."""
+        forecasts, weights = np.empty(y.size - first), np.empty(y.size - first)
+        _variation.track(y, times, delay, first, self._state, forecasts, weights)
+        self._follow()
+        return forecasts, weights
 
     def _worst(self, pieces: float) -> float:
         """What so many pieces cost at most, wherever they are."""
-        T, W, total = int(self._c[SEEN]), self.range, 0.0
+        T, W, total = int(self._scalars[AT.seen]), self.range, 0.0
         for level in range(T.bit_length()):
             total -= 0.25 * _variation.log_prior(float(max(T >> level, 1)), level)
             total += 0.5 * (1.0 + math.log1p(2.0**level))
@@ -242,12 +252,15 @@ class VariationForecaster(SeriesForecaster):
                     " unit"
                 )
 
+    def _clock(self) -> tuple[float, float, float, float]:
+        s = self._scalars
+        return float(s[AT.rounds]), float(s[AT.time]), float(s[AT.open]), float(s[AT.forecast])
+
     def _open(self, when: float, x: None) -> float:
-        return float(_variation.begin(when, *self._state(), *self._scratch()))
+        return _variation.begin_one(when, *self._flat)
 
     def _close(self, feedback: float | None) -> None:
-        y = feedback_number(feedback)
-        _variation.finish(y, *self._state(), self._p)
+        _variation.finish_one(feedback_number(feedback), *self._flat)
 
-    def _rounds(self, y: Array, times: Array, out: Array) -> None:
-        _variation.stream(y, times, out, *self._state(), *self._scratch())
+    def _rounds(self, y: Array, times: Array) -> Array:
+        return self._track(y, times, 0, 0)[0]

@@ -1,8 +1,6 @@
-"""KernelVAW: the Vovk–Azoury–Warmuth forecaster in an RKHS on time (Proposition
-regression-curvature; erratum E10; formula F4).
+"""KernelVAW: the Vovk–Azoury–Warmuth forecaster in an RKHS on time.
 
-ŷ_t = k_t'(K_t + λI)⁻¹[y_1, …, y_{t−1}, 0] = λ m_t/(λ + v_t), m_t, v_t the mean and variance of the
-Gaussian posterior at τ_t.
+Proposition regression-curvature of the paper, with erratum E10.
 """
 
 from typing import Any
@@ -10,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stillpoint.beliefs._kalman import VARIANCE
+from stillpoint.beliefs._kalman import SUM
 from stillpoint.beliefs.belief import SharedBelief
 from stillpoint.beliefs.dense import shared_belief
 from stillpoint.core.validation import Array, count, finite, under, vector
@@ -21,15 +19,24 @@ from stillpoint.kernels import Kernel
 
 
 class KernelVAW(VAWForecaster):
-    """Squared loss on time: forecast y_t, then see it. O(P²) a round for Markov kernels, dense and
-    O(t²) for others.
+    """Forecast a series from its times by kernel ridge regression, in Vovk's online form.
 
-    `track` takes O(P) a round on mixtures of exponentials at equal gaps, from the first
-    round on.
+    O(P²) a round for Markov kernels, dense and O(t²) for others. `track` takes O(P) a round on
+    mixtures of exponentials at equal gaps, from the first round on.
 
-    kernel: which signals are cheap; Spline(offset) fits slow drift. ridge: λ, how smooth they are
-    taken to be.
-    outputs: how many series share the kernel; with 1, forecasts are floats, else arrays (outputs,).
+    Parameters
+    ----------
+    kernel : Kernel, optional
+        Which signals are cheap; Spline(offset=1), which fits slow drift, if left out.
+    ridge : float, default 1
+        λ, how smooth they are taken to be.
+    outputs : int, default 1
+        How many series share the kernel; with 1, forecasts are floats, else arrays (outputs,).
+
+    Notes
+    -----
+    ŷ_t = k_t'(K_t + λI)⁻¹[y_1, …, y_{t−1}, 0] = λ m_t/(λ + v_t), with m_t, v_t the mean and
+    variance of the Gaussian posterior at τ_t.
     """
 
     def __init__(self, kernel: Kernel | None = None, ridge: float = 1.0, outputs: int = 1) -> None:
@@ -39,16 +46,27 @@ class KernelVAW(VAWForecaster):
         self._grid: UniformGrid | None = None
 
     def predict(self, time: float | None = None) -> float | Array:
-        """The forecast for the coming round; called again before `update` it is the same."""
-        if self._open:
-            self._same_round(time)
-        else:
-            when = self._coming(time)
-            self._leave_grid()
-            self._belief.advance(when)
-            self.time, self._started, self._open = when, True, True
+        """Return the forecast for the coming round; called again before `update` it is the same.
+
+        Parameters
+        ----------
+        time : float, optional
+            When the round is; the last one + 1 if left out.
+        """
+        self._begin(time)
         forecast = self.ridge / (self.variance + self.ridge) * self._belief.mean
         return float(forecast[0]) if self.outputs == 1 else forecast
+
+    def _open(self, when: float, x: None) -> None:
+        self._leave_grid()
+        self._belief.advance(when)
+
+    def _close(self, feedback: Array | None) -> None:
+        if feedback is None:
+            return
+        mean, prior = self._belief.mean, self._belief.prior_variance()
+        S = self._add_round(float(feedback @ feedback), float(mean @ mean), self.variance, prior)
+        self._belief.observe(S, feedback - mean)
 
     @property
     def config(self) -> dict[str, Any]:
@@ -57,8 +75,9 @@ class KernelVAW(VAWForecaster):
 
     @property
     def variance(self) -> float:
-        """Posterior variance of the signal at the open round, or the last one, in units of kernel
-        and ridge.
+        """Posterior variance of the signal at the open round, or the last one.
+
+        In units of kernel and ridge.
         """
         return self._belief.variance
 
@@ -68,24 +87,29 @@ class KernelVAW(VAWForecaster):
         return self._belief.effective_dimension()
 
     def update(self, y: ArrayLike) -> None:
-        """What the round turned out to be."""
+        """Tell the forecaster what the round turned out to be."""
         target = limited(
             "y",
             vector("y", y, self.outputs, "call skip() for a missing observation"),
             "rescale the targets",
         )
-        if not self._open:
-            self.predict()
-        mean = self._belief.mean
-        S = self._account(
-            float(target @ target), float(mean @ mean), self.variance, self._belief.prior_variance()
-        )
-        self._belief.observe(S, target - mean)
-        self._close()
+        self._begin()
+        self._end(target)
 
     def track(self, y: ArrayLike, times: ArrayLike | None = None) -> Array:
-        """Forecast and learn a whole series in compiled code, shape of y; the numbers of predict
-        and update.
+        """Forecast and learn a whole series in compiled code; the numbers of predict and update.
+
+        Parameters
+        ----------
+        y : array of shape (T,) or (T, outputs)
+            The series, nothing missing.
+        times : array of shape (T,), optional
+            When each round is; 1 apart if left out.
+
+        Returns
+        -------
+        array of the shape of y
+            The forecasts.
         """
         targets = limited(
             "y",
@@ -93,7 +117,7 @@ class KernelVAW(VAWForecaster):
             "rescale the targets",
         )
         rounds = len(targets) if targets.ndim else 0
-        self._closed("y")
+        self._begin_bulk("y")
         if targets.size != rounds * self.outputs or not targets.ndim:
             raise ValueError(
                 f"y must have {self.outputs} columns: got shape {targets.shape}; pass one row a"
@@ -101,7 +125,7 @@ class KernelVAW(VAWForecaster):
             )
         # a copy: for arrays that may not be written to, loops are compiled anew
         Y = np.array(targets.reshape(rounds, self.outputs))
-        when = self._times(rounds, times)
+        when = self._coming_times(rounds, times)
         forecasts, belief = np.empty_like(Y), self._belief
         if not rounds:
             return forecasts.reshape(targets.shape)
@@ -125,8 +149,9 @@ class KernelVAW(VAWForecaster):
             else:
                 self._leave_grid()
                 self._play_rows(belief, when[rows], Y[rows], totals, forecasts[rows])
-            self.rounds, self.time, self._started = self.rounds + len(Y[rows]), belief.time, True
-        belief.dimension, belief.variance = self._enter(totals), float(totals[VARIANCE])
+            self._played(len(Y[rows]), belief.time)
+        belief.dimension = self._take_totals(totals)
+        belief.variance = float(totals[SUM.variance])
         self._trace += float(belief.kernel.diagonal(when).sum())
         return forecasts.reshape(targets.shape)
 
@@ -134,34 +159,25 @@ class KernelVAW(VAWForecaster):
         self, belief: SharedBelief, when: Array, Y: Array, totals: Array, forecasts: Array
     ) -> None:
         """The standard form, by the loop that fits the state space."""
-        space, spread = belief.space, belief.spread
-        assert spread is not None
+        space, state = belief.space, belief.state
         if space.diagonal and space.size != 1:
-            tables = belief.diagonal_tables(when)
-            _vaw.diagonal_rounds(
-                belief.C, belief.M, spread, space.h[None], self.ridge, *tables, Y, totals, forecasts
-            )
+            moves = belief.diagonal_moves(when)
+            _vaw.diagonal_rounds(state, space.h[None], self.ridge, moves, Y, totals, forecasts)
         else:
-            tables = belief.tables(when)
-            state = (belief.C, belief.M, spread, space.h, self.ridge)
+            moves = belief.moves(when)
+            given = state, space.h, self.ridge, moves
             if space.size == 1:
-                _vaw.scalar_rounds(*state, *tables, Y, totals, forecasts)
+                _vaw.scalar_rounds(*given, Y, totals, forecasts)
             else:
-                _vaw.general_rounds(
-                    *state, *tables, belief.scratch, belief.value_first, Y, totals, forecasts
-                )
-        belief.arrived(float(when[-1]), float(tables[3][-1]))
+                how = belief.scratch, belief.value_first
+                _vaw.general_rounds(*given, *how, Y, totals, forecasts)
+        belief.arrived(float(when[-1]), float(moves.nuggets[-1]))
 
     def _leave_grid(self) -> None:
         """From here on the covariance itself is needed."""
         if self._grid is not None:
             self._grid.settle()
             self._grid = None
-
-    def skip(self) -> None:
-        """A round whose observation is missing."""
-        self.predict()
-        self._close()
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""

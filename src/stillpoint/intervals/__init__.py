@@ -1,6 +1,4 @@
-"""Online conformal prediction, untuned: moving quantiles, and intervals around any forecaster
-(TRACKING sections 3 and 4).
-"""
+"""Online conformal prediction, untuned: moving quantiles, and intervals around any forecaster."""
 
 from stillpoint.intervals.interval import IntervalTracker
 from stillpoint.intervals.quantile import QuantileTracker

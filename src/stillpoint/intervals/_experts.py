@@ -1,55 +1,80 @@
-"""One quantile tracked (TRACKING sections 3 and 4): nine experts, their aggregate under the pinball
-loss, and the guard.
+"""One quantile estimator: nine experts, their aggregate under the pinball loss, and a guard.
 
-A lane is experts (6, 9), books (3, 9), weights (2, 9) and scalars (12). Books, weights and the
-first ten scalars are laid out as in filters/tracking, whose aggregation is used.
+Six experts average over a memory and follow the quantile as a multiple of what they average; three
+see only hits and misses. ML-Poly blended with exponential weights (core/_poly.py) aggregates their
+values p_i; with pm its aggregate, g a slope of the pinball loss at pm and `unit` the running mean
+loss, the regret of a round is r_i = g·(pm − p_i)/unit. The guard knows how far misses are off
+their share and pushes the aggregate outward or inward, without limit where they have run away.
+
+An estimator tracks either scores, which are 0 or more (`radius`, `learn_score`), or values of
+either sign (`quantile`, `learn_value`).
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
+from stillpoint.core._poly import CAP, FORGET, WEIGHTS, credit, running_mean, weigh
 from stillpoint.core.jit import njit
-from stillpoint.forecasters._tracking import (
-    BLEND,
-    CAP,
-    FORECAST,
-    FORGET,
-    HIGH,
-    LEARNED,
-    LOSS,
-    LOW,
-    MEMORY,
-    NOISE,
-    ORIGIN,
-    POLY,
-    POOLED,
-    REGRET,
-    SEEN,
-    SQUARED,
-    TOP,
-    grown,
-    weigh,
-)
 from stillpoint.losses._pointwise import PINBALL, value
 
-# rows of `experts`; a radius has no centre
-CENTRE, SCALE, MULTIPLE, COUNT, VALUE, CLIPPED = range(6)
-# scalars beyond those of filters/tracking: misses; the first score above 0, or how far a quantile's
-# start has come
-MISSES, START = 10, 11
-SCALARS = 12
-# a quantile's start: nothing seen; one value, over and over; two values
-UNSEEN, LEVEL, SPREAD = 0.0, 1.0, 2.0
+
+class State(NamedTuple):
+    """Quantile estimators, one per level, along the first axis of every array."""
+
+    aims: np.ndarray  # (m, 2), the places of `Aims`
+    experts: np.ndarray  # (m, 6, 9), the rows of `Rows`, a column an expert
+    regrets: np.ndarray  # (m, 3, 9), the rows of core's `Regrets`
+    scalars: np.ndarray  # (m, 12), the places of `Places`
+
+
+class Aims(NamedTuple):
+    """Places in `aims`, which never change."""
+
+    level: int = 0  # q, the share to lie at or below the quantile
+    first: int = 1  # the quantile in mean sizes to begin with; of scores its logarithm
+
+
+class Rows(NamedTuple):
+    """Rows of `experts`."""
+
+    centre: int = 0  # of values; a radius has none
+    scale: int = 1  # mean distance from the centre, or mean score
+    multiple: int = 2  # of the scale; of scores its logarithm
+    number: int = 3  # of values in the averages
+    value: int = 4  # what the expert says in this round
+    clipped: int = 5  # the same as far as it is heard
+
+
+class Places(NamedTuple):
+    """Places in `scalars`, below called s."""
+
+    seen: int = 0  # targets that count for the guard
+    learned: int = 1  # rounds that the aggregation has learnt from
+    record: int = 2  # the largest square of a regret so far
+    noise: int = 3  # running mean of the aggregate's pinball loss
+    memory: int = 4  # how many losses that is over
+    origin: int = 5  # the first value, from which values count
+    low: int = 6  # the least and the largest value so far
+    high: int = 7
+    pooled: int = 8  # ML-Poly's aggregate
+    forecast: int = 9  # the blend's, which is played
+    misses: int = 10  # targets beyond what was played
+    start: int = 11  # of scores the first above 0; of values one of the three below
+
+
+AIM, ROW, AT = Aims(), Rows(), Places()
+UNSEEN, LEVEL, SPREAD = 0.0, 1.0, 2.0  # no value yet; one, over and over; two that differ
 
 MEMORIES = np.array([2.0, 5.0, 15.0, 50.0, 200.0, 1000.0])
 # least step of each expert: those with a scale, those that see signs only
 STEPS = np.array([0.02] * 6 + [0.02, 0.06, 0.2])
-SIGNED = np.array([0.04] * 6 + [0.05, 0.15, 0.5])  # the same for quantiles
+SIGNED = np.array([0.04] * 6 + [0.05, 0.15, 0.5])  # the same for values
 SCALED, EXPERTS, MIDDLE = 6, 9, 3  # the expert with memory 50 gives the unit of a quantile's steps
 WINSOR = 30.0
-PUSH, WIDTH, HEAD = 0.1, 3.0, 100.0  # the guard's KAP, CG and T0
-# of the guard's exponent: past it TRACKING's grows without limit, to radii of 1e100 that are finite
+PUSH, WIDTH, HEAD = 0.1, 3.0, 100.0  # of the guard: see `debt` and `push`
+# of the guard's exponent: past it the push grows without limit, to radii of 1e100 that are finite
 # and of no use
 MOST = 2.0
 # how far from the aggregate experts are heard, in mean losses over the rarer side's share
@@ -58,15 +83,21 @@ TINY = 1e-250  # scores between 0 and this count as this: products of smaller on
 DIGITS = 1e-40  # nor are scales this far below the largest score: from 0 they could not grow again
 SPAN = 690.0  # of the logarithm of a sign expert's multiple
 MARGIN = 3.0  # and of a scale expert's, beyond where a steady stream can put it
-STRETCH = 30.0  # the same for quantiles, over the rarer side's share
+STRETCH = 30.0  # the same for values, over the rarer side's share
 # scores that a radius needs at least, and as far as it is widened for their being few
 LEAST, FEW = 2.0, 20.0
-MEAN = 0.7979  # E|z| of a standard normal z: a lane begins as if its scores were those of one
+MEAN = 0.7979  # E|z| of a standard normal z: estimators begin as if their scores were those of one
+
+
+@njit(cache=True)
+def apart(e: State) -> State:
+    """The estimators with copies of what opening a round changes."""
+    return State(e.aims, e.experts.copy(), e.regrets, e.scalars.copy())
 
 
 @njit(cache=True)
 def pool(
-    q: float, experts: np.ndarray, books: np.ndarray, scalars: np.ndarray, weights: np.ndarray
+    q: float, experts: np.ndarray, regrets: np.ndarray, s: np.ndarray, weights: np.ndarray
 ) -> None:
     """Aggregate the experts' values: ML-Poly, and its blend with exponential weights.
 
@@ -74,46 +105,39 @@ def pool(
     by any factor: their regrets would say nothing else for ever. The regrets stay those of the
     values that were aggregated, so Σ w r = 0 holds.
     """
-    weigh(books, scalars, weights)
-    if scalars[NOISE] > 0.0:
-        middle, reach = 0.0, REACH / min(q, 1.0 - q) * scalars[NOISE]
+    weigh(regrets, s[AT.record], s[AT.learned], weights)
+    if s[AT.noise] > 0.0:
+        middle, reach = 0.0, REACH / min(q, 1.0 - q) * s[AT.noise]
         for i in range(EXPERTS):
-            middle += weights[POLY, i] * experts[CLIPPED, i]
+            middle += weights[WEIGHTS.poly, i] * experts[ROW.clipped, i]
+        low, high = middle - reach, middle + reach
         for i in range(EXPERTS):
-            experts[CLIPPED, i] = min(max(experts[CLIPPED, i], middle - reach), middle + reach)
-    scalars[POOLED] = scalars[FORECAST] = 0.0
+            experts[ROW.clipped, i] = min(max(experts[ROW.clipped, i], low), high)
+    s[AT.pooled] = s[AT.forecast] = 0.0
     for i in range(EXPERTS):
-        scalars[POOLED] += weights[POLY, i] * experts[CLIPPED, i]
-        scalars[FORECAST] += weights[BLEND, i] * experts[CLIPPED, i]
+        s[AT.pooled] += weights[WEIGHTS.poly, i] * experts[ROW.clipped, i]
+        s[AT.forecast] += weights[WEIGHTS.blend, i] * experts[ROW.clipped, i]
 
 
 @njit(cache=True)
-def credit(y: float, q: float, experts: np.ndarray, books: np.ndarray, scalars: np.ndarray) -> None:
-    """Regrets and losses of a round in units of the running pinball loss: r_i = g(pm)(pm −
-    p_i)/unit.
-    """
-    loss = value(PINBALL, q, scalars[FORECAST], y)
-    scalars[MEMORY] = (1.0 - FORGET) * scalars[MEMORY] + 1.0
-    scalars[NOISE] = grown(scalars[NOISE], loss, scalars[MEMORY])
-    unit = max(scalars[NOISE], loss / CAP, DIGITS * (scalars[HIGH] - scalars[LOW]))
-    slope = (1.0 - q) if scalars[POOLED] >= y else -q
+def settle(y: float, q: float, experts: np.ndarray, regrets: np.ndarray, s: np.ndarray) -> None:
+    """Add the round to the experts' regrets and losses, in units of the running pinball loss."""
+    loss = value(PINBALL, q, s[AT.forecast], y)
+    s[AT.memory] = (1.0 - FORGET) * s[AT.memory] + 1.0
+    s[AT.noise] = running_mean(s[AT.noise], loss, s[AT.memory])
+    unit = max(s[AT.noise], loss / CAP, DIGITS * (s[AT.high] - s[AT.low]))
+    slope = (1.0 - q) if s[AT.pooled] >= y else -q
     for i in range(EXPERTS):
-        regret = slope * ((scalars[POOLED] - experts[CLIPPED, i]) / unit)
-        books[REGRET, i] += regret
-        books[SQUARED, i] += regret * regret
-        books[LOSS, i] += value(PINBALL, q, experts[CLIPPED, i], y) / unit
-        scalars[TOP] = max(scalars[TOP], regret * regret)
+        heard = experts[ROW.clipped, i]
+        regret = slope * ((s[AT.pooled] - heard) / unit)
+        s[AT.record] = credit(regrets, i, regret, value(PINBALL, q, heard, y) / unit, s[AT.record])
 
 
 @njit(cache=True)
-def debt(q: float, scalars: np.ndarray) -> float:
-    """x = D/h: misses beyond their share so far, D = misses − (1 − q)t, over h(t) = 3√(q(1 − q)(t +
-    100)).
-    """
-    t = scalars[SEEN]
-    return float(
-        (scalars[MISSES] - (1.0 - q) * t) / (WIDTH * math.sqrt(q * (1.0 - q) * (t + HEAD)))
-    )
+def debt(q: float, s: np.ndarray) -> float:
+    """Misses beyond their share, D = misses − (1 − q)t, over h(t) = 3√(q(1 − q)(t + 100))."""
+    t = s[AT.seen]
+    return float((s[AT.misses] - (1.0 - q) * t) / (WIDTH * math.sqrt(q * (1.0 - q) * (t + HEAD))))
 
 
 @njit(cache=True)
@@ -124,11 +148,10 @@ def push(x: float) -> float:
 
 @njit(cache=True)
 def widening(z: float, scores: float) -> float:
-    """How many times as wide an interval from few scores is: t_n/z, Student's quantile over the
-    normal one, n = scores.
+    """How many times as wide an interval from few scores is: t_n/z, n = scores.
 
-    By Wallace (1959), t_n ≈ √(n·(exp((bz)²/n) − 1)) with b = (8n + 3)/(8n + 1): from n = 2 on
-    within 2% at a coverage of 90%.
+    Student's quantile over the normal one. By Wallace (1959), t_n ≈ √(n·(exp((bz)²/n) − 1)) with
+    b = (8n + 3)/(8n + 1): from n = 2 on within 2% at a coverage of 90%.
     """
     b = (8.0 * scores + 3.0) / (8.0 * scores + 1.0)
     return math.sqrt(scores * math.expm1((b * z) ** 2 / scores)) / z
@@ -140,131 +163,123 @@ def radius(
     first: float,
     empty: bool,
     experts: np.ndarray,
-    books: np.ndarray,
-    scalars: np.ndarray,
+    regrets: np.ndarray,
+    s: np.ndarray,
     weights: np.ndarray,
 ) -> float:
-    """Open a round of a lane of scores: the guarded radius; ∞ for everything, −∞ for the empty set.
+    """Open a round of scores: the guarded radius; ∞ for everything, −∞ for the empty set.
 
     The first score does not count: it is that of a forecaster that may have seen nothing.
     """
-    if scalars[START] > 0.0:
+    if s[AT.start] > 0.0:
         for i in range(EXPERTS):
-            scale = experts[SCALE, i] if i < SCALED else scalars[START]
-            experts[VALUE, i] = math.exp(experts[MULTIPLE, i]) * scale
-            experts[CLIPPED, i] = min(experts[VALUE, i], 2.0 * scalars[HIGH])
-        pool(q, experts, books, scalars, weights)
-    x, known = debt(q, scalars), scalars[SEEN] - 1.0
+            scale = experts[ROW.scale, i] if i < SCALED else s[AT.start]
+            experts[ROW.value, i] = math.exp(experts[ROW.multiple, i]) * scale
+            experts[ROW.clipped, i] = min(experts[ROW.value, i], 2.0 * s[AT.high])
+        pool(q, experts, regrets, s, weights)
+    x, known = debt(q, s), s[AT.seen] - 1.0
     if x >= 1.0 or known < LEAST:
         return math.inf
     if x <= -1.0:
         return -math.inf if empty else 0.0
     wider = widening(MEAN * math.exp(first), known) if known <= FEW else 1.0
-    return float(scalars[FORECAST] * (math.exp(push(x)) * wider))
+    return float(s[AT.forecast] * (math.exp(push(x)) * wider))
 
 
 @njit(cache=True)
 def learn_score(
-    s: float, q: float, first: float, experts: np.ndarray, books: np.ndarray, scalars: np.ndarray
+    score: float, q: float, first: float, experts: np.ndarray, regrets: np.ndarray, s: np.ndarray
 ) -> None:
-    """Close a round of a lane of scores; `first` is the logarithm of the multiple to begin with,
-    m₀.
-    """
-    if 0.0 < s < TINY:
-        s = TINY
-    if scalars[START] == 0.0:
-        if s > 0.0:
-            scalars[START] = scalars[HIGH] = s
+    """Close a round of scores."""
+    if 0.0 < score < TINY:
+        score = TINY
+    if s[AT.start] == 0.0:
+        if score > 0.0:
+            s[AT.start] = s[AT.high] = score
             for i in range(EXPERTS):
-                experts[SCALE, i], experts[COUNT, i], experts[MULTIPLE, i] = s, 1.0, first
+                experts[ROW.scale, i], experts[ROW.number, i] = score, 1.0
+                experts[ROW.multiple, i] = first
         return
-    credit(s, q, experts, books, scalars)
-    scalars[HIGH] = max(scalars[HIGH], s)
+    settle(score, q, experts, regrets, s)
+    s[AT.high] = max(s[AT.high], score)
     rare = min(q, 1.0 - q)
-    early = 1.0 / (3.0 * (1.0 + rare * scalars[LEARNED]))
-    scalars[LEARNED] += 1.0
+    early = 1.0 / (3.0 * (1.0 + rare * s[AT.learned]))
+    s[AT.learned] += 1.0
     # By Markov's inequality a quantile is at most mean/(1 − q); where it is far below the mean,
-    # little is lost by playing a twentieth of m₀ means. Without limits a run of zeros would wind
-    # the multiple down for as long as it lasts, and what counts as an outlier, WINSOR·p, with it.
+    # little is lost by playing a twentieth of the first multiple. Without limits a run of zeros
+    # would wind the multiple down for as long as it lasts, and what counts as an outlier,
+    # WINSOR·p, with it.
     least, most = first - MARGIN, MARGIN - math.log(rare)
     for i in range(EXPERTS):
-        p = experts[VALUE, i]
-        multiple = experts[MULTIPLE, i] - max(early, STEPS[i]) * ((1.0 - q) if p >= s else -q)
+        p = experts[ROW.value, i]
+        step = max(early, STEPS[i]) * ((1.0 - q) if p >= score else -q)
+        multiple = experts[ROW.multiple, i] - step
         if i >= SCALED:
-            experts[MULTIPLE, i] = min(max(multiple, -SPAN), SPAN)
+            experts[ROW.multiple, i] = min(max(multiple, -SPAN), SPAN)
             continue
-        experts[MULTIPLE, i] = min(max(multiple, least), most)
-        experts[COUNT, i] = (1.0 - 1.0 / MEMORIES[i]) * experts[COUNT, i] + 1.0
-        counted = min(s, WINSOR * max(p, experts[SCALE, i]))
-        scale = experts[SCALE, i] + (counted - experts[SCALE, i]) / experts[COUNT, i]
-        experts[SCALE, i] = max(scale, DIGITS * scalars[HIGH])
+        experts[ROW.multiple, i] = min(max(multiple, least), most)
+        experts[ROW.number, i] = (1.0 - 1.0 / MEMORIES[i]) * experts[ROW.number, i] + 1.0
+        scale = experts[ROW.scale, i]
+        scale += (min(score, WINSOR * max(p, scale)) - scale) / experts[ROW.number, i]
+        experts[ROW.scale, i] = max(scale, DIGITS * s[AT.high])
 
 
 @njit(cache=True)
 def quantile(
-    q: float, experts: np.ndarray, books: np.ndarray, scalars: np.ndarray, weights: np.ndarray
+    q: float, experts: np.ndarray, regrets: np.ndarray, s: np.ndarray, weights: np.ndarray
 ) -> float:
-    """Open a round of a lane of values: the guarded quantile. Unguarded it is ORIGIN + FORECAST."""
-    if scalars[START] == SPREAD:
-        reach = scalars[HIGH] - scalars[LOW]
+    """Open a round of values: the guarded quantile. Unguarded it is origin + forecast."""
+    if s[AT.start] == SPREAD:
+        reach = s[AT.high] - s[AT.low]
         for i in range(EXPERTS):
-            experts[VALUE, i] = experts[CENTRE, i]
+            p = experts[ROW.centre, i]
             if i < SCALED:
-                experts[VALUE, i] += experts[MULTIPLE, i] * experts[SCALE, i]
-            experts[CLIPPED, i] = min(
-                max(experts[VALUE, i], scalars[LOW] - reach), scalars[HIGH] + reach
-            )
-        pool(q, experts, books, scalars, weights)
-    x = debt(q, scalars)
+                p += experts[ROW.multiple, i] * experts[ROW.scale, i]
+            experts[ROW.value, i] = p
+            experts[ROW.clipped, i] = min(max(p, s[AT.low] - reach), s[AT.high] + reach)
+        pool(q, experts, regrets, s, weights)
+    x = debt(q, s)
     if x >= 1.0:
         return math.inf
     if x <= -1.0:
         return -math.inf
-    return float(scalars[ORIGIN] + (scalars[FORECAST] + 2.0 * push(x) * experts[SCALE, MIDDLE]))
+    return float(s[AT.origin] + (s[AT.forecast] + 2.0 * push(x) * experts[ROW.scale, MIDDLE]))
 
 
 @njit(cache=True)
 def learn_value(
-    y: float, q: float, first: float, experts: np.ndarray, books: np.ndarray, scalars: np.ndarray
+    y: float, q: float, first: float, experts: np.ndarray, regrets: np.ndarray, s: np.ndarray
 ) -> None:
-    """Close a round of a lane of values; `first` is the multiple to begin with. Values count from
-    the first one.
-    """
-    if scalars[START] == UNSEEN:
-        scalars[ORIGIN], scalars[START] = y, LEVEL
+    """Close a round of values. They count from the first one."""
+    if s[AT.start] == UNSEEN:
+        s[AT.origin], s[AT.start] = y, LEVEL
         return
-    y -= scalars[ORIGIN]
-    if scalars[START] == LEVEL:
+    y -= s[AT.origin]
+    if s[AT.start] == LEVEL:
         if y != 0.0:
             y = math.copysign(max(abs(y), TINY), y)
-            scalars[START], scalars[LOW], scalars[HIGH] = SPREAD, min(y, 0.0), max(y, 0.0)
+            s[AT.start], s[AT.low], s[AT.high] = SPREAD, min(y, 0.0), max(y, 0.0)
             for i in range(EXPERTS):  # two values: their mean, and how far they are from it
-                experts[CENTRE, i], experts[SCALE, i], experts[COUNT, i], experts[MULTIPLE, i] = (
-                    0.5 * y,
-                    0.5 * abs(y),
-                    2.0,
-                    first,
-                )
+                experts[ROW.centre, i], experts[ROW.scale, i] = 0.5 * y, 0.5 * abs(y)
+                experts[ROW.number, i], experts[ROW.multiple, i] = 2.0, first
                 if i >= SCALED:
-                    experts[CENTRE, i] += first * experts[SCALE, i]
+                    experts[ROW.centre, i] += first * experts[ROW.scale, i]
         return
-    credit(y, q, experts, books, scalars)
-    scalars[LOW], scalars[HIGH] = min(scalars[LOW], y), max(scalars[HIGH], y)
+    settle(y, q, experts, regrets, s)
+    s[AT.low], s[AT.high] = min(s[AT.low], y), max(s[AT.high], y)
     rare = min(q, 1.0 - q)
-    early = 2.0 / (3.0 * (1.0 + rare * scalars[LEARNED]))
-    scalars[LEARNED] += 1.0
-    unit = experts[SCALE, MIDDLE]
+    early = 2.0 / (3.0 * (1.0 + rare * s[AT.learned]))
+    s[AT.learned] += 1.0
+    unit, most = experts[ROW.scale, MIDDLE], STRETCH / rare
     for i in range(EXPERTS):
-        move = max(early, SIGNED[i]) * ((1.0 - q) if experts[VALUE, i] >= y else -q)
+        move = max(early, SIGNED[i]) * ((1.0 - q) if experts[ROW.value, i] >= y else -q)
         if i >= SCALED:
-            experts[CENTRE, i] -= move * unit
+            experts[ROW.centre, i] -= move * unit
             continue
-        experts[MULTIPLE, i] = min(
-            max(experts[MULTIPLE, i] - move, -STRETCH / rare), STRETCH / rare
-        )
-        experts[COUNT, i] = (1.0 - 1.0 / MEMORIES[i]) * experts[COUNT, i] + 1.0
-        limit = WINSOR * experts[SCALE, i]
-        gap = min(max(y - experts[CENTRE, i], -limit), limit)
-        experts[CENTRE, i] += gap / experts[COUNT, i]
-        scale = experts[SCALE, i] + (abs(gap) - experts[SCALE, i]) / experts[COUNT, i]
-        experts[SCALE, i] = max(scale, DIGITS * (scalars[HIGH] - scalars[LOW]))
+        experts[ROW.multiple, i] = min(max(experts[ROW.multiple, i] - move, -most), most)
+        experts[ROW.number, i] = (1.0 - 1.0 / MEMORIES[i]) * experts[ROW.number, i] + 1.0
+        scale, number = experts[ROW.scale, i], experts[ROW.number, i]
+        gap = min(max(y - experts[ROW.centre, i], -WINSOR * scale), WINSOR * scale)
+        experts[ROW.centre, i] += gap / number
+        scale += (abs(gap) - scale) / number
+        experts[ROW.scale, i] = max(scale, DIGITS * (s[AT.high] - s[AT.low]))

@@ -11,7 +11,7 @@ import numpy as np
 from stillpoint.core.learner import Configured, not_finite_in
 from stillpoint.core.state import rollback_on_error
 from stillpoint.core.validation import real, under
-from stillpoint.intervals.experts import value
+from stillpoint.intervals.base import value
 
 if TYPE_CHECKING:
     from stillpoint.intervals.interval import IntervalTracker

@@ -1,4 +1,4 @@
-"""Sweeps: learners × streams × seeds × horizons, on one machine or a cluster, that can be resumed."""
+"""Sweeps: learners × streams × seeds × horizons, on one machine or a cluster."""
 
 import os
 import warnings
@@ -22,9 +22,9 @@ class SweepStopped(RuntimeError):
 
 @dataclass(frozen=True)
 class Mean:
-    """Mean regret and loss of a learner on a stream at one horizon, over the seeds that did not fail.
+    """Mean regret and loss of a learner on a stream at one horizon.
 
-    None if all failed.
+    Over the seeds that did not fail; None if all did.
     """
 
     learner: str
@@ -117,7 +117,7 @@ def sweep(
     retry: bool = False,
     progress: bool = False,
 ) -> Sweep:
-    """Play every learner on every stream with every seed and horizon, and keep the rows in a folder.
+    """Play every learner on every stream, with every seed and horizon.
 
     Parameters
     ----------

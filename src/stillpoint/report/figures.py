@@ -18,7 +18,7 @@ _POINTS = 4000  # more than a page can show; longer curves are thinned
 
 
 def run_figure(run: Run, comparators: Mapping[str, ArrayLike], radius: float | None) -> Figure:
-    """Draw a run in two panels: plays and comparators over time, and regret with its certificate."""
+    """Draw plays and comparators over time, and below them regret with its certificate."""
     figure = Figure(figsize=(9.0, 6.0), layout="constrained")
     top, bottom = figure.subplots(2, 1, sharex=True)
     keep = slice(None, None, max(1, len(run) // _POINTS))

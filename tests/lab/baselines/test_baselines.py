@@ -1,6 +1,4 @@
-"""Baselines: each equals its slow twin, keeps its guarantee, conforms, and its compiled path gives
-the same bits.
-"""
+"""Baselines equal their slow twins, keep their guarantees, and compile to the same bits."""
 
 import numpy as np
 import pytest
@@ -34,9 +32,7 @@ def unit(x):
 
 
 def streams(dim, seed=0):
-    """Name → gradient(t, w), of norm at most 1; a new generator each time, so twins see the same
-    stream.
-    """
+    """Name → gradient(t, w) of norm at most 1, with a new generator each time."""
     rng = np.random.default_rng(seed)
     target = rng.standard_normal(dim)
     return {

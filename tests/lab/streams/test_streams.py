@@ -1,6 +1,4 @@
-"""Streams are what they say: the reference formulas draw by draw, true comparators, adversaries
-that keep their promises.
-"""
+"""Streams are what they say, draw by draw, and adversaries keep their promises."""
 
 import numpy as np
 import pytest
@@ -152,9 +150,7 @@ def test_pure_noise_has_unit_gradients_after_equal_ones(dim):
 
 
 class Follower:
-    """Plays the point of `rule(last answer seen through the gradient, round)`; a stand-in for any
-    learner.
-    """
+    """A stand-in for any learner: plays `rule(last answer, round)`."""
 
     def __init__(self, dim, rule):
         self.dim, self.time, self.rule, self.g = dim, 0.0, rule, np.zeros(dim)

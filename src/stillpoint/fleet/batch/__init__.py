@@ -3,8 +3,8 @@
 from typing import Any
 
 from stillpoint.fleet.batch.base import Batch, Fault
-from stillpoint.fleet.batch.forecaster import ForecasterStack
-from stillpoint.fleet.batch.intervals import IntervalStack, QuantileStack
+from stillpoint.fleet.batch.forecaster import ForecasterBatch
+from stillpoint.fleet.batch.intervals import IntervalBatch, QuantileBatch
 from stillpoint.fleet.batch.multiscale import MultiScaleBatch
 from stillpoint.fleet.batch.tracker import TrackerBatch
 from stillpoint.forecasters import KernelForecaster
@@ -13,10 +13,10 @@ from stillpoint.learners import MultiScale, Tracker
 
 # learners that a fleet can be made of, and the batch of each
 BATCHES: dict[type[Any], type[Any]] = {
-    KernelForecaster: ForecasterStack,
-    IntervalTracker: IntervalStack,
+    KernelForecaster: ForecasterBatch,
+    IntervalTracker: IntervalBatch,
     MultiScale: MultiScaleBatch,
-    QuantileTracker: QuantileStack,
+    QuantileTracker: QuantileBatch,
     Tracker: TrackerBatch,
 }
 

@@ -1,4 +1,4 @@
-"""Forecasters of splines, stacked."""
+"""Batches of KernelForecaster."""
 
 from typing import Any
 
@@ -6,28 +6,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stillpoint.core.validation import Array
-from stillpoint.fleet.batch import _series
+from stillpoint.fleet.batch import _forecaster
 from stillpoint.fleet.batch.base import Fault, Stack, numbers
 from stillpoint.fleet.keys import Slots
-from stillpoint.forecasters import KernelForecaster
+from stillpoint.forecasters import KernelForecaster, _aggregation
 from stillpoint.forecasters import _kernel_forecaster as single
+from stillpoint.forecasters._kernel_forecaster import AT
 from stillpoint.forecasters.aggregation import LARGEST
 
-# names of the state arrays, as `KernelForecaster.arrays` has them, in the order of the compiled
-# functions
-_NAMES = (
-    "mean",
-    "covariance",
-    "variance",
-    "forecasts",
-    "aggregator.R",
-    "aggregator.V",
-    "aggregator.scalars",
-    "clock",
-)
+# names of the state arrays, as `KernelForecaster.arrays` has them, in the order of State
+_FILTERS = ("mean", "covariance", "variance", "forecasts", "clock")
+_EXPERTS = ("aggregator.R", "aggregator.V", "aggregator.scalars")
+_NAMES = (*_FILTERS, *_EXPERTS)
 
 
-class ForecasterStack(Stack):
+class ForecasterBatch(Stack):
     """States of `KernelForecaster`. Its clock is in an array; `open`, `started` and `time` repeat
     that where checks find it.
     """
@@ -41,13 +34,7 @@ class ForecasterStack(Stack):
                 f"kernels must be None in a fleet: got {learner.kernels!r}; splines are what runs"
                 " compiled"
             )
-        own = learner.aggregator
-        self._rule, self._share, self._grows, self._lam = (
-            own.rule,
-            own.share,
-            learner._grows,
-            learner._lam,
-        )
+        self._rule = learner._rule
         state = learner.arrays()
         self._lay(
             **{name: state[name] for name in _NAMES},
@@ -57,7 +44,7 @@ class ForecasterStack(Stack):
         )
 
     def _outside(self, slots: Slots, when: Array) -> list[Fault]:
-        least = float(self._lam.min())
+        least = float(self._rule.ridges.min())
         early = np.flatnonzero(when < -least)
 
         def what(row: int) -> str:
@@ -80,16 +67,20 @@ class ForecasterStack(Stack):
     def open(self, slots: Slots, when: Array, centres: Array) -> Array:
         """Forecasts, one a key."""
         out = np.empty(slots.size)
-        own = self._get(*_NAMES, "open", "time")
-        self._run(_series.spline_open, slots, when, out, self._rule, self._grows, self._lam, *own)
+        rounds = self._get("open", "time")
+        self._run(_forecaster.begin, slots, when, out, self._rule, self._batch(), *rounds)
         return out
 
     def close(self, slots: Slots, when: Array, feedback: tuple[Array, ...]) -> None:
         """Learn from targets; NaN is a missing one."""
         if not self.data["open"][slots].all():
             self.open(slots, when, np.zeros(0))
-        own = self._get(*_NAMES, "open", "started")
-        self._run(_series.spline_close, slots, *feedback, self._rule, self._share, self._lam, *own)
+        rounds = self._get("open", "started")
+        self._run(_forecaster.finish, slots, *feedback, self._rule, self._batch(), *rounds)
+
+    def _batch(self) -> single.State:
+        experts = _aggregation.State._make((*self._get(*_EXPERTS), np.zeros(0)))
+        return single.State._make((*self._get(*_FILTERS), experts))
 
     def skip(self, slots: Slots, when: Array) -> None:
         """Rounds whose targets are missing."""
@@ -98,15 +89,12 @@ class ForecasterStack(Stack):
     def state(self, slot: int) -> dict[str, Any]:
         """As `KernelForecaster.arrays`."""
         own = {name: self.data[name][slot].copy() for name in _NAMES}
-        return {**own, "aggregator.experts": int(own["clock"][single.EXPERTS])}
+        return {**own, "aggregator.experts": int(own["clock"][AT.experts])}
 
     def adopt(self, slot: int, state: dict[str, Any]) -> None:
         """From `KernelForecaster.arrays`."""
         for name in _NAMES:
             self.data[name][slot] = state[name]
         clock = state["clock"]
-        self.data["time"][slot], self.data["open"][slot] = (
-            clock[single.TIME],
-            clock[single.OPEN] != 0.0,
-        )
-        self.data["started"][slot] = clock[single.ROUNDS] != 0.0
+        self.data["time"][slot], self.data["open"][slot] = clock[AT.time], clock[AT.open] != 0.0
+        self.data["started"][slot] = clock[AT.rounds] != 0.0

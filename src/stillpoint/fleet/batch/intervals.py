@@ -1,4 +1,4 @@
-"""Interval and quantile trackers, stacked."""
+"""Interval and quantile trackers of many keys."""
 
 from typing import Any
 
@@ -7,25 +7,21 @@ from numpy.typing import ArrayLike
 
 from stillpoint.core.arithmetic import LARGEST
 from stillpoint.core.validation import Array
-from stillpoint.fleet.batch import _series
-from stillpoint.fleet.batch.base import Fault, Stack, numbers
+from stillpoint.fleet.batch import _intervals
+from stillpoint.fleet.batch.base import Batch, Fault, numbers
 from stillpoint.fleet.keys import Slots
 from stillpoint.intervals import IntervalTracker, QuantileTracker
-from stillpoint.intervals.experts import Lanes
+from stillpoint.intervals.base import QuantileEstimators
 
-_LANES = ("experts", "books", "scalars")
+_ESTIMATORS = "experts", "books", "scalars"
 
 
-class LaneStack(Stack):
+class EstimatorBatch(Batch):
     """What the two share. Weights are made anew in every round: no state."""
 
-    def __init__(self, learner: Lanes, threads: int) -> None:
+    def __init__(self, learner: QuantileEstimators, threads: int) -> None:
         super().__init__(threads)
-        self._levels, self._firsts, self._endless = (
-            learner._levels,
-            learner._firsts,
-            learner._not_finite,
-        )
+        self._aims, self._endless = learner._estimators.aims, learner._not_finite
         state = {name: np.asarray(value) for name, value in learner.arrays().items()}
         self._lay(**{**state, "rounds": np.int64(0)})
 
@@ -56,13 +52,12 @@ class LaneStack(Stack):
             array[slot] = state[name]
 
 
-class IntervalStack(LaneStack):
+class IntervalBatch(EstimatorBatch):
     """States of `IntervalTracker`."""
 
     def __init__(self, learner: IntervalTracker, threads: int) -> None:
         super().__init__(learner, threads)
-        self._several = learner._several
-        self._shape = learner.two_sided, learner.empty, learner._order
+        self._several, self._rule = learner._several, learner._rule
 
     def centres(self, slots: Slots, forecasts: ArrayLike | None) -> tuple[Array, list[Fault]]:
         """Forecasts, one a key; those of open rounds again."""
@@ -110,21 +105,34 @@ class IntervalStack(LaneStack):
     def open(self, slots: Slots, when: Array, centres: Array) -> tuple[Array, Array]:
         """Ends (lo, hi), each (rows,), or (rows, coverages) where several were asked for."""
         out = np.empty((slots.size, *self._blank["ends"].shape))
-        own = self._get(*_LANES, "ends", "forecast", "open")
         self._run(
-            _series.band_open, slots, centres, out, *self._shape, self._levels, self._firsts, *own
+            _intervals.open_intervals,
+            slots,
+            centres,
+            out,
+            self._rule,
+            self._aims,
+            self._keys(),
         )
         return self._ends(out)
 
     def close(self, slots: Slots, when: Array, feedback: tuple[Array, ...]) -> None:
         """Learn from targets."""
-        own = self._get(*_LANES, "ends", "missed", "forecast", "open", "rounds")
         self._run(
-            _series.band_close, slots, *feedback, self._shape[0], self._levels, self._firsts, *own
+            _intervals.close_intervals,
+            slots,
+            *feedback,
+            self._rule.two_sided,
+            self._aims,
+            self._keys(),
         )
 
+    def _keys(self) -> _intervals.Intervals:
+        own = self._get(*_ESTIMATORS, "ends", "missed", "forecast", "open", "rounds")
+        return _intervals.Intervals(*own)
 
-class QuantileStack(LaneStack):
+
+class QuantileBatch(EstimatorBatch):
     """States of `QuantileTracker`."""
 
     def __init__(self, learner: QuantileTracker, threads: int) -> None:
@@ -133,18 +141,18 @@ class QuantileStack(LaneStack):
 
     def blank_plays(self, count: int) -> Array:
         """Quantiles."""
-        return np.full((count, self._levels.size) if self._several else count, np.nan)
+        return np.full((count, len(self._aims)) if self._several else count, np.nan)
 
     def open(self, slots: Slots, when: Array, centres: Array) -> Array:
         """Quantiles, (rows,), or (rows, levels) where several were asked for."""
-        out = np.empty((slots.size, self._levels.size))
+        out = np.empty((slots.size, len(self._aims)))
         self._run(
-            _series.quantile_open,
+            _intervals.open_quantiles,
             slots,
             out,
             self._pivot,
-            self._levels,
-            *self._get(*_LANES, "values", "open"),
+            self._aims,
+            self._keys(),
         )
         return out if self._several else out[:, 0]
 
@@ -152,5 +160,13 @@ class QuantileStack(LaneStack):
         """Learn from targets."""
         if not self.data["open"][slots].all():
             self.open(slots, when, np.zeros(0))
-        own = self._get(*_LANES, "values", "open", "rounds")
-        self._run(_series.quantile_close, slots, *feedback, self._levels, self._firsts, *own)
+        self._run(
+            _intervals.close_quantiles,
+            slots,
+            *feedback,
+            self._aims,
+            self._keys(),
+        )
+
+    def _keys(self) -> _intervals.Quantiles:
+        return _intervals.Quantiles(*self._get(*_ESTIMATORS, "values", "open", "rounds"))

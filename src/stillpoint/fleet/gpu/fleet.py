@@ -7,7 +7,7 @@ import numpy as np
 from stillpoint.core.validation import count, counted, stored
 from stillpoint.fleet.gpu import triton
 from stillpoint.fleet.gpu.feedback import supports
-from stillpoint.fleet.gpu.programs import PLANS, Plan
+from stillpoint.fleet.gpu.programs import PROGRAMS, Program
 from stillpoint.fleet.gpu.tensors import (
     Tensor,
     numbers,
@@ -21,7 +21,7 @@ from stillpoint.intervals import IntervalTracker, QuantileTracker
 from stillpoint.losses import Loss
 from stillpoint.losses._pointwise import LINEAR
 
-_NAMES = {kind.__name__: kind for kind in PLANS}
+_NAMES = {kind.__name__: kind for kind in PROGRAMS}
 _PAD = 128  # streams; rows that start at multiples of it are read in the widest loads
 _MOST_DIM = 16
 
@@ -50,7 +50,7 @@ class DeviceFleet:
     ) -> None:
         torch = torch_module()
         kind = _NAMES.get(learner) if isinstance(learner, str) else learner
-        if kind not in PLANS:
+        if kind not in PROGRAMS:
             raise ValueError(
                 f"learner must be one of {sorted(_NAMES)}: got {learner!r}; pass one of them, as a"
                 " class or by name"
@@ -64,15 +64,15 @@ class DeviceFleet:
                 " the CPU"
             )
         self._run = triton.with_triton if self.device.type == "cuda" else triton.with_torch
-        self._plan: Plan = PLANS[kind](built).for_rounds(1)
+        self._program: Program = PROGRAMS[kind](built).for_rounds(1)
         self._most = 0  # rounds of the stream that has had the most
-        self._state = self._blank(self._plan, self.streams)
+        self._state = self._blank(self._program, self.streams)
         self._rounds, self._rejected = (
             zeros(self.streams, torch.int32, self.device) for _ in range(2)
         )
-        self._plays = zeros((self.streams, self._plan.outputs), torch.float32, self.device).fill_(
-            self._plan.first
-        )
+        self._plays = zeros(
+            (self.streams, self._program.outputs), torch.float32, self.device
+        ).fill_(self._program.first)
         # forecasts of open rounds, NaN where none is open; after a round of all streams they are
         # stale, and not `_told`
         self._forecasts = (
@@ -95,7 +95,7 @@ class DeviceFleet:
     @property
     def bytes_per_stream(self) -> int:
         """State of one stream now; experts and levels that join later add to it."""
-        return 4 * len(self._plan.columns) + 4
+        return 4 * len(self._program.columns) + 4
 
     @property
     def rounds(self) -> Tensor:
@@ -138,7 +138,7 @@ class DeviceFleet:
         at = self._at(which)
         n = self.streams if isinstance(at, slice) else at.numel()
         if self._forecasts is None:
-            fed = shaped("feedback", feedback, (n, self._plan.inputs), self.device, flat=True)
+            fed = shaped("feedback", feedback, (n, self._program.inputs), self.device, flat=True)
         else:
             if not self._told:
                 raise ValueError(
@@ -146,7 +146,7 @@ class DeviceFleet:
                     " predict(forecasts) first"
                 )
             fed = shaped("feedback", feedback, (n,), self.device) - self._forecasts[at]
-        fed = fed.to(torch.float32).reshape(1, n, self._plan.inputs)
+        fed = fed.to(torch.float32).reshape(1, n, self._program.inputs)
         if n:
             rounds = self._most if isinstance(at, slice) else int(self._rounds[at].max())
             self._rounds_of(at, max(self._most, rounds + 1), fed, None, None)
@@ -171,7 +171,7 @@ class DeviceFleet:
                 f"targets must have shape (rounds, {self.streams}): got {tuple(given.shape)}; pass"
                 " one row a round"
             )
-        shape = given.shape[0], self.streams, self._plan.inputs
+        shape = given.shape[0], self.streams, self._program.inputs
         if self._forecasts is None:
             self._no_forecasts(forecasts)
             fed = shaped("targets", given, shape, self.device, flat=True)
@@ -180,7 +180,9 @@ class DeviceFleet:
                 raise ValueError("forecasts must be given: got None; pass one forecast a target")
             centres = shaped("forecasts", forecasts, shape[:2], self.device)
             fed = shaped("targets", given, shape[:2], self.device) - centres
-        out = torch.empty((*shape[:2], self._plan.outputs), dtype=torch.float32, device=self.device)
+        out = torch.empty(
+            (*shape[:2], self._program.outputs), dtype=torch.float32, device=self.device
+        )
         self._rounds_of(
             self._at(None), self._most + shape[0], fed.to(torch.float32).reshape(shape), code, out
         )
@@ -192,7 +194,7 @@ class DeviceFleet:
     def add(self, streams: int) -> range:
         """New streams; returns their numbers."""
         before, after = self.streams, self.streams + count("streams", streams)
-        state = self._blank(self._plan, after)
+        state = self._blank(self._program, after)
         state[:, :before] = self._state[:, :before]
         grown = {}
         for name in ("_rounds", "_rejected", "_plays", "_forecasts"):
@@ -200,7 +202,7 @@ class DeviceFleet:
             if old is not None:
                 grown[name] = zeros((after, *old.shape[1:]), old.dtype, self.device)
                 grown[name][:before] = old
-        grown["_plays"][before:] = self._plan.first
+        grown["_plays"][before:] = self._program.first
         if self._forecasts is not None:
             grown["_forecasts"][before:] = np.nan
         self.streams, self._state = after, state
@@ -213,9 +215,9 @@ class DeviceFleet:
         if which is None:
             raise ValueError("which must name the streams to forget: got None; pass their numbers")
         at = self._at(which)
-        self._state[:, at] = self._blank(self._plan, 1)[:, :1]
+        self._state[:, at] = self._blank(self._program, 1)[:, :1]
         self._rounds[at] = self._rejected[at] = 0
-        self._plays[at] = self._plan.first
+        self._plays[at] = self._program.first
         if self._forecasts is not None:
             self._forecasts[at] = np.nan
 
@@ -230,7 +232,7 @@ class DeviceFleet:
             state["forecasts"] = self._forecasts
         plain = {name: value.cpu().numpy() for name, value in state.items()}
         return {
-            "columns": list(self._plan.columns),
+            "columns": list(self._program.columns),
             "most": self._most,
             "told": self._told,
             **plain,
@@ -241,7 +243,7 @@ class DeviceFleet:
         no longer kept.
         """
         columns = list(state["columns"])
-        kept = [i for i, name in enumerate(columns) if name not in self._plan.gone]
+        kept = [i for i, name in enumerate(columns) if name not in self._program.gone]
         if len(kept) == len(columns):
             return state
         values = stored(state, "state", len(columns), self.streams, dtype=np.float32)
@@ -252,8 +254,8 @@ class DeviceFleet:
         state = self.migrated(state)
         torch, n, most = torch_module(), self.streams, state["most"]
         counted("most", most, 2**31 - 2)
-        plan = self._plan.for_rounds(most + 1)
-        if tuple(state["columns"]) != plan.columns:
+        program = self._program.for_rounds(most + 1)
+        if tuple(state["columns"]) != program.columns:
             raise ValueError(
                 f"state 'columns' must be those of {most} rounds: got {state['columns']}; save the"
                 " fleet again"
@@ -264,7 +266,7 @@ class DeviceFleet:
                 f"state 'rounds' must be from 0 to {most}: got {given['rounds'].max()}; save the"
                 " fleet again"
             )
-        columns = stored(state, "state", len(plan.columns), n, dtype=np.float32)
+        columns = stored(state, "state", len(program.columns), n, dtype=np.float32)
         if self._forecasts is not None:
             double = (
                 isinstance(state["forecasts"], np.ndarray)
@@ -273,40 +275,54 @@ class DeviceFleet:
             given["forecasts"] = stored(
                 state, "forecasts", n, dtype=np.float64 if double else np.float32
             )
-        self._plan, self._most, self._told = plan, most, bool(state["told"])
-        self._state = self._blank(plan, n)
+        self._program, self._most, self._told = program, most, bool(state["told"])
+        self._state = self._blank(program, n)
         self._state[:, :n] = torch.as_tensor(columns)
         for name, value in given.items():
             setattr(self, f"_{name}", torch.as_tensor(value).to(self.device))
         self._rounds_of(
-            self._at(None), most, torch.zeros((0, n, plan.inputs), device=self.device), None, None
+            self._at(None),
+            most,
+            torch.zeros((0, n, program.inputs), device=self.device),
+            None,
+            None,
         )
 
     def _rounds_of(
         self, at: Any, most: int, fed: Tensor, loss: triton.Loss | None, out: Tensor | None
     ) -> None:
         """Play rounds, after which no stream has had more than so many."""
-        plan = self._plan.for_rounds(most + 1)  # the round that is opened at the end is one more
-        if plan.columns != self._plan.columns:
+        program = self._program.for_rounds(
+            most + 1
+        )  # the round that is opened at the end is one more
+        if program.columns != self._program.columns:
             state, places = (
-                self._blank(plan, self.streams),
-                {name: c for c, name in enumerate(plan.columns)},
+                self._blank(program, self.streams),
+                {name: c for c, name in enumerate(program.columns)},
             )
-            for c, name in enumerate(self._plan.columns):
+            for c, name in enumerate(self._program.columns):
                 state[places[name]] = self._state[c]
-            self._plan, self._state = plan, state
+            self._program, self._state = program, state
         self._most = most
         self._run(
-            self._plan, loss, self._state, self._rounds, self._plays, self._rejected, at, fed, out
+            self._program,
+            loss,
+            self._state,
+            self._rounds,
+            self._plays,
+            self._rejected,
+            at,
+            fed,
+            out,
         )
 
-    def _blank(self, plan: Plan, streams: int) -> Tensor:
+    def _blank(self, program: Program, streams: int) -> Tensor:
         """Columns of new streams."""
         state = zeros(
-            (len(plan.columns), -(-streams // _PAD) * _PAD), torch_module().float32, self.device
+            (len(program.columns), -(-streams // _PAD) * _PAD), torch_module().float32, self.device
         )
-        for name, value in plan.begin.items():
-            state[plan.columns.index(name)] = value
+        for name, value in program.begin.items():
+            state[program.columns.index(name)] = value
         return state
 
     def _no_forecasts(self, forecasts: Any) -> None:
@@ -327,10 +343,10 @@ class DeviceFleet:
                 f"loss must be one of sp.losses: got {loss!r}; pass an object, such as"
                 " sp.losses.Absolute()"
             )
-        if not supports(loss.code, self._plan.inputs):
+        if not supports(loss.code, self._program.inputs):
             raise ValueError(
-                f"loss must have gradients at targets of {self._plan.inputs} numbers: got {loss!r};"
-                " pass gradients"
+                f"loss must have gradients at targets of {self._program.inputs} numbers: got"
+                f" {loss!r}; pass gradients"
             )
         return None if loss.code == LINEAR else (loss.code, float(loss.parameter))
 

@@ -1,4 +1,4 @@
-"""Rounds of a plan on a device: through one fused Triton kernel made from its trace, or through
+"""Rounds of a program on a device: through one fused Triton kernel made from its trace, or through
 torch operations.
 
 A kernel reads the columns of a stream once, plays as many rounds as it is given feedback for, and
@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any
 
 from stillpoint.fleet.gpu.feedback import gradient
-from stillpoint.fleet.gpu.programs.base import LARGEST, Plan, State, length
+from stillpoint.fleet.gpu.programs.base import LARGEST, Program, State, length
 from stillpoint.fleet.gpu.trace import Number, Trace, Traced, size, where
 
 Loss = tuple[int, float]  # code and parameter, as in losses/_pointwise.py
@@ -24,26 +24,26 @@ DOUBLED, DOUBLED_ROUND = 48, 32
 
 
 def play_round(
-    plan: Plan, loss: Loss | None, s: State, target: Sequence[Number]
+    program: Program, loss: Loss | None, s: State, target: Sequence[Number]
 ) -> tuple[tuple[Number, ...], Number]:
     """One round: what is played, and whether the feedback could be used. Where not, the round goes
     by.
     """
-    plays = plan.propose(s)
+    plays = program.propose(s)
     good = size(target[0]) <= LARGEST  # not so for NaN
     for x in target[1:]:
         good = good & (size(x) <= LARGEST)
     fed = target if loss is None else gradient(*loss, plays, target)
-    if plan.limit is not None:
-        good = good & (length(fed) <= plan.limit)
+    if program.limit is not None:
+        good = good & (length(fed) <= program.limit)
     s["good"] = good
-    plan.learn(s, [where(good, x, 0.0) for x in fed])
+    program.learn(s, [where(good, x, 0.0) for x in fed])
     s["rounds"] = s["rounds"] + 1
     return plays, good
 
 
 def with_torch(
-    plan: Plan,
+    program: Program,
     loss: Loss | None,
     state: Any,
     rounds: Any,
@@ -58,19 +58,19 @@ def with_torch(
     """
     import torch
 
-    s: State = dict(zip(plan.columns, state[:, which], strict=True)) | {"rounds": rounds[which]}
+    s: State = dict(zip(program.columns, state[:, which], strict=True)) | {"rounds": rounds[which]}
     for t in range(feed.shape[0]):
-        played, good = play_round(plan, loss, s, list(feed[t].unbind(-1)))
+        played, good = play_round(program, loss, s, list(feed[t].unbind(-1)))
         bad[which] += ~good
         if out is not None:
             out[t] = torch.stack(torch.broadcast_tensors(*played), -1)
-    state[:, which] = torch.stack([s[name] for name in plan.columns])
+    state[:, which] = torch.stack([s[name] for name in program.columns])
     rounds[which] = s["rounds"]
-    plays[which] = torch.stack(torch.broadcast_tensors(*plan.propose(s)), -1)
+    plays[which] = torch.stack(torch.broadcast_tensors(*program.propose(s)), -1)
 
 
 def with_triton(
-    plan: Plan,
+    program: Program,
     loss: Loss | None,
     state: Any,
     rounds: Any,
@@ -81,10 +81,12 @@ def with_triton(
     out: Any,
 ) -> None:
     """The same in one launch."""
-    kernel = compiled(plan, loss)
+    kernel = compiled(program, loss)
     batch = feed.shape[1]
     some = not isinstance(which, slice)
-    block = THREADS * (2 if len(plan.columns) <= (DOUBLED_ROUND if out is None else DOUBLED) else 1)
+    block = THREADS * (
+        2 if len(program.columns) <= (DOUBLED_ROUND if out is None else DOUBLED) else 1
+    )
     kernel[((batch + block - 1) // block,)](
         state,
         rounds,
@@ -103,11 +105,11 @@ def with_triton(
     )
 
 
-def compiled(plan: Plan, loss: Loss | None) -> Any:
-    """The kernel of a plan, made when it is first asked for."""
-    if loss not in plan.kernels:
-        plan.kernels[loss] = _built(source(plan, loss), type(plan).__name__)
-    return plan.kernels[loss]
+def compiled(program: Program, loss: Loss | None) -> Any:
+    """The kernel of a program, made when it is first asked for."""
+    if loss not in program.kernels:
+        program.kernels[loss] = _built(source(program, loss), type(program).__name__)
+    return program.kernels[loss]
 
 
 @cache
@@ -125,30 +127,33 @@ def _built(text: str, name: str) -> Any:
     return triton.jit(space["rounds_of_streams"])
 
 
-def source(plan: Plan, loss: Loss | None) -> str:
+def source(program: Program, loss: Loss | None) -> str:
     """The text of the kernel."""
-    columns = plan.columns
+    columns = program.columns
     names = {name: f"s{c}" for c, name in enumerate(columns)}
     body, last = Trace(), Trace()
     s: State = {name: Traced(body, short) for name, short in names.items()} | {
         "rounds": Traced(body, "rounds")
     }
-    target = [Traced(body, f"y{i}") for i in range(plan.inputs)]
-    played, good = play_round(plan, loss, s, target)
+    target = [Traced(body, f"y{i}") for i in range(program.inputs)]
+    played, good = play_round(program, loss, s, target)
     peek: State = {name: Traced(last, short) for name, short in names.items()} | {
         "rounds": Traced(last, "rounds")
     }
-    coming = plan.propose(peek)
+    coming = program.propose(peek)
 
-    fed, given = range(plan.inputs), range(plan.outputs)
+    fed, given = range(program.inputs), range(program.outputs)
     loop = [
-        *(f"y{i} = tl.load(feed + row * {plan.inputs} + {i}, mask=inside, other=0.0)" for i in fed),
+        *(
+            f"y{i} = tl.load(feed + row * {program.inputs} + {i}, mask=inside, other=0.0)"
+            for i in fed
+        ),
         *body.lines,
         "wrong = inside & (~" + good.name + ")",
         "tl.store(bad + at, tl.load(bad + at, mask=wrong, other=0) + 1, mask=wrong)",
         "if RECORD:",
         *(
-            f"    tl.store(out + row * {plan.outputs} + {i}, {played[i].name}, mask=inside)"
+            f"    tl.store(out + row * {program.outputs} + {i}, {played[i].name}, mask=inside)"
             for i in given
         ),
         *(f"{short} = {s[name].name}" for name, short in names.items() if s[name].name != short),
@@ -175,7 +180,7 @@ def source(plan: Plan, loss: Loss | None) -> str:
         "tl.store(counts + at, rounds, mask=inside)",
         *last.lines,
         *(
-            f"tl.store(plays + at * {plan.outputs} + {i}, {coming[i].name}, mask=inside)"
+            f"tl.store(plays + at * {program.outputs} + {i}, {coming[i].name}, mask=inside)"
             for i in given
         ),
     ]

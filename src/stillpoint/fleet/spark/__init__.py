@@ -1,6 +1,4 @@
-"""Fleets on Spark: Structured Streaming with the learners as checkpointed state, and a batch form
-for back-tests.
-"""
+"""Fleets on Spark: Structured Streaming with checkpointed learners, and a batch form."""
 
 from importlib import import_module
 

@@ -1,6 +1,4 @@
-"""Data frames through fleets: rows go to buckets by a hash of their key, a bucket's learners are
-one piece of state.
-"""
+"""Data frames through fleets: rows go to buckets by their keys, one piece of state a bucket."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -38,19 +36,37 @@ def stream(
     buckets: int = 64,
     **config: Any,
 ) -> Any:
-    """Predictions for a streaming frame, each row's before its target is learnt; a frame with a row
-    for every row.
+    """Predict the rows of a streaming frame, each before its target is learnt.
 
-    learner, loss, config: as for `RowPlayer`. key: a column of whole numbers or text. target:
-    numbers, or text of them; null or NaN is a row to predict only. time: numbers, timestamps or
-    dates that increase for each key. Spark keeps no order of rows, so
-    this column gives it: a micro-batch is played in its order, and a row that is not after the last
-    one of its key is rejected.
-    forecast: for IntervalTracker. buckets: pieces that keys are shared out to; fixed for the life
-    of a checkpoint, as are learner and config.
+    Parameters
+    ----------
+    frame : streaming DataFrame
+        The rows.
+    learner : type or str
+        The learner of each key, as for `RowPlayer`.
+    key : str
+        A column of whole numbers or text.
+    target : str
+        A column of numbers, or text of them; null or NaN is a row to predict only.
+    time : str
+        A column of numbers, timestamps or dates that increase for each key. Spark keeps no order
+        of rows, so this column gives it: a micro-batch is played in its order, and a row that is
+        not after the last one of its key is rejected.
+    forecast : str, optional
+        A column of forecasts, for IntervalTracker.
+    loss : Loss or str, optional
+        As for `RowPlayer`.
+    buckets : int, default 64
+        Pieces that keys are shared out to; fixed for the life of a checkpoint, as are learner and
+        config.
+    **config
+        Arguments of the learner.
 
-    Columns: key, time, target (and forecast) as they came; prediction, or lo and hi; rejected: why
-    a row was not learnt from, or null.
+    Returns
+    -------
+    streaming DataFrame
+        A row for every row: key, time, target (and forecast) as they came; prediction, or lo and
+        hi; rejected: why a row was not learnt from, or null.
     """
     columns = _Columns(frame, key, target, time, forecast)
     job = _job(learner, loss, columns, buckets, config)
@@ -78,10 +94,10 @@ def batch(
     buckets: int = 64,
     **config: Any,
 ) -> Any:
-    """`stream` for a frame that is all there, as in a back-test: the same numbers, every row in the
-    order of its time.
+    """Predict the rows of a frame that is all there, as in a back-test: the numbers of `stream`.
 
-    A bucket's rows are in memory at once: with long histories give more buckets.
+    Parameters are those of `stream`. A bucket's rows are in memory at once: with long histories
+    give more buckets.
     """
     columns = _Columns(frame, key, target, time, forecast)
     job = _job(learner, loss, columns, buckets, config)
@@ -101,8 +117,9 @@ def batch(
 
 @dataclass(frozen=True)
 class _Columns:
-    """The user's columns, to plain ones that Python gets (whole numbers, doubles, text; never null
-    where types would change).
+    """The user's columns, and plain ones that Python gets: whole numbers, doubles and text.
+
+    None of these is null where its type would change.
     """
 
     frame: Any

@@ -1,6 +1,4 @@
-"""What runs on Spark's workers: rows of a bucket, sorted by time, through the bucket's learners;
-one blob of state a bucket.
-"""
+"""What runs on Spark's workers: rows of a bucket, sorted by time, through its learners."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -30,7 +28,7 @@ class Job:
     unit: str = ""  # of whole times: "micros" and "days" become seconds
 
     @property
-    def told(self) -> str:
+    def assumes(self) -> str:
         """What must stay as it is for the life of a checkpoint."""
         options = ", ".join(f"{name}={value!r}" for name, value in sorted(self.config.items()))
         return f"{self.learner}({options}), loss={self.loss!r}, buckets={self.buckets}"
@@ -48,6 +46,7 @@ class Bucket(StatefulProcessor):  # type: ignore[misc]
 
     def init(self, handle: Any) -> None:
         """Name the state."""
+        # names in checkpoints: what was assumed is called "told" there
         self._state = handle.getValueState("learners", "blob binary, told string")
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:
@@ -55,15 +54,15 @@ class Bucket(StatefulProcessor):  # type: ignore[misc]
         player, stored = self.job.player(), self._state.get()
         if stored is not None:
             # with other buckets keys would be looked for where their learners are not
-            if stored[1] != self.job.told:
+            if stored[1] != self.job.assumes:
                 raise ValueError(
                     "learner, config, loss and buckets must be those of the checkpoint: got"
-                    f" {self.job.told}, begun with {stored[1]}; give another checkpointLocation"
+                    f" {self.job.assumes}, begun with {stored[1]}; give another checkpointLocation"
                 )
             player.unpack(bytes(stored[0]))
         played = play_bucket(self.job, player, rows)
         if len(player.fleet):
-            self._state.update((player.pack(), self.job.told))
+            self._state.update((player.pack(), self.job.assumes))
         yield played
 
     def close(self) -> None:
@@ -71,8 +70,9 @@ class Bucket(StatefulProcessor):  # type: ignore[misc]
 
 
 def play_bucket(job: Job, player: RowPlayer, frames: Iterable[Any]) -> Any:
-    """Rows of a bucket, in the order of their times; ties in that of their targets, so that nothing
-    hangs on Spark's order.
+    """Play the rows of a bucket in the order of their times.
+
+    Ties are in the order of their targets, so that nothing hangs on Spark's order.
     """
     import pandas as pd
 

@@ -10,11 +10,15 @@ ROCKS = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvide
 
 
 def session(**options: Any) -> Any:
-    """The running session, or a new one with what fleets need; options: further Spark settings,
-    dots as two underscores.
+    """Return the running session, or a new one with what fleets need.
 
     Where nothing says otherwise (spark__master=…, spark-submit, spark-defaults.conf) it runs on all
     cores of this machine.
+
+    Parameters
+    ----------
+    **options
+        Further Spark settings, dots as two underscores.
     """
     from pyspark.sql import SparkSession
 

@@ -1,5 +1,6 @@
-"""Baselines: what one would run instead. Each says what it `assumes`, and gives its guarantee
-as `bound(...)`.
+"""Baselines: learners that one would run instead.
+
+Each says what it `assumes`, and returns its guarantee from `bound(...)`.
 """
 
 from stillpoint.lab.baselines import conformal

@@ -19,8 +19,9 @@ from stillpoint.learners.base import GradientLearner
 
 
 class AdaNormalHedge(Combination):
-    """No rate at all: loses O(√(C_i·B·ln(1/π_i))) to learner i, little where it and the mixture
-    agree. See `Combination`.
+    """No rate at all: loses O(√(C_i·B·ln(1/π_i))) to learner i.
+
+    That is little where learner i and the mixture agree. The arguments are those of `Combination`.
     """
 
     _fields: ClassVar[tuple[str, ...]] = (*Combination._fields, "_regrets", "_absolutes")
@@ -38,9 +39,7 @@ class AdaNormalHedge(Combination):
 
     @property
     def weights(self) -> Array:
-        """The weights of the learners in the coming round, or the open one; they sum to 1. The
-        prior where none has credit.
-        """
+        """The weights of the learners in this round, which sum to 1; the prior without credit."""
         if self._hint == 0.0:
             return self.prior.copy()
         R, C = self._regrets / self._hint, self._absolutes / self._hint

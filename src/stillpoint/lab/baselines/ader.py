@@ -1,9 +1,8 @@
-"""Ader: Zhang, Lu & Zhou (2018), "Adaptive online learning in dynamic environments", Algorithms
-1–2, and 3–4 with one gradient.
+"""Ader: Zhang, Lu & Zhou (2018), "Adaptive online learning in dynamic environments".
 
-Experts i = 1..N run OGD in the ball with η_i = 2^{i−1}(D/G)√(7/(2T)), N = ⌈½log₂(1 + 4T/7)⌉ + 1;
-Hedge with prior (1 + 1/N)/(i(i + 1)) and rate α = √(8/(Tc²)) mixes them, c the range of the losses
-it is given.
+Algorithms 1 and 2, and 3 and 4 with one gradient. Experts i = 1..N run OGD in the ball with η_i =
+2^{i−1}(D/G)√(7/(2T)), N = ⌈½log₂(1 + 4T/7)⌉ + 1; Hedge with prior (1 + 1/N)/(i(i + 1)) and rate α =
+√(8/(Tc²)) mixes them, c the range of the losses it is given.
 """
 
 import math
@@ -15,25 +14,32 @@ from stillpoint.core.allocation import zeros
 from stillpoint.core.arithmetic import norm
 from stillpoint.core.validation import Array, count, nonnegative, number, positive, vector
 from stillpoint.domains import Ball
-from stillpoint.lab.baselines import _steps
+from stillpoint.lab.baselines import _ader
+from stillpoint.lab.baselines._hedge import mix, weigh
 from stillpoint.lab.baselines.base import Baseline, block
 from stillpoint.losses import LossStream
 from stillpoint.losses.stream import LossLike, as_loss
 
 
 class Ader(Baseline):
-    """Optimal dynamic regret O(√(T(1 + P_T))) on a ball, for those who know its size, the horizon
-    and the gradients' bound.
+    """Optimal dynamic regret O(√(T(1 + P_T))) on a ball, with its size, T and G known.
 
-    horizon: T. Later rounds are played with the same steps and rate: nothing breaks, and `bound`
-    goes on, growing like t.
-    lipschitz: G ≥ ‖g_t‖.
-    radius: of the ball that holds plays and comparators; the paper's D is its diameter, 2·radius.
-    surrogate: True is improved Ader: experts and Hedge see the linear loss ⟨g_t, · − w_t⟩, c = 2GD,
-    one gradient a round. False
-        is the first form: each expert steps along its own gradient, and Hedge sees f_t at each
-        expert (c = GD, the most that such losses vary); it must be shown the loss itself, by
-        `update_loss`.
+    Parameters
+    ----------
+    dim
+        The dimension of plays.
+    horizon
+        T. Later rounds are played with the same steps and rate: nothing breaks, and `bound` goes
+        on, growing like t.
+    lipschitz
+        G ≥ ‖g_t‖.
+    radius
+        Of the ball that holds plays and comparators; the paper's D is its diameter, 2·radius.
+    surrogate
+        True is improved Ader: experts and Hedge see the linear loss ⟨g_t, · − w_t⟩, c = 2GD, one
+        gradient per round. False is the first form: each expert steps along its own gradient, and
+        Hedge sees f_t at each expert (c = GD, the most that such losses vary); it must be shown the
+        loss itself, by `update_loss`.
     """
 
     assumes: tuple[str, ...] = ("T", "G", "D")
@@ -75,12 +81,12 @@ class Ader(Baseline):
     def weights(self) -> Array:
         """Hedge's weights on the experts, in the order of `steps`."""
         result = np.empty(self.steps.size)
-        _steps.weigh(self._log_prior, self._alpha, self._cumulative, result)
+        weigh(self._log_prior, self._alpha, self._cumulative, result)
         return result
 
     def _propose(self, time: float) -> Array:
         w = np.empty(self.dim)
-        _steps.mix(self.weights, self._experts, w)
+        mix(self.weights, self._experts, w)
         return w
 
     def _check_gradient(self, g: Array, size: float) -> None:
@@ -92,7 +98,7 @@ class Ader(Baseline):
         super()._check_gradient(g, size)
 
     def _step(self, g: Array, play: Array) -> None:
-        _steps.ader_learn(
+        _ader.learn(
             self._experts, self._cumulative, self.steps, self._ball, g, play, np.empty(self.dim)
         )
 
@@ -102,11 +108,10 @@ class Ader(Baseline):
         return not self.surrogate
 
     def update_loss(self, loss: LossLike, time: float | None = None) -> None:
-        """Close the round with its loss, an object with value(w) and gradient(w), such as a member
-        of `Absolute().on(y)`.
+        """Close the round with its loss, an object with value(w) and gradient(w).
 
-        surrogate=False asks it for a value and a gradient at every expert, surrogate=True for the
-        gradient at the play.
+        It is asked for a value and a gradient at every expert where surrogate is False, else for
+        the gradient at the play.
         """
         if self.surrogate:
             super().update_loss(loss, time)
@@ -132,12 +137,12 @@ class Ader(Baseline):
         self._closed()
 
     def bound(self, path_length: float) -> float:
-        """Regret so far is at most this against every u_1..u_t in the ball with Σ‖u_t − u_{t−1}‖ =
-        path_length.
+        """Bound on the regret so far against every u_1..u_t in the ball with that path length.
 
-        The proof of Theorems 3 and 4 at any t: the least over the experts of (7D²/4 + D·P)/η_i +
-        η_i t G²/2 + ln(1/prior_i)/α + αtc²/8. At t = T it is at most the printed (3G/4)√(2T(7D² +
-        4DP)) + (c√(2T)/4)(1 + 2 ln(k + 1)), k = ⌊½log₂(1 + 4P/(7D))⌋ + 1.
+        The path length is Σ‖u_t − u_{t−1}‖. The proof of Theorems 3 and 4 at any t: the least over
+        the experts of (7D²/4 + D·P)/η_i + η_i t G²/2 + ln(1/prior_i)/α + αtc²/8. At t = T it is at
+        most the printed (3G/4)√(2T(7D² + 4DP)) + (c√(2T)/4)(1 + 2 ln(k + 1)), k = ⌊½log₂(1 +
+        4P/(7D))⌋ + 1.
         """
         assert self.lipschitz is not None
         path, t, G, c, D = (
@@ -161,14 +166,7 @@ class Ader(Baseline):
         self, losses: LossStream, times: Array, first: int, out: dict[str, Array]
     ) -> int:
         """Play a block of rounds in compiled code; see `GradientLearner._play_block`."""
-        played = _steps.ader_rounds(
-            self._experts,
-            self._cumulative,
-            self.steps,
-            self._log_prior,
-            self._alpha,
-            self._ball,
-            self._limit,
-            *block(losses, first, out),
-        )
+        rule = _ader.Rule(self.steps, self._log_prior, self._alpha, self._ball, self._limit)
+        state = _ader.State(self._experts, self._cumulative)
+        played = _ader.play_rounds(state, rule, block(losses, first, out))
         return self._after_block(int(played), times, first, out)

@@ -1,6 +1,4 @@
-"""What the baselines share: what each assumes, a bound on gradients, and state kept in named
-fields.
-"""
+"""What the baselines share: what each assumes, a bound on gradients, and named state."""
 
 from abc import abstractmethod
 from copy import copy
@@ -9,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from stillpoint.core.validation import Array, positive, stored
+from stillpoint.lab.baselines._rounds import Block
 from stillpoint.learners.base import GradientLearner, check_lipschitz, most
 from stillpoint.losses import LossStream
 from stillpoint.potentials import CAP
@@ -17,12 +16,15 @@ BLOCK = 65536  # rounds a compiled call: often enough for a progress bar
 
 
 class Baseline(GradientLearner):
-    """A gradient learner from the literature that counts rounds and ignores the gaps between their
-    times.
+    """A gradient learner from the literature, which ignores the gaps between times.
 
-    assumes: what it must know beforehand for its guarantee: T (rounds), G (bound on ‖g‖), D (size of
-    the domain), …
-    observed: rounds that came with a gradient; the t of the algorithm.
+    Attributes
+    ----------
+    assumes : tuple of str
+        What must be known beforehand for the guarantee: T (rounds), G (bound on ‖g‖), D (size of
+        the domain), …
+    observed : int
+        Rounds that came with a gradient: the t of the algorithm.
     """
 
     assumes: tuple[str, ...] = ()
@@ -83,17 +85,9 @@ class Baseline(GradientLearner):
         return self._finish_block(times, first, played, min(BLOCK, times.size - first), out)
 
 
-def block(losses: LossStream, first: int, out: dict[str, Array]) -> tuple[Any, ...]:
-    """The loss and output arguments of a compiled loop over the block of rounds from `first` on."""
+def block(losses: LossStream, first: int, out: dict[str, Array]) -> Block:
+    """The block of rounds from `first` on, as compiled loops take it."""
     rows = slice(first, first + BLOCK)
-    code, parameter, Y, X, mode = losses.compiled
-    return (
-        code,
-        parameter,
-        mode,
-        Y[rows],
-        X[rows],
-        out["plays"][rows],
-        out["losses"][rows],
-        out["gradients"][rows],
-    )
+    code, parameter, y, x, mode = losses.compiled
+    results = (out[name][rows] for name in ("plays", "losses", "gradients"))
+    return Block(code, parameter, mode, y[rows], x[rows], *results)

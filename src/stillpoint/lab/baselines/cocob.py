@@ -1,5 +1,4 @@
-"""COCOB: Orabona & Tommasi (2017), "Training deep networks without learning rates through coin
-betting", Algorithms 1 and 2.
+"""COCOB: Orabona & Tommasi (2017), "Training deep networks without learning rates", Algorithms 1–2.
 
 Each coordinate bets on its own coin; below g is one coordinate's gradient, θ = −Σg, A = L + Σ|g|,
 Reward = −Σg·w.
@@ -17,11 +16,16 @@ from stillpoint.potentials import CAP
 
 
 class COCOB(Baseline):
-    """COCOB, Algorithm 1 of its paper: w = tanh(θ/(A + L))/L · (εL + Reward), a coordinate at a
-    time.
+    """COCOB, Algorithm 1: w = tanh(θ/(A + L))/L · (εL + Reward) in each coordinate.
 
-    lipschitz: L ≥ |g_{t,i}| for every coordinate; the bound G on ‖g_t‖ serves.
-    scale: ε; the paper has 1, so a wealth of L to begin with.
+    Parameters
+    ----------
+    dim
+        The dimension of plays.
+    lipschitz
+        L ≥ |g_{t,i}| for every coordinate; the bound G on ‖g_t‖ serves.
+    scale
+        ε; the paper has 1, so a wealth of L to begin with.
     """
 
     assumes: tuple[str, ...] = ("G",)
@@ -62,8 +66,9 @@ class COCOB(Baseline):
             self._warn_saturated(CAP)
 
     def bound(self, u: ArrayLike) -> float:
-        """Against the fixed u, shape (dim,): Σ_i εL + |u_i|√(L(A_i + L) ln(1 + (A_i +
-        L)²u_i²/(εL)²)), from Theorem 1's proof.
+        """Bound on the regret so far against the fixed u, shape (dim,).
+
+        Σ_i εL + |u_i|√(L(A_i + L) ln(1 + (A_i + L)²u_i²/(εL)²)), from the proof of Theorem 1.
         """
         assert self.lipschitz is not None
         size, L = np.abs(vector("u", u, self.dim)), self.lipschitz
@@ -73,11 +78,17 @@ class COCOB(Baseline):
 
 
 class COCOBBackprop(Baseline):
-    """COCOB-Backprop, which assumes nothing: L is the largest |g| so far, w = θ/(L·max(A + L, αL))·(L +
-    max(Reward, 0)); A has no L in it.
+    """COCOB-Backprop, Algorithm 2, which assumes nothing: L is the largest |g| so far.
 
-    alpha: α, which holds the first steps back; 100 in the paper. A heuristic: there is no
+    w = θ/(L·max(A + L, αL))·(L + max(Reward, 0)), with no L in A. It is a heuristic: there is no
     guarantee.
+
+    Parameters
+    ----------
+    dim
+        The dimension of plays.
+    alpha
+        α, which holds the first steps back; 100 in the paper.
     """
 
     assumes: tuple[str, ...] = ()

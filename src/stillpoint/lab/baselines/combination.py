@@ -1,9 +1,8 @@
-"""What meta learners share: each round's play is a weighted mean of the learners' plays, their
-losses are ⟨g_t, x_{t,i}⟩.
+"""What meta learners share: the play is a weighted mean of the learners' plays.
 
-The range of these losses need not be known: B_t, the largest so far, is the hint for the next, and
-larger losses are shrunk to it (Cutkosky 2019); that costs at most the largest range, as Σ_t(range_t
-− B_t)₊ telescopes.
+Their losses are ⟨g_t, x_{t,i}⟩. The range of these losses need not be known: B_t, the largest so
+far, is the hint for the next, and larger losses are shrunk to it (Cutkosky 2019); that costs at
+most the largest range, as Σ_t(range_t − B_t)₊ telescopes.
 """
 
 from abc import abstractmethod
@@ -26,9 +25,14 @@ from stillpoint.learners.base import GradientLearner
 class Combination(Baseline):
     """A mixture of gradient learners that all get the gradient at the mixture's play.
 
-    learners: new ones, of one dimension; they belong to the combination from here on.
-    prior: a positive weight a learner (default: equal ones); only their ratios count.
-    loss_range: the range of ⟨g_t, x_i⟩ over the learners, if known; larger ones are learnt.
+    Parameters
+    ----------
+    learners
+        New ones, of one dimension; they belong to the combination from here on.
+    prior
+        One positive weight per learner (default: equal ones); only their ratios count.
+    loss_range
+        The range of ⟨g_t, x_i⟩ over the learners, if known; larger ones are learnt.
     """
 
     _fields: ClassVar[tuple[str, ...]] = ("_hint", "_least")
@@ -130,9 +134,7 @@ class Combination(Baseline):
 
     @abstractmethod
     def _weigh(self, losses: Array, mean: float) -> None:
-        """Take in the learners' losses, of range at most the hint, and their mean under the
-        weights.
-        """
+        """Learn from the learners' losses, of range at most the hint, and their weighted mean."""
 
     def _propose(self, time: float) -> Array:
         with ExitStack() as stack:
@@ -143,9 +145,7 @@ class Combination(Baseline):
         return np.asarray((self.weights[:, None] * plays).sum(axis=0))
 
     def update(self, g: ArrayLike, time: float | None = None) -> None:
-        """Tell the learners a subgradient at the play of the open round (predicts first where none
-        is open).
-        """
+        """Pass a subgradient at the play of the round to the learners; opens one if none is."""
         # one may refuse after others have learnt
         with rollback_on_error(self) if self._late else nullcontext():
             super().update(g, time)

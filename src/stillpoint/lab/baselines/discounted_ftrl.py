@@ -1,5 +1,4 @@
-"""Discounted FTRL with a quadratic regulariser: Zhang, Bombara & Yang (2024), "Discounted adaptive
-online learning".
+"""Discounted FTRL: Zhang, Bombara & Yang (2024), "Discounted adaptive online learning".
 
 Their rescaling of gradients by γ^{−t}, applied to SOLO FTRL (Orabona & Pál 2018, "Scale-free online
 learning", Theorem 1) with ‖w‖²/(2r): for θ_t = Σ_{s≤t} γ^{t−s} g_s and V_t = Σ_{s≤t}
@@ -23,12 +22,18 @@ _FLOOR = 1e-200
 
 
 class DiscountedFTRL(Baseline):
-    """Follow the regularised leader of the last 1/(1 − γ) rounds or so; invariant to the units of
-    gradients.
+    """Follow the regularised leader of about the last 1/(1 − γ) rounds, in any unit of gradients.
 
-    discount: γ in (0, 1]; 1 forgets nothing. radius: r, the size of comparator that the regulariser
-    is made for.
-    domain: where plays may lie (default: everywhere).
+    Parameters
+    ----------
+    dim
+        The dimension of plays.
+    discount
+        γ in (0, 1]; 1 forgets nothing.
+    radius
+        r, the size of comparator that the regulariser is made for.
+    domain
+        Where plays may lie (default: everywhere).
     """
 
     assumes: tuple[str, ...] = ("γ", "D")
@@ -82,8 +87,7 @@ class DiscountedFTRL(Baseline):
         )
 
     def discounted_bound(self, size: float) -> float:
-        """Σ_{s≤t} γ^{t−s}⟨g_s, w_s − u⟩ is now at most this for every u in the domain with ‖u‖ =
-        size.
+        """Bound on Σ_{s≤t} γ^{t−s}⟨g_s, w_s − u⟩ for every u in the domain with ‖u‖ = size.
 
         (‖u‖²/(2r) + 2.75r)√V_t + 3.5 min(r√(t − 1), diameter)·max_s γ^{t−s}‖g_s‖.
         """
@@ -91,9 +95,17 @@ class DiscountedFTRL(Baseline):
         return first * self._root + 3.5 * self._jump * self._top
 
     def bound(self, magnitude: float, path_length: float = 0.0) -> float:
-        """Regret so far is at most this against every u_1..u_T in the domain with max‖u_t‖ =
-        magnitude and this Σ‖u_t − u_{t−1}‖.
+        """Bound on the regret so far against every u_1..u_T in the domain.
 
+        Parameters
+        ----------
+        magnitude
+            max‖u_t‖.
+        path_length
+            P = Σ‖u_t − u_{t−1}‖.
+
+        Notes
+        -----
         ⟨g_t, w_t − u_t⟩ = R_t(u_t) − γR_{t−1}(u_t) for the discounted regrets R_t, so with their
         bounds B_t it is (1 − γ)ΣB_t + γB_T + γ·max‖θ_t‖·P.
         """

@@ -1,7 +1,7 @@
-"""FreeGrad: Mhammedi & Koolen (2020), "Lipschitz and comparator-norm adaptivity in online
-learning", with G given.
+"""FreeGrad: Mhammedi & Koolen (2020), "Lipschitz and comparator-norm adaptivity".
 
-It is KernelFTRL with the constant kernel and the FreeGrad potential, so that is how it is built.
+G is given. It is KernelFTRL with the constant kernel and the FreeGrad potential, so that is how it
+is built.
 """
 
 from typing import Any
@@ -13,12 +13,21 @@ from stillpoint.potentials import FreeGrad as FreeGradPotential
 
 
 class FreeGrad(KernelFTRL):
-    """Static regret in R^dim, adaptive to V = Σ‖g_t‖²; `bound(norm)` is G·ε + sup_S[S‖u‖ − Φ(V, S)]
-    against every ‖u‖ = norm.
+    """Static regret in R^dim, adaptive to V = Σ‖g_t‖².
 
-    lipschitz: G ≥ ‖g_t‖. scale: ε, what may be lost to 0, over G.
-    The certificate is exact too: comparators of the constant kernel are the fixed ones, with ‖U‖ =
-    ‖u‖.
+    Parameters
+    ----------
+    dim
+        The dimension of plays.
+    lipschitz
+        G ≥ ‖g_t‖.
+    scale
+        ε, what may be lost to 0, over G.
+
+    Notes
+    -----
+    `bound(norm)` is G·ε + sup_S[S‖u‖ − Φ(V, S)] against every ‖u‖ = norm. The certificate is exact,
+    too: comparators of the constant kernel are the fixed ones, with ‖U‖ = ‖u‖.
     """
 
     assumes: tuple[str, ...] = ("G",)

@@ -1,5 +1,4 @@
-"""Hedge over learners: Freund & Schapire (1997), with a prior and a rate that falls with the losses
-seen (no horizon).
+"""Hedge over learners: Freund & Schapire (1997), with a prior and a rate that needs no horizon.
 
 p_{t,i} ∝ π_i exp(−η_t Σ_{s<t}ℓ_{s,i}), ℓ_i = ⟨g, x_i⟩, η_t = 2√(ln N)/√(B_t² + Σ_{s<t}(range of
 ℓ_s)²).
@@ -14,14 +13,15 @@ from numpy.typing import ArrayLike
 
 from stillpoint.core.allocation import zeros
 from stillpoint.core.validation import Array
-from stillpoint.lab.baselines import _steps
+from stillpoint.lab.baselines._hedge import weigh
 from stillpoint.lab.baselines.combination import Combination
 from stillpoint.learners.base import GradientLearner
 
 
 class Hedge(Combination):
-    """Exponential weights: loses O(√(ln N·Σ range²)) to the best of N learners. Arguments: see
-    `Combination`.
+    """Exponential weights: loses O(√(ln N·Σ range²)) to the best of N learners.
+
+    The arguments are those of `Combination`.
     """
 
     _fields: ClassVar[tuple[str, ...]] = (*Combination._fields, "_cumulative", "_variance")
@@ -50,7 +50,7 @@ class Hedge(Combination):
             np.empty(len(self.learners)),
             math.hypot(self._hint, math.sqrt(self._variance)),
         )
-        _steps.weigh(
+        weigh(
             np.log(self.prior),
             self._numerator / scale if scale > 0.0 else 0.0,
             self._cumulative,

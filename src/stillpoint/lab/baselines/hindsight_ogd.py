@@ -8,7 +8,8 @@ from numpy.typing import ArrayLike
 
 from stillpoint.core.validation import Array, finite
 from stillpoint.domains import Ball
-from stillpoint.lab.baselines import _steps
+from stillpoint.lab.baselines import _ogd
+from stillpoint.lab.baselines._rounds import Block
 from stillpoint.lab.baselines.base import BLOCK
 from stillpoint.lab.baselines.ogd import OGD
 from stillpoint.lab.streams.base import hindsight_steps
@@ -19,9 +20,14 @@ from stillpoint.losses import LossStream
 class HindsightOGD:
     """What `hindsight_ogd` found.
 
-    step: the step with the least total loss, the first of equals. totals: that of every step tried,
-    in their order.
-    plays, losses: the rounds of the best step, shapes (T, dim) and (T,).
+    Parameters
+    ----------
+    step
+        The step with the least total loss, the first of equals.
+    totals
+        The total loss of every step tried, in their order.
+    plays, losses
+        The rounds of the best step, shapes (T, dim) and (T,).
     """
 
     assumes: ClassVar[tuple[str, ...]] = ("the future",)
@@ -39,10 +45,16 @@ class HindsightOGD:
 def hindsight_ogd(
     losses: LossStream, steps: ArrayLike | None = None, radius: float = 30.0
 ) -> HindsightOGD:
-    """Run projected OGD from 0 once a step and keep the step that turned out best.
+    """Run projected OGD from 0 with every step, and keep the one that turned out best.
 
-    losses: a stream, such as `sp.losses.Absolute().on(y)`. steps: default 2^−14, 2^−13¾, …, 2^2.
-    radius: of the ball for plays.
+    Parameters
+    ----------
+    losses
+        A stream, such as `sp.losses.Absolute().on(y)`.
+    steps
+        Default: 2^−14, 2^−13¾, …, 2^2.
+    radius
+        Of the ball for plays.
     """
     if not isinstance(losses, LossStream):
         raise ValueError(
@@ -56,10 +68,9 @@ def hindsight_ogd(
             " np.arange(-14, 3)"
         )
     ball, totals = Ball(radius), np.empty(tried.size)
-    code, parameter, Y, X, mode = losses.compiled
-    _steps.hindsight_totals(
-        np.array(tried), ball._compiled(losses.dim)[1], code, parameter, mode, Y, X, totals
-    )
+    code, parameter, y, x, mode = losses.compiled
+    rounds = Block(code, parameter, mode, y, x, np.empty((0, losses.dim)), totals[:0], x[:0])
+    _ogd.hindsight_totals(np.array(tried), ball._compiled(losses.dim)[1], rounds, totals)
     best = float(tried[int(np.argmin(totals))])
 
     learner, times = OGD(losses.dim, best, domain=ball), np.arange(1.0, len(losses) + 1.0)

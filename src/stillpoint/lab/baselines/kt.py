@@ -1,8 +1,7 @@
-"""KT coin betting: Orabona & Pál (2016), "Coin betting and parameter-free online learning",
-Algorithm 1 (Hilbert spaces).
+"""KT coin betting: Orabona & Pál (2016), "Coin betting and parameter-free online learning".
 
-Coins c_t = −g_t/G; w_t = (Σ_{s<t} c_s / t)·(ε + Σ_{s<t}⟨c_s, w_s⟩): bet a share of the wealth, the
-Krichevsky–Trofimov one.
+Algorithm 1, for Hilbert spaces. Coins c_t = −g_t/G; w_t = (Σ_{s<t} c_s / t)·(ε + Σ_{s<t}⟨c_s,
+w_s⟩): bet a share of the wealth, the Krichevsky–Trofimov one.
 """
 
 import math
@@ -20,8 +19,14 @@ from stillpoint.potentials import CAP
 class KT(Baseline):
     """Static regret O(‖u‖G√(T log(1 + T‖u‖/ε))) in R^dim, with no domain and no step.
 
-    lipschitz: G ≥ ‖g_t‖. scale: ε, the wealth to begin with, and the size of play before anything
-    is known.
+    Parameters
+    ----------
+    dim
+        The dimension of plays.
+    lipschitz
+        G ≥ ‖g_t‖.
+    scale
+        ε, the wealth to begin with, and the size of play before anything is known.
     """
 
     assumes: tuple[str, ...] = ("G",)
@@ -49,8 +54,9 @@ class KT(Baseline):
             self._warn_saturated(CAP)
 
     def bound(self, norm: float) -> float:
-        """Corollary 5, against every fixed u with ‖u‖ = norm: G(‖u‖√(t ln(1 + 24t²‖u‖²/ε²)) + ε(1 −
-        1/(e√(πt)))).
+        """Bound on the regret so far against every fixed u with ‖u‖ = norm: Corollary 5.
+
+        G(‖u‖√(t ln(1 + 24t²‖u‖²/ε²)) + ε(1 − 1/(e√(πt)))).
         """
         assert self.lipschitz is not None
         size, t = nonnegative("norm", norm), self.observed

@@ -1,5 +1,4 @@
-"""Projected online gradient descent: Zinkevich (2003), and its scale-free step (Orabona & Pál
-2018).
+"""Projected online gradient descent: Zinkevich (2003), with scale-free steps (Orabona & Pál 2018).
 
 w_1 = Π(0), w_{t+1} = Π(w_t − η_t g_t).
 """
@@ -15,22 +14,27 @@ from stillpoint.core.validation import Array, nonnegative, positive
 from stillpoint.domains import Domain
 from stillpoint.domains._sets import project
 from stillpoint.domains.base import as_domain
-from stillpoint.lab.baselines import _steps
+from stillpoint.lab.baselines import _ogd
 from stillpoint.lab.baselines.base import Baseline, block
 from stillpoint.losses import LossStream
 
-_SCHEDULES = {"constant": _steps.CONSTANT, "sqrt": _steps.SQRT, "scale-free": _steps.SCALE_FREE}
+_SCHEDULES = {"constant": _ogd.CONSTANT, "sqrt": _ogd.SQRT, "scale-free": _ogd.SCALE_FREE}
 _ASSUMES = {"constant": ("step",), "sqrt": ("D", "G"), "scale-free": ("D",)}
 
 
 class OGD(Baseline):
     """Online gradient descent on a domain.
 
-    step, schedule: "constant" is η_t = step; "sqrt" is η_t = step/√t, with step = D/G; "scale-free"
-    is
+    Parameters
+    ----------
+    dim
+        The dimension of plays.
+    step, schedule
+        "constant" is η_t = step; "sqrt" is η_t = step/√t, with step = D/G; "scale-free" is
         η_t = step/√Σ_{s≤t}‖g_s‖², with step = D, the size of the domain, and G not needed.
-    domain: where plays may lie (default: everywhere). The last two schedules promise little without
-    a bounded one.
+    domain
+        Where plays may lie (default: everywhere). The last two schedules promise little without a
+        bounded one.
     """
 
     assumes: tuple[str, ...] = _ASSUMES["constant"]
@@ -56,7 +60,7 @@ class OGD(Baseline):
         self._compiled = self.domain._compiled(self.dim)
         self._start = float(norm(self.domain.project(zeros(self.dim))))
         self._w = self.domain.project(zeros(self.dim))
-        self._stats = zeros(_steps.SIZE)
+        self._stats = zeros(len(_ogd.AT))
 
     @property
     def config(self) -> dict[str, Any]:
@@ -73,19 +77,26 @@ class OGD(Baseline):
 
     def _step(self, g: Array, play: Array) -> None:
         z = np.empty(self.dim)
-        _steps.descend(self._code, self.step, self.observed, play, g, self._stats, z)
+        _ogd.descend(self._code, self.step, self.observed, play, g, self._stats, z)
         if self._compiled is None:
             self._w = self.domain.project(z)
         else:
             project(*self._compiled, z, self._w)
 
     def bound(self, path_length: float = 0.0, magnitude: float | None = None) -> float:
-        """Regret so far is at most this against every u_1..u_T in the domain with this P_T = Σ‖u_t
-        − u_{t−1}‖ and max‖u_t‖.
+        """Bound on the regret so far against every u_1..u_T in the domain.
 
-        With W = max‖w_t‖ so far and M = `magnitude` (default: the domain's own): ((‖w_1‖ + M)²/2 +
-        W·P)/η + (η/2)Σ‖g_t‖² for a constant step, and ((W + M)²/2 + (W + M)P)/η_T + ½Ση_t‖g_t‖² for
-        the others.
+        Parameters
+        ----------
+        path_length
+            P = Σ‖u_t − u_{t−1}‖.
+        magnitude
+            M = max‖u_t‖; default: the domain's own.
+
+        Notes
+        -----
+        With W = max‖w_t‖ so far it is ((‖w_1‖ + M)²/2 + W·P)/η + (η/2)Σ‖g_t‖² for a constant step,
+        and ((W + M)²/2 + (W + M)P)/η_T + ½Ση_t‖g_t‖² for the others.
         """
         path = nonnegative("path_length", path_length)
         size = (
@@ -98,7 +109,7 @@ class OGD(Baseline):
                 "magnitude must be given on an unbounded domain: got None; pass max‖u_t‖"
             )
         last, cost, reach = (
-            float(self._stats[i]) for i in (_steps.LAST, _steps.COST, _steps.REACH)
+            float(self._stats[i]) for i in (_ogd.AT.last, _ogd.AT.cost, _ogd.AT.reach)
         )
         if last == 0.0:
             return 0.0
@@ -118,14 +129,7 @@ class OGD(Baseline):
     ) -> int:
         """Play a block of rounds in compiled code; see `GradientLearner._play_block`."""
         assert self._compiled is not None
-        played = _steps.ogd_rounds(
-            self._code,
-            self.step,
-            self.observed,
-            self._w,
-            self._stats,
-            *self._compiled,
-            self._limit,
-            *block(losses, first, out),
-        )
+        rule = _ogd.Rule(self._code, self.step, *self._compiled, self._limit)
+        state = _ogd.State(self._w, self._stats)
+        played = _ogd.play_rounds(state, rule, self.observed, block(losses, first, out))
         return self._after_block(int(played), times, first, out)

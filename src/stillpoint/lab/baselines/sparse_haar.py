@@ -1,9 +1,8 @@
-"""Sparse coding on the Haar dictionary: Zhang, Cutkosky & Paschalidis (2023), "Unconstrained
-dynamic regret via sparse coding".
+"""Sparse coding on the Haar dictionary: Zhang, Cutkosky & Paschalidis (2023).
 
-u_t = Σ_n û_n h_n(t), h_n the constant or ±1 on the halves of a dyadic block; one static learner of
-û_n in R^d a feature, fed h_n(t)·g_t, and the play is Σ_n h_n(t)·w_n over the 1 + log₂T features
-active at t.
+"Unconstrained dynamic regret via sparse coding": u_t = Σ_n û_n h_n(t), h_n the constant or ±1 on
+the halves of a dyadic block; one static learner of û_n in R^d a feature, fed h_n(t)·g_t, and the
+play is Σ_n h_n(t)·w_n over the 1 + log₂T features active at t.
 """
 
 import math
@@ -16,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from stillpoint.core.allocation import zeros
 from stillpoint.core.validation import Array, count, counted, finite, positive, stored
-from stillpoint.lab.baselines import _steps
+from stillpoint.lab.baselines import _sparse_haar
 from stillpoint.lab.baselines.base import Baseline
 from stillpoint.potentials import CAP, Erfi, FreeGrad, ParameterFree
 
@@ -24,17 +23,23 @@ _MOST = 1000  # levels: 2^1000 rounds
 
 
 class SparseHaar(Baseline):
-    """Dynamic regret that is small for comparators with few and small Haar coefficients; O(dim·log
-    T) a round, no domain.
+    """Dynamic regret that is small for comparators with few and small Haar coefficients.
 
-    lipschitz: G ≥ ‖g_t‖.
-    horizon: T, rounded up to a power of 2. None: unknown; start from 1. Past the horizon a
-    dictionary twice as long starts
-        afresh, and so on (the doubling trick); each may lose its own εG to 0.
-    potential: the static learner of each feature; FreeGrad is what the authors run, Erfi and
-    ParameterFree do as well. Its
-        `scale` ε is that of the whole dictionary: with T features each has ε/T, so that regret
-        against 0 is at most εG.
+    A round takes O(dim·log T); there is no domain.
+
+    Parameters
+    ----------
+    dim
+        The dimension of plays.
+    lipschitz
+        G ≥ ‖g_t‖.
+    horizon
+        T, rounded up to a power of 2. None: unknown; start from 1. Past the horizon a dictionary
+        twice as long starts afresh, and so on (the doubling trick); each may lose its own εG to 0.
+    potential
+        The static learner of each feature; FreeGrad is what the authors run, Erfi and ParameterFree
+        do as well. Its `scale` ε is that of the whole dictionary: with T features each has ε/T, so
+        that regret against 0 is at most εG.
     """
 
     assumes: tuple[str, ...] = ("T", "G")
@@ -102,7 +107,7 @@ class SparseHaar(Baseline):
             self._start_interval(levels)
         each, w = self._each(levels), np.empty(self.dim)
         position = self.rounds - self._start
-        if _steps.haar_propose(
+        if _sparse_haar.propose(
             position,
             self._sums,
             self._variances,
@@ -116,14 +121,18 @@ class SparseHaar(Baseline):
         return w
 
     def _step(self, g: Array, play: Array) -> None:
-        _steps.haar_learn(self.rounds - self._start, self._sums, self._variances, g)
+        _sparse_haar.learn(self.rounds - self._start, self._sums, self._variances, g)
 
     def bound(self, u: ArrayLike, norms: ArrayLike | None = None) -> float:
-        """Regret so far is at most this against u, of shape (rounds, dim): the features' own
-        bounds, added up.
+        """Bound on the regret so far against u: the features' own bounds, added up.
 
-        norms: ‖g_t‖ of every round, shape (rounds,); default G each. Coefficients are those of u
-        continued by its last value.
+        Parameters
+        ----------
+        u
+            The comparator, shape (rounds, dim). Coefficients are those of u continued by its last
+            value.
+        norms
+            ‖g_t‖ of every round, shape (rounds,); default G each.
         """
         assert self.lipschitz is not None
         path, G = finite("u", u), self.lipschitz
@@ -150,8 +159,9 @@ class SparseHaar(Baseline):
 
 
 def features(u: Array, squares: Array, levels: int) -> list[tuple[float, float]]:
-    """(‖û_n‖, Σ‖g_t‖² while active) of every feature active by now, of a dictionary of length
-    2^levels begun at u's first row.
+    """(‖û_n‖, Σ‖g_t‖² while active) of every feature active by now.
+
+    Of a dictionary of length 2^levels that begins at u's first row.
     """
     found: list[tuple[float, float]] = []
     means, sums = u, squares

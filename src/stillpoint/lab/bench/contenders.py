@@ -1,6 +1,4 @@
-"""Who plays in benchmarks and sweeps: learners by name or by class, what each assumes, and what one
-play of a stream comes to.
-"""
+"""Who plays in benchmarks and sweeps, what each assumes, and what one play comes to."""
 
 import math
 import sys
@@ -53,8 +51,9 @@ Learner = str | Contender | tuple[str, Callable[..., Any], Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Outcome:
-    """One play: regret against the true comparator, loss in all, seconds it took; error: why there
-    is no regret.
+    """One play: regret against the true comparator, total loss, seconds.
+
+    error: why there is no regret.
     """
 
     regret: float | None
@@ -65,9 +64,7 @@ class Outcome:
 
 
 def outcome(player: Contender, stream: AnyStream) -> Outcome:
-    """Play `player` on `stream`; whatever it raises is kept as text, so that one learner's fault
-    does not cost the others.
-    """
+    """Play a stream; what the learner raises is kept as text, so that others can go on."""
     facts = Facts(
         stream.dim,
         len(stream),
@@ -161,9 +158,7 @@ def lineup(
     seeds: Iterable[int],
     horizons: Sequence[int],
 ) -> tuple[list[Contender], list[Spec], list[int], list[int]]:
-    """Everything that is to be played, by name or as it is: checked, each once, in the
-    order given.
-    """
+    """Everything that is to be played: checked, each once, in the order given."""
     players: dict[str, Contender] = {}
     for player in choose(learners):
         if players.setdefault(player.name, player) is not player:

@@ -1,6 +1,4 @@
-"""Ratios to somebody else's loss or regret, and their geometric mean: defined where one of the two
-is 0.
-"""
+"""Ratios to another's loss or regret, and their geometric mean, also where one is 0."""
 
 import math
 from collections.abc import Iterable
@@ -11,9 +9,7 @@ FLOOR = 0.01
 
 
 def ratio(value: float, other: float) -> float:
-    """value/other, for numbers that are not negative: 1 where both are 0, infinite where only
-    `other` is.
-    """
+    """value/other for numbers not negative: 1 where both are 0, infinite where only `other` is."""
     if other == 0.0:
         return 1.0 if value == 0.0 else math.inf
     return value / other

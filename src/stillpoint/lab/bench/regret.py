@@ -1,6 +1,4 @@
-"""The regret benchmark: learners × streams × seeds × horizons, beside OGD whose step is chosen in
-hindsight (OGD*).
-"""
+"""The regret benchmark: learners beside OGD whose step is chosen in hindsight (OGD*)."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -24,8 +22,10 @@ _RADIUS = 30.0  # OGD* stays in this ball, in units of the stream
 
 @dataclass(frozen=True)
 class Row:
-    """One run. ratio: regret/ogd, None where ogd ≤ 0, on noise, or if the run failed; error: why
-    the learner refused.
+    """One run.
+
+    ratio: regret/ogd; None where ogd ≤ 0, on noise, or if the run failed. error: why the learner
+    refused.
     """
 
     learner: str
@@ -69,16 +69,18 @@ class Summary:
 
 @dataclass(frozen=True)
 class RegretBench:
-    """All rows of a benchmark. `save(folder)` writes regret.md, regret.json and a figure a
-    group.
+    """All rows of a benchmark.
+
+    `save(folder)` writes regret.md, regret.json and one figure per group.
     """
 
     rows: list[Row]
     settings: dict[str, Any] = field(default_factory=dict)
 
     def summary(self, by: str = "group") -> list[Summary]:
-        """One `Summary` for each learner, horizon and value of `by`: "group", "kind" or "stream";
-        order as in the rows.
+        """One `Summary` for each learner, horizon and value of `by`, in the order of the rows.
+
+        by: "group", "kind" or "stream".
         """
         cells: dict[tuple[str, int, str], list[Row]] = {}
         for row in self.rows:
@@ -200,8 +202,9 @@ def _task(players: Sequence[Contender], spec: Spec, horizon: int, seed: int) -> 
 
 
 def tuned_ogd(stream: AnyStream) -> float:
-    """Regret of projected OGD from 0 with the best of `stream.steps`; an adversary plays each step
-    a game of its own.
+    """Regret of projected OGD from 0 with the best of `stream.steps`.
+
+    An adversary plays each step a game of its own.
     """
     radius = _RADIUS * stream.unit
     if isinstance(stream, ReactiveStream):

@@ -1,6 +1,4 @@
-"""The speed benchmark: µs a round, interactive and bulk, by dimension and by age, beside a bare
-compiled OGD loop.
-"""
+"""The speed benchmark: µs per round, beside a bare compiled OGD loop."""
 
 import json
 import math
@@ -30,8 +28,9 @@ _SAME_COST = ("Ader-10D", "Ader-D1")  # left out unless asked for
 
 @dataclass(frozen=True)
 class SpeedRow:
-    """µs a round of one learner. mode: "interactive" (predict and update) or "bulk" (`sp.play`).
-    age: rounds already played.
+    """µs per round of one learner.
+
+    mode: "interactive" (predict and update) or "bulk" (`sp.play`). age: rounds already played.
 
     ratio: to the bare loop at that dimension, bulk only.
     """

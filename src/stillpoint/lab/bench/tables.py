@@ -142,8 +142,9 @@ def _stream_grid(bench: RegretBench, group: str, horizon: int) -> Grid:
 
 
 def sweep_grids(sweep: Sweep) -> list[Grid]:
-    """Mean regret over seeds, tables for each horizon: a row a stream and a column a learner, in
-    blocks that a terminal holds.
+    """Mean regret over seeds, for each horizon one row per stream and one column per learner.
+
+    In blocks that fit a terminal.
     """
     means = {(mean.horizon, mean.stream, mean.learner): mean for mean in sweep.means()}
     learners, streams = ordered(key[2] for key in means), ordered(key[1] for key in means)

@@ -131,7 +131,7 @@ def _ray(jobs: int | None, address: str | None) -> Iterator[dict[str, Any]]:
     ray, joblib = _package("ray", "ray"), import_module("joblib")
 
     class Backend(_package("ray.util.joblib.ray_backend", "ray").RayBackend):  # type: ignore[misc]
-        """Ray's own, which can yield results one by one, though the pool it inherits from cannot."""
+        """Ray's own, which can yield results one by one, though its parent class says it cannot."""
 
         supports_return_generator = True
 

@@ -1,6 +1,4 @@
-"""Prequential comparison on real streams: ours, the best filter in hindsight, river and Vowpal
-Wabbit.
-"""
+"""Prequential comparison on real streams with river, Vowpal Wabbit and hindsight."""
 
 from stillpoint.lab.real.bench import RealBench, real_bench
 from stillpoint.lab.real.prequential import Score, compete, prequential

@@ -1,6 +1,4 @@
-"""The benchmark on real streams: everybody over every stream, intervals around our forecasts, and
-whether the targets are met.
-"""
+"""The benchmark on real streams: losses, intervals around our forecasts, and targets met."""
 
 import json
 from collections.abc import Callable, Iterable, Sequence

@@ -16,8 +16,9 @@ def run(
     progress: bool = True,
     command: str = "stillpoint bench real",
 ) -> list[Path]:
-    """Play, show and write; returns the files. json: print all scores as JSON instead of tables,
-    without a progress bar.
+    """Play, show and write; returns the files.
+
+    json: print all scores as JSON instead of tables, without a progress bar.
 
     command: what the page says made it.
     """

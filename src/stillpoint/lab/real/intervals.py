@@ -1,6 +1,4 @@
-"""Intervals around our forecasts: IntervalTracker beside conformal baselines, each at the step that
-was best in hindsight.
-"""
+"""Intervals around our forecasts, beside conformal baselines tuned in hindsight."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -75,9 +73,7 @@ Runs = tuple[str, list[str], list[Callable[[Array], Array]]]
 
 
 def _peers(scores: Array, coverage: float) -> list[Runs]:
-    """Method, settings and a fresh run for each. Steps are in units of the scores, which nobody
-    knows beforehand.
-    """
+    """Method, settings and a fresh run for each; steps are in units of the scores."""
     from stillpoint.lab.baselines import conformal
 
     middle, largest = float(np.median(scores[scores > 0.0])), float(scores.max())
@@ -85,17 +81,22 @@ def _peers(scores: Array, coverage: float) -> list[Runs]:
     reaches = [largest * 2.0**k for k in range(-8, 1)]
     shares = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1]
     return [
-        _runs("ACI*", steps, "step {:.3g}", lambda v: conformal.ACI(coverage, v).run),
+        _runs("ACI*", steps, "step {:.3g}", lambda v: conformal.ACI(coverage, v).track),
         _runs(
             "decaying step*",
             steps,
             "step {:.3g}",
-            lambda v: conformal.DecayingStep(coverage, v).run,
+            lambda v: conformal.DecayingStep(coverage, v).track,
         ),
-        _runs("SF-OGD*", reaches, "D = {:.3g}", lambda v: conformal.SFOGD(coverage, v).run),
-        _runs("SAOCP*", reaches, "D = {:.3g}", lambda v: conformal.SAOCP(coverage, v).run),
-        _runs("betting*", steps, "wealth {:.3g}", lambda v: conformal.Betting(coverage, v).run),
-        _runs("window ACI*", shares, "step {:.3g}", lambda v: conformal.WindowACI(coverage, v).run),
+        _runs("SF-OGD*", reaches, "D = {:.3g}", lambda v: conformal.SFOGD(coverage, v).track),
+        _runs("SAOCP*", reaches, "D = {:.3g}", lambda v: conformal.SAOCP(coverage, v).track),
+        _runs("betting*", steps, "wealth {:.3g}", lambda v: conformal.Betting(coverage, v).track),
+        _runs(
+            "window ACI*",
+            shares,
+            "step {:.3g}",
+            lambda v: conformal.WindowACI(coverage, v).track,
+        ),
     ]
 
 
@@ -130,8 +131,10 @@ def _band(
     setting: str = "",
     starred: bool = False,
 ) -> Band:
-    """Hits count as played. For loss and width, radius ∞ counts as the largest score, the empty set
-    as 0: both stay finite.
+    """Score the radii of one method.
+
+    Hits count as played. For loss and width, radius ∞ counts as the largest score and the empty set
+    as 0, so that both stay finite.
     """
     hits = (scores <= radii)[first:].astype(np.float64)
     r, s = np.maximum(np.where(radii == np.inf, scores.max(), radii), 0.0)[first:], scores[first:]

@@ -1,5 +1,6 @@
-"""What people run today: models of river and Vowpal Wabbit at their own defaults, river's linear
-ones behind a StandardScaler.
+"""Models of river and Vowpal Wabbit at their own defaults.
+
+River's linear ones run behind a StandardScaler.
 """
 
 from collections.abc import Callable

@@ -1,5 +1,6 @@
-"""Who plays: `predict(x)` before the target is known, then `learn(x, y)`. Ours, what hindsight
-picks from, and the simplest.
+"""Players: `predict(x)` before the target is known, then `learn(x, y)`.
+
+Ours, what hindsight picks from, and the simplest.
 
 A player forecasts a number, or an array of them, one a setting; a classifier probabilities
 (classes,), or (settings, classes).
@@ -13,8 +14,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from stillpoint.core.validation import Array, count
-from stillpoint.forecasters import _classification as logistic
-from stillpoint.forecasters import _regression as linear
+from stillpoint.forecasters import _linear as linear
+from stillpoint.forecasters import _logistic as logistic
 from stillpoint.forecasters.classification import TrackingProbabilities
 from stillpoint.forecasters.regression import TrackingForecaster
 from stillpoint.lab.real import _prequential
@@ -64,7 +65,7 @@ class Ours:
             self._model = TrackingProbabilities(stream.dim, len(stream.classes))
 
     def predict(self, x: Array) -> Any:
-        """One number, or a probability a class."""
+        """One number, or one probability per class."""
         return self._model.predict(x)
 
     def learn(self, x: Array, y: Any) -> None:
@@ -73,7 +74,7 @@ class Ours:
 
 
 class _Filters:
-    """Filters side by side, one a factor and class."""
+    """Filters side by side, one per factor and class."""
 
     def __init__(
         self, dim: int, factors: Sequence[float], copies: int, slope: float, intercept: float
@@ -83,39 +84,37 @@ class _Filters:
             raise ValueError(
                 f"factors must be above 0 and at most 1: got {tuple(factors)}; 1 forgets nothing"
             )
-        self._factors, self._prior = np.repeat(np.array(factors, dtype=np.float64), copies), slope
-        K = self._factors.size
-        self._features, self._z = np.zeros((5, dim)), np.zeros(N)
-        self._means, self._covariances = (
-            np.zeros((K, N)),
-            np.tile(np.diag([slope] * dim + [intercept]), (K, 1, 1)),
+        K, self._prior = len(factors) * copies, slope
+        self._state = _prequential.State(
+            factors=np.repeat(np.array(factors, dtype=np.float64), copies),
+            features=np.zeros((5, dim)),
+            means=np.zeros((K, N)),
+            covariances=np.tile(np.diag([slope] * dim + [intercept]), (K, 1, 1)),
+            z=np.zeros(N),
+            gains=np.zeros((K, N)),
+            variances=np.zeros(K),
+            values=np.zeros(K),
         )
-        self._gains, self._variances, self._values = np.zeros((K, N)), np.zeros(K), np.zeros(K)
-
-    def _state(self, *seen: Array) -> tuple[Any, ...]:
-        filters = self._prior, self._factors, self._features, self._means, self._covariances
-        return *filters, *seen, self._z, self._gains, self._variances, self._values
 
 
 class LeastSquares(_Filters):
-    """Recursive least squares with each forgetting factor: forecasts (factors,). Scaling and
-    clipping are those of ours.
+    """Recursive least squares with each forgetting factor: forecasts (factors,).
+
+    Scaling and clipping are those of ours.
     """
 
     def __init__(self, dim: int, factors: Sequence[float] = FACTORS) -> None:
         super().__init__(dim, factors, 1, linear.SLOPE_PRIOR, linear.INTERCEPT_PRIOR)
-        self._seen = np.zeros(4)
+        self._seen = np.zeros(len(_prequential.SEEN))
 
     def predict(self, x: Array) -> Array:
         """One number a factor."""
-        _prequential.open_squares(x, *self._state(self._seen))
-        return self._values.copy()
+        _prequential.open_squares(self._state, self._seen, self._prior, x)
+        return self._state.values.copy()
 
     def learn(self, x: Array, y: float) -> None:
         """Learn in every filter."""
-        _prequential.close_squares(
-            y, self._means, self._covariances, self._seen, self._z, self._gains, self._variances
-        )
+        _prequential.close_squares(self._state, self._seen, y)
 
 
 class LogisticFilters(_Filters):
@@ -136,8 +135,9 @@ class LogisticFilters(_Filters):
 
     def predict(self, x: Array) -> Array:
         """Probabilities, one row a factor."""
-        _prequential.open_logistic(x, self.rebased, *self._state())
-        p = (1.0 / (1.0 + np.exp(-np.clip(self._values, -700.0, 700.0)))).reshape(-1, self._copies)
+        _prequential.open_logistic(self._state, self.rebased, self._prior, x)
+        values = np.clip(self._state.values, -700.0, 700.0)
+        p = (1.0 / (1.0 + np.exp(-values))).reshape(-1, self._copies)
         if self._copies == 1:
             return np.hstack([1.0 - p, p])
         return np.asarray(p / p.sum(axis=1, keepdims=True))
@@ -149,9 +149,8 @@ class LogisticFilters(_Filters):
             if self._copies == 1
             else (np.arange(self.classes) == y).astype(np.float64)
         )
-        labels = np.tile(own, self._factors.size // self._copies)
-        state = self._means, self._covariances, self._gains, self._variances, self._values
-        _prequential.close_logistic(labels, self.exact, *state)
+        labels = np.tile(own, self._state.factors.size // self._copies)
+        _prequential.close_logistic(self._state, self.exact, labels)
 
 
 class Together:

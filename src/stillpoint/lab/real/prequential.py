@@ -53,8 +53,9 @@ def prequential(player: Player, X: Array, y: NDArray[Any]) -> tuple[Array, float
 
 
 def squared_loss(forecasts: Array, y: Array) -> Array:
-    """Mean squared error after the first quarter over the variance of the targets in it, one a
-    setting.
+    """Mean squared error over the variance of the first quarter's targets, one per setting.
+
+    The first quarter is not scored.
     """
     first = scored_from(y)
     unit = float(y[:first].var())
@@ -91,8 +92,9 @@ def scored_from(y: NDArray[Any]) -> int:
 def compete(
     stream: RealStream, players: Sequence[Entrant], rounds: int | None = None
 ) -> tuple[list[Score], dict[str, Array]]:
-    """Every player over the first `rounds` of the stream: scores, and the forecasts of those that
-    play one setting.
+    """Play everybody over the first `rounds` of the stream.
+
+    Returns scores, and the forecasts of those that play one setting.
 
     A player with several settings leaves its best in hindsight, starred, and its last by itself if
     it has a plain name. One that fails, or whose package is missing, leaves a score that says why.

@@ -1,6 +1,4 @@
-"""The paper as a run: every theorem, proposition, lemma and example measured beside its bound, with
-figures.
-"""
+"""The paper as a run: every claim measured beside its bound, with figures."""
 
 from stillpoint.lab.reproduce.registry import Case, Claim, Evidence, Row
 from stillpoint.lab.reproduce.result import Result

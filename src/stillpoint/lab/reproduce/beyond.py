@@ -1,5 +1,6 @@
-"""What the library proves beside the paper: the certificate, the streaming form of its kernel, and
-the learners people use.
+"""What the library proves beside the paper.
+
+The certificate, the streaming form of the kernel, and the learners people use.
 """
 
 import math
@@ -56,9 +57,7 @@ def certificate(quick: bool) -> Evidence:
     ),
 )
 def streaming_form(quick: bool) -> Evidence:
-    """k is a positive mixture of exponentials: O(d log T) a round with ‖U‖ at most √ratio
-    larger.
-    """
+    """k is a positive mixture of exponentials: O(d log T) a round, ‖U‖ at most √ratio larger."""
     kernel, rounds = HorizonFree(), 300 if quick else 1500
     cases = [
         Case(f"ratio − 1, T = {rounds}", kernel.approximation_ratio(runs.times(rounds)) - 1.0, 1e-4)
@@ -177,9 +176,7 @@ def ledger(quick: bool) -> Evidence:
     ),
 )
 def order_two(quick: bool) -> Evidence:
-    """k(0)‖u‖² falls for all that moves slowly, steps too, and grows for what turns within some
-    five rounds.
-    """
+    """k(0)‖u‖² falls for slow targets, steps too, and grows for what turns within five rounds."""
     rounds = 300 if quick else 1000
     kernel = orders.KERNELS[orders.SMOOTH]
     accepted = [float(kernel.path_length_conditions(rounds, order).holds) for order in (1, 2)]

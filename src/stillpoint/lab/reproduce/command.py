@@ -1,6 +1,4 @@
-"""`stillpoint reproduce`: a table on the terminal, files with --out, or JSON; exit code 1 if a
-claim does not hold.
-"""
+"""`stillpoint reproduce`: a table on the terminal, files with --out, or JSON."""
 
 from pathlib import Path
 

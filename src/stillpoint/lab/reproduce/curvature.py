@@ -1,6 +1,4 @@
-"""Section 4 with its appendices: exp-concave and strongly convex losses, regression, the spline
-kernel.
-"""
+"""Section 4: exp-concave and strongly convex losses, regression, the spline kernel."""
 
 import math
 from collections.abc import Iterator
@@ -266,9 +264,7 @@ def regression_curvature(quick: bool) -> Evidence:
     ),
 )
 def contexts(quick: bool) -> Evidence:
-    """the same for forecasts ⟨u_t, x_t⟩, by the kernel ⟨x_s, x_t⟩k(s, t) of features x_t ⊗ φ(t):
-    linear models that drift.
-    """
+    """the same for forecasts ⟨u_t, x_t⟩ by the kernel ⟨x_s, x_t⟩k(s, t): drifting linear models."""
     rounds, dim, cases, control = 100 if quick else 400, 4, [], []
     rng, t = np.random.default_rng(6), np.arange(rounds)
     X = rng.uniform(-1.0, 1.0, (rounds, dim))
@@ -298,8 +294,6 @@ def contexts(quick: bool) -> Evidence:
 
 
 def _regularised(gram: Array, y: Array, ridge: float) -> float:
-    """The least Σ½(y − u)² + (λ/2)‖u‖² over all u in the kernel's space: that of u = Kc, c = (K +
-    λ)⁻¹y.
-    """
+    """The least Σ½(y − u)² + (λ/2)‖u‖² over the kernel's space: u = Kc, c = (K + λ)⁻¹y."""
     c = np.linalg.solve(gram + ridge * np.eye(len(y)), y)
     return runs.half_squared(gram @ c, y) + 0.5 * ridge * float(c @ gram @ c)

@@ -48,8 +48,9 @@ def worst_case(
     gram: Array,
     V: float | None = None,
 ) -> tuple[Case, Case]:
-    """Regret and bound of the worst U with ‖U‖_{T+1} = ρ, over many ρ: U = −(ρ/N)Σ⁻¹ΣG, held by its
-    coefficients on the G_s.
+    """Regret and bound of the worst U with ‖U‖_{T+1} = ρ, over many ρ.
+
+    U = −(ρ/N)Σ⁻¹ΣG, held by its coefficients on the G_s.
 
     V: take this in place of the learner's own in the bound. Returns the case and its control, plays
     of 0.
@@ -81,9 +82,7 @@ def _limit(learner: sp.Directional, norm: float, alignment: float, V: float | No
 
 
 def _steady(dim: int, rounds: int = 4000) -> tuple[sp.Directional, Array, Array]:
-    """A run so long, on gradients that never turn, that to play 0 is to lose more than the
-    bound.
-    """
+    """A run so long, on gradients that never turn, that plays of 0 lose more than the bound."""
     learner = sp.Directional(dim, lipschitz=1.0, kernel=Constant())
     return learner, *runs.drive(learner, KINDS["never turns"], rounds)
 
@@ -140,9 +139,7 @@ def static_full_matrix(quick: bool) -> Evidence:
 def _along(
     where: str, learner: sp.Directional, plays: Array, gradients: Array, V: float | None = None
 ) -> tuple[Case, Case]:
-    """`worst_case` for a constant kernel and gradients along one axis, without the Gram matrix of a
-    long run.
-    """
+    """`worst_case` for a constant kernel and gradients along one axis, without a Gram matrix."""
     total, excess = abs(float(gradients.sum())), float((gradients**2).sum())
     floor = learner.ridge + learner.hint**2
     N, linear = total / math.sqrt(floor + excess), float((gradients * plays).sum())
@@ -158,8 +155,9 @@ def _along(
 
 
 def _kernels(quick: bool, explicit: bool) -> tuple[list[Case], list[Case]]:
-    """Runs in RKHSs, and their controls; with `explicit`, V ≤ 4 + d_eff(λ) log(e + eλ_max/λ)
-    replaces V.
+    """Runs in RKHSs, and their controls.
+
+    With `explicit`, V ≤ 4 + d_eff(λ) log(e + eλ_max/λ) replaces V.
     """
     rounds, cases, control = 80 if quick else 200, list[Case](), list[Case]()
     for name, kernel in KERNELS.items():

@@ -1,11 +1,15 @@
-"""What all figures share: paper, labels, scales, legends; colours of Okabe and Ito, which
-colour-blind readers can tell apart.
+"""What all figures share: size, labels, scales, legends.
+
+The colours are those of Okabe and Ito, which colour-blind readers can tell apart.
 """
 
 from __future__ import annotations
 
+import io
+import re
 from typing import Literal
 
+import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -63,3 +67,27 @@ def below(figure: Figure, axes: Axes, columns: int) -> None:
         fontsize=TEXT - 0.5,
         labelcolor=INK,
     )
+
+
+def svg(figure: Figure, name: str) -> str:
+    """The figure as SVG that takes its ink from the page, so that it reads on light and on dark."""
+    buffer = io.StringIO()
+    with matplotlib.rc_context({"svg.hashsalt": name, "svg.fonttype": "path"}):
+        figure.savefig(
+            buffer, format="svg", transparent=True, metadata={"Date": None, "Creator": None}
+        )
+    text = buffer.getvalue()
+    text = text[text.index("<svg") :].replace(INK, "currentColor")
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    # glyphs and clips are numbered anew in every figure: keep those of one page apart
+    text = re.sub(r'(id="|url\(#|xlink:href="#)', rf"\g<1>{name}-", text)
+    return re.sub(
+        r'<svg ([^>]*?)width="[^"]*" height="[^"]*"|<svg height="[^"]*" ([^>]*?)width="[^"]*"',
+        _bare,
+        text,
+        count=1,
+    )
+
+
+def _bare(match: re.Match[str]) -> str:
+    return f"<svg {match.group(1) or match.group(2) or ''}"

@@ -1,6 +1,4 @@
-"""Theorem discrete-pl with its lemmas: a function through any sequence, no longer than the
-sequence.
-"""
+"""Theorem discrete-pl: a function through any sequence, no longer than the sequence."""
 
 import math
 from collections.abc import Callable

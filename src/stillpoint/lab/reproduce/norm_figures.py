@@ -122,9 +122,7 @@ _COSTS = {
 
 
 def spectrum(quick: bool) -> Data:
-    """What frequencies cost, k_max/Q(ω), and what sines cost: k_max‖u‖² beside path length and
-    energy.
-    """
+    """What frequencies and sines cost: k_max/Q(ω), and k_max‖u‖² beside path length and energy."""
     w, T = np.logspace(-5, math.log10(0.5), 200), 500 if quick else 2000
     angle = 2 * math.pi * w
     cost = {

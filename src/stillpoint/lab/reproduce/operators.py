@@ -1,6 +1,4 @@
-"""A run of Algorithm 2 beside the same FTRL on operators held as matrices, in an explicit feature
-space.
-"""
+"""A run of Algorithm 2 beside the same FTRL on explicit operators."""
 
 from dataclasses import dataclass
 
@@ -18,9 +16,7 @@ SMALL, DIM = 25, 2  # rounds and dimension
 
 @dataclass
 class Operators:
-    """A run of KernelFTRL with Algorithm 2's potential beside the same FTRL on explicit operators
-    W_t, (d, T) matrices.
-    """
+    """A run of KernelFTRL with Algorithm 2's potential beside FTRL on (d, T) matrices W_t."""
 
     plays: Array
     operators: list[Array]

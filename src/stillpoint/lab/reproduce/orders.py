@@ -58,8 +58,9 @@ def sines(rounds: int) -> dict[str, Array]:
 
 @cache
 def costs(kernel: str, rounds: int) -> dict[str, float]:
-    """k(0)‖u‖², which enters the regret, of comparators and sines: one factorisation, which check
-    and figure share.
+    """k(0)‖u‖², which enters the regret, of comparators and sines.
+
+    One factorisation, which check and figure share.
     """
     k, sequences = KERNELS[kernel], {**comparators(rounds), **sines(rounds)}
     columns = np.array(list(sequences.values())).T
@@ -68,8 +69,9 @@ def costs(kernel: str, rounds: int) -> dict[str, float]:
 
 
 def _wave(horizon: int, per_unit: int) -> tuple[Array, list[Array]]:
-    """f(t) = sin⁶(πt/(T + 1)) cos t on a grid, with |f'|, |f − f''''| and |f + f''''|: the first
-    two terms all but cancel.
+    """f(t) = sin⁶(πt/(T + 1)) cos t on a grid, with |f'|, |f − f''''| and |f + f''''|.
+
+    The first two terms all but cancel.
     """
     t = np.arange((horizon + 1) * per_unit + 1) / per_unit
     f, rest = np.zeros_like(t), [np.zeros_like(t) for _ in range(3)]
@@ -84,9 +86,7 @@ def _wave(horizon: int, per_unit: int) -> tuple[Array, list[Array]]:
 
 
 def printed_constant(kernel: HorizonFree, horizon: int, m: int) -> float:
-    """c(T) with the paper's R(x) = 2π/(x(1 + (x/2π)^{2m})Q(x)) and its factor 2, half of what
-    ‖R̂‖_{L1} is (E6).
-    """
+    """c(T) as printed: R(x) = 2π/(x(1 + (x/2π)^{2m})Q(x)), and half of ‖R̂‖_{L1} (E6)."""
 
     def ratio(x: Array) -> Array:
         w = np.exp(np.minimum(x, 50.0))  # beyond, nothing is left of it

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Mapping
 from html import escape
@@ -116,6 +115,8 @@ def html(result: Result, pictures: list[Picture], drawings: Mapping[str, Figure]
     """reproduce.html: nothing outside it is needed."""
     from jinja2 import Environment, PackageLoader
 
+    from stillpoint.lab.reproduce.drawing import svg
+
     loader = PackageLoader("stillpoint.lab.reproduce", "assets")
     environment = Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
     safe = environment.filters["safe"]
@@ -139,34 +140,6 @@ def html(result: Result, pictures: list[Picture], drawings: Mapping[str, Figure]
         worst=_worst_first,
         caption=lambda picture: caption(picture, result),
     )
-
-
-def svg(figure: Figure, name: str) -> str:
-    """The figure as SVG that takes its ink from the page, so that it reads on light and on dark."""
-    import matplotlib
-
-    from stillpoint.lab.reproduce.drawing import INK
-
-    buffer = io.StringIO()
-    with matplotlib.rc_context({"svg.hashsalt": name, "svg.fonttype": "path"}):
-        figure.savefig(
-            buffer, format="svg", transparent=True, metadata={"Date": None, "Creator": None}
-        )
-    text = buffer.getvalue()
-    text = text[text.index("<svg") :].replace(INK, "currentColor")
-    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
-    # glyphs and clips are numbered anew in every figure: keep those of one page apart
-    text = re.sub(r'(id="|url\(#|xlink:href="#)', rf"\g<1>{name}-", text)
-    return re.sub(
-        r'<svg ([^>]*?)width="[^"]*" height="[^"]*"|<svg height="[^"]*" ([^>]*?)width="[^"]*"',
-        _bare,
-        text,
-        count=1,
-    )
-
-
-def _bare(match: re.Match[str]) -> str:
-    return f"<svg {match.group(1) or match.group(2) or ''}"
 
 
 def table(result: Result) -> Table:
@@ -200,8 +173,9 @@ _RAISED = re.compile(r"(_|\^)(\{[^}]*\}|\([^)]*\)|[A-Za-z0-9∞½Σ]+)")
 
 
 def maths(text: str) -> str:
-    """u_t and e^{x} as HTML; what is in braces or brackets goes up or down whole, and brackets
-    stay.
+    """Turn u_t and e^{x} into HTML.
+
+    What is in braces or brackets goes up or down whole, and brackets stay.
     """
 
     def raised(match: re.Match[str]) -> str:

@@ -42,9 +42,7 @@ TARGETS: dict[str, Function] = {
 
 @cache
 def product(kernel: str, target: str, rounds: int) -> float:
-    """‖u‖²·max k(t,t), which enters the regret; kept, since the check and the figure ask for the
-    same ones.
-    """
+    """‖u‖²·max k(t,t), which enters the regret; cached for the check and the figure."""
     k = TRADEOFFS[kernel]
     return rkhs_norm(k, TARGETS[target](np.arange(float(rounds)))) ** 2 * float(
         k.diagonal(runs.times(rounds)).max()
@@ -52,8 +50,9 @@ def product(kernel: str, target: str, rounds: int) -> float:
 
 
 def spectral_norm(f: Function, horizon: int, kernel: HorizonFree) -> float:
-    """‖f‖² = ∫|f̂(ω)|²/Q(ω)dω for f supported on [0, T + 1], by an FFT: |f̂|² falls as ω⁻⁶ or
-    faster, so 16 points a round do.
+    """‖f‖² = ∫|f̂(ω)|²/Q(ω)dω for f supported on [0, T + 1], by an FFT.
+
+    |f̂|² falls as ω⁻⁶ or faster, so that 16 points per round are enough.
 
     1/Q behaves like ω log(1/ω) at 0, which the grid of frequencies must resolve: padding by 256
     leaves 1e-4.
@@ -75,9 +74,7 @@ def spectral_norm(f: Function, horizon: int, kernel: HorizonFree) -> float:
     ),
 )
 def tradeoffs(quick: bool) -> Evidence:
-    """‖u‖²·max k(t,t) grows like T even for a constant: spline by its diagonal, Matérn and Gaussian
-    by ‖u‖².
-    """
+    """‖u‖²·max k(t,t) grows like T for a constant: spline by max k, Matérn and Gaussian by ‖u‖²."""
     few, many = (100, 1000) if quick else (500, 5000)
     cases, control, numbers, logs = [], [], {}, (math.log(many) / math.log(few)) ** 3
     for name in TRADEOFFS:
@@ -262,9 +259,7 @@ def optimal_pl(quick: bool) -> Evidence:
 
 
 def _meaningful(path: float) -> float:
-    """The power of ten at which the bound says more than that losses of at most 1 a round add up to
-    T.
-    """
+    """The power of ten at which the bound says more than that losses of at most 1 add up to T."""
     return next(
         (10.0**p for p in range(3, 16) if optimal_path_length(path, 1.0, 10**p) < 10.0**p), math.inf
     )

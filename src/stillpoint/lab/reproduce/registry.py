@@ -1,6 +1,4 @@
-"""Claims: what the paper states, a function that measures it, the control that must fail, and the
-row that comes of it.
-"""
+"""Claims: what the paper states, what measures it, and the control that must fail."""
 
 from __future__ import annotations
 
@@ -21,8 +19,9 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Case:
-    """One number beside its bound. For "=", `measured` is the largest deviation and `bound` what
-    rounding may leave of it.
+    """One number beside its bound.
+
+    For "=", `measured` is the largest deviation and `bound` what rounding may leave of it.
     """
 
     where: str
@@ -42,9 +41,9 @@ class Case:
 
     @property
     def ratio(self) -> float | None:
-        """At most 1 where the case holds: measured/bound, the other way round for "≥"; None where
-        that says nothing.
-        """
+        """measured/bound, inverted for "≥": at most 1 where the case holds.
+
+        None where it means nothing."""
         above, below = (
             (self.bound, self.measured) if self.sense == "≥" else (self.measured, self.bound)
         )
@@ -57,8 +56,10 @@ class Case:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a check found: the cases that decide, the statement as printed where an erratum corrects
-    it, and further numbers.
+    """What a check found.
+
+    The cases that decide, the statement as printed where an erratum corrects it, and further
+    numbers.
 
     control: the same measured on a learner that plays 0, or with a formula that is wrong: one of
     them must fail, for else the cases could not have. vacuous: where none can, what the bound would
@@ -80,8 +81,9 @@ Check = Callable[[bool], Evidence]
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement of the paper. name: its kind and label. says: in one line. on: what is measured.
-    erratum: what changed.
+    """A statement of the paper.
+
+    name: its kind and label. says: in one line. on: what is measured. erratum: what changed.
     """
 
     name: str
@@ -146,9 +148,7 @@ CLAIMS: list[Claim] = []
 
 
 def claim(name: str, section: str, *, on: str, erratum: str = "") -> Callable[[Check], Check]:
-    """Register `check(quick) -> Evidence` as the measurement of a statement, which is the check's
-    docstring.
-    """
+    """Register `check(quick) -> Evidence` as the measurement of a statement: its docstring."""
 
     def register(check: Check) -> Check:
         says = " ".join((check.__doc__ or "").split()).removesuffix(".")

@@ -14,7 +14,9 @@ from stillpoint.lab.reproduce.registry import Case, Row
 
 @dataclass
 class Result:
-    """rows: one a claim. figures: the numbers behind each figure. settings: what was run. files:
+    """What came out of a reproduction.
+
+    rows: one per claim. figures: the numbers behind each figure. settings: what was run. files:
     what was written.
     """
 

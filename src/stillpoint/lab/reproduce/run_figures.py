@@ -49,8 +49,9 @@ _LEARNERS = {
 
 
 def _regrets(rounds: int, switches: int, seeds: int) -> dict[str, float]:
-    """Mean regret of each learner, and of playing 0, against ±1 that switches, absolute loss, noise
-    0.3.
+    """Mean regret of each learner, and of playing 0, against ±1 that switches.
+
+    Absolute loss, noise 0.3.
     """
     u, totals = runs.switching(rounds, switches), dict.fromkeys([*LEARNERS, "play 0"], 0.0)
     for seed in range(seeds):
@@ -167,9 +168,7 @@ REGRET = Picture(
 
 
 def cost(quick: bool) -> Data:
-    """µs a round against t: memories that stream beside dense ones, for the same learner and for
-    the forecaster.
-    """
+    """µs per round against t: streaming memories beside dense ones."""
     # past 10⁴ threads join in, and wait for each other
     ages = [100, 300, 1000] if quick else [100, 300, 1000, 2000, 4000, 8000]
     makers: dict[str, tuple[Callable[[], Any], int]] = {

@@ -1,6 +1,4 @@
-"""What the checks share: hostile streams, explicit feature spaces, comparators, and the worst of
-many radii.
-"""
+"""What the checks share: hostile streams, explicit feature spaces, comparators."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -119,16 +117,15 @@ def worst(where: str, pairs: Iterable[tuple[float, float]]) -> Case:
 
 
 def against_all(where: str, learner: Certified, radii: Iterable[float] = RADII) -> Case:
-    """The run against every comparator: the certificate at r is the supremum over ‖U‖ ≤ r, so the
-    worst r decides.
+    """The run against every comparator: the worst of its certificates.
+
+    The certificate at r is the supremum over ‖U‖ ≤ r.
     """
     return worst(where, [(learner.certificate(r), learner.bound(r)) for r in radii])
 
 
 def standing_still(where: str, learner: Certified, radii: Iterable[float] = RADII) -> Case:
-    """The control of `against_all`: plays of 0 under the same gradients, whose worst regret is
-    r‖ΣG‖.
-    """
+    """The control of `against_all`: plays of 0, whose worst regret is r‖ΣG‖."""
     linear = learner.certificate(0.0)
     return worst(
         f"plays of 0, {where}", [(learner.certificate(r) - linear, learner.bound(r)) for r in radii]
@@ -175,8 +172,9 @@ def targets(rounds: int) -> dict[str, Array]:
 
 
 def reachable(gradients: Array, reach: float, seed: int = 0) -> Iterator[Array]:
-    """Comparators in the ball of that radius: best ones in hindsight at three smoothings, walks, a
-    constant.
+    """Comparators in the ball of that radius.
+
+    The best in hindsight at three smoothings, walks, a constant.
     """
     rounds, dim = gradients.shape
     rng = np.random.default_rng(seed)

@@ -27,8 +27,9 @@ def _noting(gradient: runs.Gradient, learner: sp.KernelFTRL, radii: list[float])
 
 
 def _scale_free(reach: float | None, quick: bool) -> tuple[list[Case], list[Case]]:
-    """The run beside its bound against seven comparators: within `reach`, or anywhere and projected
-    on the growing balls.
+    """The run beside its bound against seven comparators.
+
+    They lie within `reach`, or anywhere and are projected on the growing balls.
 
     And the control, plays of 0 under the same gradients. The last stream is long and never turns,
     so that 0 loses there.

@@ -24,8 +24,9 @@ from stillpoint.regret import (
 def spline_example(
     rounds: int, seeds: int, exponent: float = 2 / 3
 ) -> tuple[float, float, float, float]:
-    """Means over seeds of regret, bound by log det, bound by d_eff ≤ πT/2√λ, and regret of
-    forecasts of 0.
+    """Means over seeds of regret, two bounds, and the regret of forecasts of 0.
+
+    The bounds are by log det and by d_eff ≤ πT/2√λ.
 
     C'_T = 1 and λ = (y_max²T)^exponent. The sine's periods grow as √T, so that u_1² + Σ(u_t −
     u_{t−1})² stays. Noise is uniform: Gaussian y_max² grows with T.

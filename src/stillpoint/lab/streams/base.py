@@ -50,9 +50,7 @@ class Stream:
 
     @property
     def lipschitz(self) -> float:
-        """The smallest bound on the gradient norms that holds at every play; infinite for squared
-        losses.
-        """
+        """The least bound on gradient norms at every play; infinite for squared losses."""
         losses = self.losses
         if isinstance(losses.loss, Linear):
             gradients = losses.y * losses.x if len(losses.x) else losses.y
@@ -61,9 +59,7 @@ class Stream:
         return losses.loss.lipschitz * reach
 
     def lipschitz_within(self, radius: float) -> float:
-        """A bound on the gradient norms at plays of norm at most `radius`: finite for squared
-        losses too.
-        """
+        """A bound on gradient norms in a ball of that radius; finite for squared losses, too."""
         losses = self.losses
         if not isinstance(losses.loss, Squared):
             return self.lipschitz

@@ -13,8 +13,9 @@ from stillpoint.lab.streams.registry import all_streams, named
 
 
 def columns(name: str, rounds: int, seed: int) -> tuple[str, dict[str, Array]]:
-    """One line on what the stream called `name` is, and its columns: time, features, targets,
-    truth.
+    """Describe the stream of that name in one line, and return its columns.
+
+    These are time, features, targets and truth.
     """
     if name in real.names() and name not in {spec.name for spec in all_streams()}:
         found = real.load(name)

@@ -1,5 +1,6 @@
-"""The families of streams on which learners are compared: absolute, Huber, pinball and squared
-losses around a known target.
+"""Families of streams on which learners are compared, each around a known target.
+
+Losses are absolute, Huber, pinball and squared.
 """
 
 from collections.abc import Iterator
@@ -16,8 +17,7 @@ from stillpoint.losses.base import Loss
 def families(
     T: int, seed: Seed, *, dim: int = 1, scale: float = 1.0, loss: Loss | None = None
 ) -> dict[str, Stream]:
-    """Eleven targets by name: pieces, sines, a random walk, a constant far away, seen through
-    noise.
+    """Eleven noisy targets by name: pieces, sines, a random walk, a constant far away.
 
     T: rounds, 100 or more; families of k pieces drop the last T mod k. dim: with 2 or more, the
     loss is one of ‖w − y‖ and targets and noise are spread over the coordinates, so that norms are
@@ -79,8 +79,9 @@ def _targets(T: int, rng: np.random.Generator, dim: int) -> Iterator[tuple[str, 
 def pinball_families(
     T: int, seed: Seed, *, level: float = 0.9, unit: float = 1.0
 ) -> dict[str, Stream]:
-    """Three streams whose moving `level` quantile is known, times `unit`: shifts, a swelling scale,
-    a heavy-tailed drift.
+    """Three streams whose moving `level` quantile is known, times `unit`.
+
+    Shifts, a swelling scale, and a heavy-tailed drift.
     """
     loss, unit, rng = Pinball(level), positive("unit", unit), np.random.default_rng(seed)
     prefix, u, t = f"pinball{level:g}-x{unit:g}/", ten_levels(T, rng), np.arange(T)
@@ -119,8 +120,9 @@ def ten_pieces(T: int, seed: Seed) -> Stream:
 
 
 def sign_flips(T: int, seed: Seed) -> Stream:
-    """The Haar signal of sparse coding (Zhang et al. 2023; theirs has T = 32768): a slow walk whose
-    sign flips now and then.
+    """A slow walk whose sign flips now and then.
+
+    The Haar signal of sparse coding (Zhang et al. 2023), whose T is 32768.
 
     The comparator is the signal itself, so regret is total loss.
     """
@@ -135,8 +137,9 @@ def sign_flips(T: int, seed: Seed) -> Stream:
 def stagewise(
     T: int, seed: Seed, *, dim: int = 3, stages: int = 100, noise: float = 0.05
 ) -> Stream:
-    """Regression on features in the unit ball, coefficients redrawn each stage; loss (⟨w, x⟩ −
-    y)²/4.
+    """Regression on features in the unit ball with loss (⟨w, x⟩ − y)²/4.
+
+    The coefficients are redrawn at each stage.
 
     A quarter of the square is `Squared` (a half) on x/√2 and y/√2, which is what `losses` holds.
     """
@@ -156,8 +159,9 @@ def stagewise(
 
 
 def signals(T: int, seed: Seed, *, noise: float = 0.5) -> dict[str, Stream]:
-    """Three targets for the squared loss (p − y)²/2, of total variation 4, 4 and about 5.2, seen
-    through noise.
+    """Three noisy targets for the squared loss (p − y)²/2.
+
+    Their total variations are 4, 4 and about 5.2.
     """
     rng, x = np.random.default_rng(seed), np.arange(1, count("T", T) + 1) / T
     targets = {

@@ -1,5 +1,6 @@
-"""Streams that break learners: gradients of wild size, heavy tails, irregular times, silence, pure
-noise.
+"""Streams that break learners.
+
+Gradients of wild size, heavy tails, irregular times, silence, pure noise.
 """
 
 import numpy as np
@@ -10,15 +11,14 @@ from stillpoint.losses import Absolute, Linear, LossStream
 
 
 def weighted(y: Array, sizes: Array) -> LossStream:
-    """Losses size_t·|w − y_t| in one dimension: gradients of size `sizes`, silence where it
-    is 0.
-    """
+    """Losses size_t·|w − y_t| in one dimension: gradients of size `sizes`, none where it is 0."""
     return Absolute().on(sizes * y, x=sizes[:, None])
 
 
 def scale_jumps(T: int, seed: Seed, *, factor: float = 1e6) -> Stream:
-    """Ten pieces; halfway through all gradients grow by `factor`, so nearly all of the regret is
-    made after that.
+    """Ten pieces whose gradients grow by `factor` halfway through.
+
+    Nearly all of the regret is made after that.
     """
     rng = np.random.default_rng(seed)
     u = ten_levels(T, rng)
@@ -37,8 +37,9 @@ def scale_jumps(T: int, seed: Seed, *, factor: float = 1e6) -> Stream:
 
 
 def heavy_noise(T: int, seed: Seed, *, tail: float = 1.5) -> Stream:
-    """Ten pieces seen through Student-t noise with `tail` degrees of freedom: below 2 it has no
-    variance.
+    """Ten pieces seen through Student-t noise with `tail` degrees of freedom.
+
+    Below 2 it has no variance.
     """
     rng = np.random.default_rng(seed)
     u = ten_levels(T, rng)
@@ -52,8 +53,9 @@ def heavy_noise(T: int, seed: Seed, *, tail: float = 1.5) -> Stream:
 
 
 def heavy_gradients(T: int, seed: Seed, *, sigma: float = 2.0) -> Stream:
-    """Ten pieces, each round weighted by a log-normal size exp(sigma·N): a few rounds carry the
-    loss.
+    """Ten pieces, each round weighted by a log-normal size exp(sigma·N).
+
+    A few rounds carry the loss.
     """
     rng = np.random.default_rng(seed)
     u = ten_levels(T, rng)
@@ -69,8 +71,9 @@ def heavy_gradients(T: int, seed: Seed, *, sigma: float = 2.0) -> Stream:
 
 
 def irregular(T: int, seed: Seed, *, sigma: float = 1.5) -> Stream:
-    """A sine in continuous time with 10 periods, seen at times whose gaps are log-normal with mean
-    1.
+    """A sine in continuous time with 10 periods, seen at irregular times.
+
+    The gaps are log-normal with mean 1.
     """
     rng = np.random.default_rng(seed)
     gaps = np.exp(positive("sigma", sigma) * rng.standard_normal(count("T", T)) - sigma * sigma / 2)
@@ -86,8 +89,9 @@ def irregular(T: int, seed: Seed, *, sigma: float = 1.5) -> Stream:
 
 
 def bursts(T: int, seed: Seed, *, active: float = 0.2) -> Stream:
-    """Ten levels, each heard in the first `active` share of its rounds and then silent: no gradient
-    until the next jump.
+    """Ten levels, each seen in the first `active` share of its rounds only.
+
+    After that there is no gradient until the next jump.
     """
     rng = np.random.default_rng(seed)
     u = ten_levels(T, rng)
@@ -105,8 +109,9 @@ def bursts(T: int, seed: Seed, *, active: float = 0.2) -> Stream:
 
 
 def pure_noise(T: int, seed: Seed, *, dim: int = 1, push: int = 0) -> Stream:
-    """Linear losses with random unit gradients, after `push` equal ones; the target is 0, so every
-    move is for nothing.
+    """Linear losses with random unit gradients, after `push` equal ones.
+
+    The target is 0, so that every move is for nothing.
     """
     rng = np.random.default_rng(seed)
     g = rng.standard_normal((count("T", T), count("dim", dim)))

@@ -1,6 +1,4 @@
-"""Adversaries that answer the play: the losses of a run exist only after it, and so does the
-comparator.
-"""
+"""Adversaries that answer the play: losses and comparator exist only after a run."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -29,9 +27,7 @@ class Game:
         self.played = 0
 
     def answer(self, index: int, w: ArrayLike) -> RoundLoss:
-        """The loss of a round; asked for the first time, `w` is the play and the adversary answers
-        it.
-        """
+        """The loss of a round; the first time, `w` is the play that the adversary answers."""
         if index > self.played:
             raise ValueError(
                 f"rounds must be played in order: got round {index} after {self.played} rounds;"
@@ -125,8 +121,9 @@ class ReactiveStream:
 
 
 def random_signs(T: int, seed: int, *, blocks: int = 10, radius: float = 1.0) -> ReactiveStream:
-    """Linear losses with random signs and comparator −radius·sign(Σg) a block: every learner's mean
-    regret is radius·ΣE|Σg|.
+    """Linear losses with random signs, and the comparator −radius·sign(Σg) in each block.
+
+    Every learner's mean regret is radius·ΣE|Σg|.
     """
 
     def answer(rng: np.random.Generator, w: Array, past: Array) -> Array:
@@ -169,8 +166,9 @@ def orthogonal(
 
 
 def fleeing(T: int, seed: int, *, blocks: int = 10, radius: float = 1.0) -> ReactiveStream:
-    """A target at ±c that changes sides when a play comes within c/4 of it, at most once a block;
-    absolute loss.
+    """A target at ±c that changes sides when a play comes within c/4 of it; absolute loss.
+
+    It does so at most once a block.
 
     c is drawn from [radius/2, radius]. The comparator is the target: a learner fast enough to catch
     it makes it move.

@@ -1,5 +1,6 @@
-"""Every stream by name, in sets, each marked as having chosen constants of the library or only
-reported on.
+"""Every stream by name, in sets.
+
+Each is marked as one on which constants of the library were chosen, or as only reported on.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -34,8 +35,9 @@ _SHORTEST = 100
 
 @dataclass(frozen=True)
 class Spec:
-    """A stream yet to be drawn: `make(T, seed)`. kind: the set it is summarised in. group: "chosen"
-    or "reported".
+    """A stream yet to be drawn by `make(T, seed)`.
+
+    kind: the set it is summarised in. group: "chosen" or "reported".
 
     rated: whether a ratio to the regret of OGD tuned in hindsight means anything; on noise, set
     "noise", that is luck.
@@ -59,8 +61,9 @@ def get(name: str, T: int, seed: int) -> AnyStream:
 
 
 def named(name: str, others: Iterable[str] = ()) -> Spec:
-    """The stream of exactly that name. others: what else may have been meant by a name that is not
-    known.
+    """The stream of exactly that name.
+
+    others: what else an unknown name may have meant.
     """
     known = {spec.name: spec for spec in all_streams()}
     if name not in known:
@@ -69,8 +72,9 @@ def named(name: str, others: Iterable[str] = ()) -> Spec:
 
 
 def find(patterns: str | Sequence[str]) -> list[Spec]:
-    """The streams that any pattern names: a name, a set ("vectors"), a group ("chosen"), "all", or
-    a wildcard ("x1000/*").
+    """The streams that any pattern names.
+
+    A pattern is a name, a set ("vectors"), a group ("chosen"), "all", or a wildcard ("x1000/*").
     """
     specs = all_streams()
     chosen: dict[str, Spec] = {}

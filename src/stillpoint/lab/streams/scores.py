@@ -1,6 +1,4 @@
-"""Streams for intervals and quantiles: scores, or signed values, whose moving quantile is known
-(EVIDENCE, TRACKING 3 and 4).
-"""
+"""Streams for intervals and quantiles: scores or signed values whose moving quantile is known."""
 
 import math
 
@@ -13,9 +11,7 @@ from stillpoint.losses import Pinball
 
 
 def interval_scores(T: int, seed: Seed, *, level: float = 0.9, unit: float = 1.0) -> Stream:
-    """EVIDENCE's stream: absolute residuals with level shifts and a swelling scale, times
-    `unit`.
-    """
+    """Absolute residuals with level shifts and a swelling scale, times `unit`."""
     sigma, rng = swelling(T), np.random.default_rng(seed)
     return _scores(
         "swell",
@@ -30,8 +26,9 @@ def interval_scores(T: int, seed: Seed, *, level: float = 0.9, unit: float = 1.0
 def score_families(
     T: int, seed: Seed, *, level: float = 0.9, unit: float = 1.0
 ) -> dict[str, Stream]:
-    """Absolute residuals by name, times `unit`: EVIDENCE's, heavy tails, scale jumps, GARCH, and
-    growth with seasons.
+    """Absolute residuals by name, times `unit`.
+
+    Level shifts, heavy tails, scale jumps, GARCH, and growth with seasons.
 
     T: rounds, 10 or more; scale jumps drop the last T mod 10.
     """
@@ -76,8 +73,9 @@ def score_families(
 def quantile_families(
     T: int, seed: Seed, *, level: float = 0.9, unit: float = 1.0
 ) -> dict[str, Stream]:
-    """Signed values by name, times `unit`: shifts of level and scale, a random walk, still
-    exponentials, a sine, a trend.
+    """Signed values by name, times `unit`.
+
+    Shifts of level and scale, a random walk, stationary exponentials, a sine, a trend.
     """
     length, rng, t = tenth(T), np.random.default_rng(seed), np.arange(T)
     loss, unit, z = Pinball(level), positive("unit", unit), ndtri(level)
@@ -126,8 +124,9 @@ def _scores(
     unit: float,
     tail: float | None = None,
 ) -> Stream:
-    """|σ·noise|, whose quantile is σ times that of |noise|: normal, or Student-t with `tail`
-    degrees of freedom.
+    """|σ·noise|, whose quantile is σ times that of |noise|.
+
+    The noise is normal, or Student-t with `tail` degrees of freedom.
     """
     loss, unit, half = Pinball(level), positive("unit", unit), 0.5 + 0.5 * level
     factor = float(ndtri(half) if tail is None else stdtrit(tail, half))

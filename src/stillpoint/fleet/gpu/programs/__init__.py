@@ -2,18 +2,18 @@
 
 from typing import Any
 
-from stillpoint.fleet.gpu.programs.base import Plan
-from stillpoint.fleet.gpu.programs.intervals import IntervalPlan, QuantilePlan
-from stillpoint.fleet.gpu.programs.multiscale import LevelsPlan
-from stillpoint.fleet.gpu.programs.tracker import TrackerPlan
+from stillpoint.fleet.gpu.programs.base import Program
+from stillpoint.fleet.gpu.programs.intervals import IntervalProgram, QuantileProgram
+from stillpoint.fleet.gpu.programs.multiscale import MultiScaleProgram
+from stillpoint.fleet.gpu.programs.tracker import TrackerProgram
 from stillpoint.intervals import IntervalTracker, QuantileTracker
 from stillpoint.learners import MultiScale, Tracker
 
-PLANS: dict[type[Any], type[Any]] = {
-    IntervalTracker: IntervalPlan,
-    MultiScale: LevelsPlan,
-    QuantileTracker: QuantilePlan,
-    Tracker: TrackerPlan,
+PROGRAMS: dict[type[Any], type[Any]] = {
+    IntervalTracker: IntervalProgram,
+    MultiScale: MultiScaleProgram,
+    QuantileTracker: QuantileProgram,
+    Tracker: TrackerProgram,
 }
 
-__all__ = ["PLANS", "Plan"]
+__all__ = ["PROGRAMS", "Program"]

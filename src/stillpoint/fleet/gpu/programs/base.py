@@ -1,6 +1,4 @@
-"""What the learners of device fleets have in common: columns of numbers, and a round in two
-halves.
-"""
+"""What learners of device fleets have in common: columns of numbers, and a round in two halves."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -14,7 +12,7 @@ State = dict[str, Number]  # columns, and what the first half of a round hands t
 LARGEST = 1e30  # of feedback: beyond it a stream's round is skipped, as for NaN
 
 
-class Plan(ABC):
+class Program(ABC):
     """A learner as named columns, one entry a stream, all 0 for a new stream but for `begin`.
 
     `propose` opens a round: it returns what is played. `learn` closes it. Both change the state in
@@ -28,17 +26,15 @@ class Plan(ABC):
     outputs = 1  # numbers that it plays
     first = 0.0  # what the first round plays
     kernels: dict[Any, Any]  # those made so far, by loss
-    # of the length of what a round is fed with, where the learner was told one
+    # of the length of what a round is fed with, where the learner assumes one
     limit: float | None = None
 
     def __init__(self) -> None:
         self.kernels = {}
 
     @abstractmethod
-    def for_rounds(self, rounds: int) -> "Plan":
-        """The plan with room for so many rounds of a stream; the columns there were are among its
-        own.
-        """
+    def for_rounds(self, rounds: int) -> "Program":
+        """The program with room for so many rounds of a stream; it keeps the columns there were."""
 
     @abstractmethod
     def propose(self, s: State) -> tuple[Number, ...]:
@@ -46,8 +42,9 @@ class Plan(ABC):
 
     @abstractmethod
     def learn(self, s: State, fed: Sequence[Number]) -> None:
-        """What the round brought: zeros, which change nothing that a gradient changes, where
-        s["good"] does not hold.
+        """Take in what the round brought.
+
+        That is zeros, which change nothing that a gradient changes, where s["good"] does not hold.
         """
 
 
@@ -93,7 +90,5 @@ def length(v: Sequence[Number]) -> Number:
 
 
 def into_ball(square: Number) -> Number:
-    """The factor that brings a vector of this squared length into the unit ball; exactly 1
-    inside.
-    """
+    """The factor that brings a vector of this squared length into the unit ball; 1 inside."""
     return rsqrt(larger(square, 1.0))

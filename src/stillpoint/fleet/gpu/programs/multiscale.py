@@ -9,7 +9,7 @@ from scipy.special import dawsn
 
 from stillpoint.domains import Everywhere
 from stillpoint.fleet.gpu.programs.base import (
-    Plan,
+    Program,
     State,
     dot,
     length,
@@ -72,7 +72,7 @@ def _direction(v: Sequence[Number], far: Number) -> list[Number]:
     return [x * mend for x in rough]
 
 
-class LevelsPlan(Plan):
+class MultiScaleProgram(Program):
     """Columns of MultiScale with so many levels."""
 
     def __init__(self, learner: MultiScale, levels: int = 2) -> None:
@@ -99,10 +99,10 @@ class LevelsPlan(Plan):
         self.columns = (*own, *(name for row in self._theta for name in row), *pairs(*self._sums))
         self.begin = {}
 
-    def for_rounds(self, rounds: int) -> "LevelsPlan":
+    def for_rounds(self, rounds: int) -> "MultiScaleProgram":
         """Level j ≥ 1 starts in round base^{j−1}."""
         levels = 2 + int(math.log(max(rounds, 1) + 0.5, self._learner.base))
-        return self if levels == self.levels else LevelsPlan(self._learner, levels)
+        return self if levels == self.levels else MultiScaleProgram(self._learner, levels)
 
     def _running(self, s: State, level: int) -> Number:
         return s["rounds"] + 1 >= math.ceil(self._learner.base ** (level - 1) * (1.0 - 1e-12))

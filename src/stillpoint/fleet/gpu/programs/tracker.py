@@ -14,7 +14,7 @@ import numpy as np
 
 from stillpoint.domains import Ball, Everywhere
 from stillpoint.fleet.gpu.programs.base import (
-    Plan,
+    Program,
     State,
     dot,
     into_ball,
@@ -43,7 +43,7 @@ _CAP = 1e30  # of the radius
 _NEVER = -1e30  # log weight of an expert that has not joined
 
 
-class TrackerPlan(Plan):
+class TrackerProgram(Program):
     """Columns of Tracker with so many experts."""
 
     gone = pairs("total")
@@ -86,10 +86,10 @@ class TrackerPlan(Plan):
         radius = min(EPS, self._limit)
         self.begin = {"radius": radius, "log_step": math.log(radius)}
 
-    def for_rounds(self, rounds: int) -> "TrackerPlan":
+    def for_rounds(self, rounds: int) -> "TrackerProgram":
         """Experts join in rounds 1, 16, 256, …"""
         experts = 1 + int(math.log(max(rounds, 1) + 0.5, BASE * BASE))
-        return self if experts == self.experts else TrackerPlan(self._learner, experts)
+        return self if experts == self.experts else TrackerProgram(self._learner, experts)
 
     def _joined(self, s: State, i: int) -> Number:
         return s["rounds"] + 1 >= int(BASE ** (2 * i))

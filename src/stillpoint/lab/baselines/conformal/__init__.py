@@ -1,6 +1,4 @@
-"""Conformal baselines: radii for a stream of scores, by what one would run instead of
-IntervalTracker.
-"""
+"""Conformal baselines: radii for a stream of scores, in place of IntervalTracker."""
 
 from stillpoint.lab.baselines.conformal.base import RadiusTracker
 from stillpoint.lab.baselines.conformal.empirical import WindowACI

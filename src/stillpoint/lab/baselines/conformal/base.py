@@ -13,10 +13,19 @@ _REMEDY = "pass |y − forecast|"
 
 
 class RadiusTracker(Configured, ABC):
-    """A radius for the coming round, `predict()`, then its score s = |y − forecast|,
-    `update(score)`; a miss is s > radius.
+    """A radius per round: `predict()`, then `update(score)` with the score s = |y − forecast|.
 
-    assumes: what it must know beforehand to do well. coverage: the share of scores to cover.
+    A miss is s > radius.
+
+    Parameters
+    ----------
+    coverage
+        The share of scores to cover.
+
+    Attributes
+    ----------
+    assumes : tuple of str
+        What must be known beforehand to do well.
     """
 
     assumes: tuple[str, ...] = ()
@@ -38,7 +47,7 @@ class RadiusTracker(Configured, ABC):
         """What the round turned out to be."""
         self._rounds(np.array([nonnegative("score", score, _REMEDY)]))
 
-    def run(self, scores: ArrayLike) -> Array:
+    def track(self, scores: ArrayLike) -> Array:
         """Radii (T,) for scores (T,): predict and update in turn, compiled."""
         given = np.ascontiguousarray(finite("scores", scores))
         if np.ndim(scores) != 1:

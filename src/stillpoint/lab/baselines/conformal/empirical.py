@@ -1,5 +1,6 @@
-"""α-ACI: Gibbs & Candès (2021), "Adaptive conformal inference under distribution shift", with an
-empirical quantile.
+"""α-ACI: Gibbs & Candès (2021), "Adaptive conformal inference under distribution shift".
+
+With an empirical quantile of the last scores.
 """
 
 from typing import Any, ClassVar
@@ -8,7 +9,8 @@ import numpy as np
 
 from stillpoint.core.allocation import zeros
 from stillpoint.core.validation import Array, count, counted, positive
-from stillpoint.lab.baselines.conformal import _steps
+from stillpoint.lab.baselines.conformal import _empirical
+from stillpoint.lab.baselines.conformal._empirical import AT
 from stillpoint.lab.baselines.conformal.base import RadiusTracker
 
 
@@ -17,8 +19,16 @@ class WindowACI(RadiusTracker):
 
     α_1 = 1 − coverage; α_{t+1} = α_t + step·(1 − coverage − miss_t).
 
-    step: γ, which has no unit. ∞ while that rank is beyond the window, −∞ (the empty set) where it
-    is 0.
+    It is ∞ while that rank is beyond the window, −∞ (the empty set) where it is 0.
+
+    Parameters
+    ----------
+    coverage
+        The share of scores to cover.
+    step
+        γ, which has no unit.
+    window
+        How many scores are kept.
     """
 
     assumes: tuple[str, ...] = ("step", "window")
@@ -28,22 +38,25 @@ class WindowACI(RadiusTracker):
     def __init__(self, coverage: float = 0.9, step: float = 0.005, window: int = 500) -> None:
         super().__init__(coverage)
         self.step, self.window = positive("step", step), count("window", window)
-        self._state, self._window, self._ordered = zeros(3), zeros(self.window), zeros(self.window)
-        self._state[_steps.ALPHA] = 1.0 - self.coverage
+        self._state, self._window, self._ordered = (
+            zeros(len(AT)),
+            zeros(self.window),
+            zeros(self.window),
+        )
+        self._state[AT.alpha] = 1.0 - self.coverage
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
         super().restore(state)
-        counted("state", self._state[_steps.FILLED], self.window)
-        counted("state", self._state[_steps.OLDEST], self.window - 1)
+        counted("state", self._state[AT.filled], self.window)
+        counted("state", self._state[AT.oldest], self.window - 1)
 
     def predict(self) -> float:
         """The radius of the coming round."""
-        return float(_steps.empirical(self._state, self._ordered))
+        return float(_empirical.radius(self._state, self._ordered))
 
     def _rounds(self, scores: Array) -> Array:
         radii = np.empty(scores.size)
-        _steps.empirical_rounds(
-            self.coverage, self.step, scores, self._state, self._window, self._ordered, radii
-        )
+        state = _empirical.State(self._state, self._window, self._ordered)
+        _empirical.play_rounds(state, self.coverage, self.step, scores, radii)
         return radii

@@ -1,8 +1,8 @@
-"""Radii that step on hits and misses alone: ACI with a fixed step, a decaying step, scale-free
-gradient descent, coin betting.
+"""Radii that step on hits and misses alone.
 
-g_t = 1 − coverage at a hit, −coverage at a miss, is a subgradient of the pinball loss at the
-radius. All start at radius 0.
+ACI with a fixed step, a decaying step, scale-free gradient descent, coin betting. g_t = 1 −
+coverage at a hit, −coverage at a miss, is a subgradient of the pinball loss at the radius. All
+start at radius 0.
 """
 
 from typing import ClassVar
@@ -20,26 +20,26 @@ class _Stepping(RadiusTracker):
 
     def __init__(self, coverage: float, size: float, power: float = 0.0) -> None:
         super().__init__(coverage)
-        self._size, self._power, self._state = size, power, zeros(5)
+        self._size, self._power, self._state = size, power, zeros(len(_steps.AT))
 
     def predict(self) -> float:
         """The radius of the coming round; below 0 it is the empty set."""
-        return float(self._state[_steps.RADIUS])
+        return float(self._state[_steps.AT.radius])
 
     def _rounds(self, scores: Array) -> Array:
         radii = np.empty(scores.size)
-        _steps.step_rounds(
+        _steps.play_rounds(
             self._rule, self.coverage, self._size, self._power, scores, self._state, radii
         )
         return radii
 
 
 class ACI(_Stepping):
-    """r_{t+1} = r_t − step·g_t: Gibbs & Candès (2021), "Adaptive conformal inference under
-    distribution shift", on the radius.
+    """r_{t+1} = r_t − step·g_t: Gibbs & Candès (2021), on the radius.
 
-    This is quantile tracking, the P of Angelopoulos, Candès & Tibshirani (2023), "Conformal PID
-    control for time series prediction". step: in the unit of the scores.
+    "Adaptive conformal inference under distribution shift". This is quantile tracking, the P of
+    Angelopoulos, Candès & Tibshirani (2023), "Conformal PID control for time series prediction".
+    step: in the unit of the scores.
     """
 
     assumes: tuple[str, ...] = ("step",)
@@ -66,8 +66,9 @@ class DecayingStep(_Stepping):
 
 
 class SFOGD(_Stepping):
-    """r_{t+1} = max(0, r_t − (D/√3)·g_t/√Σ_{s≤t} g_s²): Orabona & Pál (2018), as in Bhatnagar et
-    al. (2023), Algorithm 2.
+    """r_{t+1} = max(0, r_t − (D/√3)·g_t/√Σ_{s≤t} g_s²): Orabona & Pál (2018).
+
+    As in Bhatnagar et al. (2023), Algorithm 2.
 
     largest: D, the largest score to come.
     """
@@ -82,12 +83,11 @@ class SFOGD(_Stepping):
 
 
 class Betting(_Stepping):
-    """r_{t+1} = λ_{t+1}W_t: Podkopaev, Xu & Lee (2024), "Adaptive conformal inference by betting",
-    with the KT bettor.
+    """r_{t+1} = λ_{t+1}W_t: Podkopaev, Xu & Lee (2024), with the KT bettor.
 
-    Coins c_t = −g_t, share λ_{t+1} = Σ_{s≤t} c_s/(t + 1), wealth W_t = W_{t−1} + c_t r_t from W_0 =
-    wealth, which is in the
-    unit of the scores: the radius reaches others exponentially fast, but is 0 in the first round.
+    "Adaptive conformal inference by betting". Coins c_t = −g_t, share λ_{t+1} = Σ_{s≤t} c_s/(t +
+    1), wealth W_t = W_{t−1} + c_t r_t from W_0 = wealth, which is in the unit of the scores: the
+    radius reaches others exponentially fast, but is 0 in the first round.
     """
 
     assumes: tuple[str, ...] = ("wealth",)
@@ -97,4 +97,4 @@ class Betting(_Stepping):
     def __init__(self, coverage: float = 0.9, wealth: float = 1.0) -> None:
         self.wealth = positive("wealth", wealth)
         super().__init__(coverage, self.wealth)
-        self._state[_steps.WEALTH] = self.wealth
+        self._state[_steps.AT.wealth] = self.wealth

@@ -1,5 +1,6 @@
-"""Real data sets that other packages ship, as streams: `real.names()`, `real.load("polls")`.
-Nothing is downloaded.
+"""Real data sets that other packages ship, as streams; nothing is downloaded.
+
+`real.names()` lists them, `real.load("polls")` loads one.
 
 Packages are imported when a stream of theirs is loaded; `pip install 'stillpoint[real]'` brings
 them all.

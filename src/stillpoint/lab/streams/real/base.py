@@ -1,6 +1,4 @@
-"""A real stream: features, targets and times, and the small functions that make features of a raw
-series.
-"""
+"""A real stream, and the functions that make features of a raw series."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -56,8 +54,9 @@ class RealStream:
 
 @dataclass(frozen=True)
 class Entry:
-    """A stream yet to be loaded. read: its raw columns. build: features and targets. target: the
-    column that y is made of.
+    """A stream yet to be loaded.
+
+    read: its raw columns. build: features and targets. target: the column that y is made of.
 
     `build` must make row t of the features from raw rows up to t, and from the target's column
     before t.
@@ -79,9 +78,7 @@ class Entry:
         return self.assemble(self.read())
 
     def assemble(self, columns: Columns) -> RealStream:
-        """The stream made of these raw columns; leading rounds whose features have no past yet are
-        left out.
-        """
+        """Build the stream from raw columns, without leading rounds whose features have no past."""
         features, y = self.build(columns)
         X = np.column_stack(list(features.values())).astype(np.float64)
         missing = np.flatnonzero(~np.isfinite(X).all(axis=1) | ~np.isfinite(y))

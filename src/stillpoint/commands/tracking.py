@@ -1,0 +1,259 @@
+"""`stillpoint track` on rows: encode, forecast, learn, keep a history; figures at the end."""
+
+import json
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+import stillpoint
+from stillpoint.commands import checkpoint as saved
+from stillpoint.commands._rows import Forecasts
+from stillpoint.commands.checkpoint import Checkpoint, check_encoder, counted, part
+from stillpoint.commands.encode import Encoder, Rows
+from stillpoint.commands.engine import Engine
+from stillpoint.commands.errors import Stop
+from stillpoint.commands.formats import Batch, format_of
+from stillpoint.commands.history import History
+from stillpoint.commands.notes import band_notes
+from stillpoint.commands.options import TrackOptions
+from stillpoint.commands.room import check_room, rows_at_once
+from stillpoint.commands.session import PREDICTIONS, Job, Session, now
+from stillpoint.commands.sink import cell, lines, quoted
+from stillpoint.commands.sources import Source, refuse_overwriting_input
+from stillpoint.commands.summary import SUMMARY, figures, plain, show_track, write_summary
+from stillpoint.core.container import places
+from stillpoint.core.validation import Array
+
+BATCH = 4096  # rows
+REPORT, PARQUET = "report.html", "predictions.parquet"
+
+
+class Track(Job):
+    """The learners of one stream, and what they have come to."""
+
+    header = b"row,time,y,forecast,lo,hi\n"
+    stale = (SUMMARY, REPORT, PARQUET)
+    lasting = True
+
+    def __init__(self, options: TrackOptions) -> None:
+        self.options: TrackOptions = options
+        self.no_rows = (
+            f"the input must have rows: got a header only in {options.source}; check the file"
+        )
+        self.features: tuple[str, ...] = ()
+        self._names: list[str] = []  # of all columns
+        self.encoder = Encoder(options, ())
+        self.engine: Engine | None = None
+        self.history: History | None = None
+        self.targets = 0
+        # intervals without end, without content; rows since the last target
+        self._infinite, self._empty, self._ahead = 0, 0, 0
+
+    def source(self, stop: Stop) -> Source:
+        """See Job; the columns must be known before a checkpoint is looked at."""
+        o = self.options
+        refuse_overwriting_input(o.source, "--out", o.out, (PREDICTIONS, *self.stale))
+        refuse_overwriting_input(o.source, "--checkpoint", o.checkpoint, saved.FILES)
+        remedy = "replay a pipe from its start, or give another --checkpoint folder"
+        source = Source(
+            [o.source], self._columns, stop, format=o.format, follow=o.follow, remedy=remedy
+        )
+        source.begin()
+        return source
+
+    def _columns(self, names: list[str], file: str) -> Sequence[str]:
+        self.features, self._names = self.options.columns(names), names
+        if self.options.predictions == "parquet":
+            from stillpoint.commands.parquet import load
+
+            load("--predictions parquet")
+        self.encoder = Encoder(self.options, self.features)
+        return self.encoder.names
+
+    @property
+    def limit(self) -> int:
+        """See Job. Before the first batch, which tells words from numbers, all may be features."""
+        dim = len(self.features) if self.engine is None else self.encoder.dim
+        return rows_at_once(self.options.task, len(self.encoder.names), dim, BATCH)
+
+    def play(self, batch: Batch, row: int) -> bytes:
+        """See Job."""
+        rows = self.encoder.encode(batch)
+        engine, history = self._learners(rows.pieces[0][2])
+        forecasts, lo, hi, losses, shares = engine.run(rows, row)
+        T, banded = forecasts.size, engine.band is not None
+        times = np.arange(row, row + T, dtype=np.float64) if np.isnan(rows.times[0]) else rows.times
+        told = Forecasts(times, rows.y, forecasts, lo, hi, losses, shares)
+        history.add(row, told, banded)
+        if banded:
+            self._infinite += int((np.isinf(hi) & (hi > 0)).sum())
+            self._empty += int((lo > hi).sum())
+        known = np.flatnonzero(~np.isnan(rows.y))
+        self._ahead = T - 1 - int(known[-1]) if known.size else self._ahead + T
+        self.targets += known.size
+        return _text(row, rows, forecasts, (lo, hi) if banded else None)
+
+    def _learners(self, dim: int) -> tuple[Engine, History]:
+        if self.engine is None or self.history is None:
+            words = "category" in (self.encoder.kinds or ())
+            check_room(self.options.task, self.encoder.base, words)
+            self.engine = Engine(self.options, dim, series=not self.features)
+            self.history = History(
+                self.options.task, self.engine.loss_name, self.engine.names, self.engine.part.labels
+            )
+        return self.engine, self.history
+
+    def command(self) -> dict[str, Any]:
+        """See Job."""
+        o = self.options
+        names = ("task", "delay", "level", "coverage", "predictions")
+        return {
+            "--target": o.target,
+            "--time": o.time,
+            "--features": list(self.features),
+            **{f"--{name}": getattr(o, name) for name in names},
+            "--format": format_of(o.source, o.format),
+            "--out": str(o.out.resolve()),
+            "the columns": self._names,
+        }
+
+    def state(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """See Job."""
+        assert self.engine is not None
+        assert self.history is not None
+        header = {
+            "targets": self.targets,
+            "counts": [self._infinite, self._empty, self._ahead],
+            "encoder": self.encoder.state(),
+        }
+        arrays = {f"history.{name}": value for name, value in self.history.arrays().items()}
+        arrays |= {f"engine.{name}": value for name, value in self.engine.arrays().items()}
+        return header, arrays
+
+    def check(self, header: dict[str, Any]) -> None:
+        """See Job."""
+        counted("targets", header["targets"])
+        counts = part(header, "counts", list)
+        if len(counts) != 3:
+            raise ValueError("its header counts or times otherwise than a run does")
+        for number in counts:
+            counted("counts", number)
+        check_encoder(part(header, "encoder", dict), len(self.features))
+
+    def restore(self, checkpoint: Checkpoint, header: dict[str, Any], state: Any) -> None:
+        """See Job."""
+        self.encoder.restore(header["encoder"])
+        engine, history = self._learners(self.encoder.dim)
+        checkpoint.hand(engine, "engine.", state)
+        checkpoint.hand(history, "history.", state)
+        self.targets = header["targets"]
+        self._infinite, self._empty, self._ahead = header["counts"]
+
+    def earlier(self) -> dict[str, Any] | None:
+        """See Job; None where a file is gone, or the summary is no longer JSON."""
+        parquet = [PARQUET] if self.options.predictions == "parquet" else []
+        if all((self.options.out / name).exists() for name in (SUMMARY, REPORT, *parquet)):
+            with suppress(ValueError):
+                text = (self.options.out / SUMMARY).read_text(encoding="utf-8")
+                before: dict[str, Any] = json.loads(text)
+                return before
+        return None
+
+    def finish(self, session: Session) -> dict[str, Any]:
+        """See Job."""
+        summary = self._figures(session)
+        if self.options.predictions == "parquet":
+            from stillpoint.commands.parquet import to_parquet
+
+            dates, labels = self.encoder.time_kind == "date", self.options.task == "binary"
+            to_parquet(session.predictions, dates, labels)
+            if session.checkpoint is None:
+                # with a checkpoint the rows to come are appended to it
+                places(session.predictions)[0].unlink()
+        try:
+            drawn = self._page(summary, session.notes)
+        except OSError:
+            self._write(summary, session.notes, drawn=False)
+            raise
+        return self._write(summary, session.notes, drawn)
+
+    def _figures(self, session: Session) -> dict[str, Any]:
+        """Return what the run came to: all of the summary but its notes and files."""
+        assert self.engine is not None
+        assert self.history is not None
+        o, notes = self.options, session.notes
+        head: dict[str, Any] = {
+            "version": stillpoint.__version__,
+            "source": o.source,
+            "task": o.task,
+            "target": o.target,
+            "time": o.time,
+            "time_kind": self.encoder.time_kind,
+            "features": list(self.features),
+            "columns": self.encoder.feature_names if self.features else [],
+            "delay": o.delay,
+            "rows": session.rows,
+            "targets": self.targets,
+            "complete": not session.stop.signal,
+        }
+        if o.task == "quantile":
+            head["level"] = o.level
+        if o.task == "binary":
+            head["labels"] = self.encoder.label_names
+        result = {**head, **figures(self.engine, self.history)}
+        if "coverage" in result:
+            result["coverage"] |= {"infinite": self._infinite, "empty": self._empty}
+        if self.engine.band is not None and self.targets:
+            kind = "quantile" if o.task == "quantile" else "interval"
+            notes += band_notes(kind, o.delay, self._ahead)
+        notes += [*o.notes(self._names), *self.encoder.notes()]
+        notes += session.source.notes() if o.features is None else ()  # else they were named
+        times = {"started": session.started, "finished": now()}
+        return {**result, "rows_per_second": session.rate, **times}
+
+    def _write(self, summary: dict[str, Any], notes: list[str], drawn: bool) -> dict[str, Any]:
+        first = PARQUET if self.options.predictions == "parquet" else PREDICTIONS
+        files = [first, SUMMARY, *([REPORT] if drawn else [])]
+        return write_summary(self.options.out, {**summary, "notes": notes, "files": files})
+
+    def _page(self, summary: dict[str, Any], notes: list[str]) -> bool:
+        """Draw the page; return whether it is there. A note says why where it is not."""
+        assert self.history is not None
+        path, temporary = places(self.options.out / REPORT)
+        try:
+            from stillpoint.report.page import write_page
+
+            title = f"Forecasting {self.options.target}"
+            write_page(temporary, self.history, plain({**summary, "notes": notes}), title)
+            os.replace(temporary, path)
+        except OSError as error:
+            notes.append(
+                f"report.html was left out: {error.strerror or error}; run the command again"
+            )
+            raise
+        except Exception as error:  # a page that cannot be drawn must not lose the numbers
+            notes.append(
+                f"report.html was left out: {type(error).__name__}: {error}; reinstall stillpoint"
+            )
+            return False
+        finally:
+            temporary.unlink(missing_ok=True)
+        return True
+
+    def show(self, summary: dict[str, Any]) -> None:
+        """See Job."""
+        show_track(summary)
+
+
+def _text(row: int, rows: Rows, forecasts: Array, band: tuple[Array, Array] | None) -> bytes:
+    """Return rows of predictions.csv from number `row` on."""
+    numbers = [str(i) for i in range(row, row + forecasts.size)]
+    times = numbers if rows.time_texts is None else list(map(quoted, rows.time_texts))
+    targets = list(
+        map(cell, rows.y.tolist()) if rows.y_texts is None else map(quoted, rows.y_texts)
+    )
+    plays = [list(map(repr, play.tolist())) for play in (forecasts, *(band or ()))]
+    return lines([numbers, times, targets, *plays], "" if band else ",,")

@@ -1,0 +1,64 @@
+"""Ader's rounds, compiled: interactive calls and the loop over rounds share them bit for bit."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from stillpoint.core.arithmetic import dot, usable_norm
+from stillpoint.core.jit import njit
+from stillpoint.core.validation import Array
+from stillpoint.domains._sets import BALL, project
+from stillpoint.lab.baselines._hedge import mix, weigh
+from stillpoint.lab.baselines._rounds import Block, evaluate
+
+
+class State(NamedTuple):
+    """What Ader has learnt."""
+
+    experts: Array  # (N, d), their plays
+    cumulative: Array  # (N,), their losses
+
+
+class Rule(NamedTuple):
+    """Ader's constants: steps and prior of the experts, Hedge's rate, ball, largest gradient."""
+
+    steps: Array
+    log_prior: Array
+    alpha: float
+    ball: Array
+    limit: float
+
+
+@njit(cache=True)
+def learn(
+    experts: Array, cumulative: Array, steps: Array, ball: Array, g: Array, w: Array, z: Array
+) -> None:
+    """Improved Ader: expert i suffers ⟨g, x_i − w⟩ and steps along g; `z` is scratch space."""
+    base = dot(g, w)
+    for i in range(steps.size):
+        cumulative[i] += dot(g, experts[i]) - base
+        for j in range(w.size):
+            z[j] = experts[i, j] - steps[i] * g[j]
+        project(BALL, ball, z, experts[i])
+
+
+@njit(cache=True)
+def play_rounds(state: State, rule: Rule, block: Block) -> int:
+    """Play a block of rounds; returns how many.
+
+    Stops early at a round whose gradient is not finite or above the limit.
+    """
+    dim = state.experts.shape[1]
+    weights, z, g = np.empty(rule.steps.size), np.empty(dim), np.empty(dim)
+    for n in range(block.values.size):
+        w = block.plays[n]
+        weigh(rule.log_prior, rule.alpha, state.cumulative, weights)
+        mix(weights, state.experts, w)
+        block.values[n] = evaluate(block, n, w, g)
+        size = usable_norm(g)
+        block.gradients[n] = g
+        if not (math.isfinite(size) and size <= rule.limit):
+            return n
+        learn(state.experts, state.cumulative, rule.steps, rule.ball, g, w, z)
+    return block.values.size
