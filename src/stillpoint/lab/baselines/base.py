@@ -41,7 +41,7 @@ class Baseline(GradientLearner):
         self.observed = 0
 
     @property
-    def _picky(self) -> bool:
+    def _may_refuse_time(self) -> bool:
         return False
 
     def _check_gradient(self, g: Array, size: float) -> None:
