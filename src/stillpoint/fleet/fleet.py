@@ -281,7 +281,7 @@ class Fleet(Configured):
     def _judge(
         self, names: Keys, faults: list[Fault]
     ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]] | None:
-        """Raise for the first fault, or note which rows have unusable feedback, and which no round."""
+        """Raise for the first fault, or note which rows have bad feedback, and which no round."""
         self.rejected = []
         if not faults:
             return None
