@@ -21,8 +21,9 @@ lint: $(VENV)/.ready
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache --no-logo
 
+# Each process begins with tests of its own folders, so that the two seldom wait for the same function to be compiled.
 test: lint
-	$(BIN)/python -m pytest -n 2 -m "not extra and not slow"
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not extra and not slow"
 
 # Tests that need what a plain install does not have (river, torch, Spark, a browser) carry the marker `extra`; here they must run.
 test-extras: docs

@@ -1,6 +1,7 @@
 """The cache of compiled code: its keys, what processes share, and what it needs of Numba."""
 
 import ast
+import collections
 import os
 import shutil
 import signal
@@ -17,9 +18,10 @@ from numba.core import caching
 
 from stillpoint.core import jit
 from stillpoint.domains import _sets as domains
-from stillpoint.memory import _sums as memory
+from stillpoint.memory import _streaming as memory
 
 SOURCE = Path(jit.__file__).parents[1]
+Nested = collections.namedtuple("Nested", ["x", "number", "rest"])
 COMPILED = sorted(file for file in SOURCE.rglob("*.py") if "\n@njit(" in file.read_text("utf-8"))
 
 
@@ -70,10 +72,12 @@ def test_compiled_files_reach_what_they_call_and_no_more():
     def reached(file):
         return {each.relative_to(SOURCE).as_posix() for each in jit.sources(SOURCE / file)}
 
-    assert reached("memory/_sums.py") == {"memory/_sums.py", "core/arithmetic.py", "core/jit.py"}
-    assert reached("potentials/_magnitudes.py") == {"potentials/_magnitudes.py", "core/jit.py"}
+    core = {"core/arithmetic.py", "core/array.py", "core/jit.py"}
+    assert reached("memory/_streaming.py") == {"memory/_streaming.py", *core}
+    own = {"potentials/_magnitudes.py", "core/array.py", "core/jit.py"}
+    assert reached("potentials/_magnitudes.py") == own
     both = reached("learners/_kernel_ftrl.py")
-    assert both > reached("memory/_sums.py") | reached("potentials/_magnitudes.py")
+    assert both > reached("memory/_streaming.py") | reached("potentials/_magnitudes.py")
     assert "forecasters/_aggregation.py" not in both
 
 
@@ -101,7 +105,7 @@ def test_imports_that_only_a_type_checker_sees_are_not_followed(tmp_path, monkey
 NUMBERS = """
 import numpy as np
 import stillpoint
-from stillpoint.memory._sums import growth
+from stillpoint.memory._streaming import growth
 from stillpoint.potentials._magnitudes import saturated_exp
 print(stillpoint.__file__, growth(np.ones(2), np.ones(2), 1.0)[0], saturated_exp(0.0))
 print(*(sum(each.stats.cache_hits.values()) for each in (growth, saturated_exp)))
@@ -119,7 +123,7 @@ def test_an_edit_recompiles_what_depends_on_it_and_nothing_else(tmp_path):
 
     assert run(NUMBERS, tmp_path) == [place, "6.0", "1.0", "0", "0"]
     assert run(NUMBERS, tmp_path) == [place, "6.0", "1.0", "1", "1"]
-    before = {name: files(name) for name in ("_sums.growth", "_magnitudes.saturated_exp")}
+    before = {name: files(name) for name in ("_streaming.growth", "_magnitudes.saturated_exp")}
     edited = copied / "core" / "arithmetic.py"
     text = edited.read_text("utf-8")
     assert text.count("total += a[i] * b[i]") == 1
@@ -127,8 +131,10 @@ def test_an_edit_recompiles_what_depends_on_it_and_nothing_else(tmp_path):
     assert run(NUMBERS, tmp_path) == [place, "12.0", "1.0", "0", "1"]
     assert files("_magnitudes.saturated_exp") == before["_magnitudes.saturated_exp"]
     # overwritten: what no source is left for does not pile up
-    assert [name for name, _ in files("_sums.growth")] == [n for n, _ in before["_sums.growth"]]
-    assert files("_sums.growth") != before["_sums.growth"]
+    assert [name for name, _ in files("_streaming.growth")] == [
+        n for n, _ in before["_streaming.growth"]
+    ]
+    assert files("_streaming.growth") != before["_streaming.growth"]
 
 
 # what other parts are told
@@ -304,3 +310,23 @@ def test_numba_takes_functions_without_a_wrapper_for_c():
     w = np.empty(2)
     domains.project(domains.EVERYWHERE, np.empty(0), np.ones(2), w)
     assert w.tolist() == [1.0, 1.0]
+
+
+def test_numba_lets_arrays_and_tuples_of_them_go_without_a_count_of_references():
+    """`bare` writes to the field `meminfo` of Numba's arrays."""
+
+    @numba.njit
+    def doubled(array, pair):
+        array, pair = jit.bare(array), jit.bare(pair)
+        array[0] *= 2.0
+        pair.x[1] *= 2.0
+        pair.rest[1][0] *= 2.0
+        return array[1:].sum() + pair.number
+
+    pair = Nested(np.ones(3), 5, (True, np.ones(2)))
+    array, references = np.ones(3), sys.getrefcount(pair.x)
+    for _ in range(3):
+        assert doubled(array, pair) == 7.0, f"Numba {numba.__version__}: bare changes values"
+    assert array[0] == pair.x[1] == pair.rest[1][0] == 8.0, "bare copies"
+    now = sys.getrefcount(pair.x)
+    assert now == references, "bare loses count outside of the loop"

@@ -23,6 +23,15 @@ def dot(a: np.ndarray, b: np.ndarray) -> float:
 
 
 @njit(cache=True)
+def assign(out: np.ndarray, values: np.ndarray) -> None:
+    """out[:] = values, for vectors. Numba's own takes two seconds to compile: it can tell in words
+    which shapes did not fit.
+    """
+    for i in range(out.size):
+        out[i] = values[i]
+
+
+@njit(cache=True)
 def norm(a: np.ndarray) -> float:
     """‖a‖, safe from overflow and underflow."""
     square = dot(a, a)

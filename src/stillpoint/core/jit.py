@@ -204,13 +204,16 @@ def njit(*, cache: bool, **options: Any) -> Callable[[F], F]:
 
 
 def _bare(typing: Any, value: Any) -> Any:
+    null: Any = cgutils.get_null_value
+
     def strip(context: Any, builder: Any, kind: Any, given: Any) -> Any:
         if isinstance(kind, types.Array):
             view = context.make_array(kind)(context, builder, given)
-            view.meminfo = cgutils.get_null_value(view.meminfo.type)  # type: ignore[no-untyped-call]
+            view.meminfo = null(view.meminfo.type)
             return view._getvalue()
         if isinstance(kind, types.BaseTuple):
-            for i, part in enumerate(kind):
+            parts: Any = kind
+            for i, part in enumerate(parts):
                 stripped = strip(context, builder, part, builder.extract_value(given, i))
                 given = builder.insert_value(given, stripped, i)
         return given
@@ -228,4 +231,5 @@ def _as_it_is(value: Any) -> Any:
 # In compiled code: the same array, or (named) tuple of arrays, without its count of references.
 # Every view of a row adds to that count and takes from it again, atomically: up to a third of a
 # round's time. Only for arguments of compiled loops, which the caller holds while they run.
-bare: Any = _as_it_is if numba.config.DISABLE_JIT else intrinsic(_bare)
+_config: Any = numba.config
+bare: Any = _as_it_is if _config.DISABLE_JIT else intrinsic(_bare)

@@ -1,5 +1,4 @@
-"""Scikit-learn faces of the tracking cores: `fit`, `partial_fit`, `predict`, `predict_proba`,
-`score` (TRACKING 1 and 2).
+"""Wrappers for scikit-learn: `fit`, `partial_fit`, `predict`, `predict_proba` and `score`.
 
 Rows are a stream, in order: `fit` starts afresh and learns them one by one, `partial_fit` goes on,
 `predict` answers for each row as if it came next. A call that fails leaves the model as it was.
@@ -25,8 +24,7 @@ __all__ = ["TrackingClassifier", "TrackingRegressor"]
 
 
 class TrackingRegressor(RegressorMixin, BaseEstimator, Configured):
-    """Linear regression whose coefficients may drift or jump, with nothing to tune: no learning
-    rate, no scaler, no forgetting.
+    """Linear regression whose coefficients may drift or jump, with nothing to tune.
 
     Kalman filters over fifteen rates of drift on features standardised as they come, aggregated on
     the fly (`stillpoint.TrackingForecaster`). Forecasts stay within one range of the targets beyond
@@ -53,8 +51,9 @@ class TrackingRegressor(RegressorMixin, BaseEstimator, Configured):
         self.loss = loss
 
     def fit(self, X: ArrayLike, y: ArrayLike, times: ArrayLike | None = None) -> Self:
-        """Forget everything, then learn the rows in order. `times`, numbers or dates, one a row:
-        drift then follows the gaps.
+        """Forget everything, then learn the rows in order.
+
+        With `times`, numbers or dates, one for each row, drift follows the gaps.
         """
         return self._learn(X, y, times, fresh=True)
 
@@ -121,8 +120,9 @@ class TrackingClassifier(ClassifierMixin, BaseEstimator, Configured):
     classes_: NDArray[Any]
 
     def fit(self, X: ArrayLike, y: ArrayLike, times: ArrayLike | None = None) -> Self:
-        """Forget everything, then learn the rows in order. `times`, numbers or dates, one a row:
-        drift then follows the gaps.
+        """Forget everything, then learn the rows in order.
+
+        With `times`, numbers or dates, one for each row, drift follows the gaps.
         """
         return self._learn(X, y, None, times, fresh=True)
 

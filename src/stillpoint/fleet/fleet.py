@@ -1,9 +1,5 @@
-"""Fleet: one learner a key, number for number as single learners, in compiled batches over stacked
-states.
-"""
+"""Fleet: one learner a key, number for number as single learners, in compiled batches."""
 
-import math
-import os
 import warnings
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -12,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from stillpoint.core import allocation
 from stillpoint.core.learner import Configured, not_finite_in
 from stillpoint.core.validation import count, under
 from stillpoint.fleet.batch import BATCHES, Batch, Fault
@@ -22,17 +19,29 @@ _NAMES = {kind.__name__: kind for kind in BATCHES}
 
 
 class Fleet(Configured):
-    """One learner a key, of one class and configuration: arrays in, arrays out, any keys in any
-    round.
+    """One learner a key, of one class and configuration: arrays in, arrays out.
 
-    learner: Tracker, MultiScale, QuantileTracker, IntervalTracker or KernelForecaster, as a class
-    or by name. config: its arguments.
-    on_bad: what a value does that the learner would refuse, such as NaN. "raise": ValueError that
-    names the key, and nothing at all moves, of no key. "skip": the round of that key is closed
-    without feedback, as the learner's skip() does, or with a bad time or forecast not opened;
-    `rejected` says why, and all others go on.
-    threads: how many threads share a batch; the numbers are the same for any.
+    Parameters
+    ----------
+    learner : class or str
+        Tracker, MultiScale, QuantileTracker, IntervalTracker or KernelForecaster.
+    threads : int
+        How many threads share a batch; the numbers are the same for any.
+    on_bad : {"raise", "skip"}
+        What happens to a value that the learner would refuse, such as NaN. "raise": ValueError that
+        names the key, and no key moves. "skip": the round of that key is closed without feedback,
+        as the learner's skip() does, or with a bad time or forecast not opened; `rejected` says
+        why, and all others go on.
+    **config
+        The learner's arguments.
 
+    Attributes
+    ----------
+    rejected : list of (key, reason)
+        What the last predict or update could not use.
+
+    Notes
+    -----
     Keys are whole numbers, strings or other hashable names; new ones begin where they are first
     seen, in predict or update. Rounds and times are each key's own: a key that sleeps misses
     nothing but its rounds. Keys of a batch must differ. As for single learners, predict may be
@@ -63,12 +72,8 @@ class Fleet(Configured):
     @property
     def config(self) -> dict[str, Any]:
         """The arguments that build this fleet anew."""
-        return {
-            "learner": self._kind.__name__,
-            "threads": self.threads,
-            "on_bad": self.on_bad,
-            **self._config,
-        }
+        own = {"learner": self._kind.__name__, "threads": self.threads, "on_bad": self.on_bad}
+        return {**own, **self._config}
 
     @property
     def _not_finite(self) -> frozenset[str]:
@@ -97,11 +102,22 @@ class Fleet(Configured):
     def predict(
         self, keys: GivenKeys, forecasts: ArrayLike | None = None, *, time: ArrayLike | None = None
     ) -> Any:
-        """Open the round of each key: plays (n, dim), quantiles or forecasts (n,), or for
-        IntervalTracker ends (lo, hi).
+        """Open the round of each key.
 
-        forecasts: what IntervalTracker's intervals are around, one a key. time: one for all or one
-        a key, where the learner takes times. Rows of rejected keys are NaN.
+        Parameters
+        ----------
+        keys : array or list
+            The keys, which must differ.
+        forecasts : array, optional
+            What IntervalTracker's intervals are around, one a key.
+        time : float or array, optional
+            One for all or one a key, where the learner takes times.
+
+        Returns
+        -------
+        array, or tuple of two arrays
+            Plays (n, dim), quantiles or forecasts (n,), or for IntervalTracker ends (lo, hi). Rows
+            of rejected keys are NaN.
         """
         with self._entered(keys) as (names, slots):
             when, faults = self._batch.moments(slots, time)
@@ -118,9 +134,8 @@ class Fleet(Configured):
             centres[good] if centres.size else centres,
         )
         out = self._batch.blank_plays(slots.size)
-        for target, source in (
-            zip(out, plays, strict=True) if isinstance(out, tuple) else [(out, plays)]
-        ):
+        pairs = zip(out, plays, strict=True) if isinstance(out, tuple) else [(out, plays)]
+        for target, source in pairs:
             target[good] = source
         self._warn()
         return out
@@ -128,8 +143,16 @@ class Fleet(Configured):
     def update(
         self, keys: GivenKeys, feedback: ArrayLike, *, time: ArrayLike | None = None
     ) -> None:
-        """Close the round of each key with its gradient (n, dim), in one dimension (n,) too, or its
-        target (n,).
+        """Close the round of each key.
+
+        Parameters
+        ----------
+        keys : array or list
+            The keys, which must differ.
+        feedback : array
+            Gradients (n, dim), in one dimension (n,) too, or targets (n,).
+        time : float or array, optional
+            One for all or one a key, where the learner takes times.
         """
         with self._entered(keys) as (names, slots):
             when, faults = self._batch.moments(slots, time)
@@ -183,17 +206,14 @@ class Fleet(Configured):
         """The state, for saving: keys, and every state array with a row a key."""
         slots = self._index.slots()
         names = self._index.names(slots)
-        if isinstance(names, list):
-            for key in names:
-                if not isinstance(key, str | int):
-                    raise ValueError(
-                        f"keys must be whole numbers or strings to be saved: got {key!r}; name the"
-                        " streams so"
-                    )
-        return {
-            "keys": names,
-            **{f"state.{name}": value for name, value in self._batch.take(slots).items()},
-        }
+        for key in names if isinstance(names, list) else ():
+            if not isinstance(key, str | int):
+                raise ValueError(
+                    f"keys must be whole numbers or strings to be saved: got {key!r}; name the"
+                    " streams so"
+                )
+        states = self._batch.take(slots).items()
+        return {"keys": names, **{f"state.{name}": value for name, value in states}}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`, in a fleet built from the same `config`."""
@@ -220,9 +240,7 @@ class Fleet(Configured):
         names, slots, new = self._enter(keys)
         try:
             yield names, slots
-        except (
-            Exception
-        ):  # whatever it was, keys met for the first time in a refused call are not kept
+        except Exception:  # keys met for the first time in a refused call are not kept
             self._index.withdraw(new)
             raise
 
@@ -230,7 +248,7 @@ class Fleet(Configured):
         """Room for so many keys, and for as many again where that is to be had."""
         for capacity in (max(least, 2 * self._index.capacity), least):
             # more would be granted, and the process killed later
-            if capacity * self._batch.bytes_per_key <= _memory():
+            if capacity * self._batch.bytes_per_key <= allocation.machine_memory():
                 with suppress(MemoryError):
                     self._batch.grow(capacity)
                     self._index.grow(capacity)
@@ -252,9 +270,7 @@ class Fleet(Configured):
     def _judge(
         self, names: Keys, faults: list[Fault]
     ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]] | None:
-        """Raise for the first fault, or note all: which rows have unusable feedback, and which no
-        round.
-        """
+        """Raise for the first fault, or note which rows have bad feedback, and which no round."""
         self.rejected = []
         if not faults:
             return None
@@ -280,11 +296,3 @@ class Fleet(Configured):
                 RuntimeWarning,
                 stacklevel=3,
             )
-
-
-def _memory() -> float:
-    """Bytes of memory that this machine has."""
-    try:
-        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    except (AttributeError, OSError, ValueError):  # not a system that tells
-        return math.inf

@@ -1,19 +1,18 @@
-"""Rows of many streams through a fleet, in the order they come: batches are cut into waves in which
-keys differ.
-"""
+"""Rows of many streams through a fleet, in the order they come."""
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from stillpoint.core.validation import Array, real
+from stillpoint.core.validation import Array
 from stillpoint.fleet.batch.base import REMEDY
 from stillpoint.fleet.fleet import Fleet
-from stillpoint.fleet.keys import Slots, hashed
+from stillpoint.fleet.keys import Slots
+from stillpoint.fleet.waves import LatestTimes, by_place, column, later, numbered, take, waves
 from stillpoint.losses import Absolute, Huber, Linear, Log, Loss, Pinball, Squared
 
 _BY_NAME: dict[str, Loss] = {"absolute": Absolute(), "squared": Squared(), "huber": Huber()}
@@ -23,22 +22,28 @@ GRADIENT = ("Tracker", "MultiScale")
 OUTPUTS = ("prediction", "lo", "hi", "rejected")
 _LENGTH = struct.Struct("<Q")
 _NOT_FINITE = "target must be finite: got {}; leave it empty to forecast only"
-_NOT_A_KEY = "key must be a whole number or text: got {!r}; give every row its key"
-_NOT_LATER = "time must increase: got {} after {}; sort the rows, and drop repeats"
 NO_TIME = "time must be given: got none; give every row its time"
 _ENDLESS = "time must be finite: got {}; repair it"
 
 
 @dataclass(frozen=True)
 class Played:
-    """What a batch came to, a value a row. NaN: no play, or no loss, because the row was rejected
-    or had no target.
+    """What a batch of rows came to, one value a row.
 
-    plays: (prediction,), or (lo, hi) of intervals. losses: the gradient learners' own, pinball,
-    squared error, or 1 for a miss.
-    hits: whether the target was at or below the quantile, or in the interval. slots: the place of
-    the row's key in the fleet, −1 for none. rejected: why a row was not learnt from, by row; rows
-    without a target are not among them.
+    NaN stands for no play, or no loss, because the row was rejected or had no target.
+
+    Attributes
+    ----------
+    plays : tuple of arrays
+        (prediction,), or (lo, hi) of intervals.
+    losses : array
+        The gradient learners' own loss, pinball loss, squared error, or 1 for a miss.
+    hits : array of bool
+        Whether the target was at or below the quantile, or in the interval.
+    slots : array of int
+        The place of the row's key in the fleet, −1 for none.
+    rejected : dict
+        Why a row was not learnt from, by row; rows without a target are not among them.
     """
 
     plays: tuple[Array, ...]
@@ -49,13 +54,22 @@ class Played:
 
 
 class RowPlayer:
-    """A fleet that is fed rows: predict, then learn, row after row; each key meets its rows in the
-    order they come.
+    """A fleet that is fed rows: it predicts, then learns, row after row.
 
-    learner, config: as for `Fleet`, with one dimension, level or coverage. loss: for Tracker and
-    MultiScale, what a prediction loses to the target, by name (absolute, squared, huber) or one of
-    sp.losses. A row that the learner would refuse is reported and skipped. The numbers are those of
-    single learners, however rows are cut into batches.
+    Each key meets its rows in the order they come. A row that the learner would refuse is reported
+    and skipped. The numbers are those of single learners, however rows are cut into batches.
+
+    Parameters
+    ----------
+    learner : class or str
+        As for `Fleet`.
+    loss : Loss or str, optional
+        For Tracker and MultiScale, what a prediction loses to the target: one of sp.losses, or its
+        name (absolute, squared, huber).
+    threads : int
+        As for `Fleet`.
+    **config
+        The learner's arguments, with one dimension, level or coverage.
     """
 
     def __init__(
@@ -80,8 +94,7 @@ class RowPlayer:
                 )
         self.kind = name
         self.loss = self._own_loss(loss)
-        # by place in the fleet: the latest time, where learners do not keep times themselves
-        self._last = np.zeros(0)
+        self._latest = LatestTimes()  # where learners do not keep times themselves
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -119,23 +132,31 @@ class RowPlayer:
         times: ArrayLike | None = None,
         forecasts: ArrayLike | None = None,
     ) -> Played:
-        """Predict each row, then learn its target; NaN as a target is a row to predict only.
+        """Predict each row, then learn its target.
 
-        times: one a row, increasing for each key; MultiScale and KernelForecaster follow the gaps.
-        forecasts: what IntervalTracker's intervals are around.
+        Parameters
+        ----------
+        keys : array or list
+            One key a row.
+        targets : array
+            One target a row; NaN is a row to predict only.
+        times : array, optional
+            One a row, increasing for each key; MultiScale and KernelForecaster follow the gaps.
+        forecasts : array, optional
+            What IntervalTracker's intervals are around.
         """
-        keys = _vector(keys)
+        keys = by_place(keys)
         n = len(keys)
-        y = _column("targets", targets, n)
-        when = None if times is None else _column("times", times, n)
+        y = column("targets", targets, n)
+        when = None if times is None else column("times", times, n)
         if (forecasts is None) == (self.kind == "IntervalTracker"):
             what = "given" if forecasts is None else "left out"
             raise ValueError(
                 f"forecasts must be {what} for {self.kind}: got {forecasts!r}; only intervals are"
                 " around forecasts"
             )
-        centres = None if forecasts is None else _column("forecasts", forecasts, n)
-        names, codes, rejected = _coded(keys)
+        centres = None if forecasts is None else column("forecasts", forecasts, n)
+        names, codes, rejected = numbered(keys)
         played = Played(
             tuple(np.full(n, np.nan) for _ in self.columns),
             np.full(n, np.nan),
@@ -154,22 +175,22 @@ class RowPlayer:
         timed = self.fleet._batch.timed
         # rows without times, too: a new key must not have the latest time of the one that was
         # retired from its place
-        last = self._latest(names) if not timed and (when is not None or self._last.size) else None
+        last = None
+        if not timed and (when is not None or self._latest):
+            last = self._latest.of(self.fleet._index.find(names)[1])
         if last is not None and when is not None and not np.isfinite(when).all():
             # keys without one good time get a place too, as where learners keep times: in the order
             # of all rows
             firsts = np.sort(np.unique(codes, return_index=True)[1])
-            self.fleet._enter(_take(keys, firsts[codes[firsts] >= 0]))
-        for rows in _waves(codes):
+            self.fleet._enter(take(keys, firsts[codes[firsts] >= 0]))
+        for rows in waves(codes):
             if last is not None and when is not None:
-                rows = self._later(rows, codes, when, last, rejected)
+                rows = later(rows, codes, when, last, rejected)
             self._wave(keys, rows, y, when if timed else None, centres, played)
         slots = self.fleet._index.find(names)[1]
         played.slots[codes >= 0] = slots[codes[codes >= 0]]
         if last is not None:
-            known = slots >= 0
-            self._reach(int(slots.max(initial=-1)) + 1)
-            self._last[slots[known]] = last[known]
+            self._latest.keep(slots, last)
         return played
 
     def _wave(
@@ -185,7 +206,7 @@ class RowPlayer:
         if rows.size == 0:
             return
         fleet, rejected = self.fleet, played.rejected
-        names = keys if rows.size == len(keys) else _take(keys, rows)
+        names = keys if rows.size == len(keys) else take(keys, rows)
         plays = fleet.predict(
             names,
             None if centres is None else centres[rows],
@@ -193,22 +214,15 @@ class RowPlayer:
         )
         parts = plays if isinstance(plays, tuple) else (plays.reshape(rows.size),)
         if fleet.rejected:
-            lost = self._report(names, rows, rejected)
-            names, rows, parts = (
-                _take(names, np.flatnonzero(~lost)),
-                rows[~lost],
-                tuple(part[~lost] for part in parts),
-            )
+            kept = np.flatnonzero(~self._report(names, rows, rejected))
+            names, rows, parts = take(names, kept), rows[kept], tuple(p[kept] for p in parts)
         for own, part in zip(played.plays, parts, strict=True):
             own[rows] = part
-        told = ~np.isnan(y[rows])
-        if not told.all():
-            fleet.skip(_take(names, np.flatnonzero(~told)))
-            names, rows, parts = (
-                _take(names, np.flatnonzero(told)),
-                rows[told],
-                tuple(part[told] for part in parts),
-            )
+        missing = np.isnan(y[rows])
+        if missing.any():
+            fleet.skip(take(names, np.flatnonzero(missing)))
+            kept = np.flatnonzero(~missing)
+            names, rows, parts = take(names, kept), rows[kept], tuple(p[kept] for p in parts)
         targets = y[rows]
         gradient = (
             self.loss.gradient(parts[0], targets)
@@ -240,35 +254,12 @@ class RowPlayer:
             rejected.setdefault(int(rows[i]), reasons[given[i]])
         return lost
 
-    def _later(
-        self, rows: Slots, codes: Slots, when: Array, last: Array, rejected: dict[int, str]
-    ) -> Slots:
-        """The rows of a wave whose time is after their key's last, which they move on."""
-        which = codes[rows]
-        good = np.isfinite(when[rows]) & (when[rows] > last[which])
-        for row in rows[~good].tolist():
-            rejected.setdefault(row, _NOT_LATER.format(when[row], last[codes[row]]))
-        last[which[good]] = when[rows[good]]
-        return rows[good]
-
-    def _latest(self, names: Any) -> Array:
-        slots = self.fleet._index.find(names)[1]
-        self._reach(int(slots.max(initial=-1)) + 1)
-        return np.where(slots >= 0, self._last[slots] if self._last.size else -np.inf, -np.inf)
-
-    def _reach(self, size: int) -> None:
-        if size > self._last.size:
-            self._last = np.append(
-                self._last, np.full(max(size, 2 * self._last.size) - self._last.size, -np.inf)
-            )
-
     def pack(self) -> bytes:
         """All states in one piece."""
         from stillpoint.core.persist import pack
 
         slots = self.fleet._index.slots()  # in the order in which unpacking gives places out anew
-        self._reach(int(slots.max(initial=-1)) + 1)
-        fleet, last = pack(self.fleet), self._last[slots].astype("<f8").tobytes()
+        fleet, last = pack(self.fleet), self._latest.of(slots).astype("<f8").tobytes()
         return _LENGTH.pack(len(fleet)) + fleet + last
 
     def unpack(self, data: bytes) -> None:
@@ -291,7 +282,7 @@ class RowPlayer:
                 f" {kept.config}; begin anew"
             )
         self.fleet.restore(kept.arrays())  # the threads stay this player's own
-        self._last = np.frombuffer(times, "<f8").astype(np.float64)
+        self._latest = LatestTimes(np.frombuffer(times, "<f8").astype(np.float64))
 
 
 def as_loss(loss: Loss | str, level: float | None = None) -> Loss:
@@ -307,72 +298,3 @@ def as_loss(loss: Loss | str, level: float | None = None) -> Loss:
             " Pinball(0.9)"
         )
     return _BY_NAME[loss]
-
-
-def _waves(codes: Slots) -> Iterator[Slots]:
-    """Rows whose keys differ, the k-th occurrences of all keys in wave k, in order; codes: keys as
-    0, 1, …, −1 for none.
-    """
-    rows = np.flatnonzero(codes >= 0)
-    given = codes[rows]
-    if rows.size == 0:
-        return
-    sizes = np.bincount(given)
-    if sizes.max() == 1:
-        yield rows
-        return
-    order = np.argsort(given, kind="stable")
-    rank = np.empty(rows.size, np.int64)
-    rank[order] = np.arange(rows.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    by_wave = rows[np.argsort(rank, kind="stable")]
-    yield from np.split(by_wave, np.cumsum(np.bincount(rank))[:-1])
-
-
-def _coded(keys: Any) -> tuple[Any, Slots, dict[int, str]]:
-    """The keys there are, which of them each row has (−1: none that can be one), and complaints."""
-    if isinstance(keys, np.ndarray) and keys.dtype.kind in "iu":
-        names, codes = np.unique(keys, return_inverse=True)
-        return names, codes.astype(np.int64), {}
-    index: dict[Any, int] = {}
-    if set(map(type, keys)) == {str} and "" not in keys:
-        given = [index.setdefault(key, len(index)) for key in keys]
-        return list(index), np.array(given, np.int64), {}
-    codes, bad = np.full(len(keys), -1), {}
-    for row, key in enumerate(keys):
-        if (isinstance(key, str) and key) or (
-            isinstance(key, int | np.integer) and not isinstance(key, bool)
-        ):
-            codes[row] = index.setdefault(hashed(key), len(index))
-        else:
-            bad[row] = _NOT_A_KEY.format(key)
-    firsts = np.unique(codes, return_index=True)[1]
-    return [keys[row] for row in firsts.tolist() if codes[row] >= 0], codes, bad
-
-
-def _vector(keys: Any) -> Any:
-    """Keys by place: an array of whole numbers, or a list. Columns of data frames would be looked
-    into by their labels.
-    """
-    if not hasattr(keys, "__array__"):
-        return keys
-    array = np.asarray(keys)
-    if array.ndim != 1:
-        raise ValueError(f"keys must be a vector: got shape {array.shape}; pass one key a row")
-    if array.dtype.kind in "iu":
-        return array
-    # dates would become whole numbers
-    return list(array) if array.dtype.kind in "mM" else array.tolist()
-
-
-def _take(keys: Any, rows: Slots) -> Any:
-    return keys[rows] if isinstance(keys, np.ndarray) else [keys[row] for row in rows.tolist()]
-
-
-def _column(name: str, given: ArrayLike, n: int) -> Array:
-    values = np.asarray(real(name, given, "pass one number a row"), dtype=np.float64)
-    if values.shape != (n,):
-        raise ValueError(
-            f"{name} must be as many as keys: got shape {values.shape} for {n} keys; pass one"
-            " number a row"
-        )
-    return values

@@ -1,4 +1,4 @@
-"""Tracker: a heuristic that tunes its own step, guarded by OGDs, in a ball that grows by gain.
+"""Tracker: a heuristic that tunes its own step, guarded by OGDs, in a ball that grows by gains.
 
 The heuristic h steps from the play, w − step·g, and moves log(step) so that successive gradients
 are uncorrelated. Hedge with prior 1 − δ on h and δ on projected OGDs with steps D·4^{−i}/Γ (the
@@ -92,7 +92,7 @@ class Tracker(GradientLearner):
         return _tracker.State(self._scalars, self._losses, self._squares, self._rows, self._weights)
 
     @property
-    def _picky(self) -> bool:
+    def _may_refuse_time(self) -> bool:
         return self.ledger is not None and not self._started
 
     @property
