@@ -182,7 +182,7 @@ class TrackingClassifier(ClassifierMixin, BaseEstimator, Configured):
         return self
 
     def predict_proba(self, X: ArrayLike) -> Array:
-        """Return probabilities (rows, classes), in the order of `classes_`, as if each came next."""
+        """Return probabilities (rows, classes) in the order of `classes_`, as if each came next."""
         check_is_fitted(self)
         rows = validate_data(self, X, reset=False, dtype=np.float64)
         if self.classes_.size == 1:
