@@ -36,7 +36,7 @@ FIGURE = Path(__file__).parent.parent / "docs" / "bench" / "slopes.png"
 
 @njit(cache=True)
 def ridge_losses(y, ridges, total):
-    """Adds up Σ½(y − ŷ)² of KernelVAW(Spline(offset=λ), λ) for each λ."""
+    """Adds up Σ½(y − ŷ)² of KernelVAW(Spline(offset=λ), ridge=λ) for each λ."""
     m, C = np.zeros(ridges.size), ridges.copy()
     for t in range(y.size):
         for i in range(ridges.size):
@@ -107,7 +107,7 @@ def example(T, seeds):
         y = u + NOISE * np.random.default_rng(seed).uniform(-np.sqrt(3), np.sqrt(3), T)
         largest = (y**2).max()
         ridge = (largest * T) ** (2 / 3)
-        model = sp.KernelVAW(sp.kernels.Spline(), ridge)
+        model = sp.KernelVAW(sp.kernels.Spline(), ridge=ridge)
         regret = loss(model.track(y), y) - loss(u, y)
         closed = 0.5 * ridge + 0.5 * largest * sp.regret.spline_dimension_bound(T, ridge) * np.log(
             np.e + np.e * T**2 / ridge

@@ -36,7 +36,7 @@ MORE = {
     "Fleet of forecasters": lambda: sp.Fleet("KernelForecaster"),
     "Fleet of scales": lambda: sp.Fleet("MultiScale", dim=1, on_bad="skip"),
     "KernelForecaster of kernels": lambda: sp.KernelForecaster(
-        [OU(0.1), Spline()], [1.0, 100.0], share=0.01
+        [OU(0.1), Spline()], ridges=[1.0, 100.0], share=0.01
     ),
     "KernelForecaster, exponential": lambda: sp.KernelForecaster(
         aggregation="exponential", share=0.1

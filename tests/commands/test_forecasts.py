@@ -87,9 +87,9 @@ def test_rows_may_share_a_time(data, tmp_path, options):
         write(tmp_path / "d.csv", columns), tmp_path / "o", checkpoint=tmp_path / "c", **options
     )
     if "task" in options:
-        forecasts = TrackingProbabilities(3, 2, missing=True).track(X, labels.astype(int), ties)[
-            :, 1
-        ]
+        forecasts = TrackingProbabilities(3, classes=2, missing=True).track(
+            X, labels.astype(int), ties
+        )[:, 1]
         np.testing.assert_array_equal(floats(rows["forecast"]), forecasts)
     elif "delay" not in options:
         np.testing.assert_array_equal(

@@ -112,7 +112,7 @@ def test_parquet_with_too_many_columns_is_refused_and_read_in_small_pieces(tmp_p
 def test_the_limit_is_on_what_the_filters_really_keep(task):
     from stillpoint.forecasters import TrackingForecaster, TrackingProbabilities
 
-    core = TrackingProbabilities(20, 2) if task == "binary" else TrackingForecaster(20)
+    core = TrackingProbabilities(20, classes=2) if task == "binary" else TrackingForecaster(20)
     most = 1
     while core._state.covariances.size // 21**2 * (most + 2) ** 2 * 8 <= LIMIT:
         most += 1

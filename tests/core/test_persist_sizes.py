@@ -244,7 +244,9 @@ def wide(dim):
             )
         ),
         "TrackingForecaster": contexts(lambda: sp.TrackingForecaster(dim)) if dim == few else None,
-        "TrackingProbabilities": contexts(lambda: TrackingProbabilities(dim, 3), lambda t: t % 3)
+        "TrackingProbabilities": contexts(
+            lambda: TrackingProbabilities(dim, classes=3), lambda t: t % 3
+        )
         if dim == few
         else None,
         "TrackingVAW": contexts(lambda: sp.TrackingVAW(dim, kernel=OU(0.1)))

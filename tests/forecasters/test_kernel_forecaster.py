@@ -153,7 +153,7 @@ def test_experts_equal_kernel_vaw(times):
     y[[5, 6, 40]] = np.nan
     model, peers = (
         KernelForecaster(ridges=ridges),
-        [KernelVAW(Spline(offset=ridge), ridge) for ridge in ridges],
+        [KernelVAW(Spline(offset=ridge), ridge=ridge) for ridge in ridges],
     )
     growing = KernelForecaster()
     for time, target in zip(times, y, strict=True):

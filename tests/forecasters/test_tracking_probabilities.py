@@ -166,8 +166,8 @@ def test_bulk_calls_and_restored_models_agree_bit_for_bit(classes, missing):
     X = np.where(np.random.default_rng(1).random(X.shape) < 0.2, np.nan, X) if missing else X
     times = np.cumsum(np.random.default_rng(2).exponential(size=len(y)))
     bulk, single = (
-        TrackingProbabilities(3, classes, missing),
-        TrackingProbabilities(3, classes, missing),
+        TrackingProbabilities(3, classes=classes, missing=missing),
+        TrackingProbabilities(3, classes=classes, missing=missing),
     )
     expected = bulk.track(X, y, times)
     assert expected.shape == (len(y), classes)
@@ -190,7 +190,9 @@ def test_bulk_calls_and_restored_models_agree_bit_for_bit(classes, missing):
 @pytest.mark.parametrize("name", [*CASES, "four classes"])
 def test_peek_is_predict_and_changes_nothing(name):
     X, y = CASES[name] if name in CASES else several(4)
-    model = TrackingProbabilities(X.shape[1], 2 if name in CASES else 4, missing=name == "missing")
+    model = TrackingProbabilities(
+        X.shape[1], classes=2 if name in CASES else 4, missing=name == "missing"
+    )
     times = np.cumsum(np.random.default_rng(3).exponential(size=len(y)))
     for t in range(len(y)):
         before = copy(model) if t % 9 == 0 or t < 20 else None
@@ -220,22 +222,27 @@ def test_peek_is_predict_and_changes_nothing(name):
 @pytest.mark.parametrize("classes", [2, 3])
 def test_units_and_origins_do_not_matter(classes, seed):
     X, y = several(classes, 4, seed=seed)
-    plain = TrackingProbabilities(4, classes).track(X, y)
+    plain = TrackingProbabilities(4, classes=classes).track(X, y)
     rng = np.random.default_rng(seed)
     scaled = X * 10.0 ** rng.uniform(-6, 6, 4)
     np.testing.assert_allclose(
-        TrackingProbabilities(4, classes).track(scaled, y), plain, rtol=1e-12
+        TrackingProbabilities(4, classes=classes).track(scaled, y), plain, rtol=1e-12
     )
     moved = scaled + scaled.std(0) * rng.uniform(-10, 10, 4)
-    np.testing.assert_allclose(TrackingProbabilities(4, classes).track(moved, y), plain, rtol=1e-11)
+    np.testing.assert_allclose(
+        TrackingProbabilities(4, classes=classes).track(moved, y), plain, rtol=1e-11
+    )
 
 
 @pytest.mark.parametrize("classes", [2, 4])
 def test_features_join(classes):
     X, y = several(classes, 4, seed=7)
     X[:100, 2:] = 0.0  # constant: as if not there
-    model, narrow = TrackingProbabilities(2, classes), TrackingProbabilities(2, classes)
-    wide = TrackingProbabilities(4, classes).track(X[:100], y[:100])
+    model, narrow = (
+        TrackingProbabilities(2, classes=classes),
+        TrackingProbabilities(2, classes=classes),
+    )
+    wide = TrackingProbabilities(4, classes=classes).track(X[:100], y[:100])
     np.testing.assert_array_equal(model.track(X[:100, :2], y[:100]), wide)
     peeked = model.peek(X[100, :2])
     model.grow(4)
@@ -288,7 +295,7 @@ def test_third_class_finds_two_sets_that_are_mirror_images():
 
 def test_sets_of_several_classes_are_binary_models():
     X, y = several(3)
-    model = TrackingProbabilities(3, 3)
+    model = TrackingProbabilities(3, classes=3)
     sets = np.column_stack([TrackingProbabilities(3).track(X, y == c)[:, 1] for c in range(3)])
     rules = np.stack([sets / sets.sum(1, keepdims=True), sets / (1 - sets)])
     rules[1] /= rules[1].sum(1, keepdims=True)
@@ -343,7 +350,7 @@ def test_log_loss_stays_under_its_bound(seed, rounds, dim, adversary, exponent, 
 
 def test_bound_of_several_classes():
     X, y = several(4)
-    model = TrackingProbabilities(3, 4)
+    model = TrackingProbabilities(3, classes=4)
     ours = log_loss(model.track(X, y), y)
     best = 0.0
     for c in range(4):
@@ -376,7 +383,7 @@ def test_probabilities_stay_inside(name, labels):
         "one": np.zeros(300, int),
         "separable": (X[:, 0] > 0).astype(int),
     }.get(labels)
-    model = TrackingProbabilities(3, 5 if labels == "classes" else 2)
+    model = TrackingProbabilities(3, classes=5 if labels == "classes" else 2)
     if labels == "classes":
         y = np.repeat([0, 3, 3, 1, 4], 60)
     if labels == "opposite":

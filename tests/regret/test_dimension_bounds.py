@@ -208,7 +208,10 @@ def test_states_of_before_are_read_and_know_no_dimension_bound(tmp_path):
     for build, keys in (
         (lambda: sp.KernelVAW(kernel=OU(0.1)), ("_trace",)),
         (lambda: sp.StronglyConvex(1, kernel=OU(0.1), curvature=1.0), ("trace",)),
-        (lambda: sp.KernelForecaster([OU(0.1)], [1.0, 10.0]), ("member0._trace", "member1._trace")),
+        (
+            lambda: sp.KernelForecaster([OU(0.1)], ridges=[1.0, 10.0]),
+            ("member0._trace", "member1._trace"),
+        ),
         (
             lambda: sp.lab.baselines.Hedge(
                 [sp.StronglyConvex(1, kernel=Constant(), curvature=1.0)]

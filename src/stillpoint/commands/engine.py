@@ -91,7 +91,7 @@ class Logistic(Part):
     """TrackingProbabilities of two classes, beside its filter without drift."""
 
     def __init__(self, dim: int) -> None:
-        self.core = TrackingProbabilities(dim, 2, missing=True)
+        self.core = TrackingProbabilities(dim, classes=2, missing=True)
         self.names = ("full-history logistic",)
         self.labels = _paces(_logistic.RATES**0.5, "", " log-odds")
 

@@ -52,7 +52,7 @@ class TrackingProbabilities(TrackingModel):
     _rule = ()
     _prior = (_logistic.SLOPE_PRIOR, _logistic.INTERCEPT_PRIOR)
 
-    def __init__(self, dim: int, classes: int = 2, missing: bool = False) -> None:
+    def __init__(self, dim: int, *, classes: int = 2, missing: bool = False) -> None:
         self.classes = count("classes", classes, "give the number of classes, 2 or more")
         if self.classes < 2:
             raise ValueError(
@@ -218,7 +218,10 @@ class TrackingProbabilities(TrackingModel):
         what a set of its own would have come to.
         """
         self._begin_bulk("a new class")
-        old, fresh = self._state, TrackingProbabilities(self.dim, 2, self.missing)._state
+        old, fresh = (
+            self._state,
+            TrackingProbabilities(self.dim, classes=2, missing=self.missing)._state,
+        )
         copies = 2 if self.classes == 2 else 1
         self.classes += 1
         sets, K = self.classes, len(RATES)  # what is left of the last round has served

@@ -53,6 +53,7 @@ class KernelForecaster(SeriesForecaster):
     def __init__(
         self,
         kernels: Kernel | Iterable[Kernel] | None = None,
+        *,
         ridges: ArrayLike | None = None,
         aggregation: str = "auto",
         share: float = 0.0,
@@ -69,7 +70,7 @@ class KernelForecaster(SeriesForecaster):
             else np.array(self._given)
         )
         self._members = [
-            KernelVAW(kernel, ridge) for kernel in self.kernels or () for ridge in grid
+            KernelVAW(kernel, ridge=ridge) for kernel in self.kernels or () for ridge in grid
         ]
         lam = np.array(np.tile(grid, len(self.kernels)) if self.kernels else grid, dtype=np.float64)
         self._least = float(lam.min())  # before minus this a spline's variance would be below 0

@@ -66,7 +66,7 @@ class TrackingForecaster(TrackingModel):
     _rates, _nothing = RATES, 0.0
     _prior = (_linear.SLOPE_PRIOR, _linear.INTERCEPT_PRIOR)
 
-    def __init__(self, dim: int, loss: Loss | None = None, missing: bool = False) -> None:
+    def __init__(self, dim: int, *, loss: Loss | None = None, missing: bool = False) -> None:
         if not (loss is None or isinstance(loss, Squared | Absolute | Huber | Pinball)):
             raise ValueError(
                 f"loss must be None, Squared, Absolute, Huber or Pinball: got {loss!r}; choose one"

@@ -64,6 +64,7 @@ class TrackingVAW(VAWForecaster):
     def __init__(
         self,
         dim: int,
+        *,
         kernel: Kernel | None = None,
         ridge: float = 1.0,
         context: Gram | Transformer | None = None,

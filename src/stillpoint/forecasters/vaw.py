@@ -39,7 +39,9 @@ class KernelVAW(VAWForecaster):
     variance of the Gaussian posterior at τ_t.
     """
 
-    def __init__(self, kernel: Kernel | None = None, ridge: float = 1.0, outputs: int = 1) -> None:
+    def __init__(
+        self, kernel: Kernel | None = None, *, ridge: float = 1.0, outputs: int = 1
+    ) -> None:
         super().__init__(kernel, ridge)
         self.outputs = count("outputs", outputs)
         self._belief = shared_belief(self.kernel, self.outputs, self.ridge)

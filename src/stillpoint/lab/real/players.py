@@ -62,7 +62,7 @@ class Ours:
         if stream.task == REGRESSION:
             self._model = TrackingForecaster(stream.dim)
         else:
-            self._model = TrackingProbabilities(stream.dim, len(stream.classes))
+            self._model = TrackingProbabilities(stream.dim, classes=len(stream.classes))
 
     def predict(self, x: Array) -> Any:
         """One number, or one probability per class."""

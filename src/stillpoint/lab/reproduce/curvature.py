@@ -229,7 +229,7 @@ def regression_curvature(quick: bool) -> Evidence:
     rounds, cases, control = 100 if quick else 300, [], []
     for kernel, k, gram, series, y in games(rounds):
         for ridge in (0.1, 1.0, 10.0):
-            model = sp.KernelVAW(k, ridge)
+            model = sp.KernelVAW(k, ridge=ridge)
             loss = runs.half_squared(runs.forecast(model, y), y)
             best, where = _regularised(gram, y, ridge), f"{kernel}, {series}, λ = {ridge:g}"
             cases.append(Case(f"sup(R − λ‖u‖²/2), {where}", loss - best, model.bound(0.0)))
@@ -243,7 +243,7 @@ def regression_curvature(quick: bool) -> Evidence:
             cases.append(Case(f"log det, {where}", model.log_det, dimension_bound(gram, ridge)))
     tiny, rounds = 1e-6 * Constant(), 2000
     y = np.where(np.random.default_rng(0).random(rounds) < 0.5, 1.0, -1.0)
-    model = sp.KernelVAW(tiny, 1e-9)
+    model = sp.KernelVAW(tiny, ridge=1e-9)
     loss = runs.half_squared(runs.forecast(model, y), y)
     # with k constant u is one number c of squared norm c²/1e-6: minimise Σ½(y − c)² + λc²/1e-6
     c = y.sum() / (rounds + 2e-9 / 1e-6)

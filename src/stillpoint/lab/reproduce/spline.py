@@ -38,7 +38,7 @@ def spline_example(
         y = u + 0.5 * np.random.default_rng(100 + seed).uniform(-math.sqrt(3), math.sqrt(3), rounds)
         top = float((y**2).max())
         ridge = (top * rounds) ** exponent
-        model = sp.KernelVAW(Spline(), ridge)
+        model = sp.KernelVAW(Spline(), ridge=ridge)
         regret = runs.half_squared(runs.forecast(model, y), y) - runs.half_squared(u, y)
         log = math.log(math.e + math.e * rounds**2 / ridge)
         closed = 0.5 * ridge + 0.5 * top * spline_dimension_bound(rounds, ridge) * log
