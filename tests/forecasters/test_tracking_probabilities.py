@@ -474,12 +474,12 @@ def test_model_refuses_bad_input_unchanged(opened):
             call()
         assert same(model, before)
     for arguments, message in (
-        ((0,), "dim must be"),
-        ((2, 1), "classes must be 2 or more"),
-        ((2, 2, "no"), "missing must be"),
+        ({"dim": 0}, "dim must be"),
+        ({"dim": 2, "classes": 1}, "classes must be 2 or more"),
+        ({"dim": 2, "missing": "no"}, "missing must be"),
     ):
         with pytest.raises(ValueError, match=message):
-            TrackingProbabilities(*arguments)
+            TrackingProbabilities(**arguments)
 
 
 def test_still_log_odds_cost_little_and_drift_is_followed():
