@@ -27,7 +27,7 @@ LEARNERS = {
     "tracker ball": ("Tracker", {"dim": 2, "domain": sp.domains.Ball(0.7)}),
     "multiscale": ("MultiScale", {"dim": 1}),
     "multiscale d=2": ("MultiScale", {"dim": 2, "base": 6.0}),
-    "multiscale told": ("MultiScale", {"dim": 1, "lipschitz": 1e5, "budget": 0.3}),
+    "multiscale with a bound": ("MultiScale", {"dim": 1, "lipschitz": 1e5, "budget": 0.3}),
     "interval": ("IntervalTracker", {"coverage": 0.8}),
     "interval full": ("IntervalTracker", {"empty": False}),
     "quantile": ("QuantileTracker", {"level": 0.7}),
@@ -134,18 +134,18 @@ def test_intervals_of_streams_that_are_new_or_begin_anew_are_everything(torch):
 @pytest.mark.parametrize("name", LEARNERS)
 def test_replay_is_round_by_round(name, torch):
     kind, config = LEARNERS[name]
-    dim, told = config.get("dim", 1), kind == "IntervalTracker"
+    dim, centred = config.get("dim", 1), kind == "IntervalTracker"
     y = targets(40, dim)
     y = y if dim > 1 else y[..., 0]
     y[3, 5] = np.nan
     one, many = (DeviceFleet(kind, N, device="cpu", **config) for _ in range(2))
     singly = []
     for row in y:
-        plays = one.predict(torch.full((N,), 0.1)) if told else one.predict()
-        singly.append(torch.stack(plays) if told else plays)
+        plays = one.predict(torch.full((N,), 0.1)) if centred else one.predict()
+        singly.append(torch.stack(plays) if centred else plays)
         one.update(row)
-    together = many.replay(y, *[np.full(y.shape, 0.1, np.float32)] * told)
-    together = torch.stack(together, dim=1) if told else together.reshape(torch.stack(singly).shape)
+    together = many.replay(y, *[np.full(y.shape, 0.1, np.float32)] * centred)
+    together = torch.stack(together, dim=1) if centred else together.reshape(torch.stack(singly).shape)
     assert torch.equal(torch.stack(singly), together)
     assert torch.equal(one.rejected, many.rejected)
     assert one.rejected.tolist() == [int(i == 5) for i in range(N)]
@@ -187,8 +187,8 @@ def test_a_whole_stream_of_nothing_but_nan_stays_new(torch):
     for kind, config in LEARNERS.values():
         fleet = DeviceFleet(kind, 2, device="cpu", **config)
         shape = (9, 2, config["dim"]) if config.get("dim", 1) > 1 else (9, 2)
-        told = [np.zeros((9, 2))] if kind == "IntervalTracker" else []
-        fleet.replay(np.full(shape, np.nan), *told)
+        centred = [np.zeros((9, 2))] if kind == "IntervalTracker" else []
+        fleet.replay(np.full(shape, np.nan), *centred)
         columns = DeviceFleet(kind, 2, device="cpu", **config)
         columns._rounds_of(
             columns._at(None), 9, torch.zeros(0, 2, columns._program.inputs), None, None
@@ -314,11 +314,11 @@ def test_states_of_older_versions_are_restored(monkeypatch):
 def test_a_ball_around_zeros_is_one_around_0():
     g = np.random.default_rng(5).normal(size=(50, 3, 2))
     balls = sp.domains.Ball(0.7), sp.domains.Ball(0.7, center=[0.0, 0.0])
-    plain, told = (
+    plain, with_bound = (
         DeviceFleet("Tracker", 3, device="cpu", dim=2, domain=ball).replay(g).numpy()
         for ball in balls
     )
-    np.testing.assert_array_equal(told, plain)
+    np.testing.assert_array_equal(with_bound, plain)
     with pytest.raises(ValueError, match="use a Fleet on the CPU"):
         DeviceFleet(
             "Tracker", 3, device="cpu", dim=2, domain=sp.domains.Ball(0.7, center=[0.0, 0.1])
@@ -342,7 +342,7 @@ def test_any_units_of_gradients_give_the_same_plays():
             assert np.abs(plays - plain).max() < 3e-6 * np.abs(plain).max()
 
 
-def test_gradients_above_the_bound_that_was_told_are_refused(torch):
+def test_gradients_above_the_bound_are_refused(torch):
     fleet = DeviceFleet("MultiScale", 2, device="cpu", dim=1, lipschitz=1.0)
     before = fleet._state.clone()
     fleet.update([1.1, 1.0])
