@@ -105,7 +105,7 @@ def test_imports_that_only_a_type_checker_sees_are_not_followed(tmp_path, monkey
 NUMBERS = """
 import numpy as np
 import stillpoint
-from stillpoint.memory._sums import growth
+from stillpoint.memory._streaming import growth
 from stillpoint.potentials._magnitudes import saturated_exp
 print(stillpoint.__file__, growth(np.ones(2), np.ones(2), 1.0)[0], saturated_exp(0.0))
 print(*(sum(each.stats.cache_hits.values()) for each in (growth, saturated_exp)))
@@ -123,7 +123,7 @@ def test_an_edit_recompiles_what_depends_on_it_and_nothing_else(tmp_path):
 
     assert run(NUMBERS, tmp_path) == [place, "6.0", "1.0", "0", "0"]
     assert run(NUMBERS, tmp_path) == [place, "6.0", "1.0", "1", "1"]
-    before = {name: files(name) for name in ("_sums.growth", "_magnitudes.saturated_exp")}
+    before = {name: files(name) for name in ("_streaming.growth", "_magnitudes.saturated_exp")}
     edited = copied / "core" / "arithmetic.py"
     text = edited.read_text("utf-8")
     assert text.count("total += a[i] * b[i]") == 1
@@ -131,8 +131,10 @@ def test_an_edit_recompiles_what_depends_on_it_and_nothing_else(tmp_path):
     assert run(NUMBERS, tmp_path) == [place, "12.0", "1.0", "0", "1"]
     assert files("_magnitudes.saturated_exp") == before["_magnitudes.saturated_exp"]
     # overwritten: what no source is left for does not pile up
-    assert [name for name, _ in files("_sums.growth")] == [n for n, _ in before["_sums.growth"]]
-    assert files("_sums.growth") != before["_sums.growth"]
+    assert [name for name, _ in files("_streaming.growth")] == [
+        n for n, _ in before["_streaming.growth"]
+    ]
+    assert files("_streaming.growth") != before["_streaming.growth"]
 
 
 # what other parts are told
@@ -326,4 +328,5 @@ def test_numba_lets_arrays_and_tuples_of_them_go_without_a_count_of_references()
     for _ in range(3):
         assert doubled(array, pair) == 7.0, f"Numba {numba.__version__}: bare changes values"
     assert array[0] == pair.x[1] == pair.rest[1][0] == 8.0, "bare copies"
-    assert sys.getrefcount(pair.x) == references, "bare loses count outside of the loop"
+    now = sys.getrefcount(pair.x)
+    assert now == references, "bare loses count outside of the loop"

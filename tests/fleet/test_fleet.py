@@ -462,7 +462,7 @@ def test_more_keys_than_memory_are_refused(monkeypatch):
     fleet = Fleet(sp.Tracker, dim=1)
     fleet.update([1, 2], [1.0, -1.0])
     before = fleet.arrays()
-    monkeypatch.setattr("stillpoint.fleet.fleet._memory", lambda: 1e5)
+    monkeypatch.setattr("stillpoint.core.allocation.machine_memory", lambda: 1e5)
     with pytest.raises(ValueError, match="keys must fit in memory: got 1002, at 244 bytes each"):
         fleet.predict(np.arange(1000) + 10)
     for name, value in fleet.arrays().items():
@@ -473,7 +473,9 @@ def test_more_keys_than_memory_are_refused(monkeypatch):
 def test_where_twice_the_room_is_not_to_be_had_what_is_needed_is_made(monkeypatch):
     fleet = Fleet(sp.Tracker, dim=1)
     fleet.update(np.arange(100), np.ones(100))
-    monkeypatch.setattr("stillpoint.fleet.fleet._memory", lambda: 150.0 * fleet.bytes_per_key)
+    monkeypatch.setattr(
+        "stillpoint.core.allocation.machine_memory", lambda: 150.0 * fleet.bytes_per_key
+    )
     fleet.update(np.arange(110), np.ones(110))
     assert (len(fleet), fleet._index.capacity) == (110, 110)
     monkeypatch.undo()

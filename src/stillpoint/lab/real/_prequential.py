@@ -9,8 +9,8 @@ filter whose covariance has grown past CEILING: without it, features that rest w
 import math
 from typing import NamedTuple
 
+from stillpoint.core.array import Array
 from stillpoint.core.jit import njit
-from stillpoint.core.validation import Array
 from stillpoint.forecasters._features import ROW, standardise
 from stillpoint.forecasters._logistic import FLATTEST, mode, sigmoid
 
