@@ -155,9 +155,8 @@ def _check_label(y: Any) -> None:
     try:
         hash(y)
         missing = y is None or bool(y != y)
-    except (
-        TypeError
-    ):  # lists and arrays have no hash, and what pandas calls NA is not even equal to itself
+    # lists and arrays have no hash, and what pandas calls NA is not even equal to itself
+    except TypeError:
         missing = True
     if missing:
         raise ValueError(

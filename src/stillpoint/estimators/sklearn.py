@@ -74,7 +74,7 @@ class TrackingRegressor(RegressorMixin, BaseEstimator, Configured):
         return self
 
     def predict(self, X: ArrayLike) -> Array:
-        """A forecast for each row, each as if it came next; nothing is learnt."""
+        """Return a forecast for each row, as if it came next; nothing is learnt."""
         check_is_fitted(self)
         return self.core_.peek_rows(validate_data(self, X, reset=False, dtype=np.float64))
 
@@ -133,8 +133,9 @@ class TrackingClassifier(ClassifierMixin, BaseEstimator, Configured):
         classes: ArrayLike | None = None,
         times: ArrayLike | None = None,
     ) -> Self:
-        """Learn more rows in order; `times` as in `fit`. `classes`, needed at the first call, lists
-        every label that may come.
+        """Learn more rows in order; `times` as in `fit`.
+
+        `classes`, needed at the first call, lists every label that may come.
         """
         fresh = not hasattr(self, "core_")
         if fresh and classes is None:
@@ -181,9 +182,7 @@ class TrackingClassifier(ClassifierMixin, BaseEstimator, Configured):
         return self
 
     def predict_proba(self, X: ArrayLike) -> Array:
-        """Probabilities of shape (rows, classes), in the order of `classes_`; each row as if it
-        came next.
-        """
+        """Return probabilities (rows, classes) in the order of `classes_`, as if each came next."""
         check_is_fitted(self)
         rows = validate_data(self, X, reset=False, dtype=np.float64)
         if self.classes_.size == 1:
@@ -231,8 +230,9 @@ class TrackingClassifier(ClassifierMixin, BaseEstimator, Configured):
 
 @contextmanager
 def _unchanged_on_failure(model: BaseEstimator) -> Iterator[None]:
-    """Put a model's attributes back where something fails: scikit-learn notes the columns of a
-    table before all is checked.
+    """Put a model's attributes back where something fails.
+
+    Scikit-learn notes the columns of a table before all is checked.
     """
     before = dict(vars(model))
     try:
@@ -244,9 +244,7 @@ def _unchanged_on_failure(model: BaseEstimator) -> Iterator[None]:
 
 
 def _taken(model: Any) -> dict[str, Any]:
-    """The state of a model that has been fitted: its core's, and what scikit-learn notes about
-    columns.
-    """
+    """The state of a fitted model: its core's, and what scikit-learn notes about columns."""
     if not hasattr(model, "core_"):
         return {}
     names = getattr(model, "feature_names_in_", None)
@@ -255,9 +253,7 @@ def _taken(model: Any) -> dict[str, Any]:
 
 
 def _forget(model: BaseEstimator) -> None:
-    """Make a model what it was before `fit`: scikit-learn knows by the attributes whether it has
-    been fitted.
-    """
+    """Make a model what it was before `fit`, which scikit-learn knows by the attributes."""
     for name in ("core_", "classes_", "n_features_in_", "feature_names_in_"):
         vars(model).pop(name, None)
 
