@@ -88,6 +88,14 @@ def test_every_dependency_is_used():
             ), name
 
 
+def test_the_version_is_the_same_everywhere():
+    import stillpoint as sp
+
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert PROJECT["version"] == sp.__version__
+    assert f"\nversion: {sp.__version__}\n" in citation
+
+
 def test_every_lower_bound_can_be_pinned():
     extras = [extra for extra in OPTIONAL if extra not in TOOLS]
     assert modules(lowest(extras)) == CORE.union(*(OPTIONAL[extra] for extra in extras))

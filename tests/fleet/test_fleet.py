@@ -52,7 +52,7 @@ def same(fleet, singles):
 
 
 class Twins:
-    """A fleet and a dict of single learners, told the same."""
+    """A fleet and a dict of single learners that meet the same."""
 
     def __init__(self, kind, config, seed, **options):
         self.fleet, self.kind, self.config, self.singles = (
@@ -81,8 +81,8 @@ class Twins:
         )
         for i, key in enumerate(keys):
             learner = self.single(key)
-            told = [centres[i]] if centres is not None else [] if times is None else [times[i]]
-            theirs = learner.predict(*told)
+            extra = [centres[i]] if centres is not None else [] if times is None else [times[i]]
+            theirs = learner.predict(*extra)
             for mine, other in (
                 zip(ours, theirs, strict=True) if centres is not None else [(ours, theirs)]
             ):
@@ -204,8 +204,8 @@ def test_threads_change_no_number(name):
     shape = (keys.size, config["dim"]) if "dim" in config else keys.size
     for _ in range(4):
         order, values = rng.permutation(keys), rng.normal(size=shape)
-        told = [order, values[:, None][:, 0]] if kind is sp.IntervalTracker else [order]
-        one, two = (fleet.predict(*told) for fleet in fleets)
+        extra = [order, values[:, None][:, 0]] if kind is sp.IntervalTracker else [order]
+        one, two = (fleet.predict(*extra) for fleet in fleets)
         np.testing.assert_array_equal(one, two)
         for fleet in fleets:
             fleet.update(order, values + 1.0)

@@ -28,7 +28,8 @@ class State(NamedTuple):
 def open_round(pivot: int, e: _experts.State, weights: np.ndarray, values: np.ndarray) -> None:
     """Fill values (levels,), none of which crosses another.
 
-    From the pivot outward, what would cross the one before is moved out to it. weights (levels, 2, 9) is room for those of the experts.
+    From the pivot outward, what would cross the one before is moved out to it. weights
+    (levels, 2, 9) is room for those of the experts.
     """
     aims, experts, regrets, scalars = e.aims, e.experts, e.regrets, e.scalars
     for m in range(values.size):
