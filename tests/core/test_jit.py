@@ -305,6 +305,22 @@ def test_numba_asks_the_cache_and_compiles_through_the_method_that_frees_its_loc
     assert asked[:3] == ["compile", "load", "save"], f"Numba {numba.__version__} calls {asked}"
 
 
+def test_what_a_caller_may_reorder_is_not_reordered_in_what_it_calls():
+    """Numba hands `fastmath` down: sums would depend on which caller was compiled first."""
+
+    def total(values):
+        result = 0.0
+        for i in range(values.size):
+            result += values[i]
+        return result
+
+    inner, alone = jit.njit(cache=False)(total), jit.njit(cache=False)(total)
+    outer = jit.njit(cache=False, fastmath={"reassoc"})(lambda values: inner(values))
+    values = np.random.default_rng(0).normal(size=1000)
+    assert outer(values) == inner(values) == alone(values) == total(values)
+    assert jit.njit(cache=False, fastmath={"reassoc"})(total)(values) != total(values)
+
+
 def test_numba_takes_functions_without_a_wrapper_for_c():
     assert domains.project.targetoptions["no_cfunc_wrapper"]
     w = np.empty(2)

@@ -26,7 +26,9 @@ _PACKAGE = Path(__file__).parents[1]
 # Seconds to wait for another process that compiles a function. The slowest takes 10 on an idle
 # machine; whoever has waited in vain compiles for itself, and waits for nobody again.
 _PATIENCE = 60.0
-_OPTIONS: dict[str, Any] = {"no_cfunc_wrapper": True}  # nothing here is called from C
+# Nothing here is called from C. And left out, `fastmath` would be that of whoever calls a function
+# first: its bits would depend on which of its callers was compiled before the others.
+_OPTIONS: dict[str, Any] = {"no_cfunc_wrapper": True, "fastmath": False}
 _listeners: list[Callable[[str], None]] = []
 
 
@@ -190,7 +192,7 @@ def njit(*, cache: bool, **options: Any) -> Callable[[F], F]:
     """`numba.njit(cache=cache, **options)` with the cache above."""
 
     def compiled(function: F) -> F:
-        dispatcher: Any = numba.njit(**_OPTIONS, **options)(function)
+        dispatcher: Any = numba.njit(**(_OPTIONS | options))(function)
         # with NUMBA_DISABLE_JIT it is the function itself
         if cache and hasattr(dispatcher, "enable_caching"):
             try:
