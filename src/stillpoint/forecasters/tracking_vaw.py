@@ -53,12 +53,8 @@ class TrackingVAW(VAWForecaster):
     k and κ, whose norm is that of the pairs (t, x) seen.
     """
 
-    _saved: ClassVar[dict[str, str]] = {
-        **VAWForecaster._saved,
-        "_x": "_x",
-        "_mean": "_mean",
-        "_variance": "_variance",
-        "_prior": "_prior",
+    _saved: ClassVar[dict[str, str]] = VAWForecaster._saved | {
+        name: name for name in ("_x", "_mean", "_variance", "_prior")
     }
 
     def __init__(
