@@ -17,7 +17,7 @@ from numba.core import caching
 
 from stillpoint.core import jit
 from stillpoint.domains import _sets as domains
-from stillpoint.memory import _sums as memory
+from stillpoint.memory import _streaming as memory
 
 SOURCE = Path(jit.__file__).parents[1]
 COMPILED = sorted(file for file in SOURCE.rglob("*.py") if "\n@njit(" in file.read_text("utf-8"))
@@ -57,27 +57,28 @@ def test_compiled_files_are_marked_and_import_from_modules_only():
                 continue
             base = getattr(node, "module", None) or ""
             assert not getattr(node, "level", 0), file
-            names = [f"{base}.{alias.name}".strip(".") for alias in node.names]
-            for name in names:
-                if name.partition(".")[0] != "stillpoint":
-                    continue
-                modules = [SOURCE.parent.joinpath(*each.split(".")) for each in (base, name)]
-                found = [each.with_suffix(".py") for each in modules]
-                assert any(each in jit.sources(file) for each in found), (file, name)
+            for name in (f"{base}.{alias.name}".strip(".") for alias in node.names):
+                if name.partition(".")[0] == "stillpoint":
+                    modules = [SOURCE.parent.joinpath(*each.split(".")) for each in (base, name)]
+                    assert any(each.with_suffix(".py").is_file() for each in modules), (file, name)
 
 
 def test_compiled_files_reach_what_they_call_and_no_more():
     def reached(file):
         return {each.relative_to(SOURCE).as_posix() for each in jit.sources(SOURCE / file)}
 
-    assert reached("memory/_sums.py") == {"memory/_sums.py", "core/arithmetic.py", "core/jit.py"}
+    assert reached("memory/_streaming.py") == {
+        "memory/_streaming.py",
+        "core/arithmetic.py",
+        "core/jit.py",
+    }
     assert reached("potentials/_magnitudes.py") == {"potentials/_magnitudes.py", "core/jit.py"}
     both = reached("learners/_kernel_ftrl.py")
-    assert both > reached("memory/_sums.py") | reached("potentials/_magnitudes.py")
+    assert both > reached("memory/_streaming.py") | reached("potentials/_magnitudes.py")
     assert "forecasters/_aggregation.py" not in both
 
 
-def test_imports_that_only_a_type_checker_sees_are_not_followed(tmp_path, monkeypatch):
+def test_imports_that_only_types_need_are_not_followed(tmp_path, monkeypatch):
     package = tmp_path / "stillpoint"
     (package / "inner").mkdir(parents=True)
     texts = {
@@ -86,6 +87,8 @@ def test_imports_that_only_a_type_checker_sees_are_not_followed(tmp_path, monkey
             "from typing import TYPE_CHECKING\n"
             "if TYPE_CHECKING:\n    from stillpoint import unseen\n"
             "else:\n    from stillpoint.e import x\n"
+            "from stillpoint.unseen import Array, Other\n"
+            "def f(a: Array) -> Other:\n    b: Array = a\n    return b\n"
         ),
         "d.py": "",
         "e.py": "import os\nimport stillpoint.inner._a\n",
@@ -101,7 +104,7 @@ def test_imports_that_only_a_type_checker_sees_are_not_followed(tmp_path, monkey
 NUMBERS = """
 import numpy as np
 import stillpoint
-from stillpoint.memory._sums import growth
+from stillpoint.memory._streaming import growth
 from stillpoint.potentials._magnitudes import saturated_exp
 print(stillpoint.__file__, growth(np.ones(2), np.ones(2), 1.0)[0], saturated_exp(0.0))
 print(*(sum(each.stats.cache_hits.values()) for each in (growth, saturated_exp)))
@@ -119,7 +122,7 @@ def test_an_edit_recompiles_what_depends_on_it_and_nothing_else(tmp_path):
 
     assert run(NUMBERS, tmp_path) == [place, "6.0", "1.0", "0", "0"]
     assert run(NUMBERS, tmp_path) == [place, "6.0", "1.0", "1", "1"]
-    before = {name: files(name) for name in ("_sums.growth", "_magnitudes.saturated_exp")}
+    before = {name: files(name) for name in ("_streaming.growth", "_magnitudes.saturated_exp")}
     edited = copied / "core" / "arithmetic.py"
     text = edited.read_text("utf-8")
     assert text.count("total += a[i] * b[i]") == 1
@@ -127,8 +130,31 @@ def test_an_edit_recompiles_what_depends_on_it_and_nothing_else(tmp_path):
     assert run(NUMBERS, tmp_path) == [place, "12.0", "1.0", "0", "1"]
     assert files("_magnitudes.saturated_exp") == before["_magnitudes.saturated_exp"]
     # overwritten: what no source is left for does not pile up
-    assert [name for name, _ in files("_sums.growth")] == [n for n, _ in before["_sums.growth"]]
-    assert files("_sums.growth") != before["_sums.growth"]
+    assert [name for name, _ in files("_streaming.growth")] == [
+        n for n, _ in before["_streaming.growth"]
+    ]
+    assert files("_streaming.growth") != before["_streaming.growth"]
+
+
+FIELDS = """
+from work import first
+from state import State
+print(first((State(a=1.0, b=3.0), 2)), sum(first.stats.cache_hits.values()))
+"""
+
+
+def test_code_of_a_named_tuple_is_not_used_for_other_fields(tmp_path):
+    """Whose class may be anywhere: the function knows only what it is given."""
+    (tmp_path / "work.py").write_text(
+        "from stillpoint.core.jit import njit\n\n\n"
+        "@njit(cache=True)\ndef first(pair):\n    return pair[0].a\n"
+    )
+    for fields, hits in (("ab", "0"), ("ab", "1"), ("ba", "0"), ("ba", "1")):
+        lines = "".join(f"    {name}: float\n" for name in fields)
+        text = f"from typing import NamedTuple\n\n\nclass State(NamedTuple):\n{lines}"
+        (tmp_path / "state.py").write_text(text)
+        shutil.rmtree(tmp_path / "__pycache__", ignore_errors=True)
+        assert run(FIELDS, tmp_path) == ["1.0", hits]
 
 
 # what other parts are told

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from stillpoint.core.arithmetic import assign
 from stillpoint.core.jit import njit
 
 
@@ -128,7 +129,7 @@ def merge(buckets: np.ndarray, used: int) -> int:
                     one[j] = max(one[j], other[j])
                 elif j != BUCKET.time:
                     one[j] += other[j]
-        buckets[b] = one
+        assign(buckets[b], one)
     return (used + 1) // 2
 
 

@@ -72,26 +72,37 @@ def sources(file: Path) -> frozenset[Path]:
 
 @cache
 def _imported(file: Path) -> frozenset[Path]:
-    """The modules of this package that a file imports when it runs."""
-    names: set[str] = set()
-    rest: list[ast.AST] = [ast.parse(file.read_bytes())]
+    """The modules of this package that a file imports when it runs, but for annotations alone."""
+    imports: list[ast.Import | ast.ImportFrom] = []
+    annotated: set[str] = set()
+    used: set[str] = set()
+    rest: list[tuple[ast.AST, set[str]]] = [(ast.parse(file.read_bytes()), used)]
     while rest:
-        node = rest.pop()
-        if isinstance(node, ast.Import):
-            names.update(alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            base = node.module or ""
-            if node.level:
-                folder = file.parents[node.level - 1].relative_to(_PACKAGE.parent)
+        node, names = rest.pop()
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            imports.append(node)
+        elif isinstance(node, ast.Name):
+            names.add(node.id)
+        skip_body = isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
+        for field, value in ast.iter_fields(node):
+            into = annotated if field in ("annotation", "returns") else names
+            if not (skip_body and field == "body"):
+                children = value if isinstance(value, list) else [value]
+                rest += ((each, into) for each in children if isinstance(each, ast.AST))
+    modules: set[str] = set()
+    for found in imports:
+        base = ""
+        if isinstance(found, ast.ImportFrom):
+            base = found.module or ""
+            if found.level:
+                folder = file.parents[found.level - 1].relative_to(_PACKAGE.parent)
                 base = ".".join((*folder.parts, *base.split(".") * bool(base)))
-            names.update((base, *(f"{base}.{alias.name}" for alias in node.names)))
-        elif isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
-            rest += node.orelse
-        else:
-            rest += ast.iter_child_nodes(node)
-    package = {name.split(".", 1)[1] for name in names if name.startswith(f"{_PACKAGE.name}.")}
-    files = (_PACKAGE.joinpath(*name.split(".")).with_suffix(".py") for name in package)
-    return frozenset(file for file in files if file.is_file())
+        for alias in found.names:
+            if (alias.asname or alias.name) not in annotated - used:
+                modules |= {base, f"{base}.{alias.name}".strip(".")}
+    inside = {name.split(".", 1)[1] for name in modules if name.startswith(f"{_PACKAGE.name}.")}
+    files = (_PACKAGE.joinpath(*name.split(".")).with_suffix(".py") for name in inside)
+    return frozenset(each for each in files if each.is_file())
 
 
 @cache
@@ -99,6 +110,15 @@ def _digest(file: Path) -> str:
     """A digest of all that the code of `file` can reach."""
     found = sorted(sources(file))
     return hashlib.sha256(b"\0".join(each.read_bytes() for each in found)).hexdigest()
+
+
+def _fields(kinds: Any) -> tuple[Any, ...]:
+    """Names of the fields of all named tuples among types, which Numba knows by their class alone.
+
+    Code finds fields by their places, and the class may be in a file that the code does not reach.
+    """
+    tuples = (kind for kind in kinds if isinstance(kind, types.BaseTuple))
+    return tuple((getattr(kind, "fields", ()), _fields(tuple(cast(Any, kind)))) for kind in tuples)
 
 
 # the cache
@@ -109,6 +129,9 @@ class _Cache(FunctionCache):
 
     _shared = True  # until somebody has waited in vain
     _lock: Any = None
+
+    def _index_key(self, sig: Any, codegen: Any) -> Any:
+        return (*super()._index_key(sig, codegen), _fields(getattr(sig, "args", sig)))
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Compiled code from the disk; None where there is none that can be used."""
@@ -207,10 +230,11 @@ def _bare(typing: Any, value: Any) -> Any:
     def strip(context: Any, builder: Any, kind: Any, given: Any) -> Any:
         if isinstance(kind, types.Array):
             view = context.make_array(kind)(context, builder, given)
-            view.meminfo = cgutils.get_null_value(view.meminfo.type)  # type: ignore[no-untyped-call]
+            view.meminfo = cgutils.get_null_value(view.meminfo.type)
             return view._getvalue()
         if isinstance(kind, types.BaseTuple):
-            for i, part in enumerate(kind):
+            parts: tuple[Any, ...] = tuple(cast(Any, kind))
+            for i, part in enumerate(parts):
                 stripped = strip(context, builder, part, builder.extract_value(given, i))
                 given = builder.insert_value(given, stripped, i)
         return given
@@ -228,4 +252,4 @@ def _as_it_is(value: Any) -> Any:
 # In compiled code: the same array, or (named) tuple of arrays, without its count of references.
 # Every view of a row adds to that count and takes from it again, atomically: up to a third of a
 # round's time. Only for arguments of compiled loops, which the caller holds while they run.
-bare: Any = _as_it_is if numba.config.DISABLE_JIT else intrinsic(_bare)
+bare: Any = _as_it_is if getattr(numba.config, "DISABLE_JIT", 0) else intrinsic(_bare)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stillpoint.core.arithmetic import dot, usable_norm
+from stillpoint.core.arithmetic import assign, dot, usable_norm
 from stillpoint.core.jit import njit
 from stillpoint.core.validation import Array
 from stillpoint.domains._sets import BALL, project
@@ -57,7 +57,7 @@ def play_rounds(state: State, rule: Rule, block: Block) -> int:
         mix(weights, state.experts, w)
         block.values[n] = evaluate(block, n, w, g)
         size = usable_norm(g)
-        block.gradients[n] = g
+        assign(block.gradients[n], g)
         if not (math.isfinite(size) and size <= rule.limit):
             return n
         learn(state.experts, state.cumulative, rule.steps, rule.ball, g, w, z)

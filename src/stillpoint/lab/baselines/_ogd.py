@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stillpoint.core.arithmetic import dot, norm, usable_norm
+from stillpoint.core.arithmetic import assign, dot, norm, usable_norm
 from stillpoint.core.jit import njit
 from stillpoint.core.validation import Array
 from stillpoint.domains._sets import BALL, project
@@ -70,10 +70,10 @@ def play_rounds(state: State, rule: Rule, t: int, block: Block) -> int:
     w = state.w
     z, g = np.empty(w.size), np.empty(w.size)
     for n in range(block.values.size):
-        block.plays[n] = w
+        assign(block.plays[n], w)
         block.values[n] = evaluate(block, n, w, g)
         size = usable_norm(g)
-        block.gradients[n] = g
+        assign(block.gradients[n], g)
         if not (math.isfinite(size) and size <= rule.limit):
             return n
         descend(rule.schedule, rule.step, t + n + 1, block.plays[n], g, state.sums, z)
