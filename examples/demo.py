@@ -17,7 +17,7 @@ from rich.table import Table
 import stillpoint as sp
 from stillpoint.commands import track
 from stillpoint.lab.streams import real
-from stillpoint.report.data import history_from_arrays
+from stillpoint.report.history import history_from_arrays
 from stillpoint.report.page import write_page
 
 

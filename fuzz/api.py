@@ -99,7 +99,7 @@ PASSED = {
     "target",
     "moment",
 }
-STREAMS = ("track", "track", "peek_rows", "run", "track")
+STREAMS = ("track", "peek_rows")
 # plays of these may be infinite, and say so
 UNBOUNDED = (
     "IntervalTracker",

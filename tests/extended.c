@@ -375,10 +375,10 @@ typedef struct {
     R regret[LANE], squared[LANE], loss[LANE], top, learned, noise, memory, origin, low, high, pooled, forecast;
     R q, first, start, seen, misses;
     int values, begun;
-} Lane;
+} Estimator;
 
-void *lane_new(double q, double first, int values) {
-    Lane *s = calloc(1, sizeof *s);
+void *estimator_new(double q, double first, int values) {
+    Estimator *s = calloc(1, sizeof *s);
     s->q = q;
     s->first = first;
     s->values = values;
@@ -387,7 +387,7 @@ void *lane_new(double q, double first, int values) {
 
 static R pinball(R q, R p, R y) { return most(-q * (p - y), (1 - q) * (p - y)); }
 
-static void pool(Lane *s) {
+static void pool(Estimator *s) {
     R poly[LANE], blend[LANE], middle = 0, rare = least(s->q, 1 - s->q);
     weigh(LANE, s->regret, s->squared, s->loss, s->top, s->learned, poly, blend);
     if (s->noise > 0) {
@@ -401,7 +401,7 @@ static void pool(Lane *s) {
     }
 }
 
-static void credit(Lane *s, R y) {
+static void credit(Estimator *s, R y) {
     R loss = pinball(s->q, s->forecast, y), counted = loss;
     s->memory = (R)0.99 * s->memory + 1;
     if (s->memory >= 11 && s->noise > 0) counted = least(loss, 100 * s->noise);
@@ -416,7 +416,7 @@ static void credit(Lane *s, R y) {
     }
 }
 
-static void learn_score(Lane *s, R y) {
+static void learn_score(Estimator *s, R y) {
     if (!s->begun) {
         if (y > 0) {
             s->begun = 1;
@@ -442,7 +442,7 @@ static void learn_score(Lane *s, R y) {
     }
 }
 
-static void learn_value(Lane *s, R y) {
+static void learn_value(Estimator *s, R y) {
     if (s->begun == 0) {
         s->origin = y;
         s->begun = 1;
@@ -483,7 +483,7 @@ static void learn_value(Lane *s, R y) {
     }
 }
 
-void lane_run(Lane *s, const double *y, int given, double *out, long rounds) { /* scores |y| around 0, or values y */
+void estimator_run(Estimator *s, const double *y, int given, double *out, long rounds) { /* scores |y| around 0, or values y */
     (void)given;
     for (long t = 0; t < rounds; t++) {
         R reach = s->high - s->low, x, push, play;

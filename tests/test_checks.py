@@ -59,3 +59,23 @@ def test_a_broken_learner_is_caught():
         checks.check_learner(lambda dim: Forgetful(dim))
     with pytest.raises(AssertionError, match="check_"):
         checks.check_learner(lambda dim: Sloppy(dim))
+
+
+def test_a_learner_is_found_with_arguments_of_its_own(monkeypatch):
+    class Odd(sp.Tracker):
+        def __init__(self, dim, *, colour):
+            super().__init__(dim)
+
+    class Even(Odd):
+        @classmethod
+        def _example(cls, dim):
+            return cls(dim, colour="red")
+
+    monkeypatch.setattr(sp, "Odd", Odd, raising=False)
+    monkeypatch.setattr(sp, "Even", Even, raising=False)
+    monkeypatch.setattr(sp, "__dir__", lambda: ["Odd", "Even", "Tracker"])
+    found = dict(checks.public_learners())
+    assert found.keys() == {"Odd", "Even", "Tracker"}
+    assert isinstance(found["Even"](3), Even)
+    with pytest.raises(ValueError, match=r"without 'colour'.*give the class a method _example"):
+        found["Odd"](3)

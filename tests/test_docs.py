@@ -88,8 +88,8 @@ def test_the_home_page_prints_what_it_says():
 # names of these are in the reference, which is generated; `mkdocs build --strict` checks the rest
 REFERENCE = [
     *("kernels", "potentials", "domains", "losses", "regret", "memory", "checks"),
-    *("learners", "forecasters", "intervals", "fleet", "fleet.gpu", "lab", "lab.baselines"),
-    *("lab.baselines.conformal", "lab.streams", "lab.streams.real"),
+    *("learners", "forecasters", "intervals", "fleet", "fleet.gpu", "lab", "commands"),
+    *("lab.baselines", "lab.baselines.conformal", "lab.streams", "lab.streams.real"),
 ]
 
 

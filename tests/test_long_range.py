@@ -107,8 +107,8 @@ def kernel(erfi):
     return sp.KernelFTRL(1, lipschitz=1.0, kernel=MIX, potential=Erfi() if erfi else None)
 
 
-def lane(learner, values):
-    return ctypes.c_double(learner._levels[0]), ctypes.c_double(learner._firsts[0]), values
+def aim(learner, values):
+    return *map(ctypes.c_double, learner._estimators.aims[0]), values
 
 
 def regressed(learner):
@@ -169,14 +169,14 @@ CASES = {
     "TrackingForecaster": lambda: (regressed(sp.TrackingForecaster(1)), "regression", (), pairs),
     "IntervalTracker": lambda: (
         band(sp.IntervalTracker()),
-        "lane",
-        lane(sp.IntervalTracker(), 0),
+        "estimator",
+        aim(sp.IntervalTracker(), 0),
         lambda *a: wave(*a) - 4.0,
     ),
     "QuantileTracker": lambda: (
         sp.QuantileTracker().track,
-        "lane",
-        lane(sp.QuantileTracker(), 1),
+        "estimator",
+        aim(sp.QuantileTracker(), 1),
         wave,
     ),
 }

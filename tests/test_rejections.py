@@ -3,6 +3,7 @@ within one.
 """
 
 import copy
+import inspect
 import warnings
 
 import numpy as np
@@ -91,9 +92,10 @@ def timed(learner, update=None):
 def of_series(learner):
     for bad in (*BAD, [], [0.1, 0.2], 1e200):
         yield lambda bad=bad: learner.update(bad)
-    if hasattr(learner, "time"):
+    has_times = "time" in inspect.signature(learner.predict).parameters
+    if has_times:
         yield from timed(learner)
-    run = getattr(learner, "track", None) or learner.track
+    run = learner.track
     for bad in (
         [0.1, np.inf],
         ["a", "b"],
@@ -105,7 +107,7 @@ def of_series(learner):
         [0.1, 1e200],
     ):
         yield lambda bad=bad: run(bad)
-    if hasattr(learner, "time"):
+    if has_times:
         for times in ([2.0, 1.0], [1.0], [np.nan, 2.0], ["a", "b"], [[1.0, 2.0]]):
             yield lambda times=times: run([0.1, 0.2], np.asarray(times))
 
@@ -149,9 +151,9 @@ def of_intervals(learner):
 def of_scores(learner):
     for bad in (*BAD, -1.0, -1e-300, [1.0, 2.0]):
         yield lambda bad=bad: learner.update(bad)
-        yield lambda bad=bad: learner.run([0.1, bad])
+        yield lambda bad=bad: learner.track([0.1, bad])
     for bad in (None, 0.5, [[1.0]], "text"):
-        yield lambda bad=bad: learner.run(bad)
+        yield lambda bad=bad: learner.track(bad)
 
 
 def of_fleets(fleet):

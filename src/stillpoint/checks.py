@@ -1,8 +1,9 @@
-"""Conformance checks that every gradient learner must pass; import them to test a learner of your
-own.
+"""Conformance checks that every gradient learner must pass, of this library or of your own.
 
-from stillpoint import checks
-checks.check_learner(lambda dim: MyLearner(dim=dim))
+Examples
+--------
+>>> from stillpoint import checks
+>>> checks.check_learner(lambda dim: MyLearner(dim=dim))  # doctest: +SKIP
 """
 
 import inspect
@@ -22,25 +23,33 @@ Factory = Callable[[int], GradientLearner]
 
 
 def public_learners() -> Iterator[tuple[str, Factory]]:
-    """Every gradient learner in the library's namespace, with a factory from its dimension."""
-    kernel = stillpoint.kernels.OU(rate=0.1)
-    needed: dict[str, dict[str, Any]] = {
-        "Directional": {"lipschitz": 1.0, "kernel": kernel},
-        "ExpConcave": {"kernel": kernel, "curvature": 0.5},
-        "StronglyConvex": {"kernel": kernel, "curvature": 1.0},
-    }
+    """Yield every gradient learner in the library's namespace, with a factory from its dimension.
+
+    Arguments that it cannot do without get an ordinary value, known by their names; a learner with
+    others has a class method `_example(dim)`.
+    """
     for name in dir(stillpoint):
         member = getattr(stillpoint, name)
         if inspect.isclass(member) and issubclass(member, GradientLearner):
-            yield name, partial(_build, member, **needed.get(name, {}))
+            yield name, getattr(member, "_example", partial(_build, member))
 
 
-def _build(learner: Callable[..., GradientLearner], dim: int, **arguments: Any) -> GradientLearner:
-    return learner(dim=dim, **arguments)
+def _build(learner: Callable[..., GradientLearner], dim: int) -> GradientLearner:
+    ordinary = {"kernel": stillpoint.kernels.OU(rate=0.1), "lipschitz": 1.0, "curvature": 0.5}
+    arguments: dict[str, Any] = {"dim": dim}
+    for name, parameter in inspect.signature(learner).parameters.items():
+        if parameter.default is parameter.empty and name not in arguments:
+            if name not in ordinary:
+                raise ValueError(
+                    f"{learner} must be built without {name!r}, or with an ordinary value: got no"
+                    " such value; give the class a method _example(dim)"
+                )
+            arguments[name] = ordinary[name]
+    return learner(**arguments)
 
 
 def all_checks() -> dict[str, Callable[[Factory], None]]:
-    """Every check of this module by name."""
+    """Return every check of this module by name."""
     found = inspect.getmembers(inspect.getmodule(all_checks), inspect.isfunction)
     return {
         name: check
@@ -50,8 +59,12 @@ def all_checks() -> dict[str, Callable[[Factory], None]]:
 
 
 def check_learner(make: Factory) -> None:
-    """Run every check on learners built by `make(dim)`; raises AssertionError naming the one that
-    failed.
+    """Run every check on learners built by `make(dim)`.
+
+    Raises
+    ------
+    AssertionError
+        Names the check that failed.
     """
     for name, check in all_checks().items():
         try:
@@ -107,9 +120,7 @@ def check_update_predicts_first(make: Factory) -> None:
 
 
 def check_takes_losses(make: Factory) -> None:
-    """update_loss() with a linear loss does the same as update() with its gradient; what is no loss
-    changes nothing.
-    """
+    """update_loss() does the same as update() with the gradient; what is no loss is refused."""
     a, b = make(2), make(2)
     for t, g in enumerate(_gradients(20, 2)):
         if t % 2:
@@ -126,9 +137,7 @@ def check_takes_losses(make: Factory) -> None:
 
 
 def check_rejects_bad_gradients(make: Factory) -> None:
-    """NaN, infinity, wrong shapes and text raise ValueError and leave the learner bit for bit as it
-    was.
-    """
+    """NaN, infinity, wrong shapes and text raise ValueError, and not a bit changes."""
     learner, twin = make(3), make(3)
     for g in _gradients(12, 3):
         for each in (learner, twin):
@@ -189,9 +198,7 @@ def check_save_load_resumes(make: Factory) -> None:
 
 
 def check_certificate_is_exact(make: Factory) -> None:
-    """At every round the certificate dominates the regret against comparators in the ball, and the
-    worst one attains it.
-    """
+    """In every round the certificate bounds the regret in the ball, and the worst attains it."""
     learner, dim, radius = make(2), 2, 1.5
     if learner.ledger is None:
         return
@@ -237,9 +244,7 @@ def check_deterministic(make: Factory) -> None:
 
 
 def check_silence(make: Factory) -> None:
-    """Zero gradients, at the start or throughout, and skipped rounds keep every play finite;
-    skipping moves time on.
-    """
+    """Zero gradients and skipped rounds keep every play finite; skipping moves time on."""
     learner = make(2)
     assert np.isfinite(_drive(learner, np.zeros((10, 2)))).all()
     for _ in range(3):

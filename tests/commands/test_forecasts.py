@@ -13,8 +13,7 @@ from stillpoint.commands import track, tracking
 from stillpoint.commands.engine import Linear, Logistic
 from stillpoint.core import container
 from stillpoint.forecasters import TrackingForecaster, TrackingProbabilities, VariationForecaster
-from stillpoint.forecasters._regression import CLIPPED
-from stillpoint.forecasters._tracking import ORIGIN
+from stillpoint.forecasters._linear import AT, ROW
 from stillpoint.intervals import IntervalTracker, QuantileTracker
 from stillpoint.losses import Pinball
 from tracked import T, bad, floats, run, table, write
@@ -55,7 +54,8 @@ def test_full_history_baseline_is_the_filter_without_drift(data, plain, tmp_path
     core, losses = TrackingForecaster(3, missing=True), []
     for x, value in zip(X, y, strict=True):
         core.predict(x)
-        losses.append((value - core._own[CLIPPED, 0] - core._scalars[ORIGIN]) ** 2)
+        still = core._state.table[ROW.clipped, 0] + core._state.scalars[AT.origin]
+        losses.append((value - still) ** 2)
         core.update(x, value)
     assert summary["loss"]["full-history RLS"] == pytest.approx(np.mean(losses[1:]))
 

@@ -114,7 +114,7 @@ def test_the_limit_is_on_what_the_filters_really_keep(task):
 
     core = TrackingProbabilities(20, 2) if task == "binary" else TrackingForecaster(20)
     most = 1
-    while core._covariances.size // 21**2 * (most + 2) ** 2 * 8 <= LIMIT:
+    while core._state.covariances.size // 21**2 * (most + 2) ** 2 * 8 <= LIMIT:
         most += 1
     check_room(task, most, words=False)
     with pytest.raises(InputError, match=f"at most {most:,}: got {most + 1:,}, for"):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from stillpoint.forecasters import KernelVAW
+from stillpoint.forecasters._aggregation import AT
 from stillpoint.forecasters.aggregation import ExponentialWeights, MLPoly, Vovk
 from stillpoint.forecasters.kernel_forecaster import KernelForecaster
 from stillpoint.kernels import OU, Gaussian, Matern32, Spline
@@ -142,9 +143,8 @@ def test_bounds_hold_against_unclipped_experts(name, share, kind, seed):
             (1 if name == "vovk" else 4) * math.log(4) + 1
         ) * (1 + 1e-9)
     if name == "ml-poly":  # the inequality behind its bound, which is tighter
-        assert (np.maximum(model.R, 0) ** 2 / (model.s[1] + model.V)).sum() <= model.s[3] * (
-            1 + 1e-9
-        )
+        R, V, s, _ = model.state
+        assert (np.maximum(R, 0) ** 2 / (s[AT.record] + V)).sum() <= s[AT.potential] * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("times", [np.arange(1.0, 301.0), irregular(300)])
@@ -254,7 +254,7 @@ def test_shares_of_tiny_targets_do_no_harm(name):
     y = np.append([1e-170, 2e-170, 1e-170], noisy(300))
     model = KernelForecaster(aggregation=name, share=1e-3)
     model.track(y)
-    assert np.isfinite(model.aggregator.R).all()
+    assert np.isfinite(model.aggregator.state.regrets).all()
     assert np.ptp(model.weights) > 0.01
     assert math.isfinite(model.bound(0))
 

@@ -7,7 +7,8 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from stillpoint.forecasters.regression import RATES, TrackingForecaster
+from stillpoint.forecasters._linear import RATES
+from stillpoint.forecasters.regression import TrackingForecaster
 from stillpoint.forecasters.tracking_vaw import TrackingVAW
 from stillpoint.kernels import OU, Dirac, Matern32, OUMixture, Spline
 from stillpoint.lab.streams import stagewise
@@ -523,12 +524,12 @@ def test_forecaster_refuses_bad_input_unchanged(opened):
         (lambda: model.skip([np.inf, 1.0]), "x must be finite"),
         (
             lambda: model.track(X[:3], [0.0, np.nan, 1.0]),
-            "y must be finite|X must start a new round",
+            "y must be finite|X must begin with a new round",
         ),
-        (lambda: model.track(X[:3], y[:2]), "X must have shape|X must start a new round"),
+        (lambda: model.track(X[:3], y[:2]), "X must have shape|X must begin with a new round"),
         (
             lambda: model.track(X[:3], y[:3, None]),
-            "y must be one-dim|X must start a new round",
+            "y must be one-dim|X must begin with a new round",
         ),
     ]
     if opened:
@@ -753,7 +754,7 @@ def test_features_join():
     for dim, message in (
         (3, "dim must be 4 or more"),
         (0, "dim must be a positive"),
-        (6, "dim must start a new round"),
+        (6, "dim must begin with a new round"),
     ):
         with pytest.raises(ValueError, match=message):
             model.grow(dim)
@@ -910,14 +911,14 @@ def test_variants_refuse_bad_input_unchanged():
     before = copy(model)
     for call in (lambda: model.update(X[20], 0.0, time=21.0), lambda: model.skip(time=19.0)):
         with pytest.raises(
-            ValueError, match=r"time must be that of the open round: got .*, open with 20.0"
+            ValueError, match=r"time must be that of the open round: got .*, open at 20.0"
         ):
             call()
         assert same(model, before)
     model.update(X[20], 0.0)
     model.predict(X[21])
     with pytest.raises(
-        ValueError, match=r"time must be that of the open round: got 30.0, open with None"
+        ValueError, match=r"time must be that of the open round: got 30.0, open without a time"
     ):
         model.update(X[21], 0.0, time=30.0)
     with pytest.raises(ValueError, match=r"x must be finite: got nan .* missing=True"):

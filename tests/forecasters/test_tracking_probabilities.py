@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 from scipy.special import expit
 
-from stillpoint.forecasters import _classification
-from stillpoint.forecasters.classification import RATES, TrackingProbabilities
+from stillpoint.forecasters._logistic import RATES, mode
+from stillpoint.forecasters.classification import TrackingProbabilities
 
 
 def same(a, b):
@@ -156,7 +156,7 @@ def test_model_is_its_slow_twin(name):
 @pytest.mark.parametrize("f", [-40.0, -3.0, 0.0, 2.0, 35.0, 300.0, -700.0])
 @pytest.mark.parametrize("v", [0.0, 1e-9, 0.5, 30.0, 1e4, 1e9])
 def test_mode_solves_its_equation(f, v):
-    x = _classification.mode(f, v)
+    x = mode(f, v)
     assert x - f == pytest.approx(v * expit(-x), rel=1e-9, abs=1e-12 * (1 + abs(f)))
 
 
@@ -282,7 +282,7 @@ def test_third_class_finds_two_sets_that_are_mirror_images():
     np.testing.assert_array_equal(model.arrays()["scalars"], [250, 250, 150, 0])
     model.update(X[0], 3)
     model.predict(X[0])
-    with pytest.raises(ValueError, match="must start a new round"):
+    with pytest.raises(ValueError, match="must begin with a new round"):
         model.add_class()
 
 
@@ -448,16 +448,16 @@ def test_model_refuses_bad_input_unchanged(opened):
         (lambda: model.peek([np.nan, 1.0]), "x must be finite"),
         (
             lambda: model.track(X[:3], [0, 1, 2]),
-            "y must be a class|X must start a new round",
+            "y must be a class|X must begin with a new round",
         ),
-        (lambda: model.track(X[:3], y[:2]), "X must have shape|X must start a new round"),
+        (lambda: model.track(X[:3], y[:2]), "X must have shape|X must begin with a new round"),
         (
             lambda: model.track(X[:3], y[:3, None]),
-            "y must be one-dim|X must start a new round",
+            "y must be one-dim|X must begin with a new round",
         ),
         (
             lambda: model.track(X[:3], y[:3], [1.0, 2.0, 3.0]),
-            "times must not go back|X must start a new round",
+            "times must not go back|X must begin with a new round",
         ),
     ]
     if opened:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stillpoint.forecasters import _variation
+from stillpoint.forecasters._mixture import AT
 from stillpoint.forecasters.kernel_forecaster import KernelForecaster
 from stillpoint.forecasters.variation import VariationForecaster
 
@@ -226,7 +226,7 @@ def test_bounds_hold_on_every_interval_of_hostile_streams(seed, kind, scale, off
         limit = np.array([model.interval_bound(a + 1, int(last)) for last in b])
         assert (loss[b] - loss[a] - best <= limit * (1 + 1e-9)).all()
         assert limit[-1] <= model.bound() * (1 + 1e-9)
-    cost, W = model._c[_variation.RANGE_COST], np.ptp(y)
+    cost, W = model._scalars[AT.range_cost], np.ptp(y)
     assert cost <= 0.5 * W**2 * (1 + 1e-9)
     assert model.range == W
     assert (
@@ -285,10 +285,10 @@ def test_bulk_and_resumed_runs_equal_interactive_bit_for_bit(when):
 def test_members_grow_like_log_t():
     model = VariationForecaster()
     model.track(noisy(5000))
-    levels = int(model._c[_variation.TOP]) + 1
+    levels = int(model._scalars[AT.top]) + 1
     assert levels == 13  # ⌊log₂ 5000⌋ + 1
-    assert model._counts.max() <= 2
-    assert (model._counts[levels:] == 0).all()
+    assert model._state.mixture.counts.max() <= 2
+    assert (model._state.mixture.counts[levels:] == 0).all()
     assert model.forecasts.size == model.weights.size == 1 + (5000).bit_count()
     assert model.weights.sum() == pytest.approx(1.0)
     assert model.weights[0] > 0.9

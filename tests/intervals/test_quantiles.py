@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_intervals import STREAMS, TAU, SlowPool, copy, guard, pinball, same
+from slow_twins import STREAMS, TAU, SlowPool, copy, guard, pinball, same
 
 from stillpoint.intervals import QuantileTracker
 from stillpoint.lab.streams.scores import quantile_families

@@ -10,6 +10,7 @@ from cases import TIMES
 from stillpoint import checks
 from stillpoint.domains import Ball
 from stillpoint.kernels import OU, Constant, Gaussian, Matern32, Spline
+from stillpoint.learners._constrained import AT
 from stillpoint.regret import log_det_bound, rkhs_norm
 
 KERNELS = {"ou": OU(0.1), "spline": Spline(1.0), "matern": Matern32(0.2), "gaussian": Gaussian(3.0)}
@@ -134,7 +135,7 @@ def test_full_matrix_learning_states_it(kernel, domain, lipschitz):
     q = (floor - 0.5) / floor
     K = kernel.gram(when) * (fed @ fed.T)
     duals = (
-        learner.variance if lipschitz else 4.0 + learner._scalars[AT.count]
+        learner.variance if lipschitz else 4.0 + learner._scalars[AT.scaled]
     ) - 4.0  # Σ‖G/unit‖²_{s,*}
     log_det = spectrum(K, floor)[0]
     assert duals <= q / np.log1p(q) * log_det

@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 from extras import program
-from stillpoint.report.data import history_from_arrays
+from stillpoint.report.history import history_from_arrays
 from stillpoint.report.page import write_page
 
 ROOT = Path(__file__).parents[2]

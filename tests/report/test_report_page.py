@@ -9,8 +9,10 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from stillpoint.report.data import history_from_arrays, largest_change
-from stillpoint.report.page import count, figure, percent, verdict, write_page
+from stillpoint.report.data import largest_change
+from stillpoint.report.history import history_from_arrays
+from stillpoint.report.page import write_page
+from stillpoint.report.words import count, figure, percent, verdict
 
 RNG = np.random.default_rng(0)
 

@@ -18,9 +18,8 @@ from stillpoint.commands.summary import OURS
 from stillpoint.core.learner import not_finite_in
 from stillpoint.core.validation import Array, counted, stored, under
 from stillpoint.forecasters import TrackingForecaster, TrackingProbabilities, VariationForecaster
-from stillpoint.forecasters import classification as logistic
-from stillpoint.forecasters import regression as linear
-from stillpoint.forecasters._linear import ROW
+from stillpoint.forecasters import _linear as linear
+from stillpoint.forecasters import _logistic as logistic
 from stillpoint.intervals import IntervalTracker, QuantileTracker
 from stillpoint.losses import Pinball
 
@@ -82,7 +81,7 @@ class Linear(Part):
 
         That is the regret it keeps, in running mean losses.
         """
-        regrets = self.core._state.table[ROW.regret]
+        regrets = self.core._state.table[linear.ROW.regret]
         return {
             "lost to the best of its drift settings, in average rows' error, at most": max(
                 float(regrets.max()), 0.0

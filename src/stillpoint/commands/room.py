@@ -7,7 +7,7 @@ import math
 
 from stillpoint.commands.errors import InputError
 from stillpoint.commands.notes import CATEGORIES
-from stillpoint.forecasters import classification, regression
+from stillpoint.forecasters import _linear, _logistic
 
 LIMIT = 1 << 29  # bytes of the filters' covariances, which every row goes over: a third of a second
 # numbers of them that a batch goes over: some tenths of a second, and a signal is looked for after
@@ -43,7 +43,7 @@ def rows_at_once(task: str, columns: int, dim: int, most: int) -> int:
 
 
 def _filters(task: str) -> int:
-    return len(classification.RATES if task == "binary" else regression.RATES)
+    return len(_logistic.RATES if task == "binary" else _linear.RATES)
 
 
 def _numbers(task: str, dim: int) -> int:

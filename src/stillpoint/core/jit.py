@@ -72,35 +72,24 @@ def sources(file: Path) -> frozenset[Path]:
 
 @cache
 def _imported(file: Path) -> frozenset[Path]:
-    """The modules of this package that a file imports when it runs, but for annotations alone."""
-    imports: list[ast.Import | ast.ImportFrom] = []
-    annotated: set[str] = set()
-    used: set[str] = set()
-    rest: list[tuple[ast.AST, set[str]]] = [(ast.parse(file.read_bytes()), used)]
+    """The modules of this package that a file imports when it runs."""
+    names: set[str] = set()
+    rest: list[ast.AST] = [ast.parse(file.read_bytes())]
     while rest:
-        node, names = rest.pop()
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            imports.append(node)
-        elif isinstance(node, ast.Name):
-            names.add(node.id)
-        skip_body = isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
-        for field, value in ast.iter_fields(node):
-            into = annotated if field in ("annotation", "returns") else names
-            if not (skip_body and field == "body"):
-                children = value if isinstance(value, list) else [value]
-                rest += ((each, into) for each in children if isinstance(each, ast.AST))
-    modules: set[str] = set()
-    for found in imports:
-        base = ""
-        if isinstance(found, ast.ImportFrom):
-            base = found.module or ""
-            if found.level:
-                folder = file.parents[found.level - 1].relative_to(_PACKAGE.parent)
+        node = rest.pop()
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                folder = file.parents[node.level - 1].relative_to(_PACKAGE.parent)
                 base = ".".join((*folder.parts, *base.split(".") * bool(base)))
-        for alias in found.names:
-            if (alias.asname or alias.name) not in annotated - used:
-                modules |= {base, f"{base}.{alias.name}".strip(".")}
-    inside = {name.split(".", 1)[1] for name in modules if name.startswith(f"{_PACKAGE.name}.")}
+            names.update((base, *(f"{base}.{alias.name}" for alias in node.names)))
+        elif isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
+            rest += node.orelse
+        else:
+            rest += ast.iter_child_nodes(node)
+    inside = {name.split(".", 1)[1] for name in names if name.startswith(f"{_PACKAGE.name}.")}
     files = (_PACKAGE.joinpath(*name.split(".")).with_suffix(".py") for name in inside)
     return frozenset(each for each in files if each.is_file())
 
@@ -227,13 +216,15 @@ def njit(*, cache: bool, **options: Any) -> Callable[[F], F]:
 
 
 def _bare(typing: Any, value: Any) -> Any:
+    null: Any = cgutils.get_null_value
+
     def strip(context: Any, builder: Any, kind: Any, given: Any) -> Any:
         if isinstance(kind, types.Array):
             view = context.make_array(kind)(context, builder, given)
-            view.meminfo = cgutils.get_null_value(view.meminfo.type)
+            view.meminfo = null(view.meminfo.type)
             return view._getvalue()
         if isinstance(kind, types.BaseTuple):
-            parts: tuple[Any, ...] = tuple(cast(Any, kind))
+            parts: Any = kind
             for i, part in enumerate(parts):
                 stripped = strip(context, builder, part, builder.extract_value(given, i))
                 given = builder.insert_value(given, stripped, i)
@@ -252,4 +243,5 @@ def _as_it_is(value: Any) -> Any:
 # In compiled code: the same array, or (named) tuple of arrays, without its count of references.
 # Every view of a row adds to that count and takes from it again, atomically: up to a third of a
 # round's time. Only for arguments of compiled loops, which the caller holds while they run.
-bare: Any = _as_it_is if getattr(numba.config, "DISABLE_JIT", 0) else intrinsic(_bare)
+_config: Any = numba.config
+bare: Any = _as_it_is if _config.DISABLE_JIT else intrinsic(_bare)

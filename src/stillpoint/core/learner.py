@@ -5,6 +5,7 @@ to be, or by `skip` without. Whatever is wrong with an argument is found before 
 """
 
 import copy
+import math
 import reprlib
 from abc import ABC, abstractmethod
 from typing import Any, Protocol, Self
@@ -91,7 +92,7 @@ class Learner(Configured, ABC):
         if self._is_open:
             if time is not None and time != self.time:
                 raise ValueError(
-                    f"time must be that of the open round: got {time}, open at {self.time}; {_OPEN}"
+                    f"time must be that of the open round: got {time}, open {self._at}; {_OPEN}"
                 )
             self._check_same(x)
         else:
@@ -152,12 +153,15 @@ class Learner(Configured, ABC):
             self._admit(float(when[0]), float(when[-1]))
         return when
 
+    @property
+    def _at(self) -> str:
+        return "without a time" if math.isnan(self.time) else f"at {self.time}"
+
     def _begin_bulk(self, name: str) -> None:
         """Refuse a bulk pass while a round is open; `name`: the argument that brings the rounds."""
         if self._is_open:
             raise ValueError(
-                f"{name} must begin with a new round: got it while one is open at {self.time};"
-                f" {_OPEN}"
+                f"{name} must begin with a new round: got it while one is open {self._at}; {_OPEN}"
             )
 
 

@@ -52,7 +52,7 @@ def restored(
         As for `saved`.
     """
     fields = kind._fields
-    return kind(*(stored(state, names.get(name, name), *shapes[name]) for name in fields))
+    return kind._make(stored(state, names.get(name, name), *shapes[name]) for name in fields)
 
 
 def _items(state: NamedTuple) -> Iterator[tuple[str, Any]]:

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-Array = NDArray[np.float64]
+from stillpoint.core.array import Array as Array
+
 _NOT_NUMBERS = str, bytes, np.datetime64, np.timedelta64  # of which `float` takes some
 _FEW = 16  # up to here Python looks at floats faster than NumPy does
 

@@ -1,4 +1,4 @@
-"""Sets of allowed plays: project onto them, and pass on gradients that keep regret honest."""
+"""Sets of allowed plays, with their projections."""
 
 from stillpoint.domains.base import Domain
 from stillpoint.domains.sets import Ball, Box, Everywhere, HalfSpace, Projection, Simplex

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from stillpoint.core.array import Array
 from stillpoint.core.jit import njit
-from stillpoint.core.validation import Array
 
 EVERYWHERE = 0  # no parameters
 BALL = 1  # radius, then the centre
@@ -48,10 +48,10 @@ def project(kind: int, params: Array, z: Array, w: Array) -> None:
 
 @njit(cache=True)
 def surrogate(g: Array, z: Array, w: Array, out: Array) -> None:
-    """Write into `out` the gradient to pass on when z was proposed, w = Π(z) played and g received
-    (MATH.md section 4).
+    """Write into `out` the gradient to pass on when z was proposed, w = Π(z) played and g received.
 
-    ⟨g, w−u⟩ ≤ ⟨out, z−u⟩ for every u in the set, and ‖out‖ ≤ ‖g‖. `out` may be `g` itself.
+    out = g − min(⟨g, v⟩, 0)·v with v = (z − w)/‖z − w‖, so that ⟨g, w−u⟩ ≤ ⟨out, z−u⟩ for every u
+    in the set and ‖out‖ ≤ ‖g‖ (Cutkosky & Orabona 2018; Cutkosky 2020). `out` may be `g` itself.
     """
     gap = 0.0
     size = 0.0

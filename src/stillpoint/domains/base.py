@@ -1,4 +1,4 @@
-"""What every set of allowed plays can do."""
+"""The interface of sets of allowed plays."""
 
 from abc import ABC, abstractmethod
 
@@ -40,8 +40,13 @@ class Domain(ABC):
     def project_in_metric(self, w: ArrayLike, metric: ArrayLike) -> Array:
         """Return argmin over the set of (x − w)'metric⁻¹(x − w), as a new array.
 
-        metric: (dim, dim), positive definite; directions in which it has less than 1e-14 of its
-        largest are given that much.
+        Parameters
+        ----------
+        w : array of shape (dim,)
+            The point.
+        metric : array of shape (dim, dim)
+            Positive definite; directions in which it has less than 1e-14 of its largest are given
+            that much.
         """
         z = point(w)
         self.check(z.size)
@@ -61,17 +66,13 @@ class Domain(ABC):
         return self._nearest(z, np.maximum(values, 1e-14 * values[-1]), vectors)
 
     def _nearest(self, w: Array, values: Array, vectors: Array) -> Array:
-        """`project_in_metric` for w outside the set, the metric by its eigenvalues and
-        eigenvectors.
-        """
+        """`project_in_metric` for w outside the set, with the metric's eigenvalues and -vectors."""
         from stillpoint.domains.metric import nearest_by_cuts  # late: it brings scipy.optimize
 
         return nearest_by_cuts(self.project, w, values, vectors)
 
     def contains(self, w: ArrayLike, tolerance: float = 1e-9) -> bool:
-        """Say whether every coordinate of `w` is within `tolerance`, and rounding, of its
-        projection.
-        """
+        """Say whether `w` is within `tolerance`, and rounding, of its projection."""
         z = point(w)
         rounding = 4.0 * np.finfo(np.float64).eps * z.size * np.abs(z).max()
         return bool(np.abs(self.project(z) - z).max() <= tolerance + rounding)
@@ -89,9 +90,7 @@ def as_domain(domain: Domain | None, dim: int) -> Domain:
 
 
 def point(w: ArrayLike) -> Array:
-    """Return `w` as a finite vector, contiguous and writable so that one compiled version serves
-    all.
-    """
+    """Return `w` as a finite vector, contiguous and writable: one compiled version serves all."""
     z = np.atleast_1d(finite("w", w))
     if z.ndim != 1 or z.size == 0:
         raise ValueError(

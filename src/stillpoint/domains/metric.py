@@ -1,5 +1,6 @@
-"""Nearest points of sets in a metric (x − w)'P⁻¹(x − w), P = vectors·diag(values)·vectors': what
-Newton steps project by.
+"""Nearest points of sets in a metric (x − w)'P⁻¹(x − w), as Newton steps project.
+
+P = vectors·diag(values)·vectors'.
 """
 
 from collections.abc import Callable
@@ -96,12 +97,12 @@ def nearest_in_simplex(total: float, w: Array, values: Array, vectors: Array) ->
 def nearest_by_cuts(
     project: Callable[[Array], Array], w: Array, values: Array, vectors: Array
 ) -> Array:
-    """Any closed convex set, from its Euclidean projection: the nearest point of ever more
-    half-spaces that hold the set.
+    """Any closed convex set, from its Euclidean projection.
 
-    A point x outside, projected to p, has the set on one side of the plane through p with normal x
-    − p. The nearest point of so many half-spaces is a least-distance problem, solved by active sets
-    (Lawson & Hanson 1974, chapter 23).
+    The nearest point of ever more half-spaces that hold the set: a point x outside, projected to p,
+    has the set on one side of the plane through p with normal x − p. The nearest point of so many
+    half-spaces is a least-distance problem, solved by active sets (Lawson & Hanson 1974, chapter
+    23).
     """
     L = vectors * np.sqrt(values / values[-1])  # x = w + Lz, and ‖z‖ is the distance
     x, normals, offsets = w.copy(), np.zeros((0, w.size)), np.zeros(0)
@@ -119,11 +120,9 @@ def nearest_by_cuts(
 def _polished(
     project: Callable[[Array], Array], start: Array, w: Array, values: Array, vectors: Array
 ) -> Array:
-    """Newton's method from `start` on x = Π(x + sP⁻¹(w − x)), which the nearest point solves for
-    every s > 0.
-
-    Where the set is curved, half-spaces show the place along its boundary only as the root of the
-    distance to it.
+    """Newton's method from `start` on x = Π(x + sP⁻¹(w − x)), which the nearest point solves.
+    It does for every s > 0. Where the set is curved, half-spaces show the place along its boundary
+    only as the root of the distance to it.
     """
     pull = vectors @ ((vectors.T @ (w - start)) / values)
     s = float(np.linalg.norm(w - start)) / max(float(np.linalg.norm(pull)), 1e-300)

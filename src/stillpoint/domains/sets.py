@@ -29,10 +29,14 @@ class Everywhere(Domain):
 
 @dataclass(frozen=True)
 class Ball(Domain):
-    """{w : ‖w − center‖ ≤ radius}.
+    """The ball {w : ‖w − center‖ ≤ radius}.
 
-    radius: above 0.
-    center: one value a coordinate, kept as a tuple; None is the origin, in any dimension.
+    Parameters
+    ----------
+    radius : float
+        Above 0.
+    center : array, optional
+        One value a coordinate, kept as a tuple; None is the origin, in any dimension.
     """
 
     radius: float
@@ -75,10 +79,13 @@ class Ball(Domain):
 
 @dataclass(frozen=True)
 class Box(Domain):
-    """{w : low ≤ w ≤ high}, coordinate by coordinate.
+    """The box {w : low ≤ w ≤ high}, coordinate by coordinate.
 
-    low, high: a number for all coordinates, or one value a coordinate, kept as a tuple; −inf and
-    inf leave a side open.
+    Parameters
+    ----------
+    low, high : float or array
+        A number for all coordinates, or one value a coordinate, kept as a tuple; −inf and inf leave
+        a side open.
     """
 
     low: ArrayLike
@@ -132,7 +139,13 @@ class Box(Domain):
 
 @dataclass(frozen=True)
 class Simplex(Domain):
-    """{w : w ≥ 0, Σ w = total}."""
+    """The simplex {w : w ≥ 0, Σ w = total}.
+
+    Parameters
+    ----------
+    total : float
+        Above 0.
+    """
 
     total: float = 1.0
 
@@ -155,9 +168,14 @@ class Simplex(Domain):
 
 @dataclass(frozen=True)
 class HalfSpace(Domain):
-    """{w : ⟨normal, w⟩ ≤ offset}.
+    """The half-space {w : ⟨normal, w⟩ ≤ offset}.
 
-    normal: one value a coordinate, not all 0, kept as a tuple; any length.
+    Parameters
+    ----------
+    normal : array
+        One value a coordinate, not all 0, kept as a tuple; any length.
+    offset : float
+        How far it reaches along the normal.
     """
 
     normal: ArrayLike
@@ -183,9 +201,7 @@ class HalfSpace(Domain):
         return math.inf
 
     def _compiled(self, dim: int) -> Region:
-        """Return the kind, and the offset before the normal, the two rescaled to a normal of length
-        1.
-        """
+        """Return the kind, and the offset before the normal, rescaled to a normal of length 1."""
         self.check(dim)
         return Region(_sets.HALF_SPACE, self._unit())
 
@@ -207,10 +223,14 @@ class HalfSpace(Domain):
 
 @dataclass(frozen=True)
 class Projection(Domain):
-    """The set onto which `fn` projects; it has no compiled path.
+    """The set onto which a function projects; learners on it are not compiled.
 
-    fn: the Euclidean projection onto a closed convex set, from shape (dim,) to the same shape.
-    radius: the supremum of ‖w‖ over the set, where it is known.
+    Parameters
+    ----------
+    fn : callable
+        The Euclidean projection onto a closed convex set, from shape (dim,) to the same shape.
+    radius : float
+        The supremum of ‖w‖ over the set, where it is known.
     """
 
     fn: Callable[[Array], ArrayLike]
@@ -237,9 +257,6 @@ class Projection(Domain):
         """Return fn(w), checked, as a new array."""
         z = point(w)
         return np.array(vector("fn(w)", self.fn(z.copy()), z.size, "return a finite vector"))
-
-    def _compiled(self, dim: int) -> None:
-        """Return None."""
 
 
 def _coordinates(name: str, value: ArrayLike) -> tuple[float, ...]:

@@ -1,5 +1,6 @@
-"""A hash table of whole numbers by linear probing: `table` holds places, `names` the key at each
-place.
+"""A hash table of whole numbers by linear probing.
+
+`table` holds places, `names` the key at each place.
 
 Simple tabulation hashing (Zobrist 1970; Pătraşcu & Thorup, "The power of simple tabulation
 hashing", J. ACM 59(3), 2012): the key's eight bytes choose a random word each, and the words are
@@ -32,9 +33,7 @@ def start(key: int, secret: np.ndarray, mask: int) -> np.int64:
 def find(
     keys: np.ndarray, table: np.ndarray, names: np.ndarray, secret: np.ndarray, slots: np.ndarray
 ) -> int:
-    """Fill slots with the place of each key, EMPTY for unknown ones; returns how many are
-    unknown.
-    """
+    """Fill slots with the place of each key, EMPTY if unknown; returns how many are unknown."""
     mask, unknown, begin = table.size - 1, 0, np.empty(BLOCK, np.int64)
     for first in range(0, keys.size, BLOCK):
         size = min(BLOCK, keys.size - first)
@@ -80,8 +79,9 @@ def remove(slots: np.ndarray, table: np.ndarray, names: np.ndarray, secret: np.n
 
 @njit(cache=True)
 def repeated(slots: np.ndarray, stamps: np.ndarray, stamp: int) -> int:
-    """Index of the first place that came before in `slots`, −1 where all differ; stamps mark those
-    seen.
+    """Index of the first place that came before in `slots`, −1 where all differ.
+
+    stamps mark those seen.
     """
     for i in range(slots.size):
         if slots[i] >= 0:

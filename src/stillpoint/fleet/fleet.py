@@ -1,6 +1,4 @@
-"""Fleet: one learner a key, number for number as single learners, in compiled batches over stacked
-states.
-"""
+"""Fleet: one learner a key, number for number as single learners, in compiled batches."""
 
 import math
 import os
@@ -22,17 +20,29 @@ _NAMES = {kind.__name__: kind for kind in BATCHES}
 
 
 class Fleet(Configured):
-    """One learner a key, of one class and configuration: arrays in, arrays out, any keys in any
-    round.
+    """One learner a key, of one class and configuration: arrays in, arrays out.
 
-    learner: Tracker, MultiScale, QuantileTracker, IntervalTracker or KernelForecaster, as a class
-    or by name. config: its arguments.
-    on_bad: what a value does that the learner would refuse, such as NaN. "raise": ValueError that
-    names the key, and nothing at all moves, of no key. "skip": the round of that key is closed
-    without feedback, as the learner's skip() does, or with a bad time or forecast not opened;
-    `rejected` says why, and all others go on.
-    threads: how many threads share a batch; the numbers are the same for any.
+    Parameters
+    ----------
+    learner : class or str
+        Tracker, MultiScale, QuantileTracker, IntervalTracker or KernelForecaster.
+    threads : int
+        How many threads share a batch; the numbers are the same for any.
+    on_bad : {"raise", "skip"}
+        What happens to a value that the learner would refuse, such as NaN. "raise": ValueError that
+        names the key, and no key moves. "skip": the round of that key is closed without feedback,
+        as the learner's skip() does, or with a bad time or forecast not opened; `rejected` says
+        why, and all others go on.
+    **config
+        The learner's arguments.
 
+    Attributes
+    ----------
+    rejected : list of (key, reason)
+        What the last predict or update could not use.
+
+    Notes
+    -----
     Keys are whole numbers, strings or other hashable names; new ones begin where they are first
     seen, in predict or update. Rounds and times are each key's own: a key that sleeps misses
     nothing but its rounds. Keys of a batch must differ. As for single learners, predict may be
@@ -97,11 +107,22 @@ class Fleet(Configured):
     def predict(
         self, keys: GivenKeys, forecasts: ArrayLike | None = None, *, time: ArrayLike | None = None
     ) -> Any:
-        """Open the round of each key: plays (n, dim), quantiles or forecasts (n,), or for
-        IntervalTracker ends (lo, hi).
+        """Open the round of each key.
 
-        forecasts: what IntervalTracker's intervals are around, one a key. time: one for all or one
-        a key, where the learner takes times. Rows of rejected keys are NaN.
+        Parameters
+        ----------
+        keys : array or list
+            The keys, which must differ.
+        forecasts : array, optional
+            What IntervalTracker's intervals are around, one a key.
+        time : float or array, optional
+            One for all or one a key, where the learner takes times.
+
+        Returns
+        -------
+        array, or tuple of two arrays
+            Plays (n, dim), quantiles or forecasts (n,), or for IntervalTracker ends (lo, hi). Rows
+            of rejected keys are NaN.
         """
         with self._entered(keys) as (names, slots):
             when, faults = self._batch.moments(slots, time)
@@ -128,8 +149,16 @@ class Fleet(Configured):
     def update(
         self, keys: GivenKeys, feedback: ArrayLike, *, time: ArrayLike | None = None
     ) -> None:
-        """Close the round of each key with its gradient (n, dim), in one dimension (n,) too, or its
-        target (n,).
+        """Close the round of each key.
+
+        Parameters
+        ----------
+        keys : array or list
+            The keys, which must differ.
+        feedback : array
+            Gradients (n, dim), in one dimension (n,) too, or targets (n,).
+        time : float or array, optional
+            One for all or one a key, where the learner takes times.
         """
         with self._entered(keys) as (names, slots):
             when, faults = self._batch.moments(slots, time)
@@ -252,9 +281,7 @@ class Fleet(Configured):
     def _judge(
         self, names: Keys, faults: list[Fault]
     ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]] | None:
-        """Raise for the first fault, or note all: which rows have unusable feedback, and which no
-        round.
-        """
+        """Raise for the first fault, or note which rows have bad feedback, and which no round."""
         self.rejected = []
         if not faults:
             return None

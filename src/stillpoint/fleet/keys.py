@@ -1,6 +1,4 @@
-"""From keys to places in the stacked arrays: whole numbers through a compiled hash table, other
-keys through a dict.
-"""
+"""From keys to places in arrays: whole numbers by a compiled hash table, other keys by a dict."""
 
 import os
 from collections.abc import Hashable, Sequence
@@ -31,8 +29,9 @@ def _is_number(key: Any) -> bool:
 
 
 def hashed(key: Any) -> Hashable:
-    """A key as dicts hold it: text for numbers beyond int64, since Python hashes them without a
-    secret, by a known modulus.
+    """A key as dicts hold it: text for numbers beyond int64.
+
+    Python hashes such numbers without a secret, by a known modulus.
     """
     if isinstance(key, int | np.integer) and not _INT64.min <= key <= _INT64.max:
         return int, f"{int(key):x}"
@@ -96,7 +95,8 @@ class KeyIndex:
         ]
 
     def find(self, keys: Any) -> tuple[Keys, Slots]:
-        """The keys as an array of whole numbers or a list, and their places, −1 where unknown;
+        """The keys as an array of whole numbers or a list, and their places, −1 where unknown.
+
         ValueError for repeats.
         """
         names = _as_keys(keys)
@@ -150,9 +150,7 @@ class KeyIndex:
         self.capacity = capacity
 
     def enter(self, names: Keys, slots: Slots) -> Slots:
-        """Give the unknown ones (−1 in slots, which is filled in) a place each; returns those
-        places.
-        """
+        """Give the unknown ones (−1 in slots, which is filled in) a place each; returns those."""
         new, self._before = np.flatnonzero(slots < 0), self._top
         reused = [self._free.pop() for _ in range(min(new.size, len(self._free)))]
         fresh = np.append(
@@ -189,8 +187,9 @@ class KeyIndex:
         _keys.insert(numbers, self._table, self._names, self._secret)
 
     def withdraw(self, slots: Slots) -> None:
-        """Undo the last `enter`, which gave out these places: later keys get those they would have
-        got without it.
+        """Undo the last `enter`, which gave out these places.
+
+        Later keys get the places they would have got without it.
         """
         if slots.size:
             self.remove(slots)

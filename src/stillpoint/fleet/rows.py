@@ -1,19 +1,18 @@
-"""Rows of many streams through a fleet, in the order they come: batches are cut into waves in which
-keys differ.
-"""
+"""Rows of many streams through a fleet, in the order they come."""
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from stillpoint.core.validation import Array, real
+from stillpoint.core.validation import Array
 from stillpoint.fleet.batch.base import REMEDY
 from stillpoint.fleet.fleet import Fleet
-from stillpoint.fleet.keys import Slots, hashed
+from stillpoint.fleet.keys import Slots
+from stillpoint.fleet.waves import by_place, column, numbered, take, waves
 from stillpoint.losses import Absolute, Huber, Linear, Log, Loss, Pinball, Squared
 
 _BY_NAME: dict[str, Loss] = {"absolute": Absolute(), "squared": Squared(), "huber": Huber()}
@@ -23,7 +22,6 @@ GRADIENT = ("Tracker", "MultiScale")
 OUTPUTS = ("prediction", "lo", "hi", "rejected")
 _LENGTH = struct.Struct("<Q")
 _NOT_FINITE = "target must be finite: got {}; leave it empty to forecast only"
-_NOT_A_KEY = "key must be a whole number or text: got {!r}; give every row its key"
 _NOT_LATER = "time must increase: got {} after {}; sort the rows, and drop repeats"
 NO_TIME = "time must be given: got none; give every row its time"
 _ENDLESS = "time must be finite: got {}; repair it"
@@ -31,14 +29,22 @@ _ENDLESS = "time must be finite: got {}; repair it"
 
 @dataclass(frozen=True)
 class Played:
-    """What a batch came to, a value a row. NaN: no play, or no loss, because the row was rejected
-    or had no target.
+    """What a batch of rows came to, one value a row.
 
-    plays: (prediction,), or (lo, hi) of intervals. losses: the gradient learners' own, pinball,
-    squared error, or 1 for a miss.
-    hits: whether the target was at or below the quantile, or in the interval. slots: the place of
-    the row's key in the fleet, −1 for none. rejected: why a row was not learnt from, by row; rows
-    without a target are not among them.
+    NaN stands for no play, or no loss, because the row was rejected or had no target.
+
+    Attributes
+    ----------
+    plays : tuple of arrays
+        (prediction,), or (lo, hi) of intervals.
+    losses : array
+        The gradient learners' own loss, pinball loss, squared error, or 1 for a miss.
+    hits : array of bool
+        Whether the target was at or below the quantile, or in the interval.
+    slots : array of int
+        The place of the row's key in the fleet, −1 for none.
+    rejected : dict
+        Why a row was not learnt from, by row; rows without a target are not among them.
     """
 
     plays: tuple[Array, ...]
@@ -49,13 +55,22 @@ class Played:
 
 
 class RowPlayer:
-    """A fleet that is fed rows: predict, then learn, row after row; each key meets its rows in the
-    order they come.
+    """A fleet that is fed rows: it predicts, then learns, row after row.
 
-    learner, config: as for `Fleet`, with one dimension, level or coverage. loss: for Tracker and
-    MultiScale, what a prediction loses to the target, by name (absolute, squared, huber) or one of
-    sp.losses. A row that the learner would refuse is reported and skipped. The numbers are those of
-    single learners, however rows are cut into batches.
+    Each key meets its rows in the order they come. A row that the learner would refuse is reported
+    and skipped. The numbers are those of single learners, however rows are cut into batches.
+
+    Parameters
+    ----------
+    learner : class or str
+        As for `Fleet`.
+    loss : Loss or str, optional
+        For Tracker and MultiScale, what a prediction loses to the target: one of sp.losses, or its
+        name (absolute, squared, huber).
+    threads : int
+        As for `Fleet`.
+    **config
+        The learner's arguments, with one dimension, level or coverage.
     """
 
     def __init__(
@@ -119,23 +134,31 @@ class RowPlayer:
         times: ArrayLike | None = None,
         forecasts: ArrayLike | None = None,
     ) -> Played:
-        """Predict each row, then learn its target; NaN as a target is a row to predict only.
+        """Predict each row, then learn its target.
 
-        times: one a row, increasing for each key; MultiScale and KernelForecaster follow the gaps.
-        forecasts: what IntervalTracker's intervals are around.
+        Parameters
+        ----------
+        keys : array or list
+            One key a row.
+        targets : array
+            One target a row; NaN is a row to predict only.
+        times : array, optional
+            One a row, increasing for each key; MultiScale and KernelForecaster follow the gaps.
+        forecasts : array, optional
+            What IntervalTracker's intervals are around.
         """
-        keys = _vector(keys)
+        keys = by_place(keys)
         n = len(keys)
-        y = _column("targets", targets, n)
-        when = None if times is None else _column("times", times, n)
+        y = column("targets", targets, n)
+        when = None if times is None else column("times", times, n)
         if (forecasts is None) == (self.kind == "IntervalTracker"):
             what = "given" if forecasts is None else "left out"
             raise ValueError(
                 f"forecasts must be {what} for {self.kind}: got {forecasts!r}; only intervals are"
                 " around forecasts"
             )
-        centres = None if forecasts is None else _column("forecasts", forecasts, n)
-        names, codes, rejected = _coded(keys)
+        centres = None if forecasts is None else column("forecasts", forecasts, n)
+        names, codes, rejected = numbered(keys)
         played = Played(
             tuple(np.full(n, np.nan) for _ in self.columns),
             np.full(n, np.nan),
@@ -159,8 +182,8 @@ class RowPlayer:
             # keys without one good time get a place too, as where learners keep times: in the order
             # of all rows
             firsts = np.sort(np.unique(codes, return_index=True)[1])
-            self.fleet._enter(_take(keys, firsts[codes[firsts] >= 0]))
-        for rows in _waves(codes):
+            self.fleet._enter(take(keys, firsts[codes[firsts] >= 0]))
+        for rows in waves(codes):
             if last is not None and when is not None:
                 rows = self._later(rows, codes, when, last, rejected)
             self._wave(keys, rows, y, when if timed else None, centres, played)
@@ -185,7 +208,7 @@ class RowPlayer:
         if rows.size == 0:
             return
         fleet, rejected = self.fleet, played.rejected
-        names = keys if rows.size == len(keys) else _take(keys, rows)
+        names = keys if rows.size == len(keys) else take(keys, rows)
         plays = fleet.predict(
             names,
             None if centres is None else centres[rows],
@@ -195,19 +218,19 @@ class RowPlayer:
         if fleet.rejected:
             lost = self._report(names, rows, rejected)
             names, rows, parts = (
-                _take(names, np.flatnonzero(~lost)),
+                take(names, np.flatnonzero(~lost)),
                 rows[~lost],
                 tuple(part[~lost] for part in parts),
             )
         for own, part in zip(played.plays, parts, strict=True):
             own[rows] = part
-        told = ~np.isnan(y[rows])
-        if not told.all():
-            fleet.skip(_take(names, np.flatnonzero(~told)))
+        known = ~np.isnan(y[rows])
+        if not known.all():
+            fleet.skip(take(names, np.flatnonzero(~known)))
             names, rows, parts = (
-                _take(names, np.flatnonzero(told)),
-                rows[told],
-                tuple(part[told] for part in parts),
+                take(names, np.flatnonzero(known)),
+                rows[known],
+                tuple(part[known] for part in parts),
             )
         targets = y[rows]
         gradient = (
@@ -307,72 +330,3 @@ def as_loss(loss: Loss | str, level: float | None = None) -> Loss:
             " Pinball(0.9)"
         )
     return _BY_NAME[loss]
-
-
-def _waves(codes: Slots) -> Iterator[Slots]:
-    """Rows whose keys differ, the k-th occurrences of all keys in wave k, in order; codes: keys as
-    0, 1, …, −1 for none.
-    """
-    rows = np.flatnonzero(codes >= 0)
-    given = codes[rows]
-    if rows.size == 0:
-        return
-    sizes = np.bincount(given)
-    if sizes.max() == 1:
-        yield rows
-        return
-    order = np.argsort(given, kind="stable")
-    rank = np.empty(rows.size, np.int64)
-    rank[order] = np.arange(rows.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    by_wave = rows[np.argsort(rank, kind="stable")]
-    yield from np.split(by_wave, np.cumsum(np.bincount(rank))[:-1])
-
-
-def _coded(keys: Any) -> tuple[Any, Slots, dict[int, str]]:
-    """The keys there are, which of them each row has (−1: none that can be one), and complaints."""
-    if isinstance(keys, np.ndarray) and keys.dtype.kind in "iu":
-        names, codes = np.unique(keys, return_inverse=True)
-        return names, codes.astype(np.int64), {}
-    index: dict[Any, int] = {}
-    if set(map(type, keys)) == {str} and "" not in keys:
-        given = [index.setdefault(key, len(index)) for key in keys]
-        return list(index), np.array(given, np.int64), {}
-    codes, bad = np.full(len(keys), -1), {}
-    for row, key in enumerate(keys):
-        if (isinstance(key, str) and key) or (
-            isinstance(key, int | np.integer) and not isinstance(key, bool)
-        ):
-            codes[row] = index.setdefault(hashed(key), len(index))
-        else:
-            bad[row] = _NOT_A_KEY.format(key)
-    firsts = np.unique(codes, return_index=True)[1]
-    return [keys[row] for row in firsts.tolist() if codes[row] >= 0], codes, bad
-
-
-def _vector(keys: Any) -> Any:
-    """Keys by place: an array of whole numbers, or a list. Columns of data frames would be looked
-    into by their labels.
-    """
-    if not hasattr(keys, "__array__"):
-        return keys
-    array = np.asarray(keys)
-    if array.ndim != 1:
-        raise ValueError(f"keys must be a vector: got shape {array.shape}; pass one key a row")
-    if array.dtype.kind in "iu":
-        return array
-    # dates would become whole numbers
-    return list(array) if array.dtype.kind in "mM" else array.tolist()
-
-
-def _take(keys: Any, rows: Slots) -> Any:
-    return keys[rows] if isinstance(keys, np.ndarray) else [keys[row] for row in rows.tolist()]
-
-
-def _column(name: str, given: ArrayLike, n: int) -> Array:
-    values = np.asarray(real(name, given, "pass one number a row"), dtype=np.float64)
-    if values.shape != (n,):
-        raise ValueError(
-            f"{name} must be as many as keys: got shape {values.shape} for {n} keys; pass one"
-            " number a row"
-        )
-    return values

@@ -24,7 +24,7 @@ class Features(NamedTuple):
     squares: int = 1  # sum of squared distances from the mean
     centre: int = 2
     scale: int = 3  # 0 while all values are the same
-    count: int = 4
+    seen: int = 4  # how many values
 
 
 class Look(NamedTuple):
@@ -88,7 +88,7 @@ def rebase(
 @njit(cache=True)
 def observe(value: float, i: int, features: np.ndarray) -> tuple[int, float, float]:
     """Count, mean and sum of squares of feature i with one more value."""
-    seen = features[ROW.count, i]
+    seen = features[ROW.seen, i]
     number = int(seen) + 1
     before = math.sqrt(features[ROW.squares, i] / seen) if seen >= 10.0 else 0.0
     if before > 0.0:  # a feature that starts late has no spread to be clipped to
@@ -119,7 +119,7 @@ def standardise(
             z[i] = (features[ROW.mean, i] - features[ROW.centre, i]) / scale if scale > 0.0 else 0.0
             continue
         number, mean, squares = observe(x[i], i, features)
-        features[ROW.count, i], features[ROW.mean, i], features[ROW.squares, i] = (
+        features[ROW.seen, i], features[ROW.mean, i], features[ROW.squares, i] = (
             number,
             mean,
             squares,

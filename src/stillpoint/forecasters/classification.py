@@ -228,7 +228,16 @@ class TrackingProbabilities(TrackingModel):
         both = np.concatenate([old.sets] * copies + [fresh.sets], axis=1)
         outs[OUT.read], both[SET.mixed] = 0.0, 0.5
         gains, values = np.zeros_like(means), np.zeros((len(ROW), sets * K))
-        self._set(State(*old[:2], means, covariances, old.z, gains, values, outs, both, old.rules))
+        self._set(
+            old._replace(
+                means=means,
+                covariances=covariances,
+                gains=gains,
+                values=values,
+                outs=outs,
+                sets=both,
+            )
+        )
 
     @property
     def weights(self) -> Array:

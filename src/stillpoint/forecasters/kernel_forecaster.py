@@ -79,10 +79,10 @@ class KernelForecaster(SeriesForecaster):
         own = means, full(lam.size, lam), variances, forecasts, zeros(len(AT))
         self._put_together(own)
 
-    def _put_together(self, own: tuple[Array, ...]) -> None:
+    def _put_together(self, own: tuple[Any, ...]) -> None:
         """Join the filters' arrays and the aggregator's."""
-        self._state = State(*own, self.aggregator.state)  # type: ignore[misc]
-        self._flat = (*self._rule, *own, *self.aggregator.state)
+        self._state = State._make((*own, self.aggregator.state))
+        self._flat: tuple[Any, ...] = (*self._rule, *own, *self.aggregator.state)
 
     @property
     def config(self) -> dict[str, Any]:

@@ -78,7 +78,7 @@ class TrackingForecaster(TrackingModel):
             loss.level if isinstance(loss, Pinball) else 0.5 if isinstance(loss, Absolute) else 0.0
         )
         kind = (Squared.code, 0.0) if loss is None else (loss.code, loss.parameter)
-        self._rule = Rule(*kind, level)
+        self._rule: Rule = Rule(*kind, level)
         table, scalars = zeros((len(ROW), len(RATES))), zeros(len(AT))
         state = State(**self._new_filters(1), table=table, scalars=scalars)
         if level > 0.0:  # the quantile of normal residuals, in mean sizes
@@ -208,7 +208,7 @@ class TrackingForecaster(TrackingModel):
         s = self._state.scalars
         self._answer = float(s[AT.origin] + s[AT.forecast]) if self._is_open else None
 
-    def _seen(self) -> tuple[Array, ...]:
+    def _seen(self) -> tuple[Array, Array, Array, Array]:
         s = self._state
         return s.features, s.means, s.table, s.scalars
 

@@ -42,7 +42,7 @@ class Rows(NamedTuple):
     centre: int = 0  # of values; a radius has none
     scale: int = 1  # mean distance from the centre, or mean score
     multiple: int = 2  # of the scale; of scores its logarithm
-    count: int = 3  # values in the averages
+    number: int = 3  # of values in the averages
     value: int = 4  # what the expert says in this round
     clipped: int = 5  # the same as far as it is heard
 
@@ -197,7 +197,7 @@ def learn_score(
         if score > 0.0:
             s[AT.start] = s[AT.high] = score
             for i in range(EXPERTS):
-                experts[ROW.scale, i], experts[ROW.count, i] = score, 1.0
+                experts[ROW.scale, i], experts[ROW.number, i] = score, 1.0
                 experts[ROW.multiple, i] = first
         return
     settle(score, q, experts, regrets, s)
@@ -218,9 +218,9 @@ def learn_score(
             experts[ROW.multiple, i] = min(max(multiple, -SPAN), SPAN)
             continue
         experts[ROW.multiple, i] = min(max(multiple, least), most)
-        experts[ROW.count, i] = (1.0 - 1.0 / MEMORIES[i]) * experts[ROW.count, i] + 1.0
+        experts[ROW.number, i] = (1.0 - 1.0 / MEMORIES[i]) * experts[ROW.number, i] + 1.0
         scale = experts[ROW.scale, i]
-        scale += (min(score, WINSOR * max(p, scale)) - scale) / experts[ROW.count, i]
+        scale += (min(score, WINSOR * max(p, scale)) - scale) / experts[ROW.number, i]
         experts[ROW.scale, i] = max(scale, DIGITS * s[AT.high])
 
 
@@ -261,7 +261,7 @@ def learn_value(
             s[AT.start], s[AT.low], s[AT.high] = SPREAD, min(y, 0.0), max(y, 0.0)
             for i in range(EXPERTS):  # two values: their mean, and how far they are from it
                 experts[ROW.centre, i], experts[ROW.scale, i] = 0.5 * y, 0.5 * abs(y)
-                experts[ROW.count, i], experts[ROW.multiple, i] = 2.0, first
+                experts[ROW.number, i], experts[ROW.multiple, i] = 2.0, first
                 if i >= SCALED:
                     experts[ROW.centre, i] += first * experts[ROW.scale, i]
         return
@@ -277,8 +277,8 @@ def learn_value(
             experts[ROW.centre, i] -= move * unit
             continue
         experts[ROW.multiple, i] = min(max(experts[ROW.multiple, i] - move, -most), most)
-        experts[ROW.count, i] = (1.0 - 1.0 / MEMORIES[i]) * experts[ROW.count, i] + 1.0
-        scale, number = experts[ROW.scale, i], experts[ROW.count, i]
+        experts[ROW.number, i] = (1.0 - 1.0 / MEMORIES[i]) * experts[ROW.number, i] + 1.0
+        scale, number = experts[ROW.scale, i], experts[ROW.number, i]
         gap = min(max(y - experts[ROW.centre, i], -WINSOR * scale), WINSOR * scale)
         experts[ROW.centre, i] += gap / number
         scale += (abs(gap) - scale) / number

@@ -1,4 +1,4 @@
-"""The kernels of MATH section 2 with a closed form, one class a kernel."""
+"""Kernels with a closed form."""
 
 from dataclasses import dataclass
 

@@ -1,6 +1,4 @@
-"""Mixtures of exponentials for the filters: equal rates merged, and coordinates that survive tiny
-ridges (KALMAN section 7b).
-"""
+"""Mixtures of exponentials for filters: equal rates merged, coordinates for tiny ridges."""
 
 import numpy as np
 

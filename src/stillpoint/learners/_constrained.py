@@ -7,8 +7,8 @@ import math
 from typing import NamedTuple
 
 from stillpoint.core.arithmetic import assign, norm
+from stillpoint.core.array import Array
 from stillpoint.core.jit import njit
-from stillpoint.core.validation import Array
 from stillpoint.domains import _sets as domains
 
 
@@ -16,7 +16,7 @@ class Places(NamedTuple):
     """Where the numbers of a run stand in `State.scalars`."""
 
     variance: int = 0  # Σ‖G_s‖² of the fed gradients
-    count: int = 1  # Σ‖G_s‖²/H_s² of the fed gradients
+    scaled: int = 1  # Σ‖G_s‖²/H_s² of the fed gradients
     top: int = 2  # the bound on ‖g‖: given, or the largest so far
     hint: int = 3  # H_t ≥ ‖G_t‖ for every fed gradient up to now
     total: int = 4  # Σ‖g_s‖
@@ -86,7 +86,7 @@ def play(state: State, rule: Rule, ball: Array, constrained: bool, w: Array) -> 
 
 
 @njit(cache=True)
-def _clip(g: Array, top: float, out: Array) -> None:
+def clip(g: Array, top: float, out: Array) -> None:
     """out = g·min(1, top/‖g‖)."""
     size = norm(g)
     factor = 1.0 if size <= top else top / size
@@ -101,7 +101,7 @@ def feed(state: State, scale_free: bool, constrained: bool, g: Array, w: Array, 
     That is g clipped to the largest so far, turned for the domain, then for the ball.
     """
     if scale_free:
-        _clip(g, state.scalars[AT.top], fed)
+        clip(g, state.scalars[AT.top], fed)
     else:
         assign(fed, g)
     if constrained:
@@ -129,7 +129,7 @@ def observe(scalars: Array, fixed: bool, scale_free: bool, square: float, g: Arr
     """Account for a fed gradient with ‖G‖² = square that came from the true gradient g."""
     scalars[AT.variance] += square
     if not fixed and scalars[AT.hint] > 0.0:
-        scalars[AT.count] += square / scalars[AT.hint] / scalars[AT.hint]
+        scalars[AT.scaled] += square / scalars[AT.hint] / scalars[AT.hint]
     if scale_free:
         size = norm(g)
         scalars[AT.top] = max(scalars[AT.top], size)

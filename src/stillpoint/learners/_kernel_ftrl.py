@@ -5,8 +5,8 @@ import math
 import numpy as np
 
 from stillpoint.core.arithmetic import assign, norm, usable_norm
+from stillpoint.core.array import Array
 from stillpoint.core.jit import bare, njit
-from stillpoint.core.validation import Array
 from stillpoint.domains import _sets as domains
 from stillpoint.learners import _constrained as constrained
 from stillpoint.learners._constrained import AT, Rule, State
@@ -17,7 +17,7 @@ from stillpoint.potentials import _magnitudes as potentials
 
 @njit(cache=True)
 def true_size(squared_norm: float, pull: Array, diagonal: float) -> float:
-    """S = ‖θ‖, at least ‖θ(t)‖/√k(t,t), as in every RKHS: that only undoes rounding in S²."""
+    """S = ‖θ‖, at least ‖θ(t)‖/√k(t,t): true of every RKHS, so it only undoes rounding in S²."""
     size = math.sqrt(max(squared_norm, 0.0))
     return max(size, norm(pull) / math.sqrt(diagonal)) if diagonal > 0.0 else size
 
@@ -37,7 +37,7 @@ def propose(
     S = true_size(squared_norm, pull, diagonal)
     h = scalars[AT.hint]
     V = formula.offset * h * h + scalars[AT.variance]
-    count = 0.0 if fixed else 4.0 + scalars[AT.count]
+    count = 0.0 if fixed else 4.0 + scalars[AT.scaled]
     m = potentials.magnitude(formula.code, formula.parameters, S, V, h, count)
     coefficient = m / S if m != 0.0 else 0.0
     for i in range(z.size):

@@ -5,8 +5,8 @@ import math
 import numpy as np
 
 from stillpoint.core.arithmetic import assign, norm, usable_norm
+from stillpoint.core.array import Array
 from stillpoint.core.jit import bare, njit
-from stillpoint.core.validation import Array
 from stillpoint.domains import _sets as domains
 from stillpoint.learners import _constrained as constrained
 from stillpoint.learners._constrained import AT, Rule, State

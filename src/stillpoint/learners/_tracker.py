@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from stillpoint.core.arithmetic import assign, dot, usable_norm
+from stillpoint.core.array import Array
 from stillpoint.core.jit import bare, njit
-from stillpoint.core.validation import Array
 from stillpoint.domains import _sets as domains
 from stillpoint.losses import _pointwise as losses
 
@@ -178,7 +178,7 @@ def _tune(state: State, g: Array, size: float) -> float:
     for j in range(m.size):
         m[j] = FADE * m[j] + g[j]
     s[AT.trace] = FADE * s[AT.trace] + size
-    return math.exp(s[AT.log_step]) / top
+    return float(math.exp(s[AT.log_step]) / top)
 
 
 @njit(cache=True)
@@ -193,7 +193,7 @@ def learn_round(
 ) -> bool:
     """`learn` of a state's fields; returns whether the radius has reached the largest there is."""
     learn(State(scalars, losses, squares, rows, weights), g, usable_norm(g))
-    return scalars[AT.radius] >= CAP
+    return bool(scalars[AT.radius] >= CAP)
 
 
 @njit(cache=True)

@@ -39,7 +39,7 @@ def most(lipschitz: float) -> float:
 
 
 def check_lipschitz(lipschitz: float | None, size: float, remedy: str = "raise lipschitz") -> None:
-    """Raise ValueError if a gradient of norm `size` is above `lipschitz`, where that is told."""
+    """Raise ValueError if a gradient of norm `size` is above `lipschitz`, where that is known."""
     if lipschitz is not None and size > most(lipschitz):
         raise ValueError(
             f"g must have norm at most lipschitz = {lipschitz}: got norm {size}; {remedy}"
@@ -237,8 +237,7 @@ class GradientLearner(Learner):
     def _play_block(
         self, losses: LossStream, times: Array, first: int, out: dict[str, Array]
     ) -> int:
-        """Play rounds of `losses` from `first` on in compiled code, as many as a block holds;
-        returns how many.
+        """Play a block of rounds from `first` on in compiled code; returns how many.
 
         Writes plays, losses, gradients and, with a ledger, linear (running Σ⟨g, w⟩) and norms into
         the rows of `out`: the numbers that predict and update would give. A round whose gradient is
@@ -249,8 +248,9 @@ class GradientLearner(Learner):
     def _finish_block(
         self, times: Array, first: int, played: int, asked: int, out: dict[str, Array]
     ) -> int:
-        """Account for `played` rounds of a block in ledger, clock and `out`; a round that stopped
-        it is opened, and refused.
+        """Enter `played` rounds of a block in ledger, clock and `out`.
+
+        A round that stopped the block is opened, and its gradient refused.
         """
         done = slice(first, first + played)
         if self.ledger is not None:
@@ -286,8 +286,7 @@ class GradientLearner(Learner):
 
 
 def _to_caller() -> int:
-    """The stacklevel at which a warning of the function that asks points at the line outside this
-    package that led to it.
+    """The stacklevel at which a warning points at the line outside this package that led to it.
 
     How far that is depends: a learner may be called, be part of a combination, or be played by
     `sp.play`.

@@ -1,9 +1,9 @@
-"""Where plays may lie and how large gradients may be: domains by projection, unknown scales by
-clipping (MATH section 4, F3).
+"""Learners in an RKHS on a domain, with gradients of known or unknown scale.
 
-What a learner in an RKHS proposes is projected on the domain, or on a ball that grows by itself
-(erratum E15); what it is fed is the gradient clipped to the largest one before it and turned so
-that regret on the domain is at most its own.
+What a learner proposes, z, is projected on the domain, or on a ball that grows by itself (erratum
+E15). What it is fed is the gradient clipped to the largest one before it (Proposition
+scale-free-olo) and turned: the part along z − w that points back to the domain is taken off, so
+that regret on the domain is at most the learner's own (Cutkosky & Orabona 2018).
 """
 
 import math
@@ -28,17 +28,22 @@ NAMES = {"scalars": "stats"}  # of fields, in files
 
 
 class ConstrainedLearner(GradientLearner):
-    """A learner that proposes anywhere, played in `domain` and with gradients bounded by
-    `lipschitz`, told or learnt.
+    """A learner that proposes anywhere and plays in a domain.
 
-    lipschitz: G ≥ ‖g_t‖, or None: then past gradients bound the next one, which is clipped
-    (scale-free).
-    kernel_bound: max k(t,t) where known (inf otherwise); with lipschitz it fixes the hint H =
-    G√kernel_bound.
-    domain: where plays may lie. radius_scale: ε_D of the artificial ball, in use when neither bound
-    is told.
-    losses: the learner takes losses, not gradients: nothing is projected or clipped, and
-    lipschitz=None says nothing.
+    Parameters
+    ----------
+    dim : int
+        Dimension of plays.
+    lipschitz : float or None
+        G ≥ ‖g_t‖. None: past gradients bound the next one, which is clipped (scale-free).
+    kernel_bound : float
+        max k(t,t) where known, else inf; with lipschitz it fixes the hint H = G√kernel_bound.
+    domain : Domain or None
+        Where plays may lie.
+    radius_scale : float
+        ε_D of the artificial ball, which is in use when neither bound is known.
+    losses : bool
+        The learner takes losses, not gradients: nothing is projected or clipped.
     """
 
     memory: Memory
@@ -173,9 +178,7 @@ class ConstrainedLearner(GradientLearner):
         first: int,
         out: dict[str, Array],
     ) -> int:
-        """Account for `played` rounds of a compiled block, ‖θ‖² after each in `squared_norms`; see
-        `_finish_block`.
-        """
+        """`_finish_block` for memory, too; squared_norms holds ‖θ‖² after each round."""
         if played:
             self.memory.squared_norm = float(squared_norms[played - 1])
             if self.ledger.shared:
@@ -190,8 +193,11 @@ class ConstrainedLearner(GradientLearner):
         return self._finish_block(times, first, played, asked, out)
 
     def cost_of_scale(self, magnitude: float | None) -> float:
-        """What clipping and artificial balls add to the bound (Propositions scale-free-olo,
-        unconstrained-scale-free; E15).
+        """What clipping and artificial balls add to the bound.
+
+        With top the largest gradient, M = `magnitude`, and D the radius now: top·(D + min(M, D)) on
+        a bounded domain (Proposition scale-free-olo), and M·top·(M²/ε_D² + 1) more on an unbounded
+        one (Proposition unconstrained-scale-free, erratum E15).
         """
         if not self._scale_free:
             return 0.0

@@ -1,14 +1,14 @@
-"""Directional: parameter-free FTRL in increasing norms (Theorem static-full-matrix), in an RKHS
-(Proposition full-matrix-bound).
+"""Directional: parameter-free FTRL in norms that grow with the gradients, in an RKHS.
 
-Formula F7 with erratum E14: Σ_t = (λ + G0²)I + Σ_{s<t}G_s⊗G_s, V_t = 4 + Σ‖G_s‖²_{s,*}, N =
-‖ΣG_s‖_{t,*}, w_t = −(x(N)/N)(Σ_t⁻¹ΣG_s)φ(t) with Algorithm 2's magnitude x. Other norms:
-`learners/norms.py`.
+Theorem static-full-matrix and Proposition full-matrix-bound, with erratum E14: with
+Σ_t = (λ + G0²)I + Σ_{s<t}G_s⊗G_s, V_t = 4 + Σ‖G_s‖²_{s,*} and N = ‖ΣG_s‖_{t,*},
+w_t = −(x(N)/N)(Σ_t⁻¹ΣG_s)φ(t), x being Algorithm 2's magnitude. Other norms: `learners/norms.py`.
 
-Without a bound on gradients, Σ_t = (λ + 1)I + Σ_{s<t}G_s⊗G_s/H_s² with H_t the running hint of
-formula F2 (gradients are clipped to it, F3), V_t = 4H_t² + Σ‖G_s‖²_{s,*} and x with F2's α_t. The
-proof of Theorem static-full-matrix holds: a round's stability is that of F2 in the one norm ‖·‖_t,
-in which ‖G_t‖_{t,*} ≤ H_t, and norms and regularisers only grow between rounds.
+Without a bound on gradients they are clipped to a running hint H_t, and
+Σ_t = (λ + 1)I + Σ_{s<t}G_s⊗G_s/H_s², V_t = 4H_t² + Σ‖G_s‖²_{s,*}, x with α_t = ε/(A_t log²A_t),
+A_t = 4 + Σ_{s<t}‖G_s‖²_{s,*}/H_s². The proof of Theorem static-full-matrix holds: a round's
+stability is that of running hints in the one norm ‖·‖_t, in which ‖G_t‖_{t,*} ≤ H_t, and norms and
+regularisers only grow between rounds.
 """
 
 import math
@@ -38,31 +38,47 @@ _NORMS: dict[str, Callable[[Kernel, int, float], Norms]] = {
 
 
 class Directional(ConstrainedLearner):
-    """Regret that adapts to directions: Õ(√(d_eff((λ + G0²)‖U‖² + Σ⟨g_t, u_t⟩²))), small if u ⟂ g.
+    """Online learner for gradients whose regret adapts to their directions.
 
-    dim: d. lipschitz: G ≥ ‖g_t‖; None learns it on the way (scale-free): past gradients bound the
-    next one, which is clipped, and
-        plays stay in `domain`, or in a ball that grows by itself.
-    kernel: which paths are cheap; Constant() is the static theorem on R^d, full-matrix
-        parameter-free learning. O((dim·P)²) a round for kernels with a state space, dense and O(t²)
-        for others.
-    ridge: λ; with lipschitz=None in units of the squared hint. scale: ε, the size of play before
-    anything is known.
-    kernel_bound: max k(t,t), so that G0 = G√kernel_bound; stationary kernels know theirs, growing
-    ones must be told it, unless
-        lipschitz=None, which has no use for it.
-    norms: "full", the above; "diagonal", one weight a coordinate at O(dim·P) a round,
-    Õ(√(Σ‖G‖²_{t,*} Σ_i weights_i‖u_i‖²));
-        or a function of kernel, dim and floor that builds a `stillpoint.learners.norms.Norms`.
-    domain: where plays may lie (default: everywhere); by the gradient-modifying projection (MATH
-    section 4).
-    radius_scale: ε_D of the artificial ball (erratum E15); used only with lipschitz=None and an
-    unbounded domain.
-    track_dimension: keep what `effective_dimension` and `dimension_bound` need, for one more
-    covariance; for norms="full".
+    Parameters
+    ----------
+    dim : int
+        Dimension d of plays.
+    lipschitz : float, optional
+        G ≥ ‖g_t‖. None learns it on the way (scale-free): past gradients bound the next one, which
+        is clipped, and plays stay in `domain`, or in a ball that grows by itself.
+    kernel : Kernel
+        Which paths are cheap; Constant() is the static theorem on R^d, full-matrix parameter-free
+        learning. O((dim·P)²) a round for kernels with a state space, dense and O(t²) for others.
+    ridge : float
+        λ; with lipschitz=None in units of the squared hint.
+    scale : float
+        ε, the size of play before anything is known.
+    kernel_bound : float, optional
+        max k(t,t), so that G0 = G√kernel_bound; stationary kernels know theirs, growing ones need
+        it, unless lipschitz=None.
+    norms : {"full", "diagonal"} or callable
+        "full" is the above; "diagonal" has one weight a coordinate at O(dim·P) a round and regret
+        Õ(√(Σ‖G‖²_{t,*} Σ_i weights_i‖u_i‖²)); or a function of kernel, dim and floor that builds a
+        `stillpoint.learners.norms.Norms`.
+    domain : Domain, optional
+        Where plays may lie; by projection of plays and of gradients.
+    radius_scale : float
+        ε_D of the artificial ball (erratum E15); used only with lipschitz=None and an unbounded
+        domain.
+    track_dimension : bool
+        Keep what `effective_dimension` and `dimension_bound` need, for one more covariance; for
+        norms="full".
 
-    fed: what the norms were last fed, shape (dim,): the gradient, after clipping and projection,
-    over the hint where that runs.
+    Attributes
+    ----------
+    fed : array of shape (dim,)
+        What the norms were last fed: the gradient after clipping and projection, over the hint
+        where that runs.
+
+    Notes
+    -----
+    Regret is Õ(√(d_eff((λ + G0²)‖U‖² + Σ⟨g_t, u_t⟩²))): small where u is orthogonal to g.
     """
 
     _kept = "norms"
@@ -162,18 +178,16 @@ class Directional(ConstrainedLearner):
 
     @property
     def variance(self) -> float:
-        """V_t: 4 + Σ‖G_s‖²_{s,*} of the fed gradients, or 4H_t² in place of 4 where the
-        hint runs.
-        """
+        """V_t = 4 + Σ‖G_s‖²_{s,*} of the fed gradients; 4H_t² in place of 4 where the hint runs."""
         return self._variance if self._fixed else 4.0 * self.hint * self.hint + self._variance
 
     @property
     def _scales(self) -> tuple[float, float, float]:
-        """V, the bound on ‖G_t‖_{t,*}, and F2's A_t: what the potential asks for."""
+        """V_t, the bound on ‖G_t‖_{t,*}, and A_t (0 with a fixed hint), as the potential asks."""
         return (
             (self.variance, 1.0, 0.0)
             if self._fixed
-            else (self.variance, self.hint, 4.0 + float(self._scalars[AT.count]))
+            else (self.variance, self.hint, 4.0 + float(self._scalars[AT.scaled]))
         )
 
     def _propose(self, time: float) -> Array:
@@ -203,18 +217,26 @@ class Directional(ConstrainedLearner):
         _constrained.observe(self._scalars, self._fixed, self._scale_free, square, g)
 
     def bound(self, norm: float, alignment: float, magnitude: float | None = None) -> float:
-        """4εG0 + 6‖U‖_Σ max(√(V l), l), l = log(1 + ‖U‖_Σ/α), ‖U‖_Σ² = (λ + G0²)norm² + alignment
-        (E14), for u in the domain.
+        """Bound the regret so far against comparators in the domain.
 
-        With lipschitz=None: 4εH + 6‖U‖_Σ max(√(V l), H l), ‖U‖_Σ² = (λ + 1)norm² + alignment, H the
-        largest hint, and the cost of clipping and artificial balls (Propositions scale-free-olo,
-        unconstrained-scale-free). On an unbounded domain norm and alignment are then those of the
-        comparators projected on the artificial balls.
+        Parameters
+        ----------
+        norm : float
+            ‖U‖, the comparator's RKHS norm.
+        alignment : float
+            ⟨U, (Σ − floor·I)U⟩ of the norm now: Σ⟨fed_t, u_t⟩² for "full", Σ_i(weights_i −
+            floor)‖u_i‖² for "diagonal". `fed` is g_t itself where there is no domain and lipschitz
+            is given.
+        magnitude : float, optional
+            M = max‖u_t‖, needed with lipschitz=None on an unbounded domain.
 
-        alignment: ⟨U, (Σ − floor·I)U⟩ of the norm now: Σ⟨fed_t, u_t⟩² for "full", Σ_i(weights_i −
-        floor)‖u_i‖² for "diagonal".
-            `fed` is g_t itself where there is no domain and lipschitz is told.
-        magnitude: M = max‖u_t‖, needed with lipschitz=None on an unbounded domain.
+        Notes
+        -----
+        4εG0 + 6‖U‖_Σ max(√(V l), l), l = log(1 + ‖U‖_Σ/α), ‖U‖_Σ² = (λ + G0²)norm² + alignment
+        (E14). With lipschitz=None it is 4εH + 6‖U‖_Σ max(√(V l), H l), ‖U‖_Σ² = (λ + 1)norm² +
+        alignment, H the largest hint, and the cost of clipping and artificial balls (Propositions
+        scale-free-olo, unconstrained-scale-free). On an unbounded domain norm and alignment are
+        then those of the comparators projected on the artificial balls.
         """
         weighted = math.sqrt(
             self._floor * squared("norm", norm) + nonnegative("alignment", alignment)
@@ -223,8 +245,9 @@ class Directional(ConstrainedLearner):
 
     @property
     def effective_dimension(self) -> float:
-        """d_eff(floor) = Tr K_g(K_g + floor·I)⁻¹, K_g the Gram matrix of `fed`, floor = λ + G0², or
-        λ + 1 with lipschitz=None.
+        """d_eff(floor) = Tr K_g(K_g + floor·I)⁻¹, K_g the Gram matrix of `fed`.
+
+        floor = λ + G0², or λ + 1 with lipschitz=None.
         """
         return self._full.effective_dimension()
 
@@ -240,12 +263,12 @@ class Directional(ConstrainedLearner):
     def dimension_bound(
         self, norm: float, alignment: float, magnitude: float | None = None
     ) -> float:
-        """`bound` with the most that V can be by the effective dimension (Proposition
-        simple-full-matrix, corrected as E14).
+        """Bound the regret so far by the effective dimension; never below `bound`.
 
+        Proposition simple-full-matrix, corrected as E14: `bound` with the most that V can be.
         Σ‖G_s‖²_{s,*} ≤ q/log(1 + q)·log det(I + K_g/floor) ≤ q/log(1 + q)·d_eff(floor)·log(e + e·Tr
         K_g/floor), since every term is at most q = G0²/floor, and x ≤ q/log(1 + q)·log(1 + x) up to
-        there; with lipschitz=None q = 1/floor, in units of hints. Never below `bound`.
+        there; with lipschitz=None q = 1/floor, in units of hints.
         """
         full, top = self._full, 1.0 if self._fixed else self.hint
         most = 4.0 + self._share / math.log1p(self._share) * log_det_bound(
@@ -269,8 +292,9 @@ class Directional(ConstrainedLearner):
         self._variance = float(state["variance"])
 
     def migrated(self, state: dict[str, Any]) -> dict[str, Any]:
-        """A state of a version without domains, or without the trace of the gradients' Gram matrix,
-        as this one would save it.
+        """A state of an older version as this one would save it.
+
+        It may lack what domains need, and the trace of the gradients' Gram matrix.
         """
         fresh, new = self.arrays(), ("stats", "proposal", "inner")
         if isinstance(self.norms, FullMatrix):

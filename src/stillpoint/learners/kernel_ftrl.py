@@ -1,8 +1,7 @@
-"""KernelFTRL: the paper's reduction (Algorithm 1) with a potential (Algorithm 2 is `ParameterFree`;
-errata E1–E3, E15).
+"""KernelFTRL: the paper's reduction (Algorithm 1) with a potential; errata E1–E3, E15.
 
-w_t = −(m(S_t, V_t)/S_t)·Σ_{s<t} k(s,t) g_s, S_t = ‖Σ_{s<t} g_s ⊗ φ(s)‖, V_t = offset·h² +
-Σ_{s<t}‖g_s‖²k(s,s).
+w_t = −(m(S_t, V_t)/S_t)·Σ_{s<t} k(s,t) g_s with S_t = ‖Σ_{s<t} g_s ⊗ φ(s)‖ and
+V_t = offset·h² + Σ_{s<t}‖g_s‖²k(s,s). Algorithm 2 is the potential `ParameterFree`.
 """
 
 import math
@@ -31,28 +30,38 @@ from stillpoint.regret.ledger import Ledger
 
 
 class KernelFTRL(ConstrainedLearner):
-    """Static learning in the RKHS of `kernel`, hence dynamic regret against every u_t = u(τ_t), at
-    O(1) in t for Markov kernels.
+    """Static learning in the RKHS of a kernel, hence dynamic regret against every u_t = u(τ_t).
 
-    dim: d, the dimension of plays.
-    lipschitz: the bound G on ‖g_t‖ in Proposition kernelized-pf; None learns it on the way
-    (scale-free, formula F3): past
-        gradients bound the next one, which is clipped, and plays stay in `domain`, or in a ball
-        that grows by itself.
-    kernel: which targets are cheap; HorizonFree() is the paper's. In practice try OUMixture, or
-    `Tracker`.
-    potential: how far to go, or any `StaticLearner` or `LossLearner`. ParameterFree() is Algorithm
-    2; Erfi() moves sooner. What
-        takes losses, such as `learners.ProximalDescent`, is told them by `update_loss` or
-        `sp.play`; it needs no `lipschitz`, and has no domain.
-    kernel_bound: max k(t,t); stationary kernels know theirs. With it and `lipschitz` the hint is
-    fixed (F1), else running (F2).
-    domain: where plays may lie (default: everywhere); by the gradient-modifying projection (MATH
-    section 4).
-    memory: "dense", "streaming", or "auto" to choose by kernel.
-    radius_scale: ε_D of the artificial ball (erratum E15); used only with lipschitz=None and an
-    unbounded domain.
+    A round takes a time that does not grow with t for Markov kernels.
 
+    Parameters
+    ----------
+    dim : int
+        Dimension d of plays.
+    lipschitz : float, optional
+        The bound G on ‖g_t‖ in Proposition kernelized-pf. None learns it on the way (scale-free):
+        past gradients bound the next one, which is clipped, and plays stay in `domain`, or in a
+        ball that grows by itself.
+    kernel : Kernel, optional
+        Which targets are cheap; HorizonFree() is the paper's. In practice try OUMixture, or
+        `Tracker`.
+    potential : Potential, StaticLearner or LossLearner, optional
+        How far to go. ParameterFree() is Algorithm 2; Erfi() moves sooner. A `LossLearner`, such as
+        `learners.ProximalDescent`, gets losses from `update_loss` or `sp.play`; it needs no
+        `lipschitz`, and has no domain.
+    kernel_bound : float, optional
+        max k(t,t); stationary kernels know theirs. With it and `lipschitz` the hint H ≥
+        ‖g_t‖√k(t,t) is fixed at lipschitz·√kernel_bound, else it is a running maximum.
+    domain : Domain, optional
+        Where plays may lie; by projection of plays and of gradients.
+    memory : {"auto", "dense", "streaming"}
+        How the past is summed; "auto" chooses by kernel.
+    radius_scale : float
+        ε_D of the artificial ball (erratum E15); used only with lipschitz=None and an unbounded
+        domain.
+
+    Examples
+    --------
     >>> import stillpoint as sp
     >>> kernel, potential = sp.kernels.OU(rate=0.1), sp.potentials.Erfi()
     >>> learner = sp.KernelFTRL(dim=1, lipschitz=1.0, kernel=kernel, potential=potential)
@@ -125,15 +134,16 @@ class KernelFTRL(ConstrainedLearner):
 
     @property
     def variance(self) -> float:
-        """V_t = offset·h² + Σ_{s<t}‖G_s‖² of the fed gradients; for a `LossLearner`, Σ of what its
-        `learn` returned.
+        """V_t = offset·h² + Σ_{s<t}‖G_s‖² of the fed gradients.
+
+        For a `LossLearner`, the sum of what its `learn` returned.
         """
         offset = self.potential.offset if isinstance(self.potential, Potential) else 0.0
         return offset * self.hint * self.hint + float(self._scalars[AT.variance])
 
     @property
     def _count(self) -> float:
-        return 0.0 if self._fixed else 4.0 + float(self._scalars[AT.count])
+        return 0.0 if self._fixed else 4.0 + float(self._scalars[AT.scaled])
 
     def _propose(self, time: float) -> Array:
         if self._growing:
@@ -210,8 +220,7 @@ class KernelFTRL(ConstrainedLearner):
         return isinstance(self.potential, LossLearner) and not isinstance(self.potential, Potential)
 
     def update_loss(self, loss: LossLike, time: float | None = None) -> None:
-        """Tell the learner the loss of the open round: an object with value(w) and gradient(w),
-        such as `Absolute().on(y)[t]`.
+        """Tell the learner the loss of the open round: an object with value(w) and gradient(w).
 
         A static learner that takes losses is sent it, others the gradient at the play.
         """
@@ -226,12 +235,19 @@ class KernelFTRL(ConstrainedLearner):
             self._loss = None
 
     def bound(self, norm: float, magnitude: float | None = None) -> float:
-        """What the theorem promises now against comparators in the domain with ‖U‖ = norm
-        (kernelized-pf, scale-free-olo).
+        """Bound the regret so far against comparators in the domain.
 
-        magnitude: M = max‖u_t‖, needed with lipschitz=None. On an unbounded domain `norm` is then
-        that of the comparators projected on the artificial balls (unconstrained-scale-free,
-        corrected by E15).
+        Parameters
+        ----------
+        norm : float
+            ‖U‖, the comparator's RKHS norm. With lipschitz=None on an unbounded domain, that of the
+            comparators projected on the artificial balls.
+        magnitude : float, optional
+            M = max‖u_t‖, needed with lipschitz=None.
+
+        Notes
+        -----
+        Propositions kernelized-pf, scale-free-olo and unconstrained-scale-free (E15).
         """
         norm = nonnegative("norm", norm)
         if (
@@ -259,7 +275,7 @@ class KernelFTRL(ConstrainedLearner):
     def _play_block(
         self, losses: LossStream, times: Array, first: int, out: dict[str, Array]
     ) -> int:
-        """Play a block of rounds in compiled code; see `GradientLearner._play_block`."""
+        """Play a block of rounds in compiled code."""
         memory = self.memory
         assert isinstance(memory, StreamingMemory)
         assert self._formula is not None

@@ -1,9 +1,7 @@
-"""MultiScale: the reduction in a direct sum of RKHSs, an OU kernel a time scale, each with its own
-Erfi (MATH section 5).
+"""MultiScale: the reduction in a direct sum of RKHSs, one OU kernel a time scale.
 
-w_t = Σ_j w_t^j, level j = KernelFTRL(OU(a_j), Erfi(ε)), a_0 = 0 and a_j = base^{1−j}, from time
-base^{j−1} on.
-One gradient feeds all levels: O(d·log t) time and memory, and no horizon anywhere.
+w_t = Σ_j w_t^j, level j being KernelFTRL(OU(a_j), Erfi(ε)) with a_0 = 0 and a_j = base^{1−j}, from
+time base^{j−1} on. One gradient feeds all levels: O(d·log t) time and memory, and no horizon.
 """
 
 from collections.abc import Sequence
@@ -27,9 +25,7 @@ from stillpoint.regret.ledger import Ledger
 
 @dataclass(frozen=True)
 class Level:
-    """One time scale: comparators that move on the scale 1/rate (rate 0: constants) from `start`
-    on.
-    """
+    """A time scale: comparators that move on the scale 1/rate (rate 0: constants) from `start`."""
 
     rate: float
     start: float
@@ -39,21 +35,33 @@ class Level:
 
 
 class MultiScale(ConstrainedLearner):
-    """The strict learner: told lipschitz, it loses at most Σ_j budget·√(αU_j) to 0 whatever
-    happens, on every time scale at once.
+    """Online learner for gradients on every time scale at once, with a strict guarantee.
 
-    dim: d, the dimension of plays.
-    lipschitz: G ≥ ‖g_t‖; None learns it on the way: gradients are clipped to the largest one
-    before, which costs up to that
-        largest gradient times the radius of plays, also against 0.
-    budget: ε of every level, in units of the target: what may be lost, times √V, before anything is
-    known. The one scale it has.
-    base: ratio of neighbouring time scales; 4 to 8 works well.
-    domain: where plays may lie. radius_scale: ε_D of the ball that grows by itself when neither
-    bound is told (erratum E15).
+    With `lipschitz` it loses at most Σ_j budget·√(αU_j) to 0, whatever happens.
 
-    Guarantee (`bound`): for every split u = Σ_j u^j with u^j = 0 before level j starts, R(u) ≤ Σ_j
-    [ε√(αV) + ‖u^j‖√(4αV log(1 + ‖u^j‖/ε))], hence Õ(√((M² + M·P_T)V)) without knowing T, M or P_T.
+    Parameters
+    ----------
+    dim : int
+        Dimension d of plays.
+    lipschitz : float, optional
+        G ≥ ‖g_t‖. None learns it on the way: gradients are clipped to the largest one before, which
+        costs up to that largest gradient times the radius of plays, also against 0.
+    budget : float
+        ε of every level, in units of the target: what may be lost, times √V, before anything is
+        known. The one scale it has.
+    base : float
+        Ratio of neighbouring time scales; 4 to 8 works well.
+    domain : Domain, optional
+        Where plays may lie.
+    radius_scale : float
+        ε_D of the ball that grows by itself where neither lipschitz nor a bounded domain is given
+        (erratum E15).
+
+    Notes
+    -----
+    `bound` is the guarantee: for every split u = Σ_j u^j with u^j = 0 before level j starts,
+    R(u) ≤ Σ_j [ε√(αV) + ‖u^j‖√(4αV log(1 + ‖u^j‖/ε))], hence Õ(√((M² + M·P_T)V)) without knowing T,
+    M or P_T.
     """
 
     memory: LevelMemory
@@ -108,9 +116,7 @@ class MultiScale(ConstrainedLearner):
         counted("coefficients", self._coefficients.size, self.memory.rates.size)
 
     def levels(self) -> list[Level]:
-        """The time scales at work, static one first: which of them the learner is using, and how
-        much it has gathered.
-        """
+        """The time scales at work, the static one first: how much each has gathered and plays."""
         memory = self.memory
         used = np.abs(self._coefficients[: memory.rates.size])
         sizes = np.linalg.norm(memory.states, axis=1) * used
@@ -121,11 +127,19 @@ class MultiScale(ConstrainedLearner):
         ]
 
     def certificate(self, radius: float | Sequence[float] | Array, *, group: bool = False) -> float:
-        """Linearised regret now against the worst u = Σ_j u^j within the radius, exactly.
+        """Return the linearised regret so far against the worst u = Σ_j u^j within the radius.
 
-        radius: a number B bounds √Σ_j‖u^j‖², the norm of the direct sum, or Σ_j‖u^j‖ with
-        group=True; one number a level bounds each ‖u^j‖. The three are Σ⟨g, w⟩ plus B√Σ_j S_j²,
-        B·max_j S_j and Σ_j B_j S_j.
+        Parameters
+        ----------
+        radius : float or array
+            One number B bounds √Σ_j‖u^j‖², the norm of the direct sum; one a level, B_j, bounds
+            each ‖u^j‖.
+        group : bool
+            B bounds Σ_j‖u^j‖ instead.
+
+        Notes
+        -----
+        Exactly Σ⟨g, w⟩ + B√Σ_j S_j², Σ⟨g, w⟩ + Σ_j B_j S_j, and Σ⟨g, w⟩ + B·max_j S_j with `group`.
         """
         sizes = (
             self.ledger.memory.norms if isinstance(self.ledger.memory, LevelMemory) else np.zeros(0)
@@ -148,11 +162,15 @@ class MultiScale(ConstrainedLearner):
         return self.ledger.linear_loss + float(radii @ sizes)
 
     def bound(self, norms: Sequence[float] | Array, magnitude: float | None = None) -> float:
-        """What the theorem promises now against u = Σ_j u^j with ‖u^j‖ = norms[j], static level
-        first (missing ones are 0).
+        """Bound the regret so far against u = Σ_j u^j.
 
-        magnitude: M = max‖u_t‖, needed with lipschitz=None (and then, on an unbounded domain, norms
-        are those of the comparators projected on the artificial balls).
+        Parameters
+        ----------
+        norms : array
+            ‖u^j‖ of each level, the static one first; missing ones are 0. With lipschitz=None on an
+            unbounded domain, those of the comparators projected on the artificial balls.
+        magnitude : float, optional
+            M = max‖u_t‖, needed with lipschitz=None.
         """
         given = np.atleast_1d(finite("norms", norms))
         count = self.memory.rates.size
@@ -205,9 +223,7 @@ class MultiScale(ConstrainedLearner):
     def _play_block(
         self, losses: LossStream, times: Array, first: int, out: dict[str, Array]
     ) -> int:
-        """Play in compiled code up to the round where the next level starts; see
-        `GradientLearner._play_block`.
-        """
+        """Play in compiled code up to the round where the next level starts."""
         memory = self.memory
         stop, decays = memory.block(times, first)
         count = memory.rates.size

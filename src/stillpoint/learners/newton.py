@@ -1,5 +1,8 @@
-"""Newton steps in an RKHS as Kalman filters: StronglyConvex (Theorem sc-regret; E13, F6),
-ExpConcave (Theorem kons; E12, F5).
+"""Newton steps in an RKHS as Kalman filters (Theorem sc-regret, E13; Theorem kons, E12).
+
+Both learners run a filter whose observation noise is λ/β. StronglyConvex observes the path itself:
+W ← W − G_tΣ_t⁻¹ is the filter's mean with targets w_t − g_t/β. ExpConcave observes it along the
+gradient: W ← W − A_t⁻¹G_t is the mean with targets ⟨g_t, w_t⟩ − 1/β.
 """
 
 import math
@@ -26,8 +29,7 @@ _LEAST, _MOST = 1e-100, 1e100
 
 
 class _Newton(GradientLearner):
-    """What the two share: a belief that gradients correct, a ridge λ and a curvature β, and Σ of
-    the certificate.
+    """What the two share: a belief that gradients correct, a ridge λ and a curvature β.
 
     The curvature is taken on trust: no play and gradient contradict it, since the loss ⟨g, y − x⟩ +
     (β/2)‖y − x‖², or with (β/2)⟨g, y − x⟩², has that gradient at x and the inequality there,
@@ -81,42 +83,54 @@ class _Newton(GradientLearner):
         self._belief.restore(under(state, "belief."))
 
     def migrated(self, state: dict[str, Any]) -> dict[str, Any]:
-        """A state of a version that did not keep the trace of the Gram matrix: nothing is known of
-        it.
-        """
+        """A state of a version that did not keep the trace of the Gram matrix: it is unknown."""
         return {"trace": math.inf, **state}
 
     @property
     def effective_dimension(self) -> float:
-        """d_eff(λ/β) = Tr K(K + (λ/β)I)⁻¹, K that of rounds, or of gradients, observed; O(t³) where
-        the filter is dense.
+        """d_eff(λ/β) = Tr K(K + (λ/β)I)⁻¹, K the Gram matrix of what was observed.
+
+        It takes O(t³) where the filter is dense.
         """
         return self._belief.effective_dimension()
 
     @property
     def _growth(self) -> float:
-        """What log det(I + (β/λ)K) is at most, by the effective dimension; Tr K stands for K's
-        largest eigenvalue.
-        """
+        """What log det(I + (β/λ)K) is at most by the effective dimension and Tr K."""
         return log_det_bound(self.effective_dimension, self._trace, self._noise)
 
     def _check_gradient(self, g: Array, size: float) -> None:
         """Any finite gradient will do."""
 
     def certificate(self, radius: float) -> float:
-        """Regret so far is at most this against every comparator in the domain with ‖U‖ ≤ radius,
-        given the curvature.
+        """Bound the regret so far against every comparator in the domain with ‖U‖ ≤ radius.
+
+        It holds if the losses have the curvature.
         """
         return 0.5 * self.ridge * squared("radius", radius) + self._cost
 
 
 class StronglyConvex(_Newton):
-    """K-ONS: losses that are `curvature`-strongly convex, W_{t+1} = W_t − G_t Σ_t⁻¹, Σ_t = λI + β
-    Σφ⊗φ, in O(P² + dP) a round.
+    """Online Newton step for strongly convex losses.
 
-    dim: d. kernel: a kernel on time. curvature: β of the strong convexity. ridge: λ. domain: plays
-    are projected in the norm of Σ, which on values is Euclidean. Certificate: (λ/2)‖U‖² +
-    Σ‖g_t‖²v_t/(2βS_t). Kernels without a state space run dense, O(t²) a round.
+    Parameters
+    ----------
+    dim : int
+        Dimension d of plays.
+    kernel : Kernel
+        A kernel on time.
+    curvature : float
+        β of the strong convexity.
+    ridge : float
+        λ.
+    domain : Domain, optional
+        Where plays may lie; they are projected in the norm of Σ, which on values is Euclidean.
+
+    Notes
+    -----
+    W_{t+1} = W_t − G_t Σ_t⁻¹, Σ_t = λI + βΣφ⊗φ, in O(P² + dP) a round; kernels without a state
+    space run dense, O(t²) a round. The certificate is (λ/2)‖U‖² + Σ‖g_t‖²v_t/(2βS_t), v_t the
+    filter's variance and S_t = v_t + λ/β.
     """
 
     _belief: SharedBelief | DenseBelief
@@ -154,16 +168,18 @@ class StronglyConvex(_Newton):
         self._belief.observe(S, -g / self.curvature)
 
     def bound(self, norm: float) -> float:
-        """Theorem sc-regret (E13): (λ/2)‖U‖² + (G²/2β) log det(I + βK/λ), G the largest gradient so
-        far.
+        """Bound the regret so far against comparators with ‖U‖ = norm.
+
+        Theorem sc-regret (E13): (λ/2)‖U‖² + (G²/2β) log det(I + βK/λ), G the largest gradient.
         """
         return 0.5 * self.ridge * squared("norm", norm) + self._top * self.log_det / (
             2.0 * self.curvature
         )
 
     def dimension_bound(self, norm: float) -> float:
-        """Theorem sc-regret as stated (E13): (λ/2)‖U‖² + (G²/2β) d_eff(λ/β) log(e + eβ·Tr K/λ),
-        never below `bound`.
+        """Bound the regret so far by the effective dimension; never below `bound`.
+
+        Theorem sc-regret as stated (E13): (λ/2)‖U‖² + (G²/2β) d_eff(λ/β) log(e + eβ·Tr K/λ).
         """
         return 0.5 * self.ridge * squared("norm", norm) + self._top * self._growth / (
             2.0 * self.curvature
@@ -180,15 +196,30 @@ class StronglyConvex(_Newton):
 
 
 class ExpConcave(_Newton):
-    """KONS: losses with ⟨g, x−y⟩ − (β/2)⟨g, x−y⟩² above their difference, A_t = λI + βΣG⊗G, W ← W −
-    A_t⁻¹G_t, O((dP)²) a round.
+    """Online Newton step for exp-concave losses (KONS).
 
-    curvature: β of that inequality (`sp.losses.newton_curvature` converts an exp-concavity
-    constant). domain: any; plays are projected on it in the metric of A
-    (`Domain.project_in_metric`). Certificate: (λ/2)‖U‖² + Σv_t/(2βS_t), for comparators in the
-    domain. Kernels without a state space run dense, O(t²) a round.
-    track_dimension: keep what `effective_dimension` and `dimension_bound` need, for one more
-    covariance.
+    Parameters
+    ----------
+    dim : int
+        Dimension d of plays.
+    kernel : Kernel
+        A kernel on time.
+    curvature : float
+        β of ℓ(x) − ℓ(y) ≤ ⟨g, x−y⟩ − (β/2)⟨g, x−y⟩²; `sp.losses.newton_curvature` converts an
+        exp-concavity constant.
+    ridge : float
+        λ.
+    domain : Domain, optional
+        Where plays may lie; they are projected on it in the metric of A
+        (`Domain.project_in_metric`).
+    track_dimension : bool
+        Keep what `effective_dimension` and `dimension_bound` need, for one more covariance.
+
+    Notes
+    -----
+    W ← W − A_t⁻¹G_t, A_t = λI + βΣG⊗G, in O((dP)²) a round; kernels without a state space run
+    dense, O(t²) a round. The certificate is (λ/2)‖U‖² + Σv_t/(2βS_t), for comparators in the
+    domain, v_t the filter's variance along g_t and S_t = v_t + λ/β.
     """
 
     _late = True
@@ -260,13 +291,16 @@ class ExpConcave(_Newton):
         self._belief.observe(S, -1.0 / self.curvature)
 
     def bound(self, norm: float) -> float:
-        """Theorem kons, corrected (E12): (λ/2)‖U‖² + (1/2β) log det(I + (β/λ)K_g), K_g the Gram
-        matrix of the gradients.
+        """Bound the regret so far against comparators with ‖U‖ = norm.
+
+        Theorem kons, corrected (E12): (λ/2)‖U‖² + (1/2β) log det(I + (β/λ)K_g), K_g the Gram matrix
+        of the gradients.
         """
         return 0.5 * self.ridge * squared("norm", norm) + self.log_det / (2.0 * self.curvature)
 
     def dimension_bound(self, norm: float) -> float:
-        """Theorem kons as stated, corrected (E12): (λ/2)‖U‖² + d_eff(λ/β)/(2β)·log(e + eβ·Tr
-        K_g/λ), never below `bound`.
+        """Bound the regret so far by the effective dimension; never below `bound`.
+
+        Theorem kons as stated, corrected (E12): (λ/2)‖U‖² + d_eff(λ/β)/(2β)·log(e + eβ·Tr K_g/λ).
         """
         return 0.5 * self.ridge * squared("norm", norm) + self._growth / (2.0 * self.curvature)

@@ -1,5 +1,4 @@
-"""Increasing norms for parameter-free FTRL (Theorem static-full-matrix, erratum E14), as the memory
-of a run can supply them.
+"""Increasing norms for parameter-free FTRL (Theorem static-full-matrix, erratum E14).
 
 The theorem plays W_t = argmin ⟨Σ_{s<t}G_s, W⟩ + Ψ_t(‖W‖_t) in any sequence of norms ‖W‖_t² = ⟨W,
 Σ_tW⟩ that does not fall. With θ_t = −Σ_{s<t}G_s that is W_t = (x(N)/N)Σ_t⁻¹θ_t, N = ‖θ_t‖_{t,*}, so
@@ -21,8 +20,9 @@ from stillpoint.memory import Memory, make_memory
 
 
 class Norms(Protocol):
-    """What `Directional` needs of ‖W‖_t² = ⟨W, Σ_tW⟩: Σ_t must not fall, and never be below
-    floor·I.
+    """What `Directional` needs of ‖W‖_t² = ⟨W, Σ_tW⟩.
+
+    Σ_t must not fall, and never be below floor·I.
     """
 
     @property
@@ -39,10 +39,19 @@ class Norms(Protocol):
         """‖θ_t‖²_{t,*} = ⟨θ_t, Σ_t⁻¹θ_t⟩."""
 
     def add(self, g: Array, unit: float = 1.0) -> float:
-        """Take in G_t = g⊗φ(t), which may move Σ on by G_t/unit; returns ‖G_t/unit‖²_{t,*}, of the
-        norm before.
+        """Take in G_t = g⊗φ(t), which may move Σ on by G_t/unit.
 
-        unit: the hint H_t, given with lipschitz=None only.
+        Parameters
+        ----------
+        g : array of shape (dim,)
+            The gradient.
+        unit : float
+            The hint H_t, given with lipschitz=None only.
+
+        Returns
+        -------
+        float
+            ‖G_t/unit‖²_{t,*}, of the norm before.
         """
 
     def arrays(self) -> dict[str, Any]:
@@ -53,11 +62,20 @@ class Norms(Protocol):
 
 
 class FullMatrix:
-    """Σ_t = floor·I + Σ_{s<t}G_s⊗G_s/unit_s² on the RKHS: the Kalman filter of KALMAN section 4,
-    O((dim·P)²), or dense.
+    """Σ_t = floor·I + Σ_{s<t}G_s⊗G_s/unit_s² on the RKHS.
 
-    track: keep the effective dimension of the gradients, for one more covariance. trace:
-    Σ‖G_s/unit_s‖², of their Gram matrix.
+    A Kalman filter with noise `floor` that observes the path along each gradient: O((dim·P)²) a
+    round, or dense.
+
+    Parameters
+    ----------
+    track : bool
+        Keep the effective dimension of the gradients, for one more covariance.
+
+    Attributes
+    ----------
+    trace : float
+        Σ‖G_s/unit_s‖², of the gradients' Gram matrix.
     """
 
     memory = None
@@ -90,9 +108,7 @@ class FullMatrix:
         return nu
 
     def effective_dimension(self) -> float:
-        """Tr K(K + floor·I)⁻¹, K the Gram matrix of the gradients in their units, where tracked or
-        dense.
-        """
+        """Tr K(K + floor·I)⁻¹, K the Gram matrix of the gradients, where tracked or dense."""
         return self._belief.effective_dimension()
 
     def arrays(self) -> dict[str, Any]:
@@ -110,11 +126,15 @@ class FullMatrix:
 
 
 class Diagonal:
-    """Σ_t = diag_i(floor + Σ_{s<t}k(s,s)g_{s,i}²/unit_s²)⊗I: each coordinate at its own scale,
-    O(dim·P) a round, any kernel.
+    """Σ_t = diag_i(floor + Σ_{s<t}k(s,s)g_{s,i}²/unit_s²)⊗I: each coordinate at its own scale.
 
-    weights: floor + Σ_{s<t}k(s,s)g_{s,i}²/unit_s², so that ‖U‖_t² = Σ_i weights_i‖u_i‖², u_i the
-    coordinates of the comparator.
+    O(dim·P) a round, for any kernel.
+
+    Attributes
+    ----------
+    weights : array of shape (dim,)
+        floor + Σ_{s<t}k(s,s)g_{s,i}²/unit_s², so that ‖U‖_t² = Σ_i weights_i‖u_i‖², u_i the
+        coordinates of the comparator.
     """
 
     def __init__(self, kernel: Kernel, dim: int, floor: float) -> None:

@@ -1,5 +1,4 @@
-"""Algorithm 1 with any static learner: the protocols, and gradient descent, projected or proximal,
-as examples.
+"""Static learners for Algorithm 1: the protocols, and gradient descent, projected or proximal.
 
 A static learner on the Hilbert space of operators W sees only inner products, which the memory
 supplies: θ(t) = pull, ‖θ‖, and Σ‖G‖². It decides what to play from them, and what to put into the
@@ -21,13 +20,13 @@ from stillpoint.memory import Memory
 
 @dataclass(frozen=True)
 class Sums:
-    """What the memory and the account of the run say at the present round."""
+    """What the memory and the sums of the run say at the present round."""
 
     pull: Array  # θ(t) = Σ_{s<t} k(s, t) (what was stored at s), shape (dim,)
     size: float  # ‖θ‖
     variance: float  # Σ_{s<t}‖G_s‖² of the fed gradients
     hint: float  # H_t ≥ ‖G_t‖
-    count: float  # F2's A_t, 0 where the hint is fixed
+    count: float  # A_t = 4 + Σ_{s<t}‖G_s‖²/H_s², 0 where the hint is fixed
     diagonal: float  # k(t, t)
     time: float  # t
 
@@ -43,26 +42,25 @@ class StaticLearner(Protocol):
         """Take in G_t = g ⊗ φ(t): change the memory as the algorithm demands."""
 
     def bound(self, norm: float, V: float, h: float, count: float = 0.0) -> float:
-        """B_T of Theorem olo-reduction for a comparator of this norm, with V = Σ‖G_s‖² and
-        hint h.
-        """
+        """B_T of Theorem olo-reduction for a comparator of this norm; V = Σ‖G_s‖², h the hint."""
 
 
 @runtime_checkable
 class LossLearner(Protocol):
-    """The algorithm 𝒜 of Algorithm 1 as the paper has it, sent the loss ℓ̃_t(W) = ℓ_t(Wφ(t))
-    (Theorem RKHS-SR-solves-DR).
+    """The algorithm 𝒜 of Algorithm 1 as the paper has it, which is sent losses.
 
-    Since ℓ̃_t depends on W through w = Wφ(t) alone, its value is ℓ_t(w), its gradient ∇ℓ_t(w)⊗φ(t),
-    and its proximal step W − η g⊗φ(t) with g a gradient of ℓ_t at w − ηk(t,t)g: problems in R^d.
+    The loss is ℓ̃_t(W) = ℓ_t(Wφ(t)) (Theorem RKHS-SR-solves-DR). Since ℓ̃_t depends on W through w
+    = Wφ(t) alone, its value is ℓ_t(w), its gradient ∇ℓ_t(w)⊗φ(t), and its proximal step W − η
+    g⊗φ(t) with g a gradient of ℓ_t at w − ηk(t,t)g: problems in R^d.
     """
 
     def play(self, sums: Sums) -> Array:
         """W_t φ(t), shape (dim,)."""
 
     def learn(self, loss: LossLike, memory: Memory, sums: Sums) -> float:
-        """Take in ℓ̃_t: change the memory as the algorithm demands; returns what the round adds to
-        V of `bound`.
+        """Take in ℓ̃_t: change the memory as the algorithm demands.
+
+        Returns what the round adds to V of `bound`.
         """
 
     def bound(self, norm: float, V: float, h: float, count: float = 0.0) -> float:
@@ -71,10 +69,17 @@ class LossLearner(Protocol):
 
 @dataclass(frozen=True)
 class GradientDescent:
-    """Projected online gradient descent in the RKHS ball ‖W‖ ≤ radius, step
-    √2·radius/√Σ_{s≤t}‖G_s‖².
+    """Projected online gradient descent in the RKHS ball ‖W‖ ≤ radius.
 
-    R ≤ 2√2·radius·√Σ‖G_s‖² for ‖U‖ ≤ radius (Orabona 2019, Theorem 4.14 with diameter 2·radius).
+    Parameters
+    ----------
+    radius : float
+        Radius of the ball.
+
+    Notes
+    -----
+    The step is √2·radius/√Σ_{s≤t}‖G_s‖², and R ≤ 2√2·radius·√Σ‖G_s‖² for ‖U‖ ≤ radius (Orabona
+    2019, Theorem 4.14 with diameter 2·radius).
     """
 
     radius: float
@@ -105,23 +110,26 @@ class GradientDescent:
 
 @dataclass(frozen=True)
 class ProximalDescent:
-    """Implicit online gradient descent in the RKHS: W_{t+1} = argmin ‖W − W_t‖²/2 +
-    step·ℓ_t(Wφ(t)), stable for any step.
+    """Implicit online gradient descent in the RKHS, stable for any step.
 
-    W_{t+1} = W_t − step·g⊗φ(t), g a gradient of ℓ_t at the new value w_t − step·k(t,t)·g. Losses of
-    `sp.losses` know it; one of your own must have `implicit_gradient(w, step)`, that g. `update(g)`
-    is the step on the linear loss ⟨g, ·⟩.
+    W_{t+1} = argmin ‖W − W_t‖²/2 + step·ℓ_t(Wφ(t)) = W_t − step·g⊗φ(t), g a gradient of ℓ_t at the
+    new value w_t − step·k(t,t)·g. Losses of `sp.losses` know it; one of your own must have
+    `implicit_gradient(w, step)`, that g. `update(g)` is the step on the linear loss ⟨g, ·⟩.
 
-    step: η of the proximal step, in units of play over gradient.
+    Parameters
+    ----------
+    step : float
+        η of the proximal step, in units of play over gradient.
 
-    Notes ----- With δ_t = ℓ_t(w_t) − ℓ_t(w'_t) − ‖W_{t+1} − W_t‖²/(2η), w'_t the new value,
+    Notes
+    -----
+    With δ_t = ℓ_t(w_t) − ℓ_t(w'_t) − ‖W_{t+1} − W_t‖²/(2η), w'_t the new value,
     Σℓ_t(w_t) − ℓ_t(u_t) ≤ ‖U‖²/(2η) + Σδ_t, because ⟨G, W_{t+1} − U⟩ = (‖W_t − U‖² − ‖W_{t+1} − U‖²
     − ‖W_{t+1} − W_t‖²)/(2η) (Kulis & Bartlett 2010; Campolongo & Orabona 2020). `bound` takes V =
     Σ2δ_t/η. 0 ≤ δ_t ≤ (η/2)‖g_t‖²k(t,t) with g_t the gradient at the play, so it is never above
     that of gradient descent with this step, and equal to it for linear losses. With the gradients
-    at the new points in place
-    of g_t it would not hold: an absolute loss whose kink is nearer than the step is a
-    counterexample.
+    at the new points in place of g_t it would not hold: an absolute loss whose kink is nearer than
+    the step is a counterexample.
     """
 
     step: float

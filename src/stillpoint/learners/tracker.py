@@ -1,4 +1,4 @@
-"""Tracker: a heuristic that tunes its own step, guarded by OGDs, in a ball that grows by gain.
+"""Tracker: a heuristic that tunes its own step, guarded by OGDs, in a ball that grows by gains.
 
 The heuristic h steps from the play, w − step·g, and moves log(step) so that successive gradients
 are uncorrelated. Hedge with prior 1 − δ on h and δ on projected OGDs with steps D·4^{−i}/Γ (the

@@ -1,4 +1,4 @@
-"""Losses: value, gradient and curvature facts, and the rounds of a stream."""
+"""Losses, and the rounds of a stream."""
 
 from stillpoint.losses.base import Loss, newton_curvature
 from stillpoint.losses.pointwise import (

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 from stillpoint.core.arithmetic import dot, norm
+from stillpoint.core.array import Array
 from stillpoint.core.jit import njit
-from stillpoint.core.validation import Array
 
 SQUARED = 0
 ABSOLUTE = 1

@@ -1,4 +1,4 @@
-"""What every loss family can do, and the curvature of erratum E11."""
+"""The interface of losses, and the curvature of erratum E11."""
 
 import math
 from abc import ABC, abstractmethod
@@ -22,7 +22,7 @@ class Loss(ABC):
 
     @property
     def parameter(self) -> float:
-        """The number that `_pointwise` takes beside the code; 0 where the family has none."""
+        """The number that compiled losses take beside the code; 0 where the family has none."""
         return 0.0
 
     @property
@@ -36,9 +36,7 @@ class Loss(ABC):
         return 0.0
 
     def exp_concavity(self, bound: float) -> float:
-        """Return the largest α for which exp(−αℓ) is concave in p while `bound` holds; 0 where
-        there is none.
-        """
+        """Return the largest α for which exp(−αℓ) is concave in p while `bound` holds, or 0."""
         positive("bound", bound)
         return 0.0
 
@@ -55,11 +53,15 @@ class Loss(ABC):
     ) -> LossStream:
         """Return the rounds of a stream.
 
-        y: the targets. Shape (T,) for plays in R; shape (T, d) for plays in R^d, where the loss is
-        one of ‖w − y‖, or
-           ⟨y, w⟩ if linear. With x, shape (T,).
-        x: the features, shape (T, d): a play w in R^d predicts p = ⟨w, x_t⟩.
-        times: the times of the rounds, increasing; None for rounds one apart.
+        Parameters
+        ----------
+        y : array of shape (T,) or (T, d)
+            The targets: (T,) for plays in R, and with x; (T, d) for plays in R^d, where the loss is
+            one of ‖w − y‖, or ⟨y, w⟩ if linear.
+        x : array of shape (T, d), optional
+            The features: a play w in R^d predicts p = ⟨w, x_t⟩.
+        times : array, optional
+            The times of the rounds, increasing; None for rounds one apart.
         """
         if x is None:
             targets = self._targets(y)
@@ -142,11 +144,19 @@ class Loss(ABC):
 
 
 def newton_curvature(alpha: float, gap: float) -> float:
-    """Return β with ℓ(x) − ℓ(y) ≤ g − (β/2) g², g = ⟨∇ℓ(x), x−y⟩, for an α-exp-concave ℓ (erratum
-    E11).
+    """Return the curvature β of an exp-concave loss (erratum E11).
 
-    alpha: the exp-concavity constant. gap: a bound on g over the domain; β falls from alpha as it
-    grows.
+    Parameters
+    ----------
+    alpha : float
+        The exp-concavity constant of ℓ.
+    gap : float
+        A bound on g = ⟨∇ℓ(x), x−y⟩ over the domain; β falls from alpha as it grows.
+
+    Returns
+    -------
+    float
+        β with ℓ(x) − ℓ(y) ≤ g − (β/2)g².
     """
     alpha, gap = positive("alpha", alpha), nonnegative("gap", gap)
     q = number("alpha * gap", alpha * gap, "bring the two to the same scale")

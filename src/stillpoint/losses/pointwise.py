@@ -50,8 +50,9 @@ class Absolute(Loss):
 
 @dataclass(frozen=True)
 class Pinball(Loss):
-    """level·(y − p)₊ + (1 − level)·(p − y)₊; its minimiser is the `level` quantile of y. The kink p
-    = y has slope 0.
+    """level·(y − p)₊ + (1 − level)·(p − y)₊; its minimiser is the `level` quantile of y.
+
+    The kink p = y has slope 0.
     """
 
     level: float
@@ -143,8 +144,9 @@ class Linear(Loss):
 
 @dataclass(frozen=True)
 class Log(Loss):
-    """−log p for p > 0, whatever y is: with features x, the log-wealth lost by a portfolio at price
-    relatives x.
+    """−log p for p > 0, whatever y is.
+
+    With features x, it is the log-wealth lost by a portfolio at price relatives x.
     """
 
     code: ClassVar[int] = _pointwise.LOG

@@ -47,19 +47,16 @@ class RoundLoss:
         return self.stream.defined(float(_pointwise.loss(*self._round(w))))
 
     def gradient(self, w: ArrayLike) -> Array:
-        """Return a subgradient at the play `w`, shape (dim,); at a kink, the one the family
-        pins.
-        """
+        """Return a subgradient at the play `w`, shape (dim,); at a kink, the family's choice."""
         result = np.empty(self.stream.dim)
         self.stream.defined(float(_pointwise.evaluate(*self._round(w), result)))
         return result
 
     def implicit_gradient(self, w: ArrayLike, step: float) -> Array:
-        """Return the subgradient g at the proximal point w − step·g = argmin ‖v − w‖²/2 +
-        step·ℓ(v), shape (dim,).
+        """Return the subgradient g at the proximal point, shape (dim,).
 
-        It is the gradient at w of the Moreau envelope of ℓ, and one at w itself in the limit of
-        small steps.
+        w − step·g = argmin ‖v − w‖²/2 + step·ℓ(v). It is the gradient at w of the Moreau envelope
+        of ℓ, and one at w itself in the limit of small steps.
         """
         result = np.empty(self.stream.dim)
         _pointwise.implicit(*self._round(w), positive("step", step), result)
@@ -76,9 +73,18 @@ class RoundLoss:
 class LossStream:
     """The losses of rounds 0, 1, …, T−1; build it with `Loss.on`.
 
-    y: shape (T, k), the targets. x: shape (T, dim), the features; (0, dim) where there are none.
-    mode: how the play predicts, a constant of `_pointwise`. times: shape (T,), or None for rounds
-    one apart.
+    Parameters
+    ----------
+    loss : Loss
+        The family.
+    y : array of shape (T, k)
+        The targets.
+    x : array of shape (T, dim)
+        The features; (0, dim) where there are none.
+    mode : int
+        How a play predicts, a constant of `_pointwise`.
+    times : array of shape (T,), optional
+        None for rounds one apart.
     """
 
     loss: "Loss"
@@ -113,8 +119,11 @@ class LossStream:
     def values(self, u: ArrayLike) -> Array:
         """Return the loss of a comparator in each round.
 
-        u: shape (T, dim), one play a round, or (T,) when dim is 1; shape (dim,), one play for all
-        rounds.
+        Parameters
+        ----------
+        u : array
+            Shape (T, dim), one play a round, or (T,) when dim is 1; shape (dim,), one play for all
+            rounds.
         """
         plays = finite("u", u)
         if self.dim == 1 and plays.shape in ((), (len(self),)):
@@ -139,8 +148,9 @@ class LossStream:
         return out
 
     def defined(self, value: float) -> float:
-        """`value`, unless it is NaN: that of a log loss outside its domain, or of a loss whose
-        terms are beyond all floats.
+        """Return `value`, or raise where it is NaN.
+
+        That is a log loss outside its domain, or a loss whose terms are beyond all floats.
         """
         if math.isnan(value):
             if self.loss.code == _pointwise.LOG:

@@ -1,4 +1,4 @@
-"""Memory: the past gradients, summed (dense for any kernel, streaming for Markov kernels)."""
+"""Memories: the past gradients, summed (dense for any kernel, streaming for Markov kernels)."""
 
 from stillpoint.kernels import Kernel
 from stillpoint.memory.base import Memory
@@ -9,9 +9,7 @@ __all__ = ["DenseMemory", "Memory", "StreamingMemory", "make_memory"]
 
 
 def make_memory(kernel: Kernel, dim: int, memory: str = "auto") -> Memory:
-    """Streaming where the kernel has a state space, dense otherwise; "dense" or "streaming"
-    overrides.
-    """
+    """Build the memory of a kernel: "auto" streams where the kernel has a state space."""
     if memory not in ("auto", "dense", "streaming"):
         raise ValueError(
             f"memory must be 'auto', 'dense' or 'streaming': got {memory!r}; leave it out to choose"

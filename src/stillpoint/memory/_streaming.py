@@ -5,8 +5,8 @@ from typing import NamedTuple
 from numpy.typing import NDArray
 
 from stillpoint.core.arithmetic import assign, dot
+from stillpoint.core.array import Array
 from stillpoint.core.jit import bare, njit
-from stillpoint.core.validation import Array
 
 
 class State(NamedTuple):

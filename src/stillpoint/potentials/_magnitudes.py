@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import dawsn
 
+from stillpoint.core.array import Array
 from stillpoint.core.jit import njit
-from stillpoint.core.validation import Array
 
 CAP = 1e150  # plays stop here: the square still fits a float
 LOG_CAP = math.log(CAP)

@@ -1,6 +1,4 @@
-"""What a potential is: from S = ‖θ‖ and V = Σ‖G‖² to the size of a play, with its guarantee as a
-function.
-"""
+"""The interface of potentials: from S = ‖θ‖ and V = Σ‖G‖² to the size of a play."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -14,13 +12,16 @@ CAP = _magnitudes.CAP
 
 
 class Potential(ABC):
-    """A radially symmetric FTRL regulariser, seen through its dual: W_t = θ/‖θ‖ · magnitude(‖θ‖,
-    V).
+    """A radially symmetric FTRL regulariser, by its dual: W_t = θ/‖θ‖ · magnitude(‖θ‖, V).
 
-    offset: V starts at offset·h², where h ≥ ‖G_t‖ is the hint.
-    running_hints: whether `bound` still holds when the hint grows over time (scale-free use,
-    growing kernels).
-    code, parameters: the compiled form; None means that learners call `magnitude` from Python.
+    Attributes
+    ----------
+    offset : float
+        V starts at offset·h², where h ≥ ‖G_t‖ is the hint.
+    running_hints : bool
+        Whether `bound` still holds when the hint grows over time (scale-free use, growing kernels).
+    code : int or None
+        The compiled form, which takes `parameters`; None: learners call `magnitude` from Python.
     """
 
     offset: float = 0.0
@@ -33,8 +34,18 @@ class Potential(ABC):
         return np.zeros(0)
 
     def magnitude(self, S: float, V: float, h: float, count: float = 0.0) -> float:
-        """‖W_t‖ from S = ‖θ_t‖, V (including offset·h²) and the hint h; count is A_t of formula F2,
-        0 for a fixed hint.
+        """Size ‖W_t‖ of the play.
+
+        Parameters
+        ----------
+        S : float
+            ‖θ_t‖.
+        V : float
+            offset·h² + Σ_{s<t}‖G_s‖².
+        h : float
+            The hint.
+        count : float
+            A_t = 4 + Σ_{s<t}‖G_s‖²/h_s² where the hint runs, 0 where it is fixed.
         """
         if self.code is None:
             raise NotImplementedError(f"{type(self).__name__} must define magnitude")
@@ -46,17 +57,13 @@ class Potential(ABC):
 
     @abstractmethod
     def bound(self, norm: float, V: float, h: float, count: float = 0.0) -> float:
-        """Regret is at most this against every comparator of RKHS norm `norm`, at the end of a run
-        with these V and h.
-        """
+        """Bound the regret against comparators of RKHS norm `norm`, after a run with V and h."""
 
 
 def conjugate(
     slope: float, derivative: Callable[[float], float], value: Callable[[float], float]
 ) -> float:
-    """sup over S ≥ 0 of slope·S − value(S) for a convex function with the given derivative, by
-    bisection.
-    """
+    """sup over S ≥ 0 of slope·S − value(S) for a convex function, by bisection."""
     if slope <= derivative(0.0):
         return -value(0.0)
     high = 1.0

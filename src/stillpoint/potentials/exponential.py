@@ -1,5 +1,4 @@
-"""Potentials proved by a one-step inequality: FreeGrad (Mhammedi & Koolen 2020) and Erfi (MATH
-section 3).
+"""Potentials proved by a one-step inequality: FreeGrad (Mhammedi & Koolen 2020) and Erfi.
 
 If Φ(V + r², √(S² + r² + 2Sc)) − Φ(V, S) ≤ c·m(S, V) for all |c| ≤ r ≤ h, then −Σ⟨g, w⟩ ≥ Φ(V_T,
 S_T) − Φ(V_1, 0), hence R(U) ≤ sup_S [S‖U‖ − Φ(V_T, S)] + Φ(V_1, 0).
@@ -17,7 +16,16 @@ from stillpoint.potentials.base import Potential, conjugate
 
 @dataclass(frozen=True)
 class FreeGrad(Potential):
-    """m = ε·S(2V + hS)h²/(2(V + hS)²√V)·exp(S²/(2V + 2hS)) with V = h² + Σ‖G‖². The hint must be
+    """FreeGrad of Mhammedi & Koolen (2020).
+
+    Parameters
+    ----------
+    scale : float
+        ε, the size of play before anything is known.
+
+    Notes
+    -----
+    m = ε·S(2V + hS)h²/(2(V + hS)²√V)·exp(S²/(2V + 2hS)) with V = h² + Σ‖G‖². The hint must be
     fixed: Φ grows with h.
     """
 
@@ -59,12 +67,21 @@ class FreeGrad(Potential):
 
 @dataclass(frozen=True)
 class Erfi(Potential):
-    """The practical default: m = ε(E(q) − h√(α/U)e^{q²}), E(q) = ∫_0^q e^{x²}dx, U = V + 2hS +
-    z₀h², q = S/√(4αU).
+    """The practical default, by the imaginary error function.
 
-    Regret is O(ε√V + ‖U‖√(4αV log(1 + ‖U‖/ε))): no logarithm on the ε√V term, and running hints
-    cost nothing because ∂Φ/∂U < 0. The inequality was checked for (α, z₀) = (0.75, 4), (0.6, 16),
-    (1, 4); smaller α violates it.
+    Parameters
+    ----------
+    scale : float
+        ε, what may be lost, times √V, before anything is known.
+    alpha : float
+        α.
+    z0 : float
+        z₀.
+
+    Notes ----- m = ε(E(q) − h√(α/U)e^{q²}), E(q) = ∫_0^q e^{x²}dx, U = V + 2hS + z₀h², q =
+    S/√(4αU). Regret is O(ε√V + ‖U‖√(4αV log(1 + ‖U‖/ε))): no logarithm on the ε√V term, and running
+    hints cost nothing because ∂Φ/∂U < 0. The inequality was checked for (α, z₀) = (0.75, 4), (0.6,
+    16), (1, 4); smaller α violates it.
     """
 
     scale: float = 1.0
@@ -99,9 +116,7 @@ class Erfi(Potential):
         return float(_magnitudes.saturated_exp(math.log(size) + q * q + math.log(bracket)))
 
     def bound(self, norm: float, V: float, h: float, count: float = 0.0) -> float:
-        """sup_S [S‖U‖ − Φ(V, S)] − ε√(αz₀)h; with running hints (count > 0) the last term, a gain,
-        is left out.
-        """
+        """sup_S [S‖U‖ − Φ(V, S)] − ε√(αz₀)h, without the last term, a gain, where hints run."""
         if h <= 0.0:
             return 0.0
         v = V / h / h  # as in FreeGrad

@@ -1,6 +1,4 @@
-"""The paper's Algorithm 2 (Jacobsen & Cutkosky 2022, Algorithm 4): ψ of Eq. (Ψ) with erratum E1;
-formulas F1 and F2.
-"""
+"""The paper's Algorithm 2 (Jacobsen & Cutkosky 2022, Algorithm 4): ψ of Eq. (Ψ), erratum E1."""
 
 import math
 from dataclasses import dataclass
@@ -14,10 +12,18 @@ from stillpoint.potentials.base import Potential
 
 @dataclass(frozen=True)
 class ParameterFree(Potential):
-    """m = α(exp(S²/36V) − 1) if S ≤ 6V/h, else α(exp(S/3h − V/h²) − 1), with V = 4h² + Σ‖G‖².
+    """The potential of the paper's Algorithm 2.
 
-    scale: ε > 0, the size of play before anything is known. α = εh/(√V log²(V/h²)) when the hint is
-    fixed (F1); with running hints α = ε/(A log²A), A = 4 + Σ‖G_s‖²/h_s² (F2), passed as `count`.
+    Parameters
+    ----------
+    scale : float
+        ε > 0, the size of play before anything is known.
+
+    Notes
+    -----
+    m = α(exp(S²/36V) − 1) if S ≤ 6V/h, else α(exp(S/3h − V/h²) − 1), with V = 4h² + Σ‖G‖².
+    α = εh/(√V log²(V/h²)) when the hint is fixed; with running hints α = ε/(A log²A), A = 4 +
+    Σ‖G_s‖²/h_s², passed as `count`.
     """
 
     scale: float = 1.0

@@ -1,6 +1,4 @@
-"""Quadratic potentials: kernel gradient descent (formula F0) and its adaptive form (dual averaging
-with AdaGrad's norm).
-"""
+"""Quadratic potentials: gradient descent in the RKHS, and dual averaging with AdaGrad's norm."""
 
 import math
 from dataclasses import dataclass
@@ -14,8 +12,16 @@ from stillpoint.potentials.base import Potential
 
 @dataclass(frozen=True)
 class Quadratic(Potential):
-    """m = step·S: the OGD form of Theorem olo-reduction, R ≤ ‖U‖²/(2 step) + (step/2)Σ‖g_t‖²k(t,t).
-    Needs no hint.
+    """Gradient descent with a fixed step; it needs no hint.
+
+    Parameters
+    ----------
+    step : float
+        η.
+
+    Notes
+    -----
+    m = η·S, the OGD form of Theorem olo-reduction: R ≤ ‖U‖²/(2η) + (η/2)Σ‖g_t‖²k(t,t).
     """
 
     step: float
@@ -40,11 +46,18 @@ class Quadratic(Potential):
 
 @dataclass(frozen=True)
 class AdaptiveQuadratic(Potential):
-    """m = radius·S/√V with V = h² + Σ‖G‖²: FTRL with regulariser √V_t‖W‖²/(2 radius) (Orabona 2019,
-    section 7.6).
+    """Dual averaging with a step that falls as gradients come.
 
-    R ≤ (‖U‖²/(2 radius) + radius)·√V: within a factor of the best step for comparators of norm
-    about √2·radius.
+    Parameters
+    ----------
+    radius : float
+        The norm of comparators to expect.
+
+    Notes
+    -----
+    m = radius·S/√V with V = h² + Σ‖G‖²: FTRL with regulariser √V_t‖W‖²/(2 radius) (Orabona 2019,
+    section 7.6). R ≤ (‖U‖²/(2 radius) + radius)·√V: within a factor of the best step for
+    comparators of norm about √2·radius.
     """
 
     radius: float

@@ -1,6 +1,4 @@
-"""Comparators and what they cost: path length, RKHS norms, effective dimension, and the best
-comparators in hindsight.
-"""
+"""Comparators and what they cost: path lengths, RKHS norms, and the best ones in hindsight."""
 
 from stillpoint.regret.bounds import optimal_path_length, path_length_norm
 from stillpoint.regret.comparators import magnitude, path_length, squared_path_length, switches

@@ -1,5 +1,6 @@
-"""The paper's path-length guarantees as numbers (Theorems rkhs-to-pl, discrete-pl and optimal-pl;
-errata E6, E8, E16).
+"""The paper's path-length guarantees as numbers.
+
+Theorems rkhs-to-pl, discrete-pl and optimal-pl; errata E6, E8, E16.
 """
 
 import math
@@ -18,17 +19,29 @@ def path_length_norm(
     order: int = 1,
     kernel: HorizonFree | SpectralDensity | None = None,
 ) -> float:
-    """‖U‖ ≤ √(c_m(T)·C·C'_m·M·(M + P_T)) for every u_1..u_T in R^d with max‖u_t‖ = M and path
-    length P_T.
+    """Bound the RKHS norm by the path length: ‖U‖ ≤ √(c_m(T)·C·C'_m·M·(M + P_T)).
 
+    Parameters
+    ----------
+    path_length : float
+        P_T of the comparator u_1..u_T in R^d.
+    magnitude : float
+        M = max‖u_t‖.
+    horizon : int
+        T.
+    order : int
+        The theorems' m. It says which kernels are covered, those whose density falls more slowly
+        than ω^{−2m}; the sequence enters by its first differences at every order, `path_length(u)`,
+        never by `path_length(u, order=m)`. A higher order than the kernel needs only costs: C'_m
+        grows fast.
+    kernel : HorizonFree or SpectralDensity, optional
+        The kernel; HorizonFree() by default.
+
+    Notes
+    -----
     Theorem discrete-pl gives an interpolant with ‖u'‖_{L1} ≤ C(‖u_1‖ + P_T) and ‖u + (−1)^m
     u^(2m)‖_∞ ≤ C'_m·M; Theorem rkhs-to-pl gives ‖u‖² ≤ c_m(T)‖u'‖_{L1}‖u + (−1)^m u^(2m)‖_∞. Both
     hold for vectors with Euclidean norms, since u is linear in its samples.
-
-    order: the theorems' m. It says which kernels are covered, those whose density falls more slowly
-    than ω^{−2m}; the sequence enters by its first differences at every order, `path_length(u)`,
-    never by `path_length(u, order=m)`. A higher order
-    than the kernel needs only costs: C'_m grows fast.
     """
     nonnegative("path_length", path_length)
     nonnegative("magnitude", magnitude)
@@ -55,12 +68,18 @@ def optimal_path_length(
     order: int = 1,
     kernel: HorizonFree | SpectralDensity | None = None,
 ) -> float:
-    """Theorem optimal-pl as a number: what Algorithm 2 with the horizon-free kernel cannot exceed.
+    """Bound the regret of Algorithm 2 with the horizon-free kernel (Theorem optimal-pl).
 
-    path_length, magnitude: P_T and M of the comparator. horizon: T. lipschitz: G. scale: ε of
-    Algorithm 2.
-    squared_gradients: Σ‖g_t‖², default its largest value G²T. order, kernel: those of
-    `path_length_norm`.
+    Parameters
+    ----------
+    path_length, magnitude, horizon, order, kernel
+        As for `path_length_norm`.
+    lipschitz : float
+        G.
+    scale : float
+        ε of Algorithm 2.
+    squared_gradients : float, optional
+        Σ‖g_t‖²; its largest value G²T by default.
     """
     T, k = positive("horizon", horizon), _on_paths(kernel)
     g, total = positive("lipschitz", lipschitz), squared_gradients
@@ -74,9 +93,7 @@ def optimal_path_length(
 
 
 def _on_paths(kernel: HorizonFree | SpectralDensity | None) -> HorizonFree | SpectralDensity:
-    """The kernel given, made sure to know the conditions of Theorem rkhs-to-pl; None is the
-    horizon-free one.
-    """
+    """The kernel, made sure to know the conditions of Theorem rkhs-to-pl; None: HorizonFree."""
     if kernel is not None and not hasattr(kernel, "path_length_conditions"):
         raise ValueError(
             f"kernel must have path_length_conditions: got {kernel!r}; use HorizonFree or"

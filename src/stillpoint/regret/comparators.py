@@ -1,6 +1,4 @@
-"""How much a comparator sequence u_1..u_T moves: the quantities that regret bounds are stated in
-(MATH section 7).
-"""
+"""How much a comparator sequence u_1..u_T moves: the quantities that regret bounds use."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,22 +18,27 @@ def sequence(u: ArrayLike) -> Array:
 
 
 def path_length(u: ArrayLike, order: int = 1) -> float:
-    """P_T = Σ_{t≥2} ‖u_t − u_{t−1}‖; of order m: Σ_{t>m} ‖Δ^m u_t‖, the differences of differences,
-    0 for polynomials below t^m.
+    """Path length P_T = Σ_{t≥2} ‖u_t − u_{t−1}‖.
 
-    Bounds are stated in the first order, those of theorems of higher order too
-    (`path_length_norm`).
+    Parameters
+    ----------
+    u : array of shape (T,) or (T, d)
+        The sequence.
+    order : int
+        m: the sum is Σ_{t>m} ‖Δ^m u_t‖ of differences of differences, 0 for polynomials below t^m.
+        Bounds are stated in the first order, those of theorems of higher order too
+        (`path_length_norm`).
     """
     return float(_steps(u, count("order", order)).sum())
 
 
 def squared_path_length(u: ArrayLike) -> float:
-    """Σ_{t≥2} ‖u_t − u_{t−1}‖²."""
+    """Squared path length Σ_{t≥2} ‖u_t − u_{t−1}‖²."""
     return float((_steps(u) ** 2).sum())
 
 
 def magnitude(u: ArrayLike) -> float:
-    """M = max_t ‖u_t‖."""
+    """Largest norm M = max_t ‖u_t‖ of a sequence."""
     return float(_lengths(sequence(u)).max())
 
 
@@ -45,8 +48,9 @@ def switches(u: ArrayLike, tolerance: float = 0.0) -> int:
 
 
 def unit(values: Array, axis: int | None = None) -> Array:
-    """A power of two of the size of the largest entry, along `axis`: over it squares are floats,
-    and no digit changes.
+    """A power of two of the size of the largest entry, along `axis`.
+
+    Over it squares are floats, and no digit changes.
     """
     top = np.abs(values).max(axis=axis, initial=0.0)
     return np.asarray(np.ldexp(1.0, np.frexp(np.where(top > 0.0, top, 1.0))[1] - 1))

@@ -1,8 +1,8 @@
-"""Effective dimension and log-determinant of the kernel on a run's times: what curved-loss bounds
-depend on.
+"""Effective dimension and log-determinant of a kernel on a run's times.
 
-d_eff(λ) = Tr K(K + λI)⁻¹ and log det(I + K/λ), exactly and forwards in time for kernels with a
-state space (KALMAN section 5), from the spectrum of the Gram matrix otherwise.
+Bounds for curved losses are stated in them. d_eff(λ) = Tr K(K + λI)⁻¹ and log det(I + K/λ) are
+computed forwards in time for kernels with a state space, from the spectrum of the Gram matrix
+otherwise.
 """
 
 from math import inf, log1p, pi, sqrt, tanh
@@ -14,24 +14,35 @@ from scipy.linalg import eigvalsh
 from stillpoint.core.validation import Array, count, increasing, nonnegative, positive
 from stillpoint.kernels import Kernel
 from stillpoint.regret import _norms
+from stillpoint.regret._norms import TOTAL
 from stillpoint.regret.norms import blocks, streaming_space
 
 
 def effective_dimension(
     kernel: Kernel, times: ArrayLike, ridge: float, method: str = "auto"
 ) -> float:
-    """d_eff = Tr K(K + ridge·I)⁻¹, K the Gram matrix on `times` (increasing).
+    """Effective dimension d_eff = Tr K(K + ridge·I)⁻¹, K the Gram matrix.
 
-    method: "streaming" filters, O(T·P²) for a diagonal transition; where the state space
-    approximates its kernel (HorizonFree), the value is that of the approximation. "dense" takes
-    eigenvalues, O(T³); "auto" streams if it can.
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel.
+    times : array
+        Increasing times.
+    ridge : float
+        λ.
+    method : {"auto", "streaming", "dense"}
+        "streaming" filters, O(T·P²) for a diagonal transition; where the state space approximates
+        its kernel (HorizonFree), the value is that of the approximation. "dense" takes eigenvalues,
+        O(T³); "auto" streams if it can.
     """
     return _dimension(kernel, times, ridge, method, full=True)
 
 
 def log_det(kernel: Kernel, times: ArrayLike, ridge: float, method: str = "auto") -> float:
-    """log det(I + K/ridge) = Σ_t log(S_t/ridge), S_t the filter's innovation variance; arguments as
-    in `effective_dimension`.
+    """Log-determinant log det(I + K/ridge); arguments as in `effective_dimension`.
+
+    By a filter it is Σ_t log(S_t/ridge), S_t the variance of the innovations.
     """
     return _dimension(kernel, times, ridge, method, full=False)
 
@@ -55,25 +66,23 @@ def _dimension(kernel: Kernel, times: ArrayLike, ridge: float, method: str, full
             (spectrum / (spectrum + ridge)).sum() if full else np.log1p(spectrum / ridge).sum()
         )
     p = space.size
-    c, ch, d, dh, totals = np.zeros((p, p)), np.zeros(p), np.zeros((p, p)), np.zeros(p), np.zeros(4)
-    for _, f, q, index, nugget in blocks(space, tau):
-        _norms.dimension(
-            f, q, index, nugget, space.diagonal, space.h, ridge, c, ch, d, dh, totals, full
-        )
-    return float(totals[3] if full else totals[2])
+    own, error = (_norms.Moments(np.zeros((p, p)), np.zeros(p)) for _ in range(2))
+    totals = np.zeros(len(TOTAL))
+    for _, steps in blocks(space, tau):
+        _norms.dimension(steps, ridge, own, error, totals, full)
+    return float(totals[TOTAL.dimension if full else TOTAL.log_det])
 
 
 def log_det_bound(dimension: float, largest: float, ridge: float) -> float:
-    """d_eff·log(e + e·largest/ridge), at least log det(I + K/ridge) (Lemma log-det-sum; the form
-    that theorems state).
+    """Bound log det(I + K/ridge) by d_eff·log(e + e·largest/ridge) (Lemma log-det-sum).
 
     Parameters
     ----------
-    dimension:
+    dimension : float
         d_eff(ridge) = Tr K(K + ridge·I)⁻¹.
-    largest:
+    largest : float
         An upper bound on K's largest eigenvalue, such as its trace; infinite where none is known.
-    ridge:
+    ridge : float
         λ.
 
     Notes
@@ -86,15 +95,16 @@ def log_det_bound(dimension: float, largest: float, ridge: float) -> float:
 
 
 def spline_eigenvalues(horizon: int) -> Array:
-    """Eigenvalues of K⁻¹ for K = (min(s, t)) on 1..T, increasing: 4 sin²((2k − 1)π/(2(2T + 1))), k
-    = 1..T (E4).
+    """Eigenvalues of K⁻¹ for K = (min(s, t)) on 1..T, increasing.
+
+    They are 4 sin²((2k − 1)π/(2(2T + 1))), k = 1..T (E4).
     """
     k = np.arange(1, count("horizon", horizon) + 1)
     return np.asarray(4.0 * np.sin((2 * k - 1) * pi / (2 * (2 * horizon + 1))) ** 2)
 
 
 def spline_effective_dimension(horizon: int, ridge: float) -> float:
-    """d_eff of the kernel min(s, t) on 1..T in closed form (KALMAN section 5).
+    """Effective dimension of the kernel min(s, t) on 1..T in closed form.
 
     With N = 2T + 1, s = √(1 + 4λ), r = (1 + 2λ − s)/(2λ): d_eff = ½[(N/s)(1 − r^N)/(1 + r^N) −
     1/s²].
@@ -106,7 +116,5 @@ def spline_effective_dimension(horizon: int, ridge: float) -> float:
 
 
 def spline_dimension_bound(horizon: int, ridge: float) -> float:
-    """πT/(2√ridge), at least the spline's d_eff (Theorem spline-deff; its proof as mended
-    in E4).
-    """
+    """Bound the spline's effective dimension by πT/(2√ridge) (Theorem spline-deff, E4)."""
     return 0.5 * pi * count("horizon", horizon) / sqrt(positive("ridge", ridge))

@@ -1,6 +1,4 @@
-"""The account of a run: Σ⟨g, w⟩ and ‖Σ g ⊗ φ‖ of the true gradients, from which the certificate
-follows.
-"""
+"""The ledger of a run: Σ⟨g, w⟩ and ‖Σ g ⊗ φ‖ of the true gradients, which certify its regret."""
 
 from typing import Any
 
@@ -12,15 +10,20 @@ from stillpoint.memory import Memory
 
 
 class Ledger:
-    """Exact bookkeeping of the linearised regret (MATH section 1).
+    """Exact linearised regret against the worst comparator of an RKHS ball.
 
     For every radius B and round t, sup{Σ_{s≤t}⟨g_s, w_s − u_s⟩ : ‖U‖ ≤ B} = Σ_{s≤t}⟨g_s, w_s⟩ +
     B·‖Σ_{s≤t} g_s ⊗ φ(τ_s)‖, whatever produced the plays. For convex losses the true regret is at
     most this. In floats ‖·‖ is off by up to 1e-8 of the largest it has been, which shows only when
     gradients cancel almost entirely.
 
-    memory holds the true gradients. Where the learner feeds itself those very gradients it is the
-    learner's own (`shared`), and the learner adds to it; otherwise the ledger keeps one of its own.
+    Parameters
+    ----------
+    memory : Memory
+        Holds the true gradients.
+    shared : bool
+        Whether the memory is the learner's own, which is fed those very gradients: the learner then
+        adds to it. Otherwise the ledger does.
     """
 
     def __init__(self, memory: Memory, shared: bool) -> None:
@@ -41,10 +44,10 @@ class Ledger:
     def replay(
         self, times: Array, gradients: Array, plays: Array, linear: Array, norms: Array
     ) -> None:
-        """`advance` and `record` for many rounds; linear and norms receive Σ⟨g, w⟩ and ‖θ‖ after
-        each.
+        """`advance` and `record` for many rounds.
 
-        A shared memory has been through the rounds already; its norms are the learner's to write.
+        linear and norms receive Σ⟨g, w⟩ and ‖θ‖ after each. A shared memory has been through the
+        rounds already; its norms are the learner's to write.
         """
         self.linear_loss = float(running_dot(gradients, plays, self.linear_loss, linear))
         if not self.shared:
@@ -52,9 +55,7 @@ class Ledger:
             np.sqrt(np.maximum(norms, 0.0), out=norms)
 
     def certificate(self, radius: float) -> float:
-        """The largest linearised regret over comparators with RKHS norm at most `radius`; attained,
-        hence exact.
-        """
+        """The largest linearised regret over comparators with RKHS norm at most `radius`."""
         return self.linear_loss + radius * self.memory.norm
 
     def arrays(self) -> dict[str, Any]:

@@ -1,5 +1,4 @@
-"""The RKHS norm of a comparator sequence, and functions of time through it (MATH section 7, KALMAN
-section 5).
+"""The RKHS norm of a comparator sequence, and functions of time through it.
 
 ‖U‖² = Σ_i u_i' K⁻¹ u_i is the least norm among the functions with u(τ_t) = u_t. For kernels with a
 state space it is Σ_t ‖e_t‖²/S_t over the innovations of the Kalman filter without observation
@@ -9,10 +8,10 @@ noise: O(T·P²), and no Gram matrix.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import inf, sqrt
-from typing import Literal, NamedTuple, overload
+from typing import Literal, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.linalg import LinAlgError, cho_solve, cholesky
 
 from stillpoint.core.validation import Array, finite, increasing
@@ -27,21 +26,10 @@ _PROBES, _CLOSE = 64, 1e-4
 _SAME = 1e-12  # values this close, relative to the largest, count as one
 
 
-class Block(NamedTuple):
-    """Consecutive rounds of a filter: round i moves the state by `f[which[i]]`, `q[which[i]]` and
-    adds `nugget[i]`.
-    """
+def blocks(space: StateSpace, times: Array) -> Iterator[tuple[slice, _norms.Steps]]:
+    """Blocks of rounds, each with how the filter moves over them.
 
-    rounds: slice
-    f: Array
-    q: Array
-    which: NDArray[np.int64]
-    nugget: Array
-
-
-def blocks(space: StateSpace, times: Array) -> Iterator[Block]:
-    """Tables of F and Q over `times`, one row a distinct gap; the first round starts from 0 with
-    noise P(τ_1).
+    The first round starts from 0 with noise P(τ_1).
     """
     still = np.ones((1, space.size)) if space.diagonal else np.eye(space.size)
     size = max(1, _BLOCK // max(1, space.size**2))
@@ -53,17 +41,18 @@ def blocks(space: StateSpace, times: Array) -> Iterator[Block]:
             _, first, which = np.unique(gaps, return_index=True, return_inverse=True)
         else:
             first = which = np.arange(gaps.size)
-        steps = [(space.transition(gaps[j]), space.noise(gaps[j], start[j])) for j in first]
+        moves = [(space.transition(gaps[j]), space.noise(gaps[j], start[j])) for j in first]
         if i == 0:
-            steps.append((still, space.covariance(times[0])))
-            which = np.append(len(steps) - 1, which)
+            moves.append((still, space.covariance(times[0])))
+            which = np.append(len(moves) - 1, which)
         nugget = np.array([space.nugget(t) for t in (part[:1] if space.stationary else part)])
         f, q = (
-            np.ascontiguousarray([step[side] for step in steps], dtype=np.float64)
+            np.ascontiguousarray([move[side] for move in moves], dtype=np.float64)
             for side in (0, 1)
         )
         nuggets = np.ascontiguousarray(np.broadcast_to(nugget, part.shape))
-        yield Block(slice(i, i + part.size), f, q, which.astype(np.int64), nuggets)
+        steps = _norms.Steps(f, q, which.astype(np.int64), nuggets, space.diagonal, space.h)
+        yield slice(i, i + part.size), steps
 
 
 def streaming_space(kernel: Kernel, times: Array, method: str) -> StateSpace | None:
@@ -88,12 +77,24 @@ def streaming_space(kernel: Kernel, times: Array, method: str) -> StateSpace | N
 def rkhs_norm(
     kernel: Kernel, u: ArrayLike, times: ArrayLike | None = None, method: str = "auto"
 ) -> float:
-    """‖U‖ = (Σ_i u_i' K⁻¹ u_i)^{1/2}, the norm of the minimum-norm interpolant of `u`; inf where
-    there is none.
+    """RKHS norm of a sequence: ‖U‖ = (Σ_i u_i' K⁻¹ u_i)^{1/2}.
 
-    u: shape (T,) or (T, d). times: increasing, 1..T by default.
-    method: "streaming" filters (kernels with a state space), "dense" factors the Gram matrix,
-    "auto" streams if it can.
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel.
+    u : array of shape (T,) or (T, d)
+        The sequence.
+    times : array, optional
+        Its times, increasing; 1..T by default.
+    method : {"auto", "streaming", "dense"}
+        "streaming" filters (kernels with a state space), "dense" factors the Gram matrix, "auto"
+        streams if it can.
+
+    Returns
+    -------
+    float
+        The norm of the interpolant of least norm; inf where there is none.
     """
     values = sequence(u)
     size = float(unit(values))
@@ -108,10 +109,14 @@ def rkhs_norm(
 
 @dataclass(frozen=True, eq=False)
 class Interpolant:
-    """u(t) = Σ_i k(t, τ_i) c_i with u(τ_i) = u_i: of all functions through the sequence, the one of
-    least norm.
+    """The function of least norm through a sequence: u(t) = Σ_i k(t, τ_i) c_i with u(τ_i) = u_i.
 
-    coefficients: c = K⁻¹u, shape (T,) or (T, d). norm: ‖U‖ = √⟨u, c⟩.
+    Attributes
+    ----------
+    coefficients : array of shape (T,) or (T, d)
+        c = K⁻¹u.
+    norm : float
+        ‖U‖ = √⟨u, c⟩.
     """
 
     kernel: Kernel
@@ -143,10 +148,19 @@ def interpolate(
 def interpolate(
     kernel: Kernel, u: ArrayLike, times: ArrayLike | None = None, method: str = "minimum-norm"
 ) -> Interpolant | SincBump:
-    """A function of time through `u` at `times`.
+    """Interpolate a sequence by a function of time.
 
-    "minimum-norm" is the cheapest one in the kernel's space; "sinc-bump" the paper's (Theorem
-    discrete-pl), which asks nothing of the kernel but needs times 1..T.
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel.
+    u : array of shape (T,) or (T, d)
+        The sequence.
+    times : array, optional
+        Its times, increasing; 1..T by default.
+    method : {"minimum-norm", "sinc-bump"}
+        "minimum-norm" is the cheapest one in the kernel's space; "sinc-bump" the paper's (Theorem
+        discrete-pl), which asks nothing of the kernel but needs times 1..T.
     """
     values = sequence(u)
     tau = _times(times, len(values))
@@ -223,39 +237,14 @@ def _filter(
     it: it adds nothing if e_t = 0, else ‖U‖ = ∞.
     """
     rounds, (p, d) = len(u), (space.size, u.shape[1])
-    x, b, left, top, mean, last = (
-        np.zeros((p, p)),
-        np.zeros(p),
-        0.0,
-        np.zeros(p),
-        np.zeros((p, d)),
-        np.zeros(d),
-    )
-    e, s, gain = (
-        np.empty((rounds, d)),
-        np.empty(rounds),
-        np.zeros((rounds if coefficients else 1, p)),
-    )
+    moments = _norms.Moments(np.zeros((p, p)), np.zeros(p))
+    belief = _norms.Belief(moments, np.zeros(p), np.zeros((p, d)), np.zeros(d))
+    left, e, s = 0.0, np.empty((rounds, d)), np.empty(rounds)
+    gain = np.zeros((rounds if coefficients else 1, p))
     tables = list(blocks(space, times)) if coefficients else blocks(space, times)
-    for rows, f, q, index, nugget in tables:
-        left = _norms.innovations(
-            f,
-            q,
-            index,
-            nugget,
-            space.diagonal,
-            space.h,
-            x,
-            b,
-            left,
-            top,
-            mean,
-            last,
-            u[rows],
-            e[rows],
-            s[rows],
-            gain[rows] if coefficients else gain,
-        )
+    for rows, steps in tables:
+        out = _norms.Innovations(e[rows], s[rows], gain[rows] if coefficients else gain)
+        left = _norms.innovations(steps, belief, left, u[rows], out)
     fixed = s == 0.0
     if (np.abs(e[fixed]) > _SAME * np.abs(u).max()).any():
         return inf, np.empty(0)
@@ -264,10 +253,10 @@ def _filter(
     norm = sqrt(np.sum(c * e))
     if coefficients:
         adjoint = np.zeros((p, d))
-        for rows, f, _, index, _ in reversed(list(tables)):
+        for rows, steps in reversed(list(tables)):
             for i in reversed(range(rows.start, rows.stop)):
                 c[i] += gain[i] @ adjoint
                 adjoint -= np.outer(space.h, c[i])
-                step = f[index[i - rows.start]]
+                step = steps.transitions[steps.which[i - rows.start]]
                 adjoint = step[0][:, None] * adjoint if space.diagonal else step.T @ adjoint
     return norm, c

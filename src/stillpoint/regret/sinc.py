@@ -1,5 +1,4 @@
-"""The paper's interpolant u = f·b_T of a sequence at times 1..T (Theorem discrete-pl, any order m;
-erratum E16).
+"""The paper's interpolant u = f·b_T of a sequence at times 1..T (Theorem discrete-pl, E16).
 
 f(t) = Σ_l u_l S(t − l) with S(x) = sinc(x)·sinc(x/2) passes through the sequence, and the bump b_T,
 1 on [1, T] and 0 outside [0, T + 1], makes it vanish far away, so that its norm follows the path
@@ -23,38 +22,52 @@ _CURVATURE = (12.94, 866.7, 293_800.0, 2.053e8, 2.416e11, 4.312e14, 1.090e18, 3.
 
 
 def curvature_constant(order: int = 1) -> float:
-    """C'_m with ‖u + (−1)^m u^(2m)‖_∞ ≤ C'_m·max‖u_t‖ for the interpolant u = `SincBump(u_t, m)` of
-    every sequence.
+    """The constant C'_m of Theorem discrete-pl.
 
-    The supremum over t and T of Σ_l |w_l(t) + (−1)^m w_l^(2m)(t)|, w_l(t) = b_T(t)S(t − l), which
-    grows with T: the terms near one end do not depend on T, and more of them come. It grows fast
-    with m, since b_T rises within one round.
+    ‖u + (−1)^m u^(2m)‖_∞ ≤ C'_m·max‖u_t‖ for the interpolant u = `SincBump(u_t, m)` of every
+    sequence: the supremum over t and T of Σ_l |w_l(t) + (−1)^m w_l^(2m)(t)|, w_l(t) = b_T(t)S(t −
+    l), which grows with T: the terms near one end do not depend on T, and more of them come. It
+    grows fast with m, since b_T rises within one round.
     """
     return _CURVATURE[whole_order(order) - 1]
 
 
 def bump(t: ArrayLike, horizon: int, order: int = 1) -> Array:
-    """b_T(t): rises on [0, 1] like ∫(x(1 − x))^{2m} dx, is 1 up to T = `horizon`, falls alike to T
-    + 1, and is 0 elsewhere.
+    """The bump b_T: 1 on [1, T], 0 outside [0, T + 1].
 
-    order: m; b_T has 2m continuous derivatives. With m = 1 the rise is 10t³ − 15t⁴ + 6t⁵.
+    Parameters
+    ----------
+    t : array
+        Where.
+    horizon : int
+        T.
+    order : int
+        m. b_T rises on [0, 1] like ∫(x(1 − x))^{2m} dx and falls alike, with 2m continuous
+        derivatives; with m = 1 the rise is 10t³ − 15t⁴ + 6t⁵.
     """
     return _bump(finite("t", t), count("horizon", horizon), whole_order(order), 0)[0]
 
 
 def sinc_product(x: ArrayLike) -> Array:
-    """S(x) = sinc(x)·sinc(x/2) = [cos(πx/2) − cos(3πx/2)]/(πx)²: 1 at 0, 0 at the other integers,
-    |S| ≤ 1/(1 + 2x²).
+    """The window S(x) = sinc(x)·sinc(x/2) = [cos(πx/2) − cos(3πx/2)]/(πx)².
+
+    It is 1 at 0 and 0 at the other integers, and |S| ≤ 1/(1 + 2x²).
     """
     return _product(finite("x", x), 0)[0]
 
 
 class SincBump:
-    """u(t) = b_T(t)·Σ_l u_l S(t − l): 2m times differentiable, with u(l) = u_l for l = 1..T and 0
-    outside [0, T + 1].
+    """The interpolant u(t) = b_T(t)·Σ_l u_l S(t − l) of a sequence u_1..u_T.
 
-    order: m, which only shapes b_T. Calling it, and its derivatives, at `t` gives the shape of `t`
-    followed by that of one u_l.
+    It has 2m derivatives, u(l) = u_l for l = 1..T, and is 0 outside [0, T + 1]. Calling it, and its
+    derivatives, at `t` gives the shape of `t` followed by that of one u_l.
+
+    Parameters
+    ----------
+    u : array of shape (T,) or (T, d)
+        The sequence.
+    order : int
+        m, which only shapes b_T.
     """
 
     def __init__(self, u: ArrayLike, order: int = 1) -> None:

@@ -1,172 +1,20 @@
-"""What the report page draws: a run in at most a few thousand buckets, and the curves that follow
-from them.
-"""
+"""Curves that the report page draws, from a run in buckets."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from stillpoint.core.validation import Array, real
+from stillpoint.core.validation import Array
 from stillpoint.intervals.base import promise
+from stillpoint.report.history import Columns
 
 OURS, TRUTH = "stillpoint", "truth"
-Columns = dict[str, Array]
 _STEADY = 0.2  # the share of weight that has to move before it is called a change
-
-
-class History(Protocol):
-    """A run in buckets of consecutive rows; `write_page` lists the columns."""
-
-    expert_labels: list[str]
-    loss_name: str
-    task: str
-
-    def columns(self) -> Columns:
-        """Arrays of one value a bucket."""
-
-
-@dataclass
-class ArrayHistory:
-    """A `History` held in memory."""
-
-    expert_labels: list[str]
-    loss_name: str
-    task: str
-    data: Columns
-
-    def columns(self) -> Columns:
-        """Arrays of one value a bucket."""
-        return self.data
-
-
-def history_from_arrays(
-    y: ArrayLike,
-    forecast: ArrayLike | None = None,
-    lo: ArrayLike | None = None,
-    hi: ArrayLike | None = None,
-    losses: Mapping[str, ArrayLike] | None = None,
-    weights: ArrayLike | None = None,
-    *,
-    time: ArrayLike | None = None,
-    expert_labels: Sequence[str] = (),
-    loss_name: str = "loss",
-    task: str = "regression",
-    buckets: int = 2000,
-) -> ArrayHistory:
-    """A history from arrays of T rows: targets (NaN where missing), forecasts, interval ends,
-    losses by name, weights (T, K).
-    """
-    target = _rows("y", y)
-    T = target.size
-    B = min(max(1, int(buckets)), T)
-    starts = np.arange(B, dtype=np.int64) * T // max(B, 1)
-    data: Columns = {"row": starts.astype(float), "rows": np.diff(starts, append=T).astype(float)}
-    if time is not None:
-        data["time"] = _rows("time", time, T)[starts]
-    data["y_min"], data["y_max"] = (
-        _reduce(np.minimum, target, starts, np.inf),
-        _reduce(np.maximum, target, starts, -np.inf),
-    )
-    data["y_mean"] = _mean(target, starts)
-    if forecast is not None:
-        data["forecast"] = _mean(_rows("forecast", forecast, T), starts)
-    if lo is not None and hi is not None:
-        low, high = _rows("lo", lo, T), _rows("hi", hi, T)
-        scored = np.isfinite(target) & ~np.isnan(low) & ~np.isnan(high)
-        data["lo"], data["hi"], data["width"] = (
-            _mean(value, starts) for value in (low, high, _width(low, high))
-        )
-        data["scored"] = np.add.reduceat(scored.astype(float), starts) if B else np.zeros(0)
-        inside = scored & (low <= target) & (target <= high)
-        data["covered"] = np.add.reduceat(inside.astype(float), starts) if B else np.zeros(0)
-    for name, values in (losses or {}).items():
-        loss = _rows("losses", values, T)
-        data[f"loss:{name}"] = (
-            np.add.reduceat(np.where(np.isnan(loss), 0.0, loss), starts) if B else np.zeros(0)
-        )
-    shares = (
-        np.zeros((T, 0))
-        if weights is None
-        else real("weights", weights, "give shape (rows, experts)")
-    )
-    if shares.ndim != 2 or len(shares) != T:
-        raise ValueError(
-            f"weights must have shape ({T}, experts): got {shares.shape}; give one row a round"
-        )
-    for k in range(shares.shape[1]):
-        data[f"weight:{k}"] = _mean(shares[:, k], starts)
-    labels = [str(label) for label in expert_labels] or [
-        f"expert {k + 1}" for k in range(shares.shape[1])
-    ]
-    if len(labels) != shares.shape[1]:
-        raise ValueError(
-            f"expert_labels must be {shares.shape[1]} names: got {len(labels)}; give one a column"
-            " of weights"
-        )
-    return ArrayHistory(labels, loss_name, task, data)
-
-
-def _rows(name: str, value: ArrayLike, rows: int | None = None) -> Array:
-    result = real(name, value, "give one number a row")
-    if result.ndim != 1 or rows not in (None, result.size):
-        raise ValueError(
-            f"{name} must have shape ({'rows' if rows is None else rows},): got {result.shape};"
-            " give one value a row"
-        )
-    return result
-
-
-def _width(low: Array, high: Array) -> Array:
-    with np.errstate(invalid="ignore"):
-        width: Array = np.maximum(high - low, 0.0)  # the empty set, lo > hi, is 0 wide
-    return width
-
-
-def _mean(values: Array, starts: Any) -> Array:
-    """Mean of the finite values of each bucket; NaN where there is none."""
-    if not starts.size:
-        return np.zeros(0)
-    good = np.isfinite(values)
-    count = np.add.reduceat(good.astype(float), starts)
-    total = np.add.reduceat(np.where(good, values, 0.0), starts)
-    mean: Array = np.divide(total, count, out=np.full(len(starts), np.nan), where=count > 0)
-    return mean
-
-
-def _reduce(rule: np.ufunc, values: Array, starts: Any, start: float) -> Array:
-    if not starts.size:
-        return np.zeros(0)
-    result: Array = rule.reduceat(np.where(np.isfinite(values), values, start), starts)
-    result[~np.isfinite(result)] = np.nan
-    return result
-
-
-def cleaned(history: History, scored: bool = True) -> Columns:
-    """The history's columns as float arrays of one length, with every infinity a NaN: neither can
-    be drawn.
-
-    scored: whether any forecast was held against a target; if not, losses of 0 would read as no
-    error and are left out.
-    """
-    given = {
-        name: values
-        for name, values in history.columns().items()
-        if scored or not name.startswith("loss:")
-    }
-    columns = {name: np.array(values, dtype=float).ravel() for name, values in given.items()}
-    size = len(columns.get("row", next(iter(columns.values()), np.zeros(0))))
-    columns = {
-        name: np.where(np.isfinite(v), v, np.nan) for name, v in columns.items() if v.size == size
-    }
-    columns.setdefault("rows", np.ones(size))
-    columns.setdefault("row", np.cumsum(columns["rows"]) - columns["rows"])
-    return columns
 
 
 def losses(columns: Columns) -> Columns:
@@ -185,9 +33,7 @@ def weights(columns: Columns) -> Array:
 
 
 def drift_of_misses(columns: Columns, coverage: Mapping[str, Any]) -> Columns:
-    """D = misses − αT by bucket, and the theorem's band as far as it is the one that this run was
-    promised.
-    """
+    """D = misses − αT by bucket, and the theorem's band if it is what this run was promised."""
     share = coverage.get("target")
     if (
         "scored" not in columns
@@ -241,9 +87,7 @@ def _round_figure(value: float) -> float:
 
 @dataclass(frozen=True)
 class Change:
-    """Where most weight moved within a short time: the bucket, the labels it left and went to, and
-    the share that moved.
-    """
+    """Where most weight moved within a short time: from which label to which, and what share."""
 
     bucket: int
     left: str
@@ -252,8 +96,9 @@ class Change:
 
 
 def largest_change(columns: Columns, labels: Sequence[str]) -> Change | None:
-    """The largest move of weight between neighbouring windows, after the first tenth, in which
-    weights merely settle.
+    """The largest move of weight between neighbouring windows.
+
+    The first tenth, in which weights merely settle, does not count.
     """
     table = weights(columns)
     B = table.shape[1]
@@ -282,8 +127,9 @@ def largest_change(columns: Columns, labels: Sequence[str]) -> Change | None:
 
 
 def hardest_stretch(columns: Columns) -> tuple[int, float] | None:
-    """The bucket around which our mean loss was largest, and how many times its median it was; None
-    if it never stood out.
+    """The bucket around which our mean loss was largest, and how many times its median it was.
+
+    None if it never stood out.
     """
     ours, rows = columns.get(f"loss:{OURS}"), np.nan_to_num(columns["rows"])
     if ours is None or len(ours) < 40:
@@ -334,18 +180,7 @@ def certificate_curve(columns: Columns, summary: Mapping[str, Any]) -> Columns:
     }
 
 
-def number(value: Any) -> float | None:
-    """The value if it is a finite number."""
-    try:
-        x = float(value)
-    except (TypeError, ValueError, OverflowError):
-        return None
-    return x if math.isfinite(x) else None
-
-
 def plain(values: Array, digits: int) -> list[float | int | None]:
-    """Numbers with that many significant digits, whole ones without a point; None for what cannot
-    be drawn.
-    """
+    """Numbers with that many significant digits, whole ones without a point; None for gaps."""
     rounded = (float(f"{v:.{digits}g}") if math.isfinite(v) else None for v in values.tolist())
     return [int(v) if v is not None and v.is_integer() and abs(v) < 1e15 else v for v in rounded]

@@ -19,7 +19,7 @@ def test_aci():
     for s in SCORES:
         expected.append(q)
         q += 0.3 * ((s > q) - (1 - Q))
-    np.testing.assert_allclose(ACI(Q, step=0.3).run(SCORES), expected, atol=1e-12)
+    np.testing.assert_allclose(ACI(Q, step=0.3).track(SCORES), expected, atol=1e-12)
 
 
 def test_decaying_step():
@@ -28,7 +28,7 @@ def test_decaying_step():
     for t, s in enumerate(SCORES, 1):
         expected.append(q)
         q += 2.0 * t**-0.6 * ((s > q) - (1 - Q))
-    np.testing.assert_allclose(DecayingStep(Q, step=2.0).run(SCORES), expected, atol=1e-12)
+    np.testing.assert_allclose(DecayingStep(Q, step=2.0).track(SCORES), expected, atol=1e-12)
 
 
 def test_scale_free_gradient_descent():
@@ -39,7 +39,7 @@ def test_scale_free_gradient_descent():
         gradient = (1 - Q) - (s > q)
         total += gradient**2
         q = max(0.0, q - 4.0 / math.sqrt(3) * gradient / math.sqrt(total))
-    np.testing.assert_allclose(SFOGD(Q, largest=4.0).run(SCORES), expected, atol=1e-12)
+    np.testing.assert_allclose(SFOGD(Q, largest=4.0).track(SCORES), expected, atol=1e-12)
 
 
 def test_betting():
@@ -51,7 +51,7 @@ def test_betting():
         coin = (s > expected[-1]) - (1 - Q)
         wealth *= 1 + bet * coin
         coins.append(coin)
-    np.testing.assert_allclose(Betting(Q, wealth=2.0).run(SCORES), expected, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(Betting(Q, wealth=2.0).track(SCORES), expected, rtol=1e-9, atol=1e-9)
 
 
 def pinball(s, r):
@@ -85,7 +85,7 @@ def test_saocp():
             e["G"] += gradient**2
             e["r"] = max(0.0, e["r"] - D / math.sqrt(3) / math.sqrt(e["G"]) * gradient)
     assert len(alive) <= 8 * (1 + math.log2(len(SCORES)))
-    np.testing.assert_allclose(SAOCP(Q, largest=D).run(SCORES), expected, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(SAOCP(Q, largest=D).track(SCORES), expected, rtol=1e-9, atol=1e-9)
 
 
 def test_window_aci():
@@ -98,7 +98,7 @@ def test_window_aci():
             -np.inf if rank <= 0 else np.inf if rank > len(window) else window[rank - 1]
         )
         alpha += 0.05 * ((1 - Q) - (s > expected[-1]))
-    radii = WindowACI(Q, step=0.05, window=50).run(SCORES)
+    radii = WindowACI(Q, step=0.05, window=50).track(SCORES)
     np.testing.assert_array_equal(radii, expected)
     assert np.isfinite(radii).mean() > 0.5
 
@@ -106,7 +106,7 @@ def test_window_aci():
 def test_window_aci_takes_out_equal_scores():
     scores = np.random.default_rng(1).integers(0, 4, 300).astype(float)
     tracker = WindowACI(Q, window=20)
-    tracker.run(scores)
+    tracker.track(scores)
     np.testing.assert_array_equal(tracker._ordered, np.sort(scores[-20:]))
 
 
@@ -127,18 +127,18 @@ def test_runs_are_single_rounds_and_cover(make):
         radii.append(single.predict())
         assert single.predict() == radii[-1]
         single.update(s)
-    np.testing.assert_array_equal(bulk.run(SCORES), radii)
+    np.testing.assert_array_equal(bulk.track(SCORES), radii)
     assert bulk.predict() == single.predict()
     steady = np.abs(np.random.default_rng(2).standard_normal(4000))
-    assert abs((make().run(steady) >= steady).mean() - Q) < 0.02
+    assert abs((make().track(steady) >= steady).mean() - Q) < 0.02
     assert bulk.assumes
     for bad, message in ((np.nan, "finite"), (-1.0, "not be negative"), ("a", "number")):
         with pytest.raises(ValueError, match=f"score must .*{message}|score must be a number"):
             single.update(bad)
     with pytest.raises(ValueError, match="scores must not be negative"):
-        bulk.run([1.0, -1.0])
+        bulk.track([1.0, -1.0])
     with pytest.raises(ValueError, match="scores must be one-dimensional"):
-        bulk.run([[1.0]])
+        bulk.track([[1.0]])
     assert bulk.predict() == single.predict()
 
 

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillpoint.core.arithmetic import usable_norm
+from stillpoint.core.array import Array
 from stillpoint.core.jit import bare, njit
-from stillpoint.core.validation import Array
 
 SOUND, NOT_FINITE, NOT_OPEN_ROUND, NOT_LATER = range(4)  # verdicts on the times of a batch
 
@@ -80,7 +80,7 @@ def moments(
 
 @njit(cache=True, nogil=True)
 def usable_norms(g: Array, sizes: Array) -> int:
-    """Find the norms of rows, those too small made 0; returns how many are infinite."""
+    """Write the norms of rows, those too small for learners made 0; returns how many are inf."""
     bad = 0
     g = bare(g)
     for i in range(sizes.size):

@@ -1,4 +1,4 @@
-"""Rounds of many keys for KernelForecaster; loops are laid out as in _gradients.py.
+"""KernelForecaster's rounds of many keys, compiled; loops as in _base.py.
 
 A batch's State is that of the forecaster with one more axis, of places, in front of each array; the
 experts' weights, which every round makes anew, are not kept.

@@ -1,4 +1,4 @@
-"""Rounds of many keys for interval and quantile trackers; loops as in _base.py."""
+"""Rounds of many keys for interval and quantile trackers; loops are laid out as in _base.py."""
 
 from typing import NamedTuple
 

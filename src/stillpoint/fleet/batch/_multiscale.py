@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillpoint.core.arithmetic import dot
+from stillpoint.core.array import Array
 from stillpoint.core.jit import bare, njit
-from stillpoint.core.validation import Array
 from stillpoint.domains import _sets as domains
 from stillpoint.fleet.batch._base import Clock, Slots
 from stillpoint.learners import _constrained as constrained

@@ -153,7 +153,7 @@ class Batch(ABC):
 
     def _group(self, kind: type[S], names: Mapping[str, str] = _AS_DECLARED) -> S:
         """A learner's named state with a leading axis of keys; names: of fields, in files."""
-        return kind(*(self.data[names.get(name, name)] for name in kind._fields))
+        return kind._make(self.data[names.get(name, name)] for name in kind._fields)
 
     def _states(self) -> Any:
         """The states of all keys, as compiled loops take them."""

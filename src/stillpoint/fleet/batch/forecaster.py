@@ -79,8 +79,8 @@ class ForecasterBatch(Stack):
         self._run(_forecaster.finish, slots, *feedback, self._rule, self._batch(), *rounds)
 
     def _batch(self) -> single.State:
-        experts = _aggregation.State(*self._get(*_EXPERTS), np.zeros(0))
-        return single.State(*self._get(*_FILTERS), experts)
+        experts = _aggregation.State._make((*self._get(*_EXPERTS), np.zeros(0)))
+        return single.State._make((*self._get(*_FILTERS), experts))
 
     def skip(self, slots: Slots, when: Array) -> None:
         """Rounds whose targets are missing."""

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from stillpoint.core.arithmetic import LARGEST
 from stillpoint.core.validation import Array
 from stillpoint.fleet.batch import _intervals
-from stillpoint.fleet.batch.base import Fault, Stack, numbers
+from stillpoint.fleet.batch.base import Batch, Fault, numbers
 from stillpoint.fleet.keys import Slots
 from stillpoint.intervals import IntervalTracker, QuantileTracker
 from stillpoint.intervals.base import QuantileEstimators
@@ -16,7 +16,7 @@ from stillpoint.intervals.base import QuantileEstimators
 _ESTIMATORS = "experts", "books", "scalars"
 
 
-class EstimatorBatch(Stack):
+class EstimatorBatch(Batch):
     """What the two share. Weights are made anew in every round: no state."""
 
     def __init__(self, learner: QuantileEstimators, threads: int) -> None:

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 from stillpoint.core.arithmetic import assign, dot, norm, usable_norm
+from stillpoint.core.array import Array
 from stillpoint.core.jit import njit
-from stillpoint.core.validation import Array
 from stillpoint.domains._sets import BALL, project
 from stillpoint.lab.baselines._rounds import Block, evaluate
 

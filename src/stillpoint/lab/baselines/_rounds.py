@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
+from stillpoint.core.array import Array
 from stillpoint.core.jit import njit
-from stillpoint.core.validation import Array
 from stillpoint.losses import _pointwise as losses
 
 

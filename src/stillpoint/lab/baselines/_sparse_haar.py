@@ -1,8 +1,8 @@
 """SparseHaar's round, compiled: all features active at a position of the dictionary."""
 
 from stillpoint.core.arithmetic import dot, norm
+from stillpoint.core.array import Array
 from stillpoint.core.jit import njit
-from stillpoint.core.validation import Array
 from stillpoint.potentials import _magnitudes as potentials
 
 

@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
+from stillpoint.core.array import Array
 from stillpoint.core.jit import njit
-from stillpoint.core.validation import Array
 
 
 @njit(cache=True)

@@ -9,8 +9,8 @@ filter whose covariance has grown past CEILING: without it, features that rest w
 import math
 from typing import NamedTuple
 
+from stillpoint.core.array import Array
 from stillpoint.core.jit import njit
-from stillpoint.core.validation import Array
 from stillpoint.forecasters._features import ROW, standardise
 from stillpoint.forecasters._logistic import FLATTEST, mode, sigmoid
 
@@ -123,7 +123,7 @@ def open_logistic(state: State, rebased: bool, prior: float, x: Array) -> None:
     else:
         standardise(x, prior, features, M[:0], C[:0], z)
         for i in range(x.size):
-            spread = math.sqrt(features[ROW.squares, i] / features[ROW.count, i])
+            spread = math.sqrt(features[ROW.squares, i] / features[ROW.seen, i])
             if spread > 0.0:
                 z[i] = (
                     features[ROW.centre, i] + features[ROW.scale, i] * z[i] - features[ROW.mean, i]

@@ -14,8 +14,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from stillpoint.core.validation import Array, count
-from stillpoint.forecasters import _classification as logistic
-from stillpoint.forecasters import _regression as linear
+from stillpoint.forecasters import _linear as linear
+from stillpoint.forecasters import _logistic as logistic
 from stillpoint.forecasters.classification import TrackingProbabilities
 from stillpoint.forecasters.regression import TrackingForecaster
 from stillpoint.lab.real import _prequential

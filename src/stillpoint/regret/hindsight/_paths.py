@@ -1,12 +1,12 @@
-"""Compiled dynamic programs of the hindsight comparators, as plain functions of arrays."""
+"""Compiled dynamic programs of the comparators in hindsight."""
 
 import math
 
 import numpy as np
 from numpy.typing import NDArray
 
+from stillpoint.core.array import Array
 from stillpoint.core.jit import njit
-from stillpoint.core.validation import Array
 
 Index = NDArray[np.int64]
 
@@ -18,8 +18,9 @@ Index = NDArray[np.int64]
 
 @njit(cache=True)
 def segments_squared(y: Array, pieces: int, origin: NDArray[np.int32]) -> None:
-    """Write into origin[l, t] where the last of l + 1 pieces on the first t targets starts; cost (p
-    − y)².
+    """Write where the last of l + 1 pieces on the first t targets starts into origin[l, t].
+
+    The cost is (p − y)².
     """
     n = y.size
     first, second = np.zeros(n + 1), np.zeros(n + 1)
@@ -78,9 +79,7 @@ def segments_squared(y: Array, pieces: int, origin: NDArray[np.int32]) -> None:
 def segments_pinball(
     y: Array, values: Array, level: float, pieces: int, origin: NDArray[np.int32]
 ) -> None:
-    """Do the same for the pinball loss, whose minimisers can be had among `values`, the distinct
-    targets.
-    """
+    """Do the same for the pinball loss; values: the distinct targets, some of which minimise it."""
     n = y.size
     previous, best = np.full(n + 1, math.inf), np.full(n + 1, math.inf)
     total, start = np.empty(values.size), np.empty(values.size, dtype=np.int64)
@@ -171,9 +170,7 @@ def _cut(
     line: Array,
     level: float,
 ) -> float:
-    """Take off all that lies below `level` at the left end; return where it ends, −inf if nothing
-    does.
-    """
+    """Take off all that lies below `level` at the left end; return where it ends, −inf if none."""
     while True:
         while size[side] > 0 and not alive[heap[0]]:
             size[side] -= 1
@@ -214,9 +211,7 @@ def _knot(
 
 @njit(cache=True)
 def _sift(heap: Index, size: int, key: Array) -> None:
-    """Restore the heap of the first `size` items after its root was taken: its last item takes the
-    place.
-    """
+    """Restore the heap of the first `size` items after its root was taken."""
     item, i = heap[size], 0
     while 2 * i + 1 < size:
         child = 2 * i + 1

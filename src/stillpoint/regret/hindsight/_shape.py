@@ -4,14 +4,15 @@ from math import inf
 
 import numpy as np
 
-from stillpoint.core.validation import Array
+from stillpoint.core.array import Array
 from stillpoint.losses import Hinge, Huber, Loss, Pinball, Squared
 from stillpoint.regret.hindsight import _paths
 
 
 def slopes(loss: Loss) -> tuple[float, float, float]:
-    """(down, up, width): the slope runs from −down to up while p − y, or y·p − 1 for Hinge, runs
-    from −width to width.
+    """(down, up, width) of a loss.
+
+    The slope runs from −down to up while p − y, or y·p − 1 for Hinge, runs from −width to width.
     """
     if isinstance(loss, Pinball):
         return loss.level, 1.0 - loss.level, 0.0

@@ -1,6 +1,4 @@
-"""The best moving comparators for a finished run: k pieces, or a path-length budget; exact for
-scalars (MATH section 7).
-"""
+"""The best moving comparators in hindsight: k pieces, or a path-length budget."""
 
 from math import inf
 
@@ -16,9 +14,21 @@ from stillpoint.regret.hindsight._shape import slopes as _slopes
 
 
 def hindsight_piecewise(losses: LossStream, k: int) -> Array:
-    """The best comparator with at most `k` constant pieces, shape (T, 1); scalar Squared, Absolute
-    and Pinball.
+    """The best comparator with at most k constant pieces.
 
+    Parameters
+    ----------
+    losses : LossStream
+        Scalar Squared, Absolute or Pinball losses, without features.
+    k : int
+        How many pieces.
+
+    Returns
+    -------
+    array of shape (T, 1)
+
+    Notes
+    -----
     Exact dynamic programming with functional pruning (Rigaill 2010): Squared keeps the lower
     envelope of parabolas, a few on noisy targets and O(T) of them, hence O(k·T²), on a ramp;
     Absolute and Pinball a table over the distinct targets, O(k·T²).
@@ -39,14 +49,25 @@ def hindsight_piecewise(losses: LossStream, k: int) -> Array:
 
 
 def hindsight_path_length(losses: LossStream, budget: float) -> Array:
-    """argmin Σ_t ℓ_t(u_t) subject to Σ|u_t − u_{t−1}| ≤ budget, shape (T, 1); scalar Squared,
-    Absolute, Pinball, Huber.
+    """The best comparator of bounded path length: min Σ_t ℓ_t(u_t) with Σ|u_t − u_{t−1}| ≤ budget.
 
+    Parameters
+    ----------
+    losses : LossStream
+        Scalar Squared, Absolute, Pinball or Huber losses, without features.
+    budget : float
+        The path length.
+
+    Returns
+    -------
+    array of shape (T, 1)
+
+    Notes
+    -----
     For a multiplier λ, u(λ) = argmin Σ ℓ_t(u_t) + λ·P(u) comes from a dynamic program, and P(u(λ))
     falls as λ grows. Two solutions a and b with P(a) ≥ budget ≥ P(b) that are both optimal at one λ
-    span a segment of optima along which cost
-    and path length are affine: the point where the path length is `budget` has no duality gap. O(T
-    log T) a multiplier.
+    span a segment of optima along which cost and path length are affine: the point where the path
+    length is `budget` has no duality gap. O(T log T) a multiplier.
     """
     y = _scalar(losses, "hindsight_path_length", (Squared, Absolute, Pinball, Huber))
     loss, centre, (down, up, width) = losses.loss, _centre(losses.loss, y), _slopes(losses.loss)

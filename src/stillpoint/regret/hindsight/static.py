@@ -1,6 +1,4 @@
-"""The best fixed comparator for a finished run: closed forms, linear programs, convex solvers (MATH
-section 7).
-"""
+"""The best fixed comparator in hindsight: closed forms, linear programs, convex solvers."""
 
 from collections.abc import Callable
 from functools import partial
@@ -30,13 +28,26 @@ _RESTARTS = 10  # of a solver, at most: the second finds nothing more but in rar
 
 
 def hindsight_static(losses: LossStream, domain: Domain | None = None) -> Array:
-    """argmin_w Σ_t ℓ_t(w) over `domain` (everywhere by default), shape (dim,).
+    """The best fixed comparator, argmin_w Σ_t ℓ_t(w).
 
+    Parameters
+    ----------
+    losses : LossStream
+        The losses.
+    domain : Domain, optional
+        Where it may lie; everywhere by default.
+
+    Returns
+    -------
+    array of shape (dim,)
+        Where minimisers are many, one of them. ValueError where there is none, or the set has no
+        solver.
+
+    Notes
+    -----
     Closed forms: mean, median and quantile for scalar Squared, Absolute and Pinball. Absolute,
-    Pinball and Hinge with
-    features: a linear program, or a central path in a Ball. The rest is smooth: L-BFGS-B or SLSQP,
-    to about 1e-7 in w. Where minimisers are many, one of them. ValueError where there is none, or
-    the set has no solver.
+    Pinball and Hinge with features: a linear program, or a central path in a Ball. The rest is
+    smooth: L-BFGS-B or SLSQP, to about 1e-7 in w.
     """
     where = Everywhere() if domain is None else domain
     where.check(losses.dim)
@@ -71,9 +82,7 @@ def hindsight_static(losses: LossStream, domain: Domain | None = None) -> Array:
 
 
 def _row_space(x: Array) -> tuple[Array, Array, Array]:
-    """x = left · diag(size) · right without the directions that no row has: `right` is a basis of
-    those some row has.
-    """
+    """x = left · diag(size) · right without the directions that no row has."""
     left, size, right = np.linalg.svd(x, full_matrices=False)
     rank = int(np.count_nonzero(size > 1e-15 * x.size * size[0]))
     return left[:, :rank], size[:rank], right[:rank]
@@ -100,8 +109,9 @@ def _ball(domain: Ball, dim: int) -> tuple[float, Array]:
 
 
 def _polyhedron(domain: Domain, dim: int) -> tuple[Array, Array, Array, Array]:
-    """(low, high, normals, offsets) of the set, a ball without its boundary; a simplex is two
-    half-spaces in a box.
+    """(low, high, normals, offsets) of the set; those of a ball say nothing of its boundary.
+
+    A simplex is two half-spaces in a box.
     """
     low, high, normals, offsets = (
         np.full(dim, -inf),
@@ -125,12 +135,11 @@ def _polyhedron(domain: Domain, dim: int) -> tuple[Array, Array, Array, Array]:
 
 
 def _kinked(loss: Loss, x: Array, y: Array, domain: Domain) -> Array:
-    """argmin Σ over·r₊ + under·(−r)₊, r = rows·w − target: the linear program's dual, whose
-    multipliers are w.
+    """argmin Σ over·r₊ + under·(−r)₊, r = rows·w − target, by a linear program.
 
-    With a the slopes of the losses and n, p, m ≥ 0 for the sides normals·w ≤ offsets, w ≤ high, w ≥
-    low, the dual is min target·a + offsets·n + high·p − low·m subject to rows'a + normals'n + p − m
-    = 0, −under ≤ a ≤ over.
+    Its dual is solved, whose multipliers are w. With a the slopes of the losses and n, p, m ≥ 0 for
+    the sides normals·w ≤ offsets, w ≤ high, w ≥ low, the dual is min target·a + offsets·n + high·p
+    − low·m subject to rows'a + normals'n + p − m = 0, −under ≤ a ≤ over.
     """
     rows, target = (y[:, None] * x, np.ones_like(y)) if isinstance(loss, Hinge) else (x, y)
     under, over, _ = _slopes(loss)
@@ -193,9 +202,7 @@ def _kinked_ball(rows: Array, target: Array, over: float, under: float, radius: 
 
 
 def _require_minimiser(rows: Array, domain: Domain) -> None:
-    """Raise if some direction that never leaves the set never raises the loss of any row, and
-    lowers one.
-    """
+    """Raise if a direction that never leaves the set raises no row's loss, and lowers one's."""
     if domain.reach(rows.shape[1]) < inf:
         return
     low, high, normals, _ = _polyhedron(domain, rows.shape[1])
@@ -226,9 +233,7 @@ def _solve(
     start: Array,
     kinks: Array | None = None,
 ) -> Array:
-    """A minimiser over the set; `kinks` are points where the objective has no gradient, and its
-    minimum may lie.
-    """
+    """A minimiser over the set; kinks: points without a gradient, where it may lie."""
     low, high, normals, offsets = _polyhedron(domain, start.size)
     limits: list[dict[str, object]] = []
     if isinstance(domain, Ball):
@@ -262,9 +267,7 @@ def _solve(
 
 
 def _log(x: Array, domain: Domain) -> Array:
-    """argmin −Σ log⟨w, x_t⟩, with −log continued as a parabola below a floor that the minimiser
-    stays above.
-    """
+    """argmin −Σ log⟨w, x_t⟩; below a floor that the minimiser stays above, −log is a parabola."""
 
     def objective(w: Array) -> tuple[float, Array]:
         p = x @ w

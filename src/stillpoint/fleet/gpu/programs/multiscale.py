@@ -1,6 +1,4 @@
-"""MultiScale (MATH section 5) for device fleets, in units of the largest gradient so far, or of the
-bound told.
-"""
+"""MultiScale for device fleets, in units of the largest gradient so far, or of `lipschitz`."""
 
 import math
 from collections.abc import Sequence
@@ -38,8 +36,9 @@ _CURVE, _DEGREE = 0.15, 18
 
 
 def _dawson_coefficients() -> tuple[float, ...]:
-    """D(x)(1 + 2x²)/x as a polynomial in (cx² − 1)/(cx² + 1), which maps x ≥ 0 to [−1, 1): to 2e-7
-    of it everywhere.
+    """D(x)(1 + 2x²)/x as a polynomial in (cx² − 1)/(cx² + 1), to 2e-7 of it everywhere.
+
+    The argument maps x ≥ 0 to [−1, 1).
     """
     t = np.cos(np.pi * (np.arange(4000) + 0.5) / 4000)
     x = np.sqrt((1.0 + t) / (_CURVE * (1.0 - t)))
@@ -64,9 +63,7 @@ def dawson(x: Number) -> Number:
 
 
 def _direction(v: Sequence[Number], far: Number) -> list[Number]:
-    """v/‖v‖: removed from a gradient round after round, so its length must not be off to
-    one side.
-    """
+    """v/‖v‖, whose length must not be off to one side: gradients lose it round after round."""
     if len(v) == 1:
         return [where(v[0] > 0.0, 1.0, -1.0)]
     over = inverse(larger(far, 1e-37))
@@ -87,16 +84,18 @@ class MultiScaleProgram(Program):
             )
         self._learner, self.levels, d = learner, levels, learner.dim
         self.inputs = self.outputs = self.dim = d
-        self._told, self._scale = learner.lipschitz, learner.radius_scale
-        self.limit = None if self._told is None else self._told * (1.0 + 1e-6)
+        self._lipschitz, self._scale = learner.lipschitz, learner.radius_scale
+        self.limit = None if self._lipschitz is None else self._lipschitz * (1.0 + 1e-6)
         # a power of two: sums of what is divided by it are exact where those of the gradients are,
         # and 0 where those are
-        self._unit = 1.0 if self._told is None else 2.0 ** math.ceil(math.log2(self._told))
-        self._hint = 1.0 if self._told is None else self._told / self._unit
+        self._unit = (
+            1.0 if self._lipschitz is None else 2.0 ** math.ceil(math.log2(self._lipschitz))
+        )
+        self._hint = 1.0 if self._lipschitz is None else self._lipschitz / self._unit
         self._budget, self._alpha, self._offset = map(float, learner._parameters[:3])
         self._theta = [names(f"theta{i}.", d) for i in range(levels)]
         self._sums = *names("size", levels)[1:], *names("variance", levels)
-        own = () if self._told is not None else ("top", "reach", *pairs("total"))
+        own = () if self._lipschitz is not None else ("top", "reach", *pairs("total"))
         self.columns = (*own, *(name for row in self._theta for name in row), *pairs(*self._sums))
         self.begin = {}
 
@@ -109,8 +108,9 @@ class MultiScaleProgram(Program):
         return s["rounds"] + 1 >= math.ceil(self._learner.base ** (level - 1) * (1.0 - 1e-12))
 
     def propose(self, s: State) -> tuple[Number, ...]:
-        """−Σ_j (m(S_j, V_j)/S_j)·θ_j, each level decayed by its rate; without a bound told within
-        the ball that grows.
+        """−Σ_j (m(S_j, V_j)/S_j)·θ_j, each level decayed by its rate.
+
+        Without `lipschitz` it stays within the ball that grows.
         """
         parts: list[list[Number]] = [[] for _ in range(self.dim)]
         for level, row in enumerate(self._theta):
@@ -125,7 +125,7 @@ class MultiScaleProgram(Program):
             for j in range(self.dim):
                 parts[j].append(factor * theta[j])
         z = [-total(part) for part in parts]
-        if self._told is None:
+        if self._lipschitz is None:
             room = larger(s["reach"], 1e-37)
             reach, far = self._scale * (room * rsqrt(room)), length(z)
             s["outside"], s["direction"] = far > reach, _direction(z, far)
@@ -153,10 +153,11 @@ class MultiScaleProgram(Program):
         return smaller(self._budget * power * bracket, _MOST) * over
 
     def learn(self, s: State, fed: Sequence[Number]) -> None:
-        """Take in a gradient: clipped where no bound is told, and turned along the ball where the
-        proposal was outside it.
+        """Take in a gradient.
+
+        Without `lipschitz` it is clipped, and turned along the ball where the proposal was outside.
         """
-        if self._told is not None:
+        if self._lipschitz is not None:
             g = [x * (1.0 / self._unit) for x in fed]
         else:
             a = length(fed)
@@ -177,7 +178,7 @@ class MultiScaleProgram(Program):
             put(s, f"variance{level}", pair(s, f"variance{level}").plus(more))
             for name, x in zip(row, fed, strict=True):
                 s[name] = s[name] + x
-        if self._told is None:
+        if self._lipschitz is None:
             self._rescale(s, where(after > s["top"], s["top"] * over, 1.0), after, a * over)
 
     def _rescale(self, s: State, ratio: Number, after: Number, more: Number) -> None:

@@ -1,5 +1,4 @@
-"""Tracker (TRACKER section 2) for device fleets, in units of its own: iterates over D, gradients
-and their sums over Γ.
+"""Tracker for device fleets, in units of its own: iterates over D, gradients over Γ.
 
 Nothing then leaves the range of float32 whatever the units of the stream, and doubling D halves
 iterates exactly. Hedge's losses are kept as Σ⟨g, x_i − w⟩, 0 for an expert that joins. What adds up
@@ -126,7 +125,7 @@ class TrackerProgram(Program):
         g, a = [x * over for x in fed], smaller(a * back, 1.0)
         ratio = where(a < 1.0, 1.0, smaller(unit * over, 1.0))  # of the old Γ to the new
         joined = [self._joined(s, i) for i in range(self.experts)]
-        self._account(s, g, a, joined)
+        self._credit(s, g, a, joined)
         for i, row in enumerate(self._x):
             x = [s[name] - BASE**-i * y for name, y in zip(row, g, strict=True)]
             inside = into_ball(dot(x, x))
@@ -140,8 +139,8 @@ class TrackerProgram(Program):
         self._rescale(s, ratio)
         s["top"] = larger(s["top"], length(fed))
 
-    def _account(self, s: State, g: Sequence[Number], a: Number, joined: Sequence[Number]) -> None:
-        """X, V and Hedge's losses."""
+    def _credit(self, s: State, g: Sequence[Number], a: Number, joined: Sequence[Number]) -> None:
+        """Add to the gain, Σ‖g‖² and Hedge's losses."""
         w = s["w"]
         put(s, "gain", pair(s, "gain").plus(-dot(g, [x.high for x in w])))
         for name, more in (("epoch", a * a), ("squares", a * a)):
@@ -158,9 +157,7 @@ class TrackerProgram(Program):
             )
 
     def _steer(self, s: State, g: Sequence[Number], a: Number, live: Number) -> Number:
-        """The step of h over D/Γ, once it has followed the agreement of g with the gradients
-        before.
-        """
+        """The step of h over D/Γ, once it has followed the correlation of g with those before."""
         m = [s[name] for name in names("m", self.dim)]
         # the trace bounds ‖m‖: 0 before it has any
         rho = dot(g, m) * inverse(larger(s["trace"], 1e-30))

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from stillpoint.core.array import Array
 from stillpoint.core.jit import njit
-from stillpoint.core.validation import Array
 
 
 class Places(NamedTuple):

@@ -3,8 +3,8 @@
 import math
 from typing import NamedTuple
 
+from stillpoint.core.array import Array
 from stillpoint.core.jit import njit
-from stillpoint.core.validation import Array
 from stillpoint.losses._pointwise import PINBALL, value
 
 OCTAVES = 64  # life·(1 + log₂ t) experts are alive at most: enough for any t a float counts

@@ -3,8 +3,8 @@
 import math
 from typing import NamedTuple
 
+from stillpoint.core.array import Array
 from stillpoint.core.jit import njit
-from stillpoint.core.validation import Array
 
 ACI, SCALE_FREE, DECAYING, BETTING = range(4)
 

@@ -47,7 +47,7 @@ class RadiusTracker(Configured, ABC):
         """What the round turned out to be."""
         self._rounds(np.array([nonnegative("score", score, _REMEDY)]))
 
-    def run(self, scores: ArrayLike) -> Array:
+    def track(self, scores: ArrayLike) -> Array:
         """Radii (T,) for scores (T,): predict and update in turn, compiled."""
         given = np.ascontiguousarray(finite("scores", scores))
         if np.ndim(scores) != 1:
