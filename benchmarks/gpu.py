@@ -104,13 +104,13 @@ def check(reference):
         for way in ["given"] * ("dim" in config) + ["closed loop"] * (dim == 1):
             fleet = DeviceFleet(kind, STREAMS, **config)
             if "dim" in config:
-                got = fleet.replay(
+                got = fleet.track(
                     fed if way == "given" else y, loss=None if way == "given" else Absolute()
                 )
             elif kind == "IntervalTracker":
-                got = fleet.replay(y[..., 0], np.zeros(y.shape[:2]))[1]
+                got = fleet.track(y[..., 0], np.zeros(y.shape[:2]))[1]
             else:
-                got = fleet.replay(y[..., 0])
+                got = fleet.track(y[..., 0])
             e = errors(plays, got.reshape(ROUNDS, STREAMS, -1)[::EVERY].cpu().numpy())
             figures = (
                 f"{np.median(e):.1e} | {np.quantile(e, 0.95):.1e} | {e.max():.1e} |"
@@ -163,7 +163,7 @@ def measure(torch, kind, config, streams, ceiling):
     loss = {"loss": Absolute()} if "dim" in config else {}
     span = max(16, min(256, 3 * 10**8 // streams // config.get("dim", 1)))
     for _ in range(0, WARM, span):
-        fleet.replay(*feed(torch, fleet, span), **loss)
+        fleet.track(*feed(torch, fleet, span), **loss)
     parts = feed(torch, fleet, 4)
     if "dim" in config:
         parts[0] = torch.sign(parts[0]) / config["dim"] ** 0.5
@@ -176,7 +176,7 @@ def measure(torch, kind, config, streams, ceiling):
 
     lap = clock(torch, work, calls=20)
     given = feed(torch, fleet, span)
-    replay = clock(torch, lambda: fleet.replay(*given, **loss), least=5, seconds=0.0) / span
+    replay = clock(torch, lambda: fleet.track(*given, **loss), least=5, seconds=0.0) / span
     moved = 2 * fleet.bytes_per_stream * streams
     return fleet.bytes_per_stream, lap, moved / (lap * 1e-3) / ceiling, replay
 

@@ -31,7 +31,7 @@ def run(kind, config, engine):
     )
     y[3, 5] = float("nan")
     loss = {"loss": sp.losses.Absolute()} if "dim" in config else {}
-    plays = [fleet.replay(y, *[torch.zeros_like(y)] * told, **loss)]
+    plays = [fleet.track(y, *[torch.zeros_like(y)] * told, **loss)]
     which = torch.tensor([3, 0, 50, 0, 7, 0])[::2]  # not contiguous
     for part in (None, which):
         zeros = [torch.zeros(N if part is None else 3)] * told

@@ -52,7 +52,7 @@ def same(fleet, singles):
 
 
 class Twins:
-    """A fleet and a dict of single learners, told the same."""
+    """A fleet and a dict of single learners that meet the same."""
 
     def __init__(self, kind, config, seed, **options):
         self.fleet, self.kind, self.config, self.singles = (
@@ -81,8 +81,8 @@ class Twins:
         )
         for i, key in enumerate(keys):
             learner = self.single(key)
-            told = [centres[i]] if centres is not None else [] if times is None else [times[i]]
-            theirs = learner.predict(*told)
+            extra = [centres[i]] if centres is not None else [] if times is None else [times[i]]
+            theirs = learner.predict(*extra)
             for mine, other in (
                 zip(ours, theirs, strict=True) if centres is not None else [(ours, theirs)]
             ):
@@ -204,8 +204,8 @@ def test_threads_change_no_number(name):
     shape = (keys.size, config["dim"]) if "dim" in config else keys.size
     for _ in range(4):
         order, values = rng.permutation(keys), rng.normal(size=shape)
-        told = [order, values[:, None][:, 0]] if kind is sp.IntervalTracker else [order]
-        one, two = (fleet.predict(*told) for fleet in fleets)
+        extra = [order, values[:, None][:, 0]] if kind is sp.IntervalTracker else [order]
+        one, two = (fleet.predict(*extra) for fleet in fleets)
         np.testing.assert_array_equal(one, two)
         for fleet in fleets:
             fleet.update(order, values + 1.0)
@@ -462,7 +462,7 @@ def test_more_keys_than_memory_are_refused(monkeypatch):
     fleet = Fleet(sp.Tracker, dim=1)
     fleet.update([1, 2], [1.0, -1.0])
     before = fleet.arrays()
-    monkeypatch.setattr("stillpoint.fleet.fleet._memory", lambda: 1e5)
+    monkeypatch.setattr("stillpoint.core.allocation.machine_memory", lambda: 1e5)
     with pytest.raises(ValueError, match="keys must fit in memory: got 1002, at 244 bytes each"):
         fleet.predict(np.arange(1000) + 10)
     for name, value in fleet.arrays().items():
@@ -473,7 +473,9 @@ def test_more_keys_than_memory_are_refused(monkeypatch):
 def test_where_twice_the_room_is_not_to_be_had_what_is_needed_is_made(monkeypatch):
     fleet = Fleet(sp.Tracker, dim=1)
     fleet.update(np.arange(100), np.ones(100))
-    monkeypatch.setattr("stillpoint.fleet.fleet._memory", lambda: 150.0 * fleet.bytes_per_key)
+    monkeypatch.setattr(
+        "stillpoint.core.allocation.machine_memory", lambda: 150.0 * fleet.bytes_per_key
+    )
     fleet.update(np.arange(110), np.ones(110))
     assert (len(fleet), fleet._index.capacity) == (110, 110)
     monkeypatch.undo()

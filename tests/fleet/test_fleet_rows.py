@@ -43,14 +43,14 @@ def single(kind, config, names, y, times, centres):
     learners, out = {}, []
     for i, key in enumerate(names):
         learner = learners.setdefault(key, kind(**({"dim": 1, **config} if loss else config)))
-        told = (
+        extra = (
             [centres[i]]
             if kind is sp.IntervalTracker
             else [times[i]]
             if times is not None and kind.__name__ in TIMED
             else []
         )
-        play = learner.predict(*told)
+        play = learner.predict(*extra)
         out.append(np.ravel(play))
         if np.isnan(y[i]):
             learner.skip()
@@ -70,9 +70,9 @@ def test_any_batching_gives_the_numbers_of_single_learners(name, timed):
         player, at, plays = RowPlayer(kind, **config), 0, []
         while at < len(y) and not (size == 1 and at == 200):
             cut = slice(at, at + (1 if size == 1 else int(rng.integers(size // 2, size + 1))))
-            told = {"times": times[cut]} if timed else {}
-            told |= {"forecasts": centres[cut]} if kind is sp.IntervalTracker else {}
-            played = player.play(names[cut], y[cut], **told)
+            extra = {"times": times[cut]} if timed else {}
+            extra |= {"forecasts": centres[cut]} if kind is sp.IntervalTracker else {}
+            played = player.play(names[cut], y[cut], **extra)
             assert not played.rejected
             assert np.isnan(played.losses[np.isnan(y[cut])]).all()
             assert np.isfinite(played.losses[~np.isnan(y[cut])]).all()
@@ -97,13 +97,13 @@ def test_bad_rows_are_told_and_touch_no_other_key(name):
     bad_y[100] = np.inf
     bad_t[101] = np.nan
     bad_t[102] = -5.0
-    told, clean = {}, np.setdiff1d(np.arange(400), [101, 102])
+    extra, clean = {}, np.setdiff1d(np.arange(400), [101, 102])
     if kind is sp.IntervalTracker:
         bad_c[103] = np.nan
-        told["forecasts"], clean = bad_c, np.setdiff1d(clean, [103])
+        extra["forecasts"], clean = bad_c, np.setdiff1d(clean, [103])
     player = RowPlayer(kind, **config)
-    played = player.play(names, bad_y, times=bad_t, **told)
-    assert sorted(played.rejected) == [100, 101, 102] + ([103] if told else [])
+    played = player.play(names, bad_y, times=bad_t, **extra)
+    assert sorted(played.rejected) == [100, 101, 102] + ([103] if extra else [])
     assert "target must be finite: got inf" in played.rejected[100]
     assert played.rejected[101] == "time must be given: got none; give every row its time"
     assert "time must increase" in played.rejected[102]

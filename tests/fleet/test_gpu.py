@@ -27,7 +27,7 @@ LEARNERS = {
     "tracker ball": ("Tracker", {"dim": 2, "domain": sp.domains.Ball(0.7)}),
     "multiscale": ("MultiScale", {"dim": 1}),
     "multiscale d=2": ("MultiScale", {"dim": 2, "base": 6.0}),
-    "multiscale told": ("MultiScale", {"dim": 1, "lipschitz": 1e5, "budget": 0.3}),
+    "multiscale with a bound": ("MultiScale", {"dim": 1, "lipschitz": 1e5, "budget": 0.3}),
     "interval": ("IntervalTracker", {"coverage": 0.8}),
     "interval full": ("IntervalTracker", {"empty": False}),
     "quantile": ("QuantileTracker", {"level": 0.7}),
@@ -124,7 +124,7 @@ def test_plays_follow_over_ten_thousand_rounds(name):
 
 def test_intervals_of_streams_that_are_new_or_begin_anew_are_everything(torch):
     fleet = DeviceFleet("IntervalTracker", 2, device="cpu")
-    fleet.replay(np.random.default_rng(0).standard_normal((9, 2)), np.zeros((9, 2)))
+    fleet.track(np.random.default_rng(0).standard_normal((9, 2)), np.zeros((9, 2)))
     fleet.retire([1])
     fleet.add(1)
     lo, hi = fleet.predict(np.zeros(3))
@@ -132,21 +132,22 @@ def test_intervals_of_streams_that_are_new_or_begin_anew_are_everything(torch):
 
 
 @pytest.mark.parametrize("name", LEARNERS)
-def test_replay_is_round_by_round(name, torch):
+def test_a_bulk_pass_is_round_by_round(name, torch):
     kind, config = LEARNERS[name]
-    dim, told = config.get("dim", 1), kind == "IntervalTracker"
+    dim, centred = config.get("dim", 1), kind == "IntervalTracker"
     y = targets(40, dim)
     y = y if dim > 1 else y[..., 0]
     y[3, 5] = np.nan
     one, many = (DeviceFleet(kind, N, device="cpu", **config) for _ in range(2))
     singly = []
     for row in y:
-        plays = one.predict(torch.full((N,), 0.1)) if told else one.predict()
-        singly.append(torch.stack(plays) if told else plays)
+        plays = one.predict(torch.full((N,), 0.1)) if centred else one.predict()
+        singly.append(torch.stack(plays) if centred else plays)
         one.update(row)
-    together = many.replay(y, *[np.full(y.shape, 0.1, np.float32)] * told)
-    together = torch.stack(together, dim=1) if told else together.reshape(torch.stack(singly).shape)
-    assert torch.equal(torch.stack(singly), together)
+    together = many.track(y, *[np.full(y.shape, 0.1, np.float32)] * centred)
+    alone = torch.stack(singly)
+    together = torch.stack(together, dim=1) if centred else together.reshape(alone.shape)
+    assert torch.equal(alone, together)
     assert torch.equal(one.rejected, many.rejected)
     assert one.rejected.tolist() == [int(i == 5) for i in range(N)]
     assert torch.equal(one.rounds, many.rounds)
@@ -187,8 +188,8 @@ def test_a_whole_stream_of_nothing_but_nan_stays_new(torch):
     for kind, config in LEARNERS.values():
         fleet = DeviceFleet(kind, 2, device="cpu", **config)
         shape = (9, 2, config["dim"]) if config.get("dim", 1) > 1 else (9, 2)
-        told = [np.zeros((9, 2))] if kind == "IntervalTracker" else []
-        fleet.replay(np.full(shape, np.nan), *told)
+        centred = [np.zeros((9, 2))] if kind == "IntervalTracker" else []
+        fleet.track(np.full(shape, np.nan), *centred)
         columns = DeviceFleet(kind, 2, device="cpu", **config)
         columns._rounds_of(
             columns._at(None), 9, torch.zeros(0, 2, columns._program.inputs), None, None
@@ -233,7 +234,7 @@ def test_intervals_are_learnt_in_open_rounds_only(torch):
     assert fleet.rejected.tolist() == [0, 1, 0]
     with pytest.raises(ValueError, match="feedback must belong to open rounds"):
         fleet.update([1.0, 2.0, 3.0])
-    fleet.replay(np.ones((2, 3)), np.zeros((2, 3)))
+    fleet.track(np.ones((2, 3)), np.zeros((2, 3)))
     with pytest.raises(ValueError, match="feedback must belong to open rounds"):
         fleet.update([1.0, 2.0, 3.0])
     fleet.predict(np.zeros(3))
@@ -268,7 +269,7 @@ def test_whatever_can_be_numbers_is_taken(torch):
     assert torch.equal(plain._state, other._state)
     assert not other._state.requires_grad
     one = DeviceFleet("IntervalTracker", 1, device="cpu")
-    assert one.replay([[1.0], [2.0]], [[0.0], [0.0]])[0].shape == (2, 1)
+    assert one.track([[1.0], [2.0]], [[0.0], [0.0]])[0].shape == (2, 1)
 
 
 def test_a_refused_call_leaves_the_fleet_as_it_was(torch):
@@ -279,7 +280,7 @@ def test_a_refused_call_leaves_the_fleet_as_it_was(torch):
         lambda: fleet.add(10**15),
         lambda: fleet.update([1.0, 1.0], which=[0, 0]),
         lambda: fleet.retire(None),
-        lambda: fleet.replay(np.zeros((2, 4))),
+        lambda: fleet.track(np.zeros((2, 4))),
         lambda: fleet.update([1.0, 1.0]),
     ):
         with pytest.raises(ValueError):  # noqa: PT011
@@ -296,7 +297,7 @@ def test_states_of_older_versions_are_restored(monkeypatch):
         DeviceFleet("Tracker", 3, device="cpu", dim=2),
         np.random.default_rng(4).normal(size=(40, 3, 2)),
     )
-    fleet.replay(g)
+    fleet.track(g)
     state = fleet.arrays()
     at = state["columns"].index("squares~") + 1
     sums = np.ones((2, 3), np.float32)
@@ -314,11 +315,11 @@ def test_states_of_older_versions_are_restored(monkeypatch):
 def test_a_ball_around_zeros_is_one_around_0():
     g = np.random.default_rng(5).normal(size=(50, 3, 2))
     balls = sp.domains.Ball(0.7), sp.domains.Ball(0.7, center=[0.0, 0.0])
-    plain, told = (
-        DeviceFleet("Tracker", 3, device="cpu", dim=2, domain=ball).replay(g).numpy()
+    plain, with_bound = (
+        DeviceFleet("Tracker", 3, device="cpu", dim=2, domain=ball).track(g).numpy()
         for ball in balls
     )
-    np.testing.assert_array_equal(told, plain)
+    np.testing.assert_array_equal(with_bound, plain)
     with pytest.raises(ValueError, match="use a Fleet on the CPU"):
         DeviceFleet(
             "Tracker", 3, device="cpu", dim=2, domain=sp.domains.Ball(0.7, center=[0.0, 0.1])
@@ -334,7 +335,7 @@ def test_any_units_of_gradients_give_the_same_plays():
             for unit in (1.0, 2.0**60, 2.0**-60, 1e-20, 1e20)
         }
         plain, *exact, small, large = (
-            fleet.replay(g * unit).numpy() for unit, fleet in fleets.items()
+            fleet.track(g * unit).numpy() for unit, fleet in fleets.items()
         )
         for plays in exact:
             np.testing.assert_array_equal(plays, plain)
@@ -342,7 +343,7 @@ def test_any_units_of_gradients_give_the_same_plays():
             assert np.abs(plays - plain).max() < 3e-6 * np.abs(plain).max()
 
 
-def test_gradients_above_the_bound_that_was_told_are_refused(torch):
+def test_gradients_above_the_bound_are_refused(torch):
     fleet = DeviceFleet("MultiScale", 2, device="cpu", dim=1, lipschitz=1.0)
     before = fleet._state.clone()
     fleet.update([1.1, 1.0])
@@ -358,7 +359,7 @@ def test_extreme_feedback_stays_finite(torch):
         y = rng.normal(size=shape) * 10.0 ** rng.integers(-36, 29, shape)
         y[:, 0], y[:, 1], y[50:, 2] = 0.0, 1.0, 1e29
         fleet = DeviceFleet(kind, 16, device="cpu", **config)
-        fleet.replay(y, *[np.zeros(shape)] * (kind == "IntervalTracker"))
+        fleet.track(y, *[np.zeros(shape)] * (kind == "IntervalTracker"))
         assert torch.isfinite(fleet._state).all(), kind
 
 
@@ -462,24 +463,22 @@ BAD = {
         lambda: DeviceFleet("Tracker", 3, device="cpu", dim=1).predict(np.zeros(3))
     ),
     "targets must have shape \\(rounds, 3\\)": (
-        lambda: DeviceFleet("Tracker", 3, device="cpu", dim=1).replay([1.0])
+        lambda: DeviceFleet("Tracker", 3, device="cpu", dim=1).track([1.0])
     ),
     "loss must be one of sp.losses": (
-        lambda: DeviceFleet("Tracker", 3, dim=1).replay(np.zeros((2, 3)), loss="absolute")
+        lambda: DeviceFleet("Tracker", 3, dim=1).track(np.zeros((2, 3)), loss="absolute")
     ),
     "forecasts must be left out for Tracker": (
-        lambda: DeviceFleet("Tracker", 3, dim=1).replay(np.zeros((2, 3)), np.zeros((2, 3)))
+        lambda: DeviceFleet("Tracker", 3, dim=1).track(np.zeros((2, 3)), np.zeros((2, 3)))
     ),
     "device must be one that torch knows": lambda: DeviceFleet("Tracker", 3, device="foo", dim=1),
     "device must be there": lambda: DeviceFleet("Tracker", 3, device="cuda:99", dim=1),
     "which must name the streams": lambda: DeviceFleet("Tracker", 3, dim=1).retire(None),
     "loss must be left out": (
-        lambda: DeviceFleet("QuantileTracker", 3).replay(
-            np.zeros((2, 3)), loss=sp.losses.Absolute()
-        )
+        lambda: DeviceFleet("QuantileTracker", 3).track(np.zeros((2, 3)), loss=sp.losses.Absolute())
     ),
     "loss must have gradients": (
-        lambda: DeviceFleet("Tracker", 3, device="cpu", dim=2).replay(
+        lambda: DeviceFleet("Tracker", 3, device="cpu", dim=2).track(
             np.zeros((2, 3, 2)), loss=sp.losses.Logistic()
         )
     ),

@@ -74,8 +74,9 @@ def aggregation(p, R, V, L, B, k):
 
 
 class SlowPool:
-    """ML-Poly and its blend with the pinball loss; experts are heard within 3/min(q, 1 − q) mean
-    losses of the aggregate.
+    """ML-Poly and its blend under the pinball loss.
+
+    Experts are heard within 3/min(q, 1 − q) mean losses of the aggregate.
     """
 
     def __init__(self, q):
@@ -121,8 +122,9 @@ def student(q, n):
 
 
 def slow_radii(scores, q):
-    """IntervalTracker line by line: radii and the pool. The first score is not learnt from, and two
-    more make a radius.
+    """IntervalTracker line by line: radii and the pool.
+
+    The first score is not learnt from, and two more make a radius.
     """
     pool, radii, misses, s1, top, a = SlowPool(q), [], 0, 0.0, 0.0, min(q, 1 - q)
     m0 = math.log(NormalDist().inv_cdf((1 + q) / 2) / 0.7979)

@@ -1,10 +1,4 @@
-"""Rows of a file in compiled loops: forecasts before targets, targets learnt `delay` rows later,
-simple forecasts, and buckets.
-
-Every loop gets the rows whose targets are still out, then the new ones, from index `first` on. Row
-t is forecast from what rows up to t − delay − 1 taught; then row t − delay is learnt. Without a
-delay that is a round of the core, to the last bit.
-"""
+"""Compiled loops over the rows of `track`: simple forecasts, and the buckets of the history."""
 
 import math
 from enum import IntEnum
@@ -93,8 +87,10 @@ def simple_rows(
 ) -> None:
     """Forecast as anybody could: from the last target (row 0 of out), from all of them (row 1).
 
-    known: how many targets are known. QUANTILE adds `factor` standard deviations to the mean.
-    LABELS are forecast by smoothed frequencies: of the label, and of one that repeats the last.
+    The rows whose targets are still out come first, then the new ones, from index `first` on; row
+    t − delay is learnt after row t was forecast. known: how many targets are known. QUANTILE adds
+    `factor` standard deviations to the mean. LABELS are forecast by smoothed frequencies: of the
+    label, and of one that repeats the last.
     """
     for t in range(first, y.size):
         n, i = state[SIMPLE.learnt], t - first

@@ -1,6 +1,4 @@
-"""The learners of a task side by side: forecasts, intervals around them, and the simple forecasters
-they are held against.
-"""
+"""The learners of a task: forecasts, intervals around them, and simple forecasts beside them."""
 
 import math
 from abc import ABC, abstractmethod
@@ -17,9 +15,13 @@ from stillpoint.commands.options import TrackOptions
 from stillpoint.commands.summary import OURS
 from stillpoint.core.learner import not_finite_in
 from stillpoint.core.validation import Array, counted, stored, under
-from stillpoint.forecasters import TrackingForecaster, TrackingProbabilities, VariationForecaster
-from stillpoint.forecasters import _linear as linear
-from stillpoint.forecasters import _logistic as logistic
+from stillpoint.forecasters import (
+    TrackingForecaster,
+    TrackingProbabilities,
+    VariationForecaster,
+    _linear,
+    _logistic,
+)
 from stillpoint.intervals import IntervalTracker, QuantileTracker
 from stillpoint.losses import Pinball
 
@@ -28,12 +30,10 @@ _NONE: Array = np.zeros(0)
 
 
 class Part(ABC):
-    """A core of the library on rows. names: of the baselines that come out of it; labels: of its
-    experts.
-    """
+    """A learner of the library on rows."""
 
-    names: tuple[str, ...]
-    labels: list[str]
+    names: tuple[str, ...]  # of the baselines that come out of it
+    labels: list[str]  # of its experts
     core: Any
     # whether certificates count average rows' errors, of which a run has as many as rows
     relative = False
@@ -42,17 +42,18 @@ class Part(ABC):
     def run(
         self, X: Array, y: Array, times: Array, first: int, delay: int
     ) -> tuple[Array, Array, Array]:
-        """Forecasts (T,) of the rows from `first` on, those of the baselines (names, T), and
-        weights (T, labels).
+        """Forecast the rows from `first` on, and learn those before the last `delay`.
+
+        Returns forecasts (T,), those of the baselines (names, T), and weights (T, labels).
         """
 
     @abstractmethod
     def certificate(self) -> dict[str, float]:
-        """What the core promises about its loss so far."""
+        """Return what the core promises about its loss so far."""
 
     @abstractmethod
     def weights(self) -> Array:
-        """Weights (labels,) in the coming round."""
+        """Return weights (labels,) in the coming round."""
 
 
 class Linear(Part):
@@ -61,13 +62,10 @@ class Linear(Part):
     relative = True
 
     def __init__(self, dim: int, level: float | None) -> None:
-        self.core = TrackingForecaster(
-            dim, loss=None if level is None else Pinball(level), missing=True
-        )
-        self.names, self.labels = (
-            ("full-history RLS",),
-            _paces(100.0 * linear.RATES**0.5, "%", " of noise"),
-        )
+        loss = None if level is None else Pinball(level)
+        self.core = TrackingForecaster(dim, loss=loss, missing=True)
+        self.names = ("full-history RLS",)
+        self.labels = _paces(100.0 * _linear.RATES**0.5, "%", " of noise")
 
     def run(
         self, X: Array, y: Array, times: Array, first: int, delay: int
@@ -77,16 +75,12 @@ class Linear(Part):
         return forecasts, still[None], shares
 
     def certificate(self) -> dict[str, float]:
-        """What ML-Poly, which forecasts turn into, has lost to the best filter.
+        """Return what ML-Poly, which forecasts turn into, has lost to the best filter.
 
         That is the regret it keeps, in running mean losses.
         """
-        regrets = self.core._state.table[linear.ROW.regret]
-        return {
-            "lost to the best of its drift settings, in average rows' error, at most": max(
-                float(regrets.max()), 0.0
-            )
-        }
+        regret = max(float(self.core._state.table[_linear.ROW.regret].max()), 0.0)
+        return {"lost to the best of its drift settings, in average rows' error, at most": regret}
 
     def weights(self) -> Array:
         """See Part."""
@@ -98,10 +92,8 @@ class Logistic(Part):
 
     def __init__(self, dim: int) -> None:
         self.core = TrackingProbabilities(dim, 2, missing=True)
-        self.names, self.labels = (
-            ("full-history logistic",),
-            _paces(logistic.RATES**0.5, "", " log-odds"),
-        )
+        self.names = ("full-history logistic",)
+        self.labels = _paces(_logistic.RATES**0.5, "", " log-odds")
 
     def run(
         self, X: Array, y: Array, times: Array, first: int, delay: int
@@ -111,7 +103,7 @@ class Logistic(Part):
         return probabilities[:, 1].copy(), still[None], shares
 
     def certificate(self) -> dict[str, float]:
-        """The bound on log loss, whatever the data."""
+        """Return the bound on log loss, whatever the data."""
         return {"log loss more than the best read-out's, at most": float(self.core.bound())}
 
     def weights(self) -> Array:
@@ -135,7 +127,7 @@ class Series(Part):
         return forecasts, none, np.column_stack([mixture, 1.0 - mixture])
 
     def certificate(self) -> dict[str, float]:
-        """Twice the core's bounds, which are on half squares."""
+        """Return twice the core's bounds, which are on half squares."""
         pieces = {"one constant": 1, "ten constants in turn": 10}
         return {
             f"squared error more than the best {name}'s, at most": 2.0 * self.core.bound(n)
@@ -177,9 +169,8 @@ class Engine:
             "normal quantile" if self.task == "quantile" else MEAN,
             *self.part.names,
         ]
-        self.loss_name = {"binary": "log loss", "quantile": "pinball loss"}.get(
-            self.task, "squared error"
-        )
+        named = {"binary": "log loss", "quantile": "pinball loss"}
+        self.loss_name = named.get(self.task, "squared error")
         width = 1 if self.series else dim
         self._X, self._y, self._times, self._forecasts = np.zeros((0, width)), _NONE, _NONE, _NONE
 
@@ -191,8 +182,10 @@ class Engine:
         )
 
     def run(self, rows: Rows, row: int) -> tuple[Array, Array, Array, Array, Array]:
-        """Forecasts, lo, hi (T,), losses (names, T; 0 where none counts) and weights (T, labels) of
-        rows from number `row` on.
+        """Forecast and learn rows from number `row` on.
+
+        Returns forecasts, lo and hi (T,), losses (names, T; 0 where none counts) and weights
+        (T, labels).
         """
         runs = [self._piece(rows, row, *piece) for piece in rows.pieces]
         if len(runs) == 1:
@@ -229,12 +222,8 @@ class Engine:
         centres = np.concatenate([self._forecasts, forecasts])
         lo, hi = self._bands(centres, y, first)
         kept = max(y.size - self.delay, 0)
-        self._X, self._y, self._times, self._forecasts = (
-            X[kept:],
-            y[kept:],
-            times[kept:],
-            centres[kept:],
-        )
+        self._X, self._y = X[kept:], y[kept:]
+        self._times, self._forecasts = times[kept:], centres[kept:]
         losses = self._losses(np.vstack([forecasts, simple, others]), y[first:], known)
         return forecasts, lo, hi, losses, shares
 
@@ -248,8 +237,9 @@ class Engine:
         return lo.copy(), hi.copy()  # compiled loops want them contiguous
 
     def _losses(self, forecasts: Array, y: Array, known: Array) -> Array:
-        """Losses (names, T). Numbers are scored once a target is known: until then a forecast of 0
-        says nothing of anybody.
+        """Return losses (names, T).
+
+        Numbers are scored once a target is known: until then a forecast of 0 says nothing.
         """
         if self.task == "binary":
             p = np.where(y == 1.0, forecasts, 1.0 - forecasts)
@@ -270,7 +260,7 @@ class Engine:
         return not_finite_in("core.", self.part.core) | not_finite_in("band.", self.band) | waiting
 
     def arrays(self) -> dict[str, Any]:
-        """The state, for saving: arrays and numbers under names with a prefix."""
+        """Return the state, for saving: arrays and numbers under names with a prefix."""
         state = {f"core.{name}": value for name, value in self.part.core.arrays().items()}
         if self.band is not None:
             state |= {f"band.{name}": value for name, value in self.band.arrays().items()}
@@ -279,7 +269,7 @@ class Engine:
         return {**state, "simple": self._simple, "loss_rows": self.loss_rows}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Inverse of `arrays`."""
+        """Restore what `arrays` returned."""
         self.part.core.restore(under(state, "core."))
         if self.band is not None:
             self.band.restore(under(state, "band."))
@@ -293,15 +283,8 @@ class Engine:
         )
 
 
-def _learns(rows: int, first: int, delay: int) -> int:
-    """How many rows are learnt while so many are forecast."""
-    return max(first + rows - delay, 0)
-
-
 def _paces(steps: Array, sign: str, unit: str) -> list[str]:
-    """The drifts of filters in words: the steps that they expect of (slopes, level) from row to
-    row.
-    """
+    """Name filters by the steps that they expect of (slopes, level) from row to row."""
     found = []
     for slope, level in steps.tolist():
         moving = [("all", slope)] if slope == level else [("slopes", slope), ("level", level)]
@@ -311,9 +294,6 @@ def _paces(steps: Array, sign: str, unit: str) -> list[str]:
 
 
 def expert_weights(labels: Sequence[str], weights: Array) -> dict[str, float]:
-    """Weights by name."""
-    return {
-        label: float(value)
-        for label, value in zip(labels, weights, strict=True)
-        if math.isfinite(value)
-    }
+    """Return weights by name."""
+    pairs = zip(labels, weights, strict=True)
+    return {label: float(value) for label, value in pairs if math.isfinite(value)}

@@ -53,10 +53,8 @@ class Track(Job):
         self._infinite, self._empty, self._ahead = 0, 0, 0
 
     def source(self, stop: Stop) -> Source:
-        """See Job; the columns must be known before a checkpoint is looked at."""
+        """See Job; the columns are known, and no output is the input, before a file is touched."""
         o = self.options
-        refuse_overwriting_input(o.source, "--out", o.out, (PREDICTIONS, *self.stale))
-        refuse_overwriting_input(o.source, "--checkpoint", o.checkpoint, saved.FILES)
         remedy = "replay a pipe from its start, or give another --checkpoint folder"
         source = Source(
             [o.source], self._columns, stop, format=o.format, follow=o.follow, remedy=remedy
@@ -65,7 +63,10 @@ class Track(Job):
         return source
 
     def _columns(self, names: list[str], file: str) -> Sequence[str]:
-        self.features, self._names = self.options.columns(names), names
+        o = self.options
+        refuse_overwriting_input(o.source, "--out", o.out, (PREDICTIONS, *self.stale))
+        refuse_overwriting_input(o.source, "--checkpoint", o.checkpoint, saved.FILES)
+        self.features, self._names = o.columns(names), names
         if self.options.predictions == "parquet":
             from stillpoint.commands.parquet import load
 

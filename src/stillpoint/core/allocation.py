@@ -7,6 +7,7 @@ of the file.
 """
 
 import math
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -74,3 +75,11 @@ def full(shape: Shape, value: ArrayLike) -> NDArray[Any]:
     """`np.full`, counted."""
     claim(shape)
     return np.full(shape, value)
+
+
+def machine_memory() -> float:
+    """Bytes of memory that this machine has; inf where that is not known."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, OSError, ValueError):  # not a system that tells
+        return math.inf

@@ -1,3 +1,1 @@
-"""Faces for people with drifting data: interval and quantile trackers, river and scikit-learn
-models.
-"""
+"""Wrappers with the interfaces of river and of scikit-learn."""

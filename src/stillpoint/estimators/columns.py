@@ -36,11 +36,15 @@ class _Core(Protocol):
 
 
 class Columns:
-    """The column of each feature name, in the order they were first learnt from; `time` names the
-    one that holds the clock.
+    """The column of each feature name, in the order they were first learnt from.
 
-    absent: "mean" leaves a feature that is not there at its running mean (NaN for the cores),
-    "zero" reads it as 0.
+    Parameters
+    ----------
+    absent : str
+        "mean" leaves a feature that is not there at its running mean (NaN for the cores), "zero"
+        reads it as 0.
+    time : hashable or None
+        The name that holds the clock.
     """
 
     def __init__(self, absent: str, time: Hashable | None) -> None:
@@ -62,8 +66,9 @@ class Columns:
         return row, core._coming(self._clock(x))
 
     def learn(self, x: Mapping[Any, Any], core: _Core) -> tuple[Array, float]:
-        """`read`, with a column for every name not seen before; `core` grows with them once nothing
-        can fail any more.
+        """`read`, with a column for every name not seen before.
+
+        The core grows with them once nothing can fail any more.
         """
         row = self._whole(x)
         if row is not None:
@@ -89,9 +94,7 @@ class Columns:
         self._pick = itemgetter(*places) if len(places) > 1 else None
 
     def restore(self, names: Any, core: _Core, state: dict[str, Any]) -> None:
-        """Take over feature names and the state of a new core that goes with them, whose arrays are
-        under `core.`.
-        """
+        """Take over feature names, and the state of a new core, whose arrays are under `core.`."""
         own = under(state, "core.")
         width = max(len(names), 1)
         # before the core makes room for as many
@@ -107,9 +110,7 @@ class Columns:
         self._name(places)
 
     def _whole(self, x: Mapping[Any, Any]) -> Array | None:
-        """The row of an x with exactly the known names and plain numbers, which is what most are;
-        None if it is not.
-        """
+        """The row of an x with exactly the known names and plain numbers; None for others."""
         if type(x) is not dict and not isinstance(x, Mapping):
             raise ValueError(
                 f"x must be a dict of features by name: got {x!r}; convert the row first"

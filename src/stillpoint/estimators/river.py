@@ -1,6 +1,4 @@
-"""River faces of the tracking cores: `learn_one`, `predict_one`, `predict_proba_one`, on dicts of
-features (TRACKING 1 and 2).
-"""
+"""Wrappers for river: `learn_one`, `predict_one` and `predict_proba_one` on dicts of features."""
 
 from collections.abc import Hashable
 from typing import Any
@@ -17,20 +15,24 @@ __all__ = ["TrackingClassifier", "TrackingRegressor"]
 
 
 class TrackingRegressor(base.Regressor, Configured):
-    """Linear regression whose coefficients may drift or jump, with nothing to tune: no learning
-    rate, no scaler, no forgetting.
+    """Linear regression whose coefficients may drift or jump, with nothing to tune.
 
     Kalman filters over fifteen rates of drift on features standardised as they come, aggregated on
     the fly (`stillpoint.TrackingForecaster`). Features may appear, vanish and be reordered; targets
     may come late: `predict_one` changes nothing, and `learn_one` needs only the features and the
-    target. Time and memory grow with the square of the number of
-    features: hundreds are fine, a bag of words is not.
+    target. Time and memory grow with the square of the number of features: hundreds are fine, a bag
+    of words is not.
 
-    Parameters ---------- loss None for squared loss, or one of `stillpoint.losses`: Absolute,
-    Huber, Pinball. absent What a known feature that is not in the dict stands for: "mean", its
-    running mean, or "zero", for sparse counts. time The feature that holds the time of a row, a
-    number or a date (without a zone: UTC); drift then follows the gaps. Rows may share a time, but
-    not go back. None counts rounds.
+    Parameters
+    ----------
+    loss : Absolute, Huber or Pinball, optional
+        One of `stillpoint.losses`; None is squared loss.
+    absent : {"mean", "zero"}
+        What a known feature that is not in the dict stands for: its running mean, or 0, for sparse
+        counts.
+    time : hashable, optional
+        The feature that holds the time of a row, a number or a date (without a zone: UTC); drift
+        then follows the gaps. Rows may share a time, but not go back. None counts rounds.
     """
 
     def __init__(
@@ -78,18 +80,21 @@ class TrackingRegressor(base.Regressor, Configured):
 
 
 class TrackingClassifier(base.Classifier, Configured):
-    """Logistic regression whose coefficients may drift or jump, with nothing to tune, for two
-    classes or more.
+    """Logistic regression whose coefficients may drift or jump, for two classes or more.
 
     One exact MAP step a round in each of ten filters, mixed by their likelihood with fixed share;
     with more than two classes one set of filters a class
     (`stillpoint.forecasters.TrackingProbabilities`). Labels need not be known in advance. Time and
     memory grow with the number of classes and the square of that of features.
 
-    Parameters ---------- absent What a known feature that is not in the dict stands for: "mean",
-    its running mean, or "zero", for sparse counts. time The feature that holds the time of a row, a
-    number or a date (without a zone: UTC); drift then follows the gaps. Rows may share a time, but
-    not go back. None counts rounds.
+    Parameters
+    ----------
+    absent : {"mean", "zero"}
+        What a known feature that is not in the dict stands for: its running mean, or 0, for sparse
+        counts.
+    time : hashable, optional
+        The feature that holds the time of a row, a number or a date (without a zone: UTC); drift
+        then follows the gaps. Rows may share a time, but not go back. None counts rounds.
     """
 
     def __init__(self, absent: str = "mean", time: Hashable | None = None) -> None:
@@ -150,9 +155,8 @@ def _check_label(y: Any) -> None:
     try:
         hash(y)
         missing = y is None or bool(y != y)
-    except (
-        TypeError
-    ):  # lists and arrays have no hash, and what pandas calls NA is not even equal to itself
+    # lists and arrays have no hash, and what pandas calls NA is not even equal to itself
+    except TypeError:
         missing = True
     if missing:
         raise ValueError(

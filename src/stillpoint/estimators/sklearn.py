@@ -1,5 +1,4 @@
-"""Scikit-learn faces of the tracking cores: `fit`, `partial_fit`, `predict`, `predict_proba`,
-`score` (TRACKING 1 and 2).
+"""Wrappers for scikit-learn: `fit`, `partial_fit`, `predict`, `predict_proba` and `score`.
 
 Rows are a stream, in order: `fit` starts afresh and learns them one by one, `partial_fit` goes on,
 `predict` answers for each row as if it came next. A call that fails leaves the model as it was.
@@ -25,8 +24,7 @@ __all__ = ["TrackingClassifier", "TrackingRegressor"]
 
 
 class TrackingRegressor(RegressorMixin, BaseEstimator, Configured):
-    """Linear regression whose coefficients may drift or jump, with nothing to tune: no learning
-    rate, no scaler, no forgetting.
+    """Linear regression whose coefficients may drift or jump, with nothing to tune.
 
     Kalman filters over fifteen rates of drift on features standardised as they come, aggregated on
     the fly (`stillpoint.TrackingForecaster`). Forecasts stay within one range of the targets beyond
@@ -53,8 +51,9 @@ class TrackingRegressor(RegressorMixin, BaseEstimator, Configured):
         self.loss = loss
 
     def fit(self, X: ArrayLike, y: ArrayLike, times: ArrayLike | None = None) -> Self:
-        """Forget everything, then learn the rows in order. `times`, numbers or dates, one a row:
-        drift then follows the gaps.
+        """Forget everything, then learn the rows in order.
+
+        With `times`, numbers or dates, one for each row, drift follows the gaps.
         """
         return self._learn(X, y, times, fresh=True)
 
@@ -75,7 +74,7 @@ class TrackingRegressor(RegressorMixin, BaseEstimator, Configured):
         return self
 
     def predict(self, X: ArrayLike) -> Array:
-        """A forecast for each row, each as if it came next; nothing is learnt."""
+        """Return a forecast for each row, as if it came next; nothing is learnt."""
         check_is_fitted(self)
         return self.core_.peek_rows(validate_data(self, X, reset=False, dtype=np.float64))
 
@@ -121,8 +120,9 @@ class TrackingClassifier(ClassifierMixin, BaseEstimator, Configured):
     classes_: NDArray[Any]
 
     def fit(self, X: ArrayLike, y: ArrayLike, times: ArrayLike | None = None) -> Self:
-        """Forget everything, then learn the rows in order. `times`, numbers or dates, one a row:
-        drift then follows the gaps.
+        """Forget everything, then learn the rows in order.
+
+        With `times`, numbers or dates, one for each row, drift follows the gaps.
         """
         return self._learn(X, y, None, times, fresh=True)
 
@@ -133,8 +133,9 @@ class TrackingClassifier(ClassifierMixin, BaseEstimator, Configured):
         classes: ArrayLike | None = None,
         times: ArrayLike | None = None,
     ) -> Self:
-        """Learn more rows in order; `times` as in `fit`. `classes`, needed at the first call, lists
-        every label that may come.
+        """Learn more rows in order; `times` as in `fit`.
+
+        `classes`, needed at the first call, lists every label that may come.
         """
         fresh = not hasattr(self, "core_")
         if fresh and classes is None:
@@ -181,9 +182,7 @@ class TrackingClassifier(ClassifierMixin, BaseEstimator, Configured):
         return self
 
     def predict_proba(self, X: ArrayLike) -> Array:
-        """Probabilities of shape (rows, classes), in the order of `classes_`; each row as if it
-        came next.
-        """
+        """Return probabilities (rows, classes) in the order of `classes_`, as if each came next."""
         check_is_fitted(self)
         rows = validate_data(self, X, reset=False, dtype=np.float64)
         if self.classes_.size == 1:
@@ -231,8 +230,9 @@ class TrackingClassifier(ClassifierMixin, BaseEstimator, Configured):
 
 @contextmanager
 def _unchanged_on_failure(model: BaseEstimator) -> Iterator[None]:
-    """Put a model's attributes back where something fails: scikit-learn notes the columns of a
-    table before all is checked.
+    """Put a model's attributes back where something fails.
+
+    Scikit-learn notes the columns of a table before all is checked.
     """
     before = dict(vars(model))
     try:
@@ -244,9 +244,7 @@ def _unchanged_on_failure(model: BaseEstimator) -> Iterator[None]:
 
 
 def _taken(model: Any) -> dict[str, Any]:
-    """The state of a model that has been fitted: its core's, and what scikit-learn notes about
-    columns.
-    """
+    """The state of a fitted model: its core's, and what scikit-learn notes about columns."""
     if not hasattr(model, "core_"):
         return {}
     names = getattr(model, "feature_names_in_", None)
@@ -255,9 +253,7 @@ def _taken(model: Any) -> dict[str, Any]:
 
 
 def _forget(model: BaseEstimator) -> None:
-    """Make a model what it was before `fit`: scikit-learn knows by the attributes whether it has
-    been fitted.
-    """
+    """Make a model what it was before `fit`, which scikit-learn knows by the attributes."""
     for name in ("core_", "classes_", "n_features_in_", "feature_names_in_"):
         vars(model).pop(name, None)
 

@@ -1,7 +1,5 @@
 """Fleet: one learner a key, number for number as single learners, in compiled batches."""
 
-import math
-import os
 import warnings
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -10,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from stillpoint.core import allocation
 from stillpoint.core.learner import Configured, not_finite_in
 from stillpoint.core.validation import count, under
 from stillpoint.fleet.batch import BATCHES, Batch, Fault
@@ -73,12 +72,8 @@ class Fleet(Configured):
     @property
     def config(self) -> dict[str, Any]:
         """The arguments that build this fleet anew."""
-        return {
-            "learner": self._kind.__name__,
-            "threads": self.threads,
-            "on_bad": self.on_bad,
-            **self._config,
-        }
+        own = {"learner": self._kind.__name__, "threads": self.threads, "on_bad": self.on_bad}
+        return {**own, **self._config}
 
     @property
     def _not_finite(self) -> frozenset[str]:
@@ -139,9 +134,8 @@ class Fleet(Configured):
             centres[good] if centres.size else centres,
         )
         out = self._batch.blank_plays(slots.size)
-        for target, source in (
-            zip(out, plays, strict=True) if isinstance(out, tuple) else [(out, plays)]
-        ):
+        pairs = zip(out, plays, strict=True) if isinstance(out, tuple) else [(out, plays)]
+        for target, source in pairs:
             target[good] = source
         self._warn()
         return out
@@ -212,17 +206,14 @@ class Fleet(Configured):
         """The state, for saving: keys, and every state array with a row a key."""
         slots = self._index.slots()
         names = self._index.names(slots)
-        if isinstance(names, list):
-            for key in names:
-                if not isinstance(key, str | int):
-                    raise ValueError(
-                        f"keys must be whole numbers or strings to be saved: got {key!r}; name the"
-                        " streams so"
-                    )
-        return {
-            "keys": names,
-            **{f"state.{name}": value for name, value in self._batch.take(slots).items()},
-        }
+        for key in names if isinstance(names, list) else ():
+            if not isinstance(key, str | int):
+                raise ValueError(
+                    f"keys must be whole numbers or strings to be saved: got {key!r}; name the"
+                    " streams so"
+                )
+        states = self._batch.take(slots).items()
+        return {"keys": names, **{f"state.{name}": value for name, value in states}}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`, in a fleet built from the same `config`."""
@@ -249,9 +240,7 @@ class Fleet(Configured):
         names, slots, new = self._enter(keys)
         try:
             yield names, slots
-        except (
-            Exception
-        ):  # whatever it was, keys met for the first time in a refused call are not kept
+        except Exception:  # keys met for the first time in a refused call are not kept
             self._index.withdraw(new)
             raise
 
@@ -259,7 +248,7 @@ class Fleet(Configured):
         """Room for so many keys, and for as many again where that is to be had."""
         for capacity in (max(least, 2 * self._index.capacity), least):
             # more would be granted, and the process killed later
-            if capacity * self._batch.bytes_per_key <= _memory():
+            if capacity * self._batch.bytes_per_key <= allocation.machine_memory():
                 with suppress(MemoryError):
                     self._batch.grow(capacity)
                     self._index.grow(capacity)
@@ -307,11 +296,3 @@ class Fleet(Configured):
                 RuntimeWarning,
                 stacklevel=3,
             )
-
-
-def _memory() -> float:
-    """Bytes of memory that this machine has."""
-    try:
-        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    except (AttributeError, OSError, ValueError):  # not a system that tells
-        return math.inf

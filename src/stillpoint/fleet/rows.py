@@ -12,7 +12,7 @@ from stillpoint.core.validation import Array
 from stillpoint.fleet.batch.base import REMEDY
 from stillpoint.fleet.fleet import Fleet
 from stillpoint.fleet.keys import Slots
-from stillpoint.fleet.waves import by_place, column, numbered, take, waves
+from stillpoint.fleet.waves import LatestTimes, by_place, column, later, numbered, take, waves
 from stillpoint.losses import Absolute, Huber, Linear, Log, Loss, Pinball, Squared
 
 _BY_NAME: dict[str, Loss] = {"absolute": Absolute(), "squared": Squared(), "huber": Huber()}
@@ -22,7 +22,6 @@ GRADIENT = ("Tracker", "MultiScale")
 OUTPUTS = ("prediction", "lo", "hi", "rejected")
 _LENGTH = struct.Struct("<Q")
 _NOT_FINITE = "target must be finite: got {}; leave it empty to forecast only"
-_NOT_LATER = "time must increase: got {} after {}; sort the rows, and drop repeats"
 NO_TIME = "time must be given: got none; give every row its time"
 _ENDLESS = "time must be finite: got {}; repair it"
 
@@ -95,8 +94,7 @@ class RowPlayer:
                 )
         self.kind = name
         self.loss = self._own_loss(loss)
-        # by place in the fleet: the latest time, where learners do not keep times themselves
-        self._last = np.zeros(0)
+        self._latest = LatestTimes()  # where learners do not keep times themselves
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -177,7 +175,9 @@ class RowPlayer:
         timed = self.fleet._batch.timed
         # rows without times, too: a new key must not have the latest time of the one that was
         # retired from its place
-        last = self._latest(names) if not timed and (when is not None or self._last.size) else None
+        last = None
+        if not timed and (when is not None or self._latest):
+            last = self._latest.of(self.fleet._index.find(names)[1])
         if last is not None and when is not None and not np.isfinite(when).all():
             # keys without one good time get a place too, as where learners keep times: in the order
             # of all rows
@@ -185,14 +185,12 @@ class RowPlayer:
             self.fleet._enter(take(keys, firsts[codes[firsts] >= 0]))
         for rows in waves(codes):
             if last is not None and when is not None:
-                rows = self._later(rows, codes, when, last, rejected)
+                rows = later(rows, codes, when, last, rejected)
             self._wave(keys, rows, y, when if timed else None, centres, played)
         slots = self.fleet._index.find(names)[1]
         played.slots[codes >= 0] = slots[codes[codes >= 0]]
         if last is not None:
-            known = slots >= 0
-            self._reach(int(slots.max(initial=-1)) + 1)
-            self._last[slots[known]] = last[known]
+            self._latest.keep(slots, last)
         return played
 
     def _wave(
@@ -216,22 +214,15 @@ class RowPlayer:
         )
         parts = plays if isinstance(plays, tuple) else (plays.reshape(rows.size),)
         if fleet.rejected:
-            lost = self._report(names, rows, rejected)
-            names, rows, parts = (
-                take(names, np.flatnonzero(~lost)),
-                rows[~lost],
-                tuple(part[~lost] for part in parts),
-            )
+            kept = np.flatnonzero(~self._report(names, rows, rejected))
+            names, rows, parts = take(names, kept), rows[kept], tuple(p[kept] for p in parts)
         for own, part in zip(played.plays, parts, strict=True):
             own[rows] = part
-        known = ~np.isnan(y[rows])
-        if not known.all():
-            fleet.skip(take(names, np.flatnonzero(~known)))
-            names, rows, parts = (
-                take(names, np.flatnonzero(known)),
-                rows[known],
-                tuple(part[known] for part in parts),
-            )
+        missing = np.isnan(y[rows])
+        if missing.any():
+            fleet.skip(take(names, np.flatnonzero(missing)))
+            kept = np.flatnonzero(~missing)
+            names, rows, parts = take(names, kept), rows[kept], tuple(p[kept] for p in parts)
         targets = y[rows]
         gradient = (
             self.loss.gradient(parts[0], targets)
@@ -263,35 +254,12 @@ class RowPlayer:
             rejected.setdefault(int(rows[i]), reasons[given[i]])
         return lost
 
-    def _later(
-        self, rows: Slots, codes: Slots, when: Array, last: Array, rejected: dict[int, str]
-    ) -> Slots:
-        """The rows of a wave whose time is after their key's last, which they move on."""
-        which = codes[rows]
-        good = np.isfinite(when[rows]) & (when[rows] > last[which])
-        for row in rows[~good].tolist():
-            rejected.setdefault(row, _NOT_LATER.format(when[row], last[codes[row]]))
-        last[which[good]] = when[rows[good]]
-        return rows[good]
-
-    def _latest(self, names: Any) -> Array:
-        slots = self.fleet._index.find(names)[1]
-        self._reach(int(slots.max(initial=-1)) + 1)
-        return np.where(slots >= 0, self._last[slots] if self._last.size else -np.inf, -np.inf)
-
-    def _reach(self, size: int) -> None:
-        if size > self._last.size:
-            self._last = np.append(
-                self._last, np.full(max(size, 2 * self._last.size) - self._last.size, -np.inf)
-            )
-
     def pack(self) -> bytes:
         """All states in one piece."""
         from stillpoint.core.persist import pack
 
         slots = self.fleet._index.slots()  # in the order in which unpacking gives places out anew
-        self._reach(int(slots.max(initial=-1)) + 1)
-        fleet, last = pack(self.fleet), self._last[slots].astype("<f8").tobytes()
+        fleet, last = pack(self.fleet), self._latest.of(slots).astype("<f8").tobytes()
         return _LENGTH.pack(len(fleet)) + fleet + last
 
     def unpack(self, data: bytes) -> None:
@@ -314,7 +282,7 @@ class RowPlayer:
                 f" {kept.config}; begin anew"
             )
         self.fleet.restore(kept.arrays())  # the threads stay this player's own
-        self._last = np.frombuffer(times, "<f8").astype(np.float64)
+        self._latest = LatestTimes(np.frombuffer(times, "<f8").astype(np.float64))
 
 
 def as_loss(loss: Loss | str, level: float | None = None) -> Loss:

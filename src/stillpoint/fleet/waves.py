@@ -9,7 +9,45 @@ from numpy.typing import ArrayLike
 from stillpoint.core.validation import Array, real
 from stillpoint.fleet.keys import Slots, hashed
 
+_NOT_LATER = "time must increase: got {} after {}; sort the rows, and drop repeats"
 _NOT_A_KEY = "key must be a whole number or text: got {!r}; give every row its key"
+
+
+class LatestTimes:
+    """The latest time of each key, by its place in the fleet; −inf where there is none."""
+
+    def __init__(self, times: Array | None = None) -> None:
+        self._times = np.zeros(0) if times is None else times
+
+    def __bool__(self) -> bool:
+        return self._times.size > 0
+
+    def of(self, slots: Slots) -> Array:
+        """The latest times at these places; −1 is no place."""
+        self._reach(slots)
+        return np.where(slots >= 0, self._times[slots] if self._times.size else -np.inf, -np.inf)
+
+    def keep(self, slots: Slots, times: Array) -> None:
+        """Note the latest times at these places."""
+        self._reach(slots)
+        known = slots >= 0
+        self._times[slots[known]] = times[known]
+
+    def _reach(self, slots: Slots) -> None:
+        before, size = self._times.size, int(slots.max(initial=-1)) + 1
+        if size > before:
+            more = np.full(max(size, 2 * before) - before, -np.inf)
+            self._times = np.append(self._times, more)
+
+
+def later(rows: Slots, codes: Slots, when: Array, last: Array, rejected: dict[int, str]) -> Slots:
+    """The rows of a wave whose time is after their key's last, which they move on."""
+    which = codes[rows]
+    good = np.isfinite(when[rows]) & (when[rows] > last[which])
+    for row in rows[~good].tolist():
+        rejected.setdefault(row, _NOT_LATER.format(when[row], last[codes[row]]))
+    last[which[good]] = when[rows[good]]
+    return rows[good]
 
 
 def waves(codes: Slots) -> Iterator[Slots]:

@@ -15,6 +15,7 @@ from stillpoint.core.jit import njit
 
 CLIP = 10.0  # standard deviations from the mean that a value counts as at most
 RESET = 100.0  # growth of a scale from which on the coefficient starts anew
+MOST = 1e100  # variance of a coefficient from which on it does: squares of larger ones overflow
 
 
 class Features(NamedTuple):
@@ -65,7 +66,7 @@ def rebase(
     last = M.shape[1] - 1
     features[ROW.centre, i], features[ROW.scale, i] = mean, spread
     for k in range(M.shape[0]):
-        if ratio > RESET:
+        if ratio > RESET or ratio * ratio * C[k, i, i] > MOST:
             # What varied so far was rounding noise. Its shift is not passed on to the intercept: of
             # order ratio² in the covariance, it would cost the filter all its digits.
             M[k, i] = 0.0

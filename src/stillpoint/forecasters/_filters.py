@@ -14,6 +14,9 @@ from stillpoint.core.jit import njit
 # would go
 LONGEST = 1e4
 
+# of z'Cz: rounding that leaves less has left no digits of C
+LOST = -0.5
+
 
 class Clock(NamedTuple):
     """Places in `clock`."""
@@ -57,6 +60,23 @@ def foresee(
     for j in range(z.size):
         variance += gains[k, j] * z[j]
     return value, variance
+
+
+@njit(cache=True)
+def renew(
+    k: int, slope: float, intercept: float, M: np.ndarray, C: np.ndarray, gains: np.ndarray
+) -> None:
+    """Let filter k begin anew, at prior variances, and learn nothing in the open round.
+
+    Features that grow without end and never tell two coefficients apart leave a direction whose
+    variance grows with their square; next to it, all that is known is lost in rounding.
+    """
+    last = M.shape[1] - 1
+    for i in range(last + 1):
+        M[k, i] = gains[k, i] = 0.0
+        for j in range(last + 1):
+            C[k, i, j] = 0.0
+        C[k, i, i] = slope if i < last else intercept
 
 
 @njit(cache=True)

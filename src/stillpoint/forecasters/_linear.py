@@ -11,7 +11,7 @@ from stillpoint.core import _poly
 from stillpoint.core._poly import CAP, FORGET, running_mean
 from stillpoint.core.jit import njit
 from stillpoint.forecasters._features import standardise
-from stillpoint.forecasters._filters import absorb, drift, foresee
+from stillpoint.forecasters._filters import LOST, absorb, drift, foresee, renew
 from stillpoint.losses._pointwise import SQUARED as SQUARED_LOSS
 from stillpoint.losses._pointwise import slope, value
 
@@ -120,7 +120,11 @@ def propose(x: np.ndarray, pace: float, state: State) -> None:
     weigh(table, s, table[ROW.poly :])
     s[AT.pooled] = s[AT.forecast] = 0.0
     for k in range(M.shape[0]):
-        table[ROW.raw, k], table[ROW.variance, k] = foresee(k, state.z, M, C, state.gains)
+        raw, variance = foresee(k, state.z, M, C, state.gains)
+        if not variance >= LOST:
+            renew(k, SLOPE_PRIOR, INTERCEPT_PRIOR, M, C, state.gains)
+            variance = 0.0
+        table[ROW.raw, k], table[ROW.variance, k] = raw, variance
         table[ROW.clipped, k] = clipped(table[ROW.raw, k], k, table, s)
         s[AT.pooled] += table[ROW.poly, k] * table[ROW.clipped, k]
         s[AT.forecast] += table[ROW.blend, k] * table[ROW.clipped, k]

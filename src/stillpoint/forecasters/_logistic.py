@@ -10,7 +10,7 @@ import numpy as np
 
 from stillpoint.core.jit import njit
 from stillpoint.forecasters._features import standardise
-from stillpoint.forecasters._filters import absorb, drift, foresee
+from stillpoint.forecasters._filters import LOST, absorb, drift, foresee, renew
 
 # Variance that (slopes, intercept) gain a round: none; the intercept alone; both; the intercept
 # faster.
@@ -147,6 +147,9 @@ def propose(x: np.ndarray, pace: float, state: State) -> None:
     K = RATES.shape[0]
     for r in range(M.shape[0]):
         value, variance = foresee(r, state.z, M, C, state.gains)
+        if not variance >= LOST:
+            renew(r, SLOPE_PRIOR, INTERCEPT_PRIOR, M, C, state.gains)
+            variance = 0.0
         values[ROW.value, r], values[ROW.variance, r] = value, max(variance, 0.0)
         plain, mean = readouts(value, values[ROW.variance, r])
         reads[r // K, r % K], reads[r // K, K + r % K] = plain, mean

@@ -1,5 +1,4 @@
-"""Rounds of IntervalTracker: intervals that take in those of narrower coverages, and misses as
-played.
+"""Rounds of IntervalTracker: intervals, nested where there are several, and misses as played.
 
 One estimator of scores |y − forecast| per coverage; with two sides two estimators of residuals, the
 lower side's and the upper side's next to each other.

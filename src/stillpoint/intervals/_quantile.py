@@ -26,10 +26,10 @@ class State(NamedTuple):
 
 @njit(cache=True)
 def open_round(pivot: int, e: _experts.State, weights: np.ndarray, values: np.ndarray) -> None:
-    """Fill values (levels,). From the pivot outward none crosses the one before: what would is
-    moved out to it.
+    """Fill values (levels,), none of which crosses another.
 
-    weights (levels, 2, 9) is room for those of the experts.
+    From the pivot outward, what would cross the one before is moved out to it. weights
+    (levels, 2, 9) is room for those of the experts.
     """
     aims, experts, regrets, scalars = e.aims, e.experts, e.regrets, e.scalars
     for m in range(values.size):

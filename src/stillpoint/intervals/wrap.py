@@ -1,6 +1,4 @@
-"""Intervals around a point forecaster of any make, told apart by its methods; river and
-scikit-learn are not imported.
-"""
+"""Intervals around a point forecaster of any make, which its methods tell."""
 
 from collections.abc import Mapping
 from contextlib import nullcontext
@@ -20,16 +18,23 @@ _UNSET = object()
 
 
 class Wrapped(Configured):
-    """`predict(x)` gives the interval (lo, hi) around the model's forecast; `update(x, y)` teaches
-    tracker and model.
+    """A point forecaster with intervals around its forecasts.
 
-    model: with predict_one(x), river's, learning by learn_one(x, y); with predict and update, this
-    library's, learning by update(x, y); with predict, scikit-learn's, on a table of one row,
-    learning by partial_fit where it has that; or a plain function x -> forecast, which does not
-    learn. A scikit-learn model that has seen nothing yet forecasts 0; its x are sequences of
-    numbers, or with names a row of a data frame (df.iloc[i] or df.iloc[[i]]).
-    tracker: the IntervalTracker, for coverage and bounds. `sp.save` saves both where the model is
-    one of this library; otherwise save the tracker, and the model by its own means.
+    `predict(x)` gives the interval (lo, hi); `update(x, y)` teaches tracker and model. Rounds are
+    the tracker's. `sp.save` saves both where the model is one of this library; otherwise save the
+    tracker, and the model by its own means.
+
+    Parameters
+    ----------
+    tracker : IntervalTracker
+        Makes the intervals; it has coverage and bounds.
+    model : object
+        With predict_one(x) it is asked as river's, and learns by learn_one(x, y); with predict and
+        update as this library's, learning by update(x, y); with predict as scikit-learn's, on a
+        table of one row, learning by partial_fit where it has that; else it is a plain function
+        x -> forecast, which does not learn. A scikit-learn model that has seen nothing yet
+        forecasts 0; its x are sequences of numbers, or with names a row of a data frame (df.iloc[i]
+        or df.iloc[[i]]).
     """
 
     def __init__(self, tracker: "IntervalTracker", model: Any) -> None:
@@ -38,17 +43,16 @@ class Wrapped(Configured):
         self._saves = hasattr(model, "arrays") and hasattr(model, "restore")
 
     def predict(self, x: Any) -> tuple[Any, Any]:
-        """The interval of the coming round, whose features are x; called again before `update` it
-        is the same.
+        """Return the interval (lo, hi) of the coming round, whose features are x.
+
+        Called again before `update` it is the same.
         """
         interval = self.tracker.predict(self._forecast(x))
         self._x = x
         return interval
 
     def peek(self, x: Any) -> tuple[Any, Any]:
-        """The interval for features x as that of the coming round, with no round opened: for
-        targets that come late.
-        """
+        """Return the interval for features x, with no round opened: for targets that come late."""
         if self._make != "rounds":
             return self.tracker.peek(self._forecast(x))
         if not hasattr(self.model, "peek"):
@@ -59,9 +63,7 @@ class Wrapped(Configured):
         return self.tracker.peek(self.model.peek(x))
 
     def update(self, x: Any, y: float) -> None:
-        """What the round with features x turned out to be: the tracker learns from it, then the
-        model.
-        """
+        """Learn what the round with features x turned out to be: the tracker, then the model."""
         value("y", y, "call skip() for a missing target")
         own = self if self._saves else self.tracker
         # a model may refuse y once the round is open
@@ -78,7 +80,7 @@ class Wrapped(Configured):
     learn_one = update
 
     def skip(self) -> None:
-        """A round whose target is missing."""
+        """Pass a round whose target is missing."""
         if self._make == "rounds" and hasattr(self.model, "skip"):
             self.model.skip()  # its round is open too, or passes as the tracker's does
         self.tracker.skip()
@@ -138,9 +140,7 @@ class Wrapped(Configured):
 
 
 def _make(model: Any) -> Literal["river", "rounds", "table", "function"]:
-    """How a model is asked: as river's, in rounds as this library's, with a table as
-    scikit-learn's, or called.
-    """
+    """How a model is asked: as river's, in rounds, with a table as scikit-learn's, or called."""
     if hasattr(model, "predict_one"):
         return "river"
     if hasattr(model, "predict"):

@@ -1,6 +1,4 @@
-"""What a kernel on time is: a positive definite k(s, t), its diagonal, and a state-space form where
-one exists.
-"""
+"""Kernels on time: positive definite k(s, t), with a state-space form where one exists."""
 
 from __future__ import annotations
 
@@ -12,13 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stillpoint.core.validation import Array, finite, positive
-from stillpoint.kernels.state_space import Multiplied, StateSpace, Summed, Weighted
+from stillpoint.kernels.state_algebra import Multiplied, Summed, Weighted
+from stillpoint.kernels.state_space import StateSpace
 
 
 class Kernel(ABC):
-    """A kernel on real times. Subclasses define `_value(s, t)` on float arrays; the rest follows.
+    """A kernel on real times.
 
-    `k(s, t)` broadcasts like NumPy; `k1 + k2`, `k1 * k2` and `2.0 * k` build new kernels.
+    Subclasses define `_value(s, t)` on float arrays; the rest follows. `k(s, t)` broadcasts
+    like NumPy; `k1 + k2`, `k1 * k2` and `2.0 * k` build new kernels.
     """
 
     @abstractmethod
@@ -48,15 +48,11 @@ class Kernel(ABC):
         return inf
 
     def state_space(self) -> StateSpace | None:
-        """The state-space form, or None where there is none (then memory is dense, O(t) a
-        round).
-        """
+        """The state-space form; None where there is none, and memory is dense, O(t) a round."""
         return None
 
     def markov(self) -> Kernel:
-        """The kernel that `state_space` represents exactly: this one, unless its state space is an
-        approximation.
-        """
+        """The kernel that `state_space` represents: this one, unless that is an approximation."""
         return self
 
     def __add__(self, other: Kernel) -> Sum:

@@ -15,8 +15,12 @@ from stillpoint.core.validation import Array, finite, positive
 
 @dataclass(frozen=True)
 class GaussianContext:
-    """κ(x, z) = exp(−‖x − z‖²/(2·width²)): smooth functions of the features, at the scale
-    `width`.
+    """Smooth functions of the features: κ(x, z) = exp(−‖x − z‖²/(2·width²)).
+
+    Parameters
+    ----------
+    width : float
+        The distance over which contexts resemble each other.
     """
 
     width: float

@@ -1,7 +1,10 @@
-"""The paper's horizon-free kernel (Proposition horizon-free-density; errata E7, E8), exact and as
-an OU mixture.
+"""The paper's horizon-free kernel, exact and as an OU mixture.
 
-Q(ω) = S'(|ω|) h(|ω|),  S(z) = c/(2 log log(π + z^{−1/2})),  h(z) = (1 + π√z)/(1 + (z/a)²)^e,  c =
+Proposition horizon-free-density, with errata E7 and E8:
+
+Q(ω) = S'(|ω|) h(|ω|),  S(z) = c/(2 log log(π + z^{−1/2})),  h(z) = (1 + π√z)/(1 + (z/a)²)^e,
+
+c =
 log log π. e = 1/4 is the paper's; then rotating ω = iy shows k(τ) = ∫_0^∞ μ(y) e^{−2πyτ} dy with μ
 > 0: a positive mixture of OU kernels, hence a streaming form.
 """
@@ -47,16 +50,22 @@ def _S(w: Complex) -> Complex:
 class HorizonFree(StationaryKernel):
     """The paper's kernel; optimal path-length regret with no horizon (Theorem optimal-pl).
 
-    taper: a in (1 + (ω/a)²)^{−1/4}; 2π is the paper's, 1/(2π) the unit-consistent one (E7: the
-    paper's is almost white).
-    accuracy: relative accuracy of the mixture that `state_space` and `mixture` return, at every lag
-    ≥ min_gap.
-    min_gap: the smallest gap between times that the mixture resolves; faster components are lumped
-    into a Dirac part.
-    smoothness: the least order m at which Theorem rkhs-to-pl covers the density, which falls like
-    ω^{−3/2} for m = 1, the paper's, and like ω^{1−2m} beyond (e = m − 1). Then k(0) is far smaller,
-    slow targets are cheaper, those that turn within a few rounds dearer, and there is no mixture:
-    memory is dense.
+    Parameters
+    ----------
+    taper : float, default 2π
+        a in (1 + (ω/a)²)^{−1/4}; 2π is the paper's, 1/(2π) the unit-consistent one (E7: the paper's
+        is almost white).
+    accuracy : float, default 1e-4
+        Relative accuracy of the mixture that `state_space` and `mixture` return, at every lag from
+        min_gap on.
+    min_gap : float, default 1
+        The smallest gap between times that the mixture resolves; faster components are lumped into
+        a Dirac part.
+    smoothness : int, default 1
+        The least order m at which Theorem rkhs-to-pl covers the density, which falls like ω^{−3/2}
+        for m = 1, the paper's, and like ω^{1−2m} beyond (e = m − 1). Then k(0) is far smaller, slow
+        targets are cheaper, those that turn within a few rounds dearer, and there is no mixture:
+        memory is dense.
     """
 
     taper: float = 2.0 * pi
@@ -102,15 +111,11 @@ class HorizonFree(StationaryKernel):
             return np.where(w > 0.0, 0.25 * _C / (w * taper * log * np.log(log) ** 2), np.inf)
 
     def path_length_conditions(self, horizon: float, order: int = 1) -> PathLengthConditions:
-        """Whether Theorem rkhs-to-pl of order m applies to this density, and its constant
-        c_m(T).
-        """
+        """Whether Theorem rkhs-to-pl of order m applies to this density, and its c_m(T)."""
         return path_length_conditions(self.density, horizon, order)
 
     def _lag(self, r: Array) -> Array:
-        """κ(r): from the table of integer lags where all are integers, by the contour integral
-        otherwise.
-        """
+        """κ(r): from a table where all lags are integers, by the contour integral otherwise."""
         known = self._lags[0]
         # the table grows with the request, so that one far lag does not fill it
         if (
@@ -243,9 +248,7 @@ class HorizonFree(StationaryKernel):
         return np.asarray(turned * (e * (2.0 + e)) ** -0.25 * e / (1.0 + e))
 
     def mixture(self) -> Kernel:
-        """The OU mixture plus Dirac part that stands for this kernel in streaming memory, as a
-        kernel of its own.
-        """
+        """The OU mixture plus Dirac part that stands for this kernel in streaming memory."""
         rates, weights, dirac = self._components
         return OUMixture(rates, weights) + Dirac(dirac)
 
@@ -263,11 +266,10 @@ class HorizonFree(StationaryKernel):
         return space
 
     def approximation_ratio(self, times: ArrayLike) -> float:
-        """Largest generalised eigenvalue of (K, K̃) on `times`: ‖u‖² in the mixture's space ≤ ratio
-        · ‖u‖² in this one.
+        """Largest generalised eigenvalue of (K, K̃) on `times`, K̃ of the mixture.
 
-        The regret guarantee of the streaming form is the exact one with ‖U‖ inflated by at most
-        √ratio.
+        ‖u‖² in the mixture's space is at most ratio · ‖u‖² in this one. The regret guarantee of the
+        streaming form is the exact one with ‖U‖ inflated by at most √ratio.
         """
         tau = increasing("times", times)
         n = tau.size

@@ -46,8 +46,9 @@ class PathLengthConditions:
 
 
 class _Samples(NamedTuple):
-    """log Q on a grid of x = log ω, as far as Q is a positive float; ends: whether it is 0 from
-    there on; gaps: or between.
+    """log Q on a grid of x = log ω, as far as Q is a positive float.
+
+    ends: whether it is 0 from there on; gaps: or between.
     """
 
     x: Array
@@ -64,8 +65,16 @@ def integrable(density: Density) -> bool:
 def path_length_conditions(
     density: Density, horizon: float, order: int = 1
 ) -> PathLengthConditions:
-    """Check the conditions of Theorem rkhs-to-pl on a density and compute c_m(T); order is the
-    theorem's m.
+    """Check the conditions of Theorem rkhs-to-pl on a density and compute c_m(T).
+
+    Parameters
+    ----------
+    density : function of an array
+        Q at frequencies above 0.
+    horizon : float
+        T.
+    order : int
+        The theorem's m.
     """
     tau, m = positive("horizon", horizon) + 1.0, count("order", order)
 
@@ -103,8 +112,9 @@ def path_length_conditions(
 
 
 def _log(density: Density, x: Array) -> Array:
-    """log Q(e^x): −∞ where Q is 0 or too small to have all its digits, NaN or +∞ where the formula
-    overflows.
+    """log Q(e^x).
+
+    −∞ where Q is 0 or too small to have all its digits, NaN or +∞ where the formula overflows.
     """
     with np.errstate(all="ignore"):
         values = density(np.exp(x))
@@ -171,8 +181,9 @@ def _panels(f: Density, edges: Array) -> float:
 
 
 def transform_norm(ratio: Density, tau: float) -> float:
-    """‖R̂‖_{L1[−τ,τ]} = 4∫_0^∞ R(ω) sin²(πτω)/(πω) dω of a decreasing R, in the phase u = πτω;
-    ratio gives R(e^x).
+    """‖R̂‖_{L1[−τ,τ]} = 4∫_0^∞ R(ω) sin²(πτω)/(πω) dω of a decreasing R.
+
+    In the phase u = πτω; ratio gives R(e^x).
     """
     shift, end = log(pi * tau), pi * _PERIODS
 

@@ -12,8 +12,12 @@ from stillpoint.kernels.state_space import Brownian, Exponentials, MaternState, 
 
 @dataclass(frozen=True)
 class Constant(StationaryKernel):
-    """k(s, t) = weight: only constant comparators have a finite norm, so this is static
-    learning.
+    """Constant comparators only, which is static learning: k(s, t) = weight.
+
+    Parameters
+    ----------
+    weight : float, default 1
+        k(t, t).
     """
 
     weight: float = 1.0
@@ -31,8 +35,14 @@ class Constant(StationaryKernel):
 
 @dataclass(frozen=True)
 class Dirac(StationaryKernel):
-    """k(s, t) = weight·1[s = t]: the stacked space R^{dT} of Jacobsen & Orabona (2024); rounds
-    share nothing.
+    """Rounds that share nothing: k(s, t) = weight·1[s = t].
+
+    The space R^{dT} of one vector a round (Jacobsen & Orabona 2024).
+
+    Parameters
+    ----------
+    weight : float, default 1
+        k(t, t).
     """
 
     weight: float = 1.0
@@ -50,11 +60,15 @@ class Dirac(StationaryKernel):
 
 @dataclass(frozen=True)
 class Spline(Kernel):
-    """k(s, t) = offset + min(s, t) for times above −offset: the Sobolev space with norm
-    u(0)²/offset + ∫|u'|².
+    """Slow drift: k(s, t) = offset + min(s, t) for times above −offset.
 
-    Its diagonal grows, so learners that need sup k(t, t) run with a running hint or are given
-    `kernel_bound`.
+    The Sobolev space with norm u(0)²/offset + ∫|u'|². Its diagonal grows, so learners that
+    need sup k(t, t) run with a running hint or are given `kernel_bound`.
+
+    Parameters
+    ----------
+    offset : float, default 0
+        Variance at time 0.
     """
 
     offset: float = 0.0
@@ -78,8 +92,16 @@ class Spline(Kernel):
 
 @dataclass(frozen=True)
 class OU(StationaryKernel):
-    """k(s, t) = weight·e^{−rate|s−t|} (Ornstein–Uhlenbeck, Matérn-½): comparators that change on
-    the scale 1/rate.
+    """Comparators that change on the scale 1/rate: k(s, t) = weight·e^{−rate|s−t|}.
+
+    Ornstein–Uhlenbeck's kernel, or Matérn-½.
+
+    Parameters
+    ----------
+    rate : float
+        0 or more.
+    weight : float, default 1
+        k(t, t).
     """
 
     rate: float
@@ -99,7 +121,15 @@ class OU(StationaryKernel):
 
 @dataclass(frozen=True, init=False)
 class OUMixture(StationaryKernel):
-    """k(s, t) = Σ_j weights_j e^{−rates_j|s−t|}, rates ≥ 0, weights > 0. Equal rates are merged."""
+    """Several scales at once: k(s, t) = Σ_j weights_j e^{−rates_j|s−t|}.
+
+    Parameters
+    ----------
+    rates : array of floats
+        0 or more; equal ones are merged.
+    weights : array of floats
+        Above 0, one for each rate.
+    """
 
     rates: tuple[float, ...]
     weights: tuple[float, ...]
@@ -140,7 +170,15 @@ class OUMixture(StationaryKernel):
 
 @dataclass(frozen=True)
 class Matern32(StationaryKernel):
-    """k(s, t) = weight·(1 + x)e^{−x}, x = rate|s−t|."""
+    """Comparators with a derivative: k(s, t) = weight·(1 + x)e^{−x}, x = rate|s−t|.
+
+    Parameters
+    ----------
+    rate : float
+        How fast comparators change; 1/rate is their scale.
+    weight : float, default 1
+        k(t, t).
+    """
 
     rate: float
     weight: float = 1.0
@@ -160,7 +198,15 @@ class Matern32(StationaryKernel):
 
 @dataclass(frozen=True)
 class Matern52(StationaryKernel):
-    """k(s, t) = weight·(1 + x + x²/3)e^{−x}, x = rate|s−t|."""
+    """Comparators with two derivatives: k(s, t) = weight·(1 + x + x²/3)e^{−x}, x = rate|s−t|.
+
+    Parameters
+    ----------
+    rate : float
+        How fast comparators change; 1/rate is their scale.
+    weight : float, default 1
+        k(t, t).
+    """
 
     rate: float
     weight: float = 1.0
@@ -180,7 +226,15 @@ class Matern52(StationaryKernel):
 
 @dataclass(frozen=True)
 class Gaussian(StationaryKernel):
-    """k(s, t) = weight·exp(−(s−t)²/(2 width²)). No finite state: dense memory only."""
+    """Smooth comparators: k(s, t) = weight·exp(−(s−t)²/(2 width²)); dense memory only.
+
+    Parameters
+    ----------
+    width : float
+        The scale on which comparators change.
+    weight : float, default 1
+        k(t, t).
+    """
 
     width: float
     weight: float = 1.0
@@ -195,7 +249,15 @@ class Gaussian(StationaryKernel):
 
 @dataclass(frozen=True)
 class InverseMultiquadric(StationaryKernel):
-    """k(s, t) = weight/√(1 + (s−t)²/width²). No finite state: dense memory only."""
+    """Long memory: k(s, t) = weight/√(1 + (s−t)²/width²); dense memory only.
+
+    Parameters
+    ----------
+    width : float
+        The scale on which comparators change.
+    weight : float, default 1
+        k(t, t).
+    """
 
     width: float
     weight: float = 1.0

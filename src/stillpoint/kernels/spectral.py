@@ -19,9 +19,15 @@ from stillpoint.kernels.path_length import (
 
 @dataclass(frozen=True)
 class SpectralDensity(StationaryKernel):
-    """k(s, t) = 2∫_0^∞ q(ω) cos(2πω(s−t)) dω for any even density q ≥ 0, given as a function of ω >
-    0 (vectorised).
+    """The kernel of a spectral density: k(s, t) = 2∫_0^∞ q(ω) cos(2πω(s−t)) dω.
 
+    Parameters
+    ----------
+    q : function of an array
+        An even density, 0 or more, at frequencies ω > 0.
+
+    Notes
+    -----
     Dense memory only. `path_length_conditions(T, order=m)` reports whether Theorem rkhs-to-pl
     applies to it at order m.
     """
@@ -51,9 +57,7 @@ class SpectralDensity(StationaryKernel):
             return np.asarray(self.q(w), dtype=np.float64) * np.ones(w.shape)
 
     def path_length_conditions(self, horizon: float, order: int = 1) -> PathLengthConditions:
-        """Whether Theorem rkhs-to-pl of order m applies to this density, and its constant
-        c_m(T).
-        """
+        """Whether Theorem rkhs-to-pl of order m applies to this density, and its c_m(T)."""
         return path_length_conditions(self._density, horizon, order)
 
     def _lag(self, r: Array) -> Array:
@@ -62,9 +66,7 @@ class SpectralDensity(StationaryKernel):
         return values[where].reshape(r.shape)
 
     def _transform(self, lag: float) -> float:
-        """Adaptive quadrature: log-frequency below the first quarter period, QUADPACK's Fourier
-        rule beyond.
-        """
+        """Integrate in log-frequency up to a quarter period, by QUADPACK's Fourier rule beyond."""
         if lag not in self._known:
             split = 1.0 if lag == 0.0 else 0.25 / lag
 

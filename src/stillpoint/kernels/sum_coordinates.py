@@ -3,7 +3,8 @@
 import numpy as np
 
 from stillpoint.core.validation import Array
-from stillpoint.kernels.state_space import Exponentials, Multiplied, StateSpace, Summed, Weighted
+from stillpoint.kernels.state_algebra import Multiplied, Summed, Weighted
+from stillpoint.kernels.state_space import Exponentials, StateSpace
 
 
 class SumCoordinates(StateSpace):
@@ -51,9 +52,7 @@ class SumCoordinates(StateSpace):
 
 
 def merged(space: StateSpace) -> StateSpace:
-    """The same kernel with one component a rate, where it is a mixture of exponentials; else the
-    space itself.
-    """
+    """The same kernel with one component a rate, where it is a mixture of exponentials."""
     found = _exponentials(space)
     if found is None:
         return space

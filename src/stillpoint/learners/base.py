@@ -56,7 +56,9 @@ class GradientLearner(Learner):
     """
 
     ledger: Ledger | None = None
-    _late = False  # whether a gradient may be refused after `_check_gradient` has let it pass
+    _may_refuse_gradient = (
+        False  # whether a gradient may be refused after `_check_gradient` has let it pass
+    )
 
     def __init__(self, dim: int) -> None:
         super().__init__()
@@ -65,7 +67,7 @@ class GradientLearner(Learner):
         self._warned = False
 
     @property
-    def _picky(self) -> bool:
+    def _may_refuse_time(self) -> bool:
         """Whether `_propose` may refuse a time: a kernel, one before the first it lives on."""
         return not self._started
 

@@ -102,7 +102,7 @@ class Directional(ConstrainedLearner):
             positive("ridge", ridge, "give a number above 0, such as 1"),
             positive("scale", scale),
         )
-        self._told_bound, self._told_norms = kernel_bound, norms
+        self._given_bound, self._given_norms = kernel_bound, norms
         known = kernel.bound if kernel_bound is None else positive("kernel_bound", kernel_bound)
         build = _NORMS.get(norms) if isinstance(norms, str) else norms
         if not callable(build):
@@ -154,26 +154,18 @@ class Directional(ConstrainedLearner):
         self.fed: Array = np.zeros(self.dim)
 
     @property
-    def _picky(self) -> bool:
+    def _may_refuse_time(self) -> bool:
         return math.isinf(self.kernel.bound) or not self._started
 
     @property
     def config(self) -> dict[str, Any]:
         """The arguments that build this learner anew."""
-        names = (
-            "dim",
-            "lipschitz",
-            "kernel",
-            "ridge",
-            "scale",
-            "domain",
-            "radius_scale",
-            "track_dimension",
-        )
+        names = ("dim", "lipschitz", "kernel", "ridge", "scale", "domain", "radius_scale")
         return {
             **{name: getattr(self, name) for name in names},
-            "kernel_bound": self._told_bound,
-            "norms": self._told_norms,
+            "track_dimension": self.track_dimension,
+            "kernel_bound": self._given_bound,
+            "norms": self._given_norms,
         }
 
     @property
@@ -255,7 +247,7 @@ class Directional(ConstrainedLearner):
     def _full(self) -> FullMatrix:
         if not isinstance(self.norms, FullMatrix):
             raise ValueError(
-                f"norms must be 'full' for an effective dimension: got {self._told_norms!r}; use"
+                f"norms must be 'full' for an effective dimension: got {self._given_norms!r}; use"
                 " bound"
             )
         return self.norms

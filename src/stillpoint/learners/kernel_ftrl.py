@@ -124,7 +124,7 @@ class KernelFTRL(ConstrainedLearner):
         )
 
     @property
-    def _picky(self) -> bool:
+    def _may_refuse_time(self) -> bool:
         return self._growing or not self._started
 
     @property

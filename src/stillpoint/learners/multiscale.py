@@ -96,7 +96,7 @@ class MultiScale(ConstrainedLearner):
         return self.memory.kernel.base
 
     @property
-    def _picky(self) -> bool:
+    def _may_refuse_time(self) -> bool:
         return False
 
     @property

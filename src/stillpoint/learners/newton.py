@@ -33,9 +33,8 @@ class _Newton(GradientLearner):
 
     The curvature is taken on trust: no play and gradient contradict it, since the loss ⟨g, y − x⟩ +
     (β/2)‖y − x‖², or with (β/2)⟨g, y − x⟩², has that gradient at x and the inequality there,
-    whatever g, x and β. Nor does β|⟨g, x − y⟩| > 1 on the
-    domain: ½(w − y)² on |w| ≤ C, |y| ≤ Y has β = 1/(C + Y)² and reaches 2C/(C + Y). What is checked
-    is that floats can hold it.
+    whatever g, x and β. Nor does β|⟨g, x − y⟩| > 1 on the domain: ½(w − y)² on |w| ≤ C, |y| ≤ Y has
+    β = 1/(C + Y)² and reaches 2C/(C + Y). What is checked is that floats can hold it.
     """
 
     _belief: SharedBelief | DenseBelief | Directions
@@ -66,13 +65,8 @@ class _Newton(GradientLearner):
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
         belief = {f"belief.{key}": value for key, value in self._belief.arrays().items()}
-        return {
-            **super().arrays(),
-            "cost": self._cost,
-            "log_det": self.log_det,
-            "trace": self._trace,
-            **belief,
-        }
+        own = {"cost": self._cost, "log_det": self.log_det, "trace": self._trace}
+        return {**super().arrays(), **own, **belief}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
@@ -222,7 +216,7 @@ class ExpConcave(_Newton):
     domain, v_t the filter's variance along g_t and S_t = v_t + λ/β.
     """
 
-    _late = True
+    _may_refuse_gradient = True
     _belief: Directions
 
     def __init__(

@@ -92,7 +92,7 @@ class Tracker(GradientLearner):
         return _tracker.State(self._scalars, self._losses, self._squares, self._rows, self._weights)
 
     @property
-    def _picky(self) -> bool:
+    def _may_refuse_time(self) -> bool:
         return self.ledger is not None and not self._started
 
     @property

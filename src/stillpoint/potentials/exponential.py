@@ -78,10 +78,12 @@ class Erfi(Potential):
     z0 : float
         z₀.
 
-    Notes ----- m = ε(E(q) − h√(α/U)e^{q²}), E(q) = ∫_0^q e^{x²}dx, U = V + 2hS + z₀h², q =
-    S/√(4αU). Regret is O(ε√V + ‖U‖√(4αV log(1 + ‖U‖/ε))): no logarithm on the ε√V term, and running
-    hints cost nothing because ∂Φ/∂U < 0. The inequality was checked for (α, z₀) = (0.75, 4), (0.6,
-    16), (1, 4); smaller α violates it.
+    Notes
+    -----
+    m = ε(E(q) − h√(α/U)e^{q²}), E(q) = ∫_0^q e^{x²}dx, U = V + 2hS + z₀h², q = S/√(4αU). Regret is
+    O(ε√V + ‖U‖√(4αV log(1 + ‖U‖/ε))): no logarithm on the ε√V term, and running hints cost nothing
+    because ∂Φ/∂U < 0. The inequality was checked for (α, z₀) = (0.75, 4), (0.6, 16), (1, 4);
+    smaller α violates it.
     """
 
     scale: float = 1.0

@@ -42,9 +42,7 @@ def open_intervals(
     aims: np.ndarray,
     keys: Intervals,
 ) -> None:
-    """Intervals of a batch into out (rows, 2, coverages); a round that is open already keeps its
-    own.
-    """
+    """Intervals of a batch into out (rows, 2, coverages); an open round keeps its own."""
     keys, aims = bare(keys), bare(aims)
     experts, regrets, scalars = keys.experts, keys.regrets, keys.scalars
     # made anew by every round that has a use for them
@@ -90,7 +88,7 @@ def open_quantiles(
     aims: np.ndarray,
     keys: Quantiles,
 ) -> None:
-    """Quantiles of a batch into out (rows, levels); a round that is open already keeps its own."""
+    """Quantiles of a batch into out (rows, levels); an open round keeps its own."""
     keys, aims = bare(keys), bare(aims)
     experts, regrets, scalars = keys.experts, keys.regrets, keys.scalars
     weights, values = np.zeros((len(aims), 2, experts.shape[3])), keys.values

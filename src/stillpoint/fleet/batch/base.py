@@ -155,17 +155,6 @@ class Batch(ABC):
         """A learner's named state with a leading axis of keys; names: of fields, in files."""
         return kind._make(self.data[names.get(name, name)] for name in kind._fields)
 
-    def _states(self) -> Any:
-        """The states of all keys, as compiled loops take them."""
-        raise NotImplementedError(f"{type(self).__name__} has no named states")
-
-    def _grouped(self) -> tuple[Any, _base.Clock]:
-        """The states and the clock of all keys, as compiled loops take them."""
-        if self._views is None:
-            self._views = self._states(), self._group(_base.Clock)
-        views: tuple[Any, _base.Clock] = self._views
-        return views
-
     def _get(self, *names: str) -> tuple[NDArray[Any], ...]:
         return tuple(self.data[name] for name in names)
 
@@ -302,6 +291,3 @@ def numbers(
         return f"{name} must {kind}: got {values[row]}; {REMEDY}"
 
     return values, [Fault(np.flatnonzero(bad), what, feedback)]
-
-
-Stack = Batch

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from stillpoint.core.validation import Array
 from stillpoint.fleet.batch import _forecaster
-from stillpoint.fleet.batch.base import Fault, Stack, numbers
+from stillpoint.fleet.batch.base import Batch, Fault, numbers
 from stillpoint.fleet.keys import Slots
 from stillpoint.forecasters import KernelForecaster, _aggregation
 from stillpoint.forecasters import _kernel_forecaster as single
@@ -20,7 +20,7 @@ _EXPERTS = ("aggregator.R", "aggregator.V", "aggregator.scalars")
 _NAMES = (*_FILTERS, *_EXPERTS)
 
 
-class ForecasterBatch(Stack):
+class ForecasterBatch(Batch):
     """States of `KernelForecaster`. Its clock is in an array; `open`, `started` and `time` repeat
     that where checks find it.
     """

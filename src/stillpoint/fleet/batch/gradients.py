@@ -1,5 +1,8 @@
 """What batches of gradient learners share."""
 
+from abc import abstractmethod
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -16,6 +19,17 @@ class GradientBatch(Batch):
     timed = True
     wide = "squares"
     dim: int
+
+    @abstractmethod
+    def _states(self) -> Any:
+        """The states of all keys, as compiled loops take them."""
+
+    def _grouped(self) -> tuple[Any, _base.Clock]:
+        """The states and the clock of all keys, as compiled loops take them."""
+        if self._views is None:
+            self._views = self._states(), self._group(_base.Clock)
+        views: tuple[Any, _base.Clock] = self._views
+        return views
 
     def blank_plays(self, count: int) -> Array:
         """Plays, (rows, dim)."""

@@ -156,7 +156,7 @@ class DeviceFleet:
             else:
                 self._forecasts[at] = np.nan
 
-    def replay(self, targets: Any, forecasts: Any = None, *, loss: Loss | None = None) -> Any:
+    def track(self, targets: Any, forecasts: Any = None, *, loss: Loss | None = None) -> Any:
         """Many rounds of all streams in one launch: what predict would have said before each
         (rounds, n[, dim]).
 

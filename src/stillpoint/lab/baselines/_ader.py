@@ -7,10 +7,10 @@ import numpy as np
 
 from stillpoint.core.arithmetic import assign, dot, usable_norm
 from stillpoint.core.array import Array
-from stillpoint.core.jit import njit
+from stillpoint.core.jit import bare, njit
 from stillpoint.domains._sets import BALL, project
 from stillpoint.lab.baselines._hedge import mix, weigh
-from stillpoint.lab.baselines._rounds import Block, evaluate
+from stillpoint.losses._pointwise import Outputs, Rounds, evaluate_round
 
 
 class State(NamedTuple):
@@ -44,21 +44,22 @@ def learn(
 
 
 @njit(cache=True)
-def play_rounds(state: State, rule: Rule, block: Block) -> int:
+def play_rounds(state: State, rule: Rule, rounds: Rounds, out: Outputs) -> int:
     """Play a block of rounds; returns how many.
 
     Stops early at a round whose gradient is not finite or above the limit.
     """
+    state, rule, rounds, out = bare(state), bare(rule), bare(rounds), bare(out)
     dim = state.experts.shape[1]
     weights, z, g = np.empty(rule.steps.size), np.empty(dim), np.empty(dim)
-    for n in range(block.values.size):
-        w = block.plays[n]
+    for n in range(out.losses.size):
+        w = out.plays[n]
         weigh(rule.log_prior, rule.alpha, state.cumulative, weights)
         mix(weights, state.experts, w)
-        block.values[n] = evaluate(block, n, w, g)
+        out.losses[n] = evaluate_round(rounds, n, w, g)
         size = usable_norm(g)
-        assign(block.gradients[n], g)
+        assign(out.gradients[n], g)
         if not (math.isfinite(size) and size <= rule.limit):
             return n
         learn(state.experts, state.cumulative, rule.steps, rule.ball, g, w, z)
-    return block.values.size
+    return out.losses.size

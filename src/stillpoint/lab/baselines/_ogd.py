@@ -7,9 +7,9 @@ import numpy as np
 
 from stillpoint.core.arithmetic import assign, dot, norm, usable_norm
 from stillpoint.core.array import Array
-from stillpoint.core.jit import njit
+from stillpoint.core.jit import bare, njit
 from stillpoint.domains._sets import BALL, project
-from stillpoint.lab.baselines._rounds import Block, evaluate
+from stillpoint.losses._pointwise import Outputs, Rounds, evaluate_round
 
 CONSTANT, SQRT, SCALE_FREE = range(3)
 
@@ -62,38 +62,37 @@ def descend(schedule: int, step: float, t: int, w: Array, g: Array, sums: Array,
 
 
 @njit(cache=True)
-def play_rounds(state: State, rule: Rule, t: int, block: Block) -> int:
+def play_rounds(state: State, rule: Rule, t: int, rounds: Rounds, out: Outputs) -> int:
     """Play a block of rounds after t gradients; returns how many.
 
     Stops early at a round whose gradient is not finite or above the limit.
     """
+    state, rule, rounds, out = bare(state), bare(rule), bare(rounds), bare(out)
     w = state.w
     z, g = np.empty(w.size), np.empty(w.size)
-    for n in range(block.values.size):
-        assign(block.plays[n], w)
-        block.values[n] = evaluate(block, n, w, g)
+    for n in range(out.losses.size):
+        assign(out.plays[n], w)
+        out.losses[n] = evaluate_round(rounds, n, w, g)
         size = usable_norm(g)
-        assign(block.gradients[n], g)
+        assign(out.gradients[n], g)
         if not (math.isfinite(size) and size <= rule.limit):
             return n
-        descend(rule.schedule, rule.step, t + n + 1, block.plays[n], g, state.sums, z)
+        descend(rule.schedule, rule.step, t + n + 1, out.plays[n], g, state.sums, z)
         project(rule.kind, rule.domain, z, w)
-    return block.values.size
+    return out.losses.size
 
 
 @njit(cache=True)
-def hindsight_totals(steps: Array, ball: Array, block: Block, totals: Array) -> None:
-    """Write the total loss of projected OGD from 0 with each constant step into `totals`.
-
-    The block's outputs are not used.
-    """
+def hindsight_totals(steps: Array, ball: Array, rounds: Rounds, totals: Array) -> None:
+    """Write the total loss of projected OGD from 0 with each constant step into `totals`."""
+    rounds = bare(rounds)
     dim = ball.size - 1
     w, z, g = np.empty(dim), np.empty(dim), np.empty(dim)
     for i in range(steps.size):
         w[:] = 0.0
         totals[i] = 0.0
-        for n in range(block.y.shape[0]):
-            totals[i] += evaluate(block, n, w, g)
+        for n in range(rounds.y.shape[0]):
+            totals[i] += evaluate_round(rounds, n, w, g)
             usable_norm(g)  # what counts as 0 does so for OGD, whose losses these are
             for j in range(dim):
                 z[j] = w[j] - steps[i] * g[j]

@@ -168,5 +168,5 @@ class Ader(Baseline):
         """Play a block of rounds in compiled code; see `GradientLearner._play_block`."""
         rule = _ader.Rule(self.steps, self._log_prior, self._alpha, self._ball, self._limit)
         state = _ader.State(self._experts, self._cumulative)
-        played = _ader.play_rounds(state, rule, block(losses, first, out))
+        played = _ader.play_rounds(state, rule, *block(losses, first, out))
         return self._after_block(int(played), times, first, out)

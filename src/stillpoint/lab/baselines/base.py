@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from stillpoint.core.validation import Array, positive, stored
-from stillpoint.lab.baselines._rounds import Block
 from stillpoint.learners.base import GradientLearner, check_lipschitz, most
 from stillpoint.losses import LossStream
+from stillpoint.losses._pointwise import Outputs, Rounds
 from stillpoint.potentials import CAP
 
 BLOCK = 65536  # rounds a compiled call: often enough for a progress bar
@@ -41,7 +41,7 @@ class Baseline(GradientLearner):
         self.observed = 0
 
     @property
-    def _picky(self) -> bool:
+    def _may_refuse_time(self) -> bool:
         return False
 
     def _check_gradient(self, g: Array, size: float) -> None:
@@ -85,9 +85,8 @@ class Baseline(GradientLearner):
         return self._finish_block(times, first, played, min(BLOCK, times.size - first), out)
 
 
-def block(losses: LossStream, first: int, out: dict[str, Array]) -> Block:
-    """The block of rounds from `first` on, as compiled loops take it."""
+def block(losses: LossStream, first: int, out: dict[str, Array]) -> tuple[Rounds, Outputs]:
+    """The block of rounds from `first` on, and where its results go, for compiled loops."""
     rows = slice(first, first + BLOCK)
-    code, parameter, y, x, mode = losses.compiled
-    results = (out[name][rows] for name in ("plays", "losses", "gradients"))
-    return Block(code, parameter, mode, y[rows], x[rows], *results)
+    results = (out[name][rows] for name in Outputs._fields)
+    return losses.compiled.part(rows), Outputs(*results)

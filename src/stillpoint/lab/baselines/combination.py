@@ -75,14 +75,14 @@ class Combination(Baseline):
             )
         self.prior: Array = weights / weights.sum()
         self._given_prior = None if prior is None else tuple(weights.tolist())
-        self._late = any(each._late for each in self.learners)
+        self._may_refuse_gradient = any(each._may_refuse_gradient for each in self.learners)
         self.loss_range = nonnegative("loss_range", loss_range)
         self._hint = self.loss_range  # B_t
         self._least = self.loss_range  # the first hint that was not 0
 
     @property
-    def _picky(self) -> bool:
-        return any(each._picky for each in self.learners)
+    def _may_refuse_time(self) -> bool:
+        return any(each._may_refuse_time for each in self.learners)
 
     @property
     def config(self) -> dict[str, Any]:
@@ -139,7 +139,7 @@ class Combination(Baseline):
     def _propose(self, time: float) -> Array:
         with ExitStack() as stack:
             # one may refuse a time that others have moved to
-            for each in self.learners if self._picky else ():
+            for each in self.learners if self._may_refuse_time else ():
                 stack.enter_context(rollback_on_error(each))
             plays = np.stack([each.predict(time) for each in self.learners])
         return np.asarray((self.weights[:, None] * plays).sum(axis=0))
@@ -147,7 +147,7 @@ class Combination(Baseline):
     def update(self, g: ArrayLike, time: float | None = None) -> None:
         """Pass a subgradient at the play of the round to the learners; opens one if none is."""
         # one may refuse after others have learnt
-        with rollback_on_error(self) if self._late else nullcontext():
+        with rollback_on_error(self) if self._may_refuse_gradient else nullcontext():
             super().update(g, time)
 
     def _check_gradient(self, g: Array, size: float) -> None:

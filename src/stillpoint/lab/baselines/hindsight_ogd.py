@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike
 from stillpoint.core.validation import Array, finite
 from stillpoint.domains import Ball
 from stillpoint.lab.baselines import _ogd
-from stillpoint.lab.baselines._rounds import Block
 from stillpoint.lab.baselines.base import BLOCK
 from stillpoint.lab.baselines.ogd import OGD
 from stillpoint.lab.streams.base import hindsight_steps
@@ -68,9 +67,7 @@ def hindsight_ogd(
             " np.arange(-14, 3)"
         )
     ball, totals = Ball(radius), np.empty(tried.size)
-    code, parameter, y, x, mode = losses.compiled
-    rounds = Block(code, parameter, mode, y, x, np.empty((0, losses.dim)), totals[:0], x[:0])
-    _ogd.hindsight_totals(np.array(tried), ball._compiled(losses.dim)[1], rounds, totals)
+    _ogd.hindsight_totals(np.array(tried), ball._compiled(losses.dim)[1], losses.compiled, totals)
     best = float(tried[int(np.argmin(totals))])
 
     learner, times = OGD(losses.dim, best, domain=ball), np.arange(1.0, len(losses) + 1.0)

@@ -131,5 +131,5 @@ class OGD(Baseline):
         assert self._compiled is not None
         rule = _ogd.Rule(self._code, self.step, *self._compiled, self._limit)
         state = _ogd.State(self._w, self._stats)
-        played = _ogd.play_rounds(state, rule, self.observed, block(losses, first, out))
+        played = _ogd.play_rounds(state, rule, self.observed, *block(losses, first, out))
         return self._after_block(int(played), times, first, out)
