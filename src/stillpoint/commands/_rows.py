@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from stillpoint.core.arithmetic import assign
 from stillpoint.core.jit import njit
 
 
@@ -124,7 +125,7 @@ def merge(buckets: np.ndarray, used: int) -> int:
                     one[j] = max(one[j], other[j])
                 elif j != BUCKET.time:
                     one[j] += other[j]
-        buckets[b] = one
+        assign(buckets[b], one)
     return (used + 1) // 2
 
 

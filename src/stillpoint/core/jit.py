@@ -91,9 +91,9 @@ def _imported(file: Path) -> frozenset[Path]:
             rest += node.orelse
         else:
             rest += ast.iter_child_nodes(node)
-    package = {name.split(".", 1)[1] for name in names if name.startswith(f"{_PACKAGE.name}.")}
-    files = (_PACKAGE.joinpath(*name.split(".")).with_suffix(".py") for name in package)
-    return frozenset(file for file in files if file.is_file())
+    inside = {name.split(".", 1)[1] for name in names if name.startswith(f"{_PACKAGE.name}.")}
+    files = (_PACKAGE.joinpath(*name.split(".")).with_suffix(".py") for name in inside)
+    return frozenset(each for each in files if each.is_file())
 
 
 @cache
@@ -101,6 +101,15 @@ def _digest(file: Path) -> str:
     """A digest of all that the code of `file` can reach."""
     found = sorted(sources(file))
     return hashlib.sha256(b"\0".join(each.read_bytes() for each in found)).hexdigest()
+
+
+def _fields(kinds: Any) -> tuple[Any, ...]:
+    """Names of the fields of all named tuples among types, which Numba knows by their class alone.
+
+    Code finds fields by their places, and the class may be in a file that the code does not reach.
+    """
+    tuples = (kind for kind in kinds if isinstance(kind, types.BaseTuple))
+    return tuple((getattr(kind, "fields", ()), _fields(tuple(cast(Any, kind)))) for kind in tuples)
 
 
 # the cache
@@ -111,6 +120,9 @@ class _Cache(FunctionCache):
 
     _shared = True  # until somebody has waited in vain
     _lock: Any = None
+
+    def _index_key(self, sig: Any, codegen: Any) -> Any:
+        return (*super()._index_key(sig, codegen), _fields(getattr(sig, "args", sig)))
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Compiled code from the disk; None where there is none that can be used."""

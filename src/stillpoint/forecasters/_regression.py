@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from stillpoint.core._poly import WEIGHTS
+from stillpoint.core.arithmetic import assign
 from stillpoint.core.jit import bare, njit
 from stillpoint.forecasters._features import LOOK, glimpse
 from stillpoint.forecasters._filters import tick
@@ -42,14 +43,14 @@ def track(
                 for i in range(M.shape[1]):
                     raw += look[LOOK.now, i] * M[0, i]
                 still[row] = s[AT.origin] + clipped(raw, 0, table, s)
-                shares[row] = table[ROW.blend]
+                assign(shares[row], table[ROW.blend])
         if learnt >= 0:
             propose(X[learnt], tick(times[learnt], state.clock), state)
             if delay == 0:
                 forecasts[row] = s[AT.origin] + s[AT.forecast]
                 if shares.size:
                     still[row] = s[AT.origin] + table[ROW.clipped, 0]
-                    shares[row] = table[ROW.blend]
+                    assign(shares[row], table[ROW.blend])
             if not math.isnan(y[learnt]):
                 learn(y[learnt], rule, state)
 

@@ -6,7 +6,7 @@ Everything about gradients "fed" is after clipping and projection.
 import math
 from typing import NamedTuple
 
-from stillpoint.core.arithmetic import norm
+from stillpoint.core.arithmetic import assign, norm
 from stillpoint.core.array import Array
 from stillpoint.core.jit import njit
 from stillpoint.domains import _sets as domains
@@ -70,7 +70,7 @@ def constrain(
     if ball_on:
         domains.project(domains.BALL, ball, z, inner)
     else:
-        inner[:] = z
+        assign(inner, z)
     domains.project(kind, parameters, inner, w)
 
 
@@ -82,7 +82,7 @@ def play(state: State, rule: Rule, ball: Array, constrained: bool, w: Array) -> 
         domain = rule.domain
         constrain(state.proposal, state.inner, w, ball, rule.ball, domain.kind, domain.parameters)
     else:
-        w[:] = state.proposal
+        assign(w, state.proposal)
 
 
 @njit(cache=True)
@@ -103,7 +103,7 @@ def feed(state: State, scale_free: bool, constrained: bool, g: Array, w: Array, 
     if scale_free:
         clip(g, state.scalars[AT.top], fed)
     else:
-        fed[:] = g
+        assign(fed, g)
     if constrained:
         domains.surrogate(fed, state.inner, w, fed)
         domains.surrogate(fed, state.proposal, state.inner, fed)

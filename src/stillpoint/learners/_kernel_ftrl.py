@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from stillpoint.core.arithmetic import norm, usable_norm
+from stillpoint.core.arithmetic import assign, norm, usable_norm
 from stillpoint.core.array import Array
 from stillpoint.core.jit import bare, njit
 from stillpoint.domains import _sets as domains
@@ -96,7 +96,7 @@ def play_rounds(
         saturated = saturated or (full and rule.unbounded)
         out.losses[t] = losses.evaluate_round(rounds, t, w, g)
         size = usable_norm(g)
-        out.gradients[t] = g
+        assign(out.gradients[t], g)
         if not (math.isfinite(size) and size <= rule.limit):
             return t, saturated
         constrained.feed(state, rule.scale_free, projected, g, w, fed)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stillpoint.core.arithmetic import dot, usable_norm
+from stillpoint.core.arithmetic import assign, dot, usable_norm
 from stillpoint.core.array import Array
 from stillpoint.core.jit import bare, njit
 from stillpoint.domains import _sets as domains
@@ -77,7 +77,7 @@ def mix(state: State) -> None:
     """Write Hedge's mixture of h and the OGDs into the row of the play, and its weights."""
     s, rows, p = state.scalars, state.rows, state.weights
     if s[AT.top] == 0.0:
-        rows[ROW.play] = rows[ROW.heuristic]
+        assign(rows[ROW.play], rows[ROW.heuristic])
         p[:] = 0.0
         p[0] = s[AT.share] = 1.0
         return
@@ -220,7 +220,7 @@ def play_rounds(
             domains.surrogate(g, proposal, w, scratch)
             fed, size = scratch, usable_norm(scratch)
         elif size > state.scalars[AT.top]:  # `learn` will clip it, and `out` keeps what came
-            scratch[:] = g
+            assign(scratch, g)
             fed = scratch
         learn(state, fed, size)
     return out.losses.size

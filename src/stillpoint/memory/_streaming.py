@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from numpy.typing import NDArray
 
-from stillpoint.core.arithmetic import dot
+from stillpoint.core.arithmetic import assign, dot
 from stillpoint.core.array import Array
 from stillpoint.core.jit import bare, njit
 
@@ -48,7 +48,7 @@ def advance(Z: Array, F: Array, h: Array, scratch: Array, pull: Array) -> None:
                     z += F[j, k] * Z[i, k]
                 scratch[j] = z
                 total += h[j] * z
-            Z[i, :] = scratch
+            assign(Z[i], scratch)
             pull[i] = total
 
 

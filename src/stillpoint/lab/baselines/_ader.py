@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stillpoint.core.arithmetic import dot, usable_norm
+from stillpoint.core.arithmetic import assign, dot, usable_norm
 from stillpoint.core.array import Array
 from stillpoint.core.jit import bare, njit
 from stillpoint.domains._sets import BALL, project
@@ -58,7 +58,7 @@ def play_rounds(state: State, rule: Rule, rounds: Rounds, out: Outputs) -> int:
         mix(weights, state.experts, w)
         out.losses[n] = evaluate_round(rounds, n, w, g)
         size = usable_norm(g)
-        out.gradients[n] = g
+        assign(out.gradients[n], g)
         if not (math.isfinite(size) and size <= rule.limit):
             return n
         learn(state.experts, state.cumulative, rule.steps, rule.ball, g, w, z)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stillpoint.core.arithmetic import dot, norm, usable_norm
+from stillpoint.core.arithmetic import assign, dot, norm, usable_norm
 from stillpoint.core.array import Array
 from stillpoint.core.jit import bare, njit
 from stillpoint.domains._sets import BALL, project
@@ -71,10 +71,10 @@ def play_rounds(state: State, rule: Rule, t: int, rounds: Rounds, out: Outputs) 
     w = state.w
     z, g = np.empty(w.size), np.empty(w.size)
     for n in range(out.losses.size):
-        out.plays[n] = w
+        assign(out.plays[n], w)
         out.losses[n] = evaluate_round(rounds, n, w, g)
         size = usable_norm(g)
-        out.gradients[n] = g
+        assign(out.gradients[n], g)
         if not (math.isfinite(size) and size <= rule.limit):
             return n
         descend(rule.schedule, rule.step, t + n + 1, out.plays[n], g, state.sums, z)
