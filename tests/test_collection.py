@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import conftest
+from ids import UNSTABLE, value_id
 from stillpoint.kernels import OU, OUMixture
 
 ROOT = Path(__file__).parents[1]
@@ -36,18 +36,19 @@ def test_ids_are_the_same_a_second_later_in_another_process_with_another_hash_se
     )
     assert len(one) > 6000
     assert one == other
+    assert [child.returncode for child in (first, second)] == [0, 0]
 
 
 @pytest.mark.parametrize(
     "text", ["a\\x1fb", "é", "at 0x7f0123456", "0.1234567890123", "12345678901"]
 )
 def test_ids_that_a_run_could_change_are_refused(text):
-    assert conftest.UNSTABLE.search(text)
+    assert UNSTABLE.search(text)
 
 
 def test_values_have_their_text_for_an_id_and_long_or_odd_ones_a_name():
     def made(value):
-        return conftest.pytest_make_parametrize_id(None, value, "argument")
+        return value_id(value, "argument")
 
     assert made(OU(0.1)) == "OU(rate=0.1, weight=1.0)"
     assert made(OUMixture(np.logspace(-6, 0, 20), np.ones(20))) == "OUMixture"
