@@ -82,10 +82,8 @@ def play(
         )
 
     out = {"losses": np.empty(rounds), "linear": np.empty(rounds), "norms": np.full(rounds, np.nan)}
-    out["plays"], out["gradients"] = (
-        np.empty((rounds, learner.dim)),
-        np.empty((rounds, learner.dim)),
-    )
+    out["plays"] = np.empty((rounds, learner.dim))
+    out["gradients"] = np.empty((rounds, learner.dim))
     with _progress(rounds, progress) as advance:
         if (
             isinstance(learner, GradientLearner)

@@ -171,10 +171,8 @@ class Belief:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
-        self.M[:], self.C[:] = (
-            stored(state, "state", *self.M.shape),
-            stored(state, "covariance", *self.C.shape),
-        )
+        self.M[:] = stored(state, "state", *self.M.shape)
+        self.C[:] = stored(state, "covariance", *self.C.shape)
         self.arrived(float(state["time"]), float(state["nugget"]))
         if self.spread is not None:
             self.spread[:] = stored(state, "spread", *self.C.shape)
@@ -243,8 +241,6 @@ class SharedBelief(Belief):
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
         super().restore(state)
-        self.mean, self.gain_now = (
-            stored(state, "mean", self.mean.size),
-            stored(state, "gain", self.gain_now.size),
-        )
+        self.mean = stored(state, "mean", self.mean.size)
+        self.gain_now = stored(state, "gain", self.gain_now.size)
         self.variance, self.dimension = float(state["variance"]), float(state["dimension"])

@@ -114,10 +114,8 @@ class PointBelief:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
-        knots, seen = (
-            stored(state, "_knots", None, self._knots.shape[1]),
-            stored(state, "_seen", None, dtype=np.int64),
-        )
+        knots = stored(state, "_knots", None, self._knots.shape[1])
+        seen = stored(state, "_seen", None, dtype=np.int64)
         if seen.size and not 0 <= seen.min() <= seen.max() < len(knots):
             raise ValueError(
                 f"state '_seen' must count knots, {len(knots)} of them: got {seen}; save the"
@@ -125,10 +123,8 @@ class PointBelief:
             )
         self._knots, self._beta = knots, stored(state, "_beta", len(knots), self._beta.shape[1])
         self._seen, self._factor = seen, stored(state, "_factor", seen.size, seen.size)
-        self._point, self._row = (
-            stored(state, "_point", 1, knots.shape[1]),
-            stored(state, "_row", None, 1),
-        )
+        self._point = stored(state, "_point", 1, knots.shape[1])
+        self._row = stored(state, "_row", None, 1)
         # that of the last look, which may be before the last observation
         if seen.size - len(self._row) not in (0, 1):
             raise ValueError(

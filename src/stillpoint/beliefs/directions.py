@@ -121,10 +121,8 @@ class StreamingDirections(Belief):
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
         super().restore(state)
-        self._a, self._gain = (
-            stored(state, "direction", self._a.size),
-            stored(state, "gain", self._gain.size),
-        )
+        self._a = stored(state, "direction", self._a.size)
+        self._gain = stored(state, "gain", self._gain.size)
         self.dimension = float(state["dimension"])
 
 

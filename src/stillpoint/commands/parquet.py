@@ -44,11 +44,9 @@ class ParquetReader:
                 f"the input must be a Parquet file: got {path} ({what}); give --format csv or jsonl"
             ) from None
         self._broken = arrow.ArrowException, OSError
-        self._path, self.names, self.size = (
-            path,
-            list(self._file.schema_arrow.names),
-            int(self._file.metadata.num_rows),
-        )
+        self._path = path
+        self.names = list(self._file.schema_arrow.names)
+        self.size = int(self._file.metadata.num_rows)
         different(self.names)
         self.position, self._cursor, self._count = 0, 0, 0
         self._loaded: list[Cells] = []
@@ -87,10 +85,8 @@ class ParquetReader:
 
     def back(self, batch: Batch, rows: int) -> None:
         """All but the first rows of the batch just read come again."""
-        self._cursor, self.position = (
-            self._cursor - (batch.rows - rows),
-            self.position - (batch.rows - rows),
-        )
+        self._cursor = self._cursor - (batch.rows - rows)
+        self.position = self.position - (batch.rows - rows)
 
     @property
     def ended(self) -> bool:

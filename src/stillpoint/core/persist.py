@@ -64,10 +64,8 @@ def save(learner: Savable, path: str | os.PathLike[str]) -> None:
 
 def load(path: str | os.PathLike[str]) -> Any:
     """Read a learner that `save` wrote; it goes on exactly where the saved one stood."""
-    problem, remedy = (
-        f"path must be a file that sp.save wrote: got {path}",
-        "save the learner again, or load a copy of the file",
-    )
+    problem = f"path must be a file that sp.save wrote: got {path}"
+    remedy = "save the learner again, or load a copy of the file"
     if Path(path).is_dir():
         raise ValueError(f"{problem}, and it is a folder; name the file in it")
     with Path(path).open("rb") as file:

@@ -87,10 +87,8 @@ class Columns:
         return row, moment
 
     def _name(self, places: dict[Hashable, int]) -> None:
-        self.names, self._keys = (
-            places,
-            frozenset(places) if self.time is None else frozenset([*places, self.time]),
-        )
+        self.names = places
+        self._keys = frozenset(places) if self.time is None else frozenset([*places, self.time])
         self._pick = itemgetter(*places) if len(places) > 1 else None
 
     def restore(self, names: Any, core: _Core, state: dict[str, Any]) -> None:

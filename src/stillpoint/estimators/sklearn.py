@@ -221,10 +221,8 @@ class TrackingClassifier(ClassifierMixin, BaseEstimator, Configured):
                     f"state 'classes' must be different labels, one a class: got {labels!r}; save"
                     " the model again"
                 )
-            self.core_, self.classes_ = (
-                TrackingProbabilities(_width(state), classes=max(classes.size, 2)),
-                classes,
-            )
+            self.core_ = TrackingProbabilities(_width(state), classes=max(classes.size, 2))
+            self.classes_ = classes
             _put(self, state)
 
 

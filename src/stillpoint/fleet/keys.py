@@ -47,11 +47,9 @@ class KeyIndex:
 
     def __init__(self) -> None:
         self.capacity = 0
-        self._names, self._stamps, self._what = (
-            np.zeros(0, np.int64),
-            np.zeros(0, np.int64),
-            np.zeros(0, np.uint8),
-        )
+        self._names = np.zeros(0, np.int64)
+        self._stamps = np.zeros(0, np.int64)
+        self._what = np.zeros(0, np.uint8)
         self._secret, self._table = _SECRET, np.full(16, _keys.EMPTY)
         # entries of the table that are not EMPTY; mark of the last search for repeats
         self._used, self._stamp = 0, 0

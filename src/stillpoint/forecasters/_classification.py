@@ -93,10 +93,8 @@ def peek(
             mixed[s] = 0.0
         for r in range(M.shape[0]):
             s, k = r // K, r % K
-            value, variance = (
-                0.0,
-                pace * (RATES[k, 0] * squares + RATES[k, 1]) + SLOPE_PRIOR * fresh,
-            )
+            value = 0.0
+            variance = pace * (RATES[k, 0] * squares + RATES[k, 1]) + SLOPE_PRIOR * fresh
             for i in range(last + 1):
                 value += look[LOOK.now, i] * M[r, i]
                 gain = 0.0

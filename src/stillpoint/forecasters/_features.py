@@ -59,10 +59,8 @@ def rebase(
     C: np.ndarray,
 ) -> None:
     """Give feature i a new origin and unit: the same posterior, in new coordinates."""
-    ratio, shift = (
-        spread / features[ROW.scale, i],
-        (mean - features[ROW.centre, i]) / features[ROW.scale, i],
-    )
+    ratio = spread / features[ROW.scale, i]
+    shift = (mean - features[ROW.centre, i]) / features[ROW.scale, i]
     last = M.shape[1] - 1
     features[ROW.centre, i], features[ROW.scale, i] = mean, spread
     for k in range(M.shape[0]):
@@ -120,11 +118,9 @@ def standardise(
             z[i] = (features[ROW.mean, i] - features[ROW.centre, i]) / scale if scale > 0.0 else 0.0
             continue
         number, mean, squares = observe(x[i], i, features)
-        features[ROW.seen, i], features[ROW.mean, i], features[ROW.squares, i] = (
-            number,
-            mean,
-            squares,
-        )
+        features[ROW.seen, i] = number
+        features[ROW.mean, i] = mean
+        features[ROW.squares, i] = squares
         spread, scale = math.sqrt(squares / number), features[ROW.scale, i]
         if spread > 0.0 and scale == 0.0:
             features[ROW.centre, i], features[ROW.scale, i] = mean, spread

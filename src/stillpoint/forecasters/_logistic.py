@@ -167,10 +167,8 @@ def learn(label: int, state: State) -> None:
     sets, columns = weights.shape
     if sets > 1:
         total, odds = totals(mixed)
-        plain, steep = (
-            rules[0] * (mixed[label] / total),
-            rules[1] * (mixed[label] / (1.0 - mixed[label]) / odds),
-        )
+        plain = rules[0] * (mixed[label] / total)
+        steep = rules[1] * (mixed[label] / (1.0 - mixed[label]) / odds)
         rules[0] = (1.0 - SHARE) * (plain / (plain + steep)) + 0.5 * SHARE
         rules[1] = (1.0 - SHARE) * (steep / (plain + steep)) + 0.5 * SHARE
     for s in range(sets):

@@ -145,10 +145,8 @@ def promote(level: int, own: Mixture) -> None:
         copy(means[level, i + 1], means[level, i])
     c[AT.top] = max(c[AT.top], up)
     if SPLIT * means[up, last, OF.weight] > filters[up, OF.weight]:
-        filters[up, OF.mean], filters[up, OF.size] = (
-            means[up, last, OF.mean],
-            means[up, last, OF.size],
-        )
+        filters[up, OF.mean] = means[up, last, OF.mean]
+        filters[up, OF.size] = means[up, last, OF.size]
         filters[up, OF.ridge] = (c[AT.seen] - means[up, last, OF.born]) * (
             c[AT.time] - means[up, last, OF.since]
         )
@@ -182,10 +180,8 @@ def absorb(y: float, own: Mixture) -> None:
             filters[level, OF.weight] *= (1.0 - part) / total
     young = counts[0]
     counts[0] += 1
-    means[0, young, OF.mean], means[0, young, OF.size] = (
-        c[AT.mixture],
-        PULL if c[AT.seen] > 0.0 else 0.0,
-    )
+    means[0, young, OF.mean] = c[AT.mixture]
+    means[0, young, OF.size] = PULL if c[AT.seen] > 0.0 else 0.0
     means[0, young, OF.weight], means[0, young, OF.changes] = part, c[AT.changed] + 1.0
     means[0, young, OF.born], means[0, young, OF.since] = c[AT.seen], c[AT.time]
     residuals = c[AT.seen] - 1.0  # the first round's is the level, not noise

@@ -218,10 +218,8 @@ class TrackingProbabilities(TrackingModel):
         what a set of its own would have come to.
         """
         self._begin_bulk("a new class")
-        old, fresh = (
-            self._state,
-            TrackingProbabilities(self.dim, classes=2, missing=self.missing)._state,
-        )
+        old = self._state
+        fresh = TrackingProbabilities(self.dim, classes=2, missing=self.missing)._state
         copies = 2 if self.classes == 2 else 1
         self.classes += 1
         sets, K = self.classes, len(RATES)  # what is left of the last round has served

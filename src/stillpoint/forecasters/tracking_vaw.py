@@ -166,10 +166,8 @@ class TrackingVAW(VAWForecaster):
             The forecasts.
         """
         # a copy: for arrays that may not be written to, loops are compiled anew
-        rows, targets = (
-            finite("X", X),
-            np.array(finite("y", y, "call skip() for a missing observation")),
-        )
+        rows = finite("X", X)
+        targets = np.array(finite("y", y, "call skip() for a missing observation"))
         self._begin_bulk("X")
         if targets.ndim != 1 or rows.shape != (targets.size, self.dim):
             raise ValueError(

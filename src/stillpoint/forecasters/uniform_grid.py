@@ -96,8 +96,6 @@ class UniformGrid:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`; the gap is given at construction."""
-        self.gains[:], self.scalars[:] = (
-            stored(state, "gains", *self.gains.shape),
-            stored(state, "scalars", self.scalars.size),
-        )
+        self.gains[:] = stored(state, "gains", *self.gains.shape)
+        self.scalars[:] = stored(state, "scalars", self.scalars.size)
         self.rounds = int(state["rounds"])

@@ -174,11 +174,9 @@ class VariationForecaster(SeriesForecaster):
         Õ(T^{1/3}C^{2/3}W^{4/3}). W should be the width of an interval that holds y and u for
         certain; the range seen is used here.
         """
-        C, W, T = (
-            nonnegative("variation", variation),
-            self.range,
-            float(self._scalars[AT.seen]),
-        )
+        C = nonnegative("variation", variation)
+        W = self.range
+        T = float(self._scalars[AT.seen])
         if W == 0.0:
             return float(self._scalars[AT.first_loss])
         pieces = min(1.0 + (2.0 * T) ** (1.0 / 3.0) * (C / W) ** (2.0 / 3.0), max(T, 1.0))

@@ -100,11 +100,9 @@ class QuantileEstimators(Learner):
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
         s = self._estimators
-        s.experts[:], s.regrets[:], s.scalars[:] = (
-            state["experts"],
-            state["books"],
-            state["scalars"],
-        )
+        s.experts[:] = state["experts"]
+        s.regrets[:] = state["books"]
+        s.scalars[:] = state["scalars"]
         self.rounds, self._is_open = int(state["rounds"]), bool(state["open"])
         self.time = float(self.rounds + self._is_open)
         self._started = self.time > 0.0

@@ -89,11 +89,9 @@ class Weighted(StateSpace):
     def __init__(self, base: StateSpace, weight: float) -> None:
         self.base, self.weight = base, weight
         self.h, self.diagonal = base.h, base.diagonal
-        self.stationary, self.homogeneous, self.min_gap = (
-            base.stationary,
-            base.homogeneous,
-            base.min_gap,
-        )
+        self.stationary = base.stationary
+        self.homogeneous = base.homogeneous
+        self.min_gap = base.min_gap
 
     def transition(self, gap: float) -> Array:
         return self.base.transition(gap)

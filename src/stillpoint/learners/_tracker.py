@@ -17,10 +17,8 @@ from stillpoint.domains import _sets as domains
 from stillpoint.losses import _pointwise as losses
 
 EPS = 1e-3  # the radius at first
-UP, DOWN = (
-    0.7,
-    1.0,
-)  # log(step) moves by these times the correlation, where that is above or below 0
+UP = 0.7  # log(step) moves by this times the correlation of gradients, where that is above 0,
+DOWN = 1.0  # and by this where it is below
 FADE = 0.8  # of the trace, a round
 GROW = 0.5  # the radius doubles when the gain of an epoch reaches this times D√V
 RATE = 8.0  # Hedge's learning rate is this over 2D√V

@@ -222,11 +222,9 @@ class GradientLearner(Learner):
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over a state that `arrays` returned, in a learner built from the same `config`."""
-        self.rounds, self.time, self._started = (
-            int(state["rounds"]),
-            float(state["time"]),
-            bool(state["started"]),
-        )
+        self.rounds = int(state["rounds"])
+        self.time = float(state["time"])
+        self._started = bool(state["started"])
         self._warned, self._is_open = bool(state["warned"]), "play" in state
         self._answer = stored(state, "play", self.dim) if self._is_open else None
         if self.ledger is not None:

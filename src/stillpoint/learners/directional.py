@@ -98,10 +98,8 @@ class Directional(ConstrainedLearner):
         track_dimension: bool = False,
     ) -> None:
         self.kernel = as_kernel("kernel", kernel)
-        self.ridge, self.scale = (
-            positive("ridge", ridge, "give a number above 0, such as 1"),
-            positive("scale", scale),
-        )
+        self.ridge = positive("ridge", ridge, "give a number above 0, such as 1")
+        self.scale = positive("scale", scale)
         self._given_bound, self._given_norms = kernel_bound, norms
         known = kernel.bound if kernel_bound is None else positive("kernel_bound", kernel_bound)
         build = _NORMS.get(norms) if isinstance(norms, str) else norms

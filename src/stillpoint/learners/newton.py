@@ -44,10 +44,8 @@ class _Newton(GradientLearner):
     ) -> None:
         super().__init__(dim)
         self.kernel, self.domain = as_kernel("kernel", kernel), as_domain(domain, self.dim)
-        self.curvature, self.ridge = (
-            positive("curvature", curvature),
-            positive("ridge", ridge, "give a number above 0, such as 1"),
-        )
+        self.curvature = positive("curvature", curvature)
+        self.ridge = positive("ridge", ridge, "give a number above 0, such as 1")
         self._noise = self.ridge / self.curvature
         if not (_LEAST <= self.curvature <= _MOST and _LEAST <= self._noise <= _MOST):
             raise ValueError(

@@ -104,12 +104,8 @@ class DenseMemory(Memory):
         capacity = max(16, 1 << self.size.bit_length())
         self._times, self._roots = np.empty(capacity), np.empty(capacity)
         self._gradients = np.empty((capacity, self.dim))
-        self._times[: self.size], self._roots[: self.size] = (
-            times,
-            stored(state, "roots", times.size),
-        )
-        self._gradients[: self.size], self._factor = (
-            stored(state, "gradients", times.size, self.dim),
-            float(state["factor"]),
-        )
+        self._times[: self.size] = times
+        self._roots[: self.size] = stored(state, "roots", times.size)
+        self._gradients[: self.size] = stored(state, "gradients", times.size, self.dim)
+        self._factor = float(state["factor"])
         self._largest = float(state["largest"])

@@ -102,9 +102,9 @@ class LevelMemory(Memory):
         They are kept, since most streams tick evenly.
         """
         if gap != self._gap:
-            self._gap, self._decays = (
-                gap,
-                np.exp(-self.rates * gap) if np.isfinite(gap) else np.ones(self.rates.size),
+            self._gap = gap
+            self._decays = (
+                np.exp(-self.rates * gap) if np.isfinite(gap) else np.ones(self.rates.size)
             )
         return self._decays
 

@@ -79,10 +79,8 @@ def history_from_arrays(
     data: Columns = {"row": starts.astype(float), "rows": np.diff(starts, append=T).astype(float)}
     if time is not None:
         data["time"] = _rows("time", time, T)[starts]
-    data["y_min"], data["y_max"] = (
-        _reduce(np.minimum, target, starts, np.inf),
-        _reduce(np.maximum, target, starts, -np.inf),
-    )
+    data["y_min"] = _reduce(np.minimum, target, starts, np.inf)
+    data["y_max"] = _reduce(np.maximum, target, starts, -np.inf)
     data["y_mean"] = _mean(target, starts)
     if forecast is not None:
         data["forecast"] = _mean(_rows("forecast", forecast, T), starts)

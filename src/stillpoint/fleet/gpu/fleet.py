@@ -296,10 +296,8 @@ class DeviceFleet:
             most + 1
         )  # the round that is opened at the end is one more
         if program.columns != self._program.columns:
-            state, places = (
-                self._blank(program, self.streams),
-                {name: c for c, name in enumerate(program.columns)},
-            )
+            state = self._blank(program, self.streams)
+            places = {name: c for c, name in enumerate(program.columns)}
             for c, name in enumerate(self._program.columns):
                 state[places[name]] = self._state[c]
             self._program, self._state = program, state

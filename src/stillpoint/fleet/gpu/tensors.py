@@ -48,10 +48,8 @@ def zeros(shape: Any, dtype: Any, device: Any) -> Tensor:
     try:
         return torch_module().zeros(shape, dtype=dtype, device=device)
     except RuntimeError as error:  # torch's word for no memory, on any device
-        reason, remedy = (
-            str(error).splitlines()[0],
-            "use fewer, or share them out to several devices",
-        )
+        reason = str(error).splitlines()[0]
+        remedy = "use fewer, or share them out to several devices"
         raise ValueError(
             f"streams must fit in the device's memory: got {shape} numbers ({reason}); {remedy}"
         ) from None

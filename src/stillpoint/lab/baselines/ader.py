@@ -50,11 +50,9 @@ class Ader(Baseline):
     ) -> None:
         super().__init__(dim, positive("lipschitz", lipschitz, "give the largest gradient norm"))
         assert self.lipschitz is not None
-        self.horizon, self.radius, self.surrogate = (
-            count("horizon", horizon),
-            positive("radius", radius),
-            bool(surrogate),
-        )
+        self.horizon = count("horizon", horizon)
+        self.radius = positive("radius", radius)
+        self.surrogate = bool(surrogate)
         G, D = self.lipschitz, 2.0 * self.radius
         experts = math.ceil(0.5 * math.log2(1.0 + 4.0 * self.horizon / 7.0)) + 1
         i = np.arange(1.0, experts + 1.0)

@@ -109,10 +109,8 @@ class DiscountedFTRL(Baseline):
         ⟨g_t, w_t − u_t⟩ = R_t(u_t) − γR_{t−1}(u_t) for the discounted regrets R_t, so with their
         bounds B_t it is (1 − γ)ΣB_t + γB_T + γ·max‖θ_t‖·P.
         """
-        gamma, first = (
-            self.discount,
-            squared("magnitude", magnitude) / (2.0 * self.radius) + 2.75 * self.radius,
-        )
+        gamma = self.discount
+        first = squared("magnitude", magnitude) / (2.0 * self.radius) + 2.75 * self.radius
         average = (1.0 - gamma) * (first * self._roots + 3.5 * self._tops)
         return average + gamma * (
             self.discounted_bound(magnitude) + self._pull * nonnegative("path_length", path_length)

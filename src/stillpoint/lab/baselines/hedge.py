@@ -46,10 +46,8 @@ class Hedge(Combination):
     @property
     def weights(self) -> Array:
         """The weights of the learners in the coming round, or the open one; they sum to 1."""
-        result, scale = (
-            np.empty(len(self.learners)),
-            math.hypot(self._hint, math.sqrt(self._variance)),
-        )
+        result = np.empty(len(self.learners))
+        scale = math.hypot(self._hint, math.sqrt(self._variance))
         weigh(
             np.log(self.prior),
             self._numerator / scale if scale > 0.0 else 0.0,

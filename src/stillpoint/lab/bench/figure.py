@@ -24,10 +24,8 @@ def ratio_figure(bench: RegretBench, group: str) -> Figure:
     Marks are geometric means over seeds; lines reach from the best seed to the worst.
     """
     rated = [row for row in bench.rows if row.group == group and row.ratio is not None]
-    streams, horizons = (
-        ordered(row.stream for row in rated),
-        ordered(row.horizon for row in bench.rows),
-    )
+    streams = ordered(row.stream for row in rated)
+    horizons = ordered(row.horizon for row in bench.rows)
     learners = [learner for learner, _ in learners_of(bench)]
     height = 1.8 + max(3, len(streams)) * max(0.25, 0.065 * len(learners))
     figure = Figure(figsize=(2.6 + 4.6 * len(horizons), height), layout="constrained")

@@ -91,10 +91,8 @@ def speed_bench(
     """
     from rich.progress import Progress
 
-    players, repeats = (
-        [p for p in choose(learners) if learners or p.name not in _SAME_COST],
-        count("repeats", repeats),
-    )
+    players = [p for p in choose(learners) if learners or p.name not in _SAME_COST]
+    repeats = count("repeats", repeats)
     dims, ages = [count("dims", dim) for dim in dims], [count("ages", age) for age in ages]
     rows = []
     with Progress() if progress else nullcontext() as bar:
@@ -153,13 +151,11 @@ def _by_age(
     player: Contender, ages: Sequence[int], repeats: int, patience: float
 ) -> list[SpeedRow]:
     """Bulk and interactive µs over the next rounds, on copies of one learner as it grows old."""
-    learner, losses, gradients, rows, age = (
-        player.build(Facts(1, horizon=10**6)),
-        _data(1),
-        _gradients(1),
-        [],
-        0,
-    )
+    learner = player.build(Facts(1, horizon=10**6))
+    losses = _data(1)
+    gradients = _gradients(1)
+    rows = []
+    age = 0
     chunk, block = Absolute().on(losses.y[:_CHUNK]), Absolute().on(losses.y[:50_000])
     deadline, cost = perf_counter() + patience, 0.0
     for target in ages:

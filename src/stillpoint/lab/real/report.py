@@ -111,11 +111,9 @@ def _everybody(bench: RealBench, task: str) -> Grid:
     for player in players_of(bench, task):
         ratios, ahead, costs, failed = [], 0, [], 0
         for name in names:
-            score, best, own = (
-                bench.best(name, player),
-                bench.hindsight(name),
-                bench.loss(name, OURS),
-            )
+            score = bench.best(name, player)
+            best = bench.hindsight(name)
+            own = bench.loss(name, OURS)
             if score is None or score.loss is None:
                 failed += any(s.stream == name and s.player == player for s in bench.scores)
                 continue

@@ -188,10 +188,8 @@ def order_two(quick: bool) -> Evidence:
     numbers = {f"k(0), {name}": k.bound for name, k in orders.KERNELS.items()}
     fast = ("a switch every 4 rounds", "sine, period 5", "noise", "alternating")
     for name, u in orders.comparators(rounds).items():
-        rough, smooth = (
-            orders.costs(orders.ROUGH, rounds)[name],
-            orders.costs(orders.SMOOTH, rounds)[name],
-        )
+        rough = orders.costs(orders.ROUGH, rounds)[name]
+        smooth = orders.costs(orders.SMOOTH, rounds)[name]
         numbers[f"order 2 over order 1, {name}"] = smooth / rough
         cases.append(Case(f"k(0)‖u‖², {name}", smooth, rough, "≥" if name in fast else "≤"))
         control.append(

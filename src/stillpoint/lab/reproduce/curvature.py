@@ -112,12 +112,10 @@ def sc_loss_curvature(quick: bool) -> Evidence:
     """ℓ̃(X) − ℓ̃(Y) ≤ ⟨∇ℓ̃(X), X − Y⟩ − (β/2)⟨(X − Y)φ⊗φ, X − Y⟩."""
     phi, rng, excess, wrong = runs.features(OU(0.1), 25), np.random.default_rng(2), [], []
     for _ in range(200):
-        X, Y, f, y = (
-            rng.standard_normal((2, 25)),
-            rng.standard_normal((2, 25)),
-            phi[rng.integers(25)],
-            rng.standard_normal(2),
-        )
+        X = rng.standard_normal((2, 25))
+        Y = rng.standard_normal((2, 25))
+        f = phi[rng.integers(25)]
+        y = rng.standard_normal(2)
         for weight in (0.0, 1.0):
             x, z = X @ f, Y @ f
             values = [0.5 * ((p - y) ** 2).sum() + weight * np.abs(p).sum() for p in (x, z)]

@@ -62,10 +62,8 @@ def worst_case(
     linear, pairs, still = float((gradients * plays).sum()), [], []
     for rho in SIZES:
         scale = (rho / N) ** 2 if N > 0 else 0.0
-        norm, alignment = (
-            math.sqrt(max(scale * float(c @ Kg @ c), 0.0)),
-            scale * float(((Kg @ c) ** 2).sum()),
-        )
+        norm = math.sqrt(max(scale * float(c @ Kg @ c), 0.0))
+        alignment = scale * float(((Kg @ c) ** 2).sum())
         limit = _limit(learner, norm, alignment, V)
         pairs.append((linear + rho * N, limit))
         still.append((rho * N, limit))

@@ -80,10 +80,8 @@ def construction_of_bt(quick: bool) -> Evidence:
         ]
         for norm, size in norms.items():
             for k in range(3):
-                largest, where = (
-                    max(size(f[h]) for h in range(k + 1)),
-                    f"f = {name}, k = {k}, {norm}",
-                )
+                largest = max(size(f[h]) for h in range(k + 1))
+                where = f"f = {name}, k = {k}, {norm}"
                 cases.append(Case(where, size(derivatives[k]), constants[k] * largest))
                 control.append(Case(f"C_k = 1, {where}", size(derivatives[k]), largest))
                 printed.append(

@@ -126,10 +126,8 @@ def log_det_sum(quick: bool) -> Evidence:
     """Σ⟨G_t, S_t⁻¹G_t⟩ ≤ d_eff(λ) log(e + eλ_max(K_T)/λ)."""
     cases, control = [], []
     for name, kernel in KERNELS.items():
-        phi, g = (
-            runs.features(kernel, ROUNDS),
-            np.random.default_rng(3).standard_normal((ROUNDS, DIM)),
-        )
+        phi = runs.features(kernel, ROUNDS)
+        g = np.random.default_rng(3).standard_normal((ROUNDS, DIM))
         G = np.einsum("ti,tj->tij", g, phi).reshape(ROUNDS, -1)
         for ridge in (1e-3, 0.1, 1.0, 10.0, 1e3):
             S, total = ridge * np.eye(G.shape[1]), 0.0

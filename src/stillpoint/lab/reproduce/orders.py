@@ -133,10 +133,8 @@ def every_order(quick: bool) -> Evidence:
             }
             for name, v in sequences.items():
                 u, where = SincBump(v, m), f"{name}, m = {m}, T = {horizon}"
-                first, bend = (
-                    float(np.abs(u.derivative(t)).sum() / 200),
-                    float(np.abs(u(t) + sign * u.derivative(t, 2 * m)).max()),
-                )
+                first = float(np.abs(u.derivative(t)).sum() / 200)
+                bend = float(np.abs(u(t) + sign * u.derivative(t, 2 * m)).max())
                 cases.append(
                     Case(f"‖u‖², {where}", spectral_norm(u, horizon, kernel), c * first * bend)
                 )

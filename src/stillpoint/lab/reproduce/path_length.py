@@ -119,10 +119,8 @@ def rkhs_to_pl(quick: bool) -> Evidence:
                     (name, horizon, spectral_norm(u, horizon, kernel), *sizes(u, horizon, 100))
                 )
         for name, horizon, square, first, second in found:
-            c, where = (
-                kernel.path_length_conditions(horizon).constant,
-                f"{name}, T = {horizon}{label}",
-            )
+            c = kernel.path_length_conditions(horizon).constant
+            where = f"{name}, T = {horizon}{label}"
             cases.append(Case(where, square, c * first * second))
             control.append(Case(f"without c(T), {where}", square, first * second))
             if not label:

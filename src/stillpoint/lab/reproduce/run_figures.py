@@ -67,10 +67,8 @@ def regret(quick: bool) -> Data:
     """Regret against √((M² + M·P_T)T) over T at P_T = 8, and over P_T at a fixed T."""
     seeds = 1 if quick else 2
     horizons = [1000 * 4**i for i in range(3 if quick else 7)]
-    switches, fixed = (
-        ([1, 4, 16] if quick else [1, 4, 16, 64, 256, 1024]),
-        (16_000 if quick else 512_000),
-    )
+    switches = [1, 4, 16] if quick else [1, 4, 16, 64, 256, 1024]
+    fixed = 16_000 if quick else 512_000
     data: Data = {"panels": {}}
     for name, grid in (("T", [(T, 4) for T in horizons]), ("P", [(fixed, k) for k in switches])):
         rows = [_regrets(T, k, seeds) for T, k in grid]

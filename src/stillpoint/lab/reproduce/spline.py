@@ -74,10 +74,8 @@ def spline_kernel(quick: bool) -> Evidence:
         control.append(Case(f"forecasts of 0, T = {number(rounds)}", still, tight))
     T = np.array(grid, dtype=np.float64)
     rate = T ** (2 / 3) * np.log(T)
-    slopes, upper = (
-        [runs.slope(grid, rows[:, i]) for i in range(3)],
-        runs.upper_slope(grid, rows[:, 0]),
-    )
+    slopes = [runs.slope(grid, rows[:, i]) for i in range(3)]
+    upper = runs.upper_slope(grid, rows[:, 0])
     yardstick = runs.slope(grid, rate)
     cases.append(Case("slope of regret over T, beside that of T^{2/3} log T", slopes[0], yardstick))
     cases.append(Case("the same over the upper half of T", upper, runs.upper_slope(grid, rate)))

@@ -33,11 +33,9 @@ def score_families(
     T: rounds, 10 or more; scale jumps drop the last T mod 10.
     """
     length = tenth(T)
-    swell, rng, t = (
-        interval_scores(T, seed, level=level, unit=unit),
-        np.random.default_rng([1, _number(seed)]),
-        np.arange(T),
-    )
+    swell = interval_scores(T, seed, level=level, unit=unit)
+    rng = np.random.default_rng([1, _number(seed)])
+    t = np.arange(T)
     jumps = np.repeat(10.0 ** rng.uniform(-2, 2, 10), length)
     noise, garch, variance = rng.standard_normal(T), np.empty(T), 1.0
     for i in range(T):
@@ -82,11 +80,9 @@ def quantile_families(
     middle, sigma = (
         np.repeat(x, length) for x in (rng.uniform(-3, 3, 10), 10.0 ** rng.uniform(-0.5, 0.5, 10))
     )
-    walk, sine, trend = (
-        0.05 * np.cumsum(rng.standard_normal(T)),
-        3.0 * np.sin(20 * np.pi * t / T),
-        10.0 * t / T,
-    )
+    walk = 0.05 * np.cumsum(rng.standard_normal(T))
+    sine = 3.0 * np.sin(20 * np.pi * t / T)
+    trend = 10.0 * t / T
     found: dict[str, tuple[Array, Array, str]] = {
         "shifts": (
             middle + z * sigma,

@@ -84,12 +84,10 @@ def hindsight_path_length(losses: LossStream, budget: float) -> Array:
     # there u is static
     steepest = min(max(down, up), float(np.ptp(y)) if width else inf)
     la, a, cost_a, path_a = 0.0, y, 0.0, path_length(y)
-    lb, b, cost_b, path_b = (
-        y.size * steepest,
-        np.zeros_like(y),
-        float(np.sum(loss.value(0.0, y))),
-        0.0,
-    )
+    lb = y.size * steepest
+    b = np.zeros_like(y)
+    cost_b = float(np.sum(loss.value(0.0, y)))
+    path_b = 0.0
     for step in range(300):
         # the dual function is concave: its tangents at a and b meet above it, and on it once both
         # are optimal there

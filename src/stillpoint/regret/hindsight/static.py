@@ -113,12 +113,10 @@ def _polyhedron(domain: Domain, dim: int) -> tuple[Array, Array, Array, Array]:
 
     A simplex is two half-spaces in a box.
     """
-    low, high, normals, offsets = (
-        np.full(dim, -inf),
-        np.full(dim, inf),
-        np.empty((0, dim)),
-        np.empty(0),
-    )
+    low = np.full(dim, -inf)
+    high = np.full(dim, inf)
+    normals = np.empty((0, dim))
+    offsets = np.empty(0)
     if isinstance(domain, Box):
         low, high = domain._compiled(dim)[1].reshape(2, -1)
     elif isinstance(domain, Simplex):

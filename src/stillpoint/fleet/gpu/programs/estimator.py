@@ -139,10 +139,8 @@ class EstimatorProgram(Program):
         moves = []
         for i in EVERY:
             above, slow = s["values"][i] >= y, early <= least[i]
-            (up, up_rest), (down, down_rest) = (
-                split(-least[i] * (1.0 - self._q)),
-                split(least[i] * self._q),
-            )
+            (up, up_rest) = split(-least[i] * (1.0 - self._q))
+            (down, down_rest) = split(least[i] * self._q)
             first = where(
                 above, where(slow, up, early * (self._q - 1.0)), where(slow, down, early * self._q)
             )

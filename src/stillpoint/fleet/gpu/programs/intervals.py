@@ -98,10 +98,8 @@ class IntervalProgram(EstimatorProgram):
                 choose(ready, multiple.step(*moves[i]).within(low, high), multiple),
             )
             if i < SCALED:
-                scale, count = (
-                    pair(s, f"scale{i}"),
-                    (1.0 - 1.0 / float(MEMORIES[i])) * s[f"count{i}"] + 1.0,
-                )
+                scale = pair(s, f"scale{i}")
+                count = (1.0 - 1.0 / float(MEMORIES[i])) * s[f"count{i}"] + 1.0
                 counted = smaller(
                     score, where(ready, WINSOR * larger(s["values"][i], scale.high), LARGEST)
                 )
@@ -142,10 +140,8 @@ class QuantileProgram(EstimatorProgram):
         self._count(s, fed[0] > s["quantile"], where(good, where(unseen, 0.0, 1.0), 0.0))
         s["origin"] = where(good & unseen, fed[0], s["origin"])
         y = where(good, fed[0] - s["origin"], 0.0)
-        ready, begins = (
-            good & (s["start"] >= SPREAD),
-            (s["start"] <= LEVEL) & ((y > 0.0) | (y < 0.0)),
-        )
+        ready = good & (s["start"] >= SPREAD)
+        begins = (s["start"] <= LEVEL) & ((y > 0.0) | (y < 0.0))
         moves = self._moves(s, y, 2.0, SIGNED.tolist())
         self._credit(s, y, ready)
         s["low"], s["high"] = smaller(s["low"], y), larger(s["high"], y)

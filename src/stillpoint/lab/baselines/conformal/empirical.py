@@ -38,11 +38,9 @@ class WindowACI(RadiusTracker):
     def __init__(self, coverage: float = 0.9, step: float = 0.005, window: int = 500) -> None:
         super().__init__(coverage)
         self.step, self.window = positive("step", step), count("window", window)
-        self._state, self._window, self._ordered = (
-            zeros(len(AT)),
-            zeros(self.window),
-            zeros(self.window),
-        )
+        self._state = zeros(len(AT))
+        self._window = zeros(self.window)
+        self._ordered = zeros(self.window)
         self._state[AT.alpha] = 1.0 - self.coverage
 
     def restore(self, state: dict[str, Any]) -> None:

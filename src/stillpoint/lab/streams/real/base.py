@@ -109,10 +109,8 @@ def fourier(cycles: Array, harmonics: int) -> Columns:
     """Sine and cosine of 1 … `harmonics` times the phase, which counts seasons."""
     waves = {}
     for k in range(1, harmonics + 1):
-        waves[f"sin {k}"], waves[f"cos {k}"] = (
-            np.sin(2 * np.pi * k * cycles),
-            np.cos(2 * np.pi * k * cycles),
-        )
+        waves[f"sin {k}"] = np.sin(2 * np.pi * k * cycles)
+        waves[f"cos {k}"] = np.cos(2 * np.pi * k * cycles)
     return waves
 
 
