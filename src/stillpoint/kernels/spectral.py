@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from math import inf, pi
 
 import numpy as np
-from scipy.integrate import IntegrationWarning, quad
 
 from stillpoint.core.validation import Array
 from stillpoint.kernels.base import StationaryKernel
@@ -67,6 +66,8 @@ class SpectralDensity(StationaryKernel):
 
     def _transform(self, lag: float) -> float:
         """Integrate in log-frequency up to a quarter period, by QUADPACK's Fourier rule beyond."""
+        from scipy.integrate import IntegrationWarning, quad  # a fifth of a second to import
+
         if lag not in self._known:
             split = 1.0 if lag == 0.0 else 0.25 / lag
 
