@@ -103,9 +103,8 @@ class TrackingVAW(VAWForecaster):
         try:
             prior = self._belief.prior(features)
             self._mean, self._variance = self._belief.look(features)
-        # a kernel on contexts may refuse this one; the dense belief has moved its clock alone
-        except Exception:
-            self._belief.time = before
+        except Exception:  # a kernel on contexts is code of the user's, and may refuse this one
+            self._belief.time = before  # nothing else of a dense belief has moved
             raise
         self._x, self._prior = x, prior
 
