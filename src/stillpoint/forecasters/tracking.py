@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from stillpoint.beliefs._kalman import LIMIT
 from stillpoint.core.allocation import zeros
 from stillpoint.core.learner import Learner
-from stillpoint.core.state import copied, put
+from stillpoint.core.state import put_back, saved
 from stillpoint.core.validation import Array, count, finite, number, real
 from stillpoint.forecasters._features import ROW, sound
 from stillpoint.forecasters._filters import CLOCK, drift, tick
@@ -252,14 +252,12 @@ class TrackingModel(Learner):
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
-        own = self._parts()
-        return {"rounds": self.rounds, "open": self._is_open, **copied(own, own.values())}
+        return {"rounds": self.rounds, "open": self._is_open, **saved(self._parts())}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
         self.rounds, self._is_open = int(state["rounds"]), bool(state["open"])
-        own = self._parts()
-        put(own, own.values(), state)
+        put_back(self._parts(), state)
         self._started, self.time = self.rounds > 0 or self._is_open, self._last_time()
 
 
