@@ -3,7 +3,8 @@
 All is begun anew at each change, with the rows after it. The first 30 rows set centre and scale of
 the reference, and 20 errors more are ranked before bets count. Values first move by U(−½, ½) times
 the smallest step between two of them so far: coefficients near 0 would put the errors of discrete
-data in an order of their own. Ties of ranks are broken at random.
+data in an order of their own. Ties of ranks are broken at random. The reference learns from errors
+within the inner 96% of those before, and no further: single outliers would spoil it.
 """
 
 import math
@@ -18,8 +19,9 @@ from stillpoint.alerts._reference import LAGS, Reference, comparable, error_of, 
 from stillpoint.core.jit import bare, njit
 
 FIRST, RANKED, MOST = 30, 20, 5000  # rows for centre and scale; ranks before bets; ranks kept
+TAIL = 50  # one error in so many, on each side, is learnt from only as far as the others reach
 REFRESH = 50  # rows after a change in which its size is measured further
-KEPT = 256  # changes
+KEPT = 100  # changes
 ROUNDING = 1e-12  # steps this far below the values are none
 SMALL = 1e-300  # least scale
 
@@ -68,7 +70,7 @@ class State(NamedTuple):
     window: Window  # its errors, comparable
     bets: Bets
     total: np.ndarray  # (3,): moments of the values since the last change
-    records: np.ndarray  # (256, 6), a ring, see Entry
+    records: np.ndarray  # (100, 6), a ring, see Entry
 
 
 AT, BY, IN = Scalar(), Clock(), Entry()
@@ -151,6 +153,8 @@ def judge(s: State, y: float, value: float, harmonics: np.ndarray) -> bool:
         down = (less + u * (ties + 1)) / (n + 1)
         up = (n - less - ties + (1.0 - u) * (ties + 1)) / (n + 1)
         evidence = _bets.bet(s.bets, down, up, row, value, s.total)
+        k = n // TAIL
+        error = min(max(r, w.ordered[k]), w.ordered[n - 1 - k]) * math.sqrt(S)
     else:
         _bets.rest(s.bets, row, s.total)
     s.scalars[AT.evidence] = evidence

@@ -149,7 +149,7 @@ class Changes(Learner):
 
     @property
     def records(self) -> list[Change]:
-        """The last 256 changes, oldest first; the latest's size is measured further for 50 rows."""
+        """The last 100 changes, oldest first; the latest's size is measured further for 50 rows."""
         return records(self._state)
 
     @property
@@ -171,7 +171,7 @@ class Changes(Learner):
 # the state of a detector, by itself or as a part of another's
 
 
-def build(every: float, harmonics: int = 0) -> State:
+def build(every: float, harmonics: int = 0, row: int = 0) -> State:
     """Return the state of a new detector, for `_changes.close_round`.
 
     Parameters
@@ -180,12 +180,16 @@ def build(every: float, harmonics: int = 0) -> State:
         Rows from one false alarm to the next, at least, on average.
     harmonics : int, default 0
         How many further regressors each row brings.
+    row : int, default 0
+        The number of the first row.
     """
+    clock = zeros(len(BY), np.int64)
+    clock[BY.row] = row
     d = 1 + _reference.LAGS + harmonics
     return State(
         every=float(every),
         scalars=zeros(len(AT)),
-        clock=zeros(len(BY), np.int64),
+        clock=clock,
         recent=zeros(FIRST),
         rows=zeros(FIRST, np.int64),
         harmonics=zeros((FIRST, harmonics)),
@@ -210,7 +214,7 @@ def records(s: State) -> list[Change]:
 
 
 def _record(s: State, i: int) -> Change:
-    """The change of that number; it must be among the last 256."""
+    """The change of that number; it must be among the last 100."""
     note = s.records[i % KEPT].tolist()
     return Change(int(note[0]), int(note[1]), KINDS[int(note[2])], *note[3:])
 
