@@ -8,7 +8,7 @@ from naive_changes import detect
 
 from stillpoint.alerts import Change, Changes, _bets, _changes, _ranks
 from stillpoint.alerts import changes as module
-from stillpoint.alerts._changes import BY
+from stillpoint.alerts._state import BY
 
 
 def autoregression(e, a):
@@ -130,7 +130,7 @@ EXCHANGEABLE = ["normal", "Poisson", "rare events", "lognormal"]
 def test_ranks_without_change_take_as_many_rows_to_an_alarm_as_promised(name):
     rng, every, waits = np.random.default_rng(8), 200.0, []
     for _ in range(150):
-        window, bets, total = np.empty(5000), module.build(every).bets, np.zeros(3)
+        window, bets, total = np.empty(5000), _changes.bets(module.build(every)), np.zeros(3)
         for t, value in enumerate(LAWS[name](rng, 5000)):
             less = _ranks.below(window, t, value)
             ties, u = _ranks.tied(window, t, value, less), rng.random()
@@ -383,11 +383,11 @@ def test_rates_that_cannot_be_are_refused(every):
         ("errors", lambda x: np.full(x.size, np.nan)),
         ("clock", lambda x: x - 1000),
         ("clock", lambda x: x.astype(float)),
-        ("rows", lambda x: x + 10**6),
-        ("theta", lambda x: x[:-1]),
+        ("bets", lambda x: x + 10.0**6),
+        ("regression", lambda x: x[:-1]),
         ("records", lambda x: np.zeros((7, 6))),
         ("records", lambda x: x + 9.0),
-        ("oldest", lambda x: 5000),
+        ("errors", lambda x: x[:-1]),
     ],
 )
 def test_states_that_no_detector_has_are_refused_and_nothing_is_written(name, damage):

@@ -28,7 +28,7 @@ class Bets(NamedTuple):
 
     sums: np.ndarray  # (12,): M_k
     cusums: np.ndarray  # (12,): S_k
-    begins: np.ndarray  # (12,) ints: the row in which S_k has begun
+    begins: np.ndarray  # (12,): the row in which S_k has begun
     before: np.ndarray  # (12, 3): moments of the rows since the last change and before that
     after: np.ndarray  # (12, 3): and of those from it on
 

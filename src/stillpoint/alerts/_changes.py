@@ -8,72 +8,22 @@ within the inner 96% of those before, and no further: single outliers would spoi
 """
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
 from stillpoint.alerts import _bets, _ranks, _reference
-from stillpoint.alerts._bets import Bets, deviation, measure
-from stillpoint.alerts._ranks import Window
-from stillpoint.alerts._reference import LAGS, Reference, comparable, error_of, standardise
+from stillpoint.alerts._bets import deviation, measure
+from stillpoint.alerts._reference import LAGS, comparable, error_of, standardise
+from stillpoint.alerts._state import AT, BY, FIRST, IN, KEPT, OF, State, bets, reference, window
 from stillpoint.core.jit import bare, njit
 
-FIRST, RANKED, MOST = 30, 20, 5000  # rows for centre and scale; ranks before bets; ranks kept
+RANKED = 20  # errors before bets count
 TAIL = 50  # one error in so many, on each side, is learnt from only as far as the others reach
 REFRESH = 50  # rows after a change in which its size is measured further
-KEPT = 100  # changes
 ROUNDING = 1e-12  # steps this far below the values are none
 SMALL = 1e-300  # least scale
 
 
-class Scalar(NamedTuple):
-    """Places in `scalars`."""
-
-    last: int = 0  # value
-    step: int = 1  # the smallest between values so far, 0 before there is one
-    evidence: int = 2  # M
-
-
-class Clock(NamedTuple):
-    """Places in `clock`."""
-
-    row: int = 0  # of the coming value
-    held: int = 1  # values since the last change among the recent ones
-    place: int = 2  # of the coming value among the recent ones
-    begun: int = 3  # whether there is a regression
-    idle: int = 4  # rows in which all values were the same, after the first 30
-    draws: int = 5  # random numbers drawn
-    found: int = 6  # changes
-
-
-class Entry(NamedTuple):
-    """Columns of `records`."""
-
-    row: int = 0
-    start: int = 1
-    kind: int = 2
-    before: int = 3
-    after: int = 4
-    evidence: int = 5
-
-
-class State(NamedTuple):
-    """All that a detector of changes keeps."""
-
-    every: float
-    scalars: np.ndarray  # see Scalar
-    clock: np.ndarray  # ints, see Clock
-    recent: np.ndarray  # (30,): values, a ring
-    rows: np.ndarray  # (30,) ints: their rows
-    harmonics: np.ndarray  # (30, harmonics): those of their rows
-    reference: Reference
-    window: Window  # its errors, comparable
-    bets: Bets
-    total: np.ndarray  # (3,): moments of the values since the last change
-    records: np.ndarray  # (100, 6), a ring, see Entry
-
-
-AT, BY, IN = Scalar(), Clock(), Entry()
 _ODD, _ONE, _TWO = (
     np.uint64(0x9E3779B97F4A7C15),
     np.uint64(0xBF58476D1CE4E5B9),
@@ -101,25 +51,26 @@ def jitter(s: State) -> float:
 @njit(cache=True)
 def begin(s: State) -> None:
     """Fit the reference to the first rows, those of a full ring; no errors are ranked yet."""
-    f, oldest, moments = s.reference, s.clock[BY.place], np.zeros(3)
+    f, oldest, moments = reference(s), s.clock[BY.place], np.zeros(3)
     for i in range(FIRST):
-        measure(moments, s.recent[i])
+        measure(moments, s.recent[i, OF.value])
     centre, draws = moments[1], s.clock[BY.draws]
     for i in range(3):
         moments[i] = 0.0
     for i in range(FIRST):
-        measure(moments, (s.recent[(oldest + i) % FIRST] - centre) + jitter(s))
+        y = s.recent[(oldest + i) % FIRST, OF.value]
+        measure(moments, (y - centre) + jitter(s))
     _reference.reset(f, centre, max(deviation(moments), SMALL))
     s.clock[BY.draws] = draws  # the same random numbers again
     for i in range(FIRST):
-        place = (oldest + i) % FIRST
-        v = standardise(f, s.recent[place], jitter(s))
+        row = s.recent[(oldest + i) % FIRST]
+        v = standardise(f, row[OF.value], jitter(s))
         if i < LAGS:
             _reference.remember(f, v)
         else:
-            error, S = error_of(f, v, s.harmonics[place])
+            error, S = error_of(f, v, row[OF.harmonics :])
             _reference.learn(f, v, error, S)
-    s.window.clock[_ranks.BY.filled] = s.window.clock[_ranks.BY.oldest] = 0
+    _ranks.spread_evenly(window(s), 0, 0.0)
     s.clock[BY.begun] = 1
 
 
@@ -131,9 +82,9 @@ def begin_late(s: State) -> None:
     have learnt from all of them.
     """
     begin(s)
-    _bets.rest(s.bets, s.clock[BY.row] - 1, s.total)
-    f, idle = s.reference, s.clock[BY.idle]
-    _ranks.spread_evenly(s.window, idle, 0.5 * s.scalars[AT.step] / f.units[1])
+    _bets.rest(bets(s), s.clock[BY.row] - 1, s.moments[-1])
+    f, idle = reference(s), s.clock[BY.idle]
+    _ranks.spread_evenly(window(s), idle, 0.5 * s.scalars[AT.step] / f.units[1])
     for i in range(f.theta.size):
         for j in range(f.theta.size):
             f.C[i, j] *= FIRST / (FIRST + idle)
@@ -142,7 +93,7 @@ def begin_late(s: State) -> None:
 @njit(cache=True)
 def judge(s: State, y: float, value: float, harmonics: np.ndarray) -> bool:
     """Rank a value's error, bet on the rank, and learn; whether the stream has changed."""
-    f, w = s.reference, s.window
+    f, w, b, total = reference(s), window(s), bets(s), s.moments[-1]
     v = standardise(f, y, jitter(s))
     error, S = error_of(f, v, harmonics)
     r, n = comparable(error, S), w.clock[_ranks.BY.filled]
@@ -152,26 +103,27 @@ def judge(s: State, y: float, value: float, harmonics: np.ndarray) -> bool:
         ties, u = _ranks.tied(w.ordered, n, r, less), uniform(s)
         down = (less + u * (ties + 1)) / (n + 1)
         up = (n - less - ties + (1.0 - u) * (ties + 1)) / (n + 1)
-        evidence = _bets.bet(s.bets, down, up, row, value, s.total)
+        evidence = _bets.bet(b, down, up, row, value, total)
         k = n // TAIL
         error = min(max(r, w.ordered[k]), w.ordered[n - 1 - k]) * math.sqrt(S)
     else:
-        _bets.rest(s.bets, row, s.total)
+        _bets.rest(b, row, total)
     s.scalars[AT.evidence] = evidence
     _ranks.insert(w, r, less)
     _reference.learn(f, v, error, S)
-    return bool(evidence >= s.every)
+    return bool(evidence >= s.scalars[AT.every])
 
 
 @njit(cache=True)
 def declare(s: State, value: float) -> None:
     """Note the change, and begin anew with the rows after it, the last 30 at most."""
-    b, k, row = s.bets, _bets.best(s.bets), s.clock[BY.row]
+    b, total, row = bets(s), s.moments[-1], s.clock[BY.row]
+    k = _bets.best(b)
     if b.after[k, 0] == 0.0:  # the cusum says nothing: this row is all that there is
         measure(b.after[k], value)
-    start, kind = min(b.begins[k], row), k // _bets.EXPONENTS.size
+    start, kind = min(int(b.begins[k]), row), k // _bets.EXPONENTS.size
     for i in range(3):
-        s.total[i] = b.after[k, i]
+        total[i] = b.after[k, i]
     note = s.records[s.clock[BY.found] % KEPT]
     note[IN.row], note[IN.start], note[IN.kind] = row, start, kind
     note[IN.before] = b.before[k, 1] if kind < 2 else deviation(b.before[k])
@@ -179,8 +131,8 @@ def declare(s: State, value: float) -> None:
     s.clock[BY.found] += 1
     s.clock[BY.begun] = s.clock[BY.idle] = s.clock[BY.held] = 0
     for i in range(FIRST):
-        s.clock[BY.held] += s.rows[i] >= start
-    _bets.rest(b, row, s.total)
+        s.clock[BY.held] += s.recent[i, OF.row] >= start
+    _bets.rest(b, row, total)
 
 
 @njit(cache=True)
@@ -203,7 +155,8 @@ def close_round(s: State, y: float, seasonal: float, harmonics: np.ndarray) -> b
     if math.isnan(y):
         clock[BY.row] += 1
         return False
-    if s.total[0] > 0.0:
+    total = s.moments[-1]
+    if total[0] > 0.0:
         step = abs(y - a[AT.last])
         if step > ROUNDING * (abs(y) + abs(a[AT.last])):
             if a[AT.step] == 0.0:
@@ -212,16 +165,16 @@ def close_round(s: State, y: float, seasonal: float, harmonics: np.ndarray) -> b
                     begin_late(s)
             a[AT.step] = min(a[AT.step], step)
     a[AT.last], value = y, y - seasonal
-    measure(s.total, value)
+    measure(total, value)
     if clock[BY.begun]:
         changed = judge(s, y, value, harmonics)
     else:
         a[AT.evidence] = 0.0
-    place = clock[BY.place]
-    s.recent[place], s.rows[place] = y, row
-    for i in range(s.harmonics.shape[1]):
-        s.harmonics[place, i] = harmonics[i]
-    clock[BY.place] = (place + 1) % FIRST
+    keep = s.recent[clock[BY.place]]
+    keep[OF.row], keep[OF.value] = row, y
+    for i in range(keep.size - OF.harmonics):
+        keep[OF.harmonics + i] = harmonics[i]
+    clock[BY.place] = (clock[BY.place] + 1) % FIRST
     if clock[BY.held] < FIRST:
         clock[BY.held] += 1
     elif clock[BY.begun] == 0:
@@ -241,7 +194,8 @@ def refresh(s: State) -> None:
     if s.clock[BY.found] > 0:
         note = s.records[(s.clock[BY.found] - 1) % KEPT]
         if s.clock[BY.row] <= note[IN.row] + REFRESH:
-            note[IN.after] = s.total[1] if note[IN.kind] < 2.0 else deviation(s.total)
+            total = s.moments[-1]
+            note[IN.after] = total[1] if note[IN.kind] < 2.0 else deviation(total)
 
 
 @njit(cache=True)
@@ -255,6 +209,18 @@ def track(s: State, y: np.ndarray, first: int, harmonics: np.ndarray) -> int:
 
 
 @njit(cache=True)
-def close_one(s: State, y: float, harmonics: np.ndarray) -> bool:
-    """`close_round` from Python."""
-    return close_round(bare(s), y, 0.0, harmonics)
+def update(
+    y: float,
+    none: np.ndarray,
+    scalars: np.ndarray,
+    clock: np.ndarray,
+    recent: np.ndarray,
+    regression: np.ndarray,
+    errors: np.ndarray,
+    bets: np.ndarray,
+    moments: np.ndarray,
+    records: np.ndarray,
+) -> bool:
+    """`close_round` from Python, where a NamedTuple takes longer to hand over than its arrays."""
+    s = State(scalars, clock, recent, regression, errors, bets, moments, records)
+    return close_round(bare(s), y, 0.0, none)

@@ -6,8 +6,22 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stillpoint.alerts import _bets, _changes, _ranks, _reference
-from stillpoint.alerts._changes import AT, BY, FIRST, IN, KEPT, MOST, State
+from stillpoint.alerts import _changes
+from stillpoint.alerts._bets import BETS
+from stillpoint.alerts._reference import LAGS
+from stillpoint.alerts._state import (
+    AT,
+    BY,
+    CLOCKS,
+    FIRST,
+    IN,
+    KEPT,
+    MOMENTS,
+    MOST,
+    OF,
+    SCALARS,
+    State,
+)
 from stillpoint.core.allocation import zeros
 from stillpoint.core.learner import Learner
 from stillpoint.core.state import put_back, saved
@@ -88,7 +102,7 @@ class Changes(Learner):
     @property
     def _not_finite(self) -> frozenset[str]:
         # squares of the largest values add up to infinity
-        return frozenset({"total", "before", "after", "records"})
+        return frozenset({"moments", "records"})
 
     def update(self, y: float) -> Change | None:
         """Take in a value; returns the change that it declares, if it does.
@@ -133,7 +147,7 @@ class Changes(Learner):
 
     def _close(self, feedback: float | None) -> None:
         y = math.nan if feedback is None else feedback
-        _changes.close_one(self._state, y, _NO_HARMONICS)
+        _changes.update(y, _NO_HARMONICS, *self._state)
 
     def _follow(self) -> None:
         self.rounds = int(self._state.clock[BY.row])
@@ -183,28 +197,19 @@ def build(every: float, harmonics: int = 0, row: int = 0) -> State:
     row : int, default 0
         The number of the first row.
     """
-    clock = zeros(len(BY), np.int64)
-    clock[BY.row] = row
-    d = 1 + _reference.LAGS + harmonics
-    return State(
-        every=float(every),
-        scalars=zeros(len(AT)),
-        clock=clock,
-        recent=zeros(FIRST),
-        rows=zeros(FIRST, np.int64),
-        harmonics=zeros((FIRST, harmonics)),
-        reference=_reference.Reference(
-            units=zeros(2), lags=zeros(_reference.LAGS), theta=zeros(d), C=zeros((d, d)),
-            work=zeros((2, d)),
-        ),
-        window=_ranks.Window(zeros(MOST), zeros(MOST), zeros(len(_ranks.BY), np.int64)),
-        bets=_bets.Bets(
-            sums=zeros(_bets.BETS), cusums=zeros(_bets.BETS), begins=zeros(_bets.BETS, np.int64),
-            before=zeros((_bets.BETS, 3)), after=zeros((_bets.BETS, 3)),
-        ),
-        total=zeros(3),
+    d = 1 + LAGS + harmonics
+    state = State(
+        scalars=zeros(SCALARS),
+        clock=zeros(CLOCKS, np.int64),
+        recent=zeros((FIRST, OF.harmonics + harmonics)),
+        regression=zeros((d + 3, d)),
+        errors=zeros((2, MOST)),
+        bets=zeros((3, BETS)),
+        moments=zeros((MOMENTS, 3)),
         records=zeros((KEPT, len(IN))),
-    )  # fmt: skip
+    )
+    state.scalars[AT.every], state.clock[BY.row] = every, row
+    return state
 
 
 def records(s: State) -> list[Change]:
@@ -221,42 +226,36 @@ def _record(s: State, i: int) -> Change:
 
 def arrays(s: State) -> dict[str, Any]:
     """Return a detector's state, for saving."""
-    count, found = int(s.window.clock[_ranks.BY.filled]), int(s.clock[BY.found])
-    return {
-        **saved(_fixed(s)),
-        "errors": s.window.arrived[:count].copy(),
-        "oldest": int(s.window.clock[_ranks.BY.oldest]),
-        "records": s.records[: min(found, KEPT)].copy(),
-    }
+    errors = s.errors[1, : s.clock[BY.ranked]]
+    return {**saved(_fixed(s)), "errors": errors.copy(), "records": _kept(s).copy()}
 
 
 def restore(s: State, state: dict[str, Any]) -> None:
     """Inverse of `arrays`; ValueError, and nothing is written, where it cannot be."""
-    errors, oldest = stored(state, "errors", None), int(state["oldest"])
-    clock = stored(state, "clock", len(BY), dtype=np.int64)
-    rows, begins = (stored(state, name, None, dtype=np.int64) for name in ("rows", "begins"))
-    counted("row", clock[BY.row], _LARGEST)
-    for name, most in (("held", FIRST), ("place", FIRST - 1), ("begun", 1), ("found", _LARGEST)):
-        counted(name, clock[getattr(BY, name)], most)
-    counted("errors", errors.size, MOST)
-    counted("oldest", oldest, MOST - 1)
-    counted("idle", clock[BY.idle], _LARGEST)
-    counted("draws", clock[BY.draws], _LARGEST)
+    clock = stored(state, "clock", CLOCKS, dtype=np.int64)
+    most = [_LARGEST, FIRST, FIRST - 1, 1, _LARGEST, _LARGEST, _LARGEST, MOST, MOST - 1]
+    for each, limit in zip(clock, most, strict=True):
+        counted("clock", each, limit)
+    errors = stored(state, "errors", int(clock[BY.ranked]))
+    if np.isnan(errors).any():
+        raise ValueError("state 'errors' must be numbers: got NaN; save the detector again")
     notes = stored(state, "records", min(int(clock[BY.found]), KEPT), len(IN))
-    for row in (*rows, *begins, *notes[:, IN.row], *notes[:, IN.start]):
+    for row in notes[:, : IN.kind].flat:
         counted("records", row, clock[BY.row])
     for kind in notes[:, IN.kind]:
         counted("records", kind, len(KINDS) - 1)
-    if np.isnan(errors).any():
-        raise ValueError("state 'errors' must be numbers: got NaN; save the detector again")
+    for begun in stored(state, "bets", 3, BETS)[2]:
+        counted("bets", begun, clock[BY.row])
     put_back(_fixed(s), state)
-    s.window.arrived[: errors.size], s.window.ordered[: errors.size] = errors, np.sort(errors)
-    s.window.clock[:] = errors.size, oldest
-    s.records[: len(notes)] = notes
+    s.errors[0, : errors.size], s.errors[1, : errors.size] = np.sort(errors), errors
+    _kept(s)[:] = notes
 
 
 def _fixed(s: State) -> dict[str, Any]:
-    """The arrays whose sizes do not change, by their names in files."""
-    own = {name: getattr(s, name) for name in ("scalars", "clock", "recent", "rows", "harmonics")}
-    parts = s.reference._asdict() | s.bets._asdict() | {"total": s.total}
-    return own | {name: array for name, array in parts.items() if name != "work"}
+    """The arrays whose sizes do not change."""
+    return {name: array for name, array in s._asdict().items() if name not in ("errors", "records")}
+
+
+def _kept(s: State) -> Any:
+    """The records that there are."""
+    return s.records[: min(int(s.clock[BY.found]), KEPT)]
