@@ -14,11 +14,10 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from stillpoint.core.allocation import zeros
 from stillpoint.core.state import copied, put
-from stillpoint.core.validation import Array, count, counted, nonnegative, waiting
+from stillpoint.core.validation import Array, count, counted, nonnegative
 from stillpoint.forecasters import _aggregation, _variation
 from stillpoint.forecasters._mixture import AT, KEPT, LEVELS, OF, Mixture
 from stillpoint.forecasters.series import SeriesForecaster, feedback_number
