@@ -130,9 +130,10 @@ INTERVALS = {
 @pytest.mark.parametrize("delay", [0, 4])
 @pytest.mark.parametrize("name", INTERVALS)
 def test_intervals_of_a_plus_by_are_a_plus_b_times_those_of_y(name, delay, a, b):
-    plain = sp.IntervalTracker(**INTERVALS[name]).track(CENTRES, with_gaps(Y), delay=delay)
-    moved = sp.IntervalTracker(**INTERVALS[name]).track(
-        a + b * CENTRES, a + b * with_gaps(Y), delay=delay
+    plain, moved = (sp.IntervalTracker(**INTERVALS[name], delay=delay) for _ in "ab")
+    plain, moved = (
+        plain.track(CENTRES, with_gaps(Y)),
+        moved.track(a + b * CENTRES, a + b * with_gaps(Y)),
     )
     for ours, theirs in zip(two_ends(*moved, a, b), plain, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9)

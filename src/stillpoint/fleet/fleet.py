@@ -28,10 +28,9 @@ class Fleet(Configured):
     threads : int
         How many threads share a batch; the numbers are the same for any.
     on_bad : {"raise", "skip"}
-        What happens to a value that the learner would refuse, such as NaN. "raise": ValueError that
-        names the key, and no key moves. "skip": the round of that key is closed without feedback,
-        as the learner's skip() does, or with a bad time or forecast not opened; `rejected` says
-        why, and all others go on.
+        What happens to a value that the learner would refuse, such as NaN. "raise": ValueError, and
+        no key moves. "skip": the round of that key is closed without feedback, or with a bad time
+        or forecast not opened; `rejected` says why, and all others go on.
     **config
         The learner's arguments.
 
