@@ -68,6 +68,9 @@ MORE = {
     "dense TrackingVAW": CORE["TrackingVAW"]._replace(
         build=lambda: sp.TrackingVAW(2, kernel=Gaussian(2.0))
     ),
+    "IntervalTracker with a delay": CORE["IntervalTracker"]._replace(
+        build=lambda: sp.IntervalTracker(delay=2)
+    ),
     "KernelForecaster of kernels": CORE["Forecaster"]._replace(
         build=lambda: sp.KernelForecaster(kernels=[Gaussian(2.0)], ridges=[1.0, 4.0])
     ),

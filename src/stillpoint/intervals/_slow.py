@@ -1,6 +1,6 @@
 """One slow estimate of all scores, for trackers that take turns and have few of their own.
 
-The mean score over 50 rounds or four a turn, whichever is more, times a factor that moves by hits
+The mean score over 100 rounds or four a turn, whichever is more, times a factor that moves by hits
 and misses of what the estimate said when the round was opened, with the c-th part of a tracker's
 step: targets come c − 1 rounds late, and a longer step would swing. With two sides it is one
 estimate a side, of residuals.
@@ -39,7 +39,7 @@ class Slow(NamedTuple):
 
 
 SLOW = Slow()
-MEMORY, TURNS = 50.0, 4.0  # of the averages: so many rounds at least, and so many a turn
+MEMORY, TURNS = 100.0, 4.0  # of the averages: so many rounds at least, and so many a turn
 STEP, SIGNED = 0.02, 0.04  # least step of the factor, for scores and for residuals
 
 

@@ -53,9 +53,10 @@ class IntervalTracker(CoverageAccount):
 
     With a delay, c = delay + 1 trackers take turns, each with its target before its next round; the
     bounds hold for each, and summed for all: misses ≤ αT + Σ_j (h(T_j) + 1 − α), T_j the targets of
-    turn j. Up to 100 targets a turn is blended with one slow estimate of all scores, between the
-    limits of its own guard. One tracker whose intervals are looked at ahead of its targets (`peek`)
-    has no such bound: its short memories are stale by then.
+    turn j. Turns track scores over a mean of all scores, and a turn with fewer than 100 is blended
+    with an estimate from all of them; that is free, between the limits of a turn's guard. Nothing
+    is learnt from the first score of each turn. One tracker whose intervals are looked at ahead of
+    its targets (`peek`) has no such bound: its short memories are stale by then.
 
     Nine experts follow the quantile of the scores |y − forecast|: six multiply an average score by
     a tracked factor, three see only hits and misses. ML-Poly (Gaillard, Stoltz & van Erven 2014)

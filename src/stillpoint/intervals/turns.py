@@ -13,7 +13,7 @@ from stillpoint.intervals import _experts, _turns
 from stillpoint.intervals._experts import AIM, AT, EXPERTS
 from stillpoint.intervals._interval import Rule
 from stillpoint.intervals._slow import SLOW
-from stillpoint.intervals._turns import COUNT, State
+from stillpoint.intervals._turns import COUNT, UNIT, State
 from stillpoint.intervals.base import promise
 
 _MOST = 100_000  # of a delay: a turn is about 1 kB
@@ -44,6 +44,7 @@ class Turns:
             missed=zeros((turns, several)),
             forecasts=zeros(turns),
             said=full((turns, size), np.nan),
+            units=zeros((turns, size, len(UNIT))),
             slow=zeros((size, len(SLOW))),
             counts=zeros(len(COUNT), dtype=np.int64),
         )
