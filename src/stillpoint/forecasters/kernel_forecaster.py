@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from stillpoint.core import learner
 from stillpoint.core.allocation import full, zeros
-from stillpoint.core.state import copied, put
+from stillpoint.core.state import put_back, saved
 from stillpoint.core.validation import Array, counted, finite, positive, stored, under
 from stillpoint.forecasters import _kernel_forecaster
 from stillpoint.forecasters import aggregation as rules
@@ -22,8 +22,6 @@ from stillpoint.kernels import Kernel
 MOST = 32  # ridges; the widest window, 2³¹ rounds, is longer than any stream
 FIXED = 15  # ridges for each kernel when kernels are given and ridges are not
 CENTRE_BEFORE = np.array([0.0, 1.0])  # what version 0.1 counted from
-# of the arrays in a saved state, in the order of State; the aggregator saves its own
-_NAMES = ("mean", "covariance", "variance", "forecasts", "clock", "centre")
 
 
 class KernelForecaster(SeriesForecaster):
@@ -147,9 +145,21 @@ class KernelForecaster(SeriesForecaster):
         """
         return self.aggregator.bound(index)
 
+    def _parts(self) -> dict[str, Array]:
+        """The arrays that are saved, by their names in files; the aggregator saves its own."""
+        state = self._state
+        return {
+            "mean": state.means,
+            "covariance": state.covariances,
+            "variance": state.variances,
+            "forecasts": state.forecasts,
+            "clock": state.scalars,
+            "centre": state.centre,
+        }
+
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
-        state: dict[str, Any] = copied(_NAMES, self._state[:6])
+        state = saved(self._parts())
         state |= {f"aggregator.{key}": value for key, value in self.aggregator.arrays().items()}
         for i, member in enumerate(self._members):
             state |= {f"member{i}.{key}": np.array(value) for key, value in member.arrays().items()}
@@ -157,7 +167,7 @@ class KernelForecaster(SeriesForecaster):
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
-        put(_NAMES, self._state[:6], state)
+        put_back(self._parts(), state)
         counted("centre", self._state.centre[CENTRE.known], 1.0)
         stored(state, "aggregator.R", self._rule.ridges.size)
         self.aggregator.restore(under(state, "aggregator."))

@@ -7,7 +7,7 @@ import numpy as np
 
 from stillpoint.core._poly import REGRETS, WEIGHTS
 from stillpoint.core.allocation import full, zeros
-from stillpoint.core.state import put, saved
+from stillpoint.core.state import put_back, saved
 from stillpoint.core.validation import Array, counted, stored, waiting
 from stillpoint.intervals import _experts, _turns
 from stillpoint.intervals._experts import AIM, AT, EXPERTS
@@ -148,7 +148,7 @@ class Turns:
         opened, closed = stored(state, "counts", len(COUNT), dtype=np.int64).tolist()
         counted("counts", closed, 2.0**53)
         counted("counts", opened - closed, self.turns)
-        put(State._fields, self.state, state)
+        put_back(self.state, state)
 
 
 def rounds_late(delay: Any) -> int:
