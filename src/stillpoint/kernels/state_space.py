@@ -27,6 +27,7 @@ class StateSpace(ABC):
     diagonal: bool = False
     stationary: bool = True
     homogeneous: bool = True  # the noise of a gap does not depend on where it starts
+    still: bool = False  # stationary, and no gap has any noise
     min_gap: float = 0.0  # gaps below this are outside the accuracy that the form was built for
 
     @property
@@ -106,6 +107,7 @@ class Exponentials(StateSpace):
     def __init__(self, rates: Array, weights: Array, nugget: float = 0.0) -> None:
         self.rates, self.weights, self.dirac = rates, weights, nugget
         self.h = np.ones(rates.size)
+        self.still = not rates.any()
 
     def transition(self, gap: float) -> Array:
         return np.exp(-self.rates * gap)[None, :]
@@ -194,6 +196,8 @@ class IntegratedBrownianState(StateSpace):
 
 class Rotations(StateSpace):
     """Σ_k weights_k cos(2πk(s − t)/period): one undamped rotation a harmonic, no noise at all."""
+
+    still = True
 
     def __init__(self, period: float, weights: Array) -> None:
         claim((2 * weights.size, 2 * weights.size))  # a file may ask for any number of harmonics

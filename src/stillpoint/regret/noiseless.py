@@ -18,10 +18,7 @@ _CLOSE = 1e-9  # by how much of the largest value a function of the space may mi
 
 def noiseless(space: StateSpace, times: Array) -> bool:
     """Whether the values at all times follow from the state at the first one."""
-    span = float(times[-1] - times[0])
-    return not (
-        space.noise(span, float(times[0])).any() or space.nuggets(times[[0, -1]]).any()
-    )
+    return space.still and not space.nuggets(times).any()
 
 
 def least_norm(space: StateSpace, u: Array, times: Array) -> tuple[float, Array]:
