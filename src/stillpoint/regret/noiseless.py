@@ -1,8 +1,8 @@
 """Norms in spaces of finitely many functions, of kernels whose state moves without noise.
 
-Such a kernel (a season and a constant, say) has k(s, t) = b(s)'b(t) with b(t) = P^{1/2}F(t − τ_1)'h,
-so that ‖U‖² = min ‖z‖² over b(τ_t)'z = u_t: least squares, of P unknowns. Filtering would take the
-differences of rounds that are all but determined by those before them: the first hours of a year.
+Such a kernel (a season and a constant, say) has k(s, t) = b(s)'b(t) with b(t) = R'F(t − τ_1)'h and
+RR' the covariance at τ_1, so that ‖U‖² = min ‖z‖² over b(τ_t)'z = u_t: least squares. A filter
+would lose its digits on rounds that those before them all but determine: the first days of a year.
 """
 
 from math import inf
