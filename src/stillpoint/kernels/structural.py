@@ -90,8 +90,9 @@ class IntegratedBrownian(Kernel):
     """A trend: k(s, t) = offset + slope·st + m²(3M − m)/6 for times from 0 on.
 
     m = min(s, t) and M = max(s, t). The integral of a random walk, from a value of variance
-    `offset` and a slope of variance `slope` at time 0. Its diagonal grows like t³/3, so
-    learners that need sup k(t, t) run with a running hint or are given `kernel_bound`.
+    `offset` and a slope of variance `slope` at time 0: count times from the first round, not from
+    1970. Its diagonal grows like t³/3, so learners that need sup k(t, t) run with a running hint or
+    are given `kernel_bound`.
 
     Parameters
     ----------
