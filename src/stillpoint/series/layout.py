@@ -48,21 +48,16 @@ def horizons(pool: Pool, horizon: int, seasons: tuple[int, ...]) -> list[int]:
     """The knots: 1, and others none of which is a multiple of a season.
 
     At a multiple of the season the last value is the seasonal naive: what is learnt there misleads
-    every horizon between.
+    every horizon between. Such a knot is placed half a season later, as far as the horizon goes.
     """
     if pool.half:
-        others = {_nearest(horizon, seasons)}
+        others = {round(horizon / 2)}
     else:
         others = {2**i for i in range(1, 32)} | {3 * 2**i for i in range(31)} | {3 * horizon // 4}
+    for m in seasons:
+        others = {h + max(1, m // 2) if h % m == 0 else h for h in others}
     clear = {h for h in others if 1 < h <= horizon and not any(h % m == 0 for m in seasons)}
     return [1, *sorted(clear)]
-
-
-def _nearest(horizon: int, seasons: tuple[int, ...]) -> int:
-    """The horizon nearest to the middle that is no multiple of a season; 1 if there is none."""
-    middle = round(horizon / 2)
-    choices = (h for d in range(horizon) for h in (middle - d, middle + d) if 1 < h <= horizon)
-    return next((h for h in choices if not any(h % m == 0 for m in seasons)), 1)
 
 
 def models(pool: Pool) -> tuple[Model, ...]:
