@@ -189,6 +189,41 @@ def test_the_noise_of_a_drifting_season_does_not_depend_on_where_it_starts():
     assert not (OU(0.1) * Spline(1.0)).state_space().homogeneous
 
 
+def walking_harmonics(y, times, level, swing, weights, period):
+    """VAW with ridge 1 by a filter of fixed cosines and sines whose coefficients walk; level and
+    swing are (variance at time 0, variance of a step) of the level and of the season.
+    """
+    k = np.arange(1.0, len(weights) + 1.0)
+    sizes = np.repeat(weights, 2)
+    first, step = (np.append(level[i], swing[i] * sizes) for i in (0, 1))
+    C, m, h, last = np.diag(first), np.zeros(first.size), np.ones(first.size), 0.0
+    forecasts = np.zeros(len(y))
+    for i, (target, t) in enumerate(zip(y, times, strict=True)):
+        C += np.diag((t - last) * step)
+        angles = 2.0 * np.pi * (k * t % period / period)
+        h[1::2], h[2::2], last = np.cos(angles), np.sin(angles), t
+        g = C @ h
+        S, mean = h @ g + 1.0, h @ m
+        forecasts[i] = mean / S
+        m += g * (target - mean) / S
+        C -= np.outer(g, g) / S
+    return forecasts
+
+
+@pytest.mark.parametrize("times", [np.arange(1.0, 3001.0), UNEVEN], ids=["regular", "irregular"])
+def test_a_drifting_season_is_harmonics_whose_coefficients_walk(times):
+    """The structural model, with the rotation in the basis and not in the state."""
+    y = season(times, 24.0, [3.0, 1.0]) + np.random.default_rng(8).standard_normal(times.size)
+    wave = Periodic(24.0, 0.75)
+    for own, swing in (
+        (10.0 * wave, (10.0, 0.0)),
+        (1e-3 * (wave * Spline(1e4)), (10.0, 1e-3)),
+    ):
+        forecasts = sp.KernelVAW(kernel=0.01 * Spline(1e3) + own).track(y, times)
+        twin = walking_harmonics(y, times, (10.0, 0.01), swing, wave.weights, 24.0)
+        assert np.abs(forecasts - twin).max() <= 1e-11 * np.abs(twin).max()
+
+
 def test_a_level_and_a_season_forecast_a_seasonal_series():
     """Hourly, forty days: the level walks, the season drifts, the noise has variance 1."""
     rng, t = np.random.default_rng(5), np.arange(1.0, 961.0)

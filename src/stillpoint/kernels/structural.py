@@ -104,7 +104,7 @@ class IntegratedBrownian(Kernel):
     Notes
     -----
     The Sobolev space with norm u(0)²/offset + u'(0)²/slope + ∫|u''|², that of cubic smoothing
-    splines (Wahba 1990, section 1.5). Its state is the value and its slope; forecasts follow a
+    splines (Wahba 1990, chapter 1). Its state is the value and its slope; forecasts follow a
     line.
     """
 
