@@ -385,6 +385,7 @@ def test_rates_that_cannot_be_are_refused(every):
         ("clock", lambda x: x.astype(float)),
         ("bets", lambda x: x + 10.0**6),
         ("regression", lambda x: x[:-1]),
+        ("scalars", lambda x: 0.0 * x),
         ("records", lambda x: np.zeros((7, 6))),
         ("records", lambda x: x + 9.0),
         ("errors", lambda x: x[:-1]),

@@ -246,6 +246,11 @@ def restore(s: State, state: dict[str, Any]) -> None:
         counted("records", kind, len(KINDS) - 1)
     for begun in stored(state, "bets", 3, BETS)[2]:
         counted("bets", begun, clock[BY.row])
+    scale = stored(state, "scalars", SCALARS)[AT.units + 1]
+    if clock[BY.begun] and not scale > 0.0:
+        raise ValueError(
+            f"state 'scalars' must have a scale above 0: got {scale}; save the detector again"
+        )
     put_back(_fixed(s), state)
     s.errors[0, : errors.size], s.errors[1, : errors.size] = np.sort(errors), errors
     _kept(s)[:] = notes
