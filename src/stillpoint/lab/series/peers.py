@@ -30,18 +30,26 @@ _LEVEL = round(100 * COVERAGE)
 
 
 def river_winters(series: Series, at: Rounds) -> Outcome:
-    """Holt and Winters' smoothing, with the constants of river's documentation."""
+    """Holt and Winters' additive smoothing; river has no defaults for its constants."""
     models = import_module("river.time_series")
     season = series.period if series.seasons else 0
-    model = models.HoltWinters(alpha=0.3, beta=0.1, gamma=0.1, seasonality=season)
+    model = models.HoltWinters(alpha=0.3, beta=0.01, gamma=0.3, seasonality=season)
     return _river(model, series, at)
 
 
 def river_arima(series: Series, at: Rounds) -> Outcome:
-    """SNARIMAX(3, 1, 1) with one seasonal lag."""
-    models = import_module("river.time_series")
-    season = {"m": series.period, "sp": 1} if series.seasons else {}
-    return _river(models.SNARIMAX(p=3, d=1, q=1, **season), series, at)
+    """SNARIMAX of order 3, 0, 1 with seasonal orders 2, 0, 1, or 3, 0, 0 without a season.
+
+    With the default regression it diverges on series of large numbers: the target is scaled.
+    """
+    models, linear, scaling = (
+        import_module(f"river.{part}") for part in ("time_series", "linear_model", "preprocessing")
+    )
+    regressor = scaling.TargetStandardScaler(
+        regressor=scaling.StandardScaler() | linear.LinearRegression(intercept_lr=0.1)
+    )
+    orders = {"q": 1, "m": series.period, "sp": 2, "sq": 1} if series.seasons else {"q": 0}
+    return _river(models.SNARIMAX(p=3, d=0, regressor=regressor, **orders), series, at)
 
 
 def _river(model: Any, series: Series, at: Rounds) -> Outcome:
@@ -158,10 +166,14 @@ def _tidy(paths: Array, lo: Array, hi: Array, y: Array, at: Rounds) -> tuple[Arr
 
 
 def boosting(series: Series, at: Rounds) -> Outcome:
-    """LightGBM at its defaults, on lags and the phase of each season, refitted a few times."""
+    """LightGBM at its defaults, refitted a few times.
+
+    From the last value, earlier ones less it, and the phase of each season it learns the change to
+    the next: trees cannot leave the range of what they were fitted to.
+    """
     make = import_module("lightgbm").LGBMRegressor
-    y, horizon = series.filled, series.horizon
-    lags = _lags(series.seasons)
+    y, horizon, seasons = series.filled, series.horizon, series.seasons
+    lags = _lags(seasons)
     fits = [max(int(share * y.size), int(lags[-1]) + 10) for share in FITS]
     one, paths = _before(y, at, horizon, fits[0])
     seconds = 0.0
@@ -169,19 +181,19 @@ def boosting(series: Series, at: Rounds) -> Outcome:
         start = perf_counter()
         past = np.arange(max(int(lags[-1]), first - WINDOW), first)
         model = make(n_jobs=1, verbose=-1, random_state=0, deterministic=True)
-        model.fit(_table(y, past, lags, series.seasons), y[past])
+        model.fit(_table(y[past[:, None] - lags], past, seasons), y[past] - y[past - 1])
         rounds = np.arange(first, end)
-        one[rounds] = model.predict(_table(y, rounds, lags, series.seasons))
+        change = model.predict(_table(y[rounds[:, None] - lags], rounds, seasons))
+        one[rounds] = y[rounds - 1] + change
         seconds += perf_counter() - start
         chosen = np.flatnonzero((at >= first) & (at < end))
         if chosen.size:
             # one row an origin: its past, then its own forecasts
             rows = np.stack([y[t - lags[-1] : t] for t in at[chosen]])
             for h in range(horizon):
-                features = np.column_stack(
-                    [rows[:, rows.shape[1] - lags], _phases(at[chosen] + h, series.seasons)]
-                )
-                rows = np.column_stack([rows, model.predict(features)])
+                recent = rows[:, rows.shape[1] - lags]
+                change = model.predict(_table(recent, at[chosen] + h, seasons))
+                rows = np.column_stack([rows, rows[:, -1] + change])
             paths[chosen] = rows[:, -horizon:]
     return Outcome(one, paths, normal_band(series.y, one), None, seconds, y.size - fits[0])
 
@@ -208,8 +220,10 @@ def _lags(seasons: tuple[int, ...]) -> Rounds:
     return np.array(sorted(lags | ({2 * first} if seasons else set())), dtype=np.int64)
 
 
-def _table(y: Array, rounds: Rounds, lags: Rounds, seasons: tuple[int, ...]) -> Array:
-    return np.column_stack([y[rounds[:, None] - lags], _phases(rounds, seasons)])
+def _table(recent: Array, rounds: Rounds, seasons: tuple[int, ...]) -> Array:
+    """Features: the last value, earlier ones less it, and phases; `recent` has a column a lag."""
+    last = recent[:, :1]
+    return np.column_stack([last, recent[:, 1:] - last, _phases(rounds, seasons)])
 
 
 def _phases(rounds: Rounds, seasons: tuple[int, ...]) -> Array:
@@ -234,7 +248,7 @@ def peers() -> list[Entrant]:
     """All of them."""
     return [
         Entrant("river HoltWinters", river_winters, "river"),
-        Entrant("river SNARIMAX(3,1,1)", river_arima, "river"),
+        Entrant("river SNARIMAX", river_arima, "river"),
         Entrant("AutoETS", ets, "statsforecast"),
         Entrant("AutoTheta", theta, "statsforecast"),
         Entrant("MSTL", mstl, "statsforecast"),

@@ -108,4 +108,5 @@ def _spread(theta: Array, lags: Rounds, horizon: int) -> Array:
     psi[longest] = 1.0
     for j in range(longest + 1, longest + horizon):
         psi[j] = np.clip(theta[:-1] @ psi[j - lags], -1e6, 1e6)
-    return np.sqrt(np.cumsum(np.square(psi[longest:])))
+    spread: Array = np.sqrt(np.cumsum(np.square(psi[longest:])))
+    return spread

@@ -7,6 +7,7 @@ ahead the forecasts of one whole horizon, made at `ORIGINS` evenly spread rounds
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -122,7 +123,7 @@ def score(series: Series, method: str, at: Rounds, outcome: Outcome) -> Score:
     y = series.y
     scale = _scale(y, series.period)
     start = first_scored(y.size)
-    figures: dict[str, float | None] = {}
+    figures: dict[str, Any] = {}
     if outcome.one is not None:
         bounds = None if outcome.near is None else tuple(end[start:] for end in outcome.near)
         figures |= _scores(y, y[start:], outcome.one[start:], bounds, scale, "1")

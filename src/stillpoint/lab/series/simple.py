@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from time import perf_counter
 from typing import Any
 
@@ -74,9 +75,7 @@ class Ours:
 
     def model(self, horizon: int, seasons: tuple[int, ...]) -> Any:
         """A fresh forecaster."""
-        import stillpoint
-
-        make: Callable[..., Any] = self.make or stillpoint.Forecaster
+        make = self.make or import_module("stillpoint").Forecaster
         season = (list(seasons) or None) if self.told else "auto"
         return make(horizon, season=season, coverage=COVERAGE, pool=self.pool)
 

@@ -124,8 +124,8 @@ def shares(ticker: str, column: str) -> Callable[[], Array]:
 
 def unemployment() -> Array:
     """Month after month."""
-    months = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
-    return np.array([_value(row[m]) for row in _bokeh("unemployment1948.csv") for m in months])
+    years = [list(row.values()) for row in _bokeh("unemployment1948.csv")]
+    return np.array([_value(cell) for year in years for cell in year[1:13]])
 
 
 def airport(column: str) -> Callable[[], Array]:

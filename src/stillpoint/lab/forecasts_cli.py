@@ -1,5 +1,6 @@
-"""`stillpoint bench series`: tables on the terminal, files with --out, or JSON."""
+"""The commands that compare forecasters: `stillpoint bench series` and `stillpoint bench m4`."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -65,3 +66,56 @@ def series(
         for note in result.notes:
             tell(note)
         report(files)
+
+
+def m4(
+    context: typer.Context,
+    folder: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DIR",
+            help="Folder with the competition's files: Hourly-train.csv, Hourly-test.csv, …",
+        ),
+    ],
+    frequency: Annotated[
+        list[str] | None,
+        typer.Option("--frequency", help="Yearly, Quarterly, … Hourly; repeat for more."),
+    ] = None,
+    season: Annotated[
+        str, typer.Option(help="auto: told nothing; told: the periods of the calendar.")
+    ] = "auto",
+    pool: Pool = "full",
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="Only the first series of each frequency.")
+    ] = None,
+    jobs: Jobs = 2,
+    out: Out = None,
+    json: Json = False,
+) -> None:
+    """The M4 competition's series: sMAPE, MASE and OWA by frequency, beside Naive2."""
+    with plain_errors():
+        from stillpoint.lab.m4.bench import m4_bench
+        from stillpoint.lab.m4.report import grids
+
+        result = m4_bench(
+            folder,
+            frequency or (),
+            season=season,
+            pool=pool,
+            limit=limit,
+            jobs=jobs,
+            progress=not json,
+        )
+        result.settings["command"] = asked(context)
+        files = result.save(out) if out else []
+        if json:
+            print_json(result.to_dict())
+            return
+        show(grids(result))
+        report(files)
+
+
+def mount(bench: typer.Typer) -> None:
+    """Add both to `stillpoint bench`."""
+    for command in (series, m4):
+        bench.command()(command)
