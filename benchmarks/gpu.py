@@ -153,13 +153,8 @@ def feed(torch, fleet, rounds):
 
 def measure(torch, kind, config, streams, ceiling):
     fleet = DeviceFleet(kind, streams, **config)
-    fleet._rounds_of(
-        fleet._at(None),
-        WIDE,
-        torch.zeros((0, streams, fleet._program.inputs), device="cuda"),
-        None,
-        None,
-    )
+    inputs = fleet._streams.program.inputs
+    fleet._streams.play(fleet._at(None), WIDE, torch.zeros((0, streams, inputs), device="cuda"))
     loss = {"loss": Absolute()} if "dim" in config else {}
     span = max(16, min(256, 3 * 10**8 // streams // config.get("dim", 1)))
     for _ in range(0, WARM, span):

@@ -42,23 +42,23 @@ def peers(scores, q):
     """Runs by name, one per setting; steps are multiples of the mean score, D of the largest."""
     mean, top = scores.mean(), scores.max()
     found = {
-        "ACI *": [lambda c=c: ACI(q, c * mean).track(scores) for c in OCTAVES],
+        "ACI *": [lambda c=c: ACI(q, step=c * mean).track(scores) for c in OCTAVES],
         "decaying step *": [
-            lambda c=c: DecayingStep(q, c * mean).track(scores) for c in OCTAVES * 64
+            lambda c=c: DecayingStep(q, step=c * mean).track(scores) for c in OCTAVES * 64
         ],
-        "SF-OGD *": [lambda c=c: SFOGD(q, c * top).track(scores) for c in OCTAVES[5:19]],
-        "SF-OGD, D = largest": [lambda: SFOGD(q, top).track(scores)],
-        "SAOCP *": [lambda c=c: SAOCP(q, c * top).track(scores) for c in OCTAVES[9:16]],
-        "SAOCP, D = largest": [lambda: SAOCP(q, top).track(scores)],
-        "betting (KT) *": [lambda c=c: Betting(q, c * mean).track(scores) for c in OCTAVES],
+        "SF-OGD *": [lambda c=c: SFOGD(q, largest=c * top).track(scores) for c in OCTAVES[5:19]],
+        "SF-OGD, D = largest": [lambda: SFOGD(q, largest=top).track(scores)],
+        "SAOCP *": [lambda c=c: SAOCP(q, largest=c * top).track(scores) for c in OCTAVES[9:16]],
+        "SAOCP, D = largest": [lambda: SAOCP(q, largest=top).track(scores)],
+        "betting (KT) *": [lambda c=c: Betting(q, wealth=c * mean).track(scores) for c in OCTAVES],
         "α-ACI, window *": [
-            lambda c=c, w=w: WindowACI(q, c, w).track(scores)
+            lambda c=c, w=w: WindowACI(q, step=c, window=w).track(scores)
             for c in (0.001, 0.005, 0.02, 0.08)
             for w in (100, 500, 2000)
         ],
-        "ACI, step 0.01": [lambda: ACI(q, 0.01).track(scores)],
-        "ACI, step 0.1": [lambda: ACI(q, 0.1).track(scores)],
-        "ACI, step 1": [lambda: ACI(q, 1.0).track(scores)],
+        "ACI, step 0.01": [lambda: ACI(q, step=0.01).track(scores)],
+        "ACI, step 0.1": [lambda: ACI(q, step=0.1).track(scores)],
+        "ACI, step 1": [lambda: ACI(q, step=1.0).track(scores)],
     }
     return found
 
@@ -204,9 +204,9 @@ def speed():
         "QuantileTracker": lambda: QuantileTracker(LEVEL).track(y),
         "ACI": lambda: ACI(LEVEL).track(scores),
         "decaying step": lambda: DecayingStep(LEVEL).track(scores),
-        "SF-OGD": lambda: SFOGD(LEVEL, 4.0).track(scores),
+        "SF-OGD": lambda: SFOGD(LEVEL, largest=4.0).track(scores),
         "betting (KT)": lambda: Betting(LEVEL).track(scores),
-        "SAOCP": lambda: SAOCP(LEVEL, 4.0).track(scores),
+        "SAOCP": lambda: SAOCP(LEVEL, largest=4.0).track(scores),
         "α-ACI, window 500": lambda: WindowACI(LEVEL).track(scores),
     }
     print("\n| µs a round, compiled loop | |\n|---|---|")

@@ -78,7 +78,7 @@ MORE = {
     "TrackingVAW horizon-free": lambda: sp.TrackingVAW(2, kernel=HorizonFree(), ridge=1e-3),
     "Hedge of Newtons": lambda: baselines.Hedge(
         [
-            baselines.OGD(1, 0.1),
+            baselines.OGD(1, step=0.1),
             sp.ExpConcave(1, kernel=OU(0.1), curvature=1.0),
             sp.KernelFTRL(1, kernel=Spline()),
         ]

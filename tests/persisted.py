@@ -115,26 +115,30 @@ CORE = {
     ),
     "TrackingVAW": contexts(lambda: sp.TrackingVAW(2, kernel=OU(0.1))),
     "VariationForecaster": series(sp.VariationForecaster),
-    "baselines.Ader": gradients(lambda: baselines.Ader(2, 100, 1.0, 1.0)),
+    "baselines.Ader": gradients(lambda: baselines.Ader(2, horizon=100, lipschitz=1.0, radius=1.0)),
     "baselines.AdaNormalHedge": gradients(
         lambda: baselines.AdaNormalHedge(
-            [baselines.OGD(2, 0.1), sp.Tracker(2), baselines.Hedge([baselines.KT(2, 1.0)])]
+            [
+                baselines.OGD(2, step=0.1),
+                sp.Tracker(2),
+                baselines.Hedge([baselines.KT(2, lipschitz=1.0)]),
+            ]
         )
     ),
-    "baselines.COCOB": gradients(lambda: baselines.COCOB(2, 1.0)),
+    "baselines.COCOB": gradients(lambda: baselines.COCOB(2, lipschitz=1.0)),
     "baselines.COCOBBackprop": gradients(lambda: baselines.COCOBBackprop(2)),
     "baselines.DiscountedFTRL": gradients(
-        lambda: baselines.DiscountedFTRL(2, 0.9, domain=Simplex())
+        lambda: baselines.DiscountedFTRL(2, discount=0.9, domain=Simplex())
     ),
-    "baselines.FreeGrad": gradients(lambda: baselines.FreeGrad(2, 1.0)),
+    "baselines.FreeGrad": gradients(lambda: baselines.FreeGrad(2, lipschitz=1.0)),
     "baselines.Hedge": gradients(
         lambda: baselines.Hedge(
-            [sp.MultiScale(2), baselines.OGD(2, 0.1)], prior=[1.0, 2.0], loss_range=1.0
+            [sp.MultiScale(2), baselines.OGD(2, step=0.1)], prior=[1.0, 2.0], loss_range=1.0
         )
     ),
-    "baselines.KT": gradients(lambda: baselines.KT(2, 1.0)),
-    "baselines.OGD": gradients(lambda: baselines.OGD(2, 0.5, schedule="scale-free")),
-    "baselines.SparseHaar": gradients(lambda: baselines.SparseHaar(2, 1.0)),
+    "baselines.KT": gradients(lambda: baselines.KT(2, lipschitz=1.0)),
+    "baselines.OGD": gradients(lambda: baselines.OGD(2, step=0.5, schedule="scale-free")),
+    "baselines.SparseHaar": gradients(lambda: baselines.SparseHaar(2, lipschitz=1.0)),
     "conformal.ACI": scores(conformal.ACI),
     "conformal.Betting": scores(conformal.Betting),
     "conformal.DecayingStep": scores(conformal.DecayingStep),

@@ -145,7 +145,7 @@ def test_regret_curves():
 def test_linear_regret_is_that_of_the_run_alone():
     for make in (
         lambda: sp.KernelFTRL(1, lipschitz=1.0, kernel=OU(0.02), potential=Erfi()),
-        lambda: sp.lab.baselines.OGD(1, 0.1),
+        lambda: sp.lab.baselines.OGD(1, step=0.1),
     ):
         learner = make()
         sp.play(learner, Absolute().on(Y[:200]))

@@ -311,7 +311,7 @@ DROWNING = {
     ),
     "Hedge": (
         lambda: baselines.Hedge(
-            [baselines.OGD(1, 0.1), sp.ExpConcave(1, kernel=Constant(), curvature=1.0)]
+            [baselines.OGD(1, step=0.1), sp.ExpConcave(1, kernel=Constant(), curvature=1.0)]
         ),
         lambda each, v: each.update([v]),
     ),
@@ -386,8 +386,8 @@ def test_bounds_of_comparators_beyond_floats_are_infinite():
         sp.TrackingVAW(1),
         sp.StronglyConvex(1, kernel=OU(0.1), curvature=1.0),
         sp.ExpConcave(1, kernel=OU(0.1), curvature=1.0),
-        baselines.KT(1, 1.0),
-        baselines.DiscountedFTRL(1, 0.9, domain=Ball(1.0)),
+        baselines.KT(1, lipschitz=1.0),
+        baselines.DiscountedFTRL(1, discount=0.9, domain=Ball(1.0)),
     ]
     for learner in learners:
         learner.update(*(([1.0], 1.0) if isinstance(learner, sp.TrackingVAW) else (1.0,)))
@@ -402,7 +402,7 @@ def test_bounds_of_comparators_beyond_floats_are_infinite():
 
 
 def test_hedge_takes_gradients_of_any_size():
-    learner = baselines.Hedge([baselines.OGD(1, 0.1), sp.Tracker(1)])
+    learner = baselines.Hedge([baselines.OGD(1, step=0.1), sp.Tracker(1)])
     for g_t in (1e150, -1e150, 1e140, 1e150, -1e150):
         learner.update([g_t])
         assert np.isfinite(learner.predict()).all()
@@ -410,7 +410,7 @@ def test_hedge_takes_gradients_of_any_size():
 
 @pytest.mark.parametrize("loss", [1.0, None, "text", np.ones(2)])
 def test_what_is_no_loss_opens_no_round(loss):
-    learner, twin = (baselines.Ader(1, 10, 1.0, 1.0) for _ in "ab")
+    learner, twin = (baselines.Ader(1, horizon=10, lipschitz=1.0, radius=1.0) for _ in "ab")
     with pytest.raises(ValueError, match="loss must have value"):
         learner.update_loss(loss)
     assert state(learner) == state(twin)

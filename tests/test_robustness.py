@@ -87,7 +87,7 @@ def test_a_refused_round_of_a_compiled_stream_keeps_the_account():
         lambda: sp.KernelFTRL(1, kernel=OU(0.1), domain=Box(0.5, 2.0)),
         lambda: sp.Tracker(1, domain=Box(0.5, 2.0)),
         lambda: sp.MultiScale(1, domain=Box(0.5, 2.0)),
-        lambda: sp.lab.baselines.OGD(1, 0.1, domain=Box(0.5, 2.0)),
+        lambda: sp.lab.baselines.OGD(1, step=0.1, domain=Box(0.5, 2.0)),
     ):
         learner = make()
         with pytest.raises(ValueError, match="g must be finite"):
@@ -160,7 +160,7 @@ def test_times_too_large_to_tell_apart_are_named():
 
 
 def test_a_combination_survives_a_time_that_one_member_refuses():
-    members = [sp.lab.baselines.OGD(1, 0.1), sp.KernelFTRL(1, kernel=Spline())]
+    members = [sp.lab.baselines.OGD(1, step=0.1), sp.KernelFTRL(1, kernel=Spline())]
     learner = sp.lab.baselines.Hedge(members)
     with pytest.raises(ValueError, match="shift the times"):
         learner.predict(time=-1.0)

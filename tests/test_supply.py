@@ -116,7 +116,7 @@ import numpy as np
 import stillpoint as sp
 from stillpoint.commands.cli import app
 
-run = sp.play(sp.lab.baselines.OGD(1, 0.1), sp.losses.Absolute().on(np.ones(9)))
+run = sp.play(sp.lab.baselines.OGD(1, step=0.1), sp.losses.Absolute().on(np.ones(9)))
 try:
     run.plot()
 except ImportError as error:

@@ -27,6 +27,45 @@ def copy(model):
     return twin
 
 
+def standardised(row, entered, base, theta, C, prior):
+    """Features line by line: z of a row and an intercept, NaN standing for the running mean.
+
+    entered: values of each feature so far, outliers cut off; base: its origin and unit. Where they
+    change, the filters' coefficients and covariances are carried along, in place.
+    """
+    d, K = row.size, len(C)
+    z = np.ones(d + 1)
+    for i in range(d):
+        value, past = row[i], np.array(entered[i])
+        if np.isnan(value):
+            z[i] = (past.mean() - base[i][0]) / base[i][1] if base[i] is not None else 0
+            continue
+        if past.size >= 10 and past.std() > 0 and np.ptp(past) > 0:
+            value = np.clip(value, past.mean() - 20 * past.std(), past.mean() + 20 * past.std())
+        entered[i].append(value)
+        mu, sd = np.mean(entered[i]), np.std(entered[i])
+        if np.ptp(entered[i]) == 0:
+            z[i] = 0
+            continue
+        if base[i] is None:
+            base[i] = (mu, sd)
+        elif len(entered[i]) in 2 ** np.arange(40) or sd > 2 * base[i][1]:
+            r, a = sd / base[i][1], (mu - base[i][0]) / base[i][1]
+            change = np.eye(d + 1)
+            change[i, i], change[d, i] = r, a
+            for k in range(K):
+                if r > 100:
+                    theta[k, i] = 0
+                    C[k][i, :] = C[k][:, i] = 0
+                    C[k][i, i] = prior
+                else:
+                    theta[k] = change @ theta[k]
+                    C[k] = change @ C[k] @ change.T
+            base[i] = (mu, sd)
+        z[i] = (np.clip(row[i], mu - 10 * sd, mu + 10 * sd) - base[i][0]) / base[i][1]
+    return z
+
+
 def slow_twin(X, y, times=None, loss=None):
     """TrackingForecaster line by line: (forecasts, r (T, 15), (V, B) before and after each round,
     units, losses of pm and p).
@@ -59,35 +98,7 @@ def slow_twin(X, y, times=None, loss=None):
         "withheld": [],
     }
     for t in range(T):
-        z = np.ones(d + 1)
-        for i in range(d):
-            value, past = X[t, i], np.array(entered[i])
-            if np.isnan(value):
-                z[i] = (past.mean() - base[i][0]) / base[i][1] if base[i] is not None else 0
-                continue
-            if past.size >= 10 and past.std() > 0 and np.ptp(past) > 0:
-                value = np.clip(value, past.mean() - 20 * past.std(), past.mean() + 20 * past.std())
-            entered[i].append(value)
-            mu, sd = np.mean(entered[i]), np.std(entered[i])
-            if np.ptp(entered[i]) == 0:
-                z[i] = 0
-                continue
-            if base[i] is None:
-                base[i] = (mu, sd)
-            elif len(entered[i]) in 2 ** np.arange(40) or sd > 2 * base[i][1]:
-                r, a = sd / base[i][1], (mu - base[i][0]) / base[i][1]
-                change = np.eye(d + 1)
-                change[i, i], change[d, i] = r, a
-                for k in range(K):
-                    if r > 100:
-                        theta[k, i] = 0
-                        C[k][i, :] = C[k][:, i] = 0
-                        C[k][i, i] = 10
-                    else:
-                        theta[k] = change @ theta[k]
-                        C[k] = change @ C[k] @ change.T
-                base[i] = (mu, sd)
-            z[i] = (np.clip(X[t, i], mu - 10 * sd, mu + 10 * sd) - base[i][0]) / base[i][1]
+        z = standardised(X[t], entered, base, theta, C, 10)
         pace = 1.0
         if times is not None and t > 1:
             pace = (times[t] - times[t - 1]) / np.diff(times[:t]).mean()

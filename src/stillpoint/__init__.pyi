@@ -22,5 +22,6 @@ from .learners import StronglyConvex as StronglyConvex
 from .learners import Tracker as Tracker
 from .play import play as play
 from .run import Run as Run
+from .series import Forecaster as Forecaster
 
 __version__: str

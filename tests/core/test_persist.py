@@ -219,7 +219,9 @@ def test_irregular_times_grids_and_missing_rounds_survive_saving():
 
 def test_priors_come_back_as_they_were_told():
     prior = [0.1, 0.7, 1.3]
-    learner = baselines.Hedge([baselines.OGD(2, step) for step in (0.1, 0.2, 0.3)], prior=prior)
+    learner = baselines.Hedge(
+        [baselines.OGD(2, step=step) for step in (0.1, 0.2, 0.3)], prior=prior
+    )
     loaded = persist.unpack(persist.pack(learner))
     assert loaded.prior.tobytes() == learner.prior.tobytes()
 

@@ -235,12 +235,16 @@ def wide(dim):
             lambda: sp.Directional(dim, lipschitz=1.0, kernel=Gaussian(2.0), norms="diagonal")
         ),
         "StronglyConvex": gradients(lambda: sp.StronglyConvex(dim, kernel=OU(0.1), curvature=1.0)),
-        "OGD": gradients(lambda: sp.lab.baselines.OGD(dim, 0.1)),
-        "Ader": gradients(lambda: sp.lab.baselines.Ader(dim, 10**9, 1.0, 1.0)),
-        "SparseHaar": gradients(lambda: sp.lab.baselines.SparseHaar(dim, 1.0, 10**9)),
+        "OGD": gradients(lambda: sp.lab.baselines.OGD(dim, step=0.1)),
+        "Ader": gradients(
+            lambda: sp.lab.baselines.Ader(dim, horizon=10**9, lipschitz=1.0, radius=1.0)
+        ),
+        "SparseHaar": gradients(
+            lambda: sp.lab.baselines.SparseHaar(dim, lipschitz=1.0, horizon=10**9)
+        ),
         "Hedge": gradients(
             lambda: sp.lab.baselines.Hedge(
-                [sp.lab.baselines.OGD(dim, 0.1), sp.lab.baselines.KT(dim, 1.0)]
+                [sp.lab.baselines.OGD(dim, step=0.1), sp.lab.baselines.KT(dim, lipschitz=1.0)]
             )
         ),
         "TrackingForecaster": contexts(lambda: sp.TrackingForecaster(dim)) if dim == few else None,

@@ -39,14 +39,14 @@ def test_states_stand_still_while_the_learner_goes_on(case, opened):
 
 
 FAR = {
-    "_propose warns": lambda: SparseHaar(1, 1.0, 8192),
+    "_propose warns": lambda: SparseHaar(1, lipschitz=1.0, horizon=8192),
     "_propose of a learner in norms": lambda: sp.Directional(
         1, lipschitz=1.0, kernel=Constant(), scale=1e149
     ),
-    "_constrain": lambda: FreeGrad(1, 1.0),
-    "_step": lambda: KT(1, 1.0),
+    "_constrain": lambda: FreeGrad(1, lipschitz=1.0),
+    "_step": lambda: KT(1, lipschitz=1.0),
     "_learn": lambda: sp.Tracker(1),
-    "inside another": lambda: Hedge([KT(1, 1.0), OGD(1, 0.1)]),
+    "inside another": lambda: Hedge([KT(1, lipschitz=1.0), OGD(1, step=0.1)]),
 }
 
 
@@ -73,7 +73,7 @@ def test_saturated_plays_are_reported_where_the_caller_is(name, predicts):
 
 def test_saturated_plays_of_whole_streams_are_reported_where_the_caller_is():
     with pytest.warns(RuntimeWarning, match="saturated") as caught:
-        sp.play(FreeGrad(1, 1.0), np.full((3000, 1), -1.0))
+        sp.play(FreeGrad(1, lipschitz=1.0), np.full((3000, 1), -1.0))
     assert [each.filename for each in caught] == [__file__]
 
 

@@ -24,7 +24,7 @@ CASES = [
 def run(kind, config, engine):
     """All plays of a replay, of rounds of all streams and of rounds of some, and what is left."""
     fleet = DeviceFleet(kind, N, device="cpu", **config)
-    fleet._run = engine
+    fleet._streams.engine = engine
     rng, dim, told = np.random.default_rng(0), config.get("dim", 1), kind == "IntervalTracker"
     y = torch.as_tensor(
         rng.normal(size=(ROUNDS, N, dim) if dim > 1 else (ROUNDS, N)), dtype=torch.float32

@@ -176,12 +176,14 @@ def test_some_streams_some_rounds(name, torch):
         if 11 in which:
             alone.predict(*[torch.zeros(1)] * len(zeros))
             alone.update(y[t, 11][None] if dim > 1 else y[t, 11])
-    n = len(alone._program.columns)
-    shared = [some._program.columns.index(name) for name in alone._program.columns]
-    torch.testing.assert_close(some._state[shared, 11], alone._state[:n, 0], rtol=1e-6, atol=1e-30)
+    n = len(alone._streams.program.columns)
+    shared = [some._streams.program.columns.index(name) for name in alone._streams.program.columns]
+    torch.testing.assert_close(
+        some._streams.state[shared, 11], alone._streams.state[:n, 0], rtol=1e-6, atol=1e-30
+    )
     assert int(some.rounds[11]) == int(alone.rounds[0])
     assert int(some.rejected.sum()) == int(some.rejected[7]) > 0
-    assert torch.isfinite(some._state).all()
+    assert torch.isfinite(some._streams.state).all()
 
 
 def test_a_whole_stream_of_nothing_but_nan_stays_new(torch):
@@ -191,10 +193,10 @@ def test_a_whole_stream_of_nothing_but_nan_stays_new(torch):
         centred = [np.zeros((9, 2))] if kind == "IntervalTracker" else []
         fleet.track(np.full(shape, np.nan), *centred)
         columns = DeviceFleet(kind, 2, device="cpu", **config)
-        columns._rounds_of(
-            columns._at(None), 9, torch.zeros(0, 2, columns._program.inputs), None, None
+        columns._streams.play(
+            columns._at(None), 9, torch.zeros(0, 2, columns._streams.program.inputs)
         )
-        assert torch.equal(fleet._state, columns._state), kind
+        assert torch.equal(fleet._streams.state, columns._streams.state), kind
 
 
 @pytest.mark.parametrize(
@@ -266,8 +268,8 @@ def test_whatever_can_be_numbers_is_taken(torch):
             ),
             which=None if which is None else np.ascontiguousarray(order),
         )
-    assert torch.equal(plain._state, other._state)
-    assert not other._state.requires_grad
+    assert torch.equal(plain._streams.state, other._streams.state)
+    assert not other._streams.state.requires_grad
     one = DeviceFleet("IntervalTracker", 1, device="cpu")
     assert one.track([[1.0], [2.0]], [[0.0], [0.0]])[0].shape == (2, 1)
 
@@ -345,11 +347,11 @@ def test_any_units_of_gradients_give_the_same_plays():
 
 def test_gradients_above_the_bound_are_refused(torch):
     fleet = DeviceFleet("MultiScale", 2, device="cpu", dim=1, lipschitz=1.0)
-    before = fleet._state.clone()
+    before = fleet._streams.state.clone()
     fleet.update([1.1, 1.0])
     assert fleet.rejected.tolist() == [1, 0]
-    assert torch.equal(fleet._state[:, 0], before[:, 0])
-    assert not torch.equal(fleet._state[:, 1], before[:, 1])
+    assert torch.equal(fleet._streams.state[:, 0], before[:, 0])
+    assert not torch.equal(fleet._streams.state[:, 1], before[:, 1])
 
 
 def test_extreme_feedback_stays_finite(torch):
@@ -360,7 +362,7 @@ def test_extreme_feedback_stays_finite(torch):
         y[:, 0], y[:, 1], y[50:, 2] = 0.0, 1.0, 1e29
         fleet = DeviceFleet(kind, 16, device="cpu", **config)
         fleet.track(y, *[np.zeros(shape)] * (kind == "IntervalTracker"))
-        assert torch.isfinite(fleet._state).all(), kind
+        assert torch.isfinite(fleet._streams.state).all(), kind
 
 
 def test_gradients_of_losses(torch):

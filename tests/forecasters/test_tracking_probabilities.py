@@ -11,19 +11,7 @@ from scipy.special import expit
 
 from stillpoint.forecasters._logistic import RATES, mode
 from stillpoint.forecasters.classification import TrackingProbabilities
-
-
-def same(a, b):
-    left, right = a.arrays(), b.arrays()
-    return left.keys() == right.keys() and all(
-        np.array_equal(left[key], right[key], equal_nan=True) for key in left
-    )
-
-
-def copy(model):
-    twin = type(model)(**model.config)
-    twin.restore({key: np.array(value) for key, value in model.arrays().items()})
-    return twin
+from tracking_cases import copy, same, standardised
 
 
 def mode_gap(x, f, v, y):
@@ -41,35 +29,7 @@ def slow_twin(X, y, times=None):
     w = np.full(2 * K, 1 / (2 * K))
     forecasts, reads = [], []
     for t in range(T):
-        z = np.ones(d + 1)
-        for i in range(d):
-            value, past = X[t, i], np.array(entered[i])
-            if np.isnan(value):
-                z[i] = (past.mean() - base[i][0]) / base[i][1] if base[i] is not None else 0
-                continue
-            if past.size >= 10 and np.ptp(past) > 0:
-                value = np.clip(value, past.mean() - 20 * past.std(), past.mean() + 20 * past.std())
-            entered[i].append(value)
-            mu, sd = np.mean(entered[i]), np.std(entered[i])
-            if np.ptp(entered[i]) == 0:
-                z[i] = 0
-                continue
-            if base[i] is None:
-                base[i] = (mu, sd)
-            elif len(entered[i]) in 2 ** np.arange(40) or sd > 2 * base[i][1]:
-                r, a = sd / base[i][1], (mu - base[i][0]) / base[i][1]
-                change = np.eye(d + 1)
-                change[i, i], change[d, i] = r, a
-                for k in range(K):
-                    if r > 100:
-                        theta[k, i] = 0
-                        C[k][i, :] = C[k][:, i] = 0
-                        C[k][i, i] = 1
-                    else:
-                        theta[k] = change @ theta[k]
-                        C[k] = change @ C[k] @ change.T
-                base[i] = (mu, sd)
-            z[i] = (np.clip(X[t, i], mu - 10 * sd, mu + 10 * sd) - base[i][0]) / base[i][1]
+        z = standardised(X[t], entered, base, theta, C, 1)
         pace = (
             1.0 if times is None or t < 2 else (times[t] - times[t - 1]) / np.diff(times[:t]).mean()
         )

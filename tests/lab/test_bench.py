@@ -135,7 +135,7 @@ def test_tuned_ogd_plays_an_adversary_step_by_step():
     assert best >= 4 * 10.0 - 1e-6
 
     def regret(step):
-        run = sp.play(sp.lab.baselines.OGD(2, step, domain=sp.domains.Ball(30.0)), stream)
+        run = sp.play(sp.lab.baselines.OGD(2, step=step, domain=sp.domains.Ball(30.0)), stream)
         return run.regret(stream.target)[-1]
 
     assert best == pytest.approx(min(regret(step) for step in stream.steps), rel=1e-9)
@@ -242,7 +242,7 @@ def test_speed_bench_names_bad_sizes(name, value):
 def test_bare_loops_are_ogd():
     stream = streams.families(300, 0, dim=3)["d3/sine10"]
     y, step = stream.losses.y, 0.05
-    run = sp.play(sp.lab.baselines.OGD(3, step), stream.losses)
+    run = sp.play(sp.lab.baselines.OGD(3, step=step), stream.losses)
     assert bare_ogd(y, step) == pytest.approx(run.losses.sum(), rel=1e-9)
     plays, gradients, losses = np.empty_like(y), np.empty_like(y), np.empty(len(y))
     recorded_ogd(y, step, plays, gradients, losses)

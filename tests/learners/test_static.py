@@ -252,7 +252,7 @@ def test_online_newton_through_the_reduction_is_exp_concave(kernel, times):
 
 def test_play_passes_losses_to_all_that_take_them():
     losses = Absolute().on(0.5 * np.sin(np.arange(30) / 5.0))
-    plain, twin = (Ader(1, 30, 1.0, 1.0, surrogate=False) for _ in "ab")
+    plain, twin = (Ader(1, horizon=30, lipschitz=1.0, radius=1.0, surrogate=False) for _ in "ab")
     run, plays = sp.play(plain, losses), []
     for loss in losses:
         plays.append(twin.predict())

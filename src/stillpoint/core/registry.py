@@ -40,7 +40,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "sklearn.": ("stillpoint.estimators.sklearn",),
 }
 # classes whose name in files is another: a name in a file never changes its meaning
-_IN_FILES = {"KernelForecaster": "Forecaster"}
+_IN_FILES = {"KernelForecaster": "Forecaster", "Forecaster": "SeriesForecaster"}
 _CLASSES = {name: attribute for attribute, name in _IN_FILES.items()}
 # of packages that need not be installed: which one, and what there is then
 _NEEDS = {"gpu.": "torch", "river.": "river", "sklearn.": "sklearn"}
@@ -82,7 +82,7 @@ def learner_class(name: Any) -> type[Savable]:
         raise ValueError(f"it holds the learner {name!r}, which this version does not know")
     head, dot, tail = name.rpartition(".")
     prefix, attribute = head + dot, _CLASSES.get(tail, tail)
-    if tail not in _IN_FILES and prefix in _HOMES:
+    if (tail in _CLASSES or tail not in _IN_FILES) and prefix in _HOMES:
         try:
             if prefix in _NEEDS:  # some would miss it only when they are built
                 import_module(_NEEDS[prefix])

@@ -5,58 +5,56 @@ whose places a second `NamedTuple` names. Names in files may differ from those o
 of older versions stay readable when a field gets a better name.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from copy import deepcopy
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from numpy.typing import NDArray
 
 from stillpoint.core.validation import stored
 
-S = TypeVar("S", bound=NamedTuple)
-Shape = tuple[int | None, ...]
+Named: TypeAlias = "NamedTuple | Mapping[str, NDArray[Any]]"
 _AS_DECLARED: Mapping[str, str] = {}
 
 
-def saved(state: NamedTuple, names: Mapping[str, str] = _AS_DECLARED) -> dict[str, Any]:
+def saved(state: Named, names: Mapping[str, str] = _AS_DECLARED) -> dict[str, Any]:
     """Copies of a state's arrays by name, for saving.
 
     Parameters
     ----------
-    state : NamedTuple
-        The state: every field an array.
+    state : NamedTuple or mapping
+        The state: every field an array, or a view of a part of one.
     names : mapping
         What fields are called in files, where not as they are declared.
     """
-    return {names.get(name, name): array.copy() for name, array in _items(state)}
+    return {name: own.copy() for name, own in _in_files(state, names)}
 
 
-def restored(
-    kind: type[S],
-    state: dict[str, Any],
-    shapes: Mapping[str, Shape],
-    names: Mapping[str, str] = _AS_DECLARED,
-) -> S:
-    """Inverse of `saved`: arrays of their own, each checked for its type and shape.
+def put_back(state: Named, arrays: dict[str, Any], names: Mapping[str, str] = _AS_DECLARED) -> None:
+    """Inverse of `saved`, into the arrays that are there.
+
+    An array of another type or shape is a ValueError, and then none is written.
 
     Parameters
     ----------
-    kind : type
-        The class of the state.
-    state : dict
+    state : NamedTuple or mapping
+        The state that is written over.
+    arrays : dict
         What `saved` returned, other things perhaps among it.
-    shapes : mapping
-        The shape of each field; None stands for any length.
     names : mapping
         As for `saved`.
     """
-    fields = kind._fields
-    return kind._make(stored(state, names.get(name, name), *shapes[name]) for name in fields)
+    own = _in_files(state, names)
+    found = [stored(arrays, name, *into.shape, dtype=into.dtype) for name, into in own]
+    for (_, into), array in zip(own, found, strict=True):
+        into[...] = array
 
 
-def _items(state: NamedTuple) -> Iterator[tuple[str, Any]]:
-    return zip(state._fields, state, strict=True)
+def _in_files(state: Named, names: Mapping[str, str]) -> list[tuple[str, NDArray[Any]]]:
+    """The arrays of a state with the names they have in files."""
+    fields = state if isinstance(state, Mapping) else state._asdict()
+    return [(names.get(name, name), array) for name, array in fields.items()]
 
 
 class Restorable(Protocol):
@@ -81,14 +79,3 @@ def rollback_on_error(learner: Restorable) -> Iterator[None]:
     except BaseException:
         learner.restore(before)
         raise
-
-
-def copied(names: Iterable[str], arrays: Iterable[NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Copies of a state's arrays by the names they have in files."""
-    return {name: own.copy() for name, own in zip(names, arrays, strict=True)}
-
-
-def put(names: Iterable[str], arrays: Iterable[NDArray[Any]], saved: dict[str, Any]) -> None:
-    """Inverse of `copied`, into the arrays that are there; ValueError for another type or shape."""
-    for name, own in zip(names, arrays, strict=True):
-        own[...] = stored(saved, name, *own.shape, dtype=own.dtype)

@@ -10,7 +10,15 @@ from stillpoint.domains import _sets
 
 
 class Domain(ABC):
-    """A closed convex set of plays, with its Euclidean projection."""
+    """A closed convex set of plays, with its Euclidean projection.
+
+    Subclasses define `reach`, and `project`; sets of this library have compiled projections.
+
+    Notes
+    -----
+    `project` is Π(w) = argmin ‖x − w‖ over the set, `project_in_metric` the same in the metric of a
+    Newton step, argmin (x − w)'P⁻¹(x − w).
+    """
 
     @abstractmethod
     def reach(self, dim: int) -> float:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from stillpoint.core.allocation import full, zeros
-from stillpoint.core.validation import Array, count, nonnegative, waiting
+from stillpoint.core.validation import Array, count, nonnegative
 from stillpoint.forecasters import _classification, _logistic
 from stillpoint.forecasters._filters import gap
 from stillpoint.forecasters._logistic import OUT, RATES, ROW, SET, State
@@ -121,51 +121,12 @@ class TrackingProbabilities(TrackingModel):
     def _feedback(self, y: Any) -> int:
         return y if type(y) is int and 0 <= y < self.classes else int(self._labels(y, 0))
 
-    def track(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        times: ArrayLike | None = None,
-        *,
-        delay: int = 0,
-        first: int = 0,
-    ) -> Array:
-        """Give probabilities and learn labels of whole rounds in compiled code.
-
-        Parameters
-        ----------
-        X : array of shape (T, dim)
-            Features.
-        y : array of shape (T,)
-            Labels, nothing missing.
-        times : array of shape (T,), optional
-            When each round is, in order; rounds may share one.
-        delay : int, default 0
-            How many rows later a label is known. Row t is forecast, as by `peek`, from what rows up
-            to t − delay − 1 taught; then row t − delay is learnt, as by `update`. The last `delay`
-            labels are not learnt yet.
-        first : int, default 0
-            Rows in front that an earlier call has forecast: to go on after a delay, pass those
-            whose labels were not learnt yet again.
-
-        Returns
-        -------
-        array of shape (T − first, classes)
-            Without a delay, the probabilities of `predict` and `update`, bit for bit.
-        """
-        self._begin_bulk("X")
-        labels = self._labels(y, 1).astype(np.float64)
-        rows, moments = self._rows(X, labels.size), self._coming_times(labels.size, times)
-        return self._track(rows, labels, moments, *waiting(delay, first, labels.size), False)[0]
+    def _targets(self, y: ArrayLike) -> Array:
+        return self._labels(y, 1).astype(np.float64)
 
     def _track(
         self, X: Array, y: Array, times: Array, delay: int, first: int, more: bool
     ) -> tuple[Array, Array, Array]:
-        """`track` without its checks; NaN in y is a missing label.
-
-        more: also what the first set's filter without drift says, (T − first,), and the weights of
-        its filters, (T − first, 10).
-        """
         rows = y.size - first
         probabilities, still = np.empty((rows, self.classes)), np.empty(rows if more else 0)
         shares = np.empty((rows if more else 0, len(RATES)))

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from stillpoint.core import learner
 from stillpoint.core.allocation import full, zeros
-from stillpoint.core.state import copied, put
+from stillpoint.core.state import put_back, saved
 from stillpoint.core.validation import Array, finite, positive, stored, under
 from stillpoint.forecasters import _kernel_forecaster
 from stillpoint.forecasters import aggregation as rules
@@ -20,8 +20,6 @@ from stillpoint.kernels import Kernel
 
 MOST = 32  # ridges; the widest window, 2³¹ rounds, is longer than any stream
 FIXED = 15  # ridges for each kernel when kernels are given and ridges are not
-# of the arrays in a saved state, in the order of State; the aggregator saves its own
-_NAMES = ("mean", "covariance", "variance", "forecasts", "clock")
 
 
 class KernelForecaster(SeriesForecaster):
@@ -135,9 +133,20 @@ class KernelForecaster(SeriesForecaster):
         """
         return self.aggregator.bound(index)
 
+    def _parts(self) -> dict[str, Array]:
+        """The arrays that are saved, by their names in files; the aggregator saves its own."""
+        state = self._state
+        return {
+            "mean": state.means,
+            "covariance": state.covariances,
+            "variance": state.variances,
+            "forecasts": state.forecasts,
+            "clock": state.scalars,
+        }
+
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
-        state: dict[str, Any] = copied(_NAMES, self._state[:5])
+        state = saved(self._parts())
         state |= {f"aggregator.{key}": value for key, value in self.aggregator.arrays().items()}
         for i, member in enumerate(self._members):
             state |= {f"member{i}.{key}": np.array(value) for key, value in member.arrays().items()}
@@ -145,7 +154,7 @@ class KernelForecaster(SeriesForecaster):
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
-        put(_NAMES, self._state[:5], state)
+        put_back(self._parts(), state)
         stored(state, "aggregator.R", self._rule.ridges.size)
         self.aggregator.restore(under(state, "aggregator."))
         self._put_together(self._state[:5])

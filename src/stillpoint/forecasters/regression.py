@@ -14,11 +14,12 @@ from numpy.typing import ArrayLike
 from stillpoint.beliefs._kalman import LIMIT
 from stillpoint.core._poly import WEIGHTS
 from stillpoint.core.allocation import zeros
-from stillpoint.core.validation import Array, finite, number, waiting
+from stillpoint.core.validation import Array, finite, number
 from stillpoint.forecasters import _linear, _regression
 from stillpoint.forecasters._linear import AT, RATES, ROW, Rule, State
 from stillpoint.forecasters.base import limited
-from stillpoint.forecasters.tracking import TrackingModel, compiled
+from stillpoint.forecasters.feature_rounds import compiled
+from stillpoint.forecasters.tracking import TrackingModel
 from stillpoint.losses import Absolute, Huber, Loss, Pinball, Squared
 
 
@@ -133,57 +134,17 @@ class TrackingForecaster(TrackingModel):
             raise ValueError(f"y must be within ±{LIMIT:g}: got {y!r}; rescale it")
         return target
 
-    def track(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        times: ArrayLike | None = None,
-        *,
-        delay: int = 0,
-        first: int = 0,
-    ) -> Array:
-        """Forecast and learn whole rounds in compiled code.
-
-        Parameters
-        ----------
-        X : array of shape (T, dim)
-            Features.
-        y : array of shape (T,)
-            Targets, nothing missing.
-        times : array of shape (T,), optional
-            When each round is, in order; rounds may share one.
-        delay : int, default 0
-            How many rows later a target is known. Row t is forecast, as by `peek`, from what rows
-            up to t − delay − 1 taught; then row t − delay is learnt, as by `update`. The last
-            `delay` targets are not learnt yet.
-        first : int, default 0
-            Rows in front that an earlier call has forecast: to go on after a delay, pass those
-            whose targets were not learnt yet again.
-
-        Returns
-        -------
-        array of shape (T − first,)
-            Without a delay, the forecasts of `predict` and `update`, bit for bit.
-        """
-        self._begin_bulk("X")
+    def _targets(self, y: ArrayLike) -> Array:
         targets = limited("y", finite("y", y, "call skip(x) for a missing target"))
         if targets.ndim != 1:
             raise ValueError(
                 f"y must be one-dimensional: got shape {targets.shape}; pass one target a round"
             )
-        rows = self._rows(X, targets.size)
-        moments = self._coming_times(targets.size, times)
-        late = waiting(delay, first, targets.size)
-        return self._track(rows, compiled(targets), moments, *late, False)[0]
+        return compiled(targets)
 
     def _track(
         self, X: Array, y: Array, times: Array, delay: int, first: int, more: bool
     ) -> tuple[Array, Array, Array]:
-        """`track` without its checks; NaN in y is a missing target.
-
-        more: also what the filter without drift says, (T − first,), and the weights of the filters,
-        (T − first, 15).
-        """
         rows = y.size - first
         forecasts, still = np.empty(rows), np.empty(rows if more else 0)
         shares = np.empty((rows if more else 0, len(RATES)))

@@ -1,4 +1,4 @@
-"""What TrackingForecaster and TrackingProbabilities share: features as they come, times, growth."""
+"""What TrackingForecaster and TrackingProbabilities share: filters, their growth, rounds."""
 
 import math
 from abc import abstractmethod
@@ -7,41 +7,21 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stillpoint.beliefs._kalman import LIMIT
 from stillpoint.core.allocation import zeros
-from stillpoint.core.learner import Learner
-from stillpoint.core.state import copied, put
-from stillpoint.core.validation import Array, count, finite, number, real
-from stillpoint.forecasters._features import ROW, sound
+from stillpoint.core.state import put_back, saved
+from stillpoint.core.validation import Array, count, waiting
+from stillpoint.forecasters._features import ROW
 from stillpoint.forecasters._filters import CLOCK, drift, tick
-from stillpoint.forecasters.base import limited
-
-_FLOAT = np.dtype(np.float64)
+from stillpoint.forecasters.feature_rounds import FeatureRounds
 
 
-class TrackingModel(Learner):
-    """Kalman filters side by side on features that are standardised as they come.
-
-    Times are optional, and rounds may share one; `time` is NaN where the round has none.
-    """
+class TrackingModel(FeatureRounds):
+    """Kalman filters side by side on features that are standardised as they come."""
 
     _rates: ClassVar[Array]  # (K, 2): the variances that (slopes, intercept) gain a round
     _prior: ClassVar[tuple[float, float]]  # the variances they start with
     _nothing: ClassVar[float]  # feedback of a type that compiled code takes
     _rule: tuple[Any, ...]  # what compiled code goes by
-    _state: Any  # a State of arrays, declared beside the compiled code that works on it
-
-    def __init__(self, dim: int, missing: bool) -> None:
-        super().__init__()
-        self.time = math.nan
-        self.dim = count("dim", dim)
-        if not isinstance(missing, bool | np.bool_):
-            raise ValueError(
-                f"missing must be True or False: got {missing!r}; True lets NaN stand for a feature"
-                " not seen"
-            )
-        self.missing = bool(missing)
-        self._x = zeros(self.dim)
 
     def _new_filters(self, sets: int) -> dict[str, Array]:
         """The fields of a state that both models have, for `sets` times K filters."""
@@ -61,10 +41,6 @@ class TrackingModel(Learner):
     def _set(self, state: Any) -> None:
         """Take over a state; compiled code for single rounds gets its arrays one by one."""
         self._state, self._flat = state, (*self._rule, *state)
-
-    @property
-    def _not_finite(self) -> frozenset[str]:
-        return frozenset({"x"} if self.missing else ())
 
     def grow(self, dim: int) -> None:
         """Let more features join at the end, at their prior; what is known of the others stays."""
@@ -94,95 +70,23 @@ class TrackingModel(Learner):
         )
         self.dim = wider
 
-    def _row(self, x: ArrayLike) -> Array:
-        """The features of one round, checked."""
-        if type(x) is np.ndarray and x.dtype is _FLOAT and x.shape == (self.dim,):
-            own = x.copy()  # as the compiled loops know it
-            if sound(own, self.missing):
-                return own
-        row = self._contexts("x", x)
-        if self.dim == 1 and row.ndim == 0:
-            row = row.reshape(1)
-        if row.shape != (self.dim,):
-            raise ValueError(
-                f"x must have shape ({self.dim},): got shape {row.shape}; pass one value a"
-                " coordinate"
-            )
-        return compiled(row)
-
-    def _rows(self, X: ArrayLike, rounds: int | None = None) -> Array:
-        """The features of many rounds, checked."""
-        rows = self._contexts("X", X)
-        if rows.ndim == 1 and self.dim == 1:
-            rows = rows[:, None]
-        if rows.ndim != 2 or rows.shape[1] != self.dim or rounds not in (None, len(rows)):
-            shape = f"({'T' if rounds is None else rounds}, {self.dim})"
-            raise ValueError(f"X must have shape {shape}: got {rows.shape}; pass one row a round")
-        return compiled(rows)
-
-    def _contexts(self, name: str, value: ArrayLike) -> Array:
-        remedy = "drop or repair such entries"
-        if not self.missing:
-            result = finite(
-                name,
-                value,
-                f"{remedy}, or build the model with missing=True if NaN marks what is not seen",
-            )
-            return limited(name, result)
-        result = real(name, value, remedy)
-        limited(name, finite(name, np.where(np.isnan(result), 0.0, result), remedy))
-        return result
-
-    def _coming(self, time: float | None) -> float:
-        """The time of the coming round; NaN for none."""
-        if time is None:
-            return math.nan
-        moment = number("time", time, "leave it out for a round without a time")
-        if abs(moment) > LIMIT:
-            raise ValueError(f"time must be within ±{LIMIT:g}: got {moment:g}; rescale it")
-        clock = self._state.clock
-        if clock[CLOCK.steps] > 0.0 and moment < clock[CLOCK.last]:
-            raise ValueError(
-                f"time must not go back: got {time!r} after {clock[CLOCK.last]}; sort the stream"
-            )
-        return moment
-
-    def _coming_times(self, rounds: int, times: ArrayLike | None) -> Array:
-        """The times of that many coming rounds; NaN for none."""
-        if times is None:
-            return np.full(rounds, np.nan)
-        moments = limited(
-            "times", finite("times", times, "leave all times out where some are not known")
-        )
-        if moments.shape != (rounds,):
-            raise ValueError(
-                f"times must have shape ({rounds},): got {moments.shape}; give one time a round"
-            )
-        clock = self._state.clock
-        last = clock[CLOCK.last] if clock[CLOCK.steps] > 0.0 else -np.inf
-        before = np.append(last, moments[:-1])
-        if (moments < before).any():
-            i = int(np.argmax(moments < before))
-            raise ValueError(
-                f"times must not go back: got {moments[i]} after {before[i]}; sort the stream"
-            )
-        return compiled(moments)
-
-    def _check_same(self, x: Array | None) -> None:
-        if x is not None and not self._same(x):
-            raise ValueError(
-                f"x must be that of the open round: got {x}, open with {self._x}; call update or"
-                " skip first"
-            )
-
-    def _same(self, row: Array) -> bool:
-        # bytes first, which is what most calls come to and a tenth of the time; 0 and −0 are the
-        # same row too
-        return row.tobytes() == self._x.tobytes() or np.array_equal(row, self._x, equal_nan=True)
-
     @abstractmethod
     def _feedback(self, y: Any) -> Any:
         """Return y as what can be learnt from."""
+
+    @abstractmethod
+    def _targets(self, y: ArrayLike) -> Array:
+        """Return the targets of many rounds as what can be learnt from."""
+
+    @abstractmethod
+    def _track(
+        self, X: Array, y: Array, times: Array, delay: int, first: int, more: bool
+    ) -> tuple[Array, Array, Array]:
+        """`track` without its checks; NaN in y is a missing target.
+
+        more: also what the filter without drift says, (T − first,), and the weights of the filters,
+        (T − first, K); of class 0, or 1 where there are two.
+        """
 
     @abstractmethod
     def _round(self, opens: bool, closes: bool, x: Array, feedback: Any, when: float) -> Any:
@@ -233,6 +137,43 @@ class TrackingModel(Learner):
         self._begin(time, None if x is None else self._row(x))
         self._end(None)
 
+    def track(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        times: ArrayLike | None = None,
+        *,
+        delay: int = 0,
+        first: int = 0,
+    ) -> Array:
+        """Forecast and learn whole rounds in compiled code.
+
+        Parameters
+        ----------
+        X : array of shape (T, dim)
+            Features.
+        y : array of shape (T,)
+            Targets, or labels; nothing missing.
+        times : array of shape (T,), optional
+            When each round is, in order; rounds may share one.
+        delay : int, default 0
+            How many rows later a target is known. Row t is forecast, as by `peek`, from what rows
+            up to t − delay − 1 taught; then row t − delay is learnt, as by `update`. The last
+            `delay` targets are not learnt yet.
+        first : int, default 0
+            Rows in front that an earlier call has forecast: to go on after a delay, pass those
+            whose targets were not learnt yet again.
+
+        Returns
+        -------
+        array of shape (T − first,), or (T − first, classes) for labels
+            Without a delay, what `predict` and `update` would say, bit for bit.
+        """
+        self._begin_bulk("X")
+        targets = self._targets(y)
+        rows, moments = self._rows(X, targets.size), self._coming_times(targets.size, times)
+        return self._track(rows, targets, moments, *waiting(delay, first, targets.size), False)[0]
+
     def _played(self, rows: Array, rounds: int) -> None:
         """Note that compiled code has learnt the first so many rows."""
         self.rounds += rounds
@@ -252,17 +193,10 @@ class TrackingModel(Learner):
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
-        own = self._parts()
-        return {"rounds": self.rounds, "open": self._is_open, **copied(own, own.values())}
+        return {"rounds": self.rounds, "open": self._is_open, **saved(self._parts())}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
         self.rounds, self._is_open = int(state["rounds"]), bool(state["open"])
-        own = self._parts()
-        put(own, own.values(), state)
+        put_back(self._parts(), state)
         self._started, self.time = self.rounds > 0 or self._is_open, self._last_time()
-
-
-def compiled(value: Array) -> Array:
-    """Return `value` contiguous and writeable: for others, loops would be compiled anew."""
-    return np.require(value, requirements=["C", "W"])

@@ -14,21 +14,16 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from stillpoint.core.allocation import zeros
-from stillpoint.core.state import copied, put
+from stillpoint.core.state import put_back, saved
 from stillpoint.core.validation import Array, count, counted, nonnegative, waiting
 from stillpoint.forecasters import _aggregation, _variation
 from stillpoint.forecasters._mixture import AT, KEPT, LEVELS, OF, Mixture
 from stillpoint.forecasters.series import SeriesForecaster, feedback_number
 
 LATEST = 1e300  # gaps stay finite
-# of the arrays in a saved state, in the order of State; Vovk's rule leaves "unused" alone
-_NAMES = (
-    *("means", "filters", "counts", "clock", "specialists", "forecasts"),
-    *("credits", "unused", "rates", "weights"),
-)
 
 
 class VariationForecaster(SeriesForecaster):
@@ -187,13 +182,29 @@ class VariationForecaster(SeriesForecaster):
             + self._scalars[AT.first_loss]
         )
 
+    def _parts(self) -> dict[str, NDArray[Any]]:
+        """The arrays that are saved, by their names in files."""
+        mixture, specialists, forecasts, experts = self._state
+        return {
+            "means": mixture.means,
+            "filters": mixture.filters,
+            "counts": mixture.counts,
+            "clock": mixture.scalars,
+            "specialists": specialists,
+            "forecasts": forecasts,
+            "credits": experts.regrets,
+            "unused": experts.squares,  # Vovk's rule leaves it alone
+            "rates": experts.scalars,
+            "weights": experts.weights,
+        }
+
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
-        return copied(_NAMES, self._flat)
+        return saved(self._parts())
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
-        put(_NAMES, self._flat, state)
+        put_back(self._parts(), state)
         counted("counts", self._state.mixture.counts.max(), KEPT)
         counted("counts", self._state.mixture.counts.min(), KEPT)
         counted("clock", self._scalars[AT.top], LEVELS - 2)

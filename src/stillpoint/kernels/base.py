@@ -72,7 +72,10 @@ class Kernel(ABC):
 
 
 class StationaryKernel(Kernel):
-    """k(s, t) = κ(|s − t|). Subclasses define `_lag(r)` for r ≥ 0."""
+    """A kernel of the gap between two times alone: k(s, t) = κ(|s − t|).
+
+    Subclasses define `_lag(r)`, κ(r) for r ≥ 0; `bound` is then κ(0).
+    """
 
     @abstractmethod
     def _lag(self, r: Array) -> Array:
@@ -96,7 +99,18 @@ def as_kernel(name: str, value: Kernel) -> Kernel:
 
 @dataclass(frozen=True)
 class Sum(Kernel):
-    """k1 + k2: a comparator splits between the two spaces as it likes best."""
+    """Sum of two kernels, which `left + right` builds: comparators with a part in either space.
+
+    Parameters
+    ----------
+    left, right : Kernel
+        The parts k1 and k2.
+
+    Notes
+    -----
+    k(s, t) = k1(s, t) + k2(s, t). A comparator splits as is cheapest: ‖u‖² = min ‖u1‖² + ‖u2‖² over
+    u1 + u2 = u. It streams where both parts do, with their states side by side.
+    """
 
     left: Kernel
     right: Kernel
@@ -121,7 +135,18 @@ class Sum(Kernel):
 
 @dataclass(frozen=True)
 class Product(Kernel):
-    """k1 · k2 (positive definite by Schur's product theorem)."""
+    """Product of two kernels, which `left * right` builds: rounds are alike where both say so.
+
+    Parameters
+    ----------
+    left, right : Kernel
+        The factors k1 and k2.
+
+    Notes
+    -----
+    k(s, t) = k1(s, t)·k2(s, t), positive definite by Schur's product theorem. It streams where both
+    factors do, with a state of as many numbers as the product of theirs.
+    """
 
     left: Kernel
     right: Kernel
@@ -146,7 +171,19 @@ class Product(Kernel):
 
 @dataclass(frozen=True)
 class Scaled(Kernel):
-    """weight · k, weight > 0."""
+    """A kernel times a number, which `weight * kernel` builds.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel k.
+    weight : float
+        Above 0.
+
+    Notes
+    -----
+    weight·k(s, t). Norms of comparators are divided by √weight.
+    """
 
     kernel: Kernel
     weight: float

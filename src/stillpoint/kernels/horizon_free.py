@@ -66,6 +66,11 @@ class HorizonFree(StationaryKernel):
         for m = 1, the paper's, and like ω^{1−2m} beyond (e = m − 1). Then k(0) is far smaller, slow
         targets are cheaper, those that turn within a few rounds dearer, and there is no mixture:
         memory is dense.
+
+    Notes
+    -----
+    k(s, t) = 2∫_0^∞ Q(ω) cos(2πω(s−t)) dω with Q(ω) = S'(ω)(1 + π√ω)/(1 + (ω/a)²)^e, S(ω) =
+    log log π/(2 log log(π + ω^{−1/2})), a the taper, and e = 1/4 for smoothness 1.
     """
 
     taper: float = 2.0 * pi

@@ -26,11 +26,27 @@ _PERIODS = 64
 
 @dataclass(frozen=True)
 class PathLengthConditions:
-    """What was found numerically about Q and R, and c_m(T) (inf unless every condition holds).
+    """What was found numerically about Q and R, as `path_length_conditions` returns it.
+
+    Parameters
+    ----------
+    q_integrable : bool
+        Whether ∫Q, over all frequencies, is finite.
+    q_integral : float
+        ∫Q, without what lies below ω = e^{−700}.
+    r_integrable : bool
+        Whether ∫R is finite.
+    r_decreasing : bool
+        Whether R falls with ω.
+    constant : float
+        c_m(T); inf unless every condition holds.
+
+    Notes
+    -----
+    R(ω) = 1/(2πω(1 + (2πω)^{2m})Q(ω)) with m the order.
 
     Tails are judged by how their slopes go on beyond the floats: powers of ω are told to 0.001,
-    then powers of log ω to 0.1, then those of log log ω to 0.3. `q_integral` leaves out what lies
-    below ω = e^{−700}.
+    then powers of log ω to 0.1, then those of log log ω to 0.3.
     """
 
     q_integrable: bool

@@ -1,6 +1,7 @@
 """Kernels with a closed form."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -169,7 +170,24 @@ class OUMixture(StationaryKernel):
 
 
 @dataclass(frozen=True)
-class Matern32(StationaryKernel):
+class _Matern(StationaryKernel):
+    """A Matérn kernel: weight times a polynomial in x = rate|s−t| times e^{−x}."""
+
+    rate: float
+    weight: float = 1.0
+    _size: ClassVar[int]  # of the state: position, velocity, …
+
+    def __post_init__(self) -> None:
+        positive("rate", self.rate)
+        positive("weight", self.weight)
+
+    def state_space(self) -> StateSpace:
+        """Position and as many derivatives as comparators have."""
+        return MaternState(self.rate, self.weight, self._size)
+
+
+@dataclass(frozen=True)
+class Matern32(_Matern):
     """Comparators with a derivative: k(s, t) = weight·(1 + x)e^{−x}, x = rate|s−t|.
 
     Parameters
@@ -180,24 +198,15 @@ class Matern32(StationaryKernel):
         k(t, t).
     """
 
-    rate: float
-    weight: float = 1.0
-
-    def __post_init__(self) -> None:
-        positive("rate", self.rate)
-        positive("weight", self.weight)
+    _size: ClassVar[int] = 2
 
     def _lag(self, r: Array) -> Array:
         x = self.rate * r
         return self.weight * (1.0 + x) * np.exp(-x)
 
-    def state_space(self) -> StateSpace:
-        """Position and velocity."""
-        return MaternState(self.rate, self.weight, 2)
-
 
 @dataclass(frozen=True)
-class Matern52(StationaryKernel):
+class Matern52(_Matern):
     """Comparators with two derivatives: k(s, t) = weight·(1 + x + x²/3)e^{−x}, x = rate|s−t|.
 
     Parameters
@@ -208,20 +217,11 @@ class Matern52(StationaryKernel):
         k(t, t).
     """
 
-    rate: float
-    weight: float = 1.0
-
-    def __post_init__(self) -> None:
-        positive("rate", self.rate)
-        positive("weight", self.weight)
+    _size: ClassVar[int] = 3
 
     def _lag(self, r: Array) -> Array:
         x = self.rate * r
         return self.weight * (1.0 + x + x * x / 3.0) * np.exp(-x)
-
-    def state_space(self) -> StateSpace:
-        """Position, velocity and acceleration."""
-        return MaternState(self.rate, self.weight, 3)
 
 
 @dataclass(frozen=True)

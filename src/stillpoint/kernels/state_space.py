@@ -19,14 +19,31 @@ from stillpoint.core.validation import Array
 class StateSpace(ABC):
     """F(Δ), Q(Δ), P(t), h and the nugget of one kernel.
 
-    `diagonal` says that F is given by its diagonal.
+    Attributes
+    ----------
+    h : array of shape (P,)
+        What reads the kernel's value off the state.
+    diagonal : bool
+        Whether F is diagonal, and given by its diagonal.
+    stationary : bool
+        Whether P(t) and the nugget are the same at every time.
+    homogeneous : bool
+        Whether the noise of a gap does not depend on where it starts.
+    min_gap : float
+        Gaps below this are outside the accuracy that the form was built for.
+
+    Notes
+    -----
+    k(s, t) = h'F(t − s)P(s)h for s < t, and h'P(t)h + nugget(t) for s = t, with P(t) =
+    F(Δ)P(s)F(Δ)' + Q(Δ), Δ = t − s. Subclasses define `transition`, `noise` and `covariance`, and
+    `nugget` where there is one.
     """
 
     h: Array
     diagonal: bool = False
     stationary: bool = True
-    homogeneous: bool = True  # the noise of a gap does not depend on where it starts
-    min_gap: float = 0.0  # gaps below this are outside the accuracy that the form was built for
+    homogeneous: bool = True
+    min_gap: float = 0.0
 
     @property
     def size(self) -> int:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from stillpoint.core.allocation import full, zeros
-from stillpoint.core.state import restored, saved
+from stillpoint.core.state import saved
 from stillpoint.core.validation import Array, counted, nonnegative, stored
 from stillpoint.domains import Ball, Domain, Everywhere, _sets
 from stillpoint.domains.base import as_domain
@@ -159,14 +159,15 @@ class Tracker(GradientLearner):
         super().restore(state)
         experts = stored(state, "squares", None).size
         counted("squares", experts, _MOST)
-        shapes: dict[str, tuple[int, ...]] = {
-            "scalars": (len(AT),),
-            "losses": (1 + experts,),
-            "squares": (experts,),
-            "rows": (ROW.experts + experts, self.dim),
-            "weights": (1 + experts,),
-        }
-        self._hold(restored(_tracker.State, state, shapes, NAMES))
+        self._hold(
+            _tracker.State(
+                scalars=stored(state, NAMES["scalars"], len(AT)),
+                losses=stored(state, "losses", 1 + experts),
+                squares=stored(state, "squares", experts),
+                rows=stored(state, "rows", ROW.experts + experts, self.dim),
+                weights=stored(state, "weights", 1 + experts),
+            )
+        )
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)

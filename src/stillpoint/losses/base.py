@@ -14,11 +14,26 @@ from stillpoint.losses.stream import LossStream
 
 
 class Loss(ABC):
-    """A convex loss ℓ(p, y) of a prediction p and a target y."""
+    """A convex loss ℓ(p, y) of a prediction p and a target y.
+
+    Attributes
+    ----------
+    code : int
+        The family, as compiled functions know it.
+    vector_plays : bool
+        Whether there is a form for plays and targets in R^d, of ‖w − y‖ or ⟨y, w⟩.
+    labels : bool
+        Whether targets are −1 and +1.
+
+    Notes
+    -----
+    `value` and `gradient` take predictions; `on` makes a stream of rounds, whose losses are
+    functions of the play w: p = w, or p = ⟨w, x⟩ with features x.
+    """
 
     code: ClassVar[int]
-    vector_plays: ClassVar[bool] = False  # has a form for plays and targets in R^d
-    labels: ClassVar[bool] = False  # targets are -1 and +1
+    vector_plays: ClassVar[bool] = False
+    labels: ClassVar[bool] = False
 
     @property
     def parameter(self) -> float:

@@ -14,7 +14,13 @@ from stillpoint.losses.base import Loss
 
 @dataclass(frozen=True)
 class Squared(Loss):
-    """(p − y)²/2; its minimiser is the mean of y."""
+    """Squared loss, whose minimiser is the mean of y.
+
+    Notes
+    -----
+    ℓ(p, y) = (p − y)²/2, and ‖w − y‖²/2 for plays in R^d; the gradient is p − y. Without a
+    Lipschitz bound, strongly convex with constant 1.
+    """
 
     code: ClassVar[int] = _pointwise.SQUARED
     vector_plays: ClassVar[bool] = True
@@ -37,7 +43,13 @@ class Squared(Loss):
 
 @dataclass(frozen=True)
 class Absolute(Loss):
-    """|p − y|; its minimiser is the median of y. The kink p = y has slope 0."""
+    """Absolute loss, whose minimiser is the median of y.
+
+    Notes
+    -----
+    ℓ(p, y) = |p − y|, and ‖w − y‖ for plays in R^d; the gradient is sign(p − y), 0 at the kink
+    p = y.
+    """
 
     code: ClassVar[int] = _pointwise.ABSOLUTE
     vector_plays: ClassVar[bool] = True
@@ -50,9 +62,17 @@ class Absolute(Loss):
 
 @dataclass(frozen=True)
 class Pinball(Loss):
-    """level·(y − p)₊ + (1 − level)·(p − y)₊; its minimiser is the `level` quantile of y.
+    """Pinball loss, whose minimiser is a quantile of y.
 
-    The kink p = y has slope 0.
+    Parameters
+    ----------
+    level : float
+        Which quantile, between 0 and 1; 0.5 is the median.
+
+    Notes
+    -----
+    ℓ(p, y) = level·(y − p)₊ + (1 − level)·(p − y)₊; the gradient is −level below y, 1 − level above
+    and 0 at the kink p = y.
     """
 
     level: float
@@ -79,7 +99,18 @@ class Pinball(Loss):
 
 @dataclass(frozen=True)
 class Huber(Loss):
-    """r²/2 for |r| ≤ width and width·(|r| − width/2) beyond, r = p − y."""
+    """Huber's loss: squared near the target, absolute far from it, so that outliers pull less.
+
+    Parameters
+    ----------
+    width : float, default 1
+        The error from which on the loss is linear, above 0; it bounds the gradient.
+
+    Notes
+    -----
+    With r = p − y, or r = ‖w − y‖ for plays in R^d, ℓ = r²/2 for |r| ≤ width and
+    width·(|r| − width/2) beyond; the gradient is r, cut off at ±width.
+    """
 
     width: float = 1.0
     code: ClassVar[int] = _pointwise.HUBER
@@ -101,7 +132,12 @@ class Huber(Loss):
 
 @dataclass(frozen=True)
 class Logistic(Loss):
-    """log(1 + exp(−y·p)), y in {−1, +1}."""
+    """Logistic loss for labels −1 and +1; the prediction is the log-odds of +1.
+
+    Notes
+    -----
+    ℓ(p, y) = log(1 + e^{−yp}); the gradient is −y/(1 + e^{yp}).
+    """
 
     code: ClassVar[int] = _pointwise.LOGISTIC
     labels: ClassVar[bool] = True
@@ -118,7 +154,12 @@ class Logistic(Loss):
 
 @dataclass(frozen=True)
 class Hinge(Loss):
-    """max(0, 1 − y·p), y in {−1, +1}. The kink y·p = 1 has slope 0."""
+    """Hinge loss for labels −1 and +1, of support vector machines.
+
+    Notes
+    -----
+    ℓ(p, y) = max(0, 1 − yp); the gradient is −y where yp < 1, else 0, at the kink yp = 1 as well.
+    """
 
     code: ClassVar[int] = _pointwise.HINGE
     labels: ClassVar[bool] = True
@@ -131,7 +172,12 @@ class Hinge(Loss):
 
 @dataclass(frozen=True)
 class Linear(Loss):
-    """y·p: y is the gradient, and with vector plays ⟨y, w⟩."""
+    """Linear loss: targets are gradients.
+
+    Notes
+    -----
+    ℓ(p, y) = yp, and ⟨y, w⟩ for plays in R^d; the gradient is y.
+    """
 
     code: ClassVar[int] = _pointwise.LINEAR
     vector_plays: ClassVar[bool] = True
@@ -144,9 +190,13 @@ class Linear(Loss):
 
 @dataclass(frozen=True)
 class Log(Loss):
-    """−log p for p > 0, whatever y is.
+    """Log loss of a positive prediction; there are no targets.
 
     With features x, it is the log-wealth lost by a portfolio at price relatives x.
+
+    Notes
+    -----
+    ℓ(p) = −log p for p > 0; the gradient is −1/p. Exp-concave with constant 1.
     """
 
     code: ClassVar[int] = _pointwise.LOG

@@ -37,7 +37,15 @@ def as_loss(loss: Any) -> LossLike:
 
 @dataclass(frozen=True, eq=False)
 class RoundLoss:
-    """The loss of one round, as a function of the play."""
+    """The loss of one round, as a function of the play: a member of a `LossStream`.
+
+    Parameters
+    ----------
+    stream : LossStream
+        The rounds it is one of.
+    index : int
+        Which of them, counted from 0.
+    """
 
     stream: "LossStream"
     index: int

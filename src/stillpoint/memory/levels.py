@@ -11,7 +11,7 @@ import numpy as np
 
 from stillpoint.core.allocation import zeros
 from stillpoint.core.arithmetic import dot
-from stillpoint.core.state import restored, saved
+from stillpoint.core.state import saved
 from stillpoint.core.validation import Array, number, positive, stored
 from stillpoint.kernels import Kernel
 from stillpoint.memory import _levels
@@ -176,8 +176,13 @@ class LevelMemory(Memory):
         # from −∞ levels would start without end
         self.kernel = Levels(self.kernel.base, number("origin", state["origin"]))
         count = stored(state, "squares", None).size
-        shapes = {"states": (count, self.dim), "squares": (count,), "variances": (count,)}
-        self._hold(restored(_levels.State, state, shapes))
+        self._hold(
+            _levels.State(
+                states=stored(state, "states", count, self.dim),
+                squares=stored(state, "squares", count),
+                variances=stored(state, "variances", count),
+            )
+        )
         self.rates = np.append(0.0, self.kernel.base ** (1.0 - np.arange(1.0, count)))[:count]
         self._restore_common(state)
         self._gap = np.nan

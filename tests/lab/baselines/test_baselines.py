@@ -87,26 +87,31 @@ def regret(gradients, plays, u):
 
 
 MAKERS = {
-    "ogd": lambda dim: OGD(dim, 0.1),
-    "ogd sqrt": lambda dim: OGD(dim, 1.0, schedule="sqrt", domain=Ball(1.0)),
-    "ogd scale-free": lambda dim: OGD(dim, 2.0, schedule="scale-free", domain=Box(-1.0, 0.5)),
+    "ogd": lambda dim: OGD(dim, step=0.1),
+    "ogd sqrt": lambda dim: OGD(dim, step=1.0, schedule="sqrt", domain=Ball(1.0)),
+    "ogd scale-free": lambda dim: OGD(dim, step=2.0, schedule="scale-free", domain=Box(-1.0, 0.5)),
     "ogd projection": lambda dim: OGD(
-        dim, 0.3, domain=Projection(lambda w: np.clip(w, -0.5, 0.5), 30.0)
+        dim, step=0.3, domain=Projection(lambda w: np.clip(w, -0.5, 0.5), 30.0)
     ),
-    "ader": lambda dim: Ader(dim, 40, 1.0, 1.0),
-    "kt": lambda dim: KT(dim, 1.0),
-    "cocob": lambda dim: COCOB(dim, 1.0),
+    "ader": lambda dim: Ader(dim, horizon=40, lipschitz=1.0, radius=1.0),
+    "kt": lambda dim: KT(dim, lipschitz=1.0),
+    "cocob": lambda dim: COCOB(dim, lipschitz=1.0),
     "cocob backprop": COCOBBackprop,
-    "free grad": lambda dim: FreeGrad(dim, 1.0),
-    "haar": lambda dim: SparseHaar(dim, 1.0, 20),
-    "haar anytime": lambda dim: SparseHaar(dim, 1.0, potential=Erfi()),
-    "discounted": lambda dim: DiscountedFTRL(dim, 0.95),
-    "discounted ball": lambda dim: DiscountedFTRL(dim, 0.95, 3.0, domain=Ball(1.0)),
+    "free grad": lambda dim: FreeGrad(dim, lipschitz=1.0),
+    "haar": lambda dim: SparseHaar(dim, lipschitz=1.0, horizon=20),
+    "haar anytime": lambda dim: SparseHaar(dim, lipschitz=1.0, potential=Erfi()),
+    "discounted": lambda dim: DiscountedFTRL(dim, discount=0.95),
+    "discounted ball": lambda dim: DiscountedFTRL(dim, discount=0.95, radius=3.0, domain=Ball(1.0)),
     "hedge": lambda dim: Hedge(
-        [OGD(dim, 0.1), KT(dim, 1.0), SparseHaar(dim, 1.0)], prior=[1.0, 2.0, 3.0]
+        [OGD(dim, step=0.1), KT(dim, lipschitz=1.0), SparseHaar(dim, lipschitz=1.0)],
+        prior=[1.0, 2.0, 3.0],
     ),
     "normal hedge": lambda dim: AdaNormalHedge(
-        [OGD(dim, 0.1), Ader(dim, 9, 1.0, 1.0), Hedge([KT(dim, 1.0)])]
+        [
+            OGD(dim, step=0.1),
+            Ader(dim, horizon=9, lipschitz=1.0, radius=1.0),
+            Hedge([KT(dim, lipschitz=1.0)]),
+        ]
     ),
 }
 CHECKS = {name: check for name, check in checks.all_checks().items() if "save_load" not in name}
@@ -160,49 +165,61 @@ def test_says_what_it_is_told_and_how_it_was_built(make):
 
 TWINS = {
     "ogd": (
-        lambda d: OGD(d, 0.2, domain=Ball(1.0)),
+        lambda d: OGD(d, step=0.2, domain=Ball(1.0)),
         lambda g, n, d: naive.ogd(g, n, d, 0.2, "constant", 1.0),
     ),
     "ogd free": (
-        lambda d: OGD(d, 0.2),
+        lambda d: OGD(d, step=0.2),
         lambda g, n, d: naive.ogd(g, n, d, 0.2, "constant", np.inf),
     ),
     "ogd sqrt": (
-        lambda d: OGD(d, 0.7, schedule="sqrt", domain=Ball(1.0)),
+        lambda d: OGD(d, step=0.7, schedule="sqrt", domain=Ball(1.0)),
         lambda g, n, d: naive.ogd(g, n, d, 0.7, "sqrt", 1.0),
     ),
     "ogd scale-free": (
-        lambda d: OGD(d, 2.0, schedule="scale-free", domain=Ball(1.0)),
+        lambda d: OGD(d, step=2.0, schedule="scale-free", domain=Ball(1.0)),
         lambda g, n, d: naive.ogd(g, n, d, 2.0, "scale-free", 1.0),
     ),
-    "ader": (lambda d: Ader(d, 100, 1.0, 1.5), lambda g, n, d: naive.ader(g, n, d, 100, 1.0, 1.5)),
-    "ader G": (lambda d: Ader(d, 7, 2.0, 0.5), lambda g, n, d: naive.ader(g, n, d, 7, 2.0, 0.5)),
-    "kt": (lambda d: KT(d, 1.0), lambda g, n, d: naive.kt(g, n, d, 1.0, 1.0)),
-    "kt scaled": (lambda d: KT(d, 2.0, 0.1), lambda g, n, d: naive.kt(g, n, d, 2.0, 0.1)),
-    "cocob": (lambda d: COCOB(d, 1.0), lambda g, n, d: naive.cocob(g, n, d, 1.0, 1.0)),
-    "cocob scaled": (lambda d: COCOB(d, 2.0, 0.1), lambda g, n, d: naive.cocob(g, n, d, 2.0, 0.1)),
+    "ader": (
+        lambda d: Ader(d, horizon=100, lipschitz=1.0, radius=1.5),
+        lambda g, n, d: naive.ader(g, n, d, 100, 1.0, 1.5),
+    ),
+    "ader G": (
+        lambda d: Ader(d, horizon=7, lipschitz=2.0, radius=0.5),
+        lambda g, n, d: naive.ader(g, n, d, 7, 2.0, 0.5),
+    ),
+    "kt": (lambda d: KT(d, lipschitz=1.0), lambda g, n, d: naive.kt(g, n, d, 1.0, 1.0)),
+    "kt scaled": (
+        lambda d: KT(d, lipschitz=2.0, scale=0.1),
+        lambda g, n, d: naive.kt(g, n, d, 2.0, 0.1),
+    ),
+    "cocob": (lambda d: COCOB(d, lipschitz=1.0), lambda g, n, d: naive.cocob(g, n, d, 1.0, 1.0)),
+    "cocob scaled": (
+        lambda d: COCOB(d, lipschitz=2.0, scale=0.1),
+        lambda g, n, d: naive.cocob(g, n, d, 2.0, 0.1),
+    ),
     "cocob backprop": (
-        lambda d: COCOBBackprop(d, 10.0),
+        lambda d: COCOBBackprop(d, alpha=10.0),
         lambda g, n, d: naive.cocob_backprop(g, n, d, 10.0),
     ),
     "free grad": (
-        lambda d: FreeGrad(d, 2.0, 0.5),
+        lambda d: FreeGrad(d, lipschitz=2.0, scale=0.5),
         lambda g, n, d: naive.free_grad(g, n, d, 2.0, 0.5),
     ),
     "haar": (
-        lambda d: SparseHaar(d, 1.0, 50, potential=FreeGradPotential(3.0)),
+        lambda d: SparseHaar(d, lipschitz=1.0, horizon=50, potential=FreeGradPotential(3.0)),
         lambda g, n, d: naive.sparse_haar(g, n, d, 1.0, 64, 3.0),
     ),
     "haar anytime": (
-        lambda d: SparseHaar(d, 2.0),
+        lambda d: SparseHaar(d, lipschitz=2.0),
         lambda g, n, d: naive.sparse_haar(g, n, d, 2.0, 1, 1.0),
     ),
     "discounted": (
-        lambda d: DiscountedFTRL(d, 0.9, 2.0),
+        lambda d: DiscountedFTRL(d, discount=0.9, radius=2.0),
         lambda g, n, d: naive.discounted_ftrl(g, n, d, 0.9, 2.0, np.inf),
     ),
     "discounted ball": (
-        lambda d: DiscountedFTRL(d, 0.99, 2.0, domain=Ball(1.0)),
+        lambda d: DiscountedFTRL(d, discount=0.99, radius=2.0, domain=Ball(1.0)),
         lambda g, n, d: naive.discounted_ftrl(g, n, d, 0.99, 2.0, 1.0),
     ),
 }
@@ -225,7 +242,11 @@ def test_equals_the_slow_twin(name, stream):
 def test_combinations_equal_their_twins(stream, first_hint):
     for meta, twin in ((Hedge, naive.hedge_weights), (AdaNormalHedge, naive.normal_hedge_weights)):
         prior = np.array([0.5, 0.3, 0.2])
-        learner = meta([OGD(2, 0.01), OGD(2, 0.3), KT(2, 1.0)], prior=prior, loss_range=first_hint)
+        learner = meta(
+            [OGD(2, step=0.01), OGD(2, step=0.3), KT(2, lipschitz=1.0)],
+            prior=prior,
+            loss_range=first_hint,
+        )
         gradient, losses, weights = streams(2)[stream], [], []
         for t in range(80):
             w = learner.predict()
@@ -240,7 +261,10 @@ def test_combinations_equal_their_twins(stream, first_hint):
 
 
 def test_learners_in_a_combination_play_as_they_would_alone_on_its_gradients():
-    mixed, alone = Hedge([OGD(2, 0.1), KT(2, 1.0)]), [OGD(2, 0.1), KT(2, 1.0)]
+    mixed, alone = (
+        Hedge([OGD(2, step=0.1), KT(2, lipschitz=1.0)]),
+        [OGD(2, step=0.1), KT(2, lipschitz=1.0)],
+    )
     gradient = streams(2)["drift"]
     for t in range(50):
         g = gradient(t + 1, mixed.predict())
@@ -267,7 +291,7 @@ def test_ogd_keeps_its_bound(stream, dim):
         ("scale-free", 2.0),
     ):
         for domain in (Ball(1.0), None):
-            learner = OGD(dim, step, schedule=schedule, domain=domain)
+            learner = OGD(dim, step=step, schedule=schedule, domain=domain)
             plays, gradients = run(learner, streams(dim)[stream], ROUNDS)
             for u in comparators(gradients, 1.0, rng):
                 limit = learner.bound(path_length(u), magnitude(u))
@@ -278,14 +302,16 @@ def test_ogd_keeps_its_bound(stream, dim):
 
 def test_scale_free_ogd_is_the_published_bound_on_a_ball():
     # (3/2·D + P)√V for step = D = the diameter, from η_T = D/√V and Σ‖g_t‖²/√V_t ≤ 2√V
-    learner = OGD(2, 2.0, schedule="scale-free", domain=Ball(1.0))
+    learner = OGD(2, step=2.0, schedule="scale-free", domain=Ball(1.0))
     _, gradients = run(learner, streams(2)["noise"], ROUNDS)
     root = np.sqrt((gradients**2).sum())
     assert learner.bound(7.0) <= (1.5 * 2.0 + 7.0) * root * (1 + 1e-12)
-    tiny = OGD(2, 2.0, schedule="scale-free", domain=Ball(1.0))
+    tiny = OGD(2, step=2.0, schedule="scale-free", domain=Ball(1.0))
     plays, _ = run(tiny, lambda t, w: 1e-120 * gradients[t - 1], ROUNDS)
     again, _ = run(
-        OGD(2, 2.0, schedule="scale-free", domain=Ball(1.0)), lambda t, w: gradients[t - 1], ROUNDS
+        OGD(2, step=2.0, schedule="scale-free", domain=Ball(1.0)),
+        lambda t, w: gradients[t - 1],
+        ROUNDS,
     )
     assert np.allclose(plays, again, rtol=1e-9, atol=1e-12)
 
@@ -302,7 +328,7 @@ def printed_ader(T, G, D, P, c):
 def test_ader_keeps_its_bound_to_the_horizon_and_past_it(stream, dim):
     rng = np.random.default_rng(1)
     for horizon in (ROUNDS, ROUNDS // 8, 1):
-        learner = Ader(dim, horizon, 1.0, 0.7)
+        learner = Ader(dim, horizon=horizon, lipschitz=1.0, radius=0.7)
         plays, gradients = run(learner, streams(dim)[stream], ROUNDS)
         assert np.linalg.norm(plays, axis=1).max() <= 0.7 * (1 + 1e-12)
         for u in comparators(gradients, 0.7, rng):
@@ -321,7 +347,10 @@ def test_plain_ader_sees_the_losses(dim):
         (400, dim)
     )
     losses = Absolute().on(y)
-    plain, improved = Ader(dim, 400, 1.0, 1.0, surrogate=False), Ader(dim, 400, 1.0, 1.0)
+    plain, improved = (
+        Ader(dim, horizon=400, lipschitz=1.0, radius=1.0, surrogate=False),
+        Ader(dim, horizon=400, lipschitz=1.0, radius=1.0),
+    )
     plays, values = [], []
     for loss in losses:
         plays.append(plain.predict())
@@ -329,7 +358,7 @@ def test_plain_ader_sees_the_losses(dim):
         plain.update_loss(loss)
         improved.update_loss(loss)
     assert np.allclose(plays, naive.plain_ader(losses, dim, 400, 1.0, 1.0), rtol=1e-9, atol=1e-12)
-    again = sp.play(Ader(dim, 400, 1.0, 1.0), losses)
+    again = sp.play(Ader(dim, horizon=400, lipschitz=1.0, radius=1.0), losses)
     assert np.array_equal(again.plays[-1], run_last(improved, losses))
     for u in (np.zeros((400, dim)), np.clip(y, -1 / np.sqrt(dim), 1 / np.sqrt(dim))):
         value = np.sum(values) - losses.values(u).sum()
@@ -352,7 +381,9 @@ def run_last(learner, losses):
 
 
 def test_plain_ader_refuses_losses_outside_its_terms_and_is_unchanged():
-    learner, twin = (Ader(1, 10, 1.0, 1.0, surrogate=False) for _ in range(2))
+    learner, twin = (
+        Ader(1, horizon=10, lipschitz=1.0, radius=1.0, surrogate=False) for _ in range(2)
+    )
     for each in (learner, twin):
         each.update_loss(Absolute().on([0.3])[0])
     for loss in (Squared().on([9.0])[0], Linear().on([np.array([3.0])])[0]):
@@ -370,7 +401,11 @@ SIZES = [0.0, 1e-3, 0.1, 1.0, 10.0, 1e3]
 def test_coin_betting_keeps_its_bounds_against_every_fixed_point(stream, dim):
     rng = np.random.default_rng(2)
     for G, scale in ((1.0, 1.0), (1.0, 0.01), (5.0, 3.0)):
-        learners = KT(dim, G, scale), COCOB(dim, G, scale), FreeGrad(dim, G, scale)
+        learners = (
+            KT(dim, lipschitz=G, scale=scale),
+            COCOB(dim, lipschitz=G, scale=scale),
+            FreeGrad(dim, lipschitz=G, scale=scale),
+        )
         for learner in learners:
             plays, gradients = run(learner, streams(dim)[stream], ROUNDS)
             linear, total = (gradients * plays).sum(), gradients.sum(axis=0)
@@ -392,7 +427,7 @@ def test_coin_betting_keeps_its_bounds_against_every_fixed_point(stream, dim):
 def test_kt_bound_is_not_loose_by_much():
     # heads only: wealth after T rounds is 2^T·C(T, T/2)-like; the bound must be within a constant
     # of what is lost
-    learner = KT(1, 1.0)
+    learner = KT(1, lipschitz=1.0)
     plays, gradients = run(learner, streams(1)["never turns"], 200)
     best = max(
         regret(gradients, plays, np.full((200, 1), size)) / learner.bound(size)
@@ -402,7 +437,12 @@ def test_kt_bound_is_not_loose_by_much():
 
 
 def test_bets_saturate_with_a_warning():
-    for learner in (KT(1, 1.0), COCOB(1, 1.0), COCOBBackprop(1), SparseHaar(1, 1.0, 8192)):
+    for learner in (
+        KT(1, lipschitz=1.0),
+        COCOB(1, lipschitz=1.0),
+        COCOBBackprop(1),
+        SparseHaar(1, lipschitz=1.0, horizon=8192),
+    ):
         with pytest.warns(RuntimeWarning, match="saturated"):
             plays, _ = run(learner, streams(1)["never turns"], 8000)
         assert np.isfinite(plays).all()
@@ -415,10 +455,10 @@ def test_sparse_haar_keeps_its_bound(stream, dim):
     rng = np.random.default_rng(3)
     rounds = 200
     learners = [
-        SparseHaar(dim, 1.0, rounds),
-        SparseHaar(dim, 1.0, 25, potential=FreeGradPotential(10.0)),
-        SparseHaar(dim, 1.0, potential=Erfi(2.0)),
-        SparseHaar(dim, 1.0, rounds, potential=ParameterFree(50.0)),
+        SparseHaar(dim, lipschitz=1.0, horizon=rounds),
+        SparseHaar(dim, lipschitz=1.0, horizon=25, potential=FreeGradPotential(10.0)),
+        SparseHaar(dim, lipschitz=1.0, potential=Erfi(2.0)),
+        SparseHaar(dim, lipschitz=1.0, horizon=rounds, potential=ParameterFree(50.0)),
     ]
     for learner in learners:
         plays, gradients = run(learner, streams(dim)[stream], rounds)
@@ -431,7 +471,7 @@ def test_sparse_haar_keeps_its_bound(stream, dim):
 
 
 def test_sparse_haar_bound_rewards_sparsity_and_0_costs_the_scale():
-    learner = SparseHaar(1, 2.0, 64, potential=FreeGradPotential(0.3))
+    learner = SparseHaar(1, lipschitz=2.0, horizon=64, potential=FreeGradPotential(0.3))
     for _ in range(64):
         learner.update(0.5)
     assert 0.0 < learner.bound(np.zeros(64)) <= 0.3 * 2.0
@@ -476,7 +516,7 @@ def test_haar_coefficients_are_those_of_a_path_that_goes_on_with_its_last_value(
 
 
 def test_sparse_haar_bounds_need_room_for_what_was_played_only():
-    learner = SparseHaar(1, 1.0, 1 << 50)
+    learner = SparseHaar(1, lipschitz=1.0, horizon=1 << 50)
     for _ in range(5):
         learner.update(0.5)
     assert np.isfinite(learner.bound(np.ones(5)))
@@ -488,7 +528,7 @@ def test_discounted_ftrl_keeps_both_bounds(stream, dim):
     rng = np.random.default_rng(4)
     for gamma in (0.5, 0.9, 0.99, 1.0):
         for domain in (Ball(1.0), None):
-            learner = DiscountedFTRL(dim, gamma, 0.7, domain=domain)
+            learner = DiscountedFTRL(dim, discount=gamma, radius=0.7, domain=domain)
             plays, gradients = run(learner, streams(dim)[stream], ROUNDS)
             age = gamma ** np.arange(ROUNDS - 1, -1, -1.0)[:, None]
             for size in (0.0, 0.5, 1.0) if domain else (0.0, 0.5, 1.0, 30.0):
@@ -503,17 +543,21 @@ def test_discounted_ftrl_keeps_both_bounds(stream, dim):
 
 
 def test_discounted_ftrl_survives_silence_and_units():
-    learner = DiscountedFTRL(2, 0.5)
+    learner = DiscountedFTRL(2, discount=0.5)
     run(learner, streams(2)["noise"], 30)
     before = learner.predict()
     for _ in range(5000):
         learner.update(np.zeros(2))
     assert np.allclose(learner.predict(), before, rtol=1e-9)
-    gradients = run(DiscountedFTRL(2, 0.9), streams(2)["noise"], 50)[1]
+    gradients = run(DiscountedFTRL(2, discount=0.9), streams(2)["noise"], 50)[1]
     for factor in (1e-100, 1e100):
-        plays = run(DiscountedFTRL(2, 0.9), lambda t, w, f=factor: f * gradients[t - 1], 50)[0]
+        plays = run(
+            DiscountedFTRL(2, discount=0.9), lambda t, w, f=factor: f * gradients[t - 1], 50
+        )[0]
         assert np.allclose(
-            plays, run(DiscountedFTRL(2, 0.9), lambda t, w: gradients[t - 1], 50)[0], rtol=1e-9
+            plays,
+            run(DiscountedFTRL(2, discount=0.9), lambda t, w: gradients[t - 1], 50)[0],
+            rtol=1e-9,
         )
 
 
@@ -523,7 +567,7 @@ def test_combinations_keep_their_bounds_against_each_learner(stream, meta):
     for scale in (1e-6, 1.0, 1e6):
         for first_hint in (0.0, 2.0):
             for prior in (None, [1e-3, 1.0, 1.0, 5.0]):
-                experts = [OGD(2, 10.0**-k / scale, domain=Ball(1.0)) for k in range(4)]
+                experts = [OGD(2, step=10.0**-k / scale, domain=Ball(1.0)) for k in range(4)]
                 learner = meta(experts, prior=prior, loss_range=first_hint * scale)
                 gradient, lost = streams(2)[stream], np.zeros(4)
                 for t in range(ROUNDS):
@@ -543,10 +587,10 @@ def test_a_combination_comes_near_its_best_learner():
     y = np.repeat([1.0, -1.0, 0.5, 0.7], 250)
     for meta in (Hedge, AdaNormalHedge):
         run_ = sp.play(
-            meta([OGD(1, 2.0**-k, domain=Ball(1.0)) for k in range(8)]), Absolute().on(y)
+            meta([OGD(1, step=2.0**-k, domain=Ball(1.0)) for k in range(8)]), Absolute().on(y)
         )
         alone = [
-            sp.play(OGD(1, 2.0**-k, domain=Ball(1.0)), Absolute().on(y)).losses.sum()
+            sp.play(OGD(1, step=2.0**-k, domain=Ball(1.0)), Absolute().on(y)).losses.sum()
             for k in range(8)
         ]
         assert run_.losses.sum() < min(2.0 * min(alone), 0.5 * np.mean(alone))
@@ -554,7 +598,7 @@ def test_a_combination_comes_near_its_best_learner():
 
 def test_one_learner_alone_is_itself():
     for meta in (Hedge, AdaNormalHedge):
-        a, b = meta([OGD(2, 0.1)]), OGD(2, 0.1)
+        a, b = meta([OGD(2, step=0.1)]), OGD(2, step=0.1)
         assert np.array_equal(
             run(a, streams(2)["noise"], 30)[0], run(b, streams(2)["noise"], 30)[0]
         )
@@ -577,13 +621,13 @@ BULK_STREAMS = {
     "irregular": Absolute().on(Y, times=np.cumsum(RNG.random(300) + 0.1)),
 }
 BULK = {
-    "constant": lambda d: OGD(d, 0.1),
-    "constant ball": lambda d: OGD(d, 0.5, domain=Ball(0.4)),
-    "sqrt box": lambda d: OGD(d, 1.0, schedule="sqrt", domain=Box(-0.1, 0.6)),
-    "scale-free": lambda d: OGD(d, 1.0, schedule="scale-free", domain=Ball(0.9)),
-    "simplex": lambda d: OGD(d, 1.0, schedule="scale-free", domain=Simplex(0.5)),
-    "half-space": lambda d: OGD(d, 0.1, domain=HalfSpace(np.ones(d), 0.2)),
-    "ader": lambda d: Ader(d, 100, 20.0, 0.8),
+    "constant": lambda d: OGD(d, step=0.1),
+    "constant ball": lambda d: OGD(d, step=0.5, domain=Ball(0.4)),
+    "sqrt box": lambda d: OGD(d, step=1.0, schedule="sqrt", domain=Box(-0.1, 0.6)),
+    "scale-free": lambda d: OGD(d, step=1.0, schedule="scale-free", domain=Ball(0.9)),
+    "simplex": lambda d: OGD(d, step=1.0, schedule="scale-free", domain=Simplex(0.5)),
+    "half-space": lambda d: OGD(d, step=0.1, domain=HalfSpace(np.ones(d), 0.2)),
+    "ader": lambda d: Ader(d, horizon=100, lipschitz=20.0, radius=0.8),
 }
 
 
@@ -620,7 +664,7 @@ def test_a_refused_gradient_leaves_the_round_open_on_both_paths():
         Squared().on([0.1, -0.2, 50.0, 0.3]),
         list(Squared().on([0.1, -0.2, 50.0, 0.3])),
     ):
-        learner = Ader(1, 10, 2.0, 1.0)
+        learner = Ader(1, horizon=10, lipschitz=2.0, radius=1.0)
         with pytest.raises(ValueError, match="lipschitz"):
             sp.play(learner, losses)
         assert (learner.rounds, learner.observed, learner.time) == (2, 2, 3.0)
@@ -647,7 +691,7 @@ def test_hindsight_ogd_is_the_reference_on_absolute_streams(seed):
     assert found.step == grid[found.totals.argmin()]
     assert np.cumsum(found.losses)[-1] == found.total
     assert np.array_equal(
-        found.plays, sp.play(OGD(1, found.step, domain=Ball(30.0)), Absolute().on(y)).plays
+        found.plays, sp.play(OGD(1, step=found.step, domain=Ball(30.0)), Absolute().on(y)).plays
     )
     assert HindsightOGD.assumes == ("the future",)
 
@@ -663,10 +707,10 @@ def test_hindsight_ogd_on_vectors_and_other_grids():
 # figures of the peers on the ten-piece stream (mean regret over seeds, T = 1000)
 
 PUBLISHED = {
-    "ader": (57, lambda T: Ader(1, T, 1.0, 1.0)),
-    "haar": (195, lambda T: SparseHaar(1, 1.0, T)),
+    "ader": (57, lambda T: Ader(1, horizon=T, lipschitz=1.0, radius=1.0)),
+    "haar": (195, lambda T: SparseHaar(1, lipschitz=1.0, horizon=T)),
     "cocob backprop": (197, lambda T: COCOBBackprop(1)),
-    "kt": (260, lambda T: KT(1, 1.0)),
+    "kt": (260, lambda T: KT(1, lipschitz=1.0)),
 }
 
 
@@ -689,29 +733,32 @@ def test_regret_is_that_of_other_implementations(name):
     ("call", "words"),
     [
         (lambda: OGD(0), "dim must be"),
-        (lambda: OGD(1, -1.0), "step must be positive: got -1.0"),
+        (lambda: OGD(1, step=-1.0), "step must be positive: got -1.0"),
         (lambda: OGD(1, schedule="fast"), "schedule must be one of .*got 'fast'"),
         (lambda: OGD(1, domain="ball"), "domain must be a domain: got 'ball'"),
         (lambda: OGD(2, domain=Ball(1.0, [0.0])), "center"),
         (lambda: OGD(1).bound(), "magnitude must be given"),
         (lambda: OGD(1).bound(-1.0, 1.0), "path_length"),
-        (lambda: Ader(1, 0, 1.0, 1.0), "horizon must be"),
-        (lambda: Ader(1, 10, 0.0, 1.0), "lipschitz must be positive"),
-        (lambda: Ader(1, 10, 1.0, np.inf), "radius must be finite"),
-        (lambda: Ader(1, 10, 1.0, 1.0).bound(-1.0), "path_length"),
-        (lambda: KT(1, np.nan), "lipschitz must be finite"),
-        (lambda: KT(1, None), "lipschitz must be a number"),
-        (lambda: KT(1, 1.0, 0.0), "scale must be positive"),
-        (lambda: KT(1, 1.0).bound(-1.0), "norm"),
-        (lambda: COCOB(1, 1.0).bound([1.0, 2.0]), "u must have shape"),
+        (lambda: Ader(1, horizon=0, lipschitz=1.0, radius=1.0), "horizon must be"),
+        (lambda: Ader(1, horizon=10, lipschitz=0.0, radius=1.0), "lipschitz must be positive"),
+        (lambda: Ader(1, horizon=10, lipschitz=1.0, radius=np.inf), "radius must be finite"),
+        (lambda: Ader(1, horizon=10, lipschitz=1.0, radius=1.0).bound(-1.0), "path_length"),
+        (lambda: KT(1, lipschitz=np.nan), "lipschitz must be finite"),
+        (lambda: KT(1, lipschitz=None), "lipschitz must be a number"),
+        (lambda: KT(1, lipschitz=1.0, scale=0.0), "scale must be positive"),
+        (lambda: KT(1, lipschitz=1.0).bound(-1.0), "norm"),
+        (lambda: COCOB(1, lipschitz=1.0).bound([1.0, 2.0]), "u must have shape"),
         (lambda: COCOBBackprop(1).bound([1.0]), "heuristic; use COCOB"),
-        (lambda: COCOBBackprop(1, 0.0), "alpha must be positive"),
-        (lambda: FreeGrad(1, None), "lipschitz must be a number"),
-        (lambda: SparseHaar(1, 1.0, 2.5), "horizon must be"),
-        (lambda: SparseHaar(1, 1.0, potential=Quadratic(1.0)), "potential must be FreeGrad"),
-        (lambda: SparseHaar(1, 1.0).bound(np.zeros(3)), "u must have shape"),
-        (lambda: DiscountedFTRL(1, 1.5), "discount must be"),
-        (lambda: DiscountedFTRL(1, 0.9, domain=1.0), "domain must be a domain"),
+        (lambda: COCOBBackprop(1, alpha=0.0), "alpha must be positive"),
+        (lambda: FreeGrad(1, lipschitz=None), "lipschitz must be a number"),
+        (lambda: SparseHaar(1, lipschitz=1.0, horizon=2.5), "horizon must be"),
+        (
+            lambda: SparseHaar(1, lipschitz=1.0, potential=Quadratic(1.0)),
+            "potential must be FreeGrad",
+        ),
+        (lambda: SparseHaar(1, lipschitz=1.0).bound(np.zeros(3)), "u must have shape"),
+        (lambda: DiscountedFTRL(1, discount=1.5), "discount must be"),
+        (lambda: DiscountedFTRL(1, discount=0.9, domain=1.0), "domain must be a domain"),
         (lambda: Hedge([]), "learners must be gradient learners"),
         (lambda: Hedge([OGD(1), OGD(2)]), "learners must have one dimension"),
         (lambda: Hedge([OGD(1)] * 2), "learners must be different objects"),
@@ -740,12 +787,12 @@ def test_used_learners_cannot_be_combined():
 
 def test_gradients_beyond_what_was_told_are_refused():
     learners = (
-        Ader(1, 9, 1.0, 1.0),
-        KT(1, 1.0),
-        COCOB(1, 1.0),
-        FreeGrad(1, 1.0),
-        SparseHaar(1, 1.0),
-        Hedge([OGD(1), KT(1, 1.0)]),
+        Ader(1, horizon=9, lipschitz=1.0, radius=1.0),
+        KT(1, lipschitz=1.0),
+        COCOB(1, lipschitz=1.0),
+        FreeGrad(1, lipschitz=1.0),
+        SparseHaar(1, lipschitz=1.0),
+        Hedge([OGD(1), KT(1, lipschitz=1.0)]),
     )
     for learner in learners:
         learner.update(0.5)
@@ -753,15 +800,15 @@ def test_gradients_beyond_what_was_told_are_refused():
         with pytest.raises(ValueError, match=r"got (norm )?1\.5; raise"):
             learner.update(1.5)
         assert all(np.array_equal(before[key], value) for key, value in learner.arrays().items())
-    for learner in (OGD(1), COCOBBackprop(1), DiscountedFTRL(1, 0.9), Hedge([OGD(1)])):
+    for learner in (OGD(1), COCOBBackprop(1), DiscountedFTRL(1, discount=0.9), Hedge([OGD(1)])):
         with pytest.raises(ValueError, match="rescale the losses"):
             learner.update(1e200)
 
 
 TINY_AND_HUGE = {
-    "ogd": lambda: OGD(2, 1e160, domain=Ball(1.0)),
-    "ogd scale-free": lambda: OGD(2, 1.0, schedule="scale-free", domain=Ball(1.0)),
-    "ader": lambda: Ader(2, 40, 1e-155, 1.0),
+    "ogd": lambda: OGD(2, step=1e160, domain=Ball(1.0)),
+    "ogd scale-free": lambda: OGD(2, step=1.0, schedule="scale-free", domain=Ball(1.0)),
+    "ader": lambda: Ader(2, horizon=40, lipschitz=1e-155, radius=1.0),
 }
 
 
@@ -776,7 +823,10 @@ def test_tiny_gradients_count_as_0_in_bulk_too(make):
 
 
 def test_gradients_whose_squares_are_no_floats_are_refused_in_bulk_too():
-    for make in (lambda: OGD(1, 1.0), lambda: Ader(1, 40, 1e200, 1.0)):
+    for make in (
+        lambda: OGD(1, step=1.0),
+        lambda: Ader(1, horizon=40, lipschitz=1e200, radius=1.0),
+    ):
         bulk, single = make(), make()
         with pytest.raises(ValueError, match="g must have norm at most 1e"):
             sp.play(bulk, Linear().on(np.full((3, 1), 1e160)))
@@ -792,7 +842,10 @@ def test_hindsight_counts_tiny_gradients_as_its_run_does():
 
 
 def test_ader_bounds_large_gradients():
-    large, small = Ader(1, 40, 1e160, 1.0), Ader(1, 40, 1.0, 1.0)
+    large, small = (
+        Ader(1, horizon=40, lipschitz=1e160, radius=1.0),
+        Ader(1, horizon=40, lipschitz=1.0, radius=1.0),
+    )
     for learner, g in ((large, 1e149), (small, 0.5)):
         assert learner.bound(0.0) == 0.0
         learner.update(g)

@@ -111,11 +111,11 @@ def test_window_aci_takes_out_equal_scores():
 
 
 MAKERS = [
-    lambda: ACI(Q, 0.2),
-    lambda: DecayingStep(Q, 2.0),
-    lambda: SFOGD(Q, 5.0),
+    lambda: ACI(Q, step=0.2),
+    lambda: DecayingStep(Q, step=2.0),
+    lambda: SFOGD(Q, largest=5.0),
     lambda: Betting(Q),
-    lambda: SAOCP(Q, 5.0),
+    lambda: SAOCP(Q, largest=5.0),
     lambda: WindowACI(Q),
 ]
 
@@ -146,12 +146,15 @@ def test_runs_are_single_rounds_and_cover(make):
     ("make", "message"),
     [
         (lambda: ACI(1.0), "coverage must be between 0 and 1"),
-        (lambda: ACI(0.9, 0.0), "step must be positive"),
-        (lambda: DecayingStep(0.9, 1.0, -1.0), "power must be positive"),
-        (lambda: SFOGD(0.9, -1.0), "largest must be positive"),
-        (lambda: Betting(0.9, 0.0), "wealth must be positive"),
-        (lambda: SAOCP(0.9, 1.0, 0), "life must be a positive whole number"),
-        (lambda: SAOCP(0.9, 1.0, 10**12), "life must be at most 65536: got 1000000000000; "),
+        (lambda: ACI(0.9, step=0.0), "step must be positive"),
+        (lambda: DecayingStep(0.9, step=1.0, power=-1.0), "power must be positive"),
+        (lambda: SFOGD(0.9, largest=-1.0), "largest must be positive"),
+        (lambda: Betting(0.9, wealth=0.0), "wealth must be positive"),
+        (lambda: SAOCP(0.9, largest=1.0, life=0), "life must be a positive whole number"),
+        (
+            lambda: SAOCP(0.9, largest=1.0, life=10**12),
+            "life must be at most 65536: got 1000000000000; ",
+        ),
         (lambda: WindowACI(0.9, window=1.5), "window must be a positive whole number"),
     ],
 )

@@ -4,10 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from stillpoint.core.validation import count, counted, stored
+from stillpoint.core.validation import count, stored
 from stillpoint.fleet.gpu import triton
 from stillpoint.fleet.gpu.feedback import supports
-from stillpoint.fleet.gpu.programs import PROGRAMS, Program
+from stillpoint.fleet.gpu.programs import PROGRAMS
+from stillpoint.fleet.gpu.streams import Streams, lengthened
 from stillpoint.fleet.gpu.tensors import (
     Tensor,
     numbers,
@@ -22,7 +23,6 @@ from stillpoint.losses import Loss
 from stillpoint.losses._pointwise import LINEAR
 
 _NAMES = {kind.__name__: kind for kind in PROGRAMS}
-_PAD = 128  # streams; rows that start at multiples of it are read in the widest loads
 _MOST_DIM = 16
 
 
@@ -55,7 +55,7 @@ class DeviceFleet:
                 f"learner must be one of {sorted(_NAMES)}: got {learner!r}; pass one of them, as a"
                 " class or by name"
             )
-        self._kind, self.streams, self.device = kind, count("streams", streams), on_device(device)
+        self._kind, streams, self.device = kind, count("streams", streams), on_device(device)
         built = kind(**config)
         self._config = dict(built.config)
         if self._config.get("dim", 1) > _MOST_DIM:
@@ -63,20 +63,11 @@ class DeviceFleet:
                 f"dim must be at most {_MOST_DIM} on a device: got {built.dim}; use a Fleet on"
                 " the CPU"
             )
-        self._run = triton.with_triton if self.device.type == "cuda" else triton.with_torch
-        self._program: Program = PROGRAMS[kind](built).for_rounds(1)
-        self._most = 0  # rounds of the stream that has had the most
-        self._state = self._blank(self._program, self.streams)
-        self._rounds, self._rejected = (
-            zeros(self.streams, torch.int32, self.device) for _ in range(2)
-        )
-        self._plays = zeros(
-            (self.streams, self._program.outputs), torch.float32, self.device
-        ).fill_(self._program.first)
+        self._streams = Streams(PROGRAMS[kind](built).for_rounds(1), streams, self.device)
         # forecasts of open rounds, NaN where none is open; after a round of all streams they are
         # stale, and not `_told`
         self._forecasts = (
-            zeros(self.streams, torch.float32, self.device) if kind is IntervalTracker else None
+            zeros(streams, torch.float32, self.device) if kind is IntervalTracker else None
         )
         self._told = False
 
@@ -89,30 +80,37 @@ class DeviceFleet:
     def _not_finite(self) -> frozenset[str]:
         return frozenset({"forecasts"})  # NaN where no round is open
 
+    @property
+    def streams(self) -> int:
+        """How many streams."""
+        return self._streams.count
+
     def __len__(self) -> int:
         return self.streams
 
     @property
     def bytes_per_stream(self) -> int:
         """State of one stream now; experts and levels that join later add to it."""
-        return 4 * len(self._program.columns) + 4
+        return 4 * len(self._streams.program.columns) + 4
 
     @property
     def rounds(self) -> Tensor:
         """Rounds of each stream so far."""
-        return self._rounds.clone()
+        return self._streams.rounds.clone()
 
     @property
     def rejected(self) -> Tensor:
         """Rounds of each stream so far whose feedback could not be used."""
-        return self._rejected.clone()
+        return self._streams.rejected.clone()
 
     def predict(self, forecasts: Any = None, *, which: Any = None) -> Any:
         """Plays (n, dim), quantiles (n,), or for IntervalTracker ends (lo, hi) around the
         forecasts; of all streams or some.
         """
         at = self._at(which)
-        plays = self._plays[at].clone() if isinstance(at, slice) else self._plays[at]
+        plays = (
+            self._streams.plays[at].clone() if isinstance(at, slice) else self._streams.plays[at]
+        )
         if self._forecasts is None:
             self._no_forecasts(forecasts)
             return plays[:, 0] if self._kind is QuantileTracker else plays
@@ -134,11 +132,11 @@ class DeviceFleet:
         """Close the round of all streams, or of some, with a gradient (n, dim) or a target (n,)
         each, and open the next.
         """
-        torch = torch_module()
-        at = self._at(which)
+        streams, at = self._streams, self._at(which)
         n = self.streams if isinstance(at, slice) else at.numel()
+        inputs = streams.program.inputs
         if self._forecasts is None:
-            fed = shaped("feedback", feedback, (n, self._program.inputs), self.device, flat=True)
+            fed = shaped("feedback", feedback, (n, inputs), self.device, flat=True)
         else:
             if not self._told:
                 raise ValueError(
@@ -146,10 +144,10 @@ class DeviceFleet:
                     " predict(forecasts) first"
                 )
             fed = shaped("feedback", feedback, (n,), self.device) - self._forecasts[at]
-        fed = fed.to(torch.float32).reshape(1, n, self._program.inputs)
+        fed = fed.to(torch_module().float32).reshape(1, n, inputs)
         if n:
-            rounds = self._most if isinstance(at, slice) else int(self._rounds[at].max())
-            self._rounds_of(at, max(self._most, rounds + 1), fed, None, None)
+            rounds = streams.most if isinstance(at, slice) else int(streams.rounds[at].max())
+            streams.play(at, max(streams.most, rounds + 1), fed)
         if self._forecasts is not None:
             if isinstance(at, slice):
                 self._told = False
@@ -164,14 +162,14 @@ class DeviceFleet:
         `loss`, left out where they are gradients already. forecasts: (rounds, n), for
         IntervalTracker. A NaN is a missing target.
         """
-        torch, code = torch_module(), self._code(loss)
+        torch, streams, code = torch_module(), self._streams, self._code(loss)
         given = numbers("targets", targets, self.device)
         if given.ndim < 2:
             raise ValueError(
                 f"targets must have shape (rounds, {self.streams}): got {tuple(given.shape)}; pass"
                 " one row a round"
             )
-        shape = given.shape[0], self.streams, self._program.inputs
+        shape = given.shape[0], self.streams, streams.program.inputs
         if self._forecasts is None:
             self._no_forecasts(forecasts)
             fed = shaped("targets", given, shape, self.device, flat=True)
@@ -181,11 +179,10 @@ class DeviceFleet:
             centres = shaped("forecasts", forecasts, shape[:2], self.device)
             fed = shaped("targets", given, shape[:2], self.device) - centres
         out = torch.empty(
-            (*shape[:2], self._program.outputs), dtype=torch.float32, device=self.device
+            (*shape[:2], streams.program.outputs), dtype=torch.float32, device=self.device
         )
-        self._rounds_of(
-            self._at(None), self._most + shape[0], fed.to(torch.float32).reshape(shape), code, out
-        )
+        fed = fed.to(torch.float32).reshape(shape)
+        streams.play(self._at(None), streams.most + shape[0], fed, loss=code, out=out)
         if self._forecasts is not None:
             self._told = False
             return centres - out[..., 0], centres + out[..., 0]
@@ -193,21 +190,13 @@ class DeviceFleet:
 
     def add(self, streams: int) -> range:
         """New streams; returns their numbers."""
-        before, after = self.streams, self.streams + count("streams", streams)
-        state = self._blank(self._program, after)
-        state[:, :before] = self._state[:, :before]
-        grown = {}
-        for name in ("_rounds", "_rejected", "_plays", "_forecasts"):
-            old = getattr(self, name)
-            if old is not None:
-                grown[name] = zeros((after, *old.shape[1:]), old.dtype, self.device)
-                grown[name][:before] = old
-        grown["_plays"][before:] = self._program.first
-        if self._forecasts is not None:
-            grown["_forecasts"][before:] = np.nan
-        self.streams, self._state = after, state
-        for name, value in grown.items():
-            setattr(self, name, value)
+        before, more = self.streams, count("streams", streams)
+        after = before + more
+        forecasts = None if self._forecasts is None else lengthened(self._forecasts, after)
+        self._streams.add(more)
+        if forecasts is not None:
+            forecasts[before:] = np.nan
+            self._forecasts = forecasts
         return range(before, after)
 
     def retire(self, which: Any) -> None:
@@ -215,113 +204,35 @@ class DeviceFleet:
         if which is None:
             raise ValueError("which must name the streams to forget: got None; pass their numbers")
         at = self._at(which)
-        self._state[:, at] = self._blank(self._program, 1)[:, :1]
-        self._rounds[at] = self._rejected[at] = 0
-        self._plays[at] = self._program.first
+        self._streams.forget(at)
         if self._forecasts is not None:
             self._forecasts[at] = np.nan
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
-        state = {
-            "state": self._state[:, : self.streams],
-            "rounds": self._rounds,
-            "rejected": self._rejected,
-        }
+        state = {**self._streams.arrays(), "told": self._told}
         if self._forecasts is not None:
-            state["forecasts"] = self._forecasts
-        plain = {name: value.cpu().numpy() for name, value in state.items()}
-        return {
-            "columns": list(self._program.columns),
-            "most": self._most,
-            "told": self._told,
-            **plain,
-        }
+            state["forecasts"] = self._forecasts.cpu().numpy()
+        return state
 
     def migrated(self, state: dict[str, Any]) -> dict[str, Any]:
-        """A state that an older version saved as one of this version: without the columns that are
-        no longer kept.
-        """
-        columns = list(state["columns"])
-        kept = [i for i, name in enumerate(columns) if name not in self._program.gone]
-        if len(kept) == len(columns):
-            return state
-        values = stored(state, "state", len(columns), self.streams, dtype=np.float32)
-        return {**state, "columns": [columns[i] for i in kept], "state": values[kept]}
+        """A state that an older version saved as one of this version."""
+        return self._streams.migrated(state)
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`, in a fleet built from the same `config`."""
-        state = self.migrated(state)
-        torch, n, most = torch_module(), self.streams, state["most"]
-        counted("most", most, 2**31 - 2)
-        program = self._program.for_rounds(most + 1)
-        if tuple(state["columns"]) != program.columns:
-            raise ValueError(
-                f"state 'columns' must be those of {most} rounds: got {state['columns']}; save the"
-                " fleet again"
-            )
-        given = {name: stored(state, name, n, dtype=np.int32) for name in ("rounds", "rejected")}
-        if given["rounds"].min() < 0 or given["rounds"].max() > most:
-            raise ValueError(
-                f"state 'rounds' must be from 0 to {most}: got {given['rounds'].max()}; save the"
-                " fleet again"
-            )
-        columns = stored(state, "state", len(program.columns), n, dtype=np.float32)
-        if self._forecasts is not None:
-            double = (
-                isinstance(state["forecasts"], np.ndarray)
-                and state["forecasts"].dtype == np.float64
-            )
-            given["forecasts"] = stored(
-                state, "forecasts", n, dtype=np.float64 if double else np.float32
-            )
-        self._program, self._most, self._told = program, most, bool(state["told"])
-        self._state = self._blank(program, n)
-        self._state[:, :n] = torch.as_tensor(columns)
-        for name, value in given.items():
-            setattr(self, f"_{name}", torch.as_tensor(value).to(self.device))
-        self._rounds_of(
-            self._at(None),
-            most,
-            torch.zeros((0, n, program.inputs), device=self.device),
-            None,
-            None,
-        )
+        forecasts = None if self._forecasts is None else self._stored_forecasts(state)
+        told = bool(state["told"])
+        self._streams.restore(state)
+        self._forecasts, self._told = forecasts, told
 
-    def _rounds_of(
-        self, at: Any, most: int, fed: Tensor, loss: triton.Loss | None, out: Tensor | None
-    ) -> None:
-        """Play rounds, after which no stream has had more than so many."""
-        program = self._program.for_rounds(
-            most + 1
-        )  # the round that is opened at the end is one more
-        if program.columns != self._program.columns:
-            state = self._blank(program, self.streams)
-            places = {name: c for c, name in enumerate(program.columns)}
-            for c, name in enumerate(self._program.columns):
-                state[places[name]] = self._state[c]
-            self._program, self._state = program, state
-        self._most = most
-        self._run(
-            self._program,
-            loss,
-            self._state,
-            self._rounds,
-            self._plays,
-            self._rejected,
-            at,
-            fed,
-            out,
-        )
-
-    def _blank(self, program: Program, streams: int) -> Tensor:
-        """Columns of new streams."""
-        state = zeros(
-            (len(program.columns), -(-streams // _PAD) * _PAD), torch_module().float32, self.device
-        )
-        for name, value in program.begin.items():
-            state[program.columns.index(name)] = value
-        return state
+    def _stored_forecasts(self, state: dict[str, Any]) -> Tensor:
+        """Forecasts of open rounds, in the precision they were given in."""
+        given = state["forecasts"]
+        double = isinstance(given, np.ndarray) and given.dtype == np.float64
+        dtype = np.float64 if double else np.float32
+        own = stored(state, "forecasts", self.streams, dtype=dtype)
+        return torch_module().as_tensor(own).to(self.device)
 
     def _no_forecasts(self, forecasts: Any) -> None:
         if forecasts is not None:
@@ -341,10 +252,11 @@ class DeviceFleet:
                 f"loss must be one of sp.losses: got {loss!r}; pass an object, such as"
                 " sp.losses.Absolute()"
             )
-        if not supports(loss.code, self._program.inputs):
+        inputs = self._streams.program.inputs
+        if not supports(loss.code, inputs):
             raise ValueError(
-                f"loss must have gradients at targets of {self._program.inputs} numbers: got"
-                f" {loss!r}; pass gradients"
+                f"loss must have gradients at targets of {inputs} numbers: got {loss!r}; pass"
+                " gradients"
             )
         return None if loss.code == LINEAR else (loss.code, float(loss.parameter))
 

@@ -46,9 +46,11 @@ class Ader(Baseline):
     _fields: ClassVar[tuple[str, ...]] = ("_experts", "_cumulative")
 
     def __init__(
-        self, dim: int, horizon: int, lipschitz: float, radius: float, *, surrogate: bool = True
+        self, dim: int, *, horizon: int, lipschitz: float, radius: float, surrogate: bool = True
     ) -> None:
-        super().__init__(dim, positive("lipschitz", lipschitz, "give the largest gradient norm"))
+        super().__init__(
+            dim, lipschitz=positive("lipschitz", lipschitz, "give the largest gradient norm")
+        )
         assert self.lipschitz is not None
         self.horizon = count("horizon", horizon)
         self.radius = positive("radius", radius)

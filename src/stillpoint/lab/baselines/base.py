@@ -30,7 +30,7 @@ class Baseline(GradientLearner):
     assumes: tuple[str, ...] = ()
     _fields: ClassVar[tuple[str, ...]] = ()  # attributes, arrays or numbers, that make up the state
 
-    def __init__(self, dim: int, lipschitz: float | None = None) -> None:
+    def __init__(self, dim: int, *, lipschitz: float | None = None) -> None:
         super().__init__(dim)
         self.lipschitz = (
             None

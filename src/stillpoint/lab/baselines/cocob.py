@@ -31,8 +31,10 @@ class COCOB(Baseline):
     assumes: tuple[str, ...] = ("G",)
     _fields: ClassVar[tuple[str, ...]] = ("_theta", "_total", "_wealth")
 
-    def __init__(self, dim: int, lipschitz: float, scale: float = 1.0) -> None:
-        super().__init__(dim, positive("lipschitz", lipschitz, "give the largest gradient entry"))
+    def __init__(self, dim: int, *, lipschitz: float, scale: float = 1.0) -> None:
+        super().__init__(
+            dim, lipschitz=positive("lipschitz", lipschitz, "give the largest gradient entry")
+        )
         assert self.lipschitz is not None
         self.scale = positive("scale", scale)
         self._theta = zeros(self.dim)
@@ -94,7 +96,7 @@ class COCOBBackprop(Baseline):
     assumes: tuple[str, ...] = ()
     _fields: ClassVar[tuple[str, ...]] = ("_theta", "_total", "_reward", "_top")
 
-    def __init__(self, dim: int, alpha: float = 100.0) -> None:
+    def __init__(self, dim: int, *, alpha: float = 100.0) -> None:
         super().__init__(dim)
         self.alpha = positive("alpha", alpha)
         self._theta, self._total, self._reward, self._top = (zeros(self.dim) for _ in range(4))

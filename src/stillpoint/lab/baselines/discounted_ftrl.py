@@ -40,7 +40,7 @@ class DiscountedFTRL(Baseline):
     _fields: ClassVar[tuple[str, ...]] = ("_theta", "_root", "_top", "_roots", "_tops", "_pull")
 
     def __init__(
-        self, dim: int, discount: float, radius: float = 1.0, *, domain: Domain | None = None
+        self, dim: int, *, discount: float, radius: float = 1.0, domain: Domain | None = None
     ) -> None:
         super().__init__(dim)
         self.discount = number("discount", discount)

@@ -32,7 +32,7 @@ class FreeGrad(KernelFTRL):
 
     assumes: tuple[str, ...] = ("G",)
 
-    def __init__(self, dim: int, lipschitz: float, scale: float = 1.0) -> None:
+    def __init__(self, dim: int, *, lipschitz: float, scale: float = 1.0) -> None:
         self.scale = positive("scale", scale)
         super().__init__(
             dim,

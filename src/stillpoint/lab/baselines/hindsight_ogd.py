@@ -42,7 +42,7 @@ class HindsightOGD:
 
 
 def hindsight_ogd(
-    losses: LossStream, steps: ArrayLike | None = None, radius: float = 30.0
+    losses: LossStream, *, steps: ArrayLike | None = None, radius: float = 30.0
 ) -> HindsightOGD:
     """Run projected OGD from 0 with every step, and keep the one that turned out best.
 
@@ -70,7 +70,7 @@ def hindsight_ogd(
     _ogd.hindsight_totals(np.array(tried), ball._compiled(losses.dim)[1], losses.compiled, totals)
     best = float(tried[int(np.argmin(totals))])
 
-    learner, times = OGD(losses.dim, best, domain=ball), np.arange(1.0, len(losses) + 1.0)
+    learner, times = OGD(losses.dim, step=best, domain=ball), np.arange(1.0, len(losses) + 1.0)
     out: dict[str, Array] = {
         key: np.empty((len(losses), losses.dim)) for key in ("plays", "gradients")
     }

@@ -32,8 +32,10 @@ class KT(Baseline):
     assumes: tuple[str, ...] = ("G",)
     _fields: ClassVar[tuple[str, ...]] = ("_coins", "_wealth")
 
-    def __init__(self, dim: int, lipschitz: float, scale: float = 1.0) -> None:
-        super().__init__(dim, positive("lipschitz", lipschitz, "give the largest gradient norm"))
+    def __init__(self, dim: int, *, lipschitz: float, scale: float = 1.0) -> None:
+        super().__init__(
+            dim, lipschitz=positive("lipschitz", lipschitz, "give the largest gradient norm")
+        )
         self.scale = positive("scale", scale)
         self._coins = zeros(self.dim)
         self._wealth = self.scale

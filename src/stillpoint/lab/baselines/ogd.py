@@ -43,8 +43,8 @@ class OGD(Baseline):
     def __init__(
         self,
         dim: int,
-        step: float = 1.0,
         *,
+        step: float = 1.0,
         schedule: str = "constant",
         domain: Domain | None = None,
     ) -> None:

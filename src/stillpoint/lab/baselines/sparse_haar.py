@@ -48,12 +48,14 @@ class SparseHaar(Baseline):
     def __init__(
         self,
         dim: int,
+        *,
         lipschitz: float,
         horizon: int | None = None,
-        *,
         potential: FreeGrad | Erfi | ParameterFree | None = None,
     ) -> None:
-        super().__init__(dim, positive("lipschitz", lipschitz, "give the largest gradient norm"))
+        super().__init__(
+            dim, lipschitz=positive("lipschitz", lipschitz, "give the largest gradient norm")
+        )
         self.horizon = (
             None
             if horizon is None

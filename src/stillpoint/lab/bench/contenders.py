@@ -96,7 +96,7 @@ def complaint(error: Exception) -> str:
 
 
 def _ader(facts: Facts, radius: float) -> Ader:
-    return Ader(facts.dim, facts.horizon, facts.within(radius), radius)
+    return Ader(facts.dim, horizon=facts.horizon, lipschitz=facts.within(radius), radius=radius)
 
 
 # name, what it assumes, and how it is built; facts are true ones, D the largest norm of the
@@ -112,18 +112,24 @@ _ENTRIES: list[tuple[str, str, Callable[[Facts], Any]]] = [
     (
         "OGD-sqrt",
         "G, D",
-        lambda f: OGD(f.dim, f.radius / f.within(f.radius), schedule="sqrt", domain=Ball(f.radius)),
+        lambda f: OGD(
+            f.dim, step=f.radius / f.within(f.radius), schedule="sqrt", domain=Ball(f.radius)
+        ),
     ),
     (
         "OGD-scale-free",
         "D",
-        lambda f: OGD(f.dim, f.radius, schedule="scale-free", domain=Ball(f.radius)),
+        lambda f: OGD(f.dim, step=f.radius, schedule="scale-free", domain=Ball(f.radius)),
     ),
-    ("DiscountedFTRL", "D, discount 0.99", lambda f: DiscountedFTRL(f.dim, 0.99, f.radius)),
-    ("SparseHaar", "T, G", lambda f: SparseHaar(f.dim, f.lipschitz, f.horizon)),
-    ("KT", "G", lambda f: KT(f.dim, f.lipschitz)),
-    ("COCOB", "G", lambda f: COCOB(f.dim, f.lipschitz)),
-    ("FreeGrad", "G", lambda f: FreeGrad(f.dim, f.lipschitz)),
+    (
+        "DiscountedFTRL",
+        "D, discount 0.99",
+        lambda f: DiscountedFTRL(f.dim, discount=0.99, radius=f.radius),
+    ),
+    ("SparseHaar", "T, G", lambda f: SparseHaar(f.dim, lipschitz=f.lipschitz, horizon=f.horizon)),
+    ("KT", "G", lambda f: KT(f.dim, lipschitz=f.lipschitz)),
+    ("COCOB", "G", lambda f: COCOB(f.dim, lipschitz=f.lipschitz)),
+    ("FreeGrad", "G", lambda f: FreeGrad(f.dim, lipschitz=f.lipschitz)),
 ]
 
 

@@ -209,7 +209,7 @@ def tuned_ogd(stream: AnyStream) -> float:
     radius = _RADIUS * stream.unit
     if isinstance(stream, ReactiveStream):
         return min(_game(stream, step, radius) for step in stream.steps)
-    return hindsight_ogd(stream.losses, stream.steps, radius).total - float(
+    return hindsight_ogd(stream.losses, steps=stream.steps, radius=radius).total - float(
         stream.losses.values(stream.target).sum()
     )
 

@@ -81,21 +81,30 @@ def _peers(scores: Array, coverage: float) -> list[Runs]:
     reaches = [largest * 2.0**k for k in range(-8, 1)]
     shares = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1]
     return [
-        _runs("ACI*", steps, "step {:.3g}", lambda v: conformal.ACI(coverage, v).track),
+        _runs("ACI*", steps, "step {:.3g}", lambda v: conformal.ACI(coverage, step=v).track),
         _runs(
             "decaying step*",
             steps,
             "step {:.3g}",
-            lambda v: conformal.DecayingStep(coverage, v).track,
+            lambda v: conformal.DecayingStep(coverage, step=v).track,
         ),
-        _runs("SF-OGD*", reaches, "D = {:.3g}", lambda v: conformal.SFOGD(coverage, v).track),
-        _runs("SAOCP*", reaches, "D = {:.3g}", lambda v: conformal.SAOCP(coverage, v).track),
-        _runs("betting*", steps, "wealth {:.3g}", lambda v: conformal.Betting(coverage, v).track),
+        _runs(
+            "SF-OGD*", reaches, "D = {:.3g}", lambda v: conformal.SFOGD(coverage, largest=v).track
+        ),
+        _runs(
+            "SAOCP*", reaches, "D = {:.3g}", lambda v: conformal.SAOCP(coverage, largest=v).track
+        ),
+        _runs(
+            "betting*",
+            steps,
+            "wealth {:.3g}",
+            lambda v: conformal.Betting(coverage, wealth=v).track,
+        ),
         _runs(
             "window ACI*",
             shares,
             "step {:.3g}",
-            lambda v: conformal.WindowACI(coverage, v).track,
+            lambda v: conformal.WindowACI(coverage, step=v).track,
         ),
     ]
 

@@ -35,7 +35,7 @@ class WindowACI(RadiusTracker):
     _given: ClassVar[tuple[str, ...]] = ("step", "window")
     _fields: ClassVar[tuple[str, ...]] = ("_state", "_window", "_ordered")
 
-    def __init__(self, coverage: float = 0.9, step: float = 0.005, window: int = 500) -> None:
+    def __init__(self, coverage: float = 0.9, *, step: float = 0.005, window: int = 500) -> None:
         super().__init__(coverage)
         self.step, self.window = positive("step", step), count("window", window)
         self._state = zeros(len(AT))

@@ -35,7 +35,7 @@ class SAOCP(RadiusTracker):
     _given: ClassVar[tuple[str, ...]] = ("largest", "life")
     _fields: ClassVar[tuple[str, ...]] = ("_experts", "_shares", "_clock")
 
-    def __init__(self, coverage: float = 0.9, largest: float = 1.0, life: int = 8) -> None:
+    def __init__(self, coverage: float = 0.9, *, largest: float = 1.0, life: int = 8) -> None:
         super().__init__(coverage)
         self.largest, self.life = positive("largest", largest), count("life", life)
         if self.life > _MOST:

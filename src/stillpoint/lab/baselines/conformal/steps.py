@@ -18,7 +18,7 @@ from stillpoint.lab.baselines.conformal.base import RadiusTracker
 class _Stepping(RadiusTracker):
     _rule = _steps.ACI
 
-    def __init__(self, coverage: float, size: float, power: float = 0.0) -> None:
+    def __init__(self, coverage: float, *, size: float, power: float = 0.0) -> None:
         super().__init__(coverage)
         self._size, self._power, self._state = size, power, zeros(len(_steps.AT))
 
@@ -45,9 +45,9 @@ class ACI(_Stepping):
     assumes: tuple[str, ...] = ("step",)
     _given: ClassVar[tuple[str, ...]] = ("step",)
 
-    def __init__(self, coverage: float = 0.9, step: float = 0.1) -> None:
+    def __init__(self, coverage: float = 0.9, *, step: float = 0.1) -> None:
         self.step = positive("step", step)
-        super().__init__(coverage, self.step)
+        super().__init__(coverage, size=self.step)
 
 
 class DecayingStep(_Stepping):
@@ -60,9 +60,9 @@ class DecayingStep(_Stepping):
     _given: ClassVar[tuple[str, ...]] = ("step", "power")
     _rule = _steps.DECAYING
 
-    def __init__(self, coverage: float = 0.9, step: float = 1.0, power: float = 0.6) -> None:
+    def __init__(self, coverage: float = 0.9, *, step: float = 1.0, power: float = 0.6) -> None:
         self.step, self.power = positive("step", step), positive("power", power)
-        super().__init__(coverage, self.step, self.power)
+        super().__init__(coverage, size=self.step, power=self.power)
 
 
 class SFOGD(_Stepping):
@@ -77,9 +77,9 @@ class SFOGD(_Stepping):
     _given: ClassVar[tuple[str, ...]] = ("largest",)
     _rule = _steps.SCALE_FREE
 
-    def __init__(self, coverage: float = 0.9, largest: float = 1.0) -> None:
+    def __init__(self, coverage: float = 0.9, *, largest: float = 1.0) -> None:
         self.largest = positive("largest", largest)
-        super().__init__(coverage, self.largest)
+        super().__init__(coverage, size=self.largest)
 
 
 class Betting(_Stepping):
@@ -94,7 +94,7 @@ class Betting(_Stepping):
     _given: ClassVar[tuple[str, ...]] = ("wealth",)
     _rule = _steps.BETTING
 
-    def __init__(self, coverage: float = 0.9, wealth: float = 1.0) -> None:
+    def __init__(self, coverage: float = 0.9, *, wealth: float = 1.0) -> None:
         self.wealth = positive("wealth", wealth)
-        super().__init__(coverage, self.wealth)
+        super().__init__(coverage, size=self.wealth)
         self._state[_steps.AT.wealth] = self.wealth

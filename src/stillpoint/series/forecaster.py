@@ -1,0 +1,175 @@
+"""Forecaster: a series that repeats, trends, jumps and remembers; any horizon, told nothing."""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from stillpoint.core.learner import Learner
+from stillpoint.core.validation import Array, count, real, under
+from stillpoint.forecasters.aggregation import LARGEST, target_number
+from stillpoint.series import seasons
+from stillpoint.series.engine import Engine
+from stillpoint.series.history import KEEP
+from stillpoint.series.pool import POOLS
+
+_MISSING = "pass one number a round, NaN for a missing one"
+
+
+class Forecaster(Learner):
+    """Forecast a series any number of steps ahead: level, trend, seasons, memory, jumps.
+
+    Nothing needs to be told: not the seasons, not the noise, no rate and no length.
+
+    Parameters
+    ----------
+    horizon : int, default 1
+        How many steps ahead it can be asked for.
+    season : "auto", None, float or list of float
+        Periods in rounds such as [24, 168]; "auto" finds them, None: there are none.
+    pool : {"full", "middle", "small"}
+        How many experts forecast.
+
+    Notes
+    -----
+    A pool of filters, each the exact ridge regression of a kernel: on time (a level that drifts, a
+    slope, seasons of smooth shape that drift), on the series' own past (autoregressions with
+    forgetting), or on both. For each of some horizons, the knots, their forecasts are aggregated by
+    ML-Poly blended with exponential weights, then corrected by a regression of what is left.
+    """
+
+    def __init__(self, horizon: int = 1, *, season: Any = "auto", pool: str = "full") -> None:
+        super().__init__()
+        self.horizon = count("horizon", horizon)
+        self.season, self.pool = season, pool
+        if not isinstance(pool, str) or pool not in POOLS:
+            raise ValueError(f'pool must be "small", "middle" or "full": got {pool!r}; choose one')
+        self._engine = Engine(POOLS[pool], self.horizon, _periods(season))
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The arguments that build this forecaster anew."""
+        return {"horizon": self.horizon, "season": self.season, "pool": self.pool}
+
+    @property
+    def seasons(self) -> list[float]:
+        """The periods in use, in rounds."""
+        return list(self._engine.active)
+
+    def predict(
+        self, x: ArrayLike | None = None, *, horizon: int | None = None, time: float | None = None
+    ) -> Any:
+        """Forecast the coming value, or with `horizon` the coming values.
+
+        Parameters
+        ----------
+        horizon : int, optional
+            How many; at most what the forecaster was built for.
+
+        Returns
+        -------
+        float or array of shape (horizon,)
+        """
+        steps = None if horizon is None else self._steps(horizon)
+        answer = self._begin(time, x)
+        return answer if steps is None else self._engine.path(steps)
+
+    def update(self, y: float, *, x: ArrayLike | None = None) -> None:
+        """Tell the forecaster the value of the round; `skip` if it is missing."""
+        target = target_number(y)
+        self._begin(x=x)
+        self._end(target)
+
+    def track(
+        self,
+        y: ArrayLike,
+        X: ArrayLike | None = None,
+        times: ArrayLike | None = None,
+        horizon: int = 1,
+        intervals: bool = False,
+    ) -> Any:
+        """Forecast and learn a whole series in compiled code: the numbers of predict and update.
+
+        Parameters
+        ----------
+        y : array of shape (T,)
+            The series; NaN is a missing value.
+        horizon : int, default 1
+            How many values to forecast in each round.
+
+        Returns
+        -------
+        array of shape (T,), or (T, horizon)
+            Row t is what was forecast before y[t] was seen, of y[t], y[t + 1], …
+        """
+        steps = self._steps(horizon)
+        targets = np.array(real("y", y, _MISSING))
+        if np.ndim(y) != 1:
+            raise ValueError(f"y must be one-dimensional: got shape {np.shape(y)}; {_MISSING}")
+        for value in targets[np.abs(targets) > LARGEST][:1]:
+            target_number(value)
+        when = self._when(targets.size, times)
+        out = self._engine.track(targets, steps)
+        if targets.size:
+            self.time, self._started = float(when[-1]), True
+            self._is_open, self._answer = False, None
+            self.rounds += targets.size
+        return out[:, 0].copy() if steps == 1 else out
+
+    def arrays(self) -> dict[str, Any]:
+        """The state, for saving."""
+        own = {
+            "rounds": self.rounds,
+            "time": self.time,
+            "started": self._started,
+            "open": self._is_open,
+            "answer": math.nan if self._answer is None else self._answer,
+        }
+        return own | {f"engine.{name}": value for name, value in self._engine.arrays().items()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Inverse of `arrays`."""
+        self._engine.restore(under(state, "engine."))
+        self.rounds, self.time = int(state["rounds"]), float(state["time"])
+        self._started, self._is_open = bool(state["started"]), bool(state["open"])
+        self._answer = float(state["answer"]) if self._is_open else None
+
+    def _steps(self, horizon: Any) -> int:
+        steps = count("horizon", horizon)
+        if steps > self.horizon:
+            raise ValueError(
+                f"horizon must be at most {self.horizon}, which the forecaster was built for: got"
+                f" {steps}; build it with horizon={steps}"
+            )
+        return steps
+
+    def _when(self, rounds: int, times: ArrayLike | None) -> Array:
+        """Times of so many rounds, of which an open one is the first: it forecasts what it did."""
+        if not (self._is_open and rounds):
+            return self._coming_times(rounds, times)
+        given = None if times is None else np.asarray(times)
+        if given is not None and given.size and given.flat[0] != self.time:
+            self._begin_bulk("y")
+        rest = self._coming_times(rounds - 1, None if given is None else given[1:])
+        return np.append(self.time, rest)
+
+    def _open(self, when: float, x: Any) -> float:
+        return self._engine.open()
+
+    def _close(self, feedback: float | None) -> None:
+        self._engine.close(math.nan if feedback is None else feedback)
+
+
+def _periods(season: Any) -> tuple[float, ...] | None:
+    """Periods as told; None: they are to be found."""
+    if isinstance(season, str) and season == "auto":
+        return None
+    periods = () if season is None else seasons.told(season)
+    for period in periods:
+        if 2.0 * period + 8.0 > KEEP:
+            raise ValueError(
+                f"season must be at most {(KEEP - 8) // 2} rounds, of which two are kept: got"
+                f" {period:g}; leave it out, or give coarser rows"
+            )
+    return periods

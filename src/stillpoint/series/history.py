@@ -1,0 +1,68 @@
+"""The last values of a series, from which a forecaster is built anew when its seasons change."""
+
+from typing import Any
+
+import numpy as np
+
+from stillpoint.core.allocation import zeros
+from stillpoint.core.array import Array
+from stillpoint.core.validation import stored
+
+KEEP = 8192  # rounds
+
+
+class History:
+    """The last values, NaN where one was missing, with what was known of each round.
+
+    It begins with the first value that was not missing, and grows as needed up to 2·KEEP rounds, of
+    which KEEP are in use.
+    """
+
+    def __init__(self, features: int) -> None:
+        self._rows = zeros((16, 1 + features))
+        self.size = 0  # rows in use
+        self.rounds = 0  # rounds since the first value, all told
+
+    def extend(self, y: Array, X: Array) -> None:
+        """Add rounds."""
+        if not self.size:
+            first = int(np.argmin(np.isnan(y))) if y.size else 0
+            y, X = (y[:0], X[:0]) if np.isnan(y).all() else (y[first:], X[first:])
+        self.rounds += y.size
+        y, X = y[-KEEP:], X[-KEEP:]
+        if self.size + y.size > self._rows.shape[0]:
+            kept = self._rows[max(0, self.size - KEEP) : self.size]
+            rows = zeros((min(2 * KEEP, 2 * (len(kept) + y.size)), self._rows.shape[1]))
+            rows[: len(kept)] = kept
+            self._rows, self.size = rows, len(kept)
+        self._rows[self.size : self.size + y.size, 0] = y
+        self._rows[self.size : self.size + y.size, 1:] = X
+        self.size += y.size
+
+    @property
+    def values(self) -> Array:
+        """The last KEEP values."""
+        return np.ascontiguousarray(self._rows[max(0, self.size - KEEP) : self.size, 0])
+
+    @property
+    def features(self) -> Array:
+        """What was known of their rounds."""
+        return np.ascontiguousarray(self._rows[max(0, self.size - KEEP) : self.size, 1:])
+
+    @property
+    def last(self) -> float:
+        """The last value that is not missing; 0 before the first."""
+        values = self._rows[: self.size, 0]
+        for value in values[::-1]:
+            if not np.isnan(value):
+                return float(value)
+        return 0.0
+
+    def arrays(self) -> dict[str, Any]:
+        """The state, for saving."""
+        return {"history": self._rows[: self.size].copy(), "rounds": self.rounds}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Inverse of `arrays`."""
+        rows = stored(state, "history", None, self._rows.shape[1])
+        self._rows, self.size, self.rounds = rows, rows.shape[0], int(state["rounds"])

@@ -1,0 +1,282 @@
+"""From a pool, seasons and a horizon to the state that compiled rounds work on."""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stillpoint.core.allocation import zeros
+from stillpoint.core.array import Array
+from stillpoint.series import _knots
+from stillpoint.series._autoregression import Regressions
+from stillpoint.series._knots import RIDGE, Knots, Rule
+from stillpoint.series._phases import Phases
+from stillpoint.series._rounds import State
+from stillpoint.series._scale import AT, BY, Clock, Scalars
+from stillpoint.series._structural import BASE, Filters
+from stillpoint.series._waves import WAVES
+from stillpoint.series.gains import Gains, Model, shared
+from stillpoint.series.harmonics import Harmonics, harmonics
+from stillpoint.series.pool import Lags, Pool, Regression
+
+RULE = Rule(most=200.0, slack=25.0)
+_PHASE_TABLES = 2  # seasons that smoothers have phases of
+_WIDEST = 8  # lags that are kept at least
+
+
+class Scale(NamedTuple):
+    """Units of a series."""
+
+    centre: float
+    unit: float
+    log_centre: float
+    log_unit: float
+    logs: bool
+
+    @classmethod
+    def of(cls, values: Array) -> "Scale":
+        """Those of some values, none missing, the first of which is the centre."""
+        first, unit = float(values[0]), float(np.std(values)) or 1.0
+        if values.min() <= 0.0:
+            return cls(first, unit, 0.0, 1.0, False)
+        logs = np.log(values)
+        return cls(first, unit, float(logs[0]), float(np.std(logs)) or 1.0, True)
+
+
+def horizons(pool: Pool, horizon: int, seasons: tuple[int, ...]) -> list[int]:
+    """The knots: 1, and others none of which is a multiple of a season.
+
+    At a multiple of the season the last value is the seasonal naive: what is learnt there misleads
+    every horizon between. Such a knot is placed half a season later, as far as the horizon goes.
+    """
+    if pool.half:
+        others = {_nearest(horizon, seasons)}
+    else:
+        others = {2**i for i in range(1, 32)} | {3 * 2**i for i in range(31)} | {3 * horizon // 4}
+    for m in seasons:
+        others = {h + max(1, m // 2) if h % m == 0 else h for h in others}
+    clear = {h for h in others if 1 < h <= horizon and not any(h % m == 0 for m in seasons)}
+    return [1, *sorted(clear)]
+
+
+def _nearest(horizon: int, seasons: tuple[int, ...]) -> int:
+    """The horizon nearest to the middle that is no multiple of a season; 1 if there is none."""
+    middle = round(horizon / 2)
+    choices = (h for d in range(horizon) for h in (middle - d, middle + d) if 1 < h <= horizon)
+    return next((h for h in choices if not any(h % m == 0 for m in seasons)), 1)
+
+
+def models(pool: Pool) -> tuple[Model, ...]:
+    """The structural models of a pool."""
+    return tuple(dict.fromkeys(f.model for f in pool.filters))
+
+
+def at(state: State, periods: tuple[float, ...], horizon: int) -> State:
+    """A state whose clock was set: what follows from the time is made anew."""
+    return state._replace(rows=harmonics(periods).rows(horizon, int(state.clock[BY.now])))
+
+
+def build(
+    pool: Pool,
+    periods: tuple[float, ...],
+    horizon: int,
+    scale: Scale,
+    *,
+    features: int = 0,
+    knots: list[int] | None = None,
+    gains: Gains | None = None,
+    rule: Rule = RULE,
+) -> State:
+    """A state before its first round."""
+    h = harmonics(periods)
+    whole = tuple(round(period) for period in periods)
+    near = tuple(m for i, m in enumerate(whole) if i == 0 or m <= pool.longest)
+    first = whole[0] if whole else 1
+    regressions = _regressions(pool, near, first, h, scale.logs, features)
+    reach = max(_WIDEST, *(int(spec[9]) + 2 for spec in regressions.specs))
+    lagged = tuple(period for period, m in zip(periods, whole, strict=True) if m < reach)
+    filters = _filters(pool, periods, h, scale, gains)
+    phases = _phases(pool, periods, near, scale)
+    K = 1 + len(lagged) + len(filters.kinds) + len(regressions.specs) + len(phases.specs)
+    placed = horizons(pool, horizon, whole) if knots is None else knots
+    last = placed[-1]
+    stride = max(1, horizon // pool.waiting if not pool.half else -(-last // pool.waiting))
+    while stride > 1 and math.gcd(stride, first) > 1:
+        stride += 1
+    slots = -(-last // stride) + 1
+    scalars, clock = zeros(len(AT)), zeros(len(BY), np.int64)
+    for place, value in zip(
+        Scalars(), (*scale[:4], scale.centre, scale.centre, math.nan, 0.0), strict=True
+    ):
+        scalars[place] = value
+    for place, count in zip(Clock(), (0, reach, stride, slots, scale.logs), strict=True):
+        clock[place] = count
+    rows = h.rows(horizon, 0)
+    most = max(regressions.coefficients.shape[1], BASE + h.columns, K + 1, horizon) + 8
+    return State(
+        scalars=scalars,
+        clock=clock,
+        lags=zeros((1 + scale.logs, 2 * reach + horizon + 64)),
+        periods=np.array(lagged, dtype=np.float64),
+        rows=rows,
+        rolls=not h.table.shape[0],
+        seasonal=zeros(horizon + 3),
+        features=zeros((horizon, features)),
+        filters=filters,
+        regressions=regressions,
+        phases=phases,
+        knots=_aggregation(placed, horizon, K, slots, rule, logarithmic=pool.half),
+        steps=np.arange(1, horizon + 1),
+        work=zeros((4, most)),
+    )
+
+
+def _filters(
+    pool: Pool, periods: tuple[float, ...], h: Harmonics, scale: Scale, gains: Gains | None
+) -> Filters:
+    used = models(pool)
+    kinds = dict.fromkeys((f.log and scale.logs, used.index(f.model)) for f in pool.filters)
+    means = zeros((len(kinds), BASE + h.columns))
+    for mean, (log, _) in zip(means, kinds, strict=True):
+        mean[0] = scale.log_centre if log else scale.centre
+    table = (gains or shared(periods, used)).up_to(0)
+    return Filters(
+        kinds=np.array(list(kinds), dtype=np.int64),
+        models=np.array(used),
+        frequencies=h.frequencies,
+        smooth=h.smooth,
+        gains=table.gains,
+        variances=table.variances,
+        row_of_age=table.row_of_age,
+        means=means,
+        gaps=zeros((len(kinds), 2)),
+        seasonal=zeros(3),
+    )
+
+
+def _lags(lags: Lags, seasons: tuple[int, ...]) -> list[int]:
+    """The lags, in order."""
+    first = seasons[0] if seasons else 1
+    near = lags.near if lags.near is not None else min(max(first + 1, 8), 25)
+    if not seasons:
+        near = lags.alone or near
+    chosen = set(range(1, near + 1))
+    if seasons:
+        chosen |= {first + d for d in lags.first} | {2 * first for _ in range(lags.double)}
+        chosen |= {m + d for m in seasons[1:] for d in lags.second}
+    return sorted(lag for lag in chosen if lag > 0)
+
+
+def _regressions(
+    pool: Pool, seasons: tuple[int, ...], first: int, h: Harmonics, logs: bool, features: int
+) -> Regressions:
+    lags: list[list[int]] = []
+    specs: list[tuple[int, ...]] = []
+    rates: list[float] = []
+    priors: list[Array] = []
+    offset = 0
+    for r in pool.regressions:
+        if r.products and not seasons:
+            continue
+        chosen = _lags(r.lags, seasons)
+        counts = _counts(r, h, bool(seasons))
+        d = first if r.difference < 0 else r.difference
+        size = len(chosen) + counts[0] + counts[1] + 2 * counts[2] + counts[3] + features + 1
+        start = chosen[-1] + d + (3 if counts[0] else 0)
+        log = int(r.log and logs)
+        spec = (log, d, len(chosen), *counts, features, first, start, offset, size)
+        lags.append(chosen)
+        specs.append(spec)
+        rates.append(r.rate)
+        priors.append(_precisions(len(chosen), counts, features, h))
+        offset += size * size
+    most = max(map(len, lags))
+    table = zeros((len(lags), most), np.int64)
+    for row, chosen in zip(table, lags, strict=True):
+        row[: len(chosen)] = chosen
+    covariances = zeros(offset)
+    for row, prior in zip(specs, priors, strict=True):
+        covariances[row[10] : row[10] + prior.size**2] = np.diag(1.0 / prior).ravel()
+    coefficients = zeros((len(lags), max(prior.size for prior in priors)))
+    return Regressions(
+        np.array(specs, dtype=np.int64), np.array(rates), table, coefficients, covariances
+    )
+
+
+def _counts(r: Regression, h: Harmonics, seasons: bool) -> tuple[int, int, int, int]:
+    """Seasonal parts, harmonics, products and waves of an autoregression."""
+    columns = h.columns if r.harmonics < 0 else h.few if r.harmonics else 0
+    products = min(r.products, h.few)
+    return (r.seasonal if seasons else 0, columns, products, len(WAVES) if r.waves else 0)
+
+
+def _precisions(lags: int, counts: tuple[int, int, int, int], features: int, h: Harmonics) -> Array:
+    """Prior precisions of the coefficients, in their order."""
+    seasonal, columns, products, waves = counts
+    base = 0.1 if seasonal or columns or waves else 0.01
+    parts = (
+        np.full(lags + seasonal, base),
+        0.3 * h.orders[:columns] ** 2,
+        np.full(2 * products, 3.0),
+        np.full(waves, 1.0),
+        np.full(features + 1, base),
+    )
+    return np.concatenate(parts)
+
+
+def _phases(pool: Pool, periods: tuple[float, ...], near: tuple[int, ...], scale: Scale) -> Phases:
+    specs = [(p.log and scale.logs, *p[1:]) for p in pool.phases]
+    E = len(specs)
+    kept = periods[: min(len(near), _PHASE_TABLES)] if E else ()
+    sizes = [math.ceil(period) for period in kept] + [1] * (_PHASE_TABLES - len(kept))
+    levels = zeros((E, 5))
+    for level, spec in zip(levels, specs, strict=True):
+        level[0] = scale.log_centre if spec[0] else scale.centre
+    return Phases(
+        specs=np.array(specs, dtype=np.float64).reshape(E, 5),
+        periods=np.array(kept, dtype=np.float64),
+        levels=levels,
+        first=zeros((E, sizes[0])),
+        second=zeros((E, sizes[1])),
+        first_seen=zeros(sizes[0]),
+        second_seen=zeros(sizes[1]),
+    )
+
+
+def _aggregation(
+    at: list[int], horizon: int, K: int, slots: int, rule: Rule, *, logarithmic: bool
+) -> Knots:
+    n = len(at)
+    lower, fraction = _interpolation(at, horizon, logarithmic)
+    knots = Knots(
+        rule=rule,
+        horizons=np.array(at, dtype=np.int64),
+        lower=lower,
+        fraction=fraction,
+        experts=zeros((n, 5, K)),
+        pair=zeros((n, 5, 2)),
+        scalars=zeros((n, 5)),
+        stack=zeros((n, K + 1)),
+        spread=np.repeat(np.eye(K + 1)[None] / RIDGE, n, axis=0),
+        waiting=zeros((slots + 1, n, K)),
+        issued=zeros((slots + 1, n, 5)),
+    )
+    for k in range(n):
+        for table in (knots.experts[k], knots.pair[k]):
+            _knots.weigh(table, 0.0, 0.0)
+    return knots
+
+
+def _interpolation(
+    at: list[int], horizon: int, logarithmic: bool
+) -> tuple[NDArray[np.int64], Array]:
+    """For each horizon the knot at or below it, and how far it lies on the way to the next."""
+    scale: Any = np.log if logarithmic else np.asarray
+    h = np.arange(1, horizon + 1)
+    lower = np.searchsorted(at, h, side="right") - 1
+    upper = np.minimum(lower + 1, len(at) - 1)
+    knots = scale(np.array(at, dtype=np.float64))
+    gap = knots[upper] - knots[lower]
+    part = (scale(h.astype(np.float64)) - knots[lower]) / np.where(gap > 0.0, gap, 1.0)
+    return lower.astype(np.int64), np.where(gap > 0.0, part, 0.0)

@@ -1,0 +1,164 @@
+"""Seasons: told, from the spacing of times, or found in the series.
+
+A season is looked for in the autocorrelations of the differences, whose peaks are sharp, and of the
+levels less a straight line; both of values cut at six median deviations.
+"""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+
+from stillpoint.core.array import Array
+from stillpoint.core.validation import number
+
+LEAST = 24  # values that are needed to look
+_USUAL = (24, 48, 52, 96, 144, 168, 288, 336, 365, 672, 1008, 1440, 2016)
+_CUT = 6.0  # median deviations
+_AS_HIGH = 0.85  # of the largest rise that the first peak must have
+DAY = 86_400.0  # seconds
+
+
+def admitted(periods: tuple[float, ...], rounds: int) -> tuple[float, ...]:
+    """Those of the periods that have been seen twice."""
+    return tuple(m for m in periods if rounds >= 2.0 * m + 8.0)
+
+
+def told(season: object) -> tuple[float, ...]:
+    """Periods as they were given, checked, the shortest first."""
+    remedy = 'give periods in rounds such as [24, 168], "auto" to find them, or None'
+    values = [season] if isinstance(season, int | float | np.number) else season
+    if isinstance(values, str) or not hasattr(values, "__iter__"):
+        raise ValueError(f"season must be periods: got {season!r}; {remedy}")
+    periods = sorted(number("season", value, remedy) for value in values)
+    for period in periods:
+        if period < 2.0:
+            raise ValueError(f"season must be 2 rounds or more: got {period:g}; {remedy}")
+    if any(one == two for one, two in pairwise(periods)):
+        raise ValueError(f"season must name each period once: got {season!r}; {remedy}")
+    return tuple(periods)
+
+
+def calendar(spacing: float) -> tuple[float, ...]:
+    """Candidate periods of rows that are so many seconds apart."""
+    days = spacing / DAY
+    if days < 0.4:
+        return 1.0 / days, 7.0 / days
+    if days < 1.1:
+        return (7.0,)
+    if 5.0 < days < 9.0:
+        return (365.25 / days,)
+    if 25.0 < days < 35.0:
+        return (12.0,)
+    return (4.0,) if 80.0 < days < 100.0 else ()
+
+
+def detect(y: Array) -> tuple[float, ...]:
+    """At most two periods found in a series without missing values.
+
+    Notes
+    -----
+    r₁ and r₀ are the autocorrelations of differences and of detrended levels. The period m is the
+    first peak whose rise above the lowest point before it is within 15% of the largest rise: of r₁
+    above max(0.15, 6/√n), else of r₀ above max(0.3, 6/√n), where a usual period within 9% that is
+    as good stands for it. The second is a multiple c·m, c = 3, …, 12, that beats both neighbours
+    (c ± 1)m, else a peak of r₀ at 3m or more.
+    """
+    n = y.size
+    if n < LEAST:
+        return ()
+    t = np.arange(n)
+    r0, r1 = autocorrelation(y - np.polyval(np.polyfit(t, y, 1), t)), autocorrelation(np.diff(y))
+    if r0 is None or r1 is None:
+        return ()
+    m, k = _peak(r1, n, n / 3, 0.15), _peak(r0, n, n / 4 if n > 100 else n / 3, 0.3)
+    k = _usual(k, r0)
+    m = m or k
+    if not m:
+        return ()
+    second = _multiple(m, r1, n) or _multiple(m, r0, n) or (k if k >= 3 * m else 0)
+    return tuple(float(p) for p in (m, second) if p and 2 * p + 8 <= n)
+
+
+def confirmed(periods: tuple[float, ...], y: Array) -> tuple[float, ...]:
+    """Calendar periods that the series bears out, or those found in it.
+
+    Rows of business hours have fewer rounds a day than the clock says: a period that is no local
+    maximum of either autocorrelation gives way to what is found.
+    """
+    seen = admitted(periods, y.size)
+    if not seen or y.size < LEAST:
+        return seen
+    t = np.arange(y.size)
+    curves = [autocorrelation(y - np.polyval(np.polyfit(t, y, 1), t)), autocorrelation(np.diff(y))]
+    if any(r is not None and _is_peak(seen[0], r) for r in curves):
+        return seen
+    found = detect(y)
+    return found or seen
+
+
+def autocorrelation(w: Array) -> Array | None:
+    """Autocorrelations up to half the length, unbiased; None if nothing varies."""
+    w = w - np.median(w)
+    deviation = float(np.median(np.abs(w))) or float(np.mean(np.abs(w)))
+    if deviation == 0.0:
+        return None
+    w = np.clip(w, -_CUT * deviation, _CUT * deviation)
+    w = w - w.mean()
+    length = 1 << math.ceil(math.log2(2 * w.size))
+    f = np.fft.rfft(w, length)
+    r = np.fft.irfft(f * np.conj(f), length)[: w.size // 2 + 1]
+    if not r[0] > 0.0:
+        return None
+    return np.asarray(r / r[0] * (w.size / (w.size - np.arange(r.size))), dtype=np.float64)
+
+
+def _peak(r: Array, n: int, end: float, least: float) -> int:
+    """The first local maximum whose rise is within 15% of the largest; 0 if there is none."""
+    lag, need = np.arange(r.size), max(least, 6.0 / math.sqrt(n))
+    local = np.zeros(r.size, dtype=bool)
+    local[1:-1] = (r[1:-1] >= r[:-2]) & (r[1:-1] >= r[2:])
+    candidates = local & (lag >= 3) & (lag < end) & (r > need)
+    rise = np.where(candidates, r - np.minimum.accumulate(r), 0.0)
+    if not rise.max() > need:
+        return 0
+    return int(np.flatnonzero(rise >= _AS_HIGH * rise.max())[0])
+
+
+def _usual(k: int, r: Array) -> int:
+    """k, or a usual period near it that is as good: peaks of levels are blunt."""
+    if k <= 20:
+        return k
+    near = [
+        u for u in _USUAL if abs(u / k - 1.0) <= 0.09 and u < r.size - 1 and r[u] >= 0.93 * r[k]
+    ]
+    return min(near, key=lambda u: abs(u - k)) if near else k
+
+
+def _multiple(m: int, r: Array, n: int) -> int:
+    """The multiple of m that stands out most against its neighbours; 0 if none does."""
+    d = max(1, m // 24)
+
+    def height(lag: int) -> float:
+        return float(r[max(lag - d, 1) : lag + d + 1].max())
+
+    margin, best, at = max(0.02, 2.0 / math.sqrt(n)), 0.0, 0
+    for c in range(3, 13):
+        if (c + 1) * m >= r.size - d or 3 * c * m > n:
+            break
+        own = height(c * m)
+        beside = max(height((c - 1) * m), height((c + 1) * m))
+        if own > 0.8 * height(m) and own > beside + margin and own > best:
+            best, at = own, c * m
+    return at
+
+
+def _is_peak(period: float, r: Array) -> bool:
+    """Whether a local maximum of r is at the period, or next to it."""
+    m = round(period)
+    d = max(1, m // 24)
+    if m + 2 * d + 1 > r.size:
+        return True  # too long to be told
+    around = r[max(m - d, 1) : m + d + 1]
+    sides = np.concatenate([r[max(m - 2 * d, 0) : max(m - d, 1)], r[m + d + 1 : m + 2 * d + 1]])
+    return bool(around.max() > sides.max() and around.max() > 2.0 / math.sqrt(2 * r.size))
