@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -81,9 +82,11 @@ class SeriesBench:
 
     def find(self, series: str, method: str) -> Score | None:
         """The score of a method on a series."""
-        pairs = ((s.series, s.method) for s in self.played())
-        place = next((i for i, pair in enumerate(pairs) if pair == (series, method)), None)
-        return None if place is None else self.played()[place]
+        return self._found.get((series, method))
+
+    @cached_property
+    def _found(self) -> dict[tuple[str, str], Score]:
+        return {(each.series, each.method): each for each in self.played()}
 
     def others(self) -> list[str]:
         """Everybody but ours."""
