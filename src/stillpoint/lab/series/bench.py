@@ -187,11 +187,14 @@ def series_bench(
     chosen, gone = _series(series)
     notes = gone + notes
     loaded = [each.cut(rounds) for each in chosen]
-    tasks = [(each, entrant) for each in loaded for entrant in played]
+    pairs = [(each, entrant) for each in loaded for entrant in played]
+    tasks = [(place, *pair) for place, pair in enumerate(pairs)]
     for each in loaded:
         origins(len(each), each.horizon)  # refuses what is too short before anybody plays
     with workers("loky", count("jobs", jobs)) as parallel:
-        scores = list(watched(parallel(_task, tasks, ordered=True), len(tasks), show=progress))
+        # as they are ready: some take seconds and some minutes, and the bar is to show it
+        found = dict(watched(parallel(_task, tasks), len(tasks), show=progress))
+    scores = [found[place] for place, *_ in tasks]
     notes += [f"{each.method} on {each.series}: {each.note}" for each in scores if each.note]
     facts = [
         SeriesFacts(
@@ -211,13 +214,13 @@ def series_bench(
     return SeriesBench(facts, scores, {e.name: e.family for e in played}, settings, notes)
 
 
-def _task(series: Series, entrant: Entrant) -> Score:
+def _task(place: int, series: Series, entrant: Entrant) -> tuple[int, Score]:
     at = origins(len(series), series.horizon)
     try:
-        return score(series, entrant.name, at, entrant.play(series, at))
+        return place, score(series, entrant.name, at, entrant.play(series, at))
     except Exception as error:  # of whatever package: one failure must not end hours of others
         line = " ".join(str(error).split())[:200]
-        return Score(series.name, entrant.name, note=f"{type(error).__name__}: {line}")
+        return place, Score(series.name, entrant.name, note=f"{type(error).__name__}: {line}")
 
 
 def _entrants(methods: str | Iterable[str | Entrant], pool: str) -> tuple[list[Entrant], list[str]]:
