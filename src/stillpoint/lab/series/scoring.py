@@ -93,7 +93,6 @@ class Score:
     coverageh: float | None = None
     us: float | None = None
     note: str = ""
-    missing: bool = False
 
 
 def first_scored(rounds: int) -> int:
