@@ -24,9 +24,9 @@ def markdown(bench: M4Bench) -> str:
         f" {bench.settings['pool']}, {told}: one pass over each series' training values, nothing"
         " learnt from other series. Measures and Naive2 are the competition's (Makridakis,"
         " Spiliotis and Assimakopoulos, 2020): OWA is the mean of sMAPE and MASE, each over"
-        f" Naive2's.{cut} ms a series: its training values and one forecast, several processes at"
-        f" once.\n\n`{bench.settings.get('command', 'stillpoint bench m4 DIR')} --out DIR` makes"
-        " this page, with the competition's files.\n"
+        f" Naive2's.{cut} ms a series: its training values and one forecast, the median, several"
+        f" processes at once.\n\n`{bench.settings.get('command', 'stillpoint bench m4 DIR')} --out DIR`"
+        " makes this page, with the competition's files.\n"
     )
     return "\n".join([intro, *(grid.markdown() for grid in grids(bench))])
 
@@ -45,5 +45,5 @@ def grids(bench: M4Bench) -> list[Grid]:
         ]
         for mean in bench.means()
     ]
-    header = ["frequency", "method", "series", "sMAPE", "MASE", "OWA", "ms a series"]
+    header = ["frequency", "method", "series", "sMAPE", "MASE", "OWA", "ms a series (median)"]
     return [Grid("M4", header, rows)]
