@@ -52,6 +52,7 @@ def write(path, rows):
 
 
 def folder_of(path, kinds, nested=False, series=3):
+    path.mkdir(exist_ok=True)
     for kind in (FREQUENCIES[name] for name in kinds):
         train, test = [], []
         for k in range(series):
@@ -267,3 +268,14 @@ def test_the_command_refuses_in_one_line(tmp_path):
         done = CliRunner().invoke(app, ["bench", "m4", str(tmp_path), *words])
         assert done.exit_code == 2
         assert said in " ".join(done.output.split())
+
+
+def test_the_command_writes_a_page_that_does_not_say_where_the_files_were(tmp_path, monkeypatch):
+    monkeypatch.setattr("stillpoint.Forecaster", Last)
+    folder = folder_of(tmp_path / "a place", ["Yearly"])
+    command = ["bench", "m4", str(folder), "--limit", "1", "--jobs", "1"]
+    done = CliRunner().invoke(app, [*command, "--out", str(tmp_path / "out")])
+    assert done.exit_code == 0, done.output
+    page = (tmp_path / "out" / "m4.md").read_text(encoding="utf-8")
+    assert "`stillpoint bench m4 DIR --limit 1 --jobs 1 --out OUT`" in page
+    assert "a place" not in page

@@ -1,5 +1,6 @@
 """The commands that compare forecasters: `stillpoint bench series` and `stillpoint bench m4`."""
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -106,7 +107,9 @@ def m4(
             jobs=jobs,
             progress=not json,
         )
-        result.settings["command"] = asked(context)
+        # where somebody keeps the files is nobody else's business
+        named = shlex.join(["folder", str(folder)])
+        result.settings["command"] = asked(context).replace(named, "DIR")
         files = result.save(out) if out else []
         if json:
             print_json(result.to_dict())

@@ -25,8 +25,8 @@ def markdown(bench: M4Bench) -> str:
         " learnt from other series. Measures and Naive2 are the competition's (Makridakis,"
         " Spiliotis and Assimakopoulos, 2020): OWA is the mean of sMAPE and MASE, each over"
         f" Naive2's.{cut} ms a series: its training values and one forecast, the median, several"
-        f" processes at once.\n\n`{bench.settings.get('command', 'stillpoint bench m4 DIR')} --out DIR`"
-        " makes this page, with the competition's files.\n"
+        f" processes at once.\n\n`{bench.settings.get('command', 'stillpoint bench m4 DIR')}"
+        " --out OUT` makes this page; DIR has the competition's files.\n"
     )
     return "\n".join([intro, *(grid.markdown() for grid in grids(bench))])
 
