@@ -19,7 +19,7 @@ from stillpoint.lab.series.scoring import (
     normal_band,
 )
 
-_WARM = 100  # rounds of the run that compiles
+_WARM = 1000  # rounds, at most, of the run that compiles: seasons are found or taken in by then
 
 
 def naive(series: Series, at: Rounds) -> Outcome:
