@@ -262,9 +262,9 @@ def test_ours_is_given_every_value_once_in_order_with_gaps_and_told_what_was_ask
 
     at = origins(len(series), series.horizon)
     found = Ours(told=True, pool="small", make=make)(series, at)
-    model, season = made[-1]
-    assert (season, model.pool, model.horizon, model.coverage) == ([12], "small", 12, 0.9)
-    assert len(model.seen) == len(series)
+    for model, season in made:
+        assert (season, model.pool, model.horizon, model.coverage) == ([12], "small", 12, 0.9)
+    assert [len(model.seen) for model, _ in made] == [len(series), len(series), at[-1]]
     whole = Repeats(12, season=[12])
     one, lo, _ = whole.track(series.y, intervals=True)
     np.testing.assert_array_equal(found.one, one)

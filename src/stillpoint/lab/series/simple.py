@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from stillpoint.core.validation import Array
 from stillpoint.lab.series.data import Series
 from stillpoint.lab.series.scoring import (
     COVERAGE,
@@ -80,22 +79,18 @@ class Ours:
         return make(horizon, season=season, coverage=COVERAGE, pool=self.pool)
 
     def __call__(self, series: Series, at: Rounds) -> Outcome:
-        """Track the series from origin to origin, and forecast a whole horizon at each."""
+        """Track the whole series, and then from origin to origin, with a forecast at each."""
         y, horizon = series.y, series.horizon
         warm = self.model(horizon, series.seasons)
         warm.track(y[:_WARM], intervals=True)
-        warm.predict(horizon=horizon)
-        model = self.model(horizon, series.seasons)
-        near: list[tuple[Array, ...]] = []
+        whole = self.model(horizon, series.seasons)
+        start = perf_counter()
+        one, below, above = whole.track(y, intervals=True)
+        seconds = perf_counter() - start
         paths, lo, hi = (np.empty((at.size, horizon)) for _ in range(3))
-        seconds, done = 0.0, 0
-        for i, end in enumerate([*at.tolist(), y.size]):
-            start = perf_counter()
-            near.append(tuple(model.track(y[done:end], intervals=True)))
-            seconds += perf_counter() - start
-            done = end
-            if i < at.size:
-                paths[i] = model.predict(horizon=horizon)
-                lo[i], hi[i] = model.interval(horizon=horizon)
-        one, below, above = (np.concatenate(parts) for parts in zip(*near, strict=True))
+        model = self.model(horizon, series.seasons)
+        for i, end in enumerate(at):
+            model.track(y[at[i - 1] if i else 0 : end])
+            paths[i] = model.predict(horizon=horizon)
+            lo[i], hi[i] = model.interval(horizon=horizon)
         return Outcome(one, paths, (below, above), (lo, hi), seconds, y.size)
