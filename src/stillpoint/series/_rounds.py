@@ -31,6 +31,7 @@ from stillpoint.series._scale import AT, BY, exponential, within
 from stillpoint.series._structural import Filters
 
 BELIEVE, REACH = 50.0, 20.0  # rounds judged before values are doubted; error deviations
+FARTHEST = 1e60  # units from the centre that a lag counts as at most: its square is a number
 FAR = 10.0  # units from its centre that a feature counts as at most
 
 
@@ -195,7 +196,7 @@ def judge(m: State, y: float) -> None:
 def put(m: State, place: int, value: float) -> None:
     """Put a value among the lags."""
     s = m.scalars
-    m.lags[0, place] = (value - s[AT.centre]) / s[AT.unit]
+    m.lags[0, place] = within((value - s[AT.centre]) / s[AT.unit], -FARTHEST, FARTHEST)
     if m.clock[BY.logs] > 0:
         value = max(value, 0.1 * s[AT.low])
         m.lags[1, place] = (math.log(value) - s[AT.log_centre]) / s[AT.log_unit]

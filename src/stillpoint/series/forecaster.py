@@ -15,6 +15,7 @@ from stillpoint.series.engine import Engine
 from stillpoint.series.features import Features
 from stillpoint.series.history import KEEP
 from stillpoint.series.pool import POOLS
+from stillpoint.series.restored import number
 from stillpoint.series.timing import Timing
 
 _MISSING = "pass one number a round, NaN for a missing one"
@@ -249,16 +250,18 @@ class Forecaster(Learner):
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
-        self._engine.restore(under(state, "engine."))
-        self._timing.restore(under(state, "timing."))
-        self.rounds, self.time = int(state["rounds"]), float(state["time"])
+        self.rounds, self.time = number(state, "rounds"), float(state["time"])
         self._started, self._is_open = bool(state["started"]), bool(state["open"])
+        self._engine.restore(under(state, "engine."))
+        self._timing.restore(under(state, "timing."), self.rounds + self._is_open)
         self._answer = float(state["answer"]) if self._is_open else None
 
     @property
     def _not_finite(self) -> frozenset[str]:
+        engine = ("history", "scalars", "bands.radii", "bands.ends", "bands.said")
+        timing = ("gap", "value", "X")
         return frozenset(
-            {"answer", "engine.history", "engine.scalars", "timing.gap", "timing.value", "timing.X"}
+            {"answer", *(f"engine.{n}" for n in engine), *(f"timing.{n}" for n in timing)}
         )
 
     def _steps(self, horizon: Any) -> int:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from stillpoint.core.allocation import zeros
 from stillpoint.core.array import Array
 from stillpoint.core.validation import stored
+from stillpoint.series import restored
 
 KEEP = 8192  # rounds
 
@@ -76,4 +77,11 @@ class History:
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
         rows = stored(state, "history", None, self._rows.shape[1])
-        self._rows, self.size, self.rounds = rows, rows.shape[0], int(state["rounds"])
+        rounds = restored.number(state, "rounds")
+        most = min(rounds, 2 * KEEP)
+        if not min(rounds, KEEP) <= rows.shape[0] <= (most if rounds > KEEP else rounds):
+            raise ValueError(
+                f"state 'history' must have the last rows of {rounds} rounds: got"
+                f" {rows.shape[0]}; save the forecaster again"
+            )
+        self._rows, self.size, self.rounds = rows, rows.shape[0], rounds
