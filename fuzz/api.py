@@ -41,6 +41,9 @@ MORE = {
     "KernelForecaster, exponential": lambda: sp.KernelForecaster(
         aggregation="exponential", share=0.1
     ),
+    "Forecaster of two coverages": lambda: sp.Forecaster(
+        4, season=None, coverage=(0.5, 0.9), pool="small"
+    ),
     "IntervalTracker, two sides": lambda: sp.IntervalTracker(two_sided=True, empty=False),
     "KernelFTRL dense": lambda: sp.KernelFTRL(1, kernel=Gaussian(3.0), potential=Erfi()),
     "KernelFTRL proximal": lambda: sp.KernelFTRL(
@@ -104,6 +107,7 @@ STREAMS = ("track", "peek_rows")
 UNBOUNDED = (
     "IntervalTracker",
     "QuantileTracker",
+    "Forecaster",
     "Wrapped",
     "Fleet",
     "ACI",
@@ -195,6 +199,10 @@ def argument(source: Source, learner, method: str, name: str):
             return source.byte() % 5
         case "index" | "switches":
             return source.byte() % 5 - 1
+        case "horizon":
+            return source.byte() % 5 if style < 200 else None
+        case "intervals":
+            return bool(style % 2)
         case "norms":
             return source.vector(rounds)
         case "group":
