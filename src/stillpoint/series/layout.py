@@ -10,6 +10,7 @@ from stillpoint.core.allocation import zeros
 from stillpoint.core.array import Array
 from stillpoint.series import _knots
 from stillpoint.series._autoregression import Regressions
+from stillpoint.series._bands import Bands
 from stillpoint.series._knots import RIDGE, Knots, Rule
 from stillpoint.series._phases import Phases
 from stillpoint.series._rounds import State
@@ -23,6 +24,7 @@ from stillpoint.series.pool import Lags, Pool, Regression
 RULE = Rule(most=200.0, slack=25.0)
 _PHASE_TABLES = 2  # seasons that smoothers have phases of
 _WIDEST = 8  # lags that are kept at least
+_NONE = np.empty((2, 0))
 
 
 class Scale(NamedTuple):
@@ -70,13 +72,23 @@ def at(state: State, periods: tuple[float, ...], horizon: int) -> State:
     return state._replace(rows=harmonics(periods).rows(horizon, int(state.clock[BY.now])))
 
 
+def feature_scale(X: Array) -> Array:
+    """Centres and units of features, NaN where one was missing: means and deviations."""
+    counts = np.maximum((~np.isnan(X)).sum(axis=0), 1)
+    centres = np.where(np.isnan(X), 0.0, X).sum(axis=0) / counts
+    squares = np.where(np.isnan(X), 0.0, (X - centres) ** 2).sum(axis=0) / counts
+    units = np.sqrt(squares)
+    return np.array([centres, np.where(units > 1e-9 * np.abs(centres), units, 1.0)])
+
+
 def build(
     pool: Pool,
     periods: tuple[float, ...],
     horizon: int,
     scale: Scale,
+    bands: Bands,
     *,
-    features: int = 0,
+    features: Array = _NONE,
     knots: list[int] | None = None,
     gains: Gains | None = None,
     rule: Rule = RULE,
@@ -86,7 +98,7 @@ def build(
     whole = tuple(round(period) for period in periods)
     near = tuple(m for i, m in enumerate(whole) if i == 0 or m <= pool.longest)
     first = whole[0] if whole else 1
-    regressions = _regressions(pool, near, first, h, scale.logs, features)
+    regressions = _regressions(pool, near, first, h, scale.logs, features.shape[1])
     reach = max(_WIDEST, *(int(spec[9]) + 2 for spec in regressions.specs))
     lagged = tuple(period for period, m in zip(periods, whole, strict=True) if m < reach)
     filters = _filters(pool, periods, h, scale, gains)
@@ -115,12 +127,17 @@ def build(
         rows=rows,
         rolls=not h.table.shape[0],
         seasonal=zeros(horizon + 3),
-        features=zeros((horizon, features)),
+        features=zeros((horizon, features.shape[1])),
+        feature_scale=features,
         filters=filters,
         regressions=regressions,
         phases=phases,
         knots=_aggregation(placed, horizon, K, slots, rule, logarithmic=pool.half),
+        bands=bands,
         steps=np.arange(1, horizon + 1),
+        stops=np.unique([*placed, *bands.horizons[: bands.totals]]).astype(np.int64),
+        forecasts=zeros(bands.horizons.size),
+        room=zeros((horizon, K)),
         work=zeros((4, most)),
     )
 
