@@ -101,6 +101,45 @@ def regressors(
 
 
 @njit(cache=True)
+def value(
+    spec: np.ndarray,
+    lags: np.ndarray,
+    theta: np.ndarray,
+    x: np.ndarray,
+    s: int,
+    row: np.ndarray,
+    seasonal: np.ndarray,
+    features: np.ndarray,
+    z: np.ndarray,
+) -> float:
+    """θ'z for the regressors of place s, which are not written down; z is room for waves."""
+    d, n, total = spec[OF.difference], spec[OF.lags], 0.0
+    if d > 0:
+        for i in range(n):
+            total += theta[i] * (x[s - lags[i]] - x[s - lags[i] - d])
+    else:
+        for i in range(n):
+            total += theta[i] * x[s - lags[i]]
+    for i in range(spec[OF.seasonal]):
+        total += theta[n + i] * seasonal[3 - i]
+    n += spec[OF.seasonal]
+    columns = spec[OF.harmonics]
+    total += dot(theta[n : n + columns], row[:columns])
+    n += columns
+    P = spec[OF.products]
+    if P > 0:
+        total += x[s - 1] * dot(theta[n : n + P], row[:P])
+        total += x[s - spec[OF.season]] * dot(theta[n + P : n + 2 * P], row[:P])
+        n += 2 * P
+    if spec[OF.waves] > 0:
+        _waves.fill(x[s - 1], x[s - 2], z)
+        total += dot(theta[n : n + spec[OF.waves]], z[: spec[OF.waves]])
+        n += spec[OF.waves]
+    total += dot(theta[n : n + features.size], features)
+    return float(total + theta[n + features.size])
+
+
+@njit(cache=True)
 def forecast(
     a: int,
     r: Regressions,
@@ -131,8 +170,7 @@ def forecast(
     for h in range(knots[-1]):
         s = place + h
         row = rows[(now + h) % rows.shape[0]]
-        n = regressors(spec, lags, x, s, row, seasonal[h:], features[h], z)
-        v = dot(theta[:n], z[:n])
+        v = value(spec, lags, theta, x, s, row, seasonal[h:], features[h], z)
         if d > 0:
             v += x[s - d]
         v = within(v, small, large)

@@ -19,7 +19,7 @@ from stillpoint.intervals.base import promise, shares
 from stillpoint.series import _bands
 
 _OWN = ("origins", "radii", "clock", "sums")
-_WAITING = 48  # origins of a horizon that may wait
+_WAITING, _FEW = 48, 8  # origins of a horizon that may wait
 _SEASONS = 2 * 3 * 5 * 7  # strides have no factor in common with it: no phase is left out for ever
 
 
@@ -32,18 +32,22 @@ class Bands:
         How far ahead intervals are asked for.
     coverage : float or list of float
         The share of values to cover, or several.
+    few : bool, default False
+        Whether to have only few trackers, for small pools.
     """
 
-    def __init__(self, horizon: int, coverage: Any) -> None:
+    def __init__(self, horizon: int, coverage: Any, *, few: bool = False) -> None:
         self.coverage = shares("coverage", coverage)
         self.several = np.ndim(coverage) > 0
         inside = np.array(self.coverage)
         aims = np.stack([inside, np.log(ndtri(0.5 + 0.5 * inside) / MEAN)], axis=1)
         order = np.argsort(inside, kind="stable")
-        points = [1, *(h for h in (2**i for i in range(1, 40)) if h < horizon)]
-        points += [horizon] if horizon > 1 else []
+        if few:
+            points = sorted({1, max(1, horizon // 4), horizon})
+        else:
+            points = sorted({1, *(h for h in (2**i for i in range(40)) if h < horizon), horizon})
         totals = sorted({h for h in (horizon // 4, horizon // 2, horizon) if h > 1})
-        stride, seldom = _stride(horizon // _WAITING), _stride(horizon // 4)
+        stride, seldom = _stride(horizon // (_FEW if few else _WAITING)), _stride(horizon // 4)
         strides = [1, *(stride for _ in points[1:]), *(seldom for _ in totals)]
         turns = [-(-h // s) for h, s in zip(points + totals, strides, strict=True)]
         B, c, m, n = len(strides), sum(turns), len(aims), order.size

@@ -63,7 +63,7 @@ class Forecaster(Learner):
         if not isinstance(pool, str) or pool not in POOLS:
             raise ValueError(f'pool must be "small", "middle" or "full": got {pool!r}; choose one')
         self._features = Features(features, self.horizon)
-        self._bands = Bands(self.horizon, coverage)
+        self._bands = Bands(self.horizon, coverage, few=POOLS[pool].half)
         self._engine = Engine(
             POOLS[pool], self.horizon, _periods(season), self._bands, self._features.count
         )
@@ -267,8 +267,9 @@ class Forecaster(Learner):
 
     @property
     def _not_finite(self) -> frozenset[str]:
-        engine = ("history", "scalars", "bands.radii", "bands.ends", "bands.said")
-        engine += ("watch.earlier", "watch.now.moments", "watch.now.records")
+        bands, watch = ("radii", "ends", "said"), ("earlier", "now.moments", "now.records")
+        engine = ["history", "scalars", *(f"bands.{name}" for name in bands)]
+        engine += [f"watch.{name}" for name in watch]
         timing = ("gap", "value", "X")
         names = (*(f"engine.{name}" for name in engine), *(f"timing.{name}" for name in timing))
         return frozenset({"answer", *names})

@@ -22,7 +22,8 @@ class History:
     """
 
     def __init__(self, features: int) -> None:
-        self._rows = zeros((16, 2 + features))
+        # value, rows known, features; where there are none of these the value alone
+        self._rows = zeros((16, 2 + features if features else 1))
         self.size = 0  # rows in use
         self.rounds = 0  # rounds since the first value, all told
         self.before = 0  # rounds before it
@@ -42,8 +43,9 @@ class History:
             rows[: len(kept)] = kept
             self._rows, self.size = rows, len(kept)
         self._rows[self.size : self.size + y.size, 0] = y
-        self._rows[self.size : self.size + y.size, 1] = known
-        self._rows[self.size : self.size + y.size, 2:] = X
+        if X.shape[1]:
+            self._rows[self.size : self.size + y.size, 1] = known
+            self._rows[self.size : self.size + y.size, 2:] = X
         self.size += y.size
 
     @property
@@ -59,8 +61,8 @@ class History:
     @property
     def known(self) -> NDArray[np.int64]:
         """For how many rounds features were known; no more than have come since."""
-        rows = self._rows[max(0, self.size - KEEP) : self.size, 1].astype(np.int64)
-        return np.minimum(rows, np.arange(rows.size, 0, -1))
+        part = self._rows[max(0, self.size - KEEP) : self.size, 1:2].astype(np.int64)
+        return np.minimum(part.sum(axis=1), np.arange(part.shape[0], 0, -1))
 
     @property
     def last(self) -> float:
