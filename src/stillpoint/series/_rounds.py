@@ -304,15 +304,15 @@ def play(
     opens: bool,
     closes: bool,
     out: np.ndarray,
-    radii: np.ndarray,
+    offsets: np.ndarray,
     seasonal: np.ndarray,
 ) -> None:
     """Open rounds, close them, or both: row t of out has the forecasts of y[t], y[t + 1], …
 
-    Of round t, rows[t] rows of X were known, from X[t] on. radii (T, bands, coverages), where it
-    has rows, takes those of the intervals, and seasonal (T,), where rounds are closed, the seasonal
-    part of the first filter. All that Python calls is this, so that a state is taken over in one
-    place.
+    Of round t, rows[t] rows of X were known, from X[t] on. offsets (T, bands, 2, coverages), where
+    it has rows, takes those of the intervals' ends, and seasonal (T,), where rounds are closed, the
+    seasonal part of the first filter. All that Python calls is this, so that a state is taken over
+    in one place.
     """
     m = bare(m)
     for t in range(y.size):
@@ -325,9 +325,10 @@ def play(
             for h in range(out.shape[1]):
                 out[t, h] = _knots.between(h + 1, m.room[h], m.knots, m.work[2], m.work[3])
         out[t, 0] = m.knots.issued[m.clock[BY.slots], 0, ISSUE.forecast]
-        if radii.shape[0] > 0:
-            for k in range(radii.shape[1]):
-                assign(radii[t, k], m.bands.radii[k])
+        if offsets.shape[0] > 0:
+            for k in range(offsets.shape[1]):
+                for end in range(2):
+                    assign(offsets[t, k, end], m.bands.offsets[k, end])
         if closes:
             close_round(m, y[t], live)
             seasonal[t] = m.filters.seasonal[2]

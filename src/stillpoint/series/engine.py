@@ -29,7 +29,7 @@ _NEVER = 1 << 62
 _MISFIT = 8.0  # how much larger or smaller than its history's deviation a unit may be
 # what single rounds hand over besides
 _NAN, _NONE, _ONE = np.array([np.nan]), np.zeros(1, dtype=np.int64), np.empty((1, 1))
-_NO_RADII, _NO_PARTS = np.empty((0, 0, 0)), np.empty(0)
+_NO_ENDS, _NO_PARTS = np.empty((0, 0, 0, 0)), np.empty(0)
 # arrays of a state that change from round to round, by their names in files
 _OWN = {
     "": ("scalars", "clock", "lags", "features", "feature_scale"),
@@ -116,18 +116,19 @@ class Engine:
     ) -> tuple[Array, Array]:
         """Open and close a round for each value; returns the forecasts, (rounds, horizon).
 
-        Of round t, known[t] rows of X are known, from X[t] on. Radii of the intervals as they were
-        issued come second, (rounds, tracked horizons, coverages), if they are asked for.
+        Of round t, known[t] rows of X are known, from X[t] on. Ends of the intervals as they were
+        issued, less the forecast, come second, (rounds, tracked horizons, 2, coverages), if they
+        are asked for.
         """
         out, i = np.empty((y.size, horizon)), 0
-        radii = np.empty((y.size * intervals, *self.bands.state.radii.shape))
+        offsets = np.empty((y.size * intervals, *self.bands.state.offsets.shape))
         while i < y.size:
             j = i + 1
             if self.state is None or (y[i] <= 0.0 and self.state.clock[BY.logs]):
                 given = X[i : i + known[i]]
                 self.open(given)
                 out[i] = self.path(horizon)
-                radii[i:j] = self.bands.state.radii
+                offsets[i:j] = self.bands.state.offsets
                 self.close(y[i], given)
             else:
                 j = min(y.size, i + max(1, self._next - self.history.rounds))
@@ -136,10 +137,10 @@ class Engine:
                     j = i + int(ends[0]) if ends.size else j
                 self._cover(j - i)
                 part = np.empty(j - i)
-                self._play(y[i:j], X[i:], known[i:j], out[i:j], True, True, radii[i:j], part)
+                self._play(y[i:j], X[i:], known[i:j], out[i:j], True, True, offsets[i:j], part)
                 self._keep(y[i:j], X[i:j], known[i:j], part)
             i = j
-        return out, radii
+        return out, offsets
 
     def _play(
         self,
@@ -149,12 +150,12 @@ class Engine:
         out: Array,
         opens: bool = False,
         closes: bool = False,
-        radii: Array = _NO_RADII,
+        offsets: Array = _NO_ENDS,
         seasonal: Array = _NO_PARTS,
         live: bool = True,
     ) -> None:
         assert self.state is not None
-        _rounds.play(self.state, y, X, known, live, opens, closes, out, radii, seasonal)
+        _rounds.play(self.state, y, X, known, live, opens, closes, out, offsets, seasonal)
 
     def _cover(self, rounds: int) -> None:
         """See that the tables of gains reach as far as so many more rounds."""

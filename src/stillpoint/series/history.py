@@ -62,7 +62,7 @@ class History:
     def known(self) -> NDArray[np.int64]:
         """For how many rounds features were known; no more than have come since."""
         part = self._rows[max(0, self.size - KEEP) : self.size, 1:2].astype(np.int64)
-        return np.minimum(part.sum(axis=1), np.arange(part.shape[0], 0, -1))
+        return np.asarray(np.minimum(part.sum(axis=1), np.arange(part.shape[0], 0, -1)))
 
     @property
     def last(self) -> float:
