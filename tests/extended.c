@@ -214,7 +214,7 @@ void vaw_run(Vaw *s, const double *y, int given, double *out, long rounds) {
 }
 
 /* --- KernelForecaster: splines on ridges 4^i, ML-Poly ------------------------------------------------------------ */
-typedef struct { R lam[RIDGES], m[RIDGES], C[RIDGES], regret[RIDGES], V[RIDGES], range, record; long t; } Grid;
+typedef struct { R lam[RIDGES], m[RIDGES], C[RIDGES], regret[RIDGES], V[RIDGES], range, record, centre; long t; } Grid;
 
 void *grid_new(void) {
     Grid *s = calloc(1, sizeof *s);
@@ -226,7 +226,9 @@ void grid_run(Grid *s, const double *y, int given, double *out, long rounds) {
     (void)given;
     for (long t = 0; t < rounds; t++) {
         int experts = 1;
-        s->t++;
+        out[t] = 0;
+        if (s->t++ == 0) s->centre = y[t];
+        else out[t] = s->centre;
         while (experts < RIDGES && (1L << (experts - 1)) < s->t) experts++;
         R p[RIDGES], w[RIDGES], total = 0, f = 0, Y = s->range;
         for (int i = 0; i < experts; i++) {
@@ -237,9 +239,10 @@ void grid_run(Grid *s, const double *y, int given, double *out, long rounds) {
         }
         for (int i = 0; i < experts; i++) f += (total > 0 ? w[i] / total : (R)1 / experts) * p[i];
         f = Y > 0 ? within(f, -Y, Y) : 0;
-        out[t] = f;
+        out[t] += f;
+        R own = y[t] - s->centre;
         if (Y > 0) {
-            R seen = within(y[t], -Y, Y);
+            R seen = within(own, -Y, Y);
             for (int i = 0; i < experts; i++) {
                 R r = (f - seen) * (f - p[i]);
                 s->record = most(s->record, r * r);
@@ -247,10 +250,10 @@ void grid_run(Grid *s, const double *y, int given, double *out, long rounds) {
                 s->V[i] += r * r;
             }
         }
-        s->range = most(Y, fabs((R)y[t]));
+        s->range = most(Y, fabs(own));
         for (int i = 0; i < RIDGES; i++) {
             R lam = s->lam[i], v = s->C[i] + 1, part = v / (v + lam);
-            s->m[i] += part * (y[t] - s->m[i]);
+            s->m[i] += part * (own - s->m[i]);
             s->C[i] = part * lam;
         }
     }

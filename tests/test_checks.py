@@ -10,7 +10,17 @@ from stillpoint.learners import GradientDescent, ProximalDescent
 LEARNERS = dict(checks.public_learners())
 KERNELS = {
     key: {**MARKOV, **DENSE}[key]
-    for key in ("ou", "spline", "matern52", "horizon-free", "sum", "gaussian", "dirac")
+    for key in (
+        "ou",
+        "spline",
+        "matern52",
+        "periodic",
+        "integrated",
+        "horizon-free",
+        "sum",
+        "gaussian",
+        "dirac",
+    )
 }
 DOMAINS = {"everywhere": None, "ball": Ball(0.5), "box": Box(-0.2, 0.3)}
 

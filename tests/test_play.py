@@ -41,7 +41,8 @@ def both_ways(make, stream):
 
 @pytest.mark.parametrize("stream", STREAMS)
 @pytest.mark.parametrize(
-    "name", ["ou", "spline offset", "matern52", "horizon-free", "dirac", "growing product"]
+    "name",
+    ["ou", "spline offset", "matern52", "horizon-free", "dirac", "growing product", "structural"],
 )
 def test_bulk_gives_the_numbers_of_the_interactive_path(name, stream):
     losses = STREAMS[stream]

@@ -19,6 +19,7 @@ from stillpoint.kernels import (
     InverseMultiquadric,
     Matern32,
     OUMixture,
+    Periodic,
     Spline,
 )
 from stillpoint.regret import rkhs_norm
@@ -53,7 +54,14 @@ def drive(learner, when, y):
 
 @pytest.mark.parametrize("times", TIMES)
 @pytest.mark.parametrize(
-    "kernel", [OU(0.1), Spline(1.0), Matern32(0.2), OUMixture([0.1, 0.01], [1.0, 0.5]) + Dirac(0.3)]
+    "kernel",
+    [
+        OU(0.1),
+        Spline(1.0),
+        Matern32(0.2),
+        OUMixture([0.1, 0.01], [1.0, 0.5]) + Dirac(0.3),
+        Spline(1.0) + Periodic(9.0, harmonics=2) * OU(0.1),
+    ],
 )
 @pytest.mark.parametrize("name", LEARNERS)
 def test_dense_and_streaming_directions_agree(name, kernel, times):

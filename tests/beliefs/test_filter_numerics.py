@@ -9,9 +9,19 @@ import pytest
 
 import stillpoint as sp
 from cases import MARKOV
+from stillpoint.beliefs import _kalman
 from stillpoint.beliefs.belief import Belief, SharedBelief
 from stillpoint.forecasters.uniform_grid import UniformGrid
-from stillpoint.kernels import OU, Constant, HorizonFree, Matern32, Matern52, OUMixture, Spline
+from stillpoint.kernels import (
+    OU,
+    Constant,
+    HorizonFree,
+    Matern32,
+    Matern52,
+    OUMixture,
+    Periodic,
+    Spline,
+)
 from stillpoint.kernels.state_space import Exponentials
 from stillpoint.kernels.sum_coordinates import SumCoordinates, merged
 
@@ -312,3 +322,17 @@ def test_after_a_gap_of_any_length_the_prior_is_back(kernel):
         assert single.predict(time=time) == pytest.approx(forecasts[t], rel=1e-12)
         single.update(1.0)
     assert forecasts[2] == 0.0
+
+
+@pytest.mark.parametrize("blocks", [1, 3])
+def test_moves_that_skip_zeros_have_the_same_bits(blocks):
+    space = (OU(0.1) + Periodic(24.0) + Matern52(0.3)).state_space()
+    rng, F, Q = np.random.default_rng(4), space.matrix(1.3), space.noise(1.3, 0.0)
+    factor = rng.standard_normal((blocks * space.size, blocks * space.size))
+    full = factor @ factor.T
+    full = 0.5 * (full + full.T)
+    sparse, scratch = full.copy(), np.empty(full.shape)
+    _kalman._propagate_full(full, F, Q, scratch)
+    _kalman._propagate_sparse(sparse, F, Q, scratch)
+    assert np.array_equal(full, sparse)
+    assert not np.array_equal(full, factor @ factor.T)

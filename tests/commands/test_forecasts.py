@@ -449,7 +449,7 @@ def test_delay_is_late_learning(data, tmp_path, task):
             if t >= N:
                 core.update(X[t - N], labels[t - N] if task == "binary" else y[t - N], times[t - N])
         np.testing.assert_array_equal(floats(rows["forecast"]), expected)
-    assert summary["certificate"] == {}
+    assert not {name for name in summary["certificate"] if not name.startswith("misses")}
     assert "7 rows later" in summary["certificate_note"]
     cut, loss = 200, summary["loss"]
     assert loss["stillpoint"] < loss["last value"]

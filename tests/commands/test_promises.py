@@ -10,6 +10,8 @@ import pytest
 from stillpoint.commands import track
 from stillpoint.commands.cli import app
 from stillpoint.commands.notes import band_notes
+from stillpoint.forecasters import VariationForecaster
+from stillpoint.intervals import IntervalTracker
 
 
 def written(folder, y, blank=0):
@@ -51,14 +53,34 @@ def test_rows_ahead_of_the_targets_are_told_where_their_interval_is_that_of_anot
         assert note in shown
 
 
-def test_late_targets_are_told_and_nothing_is_certified(tmp_path, capfd):
-    summary, page, shown = followed(tmp_path, level(300), capfd, delay=7)
+def test_late_targets_leave_the_promise_of_intervals_alone(tmp_path, capfd):
+    summary, _, _ = followed(tmp_path, level(4000), capfd, delay=7)
+    assert not any("cover less" in note for note in summary["notes"])
+    band = IntervalTracker(0.9, delay=7)
+    y = np.round(level(4000), 3)
+    band.track(VariationForecaster().track(y, delay=7), y)
+    assert summary["coverage"]["misses"] == band.misses
+    assert summary["coverage"]["scored"] == band.seen == 4000 - 7
+    assert abs(summary["coverage"]["achieved"] - 0.9) < 0.02
+    assert set(summary["certificate"]) == {"misses at least", "misses at most"}
+    assert summary["certificate"]["misses at most"] == band.miss_bound()[1]
+    assert "none about losses" in summary["certificate_note"]
+
+
+def test_late_targets_of_quantiles_are_told_and_nothing_is_certified(tmp_path, capfd):
+    summary, page, shown = followed(tmp_path, level(300), capfd, delay=7, task="quantile")
     assert any(
         "cover less than was asked" in note and "7 rows later" in note for note in summary["notes"]
     )
     assert summary["certificate"] == {}
     assert "ertified" not in page + shown
     assert "can be trusted" not in page
+
+
+@pytest.mark.parametrize(("blank", "told"), [(7, False), (8, False), (9, True)])
+def test_intervals_of_late_targets_reach_as_many_rows_ahead(tmp_path, capfd, blank, told):
+    summary, _, _ = followed(tmp_path, level(300), capfd, blank, delay=7)
+    assert any("made for targets 7 rows late" in note for note in summary["notes"]) == told
 
 
 def test_the_count_of_rows_ahead_survives_a_checkpoint(tmp_path):
@@ -110,7 +132,7 @@ def test_the_help_says_what_intervals_do_not_do():
             r"\x1b\[[0-9;]*m|[│╭╮╰╯─]", "", CliRunner().invoke(app, ["track", "--help"]).output
         ).split()
     )
-    assert "intervals then cover less than asked" in text
+    assert "intervals hold then, quantiles cover less" in text
     assert "only forecast, and covered less" in text
 
 

@@ -68,6 +68,9 @@ MORE = {
     "dense TrackingVAW": CORE["TrackingVAW"]._replace(
         build=lambda: sp.TrackingVAW(2, kernel=Gaussian(2.0))
     ),
+    "IntervalTracker with a delay": CORE["IntervalTracker"]._replace(
+        build=lambda: sp.IntervalTracker(delay=2)
+    ),
     "KernelForecaster of kernels": CORE["Forecaster"]._replace(
         build=lambda: sp.KernelForecaster(kernels=[Gaussian(2.0)], ridges=[1.0, 4.0])
     ),
@@ -294,10 +297,13 @@ def test_wrong_shapes_types_and_values_under_a_right_checksum(name, files):
                 continue
             with pytest.raises(ValueError, match="must be what"):
                 persist.unpack(craft(header, {**arrays, key: other}))
-        for changed in (
-            {k: v for k, v in arrays.items() if k != key},
-            {**arrays, f"{key}x": array},
-        ):
+        less = {k: v for k, v in arrays.items() if k != key}
+        more = {**arrays, f"{key}x": array}
+        # without a centre it is a file of version 0.1
+        of_before = key.rpartition(".")[2] == "centre" and "Forecaster" in name
+        if of_before:
+            play_some(case, persist.unpack(craft(header, less)))
+        for changed in (more,) if of_before else (less, more):
             with pytest.raises(ValueError, match="must be what"):
                 persist.unpack(craft(header, changed))
         scalars = {**header["scalars"], key: 1.0}

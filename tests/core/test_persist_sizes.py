@@ -147,6 +147,8 @@ LONG = {
     "product of products": powers(kernel("Matern32", rate=0.1), 5),
     "product of horizon-free kernels": powers(kernel("HorizonFree"), 3),
     "long mixture": MIXTURE,
+    "many harmonics": kernel("Periodic", period=24.0, harmonics=1000),
+    "more harmonics than there may be": kernel("Periodic", period=24.0, harmonics=10**9),
     "sum with a long mixture": kernel("Sum", left=MIXTURE, right=kernel("Matern32", rate=0.1)),
 }
 CURVED = (

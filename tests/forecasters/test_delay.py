@@ -5,7 +5,13 @@ import copy
 import numpy as np
 import pytest
 
-from stillpoint.forecasters import TrackingForecaster, TrackingProbabilities, VariationForecaster
+from stillpoint.forecasters import (
+    KernelForecaster,
+    TrackingForecaster,
+    TrackingProbabilities,
+    VariationForecaster,
+)
+from stillpoint.kernels import OU
 from stillpoint.losses import Pinball
 
 T = 120
@@ -24,6 +30,8 @@ MODELS = {
         np.digitize(Y, np.quantile(Y, [0.3, 0.6])),
     ),
     "series": (VariationForecaster, np.where(np.arange(T) % 11 == 7, np.nan, Y)),
+    "series, splines": (KernelForecaster, np.where(np.arange(T) % 11 == 7, np.nan, Y)),
+    "series, kernels": (lambda: KernelForecaster([OU(0.1)], ridges=[1.0, 9.0]), Y),
 }
 
 
@@ -33,7 +41,7 @@ def features(name):
 
 
 def rows(name, X, y, part):
-    return (y[part],) if name == "series" else (X[part], y[part])
+    return (y[part],) if "series" in name else (X[part], y[part])
 
 
 def by_hand(name, model, X, y, times, delay):
@@ -43,7 +51,7 @@ def by_hand(name, model, X, y, times, delay):
         at = {} if times is None else {"time": times[t]}
         late = t - delay
         then = {} if times is None or late < 0 else {"time": times[late]}
-        if name == "series":
+        if "series" in name:
             at = at or {"time": t + 1.0}
             out.append(copy.deepcopy(model).predict(**at))
             if late >= 0:

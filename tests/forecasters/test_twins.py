@@ -1,4 +1,4 @@
-"""Every streaming learner of curved losses against its dense engine: eight kernels, regular and
+"""Every streaming learner of curved losses against its dense engine: twelve kernels, regular and
 irregular times, d = 1 and 3.
 """
 
@@ -10,7 +10,20 @@ from cases import IRREGULAR, MARKOV, REGULAR
 from stillpoint.kernels import HorizonFree, Kernel
 from stillpoint.kernels.base import Array
 
-NAMES = ["spline offset", "ou", "mixture", "matern32", "matern52", "sum", "product", "horizon-free"]
+NAMES = [
+    "spline offset",
+    "ou",
+    "mixture",
+    "matern32",
+    "matern52",
+    "periodic",
+    "quasi-periodic",
+    "integrated offset",
+    "structural",
+    "sum",
+    "product",
+    "horizon-free",
+]
 TIMES = {"regular": REGULAR, "irregular": IRREGULAR + 0.5}
 
 

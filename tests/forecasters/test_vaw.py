@@ -9,7 +9,15 @@ import naive
 import stillpoint as sp
 from cases import MARKOV, TIMES, G, features
 from stillpoint.domains import Ball, Box, HalfSpace
-from stillpoint.kernels import OU, Gaussian, HorizonFree, Matern32, Spline
+from stillpoint.kernels import (
+    OU,
+    Gaussian,
+    HorizonFree,
+    IntegratedBrownian,
+    Matern32,
+    Periodic,
+    Spline,
+)
 from stillpoint.regret import effective_dimension, log_det, rkhs_norm
 
 Y = np.array([1, 0.5, -0.5, 0.25, 0, 1])
@@ -75,11 +83,19 @@ KERNELS = [
     "mixture",
     "matern32",
     "matern52",
+    "periodic",
+    "quasi-periodic",
+    "integrated",
+    "integrated offset",
+    "structural",
     "sum",
     "product",
     "growing product",
     "dirac product",
 ]
+SEASONAL = ["periodic", "quasi-periodic", "integrated offset", "structural"]
+TREND = 1e-4 * IntegratedBrownian(offset=1e4, slope=1.0)
+QUASI = Spline(1.0) + Periodic(30.0, harmonics=3) * OU(0.01)
 
 
 @pytest.mark.parametrize("name", GOLDEN)
@@ -145,7 +161,7 @@ def test_vaw_equals_its_dense_twin(name, ridge, times):
     assert model.log_det == pytest.approx(log_det(kernel, when, ridge, method="dense"), rel=1e-8)
 
 
-@pytest.mark.parametrize("kernel", [OU(0.05), Spline(1.0), Matern32(0.1)])
+@pytest.mark.parametrize("kernel", [OU(0.05), Spline(1.0), Matern32(0.1), TREND, QUASI])
 def test_vaw_certificate_is_exact_at_the_ridge_optimum_and_below_the_bound(kernel):
     rng = np.random.default_rng(1)
     y = np.sin(np.arange(120) / 15) + 0.3 * rng.standard_normal(120)
@@ -244,7 +260,7 @@ def _strong(y):
 @pytest.mark.parametrize("times", TIMES)
 @pytest.mark.parametrize("domain", [None, Ball(0.3), HalfSpace([1.0, 1.0, 0.0], 0.1)])
 @pytest.mark.parametrize(
-    "name", ["spline offset", "ou", "mixture", "matern52", "sum", "growing product"]
+    "name", ["spline offset", "ou", "mixture", "matern52", "sum", "growing product", *SEASONAL]
 )
 def test_strongly_convex_equals_mirror_descent(name, domain, times):
     kernel, when = MARKOV[name], TIMES[times]
@@ -267,7 +283,8 @@ def test_strongly_convex_equals_mirror_descent(name, domain, times):
 @pytest.mark.parametrize("domain", [None, Ball(0.25), Box(-0.1, 0.3)])
 @pytest.mark.parametrize(
     ("name", "dim"),
-    [("ou", 1), ("spline offset", 1), ("ou", 3), ("mixture", 2), ("matern32", 2), ("sum", 2)],
+    [("ou", 1), ("spline offset", 1), ("ou", 3), ("mixture", 2), ("matern32", 2), ("sum", 2)]
+    + [(name, 2) for name in SEASONAL],
 )
 def test_exp_concave_equals_the_newton_step(name, dim, domain, times):
     kernel, when = MARKOV[name], TIMES[times]
@@ -290,7 +307,16 @@ def test_exp_concave_equals_the_newton_step(name, dim, domain, times):
 @pytest.mark.parametrize("times", TIMES)
 @pytest.mark.parametrize(
     ("name", "dim"),
-    [("ou", 1), ("ou", 3), ("mixture", 2), ("matern32", 2), ("sum", 1), ("horizon-free", 2)],
+    [
+        ("ou", 1),
+        ("ou", 3),
+        ("mixture", 2),
+        ("matern32", 2),
+        ("periodic", 2),
+        ("quasi-periodic", 1),
+        ("sum", 1),
+        ("horizon-free", 2),
+    ],
 )
 @pytest.mark.filterwarnings("ignore:time gap")
 def test_directional_equals_its_dense_twin(name, dim, times):
@@ -338,7 +364,7 @@ def test_directional_bound_holds_against_ridge_comparators():
                 assert regret == pytest.approx(learner.certificate(size), rel=1e-6, abs=1e-8)
 
 
-@pytest.mark.parametrize("kernel", [OU(0.05), Spline(2.0), Matern32(0.1)])
+@pytest.mark.parametrize("kernel", [OU(0.05), Spline(2.0), Matern32(0.1), TREND, QUASI])
 def test_newton_certificates_dominate_regret(kernel):
     rng = np.random.default_rng(7)
     y = 0.5 * np.sin(np.arange(150) / 20)[:, None] * np.ones(2) + 0.1 * rng.standard_normal(

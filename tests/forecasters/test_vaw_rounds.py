@@ -288,7 +288,9 @@ def test_a_state_taken_out_stays_as_it_was(kernel):
 
 
 @pytest.mark.parametrize("times", TIMES)
-@pytest.mark.parametrize("name", ["spline offset", "mixture", "matern32", "dirac product"])
+@pytest.mark.parametrize(
+    "name", ["spline offset", "mixture", "matern32", "integrated", "structural", "dirac product"]
+)
 def test_context_streams_give_the_same_numbers(name, times, tmp_path):
     rng, when = np.random.default_rng(12), TIMES[times]
     X, y = rng.standard_normal((40, 3)), rng.standard_normal(40)

@@ -137,6 +137,7 @@ def test_what_it_tells_about_itself():
         "coverage": (0.5, 0.9),
         "two_sided": False,
         "empty": True,
+        "delay": 0,
     }
     assert IntervalTracker((0.5,)).predict(1.0)[0].shape == (1,)
 
@@ -159,7 +160,8 @@ def test_peek_is_predict_and_changes_nothing():
         assert band.seen == 195
     band.predict(1.0)
     with pytest.raises(
-        ValueError, match="call update or skip first, or peek for rounds whose targets come late"
+        ValueError,
+        match="call update or skip first, or build it with delay= where targets come late",
     ):
         band.predict(2.0)
     assert np.all(band.peek(2.0)[0] < 2.0)

@@ -19,7 +19,16 @@ from stillpoint.potentials import Quadratic
 
 KERNELS = {
     name: {**MARKOV, **DENSE}[name]
-    for name in ("ou", "spline", "matern32", "sum", "gaussian", "inverse multiquadric")
+    for name in (
+        "ou",
+        "spline",
+        "matern32",
+        "quasi-periodic",
+        "integrated",
+        "sum",
+        "gaussian",
+        "inverse multiquadric",
+    )
 }
 STEP = 0.7
 

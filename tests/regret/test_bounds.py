@@ -10,7 +10,17 @@ from hypothesis import strategies as st
 import stillpoint as sp
 from cases import MARKOV, POTENTIALS
 from stillpoint.domains import Ball
-from stillpoint.kernels import OU, Constant, Gaussian, HorizonFree, Matern32, OUMixture, Spline
+from stillpoint.kernels import (
+    OU,
+    Constant,
+    Gaussian,
+    HorizonFree,
+    IntegratedBrownian,
+    Matern32,
+    OUMixture,
+    Periodic,
+    Spline,
+)
 from stillpoint.lab.reproduce.runs import STREAMS, reachable
 from stillpoint.learners import GradientDescent
 from stillpoint.potentials import AdaptiveQuadratic, Erfi, ParameterFree, Potential
@@ -24,6 +34,8 @@ KERNELS = {
     "mixture": OUMixture([0.0, 0.01, 0.2], [1.0, 0.5, 0.25]),
     "matern": Matern32(0.05),
     "spline": Spline(1.0),
+    "season": Periodic(24.0),
+    "trend": IntegratedBrownian(1.0, 0.1),
     "horizon-free": HorizonFree(),
     "consistent": HorizonFree(taper=1 / (2 * np.pi)),
     "gaussian": Gaussian(20.0),
@@ -55,12 +67,9 @@ def test_bounds_hold_against_every_comparator(kernel, stream):
     potentials' own.
     """
     for potential in [*POTENTIALS, ParameterFree(0.01)]:
-        bound = ROUNDS + 1.0 if kernel == "spline" else None
-        if (
-            kernel == "spline"
-            and isinstance(potential, ParameterFree | Erfi)
-            and potential.scale == 1.0
-        ):
+        grows = not np.isfinite(KERNELS[kernel].bound)
+        bound = float(KERNELS[kernel].diagonal(float(ROUNDS))) if grows else None
+        if grows and isinstance(potential, ParameterFree | Erfi) and potential.scale == 1.0:
             bound = None  # running hints
         learner = sp.KernelFTRL(
             1, lipschitz=1.0, kernel=KERNELS[kernel], potential=potential, kernel_bound=bound
@@ -244,7 +253,7 @@ def test_bound_functions_name_bad_arguments():
         path_length_norm(1.0, 1.0, 10, kernel=ou)
 
 
-@pytest.mark.parametrize("name", ["ou", "matern52", "sum"])
+@pytest.mark.parametrize("name", ["ou", "matern52", "quasi-periodic", "sum"])
 def test_gradient_descent_bound(name):
     learner = sp.KernelFTRL(1, lipschitz=1.0, kernel=MARKOV[name], potential=GradientDescent(2.0))
     for stream in STREAMS.values():

@@ -63,7 +63,7 @@ def test_dynamic_regret_is_static_regret_in_the_rkhs(kernel, loss):
     assert sp.regret.rkhs_norm(kernel, u, method="dense") <= np.linalg.norm(U) * (1 + 1e-6)
 
 
-@pytest.mark.parametrize("name", ["ou", "matern52", "spline", "sum"])
+@pytest.mark.parametrize("name", ["ou", "matern52", "spline", "periodic", "integrated", "sum"])
 def test_hs_norms(name):
     """Lemmas hs-norm, hs-sum-norm and feature-covariance-norm."""
     rng = np.random.default_rng(1)

@@ -14,9 +14,11 @@ from stillpoint.kernels import (
     Dirac,
     Gaussian,
     HorizonFree,
+    IntegratedBrownian,
     Matern32,
     Matern52,
     OUMixture,
+    Periodic,
     Spline,
 )
 from stillpoint.regret import (
@@ -43,6 +45,11 @@ KERNELS = [
     Matern52(rate=0.05),
     OUMixture([0.0, 0.01, 0.3, 2.0], [1.0, 0.5, 0.2, 0.1]),
     HorizonFree().mixture(),
+    1e-4 * IntegratedBrownian(),
+    1e-4 * IntegratedBrownian(offset=2e4, slope=10.0),
+    Periodic(9.7, harmonics=3) * OU(rate=0.1),
+    Spline(1.0) + Periodic(24.0) + Periodic(30.5, harmonics=2) * Spline(0.3),
+    Periodic(9.7),
     OU(rate=0.1) + Dirac(0.3),
     Matern32(rate=0.1) + Dirac(2.0),
     Dirac(2.0),

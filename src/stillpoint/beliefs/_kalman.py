@@ -16,6 +16,9 @@ from stillpoint.core.jit import njit
 # of features, targets and times: beyond it squares, and products of two of them, leave the range of
 # floats
 LIMIT = 1e100
+# components of a state from which on F is taken to be mostly 0: one rotation a harmonic, kernels
+# side by side
+FEW = 12
 
 
 class State(NamedTuple):
@@ -67,7 +70,11 @@ def propagate(
     if F.shape[0] == 1:
         _propagate_sums(C, M, F[0], Q, scratch[0])
         return
-    _propagate_full(C, M, F, Q, scratch)
+    if P < FEW:
+        _propagate_full(C, F, Q, scratch)
+    else:
+        _propagate_sparse(C, F, Q, scratch)
+    _move_mean(M, F, scratch)
     # F is applied to both sides in another order, so the two halves may differ in the last bit
     for i in range(C.shape[0]):
         for j in range(i):
@@ -112,9 +119,7 @@ def _propagate_sums(
 
 
 @njit(cache=True)
-def _propagate_full(
-    C: np.ndarray, M: np.ndarray, F: np.ndarray, Q: np.ndarray, scratch: np.ndarray
-) -> None:
+def _propagate_full(C: np.ndarray, F: np.ndarray, Q: np.ndarray, scratch: np.ndarray) -> None:
     N, P = C.shape[0], Q.shape[0]
     for first in range(0, N, P):
         for i in range(P):
@@ -130,6 +135,43 @@ def _propagate_full(
                 for k in range(P):
                     total += scratch[i, first + k] * F[j, k]
                 C[i, first + j] = total + (Q[i % P, j] if i - i % P == first else 0.0)
+
+
+@njit(cache=True)
+def _propagate_sparse(C: np.ndarray, F: np.ndarray, Q: np.ndarray, scratch: np.ndarray) -> None:
+    """The same numbers at a cost that goes with the entries of F other than 0."""
+    N, P = C.shape[0], Q.shape[0]
+    _apply(F, C, scratch)
+    for i in range(N):
+        for j in range(N):
+            C[j, i] = scratch[i, j]
+    _apply(F, C, scratch)  # F(FC)'
+    for i in range(N):
+        for j in range(N):
+            C[j, i] = scratch[i, j]
+    for first in range(0, N, P):
+        for i in range(P):
+            for j in range(P):
+                C[first + i, first + j] += Q[i, j]
+
+
+@njit(cache=True)
+def _apply(F: np.ndarray, C: np.ndarray, out: np.ndarray) -> None:
+    """Fill out = (I⊗F) C."""
+    N, P = C.shape[0], F.shape[0]
+    for first in range(0, N, P):
+        for i in range(P):
+            for j in range(N):
+                out[first + i, j] = 0.0
+            for k in range(P):
+                if F[i, k] != 0.0:
+                    for j in range(N):
+                        out[first + i, j] += F[i, k] * C[first + k, j]
+
+
+@njit(cache=True)
+def _move_mean(M: np.ndarray, F: np.ndarray, scratch: np.ndarray) -> None:
+    N, P = M.shape[0], F.shape[0]
     for k in range(M.shape[1]):
         for first in range(0, N, P):
             for i in range(P):

@@ -84,7 +84,7 @@ def track(
     delay: Annotated[
         int,
         typer.Option(
-            help="How many rows later a target is known; intervals then cover less than asked."
+            help="How many rows later a target is known; intervals hold then, quantiles cover less."
         ),
     ] = 0,
     format: Annotated[

@@ -158,7 +158,7 @@ class Engine:
             self.band = (
                 QuantileTracker(self.level)
                 if self.task == "quantile"
-                else IntervalTracker(options.coverage)
+                else IntervalTracker(options.coverage, delay=self.delay)
             )
         self._rule = {"binary": Rule.LABELS, "quantile": Rule.QUANTILE}.get(self.task, Rule.NUMBERS)
         self._factor = NormalDist().inv_cdf(self.level)
@@ -228,12 +228,13 @@ class Engine:
         return forecasts, lo, hi, losses, shares
 
     def _bands(self, centres: Array, y: Array, first: int) -> tuple[Array, Array]:
-        T, band, late = y.size - first, self.band, {"delay": self.delay, "first": first}
+        T, band = y.size - first, self.band
         if band is None:
             return np.full(T, np.nan), np.full(T, np.nan)
         if isinstance(band, QuantileTracker):
-            return np.full(T, -np.inf), centres[first:] + band.track(y - centres, **late)
-        lo, hi = band.track(centres, y, **late)
+            away = band.track(y - centres, delay=self.delay, first=first)
+            return np.full(T, -np.inf), centres[first:] + away
+        lo, hi = band.track(centres, y, first=first)
         return lo.copy(), hi.copy()  # compiled loops want them contiguous
 
     def _losses(self, forecasts: Array, y: Array, known: Array) -> Array:

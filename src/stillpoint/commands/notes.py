@@ -49,16 +49,15 @@ def band_notes(name: str, delay: int, ahead: int) -> list[str]:
     last target.
     """
     notes = []
-    if delay:
+    late = delay if name == "interval" else 0  # intervals are made for targets that come late
+    if delay and not late:
         notes.append(
             f"{name}s cover less than was asked: they are made for the next row, and targets come"
             f" {delay} rows later"
         )
-    if ahead > 1:
-        what = (
-            f"their {name}s are made for the row after a target, and cover less the further ahead a"
-            " row is"
-        )
+    if ahead > 1 + late:
+        made = f"targets {late} rows late" if late else "the row after a target"
+        what = f"their {name}s are made for {made}, and cover less the further ahead a row is"
         notes.append(f"the last {ahead} rows lie ahead of the targets: {what}")
     return notes
 

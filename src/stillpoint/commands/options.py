@@ -23,7 +23,7 @@ LEARNERS = {
     "interval": "IntervalTracker",
     "forecaster": "KernelForecaster",
 }
-_MOST_DELAY = 10**8
+_MOST_DELAY = 10**8, 10**5  # with intervals: a tracker waits with each row
 # of a share and of what it leaves, as the trackers have it; they are too heavy to be asked here
 _LEAST = 1e-6
 
@@ -80,10 +80,10 @@ class TrackOptions(Options):
         self._set("delay", whole("--delay", self.delay, remedy))
         if self.delay < 0:
             raise InputError(f"--delay must not be negative: got {self.delay}; {remedy}")
-        if self.delay > _MOST_DELAY:
+        most = _MOST_DELAY[self.task in ("regression", "interval")]
+        if self.delay > most:
             raise InputError(
-                f"--delay must be at most {_MOST_DELAY}: got {self.delay}; so many rows are kept in"
-                " memory"
+                f"--delay must be at most {most}: got {self.delay}; so many rows are kept in memory"
             )
         if self.time == self.target:
             raise InputError(

@@ -77,7 +77,7 @@ def figures(engine: "Engine", history: "History") -> dict[str, Any]:
     """Return losses, coverage, certificates and weights of a run of `track`."""
     from stillpoint.commands._rows import BUCKET
     from stillpoint.commands.engine import expert_weights
-    from stillpoint.intervals import QuantileTracker
+    from stillpoint.intervals import IntervalTracker, QuantileTracker
     from stillpoint.intervals._experts import MEMORIES, SCALED, SIGNED, STEPS
 
     rows = engine.loss_rows
@@ -96,8 +96,9 @@ def figures(engine: "Engine", history: "History") -> dict[str, Any]:
     # more than was lost at all says nothing
     certificate = {label: value for label, value in promised.items() if value < own}
     if engine.delay:
+        what = "none about losses" if isinstance(engine.band, IntervalTracker) else "none"
         result["certificate_note"] = (
-            f"none: the promises are for targets learnt at once, not {engine.delay} rows later"
+            f"{what}: the promises are for targets learnt at once, not {engine.delay} rows later"
         )
     elif len(certificate) < len(promised):
         beyond = "; ".join(
@@ -122,13 +123,14 @@ def figures(engine: "Engine", history: "History") -> dict[str, Any]:
 
 def _coverage(engine: "Engine", history: "History") -> dict[str, Any]:
     from stillpoint.commands._rows import BUCKET
+    from stillpoint.intervals import IntervalTracker
 
     band, result = engine.band, {"target": engine.target_share}
     assert band is not None
     scored, covered = history.total(BUCKET.scored), history.total(BUCKET.covered)
     misses = scored - covered
     # the tracker's own count, which its theorem is about: a quantile's leaves out the first target
-    if engine.delay == 0:
+    if engine.delay == 0 or isinstance(band, IntervalTracker):
         scored, misses = float(band.seen), float(band.misses)
         least, most = band.miss_bound()
         if most < scored:  # at first it could be all of them

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from stillpoint.core import allocation
-from stillpoint.core.learner import Configured, not_finite_in
+from stillpoint.core.learner import Configured, migrate_parts, not_finite_in
 from stillpoint.core.validation import count, under
 from stillpoint.fleet.batch import BATCHES, Batch, Fault
 from stillpoint.fleet.keys import KeyIndex, Keys, Slots, plain
@@ -28,10 +28,9 @@ class Fleet(Configured):
     threads : int
         How many threads share a batch; the numbers are the same for any.
     on_bad : {"raise", "skip"}
-        What happens to a value that the learner would refuse, such as NaN. "raise": ValueError that
-        names the key, and no key moves. "skip": the round of that key is closed without feedback,
-        as the learner's skip() does, or with a bad time or forecast not opened; `rejected` says
-        why, and all others go on.
+        What happens to a value that the learner would refuse, such as NaN. "raise": ValueError, and
+        no key moves. "skip": the round of that key is closed without feedback, or with a bad time
+        or forecast not opened; `rejected` says why, and all others go on.
     **config
         The learner's arguments.
 
@@ -43,9 +42,9 @@ class Fleet(Configured):
     Notes
     -----
     Keys are whole numbers, strings or other hashable names; new ones begin where they are first
-    seen, in predict or update. Rounds and times are each key's own: a key that sleeps misses
-    nothing but its rounds. Keys of a batch must differ. As for single learners, predict may be
-    called again before update, and update without predict (but for IntervalTracker).
+    seen. Rounds and times are each key's own: a key that sleeps misses nothing but its rounds. Keys
+    of a batch must differ. As for single learners, predict may be called again before update, and
+    update without predict (but for IntervalTracker).
     """
 
     _class_names = ("learner",)  # of the configuration, which files have under names of their own
@@ -214,6 +213,10 @@ class Fleet(Configured):
                 )
         states = self._batch.take(slots).items()
         return {"keys": names, **{f"state.{name}": value for name, value in states}}
+
+    def migrated(self, state: dict[str, Any]) -> dict[str, Any]:
+        """A state saved by an older version, as this one would."""
+        return migrate_parts({"state.": self._batch}, state)
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`, in a fleet built from the same `config`."""

@@ -3,7 +3,7 @@ their aggregate.
 
 The spline with offset λ has variance λ at time 0 and gains 1 a unit of time; the filter of ridge λ
 is, with a gap Δ since the last round, v = C + Δ, ŷ = λm/(v + λ), m ← m + v/(v + λ)·(y − m) and
-C ← vλ/(v + λ).
+C ← vλ/(v + λ). All of it, the aggregate too, is of y less the centre, the first value that came.
 """
 
 import math
@@ -22,21 +22,29 @@ class Places(NamedTuple):
     time: int = 0  # of the open round, or the last one
     first: int = 1  # time of the first round
     rounds: int = 2
-    seen: int = 3  # rounds with an observation
+    seen: int = 3  # observations, without the one that is the centre
     residual: int = 4  # mean of (y − ŷ)² over them
     open: int = 5
-    forecast: int = 6
+    forecast: int = 6  # less the centre
     experts: int = 7  # ridges that take part
 
 
+class Centres(NamedTuple):
+    """Where each number stands in `State.centre`."""
+
+    value: int = 0  # what filters and experts count from
+    known: int = 1  # 1 once there is one; in files of before it is 0.0, and known from the start
+
+
 class State(NamedTuple):
-    """One entry a ridge, but for the scalars."""
+    """One entry a ridge, but for scalars and centre."""
 
     means: np.ndarray
     covariances: np.ndarray  # C
     variances: np.ndarray  # v, of the open round or the last one
     forecasts: np.ndarray
     scalars: np.ndarray  # see Places
+    centre: np.ndarray  # see Centres
     experts: _aggregation.State
 
 
@@ -49,7 +57,7 @@ class Rule(NamedTuple):
     ridges: np.ndarray
 
 
-AT = Places()
+AT, CENTRE = Places(), Centres()
 
 
 @njit(cache=True)
@@ -62,8 +70,8 @@ def awake(rounds: float, elapsed: float, most: int, grows: bool) -> int:
 
 @njit(cache=True)
 def begin(time: float, rule: Rule, state: State) -> float:
-    """Open a round at this time; returns the forecast."""
-    m, C, v, p, c = state[:5]
+    """Open a round at this time; returns the forecast, 0 before the first value."""
+    m, C, v, p, c, centre = state[:6]
     lam = rule.ridges
     if c[AT.rounds] == 0.0:
         c[AT.first] = time
@@ -77,37 +85,70 @@ def begin(time: float, rule: Rule, state: State) -> float:
     experts = awake(c[AT.rounds] + 1.0, time - c[AT.first] + 1.0, lam.size, rule.grows)
     c[AT.experts] = experts
     c[AT.forecast] = combine(rule.aggregation, p[:experts], state.experts)
-    return float(c[AT.forecast])
+    return float(centre[CENTRE.value] + c[AT.forecast])
+
+
+@njit(cache=True)
+def foresee(time: float, rule: Rule, state: State) -> float:
+    """The forecast of `begin`, with no round opened."""
+    m, C, v, p, c, centre, own = state
+    experts = _aggregation.State(own.regrets, own.squares, own.scalars, own.weights.copy())
+    return begin(time, rule, State(m, C, v.copy(), p.copy(), c.copy(), centre, experts))
+
+
+@njit(cache=True)
+def from_centre(y: float, centre: np.ndarray) -> float:
+    """y less the centre, which the first y becomes."""
+    if centre[CENTRE.known] == 0.0:
+        centre[CENTRE.value], centre[CENTRE.known] = y, 1.0
+    return float(y - centre[CENTRE.value])
 
 
 @njit(cache=True)
 def finish(y: float, rule: Rule, state: State) -> None:
     """Close the open round; y is NaN where it is missing."""
-    m, C, v, p, c = state[:5]
+    m, C, v, p, c, centre = state[:6]
     lam = rule.ridges
     if math.isnan(y):
         for i in range(lam.size):
             C[i] = v[i]
     else:
+        first = centre[CENTRE.known] == 0.0
+        y = from_centre(y, centre)
         known = p[: int(c[AT.experts])]
         learn(rule.aggregation, rule.share, c[AT.forecast], y, known, state.experts)
         for i in range(lam.size):
             part = v[i] / (v[i] + lam[i])
             m[i] += part * (y - m[i])
             C[i] = part * lam[i]  # v − v²/S without the cancellation
-        c[AT.seen] += 1.0
-        c[AT.residual] += ((y - c[AT.forecast]) ** 2 - c[AT.residual]) / c[AT.seen]
+        if not first:  # that one was forecast by nobody
+            c[AT.seen] += 1.0
+            c[AT.residual] += ((y - c[AT.forecast]) ** 2 - c[AT.residual]) / c[AT.seen]
     c[AT.rounds] += 1.0
     c[AT.open] = 0.0
 
 
 @njit(cache=True)
-def track(y: np.ndarray, times: np.ndarray, rule: Rule, state: State, out: np.ndarray) -> None:
-    """Round after round, forecasts into out."""
+def track(
+    y: np.ndarray,
+    times: np.ndarray,
+    delay: int,
+    first: int,
+    rule: Rule,
+    state: State,
+    out: np.ndarray,
+) -> None:
+    """Rounds in bulk, rows from `first` on: row t is forecast, then row t − delay is learnt."""
     rule, state = bare(rule), bare(state)
-    for t in range(y.size):
-        out[t] = begin(times[t], rule, state)
-        finish(y[t], rule, state)
+    for t in range(first, y.size):
+        learnt = t - delay
+        if delay > 0:
+            out[t - first] = foresee(times[t], rule, state)
+        if learnt >= 0:
+            forecast = begin(times[learnt], rule, state)
+            if delay == 0:
+                out[t - first] = forecast
+            finish(y[learnt], rule, state)
 
 
 # Single rounds are called from Python, where unpacking a NamedTuple costs more than the round's
@@ -126,6 +167,7 @@ def begin_one(
     variances: np.ndarray,
     forecasts: np.ndarray,
     scalars: np.ndarray,
+    centre: np.ndarray,
     regrets: np.ndarray,
     squares: np.ndarray,
     sums: np.ndarray,
@@ -133,7 +175,7 @@ def begin_one(
 ) -> float:
     """`begin`."""
     experts = _aggregation.State(regrets, squares, sums, weights)
-    state = bare(State(means, covariances, variances, forecasts, scalars, experts))
+    state = bare(State(means, covariances, variances, forecasts, scalars, centre, experts))
     return begin(time, Rule(aggregation, share, grows, ridges), state)
 
 
@@ -149,6 +191,7 @@ def finish_one(
     variances: np.ndarray,
     forecasts: np.ndarray,
     scalars: np.ndarray,
+    centre: np.ndarray,
     regrets: np.ndarray,
     squares: np.ndarray,
     sums: np.ndarray,
@@ -156,5 +199,5 @@ def finish_one(
 ) -> None:
     """`finish`."""
     experts = _aggregation.State(regrets, squares, sums, weights)
-    state = bare(State(means, covariances, variances, forecasts, scalars, experts))
+    state = bare(State(means, covariances, variances, forecasts, scalars, centre, experts))
     finish(y, Rule(aggregation, share, grows, ridges), state)

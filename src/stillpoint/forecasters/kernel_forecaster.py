@@ -1,5 +1,6 @@
 """KernelForecaster: squared loss on time with nothing to tune, VAW forecasters aggregated."""
 
+import copy
 import math
 from collections.abc import Iterable
 from typing import Any
@@ -10,22 +11,24 @@ from numpy.typing import ArrayLike
 from stillpoint.core import learner
 from stillpoint.core.allocation import full, zeros
 from stillpoint.core.state import put_back, saved
-from stillpoint.core.validation import Array, finite, positive, stored, under
+from stillpoint.core.validation import Array, counted, finite, positive, stored, under
 from stillpoint.forecasters import _kernel_forecaster
 from stillpoint.forecasters import aggregation as rules
-from stillpoint.forecasters._kernel_forecaster import AT, Rule, State
+from stillpoint.forecasters._kernel_forecaster import AT, CENTRE, Rule, State
 from stillpoint.forecasters.series import SeriesForecaster, feedback_number
 from stillpoint.forecasters.vaw import KernelVAW
 from stillpoint.kernels import Kernel
 
 MOST = 32  # ridges; the widest window, 2³¹ rounds, is longer than any stream
 FIXED = 15  # ridges for each kernel when kernels are given and ridges are not
+CENTRE_BEFORE = np.array([0.0, 1.0])  # what version 0.1 counted from
 
 
 class KernelForecaster(SeriesForecaster):
     """Forecast a series one step ahead by KernelVAW forecasters on a grid of ridges, aggregated.
 
-    No horizon, range, ridge or rate is asked for.
+    No horizon, range, ridge or rate is asked for. Forecasts of a + b·y are a + b times those of y:
+    all is counted from the first value, `centre`; before that one the forecast is 0.
 
     Parameters
     ----------
@@ -46,6 +49,9 @@ class KernelForecaster(SeriesForecaster):
     With neither kernels nor ridges given, ridge i joins the aggregate once t > 2^(i−1), t the
     larger of rounds and time elapsed, as one that had forecast what the aggregate did; its filter
     has run from the first round. All 32 filters always run; what is aggregated grows like log t.
+
+    VAW shrinks its forecasts towards 0, here towards the centre. Forecasters saved by version 0.1
+    have the centre 0 and keep it.
     """
 
     def __init__(
@@ -75,7 +81,7 @@ class KernelForecaster(SeriesForecaster):
         self._rule = Rule(self.aggregator.rule, self.share, grows, lam)
         self.aggregator.reserve(lam.size)
         means, variances, forecasts = (zeros(lam.size) for _ in range(3))
-        own = means, full(lam.size, lam), variances, forecasts, zeros(len(AT))
+        own = means, full(lam.size, lam), variances, forecasts, zeros(len(AT)), zeros(len(CENTRE))
         self._put_together(own)
 
     def _put_together(self, own: tuple[Any, ...]) -> None:
@@ -94,6 +100,11 @@ class KernelForecaster(SeriesForecaster):
         }
 
     @property
+    def centre(self) -> float:
+        """The first value, which all is counted from; 0 before it."""
+        return float(self._state.centre[CENTRE.value])
+
+    @property
     def _experts(self) -> int:
         return int(self._state.scalars[AT.experts])
 
@@ -105,7 +116,7 @@ class KernelForecaster(SeriesForecaster):
     @property
     def forecasts(self) -> Array:
         """What each of them forecast for the open round, or the last one."""
-        return self._state.forecasts[: self._experts].copy()
+        return self.centre + self._state.forecasts[: self._experts]
 
     @property
     def weights(self) -> Array:
@@ -117,8 +128,8 @@ class KernelForecaster(SeriesForecaster):
         """Variance of the signal at the open round, or the last one: s²·Σ w_i v_i/λ_i.
 
         v_i/λ_i is expert i's posterior variance in units of the noise's, w_i its weight, and s² the
-        mean of (y − ŷ)² so far, which stands for the noise's variance and is a little above it. An
-        estimate, no guarantee; 0 before anything is seen.
+        mean of (y − ŷ)² from the second value on, which stands for the noise's variance and is a
+        little above it. An estimate, no guarantee; 0 before two values are seen.
         """
         n = self._experts
         if not n:
@@ -129,7 +140,8 @@ class KernelForecaster(SeriesForecaster):
     def bound(self, index: int) -> float:
         """Bound the loss so far, Σ½(y − ŷ)², less that of expert `index` since it joined.
 
-        See the aggregator's `bound`.
+        See the aggregator's `bound`, which is that of y less the centre. The round of the first
+        value, which the aggregate and every expert forecast as 0, adds nothing.
         """
         return self.aggregator.bound(index)
 
@@ -142,6 +154,7 @@ class KernelForecaster(SeriesForecaster):
             "variance": state.variances,
             "forecasts": state.forecasts,
             "clock": state.scalars,
+            "centre": state.centre,
         }
 
     def arrays(self) -> dict[str, Any]:
@@ -155,15 +168,17 @@ class KernelForecaster(SeriesForecaster):
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
         put_back(self._parts(), state)
+        counted("centre", self._state.centre[CENTRE.known], 1.0)
         stored(state, "aggregator.R", self._rule.ridges.size)
         self.aggregator.restore(under(state, "aggregator."))
-        self._put_together(self._state[:5])
+        self._put_together(self._state[:6])
         for i, member in enumerate(self._members):
             member.restore(under(state, f"member{i}."))
         self._follow()
 
     def migrated(self, state: dict[str, Any]) -> dict[str, Any]:
-        """A state saved by an older version, as this one would."""
+        """A state saved by an older version, as this one would: of a centre it had 0."""
+        state = {"centre": CENTRE_BEFORE.copy(), **state}
         parts = {f"member{i}.": member for i, member in enumerate(self._members)}
         if any(name.startswith("member") and name.endswith("._trace") for name in state):
             return state
@@ -185,7 +200,8 @@ class KernelForecaster(SeriesForecaster):
 
     def _clock(self) -> tuple[float, float, float, float]:
         s = self._state.scalars
-        return float(s[AT.rounds]), float(s[AT.time]), float(s[AT.open]), float(s[AT.forecast])
+        forecast = self.centre + float(s[AT.forecast])
+        return float(s[AT.rounds]), float(s[AT.time]), float(s[AT.open]), forecast
 
     def _open(self, when: float, x: None) -> float:
         if not self._members:
@@ -197,7 +213,7 @@ class KernelForecaster(SeriesForecaster):
             forecasts[i], self._state.variances[i] = member.predict(when), member.variance
         s[AT.time], s[AT.open], s[AT.experts] = when, 1.0, len(self._members)
         s[AT.forecast] = self.aggregator.combine(forecasts)
-        return float(s[AT.forecast])
+        return self.centre + float(s[AT.forecast])
 
     def _close(self, feedback: float | None) -> None:
         y = feedback_number(feedback)
@@ -209,22 +225,31 @@ class KernelForecaster(SeriesForecaster):
             for member in self._members:
                 member.skip()
         else:
+            first = self._state.centre[CENTRE.known] == 0.0
+            y = _kernel_forecaster.from_centre(y, self._state.centre)
             self.aggregator.learn(self._state.forecasts, s[AT.forecast], y)
             for member in self._members:
                 member.update(y)
-            s[AT.seen] += 1.0
-            s[AT.residual] += ((y - s[AT.forecast]) ** 2 - s[AT.residual]) / s[AT.seen]
+            if not first:
+                s[AT.seen] += 1.0
+                s[AT.residual] += ((y - s[AT.forecast]) ** 2 - s[AT.residual]) / s[AT.seen]
         s[AT.rounds] += 1.0
         s[AT.open] = 0.0
 
-    def _rounds(self, y: Array, times: Array) -> Array:
-        out = np.empty(y.size)
+    def _rounds(self, y: Array, times: Array, delay: int, first: int) -> Array:
+        out = np.empty(y.size - first)
         if self._members:
-            for t, (moment, target) in enumerate(zip(times.tolist(), y.tolist(), strict=True)):
-                out[t] = self._open(moment, None)
-                self._close(target)
+            moments, targets = times.tolist(), y.tolist()
+            for t in range(first, y.size):
+                if delay > 0:
+                    out[t - first] = copy.deepcopy(self)._open(moments[t], None)
+                if t >= delay:
+                    forecast = self._open(moments[t - delay], None)
+                    if delay == 0:
+                        out[t - first] = forecast
+                    self._close(targets[t - delay])
         else:
-            _kernel_forecaster.track(y, times, self._rule, self._state, out)
+            _kernel_forecaster.track(y, times, delay, first, self._rule, self._state, out)
             self.aggregator.experts = self._experts
         return out
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stillpoint.core.learner import Learner
-from stillpoint.core.validation import Array, real
+from stillpoint.core.validation import Array, real, waiting
 from stillpoint.forecasters.aggregation import LARGEST, target_number
 
 
@@ -22,8 +22,8 @@ class SeriesForecaster(Learner):
         """Rounds that are over, the time, whether a round is open, and the last forecast."""
 
     @abstractmethod
-    def _rounds(self, y: Array, times: Array) -> Array:
-        """Open and close rounds in turn; returns the forecasts."""
+    def _rounds(self, y: Array, times: Array, delay: int, first: int) -> Array:
+        """`track` without its checks."""
 
     def _follow(self) -> None:
         """Take over what compiled code has kept, after a bulk pass or a restored state."""
@@ -48,7 +48,9 @@ class SeriesForecaster(Learner):
         self._begin()
         self._end(target)
 
-    def track(self, y: ArrayLike, times: ArrayLike | None = None) -> Array:
+    def track(
+        self, y: ArrayLike, times: ArrayLike | None = None, *, delay: int = 0, first: int = 0
+    ) -> Array:
         """Forecast and learn a whole series in compiled code.
 
         Parameters
@@ -57,13 +59,21 @@ class SeriesForecaster(Learner):
             The series; NaN is a missing observation.
         times : array of shape (T,), optional
             When each round is; 1 apart if left out.
+        delay : int, default 0
+            How many rows later a target is known. Row t is forecast from what rows up to
+            t − delay − 1 taught; then row t − delay is learnt. The last `delay` targets are not
+            learnt yet.
+        first : int, default 0
+            Rows in front that an earlier call has forecast: to go on after a delay, pass those
+            whose targets were not learnt yet again.
 
         Returns
         -------
-        array of shape (T,)
-            The forecasts of `predict` and `update`, bit for bit.
+        array of shape (T − first,)
+            Without a delay, the forecasts of `predict` and `update`, bit for bit.
         """
-        forecasts = self._rounds(*self._checked(y, times))
+        targets, when = self._checked(y, times)
+        forecasts = self._rounds(targets, when, *waiting(delay, first, targets.size))
         self._follow()
         return forecasts
 

@@ -50,7 +50,8 @@ class TrackingVAW(VAWForecaster):
     -----
     Comparators of `certificate` and `bound` are functions of time in the space of the features
     used: paths u(t) of coefficients of x or of the transformed x, or members of the product RKHS of
-    k and κ, whose norm is that of the pairs (t, x) seen.
+    k and κ, whose norm is that of the pairs (t, x) seen. Forecasts are shrunk towards 0, as those
+    of KernelVAW, and depend on where the zero of y is; those of TrackingForecaster do not.
     """
 
     _saved: ClassVar[dict[str, str]] = VAWForecaster._saved | {

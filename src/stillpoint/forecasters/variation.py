@@ -14,11 +14,11 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from stillpoint.core.allocation import zeros
 from stillpoint.core.state import put_back, saved
-from stillpoint.core.validation import Array, count, counted, nonnegative, waiting
+from stillpoint.core.validation import Array, count, counted, nonnegative
 from stillpoint.forecasters import _aggregation, _variation
 from stillpoint.forecasters._mixture import AT, KEPT, LEVELS, OF, Mixture
 from stillpoint.forecasters.series import SeriesForecaster, feedback_number
@@ -211,33 +211,6 @@ class VariationForecaster(SeriesForecaster):
         counted("clock", self._scalars[AT.seen], 2.0 ** (LEVELS - 1))
         self._follow()
 
-    def track(
-        self, y: ArrayLike, times: ArrayLike | None = None, *, delay: int = 0, first: int = 0
-    ) -> Array:
-        """Forecast and learn a whole series in compiled code.
-
-        Parameters
-        ----------
-        y : array of shape (T,)
-            The series; NaN is a missing observation.
-        times : array of shape (T,), optional
-            When each round is; 1 apart if left out.
-        delay : int, default 0
-            How many rows later a target is known. Row t is forecast from what rows up to
-            t − delay − 1 taught; then row t − delay is learnt. The last `delay` targets are not
-            learnt yet.
-        first : int, default 0
-            Rows in front that an earlier call has forecast: to go on after a delay, pass those
-            whose targets were not learnt yet again.
-
-        Returns
-        -------
-        array of shape (T − first,)
-            Without a delay, the forecasts of `predict` and `update`, bit for bit.
-        """
-        targets, when = self._checked(y, times)
-        return self._track(targets, when, *waiting(delay, first, targets.size))[0]
-
     def _track(self, y: Array, times: Array, delay: int, first: int) -> tuple[Array, Array]:
         """`track` without its checks, and the weight of the mixture in each forecast."""
         forecasts, weights = np.empty(y.size - first), np.empty(y.size - first)
@@ -271,5 +244,5 @@ class VariationForecaster(SeriesForecaster):
     def _close(self, feedback: float | None) -> None:
         _variation.finish_one(feedback_number(feedback), *self._flat)
 
-    def _rounds(self, y: Array, times: Array) -> Array:
-        return self._track(y, times, 0, 0)[0]
+    def _rounds(self, y: Array, times: Array, delay: int, first: int) -> Array:
+        return self._track(y, times, delay, first)[0]

@@ -36,7 +36,8 @@ class KernelVAW(VAWForecaster):
     Notes
     -----
     ŷ_t = k_t'(K_t + λI)⁻¹[y_1, …, y_{t−1}, 0] = λ m_t/(λ + v_t), with m_t, v_t the mean and
-    variance of the Gaussian posterior at τ_t.
+    variance of the Gaussian posterior at τ_t. The last 0 shrinks forecasts towards 0: they follow
+    units, but depend on where zero is. Subtract a level first, or use KernelForecaster.
     """
 
     def __init__(

@@ -1,13 +1,13 @@
 """One quantile estimator: nine experts, their aggregate under the pinball loss, and a guard.
 
-Six experts average over a memory and follow the quantile as a multiple of what they average; three
-see only hits and misses. ML-Poly blended with exponential weights (core/_poly.py) aggregates their
-values p_i; with pm its aggregate, g a slope of the pinball loss at pm and `unit` the running mean
-loss, the regret of a round is r_i = g·(pm − p_i)/unit. The guard knows how far misses are off
-their share and pushes the aggregate outward or inward, without limit where they have run away.
+Six experts average over a memory and follow the quantile as a multiple of that; three see only hits
+and misses. ML-Poly blended with exponential weights (core/_poly.py) aggregates their values p_i;
+with pm its aggregate, g a slope of the pinball loss at pm and `unit` the running mean loss, the
+regret of a round is r_i = g·(pm − p_i)/unit. The guard knows how far misses are off their share and
+pushes the aggregate outward or inward, without limit where they have run away.
 
-An estimator tracks either scores, which are 0 or more (`radius`, `learn_score`), or values of
-either sign (`quantile`, `learn_value`).
+An estimator tracks either scores, 0 or more (`radius`, `learn_score`), or values of either sign
+(`quantile`, `learn_value`).
 """
 
 import math
@@ -101,9 +101,8 @@ def pool(
 ) -> None:
     """Aggregate the experts' values: ML-Poly, and its blend with exponential weights.
 
-    Experts are heard within REACH of the aggregate. After a fall of the scale slow experts are off
-    by any factor: their regrets would say nothing else for ever. The regrets stay those of the
-    values that were aggregated, so Σ w r = 0 holds.
+    Experts are heard within REACH of the aggregate: after a fall of the scale slow ones are off by
+    any factor. The regrets stay those of the values that were aggregated, so Σ w r = 0 holds.
     """
     weigh(regrets, s[AT.record], s[AT.learned], weights)
     if s[AT.noise] > 0.0:
@@ -158,6 +157,35 @@ def widening(z: float, scores: float) -> float:
 
 
 @njit(cache=True)
+def hear_scores(
+    q: float, experts: np.ndarray, regrets: np.ndarray, s: np.ndarray, weights: np.ndarray
+) -> None:
+    """What the experts say to a round of scores, and their aggregate; 0 before a score above 0."""
+    if s[AT.start] > 0.0:
+        for i in range(EXPERTS):
+            scale = experts[ROW.scale, i] if i < SCALED else s[AT.start]
+            experts[ROW.value, i] = math.exp(experts[ROW.multiple, i]) * scale
+            experts[ROW.clipped, i] = min(experts[ROW.value, i], 2.0 * s[AT.high])
+        pool(q, experts, regrets, s, weights)
+
+
+@njit(cache=True)
+def hear_values(
+    q: float, experts: np.ndarray, regrets: np.ndarray, s: np.ndarray, weights: np.ndarray
+) -> None:
+    """The same for a round of values, less their origin; 0 before two values that differ."""
+    if s[AT.start] == SPREAD:
+        reach = s[AT.high] - s[AT.low]
+        for i in range(EXPERTS):
+            p = experts[ROW.centre, i]
+            if i < SCALED:
+                p += experts[ROW.multiple, i] * experts[ROW.scale, i]
+            experts[ROW.value, i] = p
+            experts[ROW.clipped, i] = min(max(p, s[AT.low] - reach), s[AT.high] + reach)
+        pool(q, experts, regrets, s, weights)
+
+
+@njit(cache=True)
 def radius(
     q: float,
     first: float,
@@ -171,12 +199,7 @@ def radius(
 
     The first score does not count: it is that of a forecaster that may have seen nothing.
     """
-    if s[AT.start] > 0.0:
-        for i in range(EXPERTS):
-            scale = experts[ROW.scale, i] if i < SCALED else s[AT.start]
-            experts[ROW.value, i] = math.exp(experts[ROW.multiple, i]) * scale
-            experts[ROW.clipped, i] = min(experts[ROW.value, i], 2.0 * s[AT.high])
-        pool(q, experts, regrets, s, weights)
+    hear_scores(q, experts, regrets, s, weights)
     x, known = debt(q, s), s[AT.seen] - 1.0
     if x >= 1.0 or known < LEAST:
         return math.inf
@@ -229,15 +252,7 @@ def quantile(
     q: float, experts: np.ndarray, regrets: np.ndarray, s: np.ndarray, weights: np.ndarray
 ) -> float:
     """Open a round of values: the guarded quantile. Unguarded it is origin + forecast."""
-    if s[AT.start] == SPREAD:
-        reach = s[AT.high] - s[AT.low]
-        for i in range(EXPERTS):
-            p = experts[ROW.centre, i]
-            if i < SCALED:
-                p += experts[ROW.multiple, i] * experts[ROW.scale, i]
-            experts[ROW.value, i] = p
-            experts[ROW.clipped, i] = min(max(p, s[AT.low] - reach), s[AT.high] + reach)
-        pool(q, experts, regrets, s, weights)
+    hear_values(q, experts, regrets, s, weights)
     x = debt(q, s)
     if x >= 1.0:
         return math.inf

@@ -43,20 +43,40 @@ class State(NamedTuple):
 
 
 @njit(cache=True)
+def uncross(f: float, below: float, above: float) -> tuple[float, float]:
+    """Two sides that do not cross: where they would, both give way, and meet."""
+    if math.isfinite(below) and math.isfinite(above) and f - below > f + above:
+        above = 0.5 * (above - below)
+        below = -above
+    return below, above
+
+
+@njit(cache=True)
+def widen(below: float, above: float, wider: float) -> tuple[float, float]:
+    """Two sides, so many times as far from each other."""
+    if math.isfinite(below) and math.isfinite(above):
+        more = 0.5 * (below + above) * (wider - 1.0)
+        below, above = below + more, above + more
+    return below, above
+
+
+@njit(cache=True)
+def side_widening(z: float, known: float) -> float:
+    """`widening` of two sides after so many residuals: one is for the middle between them."""
+    return widening(z, known - 1.0) * math.sqrt(1.0 + 1.0 / known)
+
+
+@njit(cache=True)
 def meet(f: float, below: float, above: float, z: float, known: float) -> tuple[float, float]:
     """How far two sides reach, given what their estimators say after so many residuals that count.
 
-    They take one more residual than a radius, for the middle between them.
+    They take one more residual than a radius.
     """
-    if math.isfinite(below) and math.isfinite(above) and f - below > f + above:
-        above = 0.5 * (above - below)  # the sides cross: both give way, and meet
-        below = -above
+    below, above = uncross(f, below, above)
     if known - 1.0 < LEAST:
         return math.inf, math.inf
-    if known <= FEW and math.isfinite(below) and math.isfinite(above):
-        wider = widening(z, known - 1.0) * math.sqrt(1.0 + 1.0 / known)
-        more = 0.5 * (below + above) * (wider - 1.0)
-        below, above = below + more, above + more
+    if known <= FEW:
+        below, above = widen(below, above, side_widening(z, known))
     return below, above
 
 

@@ -75,10 +75,14 @@ class QuantileEstimators(Learner):
 
     def _weigh(self) -> Array:
         """Weights (estimators, experts) of the open round or the coming one."""
-        s = self._estimators
+        s = self._coming_estimators
         for regrets, scalars, weights in zip(s.regrets, s.scalars, self._weights, strict=True):
             weigh(regrets, scalars[AT.record], scalars[AT.learned], weights)
         return np.array(self._weights[:, WEIGHTS.blend])
+
+    @property
+    def _coming_estimators(self) -> _experts.State:
+        return self._estimators
 
     def _promise(self) -> tuple[Array, Array]:
         """Misses of each estimator by the theorem, at least and at most."""

@@ -34,7 +34,8 @@ class Wrapped(Configured):
         table of one row, learning by partial_fit where it has that; else it is a plain function
         x -> forecast, which does not learn. A scikit-learn model that has seen nothing yet
         forecasts 0; its x are sequences of numbers, or with names a row of a data frame (df.iloc[i]
-        or df.iloc[[i]]).
+        or df.iloc[[i]]). With a tracker that has a delay, one of this library is asked by peek(x):
+        it learns late, too.
     """
 
     def __init__(self, tracker: "IntervalTracker", model: Any) -> None:
@@ -45,26 +46,39 @@ class Wrapped(Configured):
     def predict(self, x: Any) -> tuple[Any, Any]:
         """Return the interval (lo, hi) of the coming round, whose features are x.
 
-        Called again before `update` it is the same.
+        Called again before `update` it is the same; with a delay, every call opens a round.
         """
-        interval = self.tracker.predict(self._forecast(x))
+        late = self.tracker.delay > 0
+        interval = self.tracker.predict(self._look(x) if late else self._forecast(x))
         self._x = x
         return interval
 
     def peek(self, x: Any) -> tuple[Any, Any]:
-        """Return the interval for features x, with no round opened: for targets that come late."""
+        """Return the interval for features x, with no round opened and nothing changed.
+
+        For what-if forecasts; where targets come late, build the tracker with a delay.
+        """
+        return self.tracker.peek(self._look(x))
+
+    def _look(self, x: Any) -> Any:
         if self._make != "rounds":
-            return self.tracker.peek(self._forecast(x))
+            return self._forecast(x)
         if not hasattr(self.model, "peek"):
             raise ValueError(
                 f"model must have peek(x) for that: got {self.model!r}, whose predict(x) opens a"
-                " round; call predict(x)"
+                " round; call predict(x), with a tracker that has no delay"
             )
-        return self.tracker.peek(self.model.peek(x))
+        return self.model.peek(x)
 
     def update(self, x: Any, y: float) -> None:
-        """Learn what the round with features x turned out to be: the tracker, then the model."""
+        """Learn what the round with features x turned out to be: the tracker, then the model.
+
+        With a delay it is the oldest open round, and x are its features.
+        """
         value("y", y, "call skip() for a missing target")
+        if self.tracker.delay:
+            self._update_late(x, float(y))
+            return
         own = self if self._saves else self.tracker
         # a model may refuse y once the round is open
         with nullcontext() if self.tracker.is_open else rollback_on_error(own):
@@ -79,9 +93,17 @@ class Wrapped(Configured):
 
     learn_one = update
 
+    def _update_late(self, x: Any, y: float) -> None:
+        if not self.tracker.is_open:
+            raise ValueError(
+                f"y must belong to an open round: got {y} and none is open; call predict(x) first"
+            )
+        self._learn(x, y)  # first, so that a model that refuses leaves the tracker as it is
+        self.tracker.update(y)
+
     def skip(self) -> None:
         """Pass a round whose target is missing."""
-        if self._make == "rounds" and hasattr(self.model, "skip"):
+        if self._make == "rounds" and hasattr(self.model, "skip") and not self.tracker.delay:
             self.model.skip()  # its round is open too, or passes as the tracker's does
         self.tracker.skip()
         self._x = _UNSET

@@ -17,6 +17,7 @@ from stillpoint.kernels.simple import (
 )
 from stillpoint.kernels.spectral import SpectralDensity
 from stillpoint.kernels.state_space import StateSpace
+from stillpoint.kernels.structural import IntegratedBrownian, Periodic
 
 __all__ = [
     "OU",
@@ -25,12 +26,14 @@ __all__ = [
     "Gaussian",
     "GaussianContext",
     "HorizonFree",
+    "IntegratedBrownian",
     "InverseMultiquadric",
     "Kernel",
     "Matern32",
     "Matern52",
     "OUMixture",
     "PathLengthConditions",
+    "Periodic",
     "Product",
     "Scaled",
     "SpectralDensity",

@@ -17,6 +17,7 @@ class Summed(StateSpace):
         self.diagonal = all(part.diagonal for part in parts)
         self.stationary = all(part.stationary for part in parts)
         self.homogeneous = all(part.homogeneous for part in parts)
+        self.still = all(part.still for part in parts)
         self.min_gap = max(part.min_gap for part in parts)
 
     def transition(self, gap: float) -> Array:
@@ -52,7 +53,14 @@ class Multiplied(StateSpace):
         self.left, self.right = left, right
         self.h = _kron(left.h, right.h)
         self.diagonal = left.diagonal and right.diagonal
-        self.stationary = self.homogeneous = left.stationary and right.stationary
+        self.stationary = left.stationary and right.stationary
+        self.still = left.still and right.still
+        # Q is A1⊗Q2 where the left is still, whose A never changes
+        self.homogeneous = (
+            self.stationary
+            or (left.still and right.homogeneous)
+            or (right.still and left.homogeneous)
+        )
         self.min_gap = max(left.min_gap, right.min_gap)
 
     def transition(self, gap: float) -> Array:
@@ -91,6 +99,7 @@ class Weighted(StateSpace):
         self.h, self.diagonal = base.h, base.diagonal
         self.stationary = base.stationary
         self.homogeneous = base.homogeneous
+        self.still = base.still
         self.min_gap = base.min_gap
 
     def transition(self, gap: float) -> Array:

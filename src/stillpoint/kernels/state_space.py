@@ -13,6 +13,7 @@ from math import factorial
 import numpy as np
 from scipy.special import gammainc
 
+from stillpoint.core.allocation import claim
 from stillpoint.core.validation import Array
 
 
@@ -29,6 +30,8 @@ class StateSpace(ABC):
         Whether P(t) and the nugget are the same at every time.
     homogeneous : bool
         Whether the noise of a gap does not depend on where it starts.
+    still : bool
+        Whether it is stationary and no gap has any noise.
     min_gap : float
         Gaps below this are outside the accuracy that the form was built for.
 
@@ -43,6 +46,7 @@ class StateSpace(ABC):
     diagonal: bool = False
     stationary: bool = True
     homogeneous: bool = True
+    still: bool = False
     min_gap: float = 0.0
 
     @property
@@ -122,6 +126,7 @@ class Exponentials(StateSpace):
     def __init__(self, rates: Array, weights: Array, nugget: float = 0.0) -> None:
         self.rates, self.weights, self.dirac = rates, weights, nugget
         self.h = np.ones(rates.size)
+        self.still = not rates.any()
 
     def transition(self, gap: float) -> Array:
         return np.exp(-self.rates * gap)[None, :]
@@ -169,6 +174,72 @@ class Brownian(StateSpace):
 
     def gains(self, times: Array) -> Array:
         return self.offset + times[:, None]
+
+
+class IntegratedBrownianState(StateSpace):
+    """The integral of a random walk, with its slope: state (f, f'), and white noise in f''.
+
+    At time 0 the two are independent, of variances `offset` and `slope`.
+    """
+
+    stationary = False
+
+    def __init__(self, offset: float, slope: float) -> None:
+        self.offset, self.slope = offset, slope
+        self.h = np.eye(2)[0]
+
+    def transition(self, gap: float) -> Array:
+        return np.array([[1.0, gap], [0.0, 1.0]])
+
+    def noise(self, gap: float, start: float) -> Array:
+        return np.asarray(self.moves(np.array([gap]), np.array([start]))[1][0])
+
+    def moves(self, gaps: Array, starts: Array) -> tuple[Array, Array]:
+        transitions = np.tile(np.eye(2), (gaps.size, 1, 1))
+        transitions[:, 0, 1] = gaps
+        across = gaps * gaps / 2.0
+        noises = np.stack([gaps * gaps * gaps / 3.0, across, across, gaps], axis=-1)
+        return transitions, noises.reshape(-1, 2, 2)
+
+    def covariance(self, time: float) -> Array:
+        value, across = self.gain(time)
+        return np.array([[value, across], [across, self.slope + time]])
+
+    def gain(self, time: float) -> Array:
+        return np.asarray(self.gains(np.array([time]))[0])
+
+    def gains(self, times: Array) -> Array:
+        values = self.offset + times * times * (self.slope + times / 3.0)
+        return np.stack([values, times * (self.slope + times / 2.0)], axis=-1)
+
+
+class Rotations(StateSpace):
+    """Σ_k weights_k cos(2πk(s − t)/period): one undamped rotation a harmonic, no noise at all."""
+
+    still = True
+
+    def __init__(self, period: float, weights: Array) -> None:
+        claim((2 * weights.size, 2 * weights.size))  # a file may ask for any number of harmonics
+        self.period, self.weights = period, weights
+        self.h = np.tile([1.0, 0.0], weights.size)
+
+    def transition(self, gap: float) -> Array:
+        # in turns, so that nothing is lost over many periods: fmod is exact
+        orders = np.arange(1.0, self.weights.size + 1.0)
+        angles = 2.0 * np.pi * (orders * (math.fmod(gap, self.period) / self.period) % 1.0)
+        full, first = np.diag(np.repeat(np.cos(angles), 2)), 2 * np.arange(self.weights.size)
+        full[first, first + 1] = -np.sin(angles)
+        full[first + 1, first] = np.sin(angles)
+        return full
+
+    def noise(self, gap: float, start: float) -> Array:
+        return np.zeros((self.size, self.size))
+
+    def covariance(self, time: float) -> Array:
+        return np.diag(np.repeat(self.weights, 2))
+
+    def gain(self, time: float) -> Array:
+        return self.h * np.repeat(self.weights, 2)
 
 
 class MaternState(StateSpace):

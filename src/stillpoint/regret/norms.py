@@ -18,6 +18,7 @@ from stillpoint.core.validation import Array, finite, increasing
 from stillpoint.kernels import Kernel, StateSpace
 from stillpoint.regret import _norms
 from stillpoint.regret.comparators import sequence, unit
+from stillpoint.regret.noiseless import least_norm, noiseless
 from stillpoint.regret.sinc import SincBump
 
 _BLOCK = 4_000_000  # numbers in one block of transition tables
@@ -236,6 +237,9 @@ def _filter(
     L⁻ᵀ(e/S) is the filter's recursion backwards. A round with S_t = 0 is determined by those before
     it: it adds nothing if e_t = 0, else ‖U‖ = ∞.
     """
+    # where F is diagonal there is one such component, the constant, and nothing to lose
+    if not space.diagonal and noiseless(space, times):
+        return least_norm(space, u, times)
     rounds, (p, d) = len(u), (space.size, u.shape[1])
     moments = _norms.Moments(np.zeros((p, p)), np.zeros(p))
     belief = _norms.Belief(moments, np.zeros(p), np.zeros((p, d)), np.zeros(d))

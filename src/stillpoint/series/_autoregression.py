@@ -118,8 +118,7 @@ def forecast(
 ) -> None:
     """out[i] = the forecast of regression a for time now + knots[i] − 1.
 
-    What lies ahead is written into x, where the truth will overwrite it. Without a value for a
-    horizon the last row of features holds.
+    What lies ahead is written into x, where the truth will overwrite it.
     """
     spec, lags, theta, k = r.specs[a], r.lags[a], r.coefficients[a], 0
     d, log = spec[OF.difference], spec[OF.log] > 0
@@ -132,8 +131,8 @@ def forecast(
         small, large = (low - centre) / unit, (high - centre) / unit
     for h in range(knots[-1]):
         s = place + h
-        row, given = rows[(now + h) % rows.shape[0]], features[min(h, features.shape[0] - 1)]
-        n = regressors(spec, lags, x, s, row, seasonal, 3 + h, given, z)
+        row = rows[(now + h) % rows.shape[0]]
+        n = regressors(spec, lags, x, s, row, seasonal, 3 + h, features[h], z)
         v = dot(theta[:n], z[:n])
         if d > 0:
             v += x[s - d]

@@ -21,6 +21,7 @@ from stillpoint.series._scale import AT, BY, exponential, within
 from stillpoint.series._structural import Filters
 
 BELIEVE, REACH = 50.0, 20.0  # rounds judged before values are doubted; error deviations
+FAR = 10.0  # units from its centre that a feature counts as at most
 
 
 class State(NamedTuple):
@@ -35,7 +36,8 @@ class State(NamedTuple):
     seasonal: (
         np.ndarray
     )  # (H + 3,): seasonal parts of the first filter, in units: 3 past, then ahead
-    features: np.ndarray  # (1 or H, features): standardised, from the coming round on
+    features: np.ndarray  # (H, features): standardised, from the coming round on; 0: not known
+    feature_scale: np.ndarray  # (2, features): centres and units
     filters: Filters
     regressions: Regressions
     phases: Phases
@@ -231,11 +233,30 @@ def path(m: State, p: np.ndarray, out: np.ndarray) -> None:
 
 
 @njit(cache=True)
-def track(m: State, y: np.ndarray, out: np.ndarray) -> None:
-    """Rounds in bulk: row t of out has the forecasts of y[t], y[t + 1], …"""
+def know(m: State, X: np.ndarray, rows: int) -> None:
+    """Take in what is known of the coming rounds, one row each; NaN: not known.
+
+    What is not known counts as usual: 0, in units.
+    """
+    for h in range(m.features.shape[0]):
+        for i in range(m.features.shape[1]):
+            z = 0.0
+            if h < rows and not math.isnan(X[h, i]):
+                z = (X[h, i] - m.feature_scale[0, i]) / m.feature_scale[1, i]
+            m.features[h, i] = within(z, -FAR, FAR)
+
+
+@njit(cache=True)
+def track(m: State, y: np.ndarray, X: np.ndarray, rows: np.ndarray, out: np.ndarray) -> None:
+    """Rounds in bulk: row t of out has the forecasts of y[t], y[t + 1], …
+
+    Of round t, rows[t] rows of X were known, from X[t] on.
+    """
     m = bare(m)
     p = np.empty((out.shape[1], m.knots.experts.shape[2]))
     for t in range(y.size):
+        if X.shape[1] > 0:
+            know(m, X[t:], rows[t])
         forecast = open_round(m)
         if out.shape[1] > 1:
             path(m, p, out[t])

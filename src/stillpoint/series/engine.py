@@ -1,6 +1,6 @@
 """Rounds without times: forecast, learn, and build anew when the seasons of the series change.
 
-When a season is admitted, a value ends the logarithms or the unit no longer fits, all experts and
+When a season is admitted, a value ends the logarithms or a unit no longer fits, all experts and
 their aggregation are built anew and the kept history is replayed: weights are as if the seasons had
 been known from its start. Seasons are looked for after 24, 34, 48, … values, √2 apart, so that all
 looks and replays together cost O(log t) a round.
@@ -10,6 +10,7 @@ import math
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stillpoint.core.array import Array
 from stillpoint.core.validation import stored
@@ -26,7 +27,7 @@ _NEVER = 1 << 62
 _MISFIT = 8.0  # how much larger or smaller than its history's deviation a unit may be
 # arrays of a state that change from round to round, by their names in files
 _OWN = {
-    "": ("scalars", "clock", "lags", "features"),
+    "": ("scalars", "clock", "lags", "features", "feature_scale"),
     "filters": ("means", "gaps", "seasonal"),
     "regressions": ("coefficients", "covariances"),
     "phases": ("levels", "first", "second", "first_seen", "second_seen"),
@@ -46,14 +47,15 @@ class Engine:
     periods : tuple of float or None
         The seasons, the shortest first; None: they are found.
     features : int
-        How many numbers are known of each round before its value.
+        How many numbers may be known of a round before its value.
     """
 
     def __init__(
         self, pool: Pool, horizon: int, periods: tuple[float, ...] | None, features: int = 0
     ) -> None:
         self.pool, self.horizon, self.features = pool, horizon, features
-        self.periods, self.calendar = periods, ()
+        self.periods = periods
+        self.calendar: tuple[float, ...] = ()  # seasons that the spacing of dates suggests
         self.history = History(features)
         self.active: tuple[float, ...] = ()
         self.builds = 0  # how often experts were built
@@ -64,22 +66,24 @@ class Engine:
 
     # rounds
 
-    def open(self) -> float:
-        """Forecast the coming value."""
+    def open(self, X: Array) -> float:
+        """Forecast the coming value; X (rows, features): what is known of the coming rounds."""
         if self.state is None:
             return self.history.last
         self._cover(1)
+        if self.features:
+            _rounds.know(self.state, X, X.shape[0])
         return float(_rounds.open_one(self.state))
 
-    def close(self, y: float) -> None:
-        """Learn a value; NaN if it is missing."""
-        given = np.array([y])
+    def close(self, y: float, X: Array) -> None:
+        """Learn a value, NaN if it is missing, of a round that was opened with X."""
         if self.state is not None:
             if y <= 0.0 and self.state.clock[BY.logs]:
                 self.state = None  # the logarithm ends with the first value that has none
             else:
                 _rounds.close_one(self.state, y)
-        self._keep(given)
+        row = X[:1] if X.shape[0] else np.full((1, self.features), np.nan)
+        self._keep(np.array([y]), row, np.array([X.shape[0]]))
 
     def path(self, horizon: int) -> Array:
         """Forecast the coming values, after `open`."""
@@ -93,23 +97,27 @@ class Engine:
         out[0] = self.state.knots.issued[-1, 0, ISSUE.forecast]
         return out
 
-    def track(self, y: Array, horizon: int) -> Array:
-        """Open and close a round for each value; returns the forecasts, (rounds, horizon)."""
+    def track(self, y: Array, X: Array, known: NDArray[np.int64], horizon: int) -> Array:
+        """Open and close a round for each value; returns the forecasts, (rounds, horizon).
+
+        Of round t, known[t] rows of X are known, from X[t] on.
+        """
         out, i = np.empty((y.size, horizon)), 0
         while i < y.size:
             j = i + 1
             if self.state is None or (y[i] <= 0.0 and self.state.clock[BY.logs]):
-                self.open()
+                given = X[i : i + known[i]]
+                self.open(given)
                 out[i] = self.path(horizon)
-                self.close(y[i])
+                self.close(y[i], given)
             else:
                 j = min(y.size, i + max(1, self._next - self.history.rounds))
                 if self.state.clock[BY.logs]:
                     ends = np.flatnonzero(y[i:j] <= 0.0)
                     j = i + int(ends[0]) if ends.size else j
                 self._cover(j - i)
-                _rounds.track(self.state, y[i:j], out[i:j])
-                self._keep(y[i:j])
+                _rounds.track(self.state, y[i:j], X[i:], known[i:j], out[i:j])
+                self._keep(y[i:j], X[i:j], known[i:j])
             i = j
         return out
 
@@ -130,50 +138,69 @@ class Engine:
 
     # seasons
 
-    def _keep(self, y: Array) -> None:
-        """Add values to the history, and build anew where that is due."""
-        self.history.extend(y, np.empty((y.size, self.features)))
+    def spread(self, steps: NDArray[np.int64]) -> None:
+        """Begin anew with the rounds so far, each so many slots after the one before."""
+        y, X, known = self.history.values, self.history.features, self.history.known
+        at = np.cumsum(steps[-y.size :] if y.size else steps[:0])
+        at = at - at[:1]
+        self.history, self.state = History(self.features), None
+        values = np.full(at[-1] + 1 if at.size else 0, np.nan)
+        rows = np.full((values.size, self.features), np.nan)
+        ahead = np.zeros(values.size, dtype=np.int64)
+        values[at], rows[at], ahead[at] = y, X, known
+        if values.size:
+            self._keep(values, rows, ahead)
+
+    def _keep(self, y: Array, X: Array, known: NDArray[Any]) -> None:
+        """Add rounds to the history, and build anew where that is due."""
+        self.history.extend(y, X, known)
         if self.state is None or self.history.rounds >= self._next:
             self._renew()
 
     def _renew(self) -> None:
         """Build anew, and replay the history, if something has changed or nothing is there yet."""
-        values = self.history.values
+        values, X = self.history.values, self.history.features
         good = values[~np.isnan(values)]
         if good.size < START or np.ptp(good) == 0.0:
             return
-        wanted = self._wanted(good)
-        if wanted != self.active or self.state is None or self._misfit(good):
+        wanted = self._wanted(seasons.filled(values))
+        if wanted != self.active or self.state is None or self._misfit(good, X):
             self.active, self._ages = wanted, 0
-            self.state = layout.build(
-                self.pool, wanted, self.horizon, Scale.of(good), features=self.features
-            )
+            scale, features = Scale.of(good), layout.feature_scale(X)
+            self.state = layout.build(self.pool, wanted, self.horizon, scale, features=features)
             self.builds += 1
             self._cover(values.size)
-            _rounds.track(self.state, values, np.empty((values.size, 1)))
+            room = np.empty((values.size, 1))
+            _rounds.track(self.state, values, X, self.history.known, room)
 
-    def _wanted(self, good: Array) -> tuple[float, ...]:
+    def _wanted(self, filled: Array) -> tuple[float, ...]:
         """The seasons to have now; notes when to ask again."""
-        n = self.history.rounds
+        n, look = self.history.rounds, self.history.rounds >= self._look
+        while self._look <= n:
+            self._look = math.ceil(self._look * math.sqrt(2.0))
+        self._next = min(self._look, n + KEEP // 2)
         if self.periods is None:
-            if n >= self._look:
-                self._found = seasons.detect(good)
-                while self._look <= n:
-                    self._look = math.ceil(self._look * math.sqrt(2.0))
-            wanted, self._next = self._found, self._look
-        else:
-            wanted = seasons.admitted(self.periods, n)
-            later = [math.ceil(2.0 * m + 8.0) for m in self.periods if m not in wanted]
-            self._next = min(later, default=_NEVER)
-        if n >= KEEP:
-            self._next = min(self._next, n + KEEP // 2)
+            if look or (self.calendar and not self._found):
+                self._found = (
+                    seasons.confirmed(self.calendar, filled)
+                    if self.calendar
+                    else seasons.detect(filled)
+                )
+            later = [math.ceil(2.0 * m + 8.0) for m in self.calendar]
+            self._next = min([self._next, *(due for due in later if due > n)])
+            return self._found
+        wanted = seasons.admitted(self.periods, n)
+        later = [math.ceil(2.0 * m + 8.0) for m in self.periods if m not in wanted]
+        self._next = min([self._next, *later])
         return wanted
 
-    def _misfit(self, good: Array) -> bool:
-        """Whether the series has outgrown its unit."""
+    def _misfit(self, good: Array, X: Array) -> bool:
+        """Whether the series has outgrown its unit, or a feature its own."""
         assert self.state is not None
-        ratio = float(np.std(good)) / self.state.scalars[AT.unit]
-        return self.history.rounds >= KEEP and not 1.0 / _MISFIT <= ratio <= _MISFIT
+        units = layout.feature_scale(X)[1] / self.state.feature_scale[1]
+        if self.history.rounds >= KEEP:
+            units = np.append(units, float(np.std(good)) / self.state.scalars[AT.unit])
+        return bool(np.any((units > _MISFIT) | (units < 1.0 / _MISFIT)))
 
     # saving
 
@@ -185,6 +212,7 @@ class Engine:
             "look": self._look,
             "next": self._next,
             "builds": self.builds,
+            "calendar": np.array(self.calendar),
             "logs": -1 if self.state is None else int(self.state.clock[BY.logs]),
         }
         if self.state is not None:
@@ -196,14 +224,13 @@ class Engine:
         self.history.restore(state)
         self.active = tuple(stored(state, "active", None).tolist())
         self._found = tuple(stored(state, "found", None).tolist())
+        self.calendar = tuple(stored(state, "calendar", None).tolist())
         self._look, self._next, self._ages = int(state["look"]), int(state["next"]), 0
         self.builds, self.state = int(state["builds"]), None
         logs = int(state["logs"])
         if logs >= 0:
-            scale = Scale(0.0, 1.0, 0.0, 1.0, bool(logs))
-            built = layout.build(
-                self.pool, self.active, self.horizon, scale, features=self.features
-            )
+            scale, features = Scale(0.0, 1.0, 0.0, 1.0, bool(logs)), np.zeros((2, self.features))
+            built = layout.build(self.pool, self.active, self.horizon, scale, features=features)
             for name, array in _own(built).items():
                 array[...] = stored(state, name, *array.shape, dtype=array.dtype)
             self.state = layout.at(built, self.active, self.horizon)

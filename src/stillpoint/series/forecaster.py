@@ -4,15 +4,17 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from stillpoint.core.learner import Learner
 from stillpoint.core.validation import Array, count, real, under
 from stillpoint.forecasters.aggregation import LARGEST, target_number
-from stillpoint.series import seasons
+from stillpoint.series import explain, seasons
 from stillpoint.series.engine import Engine
+from stillpoint.series.features import Features
 from stillpoint.series.history import KEEP
 from stillpoint.series.pool import POOLS
+from stillpoint.series.timing import Timing
 
 _MISSING = "pass one number a round, NaN for a missing one"
 
@@ -28,6 +30,9 @@ class Forecaster(Learner):
         How many steps ahead it can be asked for.
     season : "auto", None, float or list of float
         Periods in rounds such as [24, 168]; "auto" finds them, None: there are none.
+    features : int or list of str, default 0
+        How many numbers are known of each round before its value (prices, holidays), or their
+        names.
     pool : {"full", "middle", "small"}
         How many experts forecast.
 
@@ -39,46 +44,94 @@ class Forecaster(Learner):
     ML-Poly blended with exponential weights, then corrected by a regression of what is left.
     """
 
-    def __init__(self, horizon: int = 1, *, season: Any = "auto", pool: str = "full") -> None:
+    def __init__(
+        self,
+        horizon: int = 1,
+        *,
+        season: Any = "auto",
+        features: Any = 0,
+        pool: str = "full",
+    ) -> None:
         super().__init__()
         self.horizon = count("horizon", horizon)
         self.season, self.pool = season, pool
         if not isinstance(pool, str) or pool not in POOLS:
             raise ValueError(f'pool must be "small", "middle" or "full": got {pool!r}; choose one')
-        self._engine = Engine(POOLS[pool], self.horizon, _periods(season))
+        self._features = Features(features, self.horizon)
+        self._engine = Engine(POOLS[pool], self.horizon, _periods(season), self._features.count)
+        self._timing = Timing(self._engine)
 
     @property
     def config(self) -> dict[str, Any]:
         """The arguments that build this forecaster anew."""
-        return {"horizon": self.horizon, "season": self.season, "pool": self.pool}
+        return {
+            "horizon": self.horizon,
+            "season": self.season,
+            "features": self.features,
+            "pool": self.pool,
+        }
+
+    @property
+    def features(self) -> Any:
+        """Names of the features, or how many there are."""
+        return self._features.given
 
     @property
     def seasons(self) -> list[float]:
         """The periods in use, in rounds."""
         return list(self._engine.active)
 
+    @property
+    def weights(self) -> dict[int, dict[str, float]]:
+        """What is relied on: for each knot, a horizon, the experts' weights in its forecast."""
+        return explain.weights(self._engine)
+
+    @property
+    def regrets(self) -> dict[int, dict[str, float]]:
+        """For each knot, how much more than each expert the aggregate can have lost so far.
+
+        In error variances, Σ_t s_t((y − pm)² − (y − p_i)²) ≤ R_i with s_t about 1/σ_t² and pm the
+        ML-Poly forecast; at horizon 1 all R together are bounded, see `_knots`. Since the last time
+        that experts were built, over the history that was replayed then.
+        """
+        return explain.regrets(self._engine)
+
+    def components(self) -> dict[str, float]:
+        """What the coming forecast is made of: parts that sum to it.
+
+        "level", "slope" and each "season m" are those of the structural filters, weighted as the
+        forecast weighs them; "features" what the regressions add for these; "memory" the rest: what
+        the recent past adds.
+        """
+        forecast = self._begin()
+        return explain.components(self._engine, forecast)
+
     def predict(
-        self, x: ArrayLike | None = None, *, horizon: int | None = None, time: float | None = None
+        self, x: ArrayLike | None = None, *, horizon: int | None = None, time: Any = None
     ) -> Any:
         """Forecast the coming value, or with `horizon` the coming values.
 
         Parameters
         ----------
+        x : array of shape (features,) or (rows, features), optional
+            What is known of the round, or of it and those after it; NaN where a number is not.
         horizon : int, optional
             How many; at most what the forecaster was built for.
+        time : float or datetime, optional
+            When the round is; left out, one step after the last.
 
         Returns
         -------
         float or array of shape (horizon,)
         """
         steps = None if horizon is None else self._steps(horizon)
-        answer = self._begin(time, x)
+        answer = self._begin(self._timing.number(time), self._features.rows(x))
         return answer if steps is None else self._engine.path(steps)
 
     def update(self, y: float, *, x: ArrayLike | None = None) -> None:
         """Tell the forecaster the value of the round; `skip` if it is missing."""
         target = target_number(y)
-        self._begin(x=x)
+        self._begin(x=self._features.rows(x))
         self._end(target)
 
     def track(
@@ -95,6 +148,10 @@ class Forecaster(Learner):
         ----------
         y : array of shape (T,)
             The series; NaN is a missing value.
+        X : array of shape (T, features) or longer, optional
+            Features of each round, all known ahead; rows after the T-th are of rounds to come.
+        times : array of shape (T,), optional
+            Numbers or dates.
         horizon : int, default 1
             How many values to forecast in each round.
 
@@ -109,12 +166,17 @@ class Forecaster(Learner):
             raise ValueError(f"y must be one-dimensional: got shape {np.shape(y)}; {_MISSING}")
         for value in targets[np.abs(targets) > LARGEST][:1]:
             target_number(value)
-        when = self._when(targets.size, times)
-        out = self._engine.track(targets, steps)
-        if targets.size:
-            self.time, self._started = float(when[-1]), True
-            self._is_open, self._answer = False, None
-            self.rounds += targets.size
+        rows, known = self._features.table(X, targets.size)
+        dates = self._timing.number(times)
+        when = self._when(targets.size, dates)
+        if not targets.size:
+            return np.empty(0) if steps == 1 else np.empty((0, steps))
+        if dates is not None:
+            self._timing.given(self.time, self._started)
+        out = self._timing.track(targets, rows, known, when, steps)
+        self.time, self._started = float(when[-1]), True
+        self._is_open, self._answer = False, None
+        self.rounds += targets.size
         return out[:, 0].copy() if steps == 1 else out
 
     def arrays(self) -> dict[str, Any]:
@@ -126,14 +188,22 @@ class Forecaster(Learner):
             "open": self._is_open,
             "answer": math.nan if self._answer is None else self._answer,
         }
-        return own | {f"engine.{name}": value for name, value in self._engine.arrays().items()}
+        own |= {f"engine.{name}": value for name, value in self._engine.arrays().items()}
+        return own | {f"timing.{name}": value for name, value in self._timing.arrays().items()}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
         self._engine.restore(under(state, "engine."))
+        self._timing.restore(under(state, "timing."))
         self.rounds, self.time = int(state["rounds"]), float(state["time"])
         self._started, self._is_open = bool(state["started"]), bool(state["open"])
         self._answer = float(state["answer"]) if self._is_open else None
+
+    @property
+    def _not_finite(self) -> frozenset[str]:
+        return frozenset(
+            {"answer", "engine.history", "engine.scalars", "timing.gap", "timing.value", "timing.X"}
+        )
 
     def _steps(self, horizon: Any) -> int:
         steps = count("horizon", horizon)
@@ -154,11 +224,24 @@ class Forecaster(Learner):
         rest = self._coming_times(rounds - 1, None if given is None else given[1:])
         return np.append(self.time, rest)
 
-    def _open(self, when: float, x: Any) -> float:
-        return self._engine.open()
+    def _coming(self, time: float | None) -> float:
+        timed = time is not None
+        if time is None and self._timing.timed:
+            time = self._timing.coming(self.time)
+        when = super()._coming(time)
+        if timed:
+            self._timing.given(self.time, self._started)
+        return when
+
+    def _check_same(self, x: Any) -> None:
+        if x is not None and not self._timing.same(x):
+            raise ValueError("x must be that of the open round; call update or skip first")
+
+    def _open(self, when: float, x: NDArray[Any] | None) -> float:
+        return self._timing.open(when, self._features.none if x is None else x)
 
     def _close(self, feedback: float | None) -> None:
-        self._engine.close(math.nan if feedback is None else feedback)
+        self._timing.close(math.nan if feedback is None else feedback)
 
 
 def _periods(season: Any) -> tuple[float, ...] | None:

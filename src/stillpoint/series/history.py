@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stillpoint.core.allocation import zeros
 from stillpoint.core.array import Array
@@ -12,31 +13,35 @@ KEEP = 8192  # rounds
 
 
 class History:
-    """The last values, NaN where one was missing, with what was known of each round.
+    """The last values, NaN where one was missing, and what was known of each round.
+
+    Features beside it, and for how many rounds ahead they were known then.
 
     It begins with the first value that was not missing, and grows as needed up to 2·KEEP rounds, of
     which KEEP are in use.
     """
 
     def __init__(self, features: int) -> None:
-        self._rows = zeros((16, 1 + features))
+        self._rows = zeros((16, 2 + features))
         self.size = 0  # rows in use
         self.rounds = 0  # rounds since the first value, all told
 
-    def extend(self, y: Array, X: Array) -> None:
-        """Add rounds."""
+    def extend(self, y: Array, X: Array, known: Array) -> None:
+        """Add rounds: values, features, and how many rows of these were known."""
         if not self.size:
             first = int(np.argmin(np.isnan(y))) if y.size else 0
-            y, X = (y[:0], X[:0]) if np.isnan(y).all() else (y[first:], X[first:])
+            first = y.size if np.isnan(y).all() else first
+            y, X, known = y[first:], X[first:], known[first:]
         self.rounds += y.size
-        y, X = y[-KEEP:], X[-KEEP:]
+        y, X, known = y[-KEEP:], X[-KEEP:], known[-KEEP:]
         if self.size + y.size > self._rows.shape[0]:
             kept = self._rows[max(0, self.size - KEEP) : self.size]
             rows = zeros((min(2 * KEEP, 2 * (len(kept) + y.size)), self._rows.shape[1]))
             rows[: len(kept)] = kept
             self._rows, self.size = rows, len(kept)
         self._rows[self.size : self.size + y.size, 0] = y
-        self._rows[self.size : self.size + y.size, 1:] = X
+        self._rows[self.size : self.size + y.size, 1] = known
+        self._rows[self.size : self.size + y.size, 2:] = X
         self.size += y.size
 
     @property
@@ -47,7 +52,13 @@ class History:
     @property
     def features(self) -> Array:
         """What was known of their rounds."""
-        return np.ascontiguousarray(self._rows[max(0, self.size - KEEP) : self.size, 1:])
+        return np.ascontiguousarray(self._rows[max(0, self.size - KEEP) : self.size, 2:])
+
+    @property
+    def known(self) -> NDArray[np.int64]:
+        """For how many rounds features were known; no more than have come since."""
+        rows = self._rows[max(0, self.size - KEEP) : self.size, 1].astype(np.int64)
+        return np.minimum(rows, np.arange(rows.size, 0, -1))
 
     @property
     def last(self) -> float:

@@ -23,6 +23,7 @@ from stillpoint.series.pool import Lags, Pool, Regression
 RULE = Rule(most=200.0, slack=25.0)
 _PHASE_TABLES = 2  # seasons that smoothers have phases of
 _WIDEST = 8  # lags that are kept at least
+_NONE = np.empty((2, 0))
 
 
 class Scale(NamedTuple):
@@ -51,20 +52,13 @@ def horizons(pool: Pool, horizon: int, seasons: tuple[int, ...]) -> list[int]:
     every horizon between. Such a knot is placed half a season later, as far as the horizon goes.
     """
     if pool.half:
-        others = {_nearest(horizon, seasons)}
+        others = {round(horizon / 2)}
     else:
         others = {2**i for i in range(1, 32)} | {3 * 2**i for i in range(31)} | {3 * horizon // 4}
     for m in seasons:
         others = {h + max(1, m // 2) if h % m == 0 else h for h in others}
     clear = {h for h in others if 1 < h <= horizon and not any(h % m == 0 for m in seasons)}
     return [1, *sorted(clear)]
-
-
-def _nearest(horizon: int, seasons: tuple[int, ...]) -> int:
-    """The horizon nearest to the middle that is no multiple of a season; 1 if there is none."""
-    middle = round(horizon / 2)
-    choices = (h for d in range(horizon) for h in (middle - d, middle + d) if 1 < h <= horizon)
-    return next((h for h in choices if not any(h % m == 0 for m in seasons)), 1)
 
 
 def models(pool: Pool) -> tuple[Model, ...]:
@@ -77,13 +71,22 @@ def at(state: State, periods: tuple[float, ...], horizon: int) -> State:
     return state._replace(rows=harmonics(periods).rows(horizon, int(state.clock[BY.now])))
 
 
+def feature_scale(X: Array) -> Array:
+    """Centres and units of features, NaN where one was missing: means and deviations."""
+    counts = np.maximum((~np.isnan(X)).sum(axis=0), 1)
+    centres = np.where(np.isnan(X), 0.0, X).sum(axis=0) / counts
+    squares = np.where(np.isnan(X), 0.0, (X - centres) ** 2).sum(axis=0) / counts
+    units = np.sqrt(squares)
+    return np.array([centres, np.where(units > 1e-9 * np.abs(centres), units, 1.0)])
+
+
 def build(
     pool: Pool,
     periods: tuple[float, ...],
     horizon: int,
     scale: Scale,
     *,
-    features: int = 0,
+    features: Array = _NONE,
     knots: list[int] | None = None,
     gains: Gains | None = None,
     rule: Rule = RULE,
@@ -93,7 +96,7 @@ def build(
     whole = tuple(round(period) for period in periods)
     near = tuple(m for i, m in enumerate(whole) if i == 0 or m <= pool.longest)
     first = whole[0] if whole else 1
-    regressions = _regressions(pool, near, first, h, scale.logs, features)
+    regressions = _regressions(pool, near, first, h, scale.logs, features.shape[1])
     reach = max(_WIDEST, *(int(spec[9]) + 2 for spec in regressions.specs))
     lagged = tuple(period for period, m in zip(periods, whole, strict=True) if m < reach)
     filters = _filters(pool, periods, h, scale, gains)
@@ -122,7 +125,8 @@ def build(
         rows=rows,
         rolls=not h.table.shape[0],
         seasonal=zeros(horizon + 3),
-        features=zeros((horizon, features)),
+        features=zeros((horizon, features.shape[1])),
+        feature_scale=features,
         filters=filters,
         regressions=regressions,
         phases=phases,

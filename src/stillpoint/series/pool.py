@@ -19,6 +19,15 @@ _RETURNS = Model(level=0.01, seasons=1e-4, memory=0.9, deviation=10.0)
 _SLOW = Model(level=1e-3, seasons=1e-4)
 
 
+NAMES = {
+    _FAST: "level",
+    _SEASONS: "seasons that drift",
+    _TREND: "trend",
+    _RETURNS: "level with deviations",
+    _SLOW: "slow level",
+}
+
+
 class Filter(NamedTuple):
     """A structural filter."""
 

@@ -53,6 +53,15 @@ def calendar(spacing: float) -> tuple[float, ...]:
     return (4.0,) if 80.0 < days < 100.0 else ()
 
 
+def filled(y: Array) -> Array:
+    """The values with those that are missing on the lines between their neighbours."""
+    missing = np.isnan(y)
+    if not missing.any():
+        return y
+    places = np.arange(y.size)
+    return np.interp(places, places[~missing], y[~missing])
+
+
 def detect(y: Array) -> tuple[float, ...]:
     """At most two periods found in a series without missing values.
 

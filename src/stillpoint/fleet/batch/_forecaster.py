@@ -9,15 +9,15 @@ import numpy as np
 from stillpoint.core.jit import bare, njit
 from stillpoint.forecasters import _aggregation
 from stillpoint.forecasters import _kernel_forecaster as single
-from stillpoint.forecasters._kernel_forecaster import AT, Rule, State
+from stillpoint.forecasters._kernel_forecaster import AT, CENTRE, Rule, State
 
 
 @njit(cache=True, nogil=True)
 def key(batch: State, k: int, weights: np.ndarray) -> State:
     """The state at place k, with room for weights."""
-    m, C, v, p, c, own = batch
+    m, C, v, p, c, centre, own = batch
     experts = _aggregation.State(own.regrets[k], own.squares[k], own.scalars[k], weights)
-    return State(m[k], C[k], v[k], p[k], c[k], experts)
+    return State(m[k], C[k], v[k], p[k], c[k], centre[k], experts)
 
 
 @njit(cache=True, nogil=True)
@@ -38,7 +38,7 @@ def begin(
         if not opened[k]:
             single.begin(when[i], rule, key(states, k, weights))
             opened[k], time[k] = True, when[i]
-        out[i] = states.scalars[k, AT.forecast]
+        out[i] = states.centre[k, CENTRE.value] + states.scalars[k, AT.forecast]
 
 
 @njit(cache=True, nogil=True)

@@ -267,6 +267,10 @@ class Batch(ABC):
     def state(self, slot: int) -> dict[str, Any]:
         """What the learner's own `arrays` would return."""
 
+    def migrated(self, state: dict[str, Any]) -> dict[str, Any]:
+        """What an older version's `take` returned, as this one would."""
+        return state
+
     @abstractmethod
     def adopt(self, slot: int, state: dict[str, Any]) -> None:
         """Take over what a learner's `arrays` returned."""

@@ -13,9 +13,10 @@ from stillpoint.forecasters import KernelForecaster, _aggregation
 from stillpoint.forecasters import _kernel_forecaster as single
 from stillpoint.forecasters._kernel_forecaster import AT
 from stillpoint.forecasters.aggregation import LARGEST
+from stillpoint.forecasters.kernel_forecaster import CENTRE_BEFORE
 
 # names of the state arrays, as `KernelForecaster.arrays` has them, in the order of State
-_FILTERS = ("mean", "covariance", "variance", "forecasts", "clock")
+_FILTERS = ("mean", "covariance", "variance", "forecasts", "clock", "centre")
 _EXPERTS = ("aggregator.R", "aggregator.V", "aggregator.scalars")
 _NAMES = (*_FILTERS, *_EXPERTS)
 
@@ -90,6 +91,10 @@ class ForecasterBatch(Batch):
         """As `KernelForecaster.arrays`."""
         own = {name: self.data[name][slot].copy() for name in _NAMES}
         return {**own, "aggregator.experts": int(own["clock"][AT.experts])}
+
+    def migrated(self, state: dict[str, Any]) -> dict[str, Any]:
+        """As `KernelForecaster.migrated`."""
+        return {"centre": np.tile(CENTRE_BEFORE, (len(state["clock"]), 1)), **state}
 
     def adopt(self, slot: int, state: dict[str, Any]) -> None:
         """From `KernelForecaster.arrays`."""

@@ -49,6 +49,11 @@ class IntervalProgram(EstimatorProgram):
             raise ValueError(
                 "two_sided must be False on a device: got True; use a Fleet on the CPU"
             )
+        if learner.delay:
+            raise ValueError(
+                f"delay must be 0 on a device: got {learner.delay}; use one IntervalTracker a"
+                " stream"
+            )
         super().__init__(
             learner,
             (*names("count", SCALED), *pairs(*names("scale", SCALED), *names("multiple", EXPERTS))),

@@ -1,0 +1,93 @@
+"""Features of rounds: names, shapes, and what is known ahead."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from stillpoint.core.array import Array
+from stillpoint.core.validation import real
+
+_LIMIT = 1e100
+
+
+class Features:
+    """What a forecaster was told of its features.
+
+    Parameters
+    ----------
+    given : int or list of str
+        How many there are, or their names.
+    horizon : int
+        For how many rounds they can be known.
+    """
+
+    def __init__(self, given: Any, horizon: int) -> None:
+        self.given, self._horizon = given, horizon
+        self.count = _count(given)
+        self.none = np.empty((0, self.count))
+
+    def rows(self, x: ArrayLike | None) -> Array | None:
+        """The features of one round, or of it and those after it, checked: (rows, count)."""
+        if x is None:
+            return None
+        X = self._checked("x", x)
+        if X.ndim == 1:
+            X = X.reshape(1, -1)
+        self._width("x", X, x)
+        if not 1 <= X.shape[0] <= self._horizon:
+            raise ValueError(
+                f"x must have a row for this round, and at most {self._horizon}, the horizon: got"
+                f" {X.shape[0]}; pass one a round ahead"
+            )
+        return X
+
+    def table(self, X: ArrayLike | None, rounds: int) -> tuple[Array, NDArray[np.int64]]:
+        """The features of many rounds, and how many rows each of them knows."""
+        if X is None:
+            none = np.full((rounds, self.count), np.nan)
+            return none, np.zeros(rounds, dtype=np.int64)
+        table = self._checked("X", X)
+        self._width("X", table, X)
+        if table.shape[0] < rounds:
+            raise ValueError(
+                f"X must have a row for each round: got {table.shape[0]} for {rounds}; pass them"
+                " all, NaN where a number is missing"
+            )
+        rows = np.arange(table.shape[0], table.shape[0] - rounds, -1)
+        return table, np.minimum(rows, self._horizon)
+
+    def _checked(self, name: str, values: ArrayLike) -> Array:
+        if not self.count:
+            raise ValueError(
+                f"{name} must be left out of a forecaster without features: got shape"
+                f" {np.shape(values)}; build it with features={np.shape(values)[-1:] or (1,)}"
+            )
+        table = np.array(real(name, values, "pass numbers, NaN where one is missing"))
+        for value in table[np.abs(table) > _LIMIT][:1]:
+            raise ValueError(f"{name} must be within ±{_LIMIT:g}: got {value:g}; rescale it")
+        return table
+
+    def _width(self, name: str, table: Array, given: Any) -> None:
+        if table.ndim != 2 or table.shape[1] != self.count:
+            raise ValueError(
+                f"{name} must have {self.count} features: got shape {np.shape(given)}; pass one"
+                " number a feature"
+            )
+
+
+def _count(given: Any) -> int:
+    remedy = "give how many there are, or a list of their names"
+    if isinstance(given, bool | str):
+        raise ValueError(f"features must be a number or names: got {given!r}; {remedy}")
+    if isinstance(given, int | np.integer):
+        if given < 0:
+            raise ValueError(f"features must be 0 or more: got {given}; {remedy}")
+        return int(given)
+    try:
+        names = list(given)
+    except TypeError:
+        raise ValueError(f"features must be a number or names: got {given!r}; {remedy}") from None
+    if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
+        raise ValueError(f"features must be names, each once: got {given!r}; {remedy}")
+    return len(names)
