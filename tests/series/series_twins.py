@@ -113,5 +113,5 @@ def state(pool, periods, horizon, values, *, ages, rule=None, thin=True, **more)
 def played(built, y, horizon=1):
     """Play a series on a state; returns its forecasts."""
     out = np.empty((y.size, horizon))
-    _rounds.track(built, y, out)
+    _rounds.track(built, y, np.empty((y.size, 0)), np.zeros(y.size, dtype=np.int64), out)
     return out

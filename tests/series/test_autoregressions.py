@@ -72,7 +72,8 @@ def one(name, i, periods, features=0):
     """A single autoregression of a pool, compiled, and its description."""
     r = POOLS[name].regressions[i]
     pool = Pool(POOLS[name].filters[:1], (r,), ())
-    built = layout.build(pool, periods, 30, Scale(0.0, 1.0, 0.0, 1.0, False), features=features)
+    units = np.repeat([[0.0], [1.0]], features, axis=1)
+    built = layout.build(pool, periods, 30, Scale(0.0, 1.0, 0.0, 1.0, False), features=units)
     return r, built
 
 
