@@ -12,9 +12,19 @@ from typing import NamedTuple
 
 import numpy as np
 
+from stillpoint.core.arithmetic import assign
 from stillpoint.core.jit import bare, njit
-from stillpoint.series import _autoregression, _harmonics, _knots, _phases, _scale, _structural
+from stillpoint.series import (
+    _autoregression,
+    _bands,
+    _harmonics,
+    _knots,
+    _phases,
+    _scale,
+    _structural,
+)
 from stillpoint.series._autoregression import Regressions
+from stillpoint.series._bands import Bands
 from stillpoint.series._knots import ISSUE, Knots
 from stillpoint.series._phases import Phases
 from stillpoint.series._scale import AT, BY, exponential, within
@@ -42,7 +52,11 @@ class State(NamedTuple):
     regressions: Regressions
     phases: Phases
     knots: Knots
+    bands: Bands
     steps: np.ndarray  # (H,) ints: 1, 2, …
+    stops: np.ndarray  # ints: horizons of the knots and of the intervals
+    forecasts: np.ndarray  # (bands,): of the coming round
+    room: np.ndarray  # (H, K): forecasts of experts
     work: np.ndarray  # (4, most): room to work in
 
 
@@ -114,20 +128,52 @@ def ahead(m: State, H: int) -> None:
 
 
 @njit(cache=True)
-def open_round(m: State) -> float:
-    """Forecast before the value of this round is seen: one step, and all knots at origins."""
-    now, slots, a = m.clock[BY.now], m.clock[BY.slots], m.knots
-    if now % m.clock[BY.stride] == 0:
-        slot = (now // m.clock[BY.stride]) % slots
-        experts(m, a.horizons, a.waiting[slot])
-        for k in range(1, a.horizons.size):
-            _knots.combine(k, slot, a)
-        for i in range(a.waiting.shape[2]):
-            a.waiting[slots, 0, i] = a.waiting[slot, 0, i]
+def open_round(m: State, live: bool) -> float:
+    """Forecast before the value of this round is seen: one step, and all knots at origins.
+
+    Intervals are issued only where it is live, not where history is replayed.
+    """
+    now, slots, a, b = m.clock[BY.now], m.clock[BY.slots], m.knots, m.bands
+    origin = now % m.clock[BY.stride] == 0
+    whole = live and _bands.due(b, b.totals, b.horizons.size)
+    if whole:
+        stops = m.steps
+    elif origin or (live and _bands.due(b, 0, b.totals)):
+        stops = m.stops
     else:
-        experts(m, a.horizons[:1], a.waiting[slots])
+        stops = m.steps[:1]
+    experts(m, stops, m.room)
+    slot, k = slots, 0
+    if origin:
+        slot = (now // m.clock[BY.stride]) % slots
+        for i in range(stops.size):
+            if k < a.horizons.size and stops[i] == a.horizons[k]:
+                assign(a.waiting[slot, k], m.room[i])
+                if k > 0:
+                    _knots.combine(k, slot, a)
+                k += 1
+    assign(a.waiting[slots, 0], m.room[0])
     _knots.combine(0, slots, a)
+    if live:
+        around(m, stops)
+        _bands.issue(b, m.forecasts)
     return float(a.issued[slots, 0, ISSUE.forecast])
+
+
+@njit(cache=True)
+def around(m: State, stops: np.ndarray) -> None:
+    """Fill the forecasts that intervals are put around, as far as experts were asked."""
+    b, total, point = m.bands, 0.0, 0
+    for i in range(stops.size):
+        h = stops[i]
+        f = _knots.between(h, m.room[i], m.knots, m.work[2], m.work[3])
+        total += f
+        if point < b.totals and b.horizons[point] == h:
+            m.forecasts[point] = f
+            point += 1
+        for k in range(b.totals, b.horizons.size):
+            if b.horizons[k] == h:
+                m.forecasts[k] = total
 
 
 @njit(cache=True)
@@ -172,8 +218,10 @@ def doubted(m: State, y: float) -> tuple[float, float]:
 
 
 @njit(cache=True)
-def close_round(m: State, y: float) -> None:
+def close_round(m: State, y: float, live: bool) -> None:
     """Take in the value of this round, NaN if it is missing, and move on."""
+    if live:
+        _bands.settle(m.bands, y)
     s, clock, seen = m.scalars, m.clock, not math.isnan(y)
     now, kept = clock[BY.now], y
     if seen and now > 0:
@@ -225,11 +273,11 @@ def advance(m: State) -> None:
 
 
 @njit(cache=True)
-def path(m: State, p: np.ndarray, out: np.ndarray) -> None:
-    """Fill out with forecasts of the next values, as many as it has places; p (them, K) is room."""
-    experts(m, m.steps[: out.size], p)
+def path(m: State, out: np.ndarray) -> None:
+    """Fill out with forecasts of the next values, as many as it has places."""
+    experts(m, m.steps[: out.size], m.room)
     for h in range(out.size):
-        out[h] = _knots.between(h + 1, p[h], m.knots, m.work[2], m.work[3])
+        out[h] = _knots.between(h + 1, m.room[h], m.knots, m.work[2], m.work[3])
 
 
 @njit(cache=True)
@@ -247,21 +295,32 @@ def know(m: State, X: np.ndarray, rows: int) -> None:
 
 
 @njit(cache=True)
-def track(m: State, y: np.ndarray, X: np.ndarray, rows: np.ndarray, out: np.ndarray) -> None:
+def track(
+    m: State,
+    y: np.ndarray,
+    X: np.ndarray,
+    rows: np.ndarray,
+    live: bool,
+    out: np.ndarray,
+    radii: np.ndarray,
+) -> None:
     """Rounds in bulk: row t of out has the forecasts of y[t], y[t + 1], …
 
-    Of round t, rows[t] rows of X were known, from X[t] on.
+    Of round t, rows[t] rows of X were known, from X[t] on. radii (T, bands, coverages), where it
+    has rows, takes those of the intervals.
     """
     m = bare(m)
-    p = np.empty((out.shape[1], m.knots.experts.shape[2]))
     for t in range(y.size):
         if X.shape[1] > 0:
             know(m, X[t:], rows[t])
-        forecast = open_round(m)
+        forecast = open_round(m, live)
         if out.shape[1] > 1:
-            path(m, p, out[t])
+            path(m, out[t])
         out[t, 0] = forecast
-        close_round(m, y[t])
+        if radii.shape[0] > 0:
+            for k in range(radii.shape[1]):
+                assign(radii[t, k], m.bands.radii[k])
+        close_round(m, y[t], live)
 
 
 # single rounds, called from Python
@@ -270,10 +329,10 @@ def track(m: State, y: np.ndarray, X: np.ndarray, rows: np.ndarray, out: np.ndar
 @njit(cache=True)
 def open_one(m: State) -> float:
     """`open_round`."""
-    return open_round(bare(m))
+    return open_round(bare(m), True)
 
 
 @njit(cache=True)
 def close_one(m: State, y: float) -> None:
     """`close_round`."""
-    close_round(bare(m), y)
+    close_round(bare(m), y, True)

@@ -7,16 +7,18 @@ looks and replays together cost O(log t) a round.
 """
 
 import math
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stillpoint.core.array import Array
-from stillpoint.core.validation import stored
-from stillpoint.series import _rounds, layout, seasons
+from stillpoint.core.validation import stored, under
+from stillpoint.series import _bands, _rounds, layout, seasons
 from stillpoint.series._knots import ISSUE
 from stillpoint.series._scale import AT, BY
+from stillpoint.series.bands import Bands
 from stillpoint.series.gains import LAST, Gains, shared
 from stillpoint.series.history import KEEP, History
 from stillpoint.series.layout import Scale
@@ -46,15 +48,22 @@ class Engine:
         How far ahead forecasts go.
     periods : tuple of float or None
         The seasons, the shortest first; None: they are found.
+    bands : Bands
+        What tracks the intervals.
     features : int
         How many numbers may be known of a round before its value.
     """
 
     def __init__(
-        self, pool: Pool, horizon: int, periods: tuple[float, ...] | None, features: int = 0
+        self,
+        pool: Pool,
+        horizon: int,
+        periods: tuple[float, ...] | None,
+        bands: Bands,
+        features: int = 0,
     ) -> None:
         self.pool, self.horizon, self.features = pool, horizon, features
-        self.periods = periods
+        self.periods, self.bands = periods, bands
         self.calendar: tuple[float, ...] = ()  # seasons that the spacing of dates suggests
         self.history = History(features)
         self.active: tuple[float, ...] = ()
@@ -62,13 +71,14 @@ class Engine:
         self.state: _rounds.State | None = None
         self._found: tuple[float, ...] = ()
         self._look, self._next, self._ages = seasons.LEAST, 0, 0
-        self._room = np.empty((0, 0))
 
     # rounds
 
     def open(self, X: Array) -> float:
         """Forecast the coming value; X (rows, features): what is known of the coming rounds."""
         if self.state is None:
+            if self.history.size:
+                _bands.issue_last(self.bands.state, self.history.last)
             return self.history.last
         self._cover(1)
         if self.features:
@@ -77,11 +87,14 @@ class Engine:
 
     def close(self, y: float, X: Array) -> None:
         """Learn a value, NaN if it is missing, of a round that was opened with X."""
+        if self.state is not None and y <= 0.0 and self.state.clock[BY.logs]:
+            self.state = None  # the logarithm ends with the first value that has none
         if self.state is not None:
-            if y <= 0.0 and self.state.clock[BY.logs]:
-                self.state = None  # the logarithm ends with the first value that has none
-            else:
-                _rounds.close_one(self.state, y)
+            _rounds.close_one(self.state, y)
+        elif self.history.size:
+            _bands.settle_one(self.bands.state, y)
+        elif not math.isnan(y):
+            self.bands.start(y)
         row = X[:1] if X.shape[0] else np.full((1, self.features), np.nan)
         self._keep(np.array([y]), row, np.array([X.shape[0]]))
 
@@ -89,26 +102,28 @@ class Engine:
         """Forecast the coming values, after `open`."""
         if self.state is None:
             return np.full(horizon, self.history.last)
-        K = self.state.knots.experts.shape[2]
-        if self._room.shape != (self.horizon, K):
-            self._room = np.empty((self.horizon, K))
         out = np.empty(horizon)
-        _rounds.path(self.state, self._room, out)
+        _rounds.path(self.state, out)
         out[0] = self.state.knots.issued[-1, 0, ISSUE.forecast]
         return out
 
-    def track(self, y: Array, X: Array, known: NDArray[np.int64], horizon: int) -> Array:
+    def track(
+        self, y: Array, X: Array, known: NDArray[np.int64], horizon: int, intervals: bool = False
+    ) -> tuple[Array, Array]:
         """Open and close a round for each value; returns the forecasts, (rounds, horizon).
 
-        Of round t, known[t] rows of X are known, from X[t] on.
+        Of round t, known[t] rows of X are known, from X[t] on. Radii of the intervals as they were
+        issued come second, (rounds, tracked horizons, coverages), if they are asked for.
         """
         out, i = np.empty((y.size, horizon)), 0
+        radii = np.empty((y.size * intervals, *self.bands.state.radii.shape))
         while i < y.size:
             j = i + 1
             if self.state is None or (y[i] <= 0.0 and self.state.clock[BY.logs]):
                 given = X[i : i + known[i]]
                 self.open(given)
                 out[i] = self.path(horizon)
+                radii[i:j] = self.bands.state.radii
                 self.close(y[i], given)
             else:
                 j = min(y.size, i + max(1, self._next - self.history.rounds))
@@ -116,10 +131,10 @@ class Engine:
                     ends = np.flatnonzero(y[i:j] <= 0.0)
                     j = i + int(ends[0]) if ends.size else j
                 self._cover(j - i)
-                _rounds.track(self.state, y[i:j], X[i:], known[i:j], out[i:j])
+                _rounds.track(self.state, y[i:j], X[i:], known[i:j], True, out[i:j], radii[i:j])
                 self._keep(y[i:j], X[i:j], known[i:j])
             i = j
-        return out
+        return out, radii
 
     def _cover(self, rounds: int) -> None:
         """See that the tables of gains reach as far as so many more rounds."""
@@ -167,11 +182,13 @@ class Engine:
         if wanted != self.active or self.state is None or self._misfit(good, X):
             self.active, self._ages = wanted, 0
             scale, features = Scale.of(good), layout.feature_scale(X)
-            self.state = layout.build(self.pool, wanted, self.horizon, scale, features=features)
+            self.state = layout.build(
+                self.pool, wanted, self.horizon, scale, self.bands.state, features=features
+            )
             self.builds += 1
             self._cover(values.size)
-            room = np.empty((values.size, 1))
-            _rounds.track(self.state, values, X, self.history.known, room)
+            room, none = np.empty((values.size, 1)), np.empty((0, 0, 0))
+            _rounds.track(self.state, values, X, self.history.known, False, room, none)
 
     def _wanted(self, filled: Array) -> tuple[float, ...]:
         """The seasons to have now; notes when to ask again."""
@@ -204,6 +221,16 @@ class Engine:
 
     # saving
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Engine":
+        if self.state is not None:  # tables are shared by all
+            f = self.state.filters
+            shared_by_all = [f.gains, f.variances, f.row_of_age, f.frequencies, f.smooth]
+            shared_by_all += [] if self.state.rolls else [self.state.rows]
+            memo.update((id(table), table) for table in shared_by_all)
+        new = memo[id(self)] = object.__new__(Engine)
+        new.__dict__.update(deepcopy(self.__dict__, memo))
+        return new
+
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
         saved = self.history.arrays() | {
@@ -217,10 +244,11 @@ class Engine:
         }
         if self.state is not None:
             saved |= {name: array.copy() for name, array in _own(self.state).items()}
-        return saved
+        return saved | {f"bands.{name}": value for name, value in self.bands.arrays().items()}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
+        self.bands.restore(under(state, "bands."))
         self.history.restore(state)
         self.active = tuple(stored(state, "active", None).tolist())
         self._found = tuple(stored(state, "found", None).tolist())
@@ -230,7 +258,9 @@ class Engine:
         logs = int(state["logs"])
         if logs >= 0:
             scale, features = Scale(0.0, 1.0, 0.0, 1.0, bool(logs)), np.zeros((2, self.features))
-            built = layout.build(self.pool, self.active, self.horizon, scale, features=features)
+            built = layout.build(
+                self.pool, self.active, self.horizon, scale, self.bands.state, features=features
+            )
             for name, array in _own(built).items():
                 array[...] = stored(state, name, *array.shape, dtype=array.dtype)
             self.state = layout.at(built, self.active, self.horizon)

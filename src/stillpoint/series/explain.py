@@ -32,7 +32,7 @@ def _table(engine: Engine, row: int) -> dict[int, dict[str, float]]:
     if engine.state is None:
         return {}
     knots = engine.state.knots
-    experts = names(engine.pool, engine.active, bool(engine.state.clock[BY.logs]))
+    experts = names(engine.pool, engine.state)
     return {
         int(h): dict(zip(experts, table[row].tolist(), strict=True))
         for h, table in zip(knots.horizons, knots.experts, strict=True)

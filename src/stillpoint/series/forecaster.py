@@ -10,6 +10,7 @@ from stillpoint.core.learner import Learner
 from stillpoint.core.validation import Array, count, real, under
 from stillpoint.forecasters.aggregation import LARGEST, target_number
 from stillpoint.series import explain, seasons
+from stillpoint.series.bands import Bands
 from stillpoint.series.engine import Engine
 from stillpoint.series.features import Features
 from stillpoint.series.history import KEEP
@@ -30,6 +31,8 @@ class Forecaster(Learner):
         How many steps ahead it can be asked for.
     season : "auto", None, float or list of float
         Periods in rounds such as [24, 168]; "auto" finds them, None: there are none.
+    coverage : float or list of float, default 0.9
+        The share of values that intervals are to cover, or several.
     features : int or list of str, default 0
         How many numbers are known of each round before its value (prices, holidays), or their
         names.
@@ -49,6 +52,7 @@ class Forecaster(Learner):
         horizon: int = 1,
         *,
         season: Any = "auto",
+        coverage: Any = 0.9,
         features: Any = 0,
         pool: str = "full",
     ) -> None:
@@ -58,7 +62,10 @@ class Forecaster(Learner):
         if not isinstance(pool, str) or pool not in POOLS:
             raise ValueError(f'pool must be "small", "middle" or "full": got {pool!r}; choose one')
         self._features = Features(features, self.horizon)
-        self._engine = Engine(POOLS[pool], self.horizon, _periods(season), self._features.count)
+        self._bands = Bands(self.horizon, coverage)
+        self._engine = Engine(
+            POOLS[pool], self.horizon, _periods(season), self._bands, self._features.count
+        )
         self._timing = Timing(self._engine)
 
     @property
@@ -67,9 +74,15 @@ class Forecaster(Learner):
         return {
             "horizon": self.horizon,
             "season": self.season,
+            "coverage": self.coverage,
             "features": self.features,
             "pool": self.pool,
         }
+
+    @property
+    def coverage(self) -> Any:
+        """The share of values that intervals are to cover, or several."""
+        return self._bands.coverage if self._bands.several else self._bands.coverage[0]
 
     @property
     def features(self) -> Any:
@@ -128,6 +141,34 @@ class Forecaster(Learner):
         answer = self._begin(self._timing.number(time), self._features.rows(x))
         return answer if steps is None else self._engine.path(steps)
 
+    def interval(
+        self, x: ArrayLike | None = None, *, horizon: int | None = None, time: Any = None
+    ) -> tuple[Any, Any]:
+        """Return the ends (lo, hi) of the interval around each forecast of `predict`.
+
+        Numbers, or arrays of shape (horizon,); with several coverages one more axis for them. An
+        interval may be everything, (−∞, ∞), until its horizon has been judged twice.
+        """
+        forecast = self.predict(x, horizon=horizon, time=time)
+        radii = self._bands.radii(1 if horizon is None else self._steps(horizon))
+        return self._ends(forecast, radii[0] if horizon is None else radii)
+
+    def total(
+        self, horizon: int | None = None, *, x: ArrayLike | None = None, time: Any = None
+    ) -> tuple[float, Any, Any]:
+        """Forecast the sum of the coming values: (total, lo, hi), with an interval of its own."""
+        steps = self.horizon if horizon is None else self._steps(horizon)
+        total = float(self.predict(x, horizon=steps, time=time).sum())
+        return total, *self._ends(total, self._bands.total_radius(steps))
+
+    def _ends(self, forecast: Any, radii: Array) -> tuple[Any, Any]:
+        if self._bands.several:
+            forecast = np.expand_dims(forecast, -1)
+        else:
+            radii = radii[..., 0]
+        lo, hi = forecast - radii, forecast + radii
+        return (lo, hi) if np.ndim(lo) else (float(lo), float(hi))
+
     def update(self, y: float, *, x: ArrayLike | None = None) -> None:
         """Tell the forecaster the value of the round; `skip` if it is missing."""
         target = target_number(y)
@@ -155,10 +196,15 @@ class Forecaster(Learner):
         horizon : int, default 1
             How many values to forecast in each round.
 
+        intervals : bool, default False
+            Whether to return the ends of the intervals, too.
+
         Returns
         -------
         array of shape (T,), or (T, horizon)
             Row t is what was forecast before y[t] was seen, of y[t], y[t + 1], …
+        lo, hi : arrays of that shape, one axis more for several coverages
+            If intervals are asked for.
         """
         steps = self._steps(horizon)
         targets = np.array(real("y", y, _MISSING))
@@ -170,14 +216,24 @@ class Forecaster(Learner):
         dates = self._timing.number(times)
         when = self._when(targets.size, dates)
         if not targets.size:
-            return np.empty(0) if steps == 1 else np.empty((0, steps))
+            return self._shaped(np.empty((0, steps)), np.empty((0, 0, 0)), intervals)
         if dates is not None:
             self._timing.given(self.time, self._started)
-        out = self._timing.track(targets, rows, known, when, steps)
+        out, radii = self._timing.track(targets, rows, known, when, steps, bool(intervals))
         self.time, self._started = float(when[-1]), True
         self._is_open, self._answer = False, None
         self.rounds += targets.size
-        return out[:, 0].copy() if steps == 1 else out
+        return self._shaped(out, radii, intervals)
+
+    def _shaped(self, forecasts: Array, radii: Array, intervals: bool) -> Any:
+        """What `track` returns of so many forecasts a round."""
+        steps = forecasts.shape[1]
+        shaped = forecasts[:, 0].copy() if steps == 1 else forecasts
+        if not intervals:
+            return shaped
+        between = self._bands.between(radii, steps)
+        lo, hi = self._ends(forecasts, between)
+        return (shaped, lo[:, 0], hi[:, 0]) if steps == 1 else (shaped, lo, hi)
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""

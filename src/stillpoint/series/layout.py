@@ -10,6 +10,7 @@ from stillpoint.core.allocation import zeros
 from stillpoint.core.array import Array
 from stillpoint.series import _knots
 from stillpoint.series._autoregression import Regressions
+from stillpoint.series._bands import Bands
 from stillpoint.series._knots import RIDGE, Knots, Rule
 from stillpoint.series._phases import Phases
 from stillpoint.series._rounds import State
@@ -85,6 +86,7 @@ def build(
     periods: tuple[float, ...],
     horizon: int,
     scale: Scale,
+    bands: Bands,
     *,
     features: Array = _NONE,
     knots: list[int] | None = None,
@@ -131,7 +133,11 @@ def build(
         regressions=regressions,
         phases=phases,
         knots=_aggregation(placed, horizon, K, slots, rule, logarithmic=pool.half),
+        bands=bands,
         steps=np.arange(1, horizon + 1),
+        stops=np.unique([*placed, *bands.horizons[: bands.totals]]).astype(np.int64),
+        forecasts=zeros(bands.horizons.size),
+        room=zeros((horizon, K)),
         work=zeros((4, most)),
     )
 

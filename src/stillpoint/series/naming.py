@@ -1,16 +1,19 @@
 """Names of the experts, for people."""
 
-from stillpoint.series.layout import Scale, build, models
+from stillpoint.series._rounds import State
+from stillpoint.series._scale import BY
+from stillpoint.series.layout import models
 from stillpoint.series.pool import NAMES, Pool, Regression
 
 
-def names(pool: Pool, periods: tuple[float, ...], logs: bool) -> list[str]:
-    """Names of the experts, in their order."""
-    state = build(pool, periods, 1, Scale(1.0, 1.0, 0.0, 1.0, logs))
+def names(pool: Pool, state: State) -> list[str]:
+    """Names of the experts of a state, in their order."""
+    logs = bool(state.clock[BY.logs])
+    seasons = state.filters.smooth.size > 0
     kept = [f"{m:g} rounds ago" for m in state.periods]
     used = models(pool)
     filters = [_logged(NAMES[used[model]], log) for log, model in state.filters.kinds]
-    wanted = [r for r in pool.regressions if periods or not r.products]
+    wanted = [r for r in pool.regressions if seasons or not r.products]
     lags = [_logged(_regression(r), r.log and logs) for r in wanted]
     phases = [
         _logged(f"phases {'with memory ' * p.memory}{p.level:g}/{p.phase:g}", p.log and logs)

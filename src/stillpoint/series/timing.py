@@ -80,21 +80,27 @@ class Timing:
         known: NDArray[np.int64],
         when: Array,
         horizon: int,
-    ) -> Array:
-        """Open and close rounds; returns their forecasts, (rounds, horizon)."""
+        intervals: bool,
+    ) -> tuple[Array, Array]:
+        """Open and close rounds; returns their forecasts and radii, as the engine's `track`."""
         if not self.timed:
-            return self._engine.track(y, X, known, horizon)
+            return self._engine.track(y, X, known, horizon, intervals)
         out, i = np.empty((y.size, horizon)), 0
+        radii = np.empty((y.size * intervals, *self._engine.bands.state.radii.shape))
         while i < y.size and self._slots.gap is None:
             self.open(float(when[i]), X[i : i + known[i]])
             out[i] = self._engine.path(horizon)
+            radii[i : i + 1] = self._engine.bands.state.radii
             self.close(float(y[i]))
             i += 1
         if i < y.size:
-            out[i:] = self._play(y[i:], X[i:], self._slots.take(when[i:]), horizon)
-        return out
+            steps = self._slots.take(when[i:])
+            out[i:], radii[i:] = self._play(y[i:], X[i:], steps, horizon, intervals)
+        return out, radii
 
-    def _play(self, y: Array, X: Array, steps: NDArray[np.int64], horizon: int) -> Array:
+    def _play(
+        self, y: Array, X: Array, steps: NDArray[np.int64], horizon: int, intervals: bool
+    ) -> tuple[Array, Array]:
         """`track` where the slots are known: rows so many slots after the one before."""
         at = np.cumsum([self._played(int(step)) for step in steps])
         if not self._waiting:  # nothing is open: the first row's slot is the first
@@ -109,13 +115,14 @@ class Timing:
         rows[at] = X[: y.size]
         ahead = np.minimum(np.arange(rounds, 0, -1), self._engine.horizon)
         self._waiting = False
-        out = np.empty((rounds, horizon))
-        out[:-1] = self._engine.track(values[:-1], rows, ahead[:-1], horizon)
+        out, radii = self._engine.track(values[:-1], rows, ahead[:-1], horizon, intervals)
         self._X = rows[-1:]
         self._engine.open(self._X)
-        out[-1] = self._engine.path(horizon)
+        out = np.concatenate([out, [self._engine.path(horizon)]])[at]
         self._value, self._waiting = float(values[-1]), True
-        return np.ascontiguousarray(out[at])
+        if intervals:
+            radii = np.concatenate([radii, [self._engine.bands.state.radii]])[at]
+        return out, radii
 
     def _step(self, when: float) -> int:
         """How many slots this time is after the last row's."""
