@@ -27,7 +27,7 @@ test: lint
 
 # Tests that need what a plain install does not have (river, torch, Spark, a browser) carry the marker `extra`; here they must run.
 test-extras: docs
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[river,sklearn,real,parquet,dask,ray,spark]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[river,sklearn,real,series,parquet,dask,ray,spark]'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0 triton
 	$(CHROMIUM)
 	$(JAVA)
@@ -98,6 +98,8 @@ bench: $(VENV)/.ready
 	$(PAGE)/intervals.md benchmarks/mapie_aci.py
 	$(PAGE)/estimators.md benchmarks/estimators.py
 	$(BIN)/stillpoint bench real --rounds 20000 --out docs/bench
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[series]'
+	$(BIN)/stillpoint bench series --out docs/bench
 	$(BIN)/python benchmarks/readme.py
 
 # What the examples print, the paper as a run, and the picture of the report.

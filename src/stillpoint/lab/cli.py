@@ -17,11 +17,11 @@ from stillpoint.commands.shared import (
 )
 from stillpoint.core.extras import require
 from stillpoint.core.terminal import tell
+from stillpoint.lab import forecasts_cli
 
 bench = typer.Typer(
     no_args_is_help=True, help="Compare learners: what they lose, and what they cost."
 )
-
 streams = typer.Typer(help="The streams there are: list, describe or export them.")
 
 Learners = Annotated[
@@ -292,6 +292,7 @@ def _figures(out: Path | None) -> None:
 
 def mount(app: typer.Typer) -> None:
     """Add the commands of the lab to the command line."""
+    forecasts_cli.mount(bench)
     app.add_typer(bench, name="bench")
     app.command()(sweep)
     app.add_typer(streams, name="streams")

@@ -1,0 +1,124 @@
+"""The commands that compare forecasters: `stillpoint bench series` and `stillpoint bench m4`."""
+
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from stillpoint.commands.shared import (
+    Json,
+    Out,
+    Quick,
+    asked,
+    plain_errors,
+    print_json,
+    report,
+    show,
+)
+from stillpoint.core.terminal import tell
+
+Pool = Annotated[str, typer.Option(help="Of the forecaster: small, middle or full.")]
+Jobs = Annotated[int, typer.Option(min=1, help="Processes.")]
+
+
+def series(
+    context: typer.Context,
+    series: Annotated[
+        list[str] | None,
+        typer.Option("--series", help="A series by name; repeat for more. Default: all installed."),
+    ] = None,
+    method: Annotated[
+        list[str] | None,
+        typer.Option("--method", help="A method by name; repeat for more. Default: all installed."),
+    ] = None,
+    rounds: Annotated[
+        int | None, typer.Option(min=100, help="Cut series to their first rounds. Default: 6000.")
+    ] = None,
+    pool: Pool = "full",
+    jobs: Jobs = 2,
+    out: Out = None,
+    quick: Quick = False,
+    json: Json = False,
+) -> None:
+    """Real series, one step and one season ahead: ours beside statsforecast, river and LightGBM."""
+    with plain_errors():
+        from stillpoint.lab.series.bench import series_bench
+        from stillpoint.lab.series.report import grids
+
+        try:
+            result = series_bench(
+                series or (),
+                method or (),
+                rounds=rounds or (400 if quick else 6000),
+                pool=pool,
+                jobs=jobs,
+                progress=not json,
+            )
+        # a series asked for by name whose package is missing: a wrong argument, not a crash
+        except ImportError as error:
+            raise ValueError(str(error)) from None
+        result.settings["command"] = asked(context)
+        files = result.save(out) if out else []
+        if json:
+            print_json(result.to_dict())
+            return
+        show(grids(result))
+        for note in result.notes:
+            tell(note)
+        report(files)
+
+
+def m4(
+    context: typer.Context,
+    folder: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DIR",
+            help="Folder with the competition's files: Hourly-train.csv, Hourly-test.csv, …",
+        ),
+    ],
+    frequency: Annotated[
+        list[str] | None,
+        typer.Option("--frequency", help="Yearly, Quarterly, … Hourly; repeat for more."),
+    ] = None,
+    season: Annotated[
+        str, typer.Option(help="auto: told nothing; told: the periods of the calendar.")
+    ] = "auto",
+    pool: Pool = "full",
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="Only the first series of each frequency.")
+    ] = None,
+    jobs: Jobs = 2,
+    out: Out = None,
+    json: Json = False,
+) -> None:
+    """The M4 competition's series: sMAPE, MASE and OWA by frequency, beside Naive2."""
+    with plain_errors():
+        from stillpoint.lab.m4.bench import m4_bench
+        from stillpoint.lab.m4.report import grids
+
+        result = m4_bench(
+            folder,
+            frequency or (),
+            season=season,
+            pool=pool,
+            limit=limit,
+            jobs=jobs,
+            progress=not json,
+        )
+        # where somebody keeps the files is nobody else's business
+        named = shlex.join(["folder", str(folder)])
+        result.settings["command"] = asked(context).replace(named, "DIR")
+        files = result.save(out) if out else []
+        if json:
+            print_json(result.to_dict())
+            return
+        show(grids(result))
+        report(files)
+
+
+def mount(bench: typer.Typer) -> None:
+    """Add both to `stillpoint bench`."""
+    for command in (series, m4):
+        bench.command()(command)

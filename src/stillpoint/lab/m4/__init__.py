@@ -1,0 +1,1 @@
+"""The M4 competition: its files, its measures and its benchmark."""

@@ -1,0 +1,1 @@
+"""Forecasts of whole seasons on real series, beside statistical and learnt forecasters."""

@@ -1,0 +1,407 @@
+"""Changes: a slow twin, false alarms, what is found and how exactly, gaps, units, saving."""
+
+import copy
+
+import numpy as np
+import pytest
+from naive_changes import detect
+
+from stillpoint.alerts import Change, Changes, _bets, _changes, _ranks
+from stillpoint.alerts import changes as module
+from stillpoint.alerts._state import BY
+
+
+def autoregression(e, a):
+    y = np.zeros(e.size)
+    for t in range(1, e.size):
+        y[t] = a * y[t - 1] + e[t]
+    return y
+
+
+def jumping(seed=3, rows=900):
+    """Level up at 300, wider at 600, gaps."""
+    rng = np.random.default_rng(seed)
+    y = rng.normal(size=rows)
+    y[600:] *= 4
+    y[300:] += 6
+    y[rng.random(rows) < 0.1] = np.nan
+    return y
+
+
+def held(value, rows):
+    return np.full(rows, float(value))
+
+
+STREAMS = {
+    "jumps and gaps": jumping(),
+    "whole numbers": np.random.default_rng(1).poisson(np.repeat([2.0, 9.0], 300)) * 1.0,
+    "autoregression": autoregression(np.random.default_rng(2).normal(size=700), 0.8)
+    + np.repeat([0.0, 12.0], 350),
+    "constant, then not": np.r_[
+        held(5, 250), held(7, 60), np.random.default_rng(4).normal(size=200)
+    ],
+    "constant after noise": np.r_[np.random.default_rng(5).normal(size=300), held(0.5, 150)],
+    "one blip": np.r_[held(0, 90), 3.0, held(0, 200)],
+}
+
+
+def same(found, records):
+    assert [each[:3] for each in found] == [each[:3] for each in records]
+    for each, other in zip(found, records, strict=True):
+        assert each[3:] == pytest.approx(other[3:], rel=1e-7, abs=1e-9)
+
+
+# the slow twin
+
+
+@pytest.mark.parametrize("every", [20, 10_000])
+@pytest.mark.parametrize("name", STREAMS)
+def test_a_slow_twin_finds_the_same(name, every):
+    y = STREAMS[name]
+    records, evidence = detect(y, every)
+    detector, M = Changes(every), []
+    for value in y:
+        detector.skip() if np.isnan(value) else detector.update(value)
+        M.append(detector.evidence)
+    assert M == pytest.approx(evidence, rel=1e-6, abs=1e-9)
+    same(detector.records, records)
+    if every == 20:
+        assert records or name == "one blip"
+
+
+def test_a_slow_twin_finds_the_same_with_harmonics_and_what_is_seasonal():
+    rng, t = np.random.default_rng(6), np.arange(900)
+    rows = np.column_stack([np.cos(t * np.pi / 6), np.sin(t * np.pi / 6), np.cos(t * np.pi / 3)])
+    seasonal = rows @ [20.0, 8.0, -6.0]
+    y = seasonal + rng.normal(size=t.size) + np.where(t < 500, 100.0, 106.0)
+    y[::17] = np.nan
+    state = module.build(1000.0, harmonics=3)
+    found = [t for t in range(y.size) if _changes.close_round(state, y[t], seasonal[t], rows[t])]
+    records, _ = detect(y, 1000.0, rows, seasonal)
+    same(module.records(state), records)
+    assert found == [each.row for each in module.records(state)]
+    (change,) = module.records(state)
+    assert abs(change.start - 500) <= 2
+    assert change.before == pytest.approx(100.0, abs=0.2)
+    assert change.after == pytest.approx(106.0, abs=0.6)
+
+
+def test_ranks_are_counts_in_a_window_that_moves():
+    rng = np.random.default_rng(0)
+    window, past = _ranks.Window(np.zeros(50), np.zeros(50), np.zeros(2, np.int64)), []
+    for value in rng.integers(0, 30, 400) * 1.0:
+        kept = np.array(past[-50:])
+        less = _ranks.below(window.ordered, kept.size, value)
+        assert less == np.sum(kept < value)
+        assert _ranks.tied(window.ordered, kept.size, value, less) == np.sum(kept == value)
+        _ranks.insert(window, value, less)
+        past.append(value)
+        assert window.ordered[: len(past)].tolist() == sorted(past[-50:])[:50]
+
+
+def test_ranks_beyond_the_last_5000_errors_do_not_count():
+    y = np.random.default_rng(7).normal(size=5200)
+    _, evidence = detect(y, 1e9)
+    detector = Changes(1e9)
+    detector.track(y)
+    assert detector.evidence == pytest.approx(evidence[-1], rel=1e-6)
+    assert detector.arrays()["errors"].size == 5000
+
+
+# false alarms
+
+
+LAWS = {
+    "normal": lambda rng, n: rng.normal(size=n),
+    "t3": lambda rng, n: rng.standard_t(3, size=n),
+    "Poisson": lambda rng, n: rng.poisson(3.0, size=n) * 1.0,
+    "rare events": lambda rng, n: rng.poisson(0.1, size=n) * 1.0,
+    "lognormal": lambda rng, n: np.exp(rng.normal(size=n)),
+    "autoregression": lambda rng, n: autoregression(rng.normal(size=n), 0.8),
+    "random walk": lambda rng, n: np.cumsum(rng.normal(size=n)),
+    "season": lambda rng, n: 3.0 * np.sin(np.arange(n) * np.pi / 12) + rng.normal(size=n),
+}
+
+
+EXCHANGEABLE = ["normal", "Poisson", "rare events", "lognormal"]
+
+
+@pytest.mark.parametrize("name", EXCHANGEABLE)
+def test_ranks_without_change_take_as_many_rows_to_an_alarm_as_promised(name):
+    rng, every, waits = np.random.default_rng(8), 200.0, []
+    for _ in range(150):
+        window, bets, total = np.empty(5000), _changes.bets(module.build(every)), np.zeros(3)
+        for t, value in enumerate(LAWS[name](rng, 5000)):
+            less = _ranks.below(window, t, value)
+            ties, u = _ranks.tied(window, t, value, less), rng.random()
+            down = (less + u * (ties + 1)) / (t + 1)
+            if _bets.bet(bets, down, 1.0 - down, t, value, total) >= every:
+                break
+            window[less + 1 : t + 1], window[less] = window[less:t].copy(), value
+        waits.append(t + 1)
+    deviation = np.std(waits) / np.sqrt(len(waits))
+    assert np.mean(waits) - 2.0 * deviation > every
+    assert np.mean(waits) < 5.0 * every  # and it does alarm
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_false_alarms_come_at_most_as_often_as_promised(name):
+    y = LAWS[name](np.random.default_rng(9), 200_000)
+    assert len(Changes().track(y)) <= 20 + 2 * 20**0.5  # two deviations of as many as promised
+
+
+def test_a_constant_stream_has_no_changes_and_no_evidence():
+    detector = Changes(every=2)
+    assert detector.track(held(3.7, 20_000)) == []
+    assert detector.evidence == 0.0
+
+
+def test_one_value_that_differs_in_a_constant_stream_is_no_change():
+    assert Changes().track(STREAMS["one blip"]) == []
+
+
+def test_one_outlier_is_rarely_taken_for_a_change():
+    rng, alarms = np.random.default_rng(10), 0
+    for _ in range(40):
+        y = rng.normal(size=1500)
+        y[1000] += 100.0
+        alarms += len(Changes().track(y))
+    assert alarms <= 12
+
+
+# what is found
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_jumps_of_the_level_are_found_in_a_few_rows(sign):
+    rng, found = np.random.default_rng(11), []
+    for _ in range(30):
+        y = rng.normal(size=1200)
+        y[1000:] += sign * 5.0
+        found.append(Changes().track(y)[-1])
+    kind = "level up" if sign > 0 else "level down"
+    assert np.mean([each.kind == kind for each in found]) >= 0.8
+    level = [each for each in found if each.kind == kind]
+    assert np.median([each.row for each in found]) <= 1004
+    assert np.median([abs(each.start - 1000) for each in level]) <= 1
+    assert np.mean([each.before for each in level]) == pytest.approx(0.0, abs=0.05)
+    assert np.mean([each.after for each in level]) == pytest.approx(sign * 5.0, abs=0.3)
+
+
+@pytest.mark.parametrize(("factor", "kind"), [(3.0, "wider"), (1 / 6, "narrower")])
+def test_changes_of_the_spread_are_found_in_some_rows(factor, kind):
+    rng, found = np.random.default_rng(12), []
+    for _ in range(30):
+        y = 40.0 + rng.normal(size=1300)
+        y[1000:] = 40.0 + factor * (y[1000:] - 40.0)
+        found += [each for each in Changes().track(y) if each.row >= 1000][:1]
+    assert len(found) >= 29
+    assert np.mean([each.kind == kind for each in found]) >= 0.8
+    spread = [each for each in found if each.kind == kind]
+    assert np.median([each.row for each in found]) <= 1025
+    assert np.median([abs(each.start - 1000) for each in spread]) <= 5
+    assert np.mean([each.before for each in spread]) == pytest.approx(1.0, abs=0.05)
+    assert np.median([each.after for each in spread]) == pytest.approx(factor, rel=0.15)
+
+
+def test_a_constant_stream_that_jumps_has_changed():
+    (change,) = Changes().track(np.r_[held(5, 1000), held(7, 60)])
+    assert change[1:5] == (1000, "level up", 5.0, 7.0)
+
+
+def test_sizes_are_measured_further_for_50_rows():
+    y = jumping()[:600]
+    detector, first = Changes(), None
+    sizes = []
+    for value in y:
+        if np.isnan(value):
+            detector.skip()
+        else:
+            first = detector.update(value) or first
+        if first:
+            sizes.append(detector.records[-1].after)
+    assert first.after == sizes[0]
+    assert sizes[50] != sizes[0]
+    assert set(sizes[50:]) == {sizes[50]}
+    inside = slice(first.start, first.row + 51)
+    assert sizes[50] == pytest.approx(np.nanmean(y[inside]), rel=1e-12)
+    assert detector.records == [first._replace(after=sizes[50])]
+
+
+def test_the_last_100_records_are_kept_and_track_returns_all():
+    rng = np.random.default_rng(13)
+    y = rng.normal(size=100_000)
+    detector = Changes(every=20)
+    found = detector.track(y)
+    assert len(found) > 300
+    assert detector.records == found[-100:]
+    assert all(each.evidence >= 20 and each.start <= each.row for each in found)
+    assert min(np.diff([each.row for each in found])) > 20
+
+
+# calls
+
+
+@pytest.mark.parametrize("every", [20, 10_000])
+@pytest.mark.parametrize("name", STREAMS)
+def test_whole_streams_give_the_bits_of_single_calls(name, every):
+    y = STREAMS[name]
+    one, other = Changes(every), Changes(every)
+    calls = [one.skip() if np.isnan(value) else one.update(value) for value in y]
+    declared = [each for each in calls if each]
+    parts = other.track(y[:400]) + other.track(y[400:])
+    assert [each._replace(after=0.0) for each in parts] == [
+        each._replace(after=0.0) for each in declared
+    ]
+    assert other.records == one.records
+    assert Changes(every).track(y) == one.records
+    assert states_equal(one, other)
+    assert one.rounds == other.rounds == y.size
+    assert one.time == other.time == y.size
+
+
+def states_equal(one, other):
+    left, right = one.arrays(), other.arrays()
+    return left.keys() == right.keys() and all(
+        np.array_equal(left[name], right[name]) for name in left
+    )
+
+
+@pytest.mark.parametrize("cut", [0, 1, 29, 31, 45, 303, 320, 700])
+def test_a_restored_detector_goes_on_bit_for_bit(cut):
+    y = jumping()
+    detector = Changes(every=500)
+    detector.track(y[:cut])
+    restored = Changes(**detector.config)
+    restored.restore(detector.arrays())
+    twin = copy.copy(detector)
+    assert restored.records == detector.records
+    assert restored.evidence == detector.evidence
+    rest = detector.track(y[cut:])
+    assert restored.track(y[cut:]) == twin.track(y[cut:]) == rest
+    assert states_equal(restored, detector)
+    assert states_equal(twin, detector)
+
+
+def test_a_full_window_is_restored_bit_for_bit():
+    y = np.random.default_rng(14).normal(size=7000)
+    detector = Changes()
+    detector.track(y[:6100])
+    restored = Changes()
+    restored.restore(detector.arrays())
+    assert restored.track(y[6100:]) == detector.track(y[6100:])
+    assert states_equal(restored, detector)
+    assert restored.evidence == detector.evidence
+
+
+@pytest.mark.parametrize(("shift", "unit"), [(1000.0, 1.0), (-3.0, 1e-6), (7e5, 250.0)])
+@pytest.mark.parametrize("name", STREAMS)
+def test_shifts_and_units_change_the_sizes_alone(name, shift, unit):
+    y = STREAMS[name]
+    found = Changes().track(y)
+    moved = Changes().track(shift + unit * y)
+    assert [each[:3] for each in moved] == [each[:3] for each in found]
+    for each, other in zip(moved, found, strict=True):
+        level = shift if each.kind.startswith("level") else 0.0
+        expected = level + unit * np.array(other[3:5])
+        assert each[3:5] == pytest.approx(expected, rel=1e-6, abs=1e-9 * abs(shift))
+        assert each.evidence == pytest.approx(other.evidence, rel=1e-3)
+
+
+def test_missing_rows_count_and_teach_nothing():
+    y = jumping()[~np.isnan(jumping())]
+    gaps = np.full(2 * y.size, np.nan)
+    gaps[::2] = y
+    plain, gapped = Changes().track(y), Changes().track(gaps)
+    assert [each.row for each in gapped] == [2 * each.row for each in plain]
+    # a bet begins in the row after its last zero, be it missing
+    assert [each.start for each in gapped] == [2 * each.start - 1 for each in plain]
+    assert [each.kind for each in gapped] == [each.kind for each in plain]
+
+
+@pytest.mark.parametrize("scale", [1e-290, 1e-150, 1e145])
+def test_streams_of_any_size_are_taken(scale):
+    y = scale * np.random.default_rng(15).standard_t(1, size=2000)
+    y = np.clip(y, -1e150, 1e150)
+    detector = Changes(every=100)
+    found = detector.track(y)
+    assert np.isfinite(detector.evidence)
+    assert all(np.isfinite(each.evidence) for each in found)
+
+
+def test_a_detector_may_begin_in_a_later_row():
+    y, late = jumping(), module.build(10_000.0, row=50)
+    nothing = np.empty(0)
+    for value in y:
+        _changes.close_round(late, value, 0.0, nothing)
+    moved = [
+        each._replace(row=each.row - 50, start=each.start - 50) for each in module.records(late)
+    ]
+    assert moved == Changes().track(y) != []
+
+
+def test_the_state_is_small_and_stays_so():
+    def size(part):
+        return sum(map(size, part)) if isinstance(part, tuple) else getattr(part, "nbytes", 8)
+
+    assert size(module.build(10_000.0, harmonics=20)) < 100_000
+
+
+# bad input
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, "1.5", None, 1e200])
+def test_bad_values_are_refused_and_nothing_has_moved(bad):
+    detector, twin = Changes(), Changes()
+    for each in (detector, twin):
+        each.track(jumping()[:100])
+    with pytest.raises(ValueError, match="y must be"):
+        detector.update(bad)
+    with pytest.raises(ValueError, match="y must be"):
+        detector.track([1.0, np.inf])
+    with pytest.raises(ValueError, match="one-dimensional"):
+        detector.track([[1.0, 2.0]])
+    assert states_equal(detector, twin)
+    assert detector.rounds == twin.rounds == 100
+
+
+def test_a_missing_value_is_told_of_skip():
+    with pytest.raises(ValueError, match=r"skip\(\)"):
+        Changes().update(np.nan)
+
+
+@pytest.mark.parametrize("every", [0, 0.5, -3, np.nan, np.inf, "often", None, 1e20])
+def test_rates_that_cannot_be_are_refused(every):
+    with pytest.raises(ValueError, match="every must be"):
+        Changes(every)
+
+
+@pytest.mark.parametrize(
+    ("name", "damage"),
+    [
+        ("errors", lambda x: np.zeros(6000)),
+        ("errors", lambda x: np.full(x.size, np.nan)),
+        ("clock", lambda x: x - 1000),
+        ("clock", lambda x: x.astype(float)),
+        ("bets", lambda x: x + 10.0**6),
+        ("regression", lambda x: x[:-1]),
+        ("scalars", lambda x: 0.0 * x),
+        ("records", lambda x: np.zeros((7, 6))),
+        ("records", lambda x: x + 9.0),
+        ("errors", lambda x: x[:-1]),
+    ],
+)
+def test_states_that_no_detector_has_are_refused_and_nothing_is_written(name, damage):
+    detector = Changes()
+    detector.track(jumping())
+    state, other, new = detector.arrays(), Changes(), Changes()
+    state[name] = damage(state[name])
+    with pytest.raises(ValueError, match="state"):
+        other.restore(state)
+    assert states_equal(other, new)
+
+
+def test_a_detector_says_what_it_is():
+    assert repr(Changes(every=500)) == "Changes(every=500.0)"
+    assert Change._fields == ("row", "start", "kind", "before", "after", "evidence")
+    assert Changes()._state.clock[BY.row] == 0
