@@ -6,6 +6,7 @@ import numpy as np
 
 from stillpoint.series import _rounds, layout
 from stillpoint.series._structural import BASE, Filters
+from stillpoint.series.bands import Bands
 from stillpoint.series.gains import Gains
 from stillpoint.series.harmonics import harmonics
 from stillpoint.series.layout import Scale, models
@@ -100,18 +101,22 @@ def filters(periods, gains, centre, ages):
     )
 
 
-def state(pool, periods, horizon, values, *, ages, rule=None, thin=True, **more):
+def build(pool, periods, horizon, scale, **more):
+    """A state before its first round."""
+    return layout.build(pool, periods, horizon, scale, Bands(horizon, 0.9).state, **more)
+
+
+def state(pool, periods, horizon, values, *, ages, thin=True, **more):
     """A state before its first round, whose tables reach so far."""
     pool = POOLS[pool] if isinstance(pool, str) else pool
     gains = Gains(periods, models(pool), thin=thin)
-    if rule is not None:
-        more["rule"] = rule
-    built = layout.build(pool, periods, horizon, Scale.of(values), gains=gains, **more)
+    built = build(pool, periods, horizon, Scale.of(values), gains=gains, **more)
     return built._replace(filters=built.filters._replace(**gains.up_to(ages)._asdict()))
 
 
 def played(built, y, horizon=1):
     """Play a series on a state; returns its forecasts."""
-    out = np.empty((y.size, horizon))
-    _rounds.track(built, y, np.empty((y.size, 0)), np.zeros(y.size, dtype=np.int64), out)
+    out, known = np.empty((y.size, horizon)), np.zeros(y.size, dtype=np.int64)
+    none = np.empty((0, *built.bands.radii.shape))
+    _rounds.track(built, y, np.empty((y.size, 0)), known, False, out, none)
     return out

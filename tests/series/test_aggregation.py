@@ -48,7 +48,7 @@ def run(runs, name):
     K, knots = a.experts.shape[2], [int(h) for h in a.horizons]
     twins = [Knot(K, RULE) for _ in knots]
     apart, paths = 0.0, 0.0
-    p, room, out = np.empty((horizon, K)), np.empty((horizon, K)), np.empty(horizon)
+    p, out = np.empty((horizon, K)), np.empty(horizon)
     for t in range(T):
         forecast = _rounds.open_one(m)
         for k in range(len(knots)):
@@ -59,7 +59,7 @@ def run(runs, name):
             apart = max(apart, abs(want - a.issued[slot, k, ISSUE.forecast]))
         assert forecast == a.issued[slots, 0, ISSUE.forecast]
         if t % 40 == 39:
-            _rounds.path(m, room, out)
+            _rounds.path(m, out)
             _rounds.experts(m, m.steps, p)
             at = np.log(knots) if m.knots.fraction.size and CASES[name][0] != "full" else knots
             for h in range(1, horizon + 1):

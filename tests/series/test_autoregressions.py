@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from series_twins import HOUR, noise, row, wavy
+from series_twins import HOUR, build, noise, row, wavy
 
 from stillpoint.series import _autoregression, layout
 from stillpoint.series._autoregression import OF
@@ -73,7 +73,7 @@ def one(name, i, periods, features=0):
     r = POOLS[name].regressions[i]
     pool = Pool(POOLS[name].filters[:1], (r,), ())
     units = np.repeat([[0.0], [1.0]], features, axis=1)
-    built = layout.build(pool, periods, 30, Scale(0.0, 1.0, 0.0, 1.0, False), features=units)
+    built = build(pool, periods, 30, Scale(0.0, 1.0, 0.0, 1.0, False), features=units)
     return r, built
 
 
@@ -153,9 +153,9 @@ def test_paths_iterate_one_step(name, i, periods):
 
 
 def test_at_two_seasons_the_pool_has_the_sizes_it_says():
-    built = layout.build(POOLS["full"], HOUR, 24, Scale(0.0, 1.0, 0.0, 1.0, True))
+    built = build(POOLS["full"], HOUR, 24, Scale(0.0, 1.0, 0.0, 1.0, True))
     assert built.regressions.specs[:, OF.size].tolist() == [86, 38, 62, 33, 30, 30, 9, 9, 25]
-    built = layout.build(POOLS["middle"], HOUR, 24, Scale(0.0, 1.0, 0.0, 1.0, True))
+    built = build(POOLS["middle"], HOUR, 24, Scale(0.0, 1.0, 0.0, 1.0, True))
     assert built.regressions.specs[:, OF.size].tolist() == [9, 6, 20, 16, 12]
     assert built.knots.experts.shape[2] == 13
 

@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from series_twins import noise, wavy
+from series_twins import build, noise, wavy
 
-from stillpoint.series import _phases, layout
+from stillpoint.series import _phases
 from stillpoint.series.layout import Scale
 from stillpoint.series.pool import POOLS, Phase, Pool
 
@@ -64,7 +64,7 @@ def test_smoothing_by_phase_is_the_plain_loop(periods):
     y[50 + np.flatnonzero(noise(300) > 1.4)] = np.nan
     y[350:360] = np.nan
     pool = Pool(FULL.filters[:1], FULL.regressions[:1], SMOOTHERS)
-    p = layout.build(pool, periods, 12, Scale.of(y[~np.isnan(y)])).phases
+    p = build(pool, periods, 12, Scale.of(y[~np.isnan(y)])).phases
     twins = [Smoother(s, periods, math.log(y[0]) if s.log else y[0]) for s in SMOOTHERS]
     ahead, out = np.array([1, 3, 12]), np.empty(3)
     for t, value in enumerate(y):
@@ -80,6 +80,6 @@ def test_smoothing_by_phase_is_the_plain_loop(periods):
 
 def test_phases_of_a_season_that_is_no_whole_number_of_rounds_are_as_many_as_it_begins():
     pool = Pool(FULL.filters[:1], FULL.regressions[:1], SMOOTHERS)
-    p = layout.build(pool, (7.5, 30.4), 12, Scale(0.0, 1.0, 0.0, 1.0, True)).phases
+    p = build(pool, (7.5, 30.4), 12, Scale(0.0, 1.0, 0.0, 1.0, True)).phases
     assert p.first.shape[1] == 8
     assert p.second.shape[1] == 31
