@@ -51,6 +51,7 @@ MORE = {
     "Fleet of free MultiScale": fleet(sp.MultiScale, gradient, dim=2),
     "Fleet of QuantileTracker": fleet(sp.QuantileTracker, lambda t: STREAM[t], level=0.9),
     "Fleet of IntervalTracker": fleet(sp.IntervalTracker, lambda t: STREAM[t]),
+    "Fleet of late IntervalTracker": fleet(sp.IntervalTracker, lambda t: STREAM[t], delay=2),
     "Fleet of KernelForecaster": fleet(sp.KernelForecaster, lambda t: STREAM[t]),
     **{
         f"dense {name}": CORE["KernelFTRL"]._replace(

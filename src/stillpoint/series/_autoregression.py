@@ -62,13 +62,12 @@ def regressors(
     s: int,
     row: np.ndarray,
     seasonal: np.ndarray,
-    at: int,
     features: np.ndarray,
     z: np.ndarray,
 ) -> int:
     """Fill z for place s of x, whose harmonics are in row; returns how many there are.
 
-    The seasonal part for that place is seasonal[at], those before it come before.
+    The seasonal part for that place is seasonal[3], those before it come before.
     """
     d, n = spec[OF.difference], spec[OF.lags]
     if d > 0:
@@ -78,7 +77,7 @@ def regressors(
         for i in range(n):
             z[i] = x[s - lags[i]]
     for i in range(spec[OF.seasonal]):
-        z[n + i] = seasonal[at - i]
+        z[n + i] = seasonal[3 - i]
     n += spec[OF.seasonal]
     for j in range(spec[OF.harmonics]):
         z[n + j] = row[j]
@@ -132,7 +131,7 @@ def forecast(
     for h in range(knots[-1]):
         s = place + h
         row = rows[(now + h) % rows.shape[0]]
-        n = regressors(spec, lags, x, s, row, seasonal, 3 + h, features[h], z)
+        n = regressors(spec, lags, x, s, row, seasonal[h:], features[h], z)
         v = dot(theta[:n], z[:n])
         if d > 0:
             v += x[s - d]
@@ -158,7 +157,7 @@ def learn(
 ) -> None:
     """Learn from the value at `place` of x."""
     spec = r.specs[a]
-    n = regressors(spec, r.lags[a], x, place, row, seasonal, 3, features, z)
+    n = regressors(spec, r.lags[a], x, place, row, seasonal, features, z)
     z, g, theta = z[:n], g[:n], r.coefficients[a, :n]
     C = r.covariances[spec[OF.offset] : spec[OF.offset] + n * n].reshape(n, n)
     spread = times(C, z, g)

@@ -71,14 +71,15 @@ def of(b: Bands, k: int) -> _turns.State:
 
 
 @njit(cache=True)
-def due(b: Bands, first: int, last: int) -> bool:
-    """Whether a horizon of these is to be issued in this round."""
-    if b.clock[AT.issued] > b.clock[AT.now]:
-        return False
-    for k in range(first, last):
-        if b.horizons[k] > 1 and b.clock[AT.now] % b.strides[k] == 0:
-            return True
-    return False
+def due(
+    horizons: np.ndarray, strides: np.ndarray, clock: np.ndarray, first: int, last: int
+) -> bool:
+    """Whether a horizon of these, beyond the next value, is to be issued in this round."""
+    found = False
+    if clock[AT.issued] <= clock[AT.now]:
+        for k in range(first, last):
+            found |= horizons[k] > 1 and clock[AT.now] % strides[k] == 0
+    return found
 
 
 @njit(cache=True)

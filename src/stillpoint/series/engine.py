@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from stillpoint.core.array import Array
 from stillpoint.core.validation import stored, under
 from stillpoint.series import _bands, _rounds, layout, seasons
-from stillpoint.series._knots import ISSUE
 from stillpoint.series._scale import AT, BY
 from stillpoint.series.bands import Bands
 from stillpoint.series.gains import LAST, Gains, shared
@@ -27,6 +26,9 @@ from stillpoint.series.pool import Pool
 START = 10  # values before there is anything but the last value
 _NEVER = 1 << 62
 _MISFIT = 8.0  # how much larger or smaller than its history's deviation a unit may be
+# what single rounds hand over besides
+_NAN, _NONE, _ONE = np.array([np.nan]), np.zeros(1, dtype=np.int64), np.empty((1, 1))
+_NO_RADII = np.empty((0, 0, 0))
 # arrays of a state that change from round to round, by their names in files
 _OWN = {
     "": ("scalars", "clock", "lags", "features", "feature_scale"),
@@ -66,6 +68,7 @@ class Engine:
         self.periods, self.bands = periods, bands
         self.calendar: tuple[float, ...] = ()  # seasons that the spacing of dates suggests
         self.history = History(features)
+        self._no_rows = np.empty((0, features))
         self.active: tuple[float, ...] = ()
         self.builds = 0  # how often experts were built
         self.state: _rounds.State | None = None
@@ -81,16 +84,15 @@ class Engine:
                 _bands.issue_last(self.bands.state, self.history.last)
             return self.history.last
         self._cover(1)
-        if self.features:
-            _rounds.know(self.state, X, X.shape[0])
-        return float(_rounds.open_one(self.state))
+        self._play(_NAN, X, np.array([X.shape[0]]), _ONE, opens=True)
+        return float(_ONE[0, 0])
 
     def close(self, y: float, X: Array) -> None:
         """Learn a value, NaN if it is missing, of a round that was opened with X."""
         if self.state is not None and y <= 0.0 and self.state.clock[BY.logs]:
             self.state = None  # the logarithm ends with the first value that has none
         if self.state is not None:
-            _rounds.close_one(self.state, y)
+            self._play(np.array([y]), self._no_rows, _NONE, _ONE, closes=True)
         elif self.history.size:
             _bands.settle_one(self.bands.state, y)
         elif not math.isnan(y):
@@ -102,10 +104,9 @@ class Engine:
         """Forecast the coming values, after `open`."""
         if self.state is None:
             return np.full(horizon, self.history.last)
-        out = np.empty(horizon)
-        _rounds.path(self.state, out)
-        out[0] = self.state.knots.issued[-1, 0, ISSUE.forecast]
-        return out
+        out = np.empty((1, horizon))
+        self._play(_NAN, self._no_rows, _NONE, out)
+        return np.asarray(out[0])
 
     def track(
         self, y: Array, X: Array, known: NDArray[np.int64], horizon: int, intervals: bool = False
@@ -131,10 +132,24 @@ class Engine:
                     ends = np.flatnonzero(y[i:j] <= 0.0)
                     j = i + int(ends[0]) if ends.size else j
                 self._cover(j - i)
-                _rounds.track(self.state, y[i:j], X[i:], known[i:j], True, out[i:j], radii[i:j])
+                self._play(y[i:j], X[i:], known[i:j], out[i:j], True, True, radii[i:j])
                 self._keep(y[i:j], X[i:j], known[i:j])
             i = j
         return out, radii
+
+    def _play(
+        self,
+        y: Array,
+        X: Array,
+        known: NDArray[np.int64],
+        out: Array,
+        opens: bool = False,
+        closes: bool = False,
+        radii: Array = _NO_RADII,
+        live: bool = True,
+    ) -> None:
+        assert self.state is not None
+        _rounds.play(self.state, y, X, known, live, opens, closes, out, radii)
 
     def _cover(self, rounds: int) -> None:
         """See that the tables of gains reach as far as so many more rounds."""
@@ -187,8 +202,8 @@ class Engine:
             )
             self.builds += 1
             self._cover(values.size)
-            room, none = np.empty((values.size, 1)), np.empty((0, 0, 0))
-            _rounds.track(self.state, values, X, self.history.known, False, room, none)
+            room = np.empty((values.size, 1))
+            self._play(values, X, self.history.known, room, True, True, live=False)
 
     def _wanted(self, filled: Array) -> tuple[float, ...]:
         """The seasons to have now; notes when to ask again."""

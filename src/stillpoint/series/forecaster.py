@@ -257,9 +257,10 @@ class Forecaster(Learner):
 
     @property
     def _not_finite(self) -> frozenset[str]:
-        return frozenset(
-            {"answer", "engine.history", "engine.scalars", "timing.gap", "timing.value", "timing.X"}
-        )
+        engine = ("history", "scalars", "bands.radii", "bands.ends", "bands.said")
+        timing = ("gap", "value", "X")
+        names = (*(f"engine.{name}" for name in engine), *(f"timing.{name}" for name in timing))
+        return frozenset({"answer", *names})
 
     def _steps(self, horizon: Any) -> int:
         steps = count("horizon", horizon)
