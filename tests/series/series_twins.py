@@ -114,9 +114,27 @@ def state(pool, periods, horizon, values, *, ages, thin=True, **more):
     return built._replace(filters=built.filters._replace(**gains.up_to(ages)._asdict()))
 
 
+def _play(built, y, out, *, opens=True, closes=True, live=False):
+    none, known = np.empty((0, *built.bands.radii.shape)), np.zeros(y.size, dtype=np.int64)
+    _rounds.play(built, y, np.empty((y.size, 0)), known, live, opens, closes, out, none)
+    return out
+
+
 def played(built, y, horizon=1):
     """Play a series on a state; returns its forecasts."""
-    out, known = np.empty((y.size, horizon)), np.zeros(y.size, dtype=np.int64)
-    none = np.empty((0, *built.bands.radii.shape))
-    _rounds.track(built, y, np.empty((y.size, 0)), known, False, out, none)
-    return out
+    return _play(built, y, np.empty((y.size, horizon)))
+
+
+def opened(built):
+    """Open a round; returns its forecast."""
+    return float(_play(built, np.zeros(1), np.empty((1, 1)), closes=False, live=True)[0, 0])
+
+
+def path(built, horizon):
+    """The forecasts of an open round; those of the experts are then in `room`."""
+    return _play(built, np.zeros(1), np.empty((1, horizon)), opens=False, closes=False)[0]
+
+
+def closed(built, y):
+    """Close a round with its value."""
+    _play(built, np.array([y]), np.empty((1, 1)), opens=False, live=True)

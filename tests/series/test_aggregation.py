@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 from aggregation_twin import Books, Knot, combined, weights
-from series_twins import noise, state, wavy
+from series_twins import closed, noise, opened, path, state, wavy
 
-from stillpoint.series import _knots, _rounds
+from stillpoint.series import _knots
 from stillpoint.series._knots import ISSUE, ROW, Rule
 from stillpoint.series._scale import AT, BY
 from stillpoint.series.layout import RULE
@@ -48,9 +48,8 @@ def run(runs, name):
     K, knots = a.experts.shape[2], [int(h) for h in a.horizons]
     twins = [Knot(K, RULE) for _ in knots]
     apart, paths = 0.0, 0.0
-    p, out = np.empty((horizon, K)), np.empty(horizon)
     for t in range(T):
-        forecast = _rounds.open_one(m)
+        forecast = opened(m)
         for k in range(len(knots)):
             if k and t % stride:
                 continue
@@ -59,8 +58,7 @@ def run(runs, name):
             apart = max(apart, abs(want - a.issued[slot, k, ISSUE.forecast]))
         assert forecast == a.issued[slots, 0, ISSUE.forecast]
         if t % 40 == 39:
-            _rounds.path(m, out)
-            _rounds.experts(m, m.steps, p)
+            out, p = path(m, horizon), m.room
             at = np.log(knots) if m.knots.fraction.size and CASES[name][0] != "full" else knots
             for h in range(1, horizon + 1):
                 here = math.log(h) if at is not knots else h
@@ -77,7 +75,7 @@ def run(runs, name):
                 origin = t - h + 1
                 if origin >= 1 and (k == 0 or origin % stride == 0):
                     twins[k].judge(origin, y[t], width)
-        _rounds.close_one(m, y[t])
+        closed(m, y[t])
     runs[name] = m, twins, knots, apart, paths
     return runs[name]
 

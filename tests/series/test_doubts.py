@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
-from series_twins import played, state, wavy
+from series_twins import closed, opened, played, state, wavy
 
-from stillpoint.series import _rounds
 from stillpoint.series._knots import AT as OF
 from stillpoint.series._scale import AT, BY
 
@@ -28,9 +27,9 @@ def value(m, back=1):
 def test_a_spike_is_doubted_and_forgotten():
     m, y = started()
     low, high = m.scalars[AT.low], m.scalars[AT.high]
-    calm = _rounds.open_one(m)
+    calm = opened(m)
     reach = 20.0 * m.knots.scalars[0, OF.variance] ** 0.5
-    _rounds.close_one(m, 1e9)
+    closed(m, 1e9)
     assert m.scalars[HELD] == 1e9
     # lags see it one range beyond the range so far; filters learn from 20 error deviations
     assert value(m) == pytest.approx(high + (high - low))

@@ -11,9 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from series_twins import noise, played, state
+from series_twins import noise, opened, path, played, state
 
-from stillpoint.series import _rounds
 from stillpoint.series._knots import Rule
 
 GOLDEN = Path(__file__).parent / "golden.npz"
@@ -63,7 +62,5 @@ def test_forecasts_are_those_of_the_prototypes(golden, pool, season, sign):
     first = 0 if pool == "full" else 16
     name = f"{pool} {season} {sign}"
     np.testing.assert_allclose(said[first:], golden[name][first:-H], rtol=0, atol=1e-6 * sd)
-    path = np.empty(H)
-    _rounds.open_one(m)
-    _rounds.path(m, path)
-    np.testing.assert_allclose(path, golden[name][-H:], rtol=0, atol=1e-6 * sd)
+    opened(m)
+    np.testing.assert_allclose(path(m, H), golden[name][-H:], rtol=0, atol=1e-6 * sd)

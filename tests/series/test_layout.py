@@ -4,9 +4,8 @@ import math
 
 import numpy as np
 import pytest
-from series_twins import HOUR, build, played, state, wavy
+from series_twins import HOUR, build, closed, opened, path, played, state, wavy
 
-from stillpoint.series import _rounds
 from stillpoint.series._scale import BY
 from stillpoint.series.layout import Scale, horizons
 from stillpoint.series.pool import POOLS
@@ -61,17 +60,17 @@ def test_every_phase_is_judged_and_no_forecast_is_overwritten_before(pool, horiz
 def test_the_seasonal_naive_repeats_a_season_once_there_is_one():
     y, H = wavy(40, (7.0,)), 20
     m = state("small", (7.0,), H, y, ages=40)
-    p = np.empty((H, m.knots.experts.shape[2]))
     for t in range(40):
-        _rounds.open_one(m)
-        _rounds.experts(m, m.steps, p)
+        opened(m)
+        path(m, H)
+        p = m.room
         last = y[t - 1] if t else y[0]
         np.testing.assert_allclose(p[:, 0], last, rtol=0, atol=1e-12)
         for h in range(1, H + 1):
             back = t + h - 1 - 7 * math.ceil(h / 7)
             want = y[back] if back >= 0 else last
             assert p[h - 1, 1] == pytest.approx(want, abs=1e-12)
-        _rounds.close_one(m, y[t])
+        closed(m, y[t])
 
 
 def test_the_first_round_is_not_judged():
