@@ -305,12 +305,14 @@ def play(
     closes: bool,
     out: np.ndarray,
     radii: np.ndarray,
+    seasonal: np.ndarray,
 ) -> None:
     """Open rounds, close them, or both: row t of out has the forecasts of y[t], y[t + 1], …
 
     Of round t, rows[t] rows of X were known, from X[t] on. radii (T, bands, coverages), where it
-    has rows, takes those of the intervals. All that Python calls is this, so that a state is taken
-    over in one place.
+    has rows, takes those of the intervals, and seasonal (T,), where rounds are closed, the seasonal
+    part of the first filter. All that Python calls is this, so that a state is taken over in one
+    place.
     """
     m = bare(m)
     for t in range(y.size):
@@ -328,3 +330,4 @@ def play(
                 assign(radii[t, k], m.bands.radii[k])
         if closes:
             close_round(m, y[t], live)
+            seasonal[t] = m.filters.seasonal[2]

@@ -22,13 +22,14 @@ from stillpoint.series.gains import LAST, Gains, shared
 from stillpoint.series.history import KEEP, History
 from stillpoint.series.layout import Scale
 from stillpoint.series.pool import Pool
+from stillpoint.series.watch import Watch
 
 START = 10  # values before there is anything but the last value
 _NEVER = 1 << 62
 _MISFIT = 8.0  # how much larger or smaller than its history's deviation a unit may be
 # what single rounds hand over besides
 _NAN, _NONE, _ONE = np.array([np.nan]), np.zeros(1, dtype=np.int64), np.empty((1, 1))
-_NO_RADII = np.empty((0, 0, 0))
+_NO_RADII, _NO_PARTS = np.empty((0, 0, 0)), np.empty(0)
 # arrays of a state that change from round to round, by their names in files
 _OWN = {
     "": ("scalars", "clock", "lags", "features", "feature_scale"),
@@ -69,6 +70,7 @@ class Engine:
         self.calendar: tuple[float, ...] = ()  # seasons that the spacing of dates suggests
         self.history = History(features)
         self._no_rows = np.empty((0, features))
+        self.watch = Watch()
         self.active: tuple[float, ...] = ()
         self.builds = 0  # how often experts were built
         self.state: _rounds.State | None = None
@@ -91,14 +93,15 @@ class Engine:
         """Learn a value, NaN if it is missing, of a round that was opened with X."""
         if self.state is not None and y <= 0.0 and self.state.clock[BY.logs]:
             self.state = None  # the logarithm ends with the first value that has none
+        seasonal = np.zeros(1)
         if self.state is not None:
-            self._play(np.array([y]), self._no_rows, _NONE, _ONE, closes=True)
+            self._play(np.array([y]), self._no_rows, _NONE, _ONE, closes=True, seasonal=seasonal)
         elif self.history.size:
             _bands.settle_one(self.bands.state, y)
         elif not math.isnan(y):
             self.bands.start(y)
         row = X[:1] if X.shape[0] else np.full((1, self.features), np.nan)
-        self._keep(np.array([y]), row, np.array([X.shape[0]]))
+        self._keep(np.array([y]), row, np.array([X.shape[0]]), seasonal)
 
     def path(self, horizon: int) -> Array:
         """Forecast the coming values, after `open`."""
@@ -132,8 +135,9 @@ class Engine:
                     ends = np.flatnonzero(y[i:j] <= 0.0)
                     j = i + int(ends[0]) if ends.size else j
                 self._cover(j - i)
-                self._play(y[i:j], X[i:], known[i:j], out[i:j], True, True, radii[i:j])
-                self._keep(y[i:j], X[i:j], known[i:j])
+                part = np.empty(j - i)
+                self._play(y[i:j], X[i:], known[i:j], out[i:j], True, True, radii[i:j], part)
+                self._keep(y[i:j], X[i:j], known[i:j], part)
             i = j
         return out, radii
 
@@ -146,10 +150,11 @@ class Engine:
         opens: bool = False,
         closes: bool = False,
         radii: Array = _NO_RADII,
+        seasonal: Array = _NO_PARTS,
         live: bool = True,
     ) -> None:
         assert self.state is not None
-        _rounds.play(self.state, y, X, known, live, opens, closes, out, radii)
+        _rounds.play(self.state, y, X, known, live, opens, closes, out, radii, seasonal)
 
     def _cover(self, rounds: int) -> None:
         """See that the tables of gains reach as far as so many more rounds."""
@@ -179,10 +184,12 @@ class Engine:
         ahead = np.zeros(values.size, dtype=np.int64)
         values[at], rows[at], ahead[at] = y, X, known
         if values.size:
-            self._keep(values, rows, ahead)
+            self.watch = Watch()
+            self._keep(values, rows, ahead, np.zeros(values.size))
 
-    def _keep(self, y: Array, X: Array, known: NDArray[Any]) -> None:
+    def _keep(self, y: Array, X: Array, known: NDArray[Any], seasonal: Array) -> None:
         """Add rounds to the history, and build anew where that is due."""
+        self.watch.take(self.history.before + self.history.rounds, y, seasonal)
         self.history.extend(y, X, known)
         if self.state is None or self.history.rounds >= self._next:
             self._renew()
@@ -202,8 +209,12 @@ class Engine:
             )
             self.builds += 1
             self._cover(values.size)
-            room = np.empty((values.size, 1))
-            self._play(values, X, self.history.known, room, True, True, live=False)
+            room, part = np.empty((values.size, 1)), np.empty(values.size)
+            known = self.history.known
+            self._play(values, X, known, room, True, True, seasonal=part, live=False)
+            if self.watch.periods != wanted:
+                row = self.history.before + self.history.rounds - values.size
+                self.watch.renew(wanted, row, values, part)
 
     def _wanted(self, filled: Array) -> tuple[float, ...]:
         """The seasons to have now; notes when to ask again."""
@@ -259,11 +270,13 @@ class Engine:
         }
         if self.state is not None:
             saved |= {name: array.copy() for name, array in _own(self.state).items()}
-        return saved | {f"bands.{name}": value for name, value in self.bands.arrays().items()}
+        saved |= {f"bands.{name}": value for name, value in self.bands.arrays().items()}
+        return saved | {f"watch.{name}": value for name, value in self.watch.arrays().items()}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
         self.bands.restore(under(state, "bands."))
+        self.watch.restore(under(state, "watch."))
         self.history.restore(state)
         self.active = tuple(stored(state, "active", None).tolist())
         self._found = tuple(stored(state, "found", None).tolist())

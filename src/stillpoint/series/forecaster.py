@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from stillpoint.alerts.changes import Change
 from stillpoint.core.learner import Learner
 from stillpoint.core.validation import Array, count, real, under
 from stillpoint.forecasters.aggregation import LARGEST, target_number
@@ -108,6 +109,15 @@ class Forecaster(Learner):
         that experts were built, over the history that was replayed then.
         """
         return explain.regrets(self._engine)
+
+    @property
+    def changes(self) -> list[Change]:
+        """Where level or spread of the series have moved, beside its seasons; see `Change`.
+
+        Rows are rounds counted from 0, empty slots among them. A false one comes once in 10 000
+        rounds, or less often. Of each stretch with the same seasons the last 100 are kept.
+        """
+        return self._engine.watch.records
 
     def components(self) -> dict[str, float]:
         """What the coming forecast is made of: parts that sum to it.
@@ -258,6 +268,7 @@ class Forecaster(Learner):
     @property
     def _not_finite(self) -> frozenset[str]:
         engine = ("history", "scalars", "bands.radii", "bands.ends", "bands.said")
+        engine += ("watch.earlier", "watch.now.moments", "watch.now.records")
         timing = ("gap", "value", "X")
         names = (*(f"engine.{name}" for name in engine), *(f"timing.{name}" for name in timing))
         return frozenset({"answer", *names})

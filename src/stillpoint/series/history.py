@@ -25,6 +25,7 @@ class History:
         self._rows = zeros((16, 2 + features))
         self.size = 0  # rows in use
         self.rounds = 0  # rounds since the first value, all told
+        self.before = 0  # rounds before it
 
     def extend(self, y: Array, X: Array, known: Array) -> None:
         """Add rounds: values, features, and how many rows of these were known."""
@@ -32,6 +33,7 @@ class History:
             first = int(np.argmin(np.isnan(y))) if y.size else 0
             first = y.size if np.isnan(y).all() else first
             y, X, known = y[first:], X[first:], known[first:]
+            self.before += first
         self.rounds += y.size
         y, X, known = y[-KEEP:], X[-KEEP:], known[-KEEP:]
         if self.size + y.size > self._rows.shape[0]:
@@ -71,9 +73,14 @@ class History:
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
-        return {"history": self._rows[: self.size].copy(), "rounds": self.rounds}
+        return {
+            "history": self._rows[: self.size].copy(),
+            "rounds": self.rounds,
+            "before": self.before,
+        }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
         rows = stored(state, "history", None, self._rows.shape[1])
         self._rows, self.size, self.rounds = rows, rows.shape[0], int(state["rounds"])
+        self.before = int(state["before"])
