@@ -33,6 +33,7 @@ MORE = {
     "ExpConcave free": lambda: sp.ExpConcave(1, kernel=Matern52(0.1), curvature=1.0),
     "Fleet of quantiles": lambda: sp.Fleet("QuantileTracker", level=(0.1, 0.5, 0.9)),
     "Fleet of intervals": lambda: sp.Fleet("IntervalTracker", on_bad="skip"),
+    "Fleet of late intervals": lambda: sp.Fleet("IntervalTracker", delay=2, on_bad="skip"),
     "Fleet of forecasters": lambda: sp.Fleet("KernelForecaster"),
     "Fleet of scales": lambda: sp.Fleet("MultiScale", dim=1, on_bad="skip"),
     "KernelForecaster of kernels": lambda: sp.KernelForecaster(
@@ -45,6 +46,8 @@ MORE = {
         4, season=None, coverage=(0.5, 0.9), pool="small"
     ),
     "IntervalTracker, two sides": lambda: sp.IntervalTracker(two_sided=True, empty=False),
+    "IntervalTracker, late": lambda: sp.IntervalTracker(delay=2),
+    "IntervalTracker, late, two sides": lambda: sp.IntervalTracker(delay=1, two_sided=True),
     "KernelFTRL dense": lambda: sp.KernelFTRL(1, kernel=Gaussian(3.0), potential=Erfi()),
     "KernelFTRL proximal": lambda: sp.KernelFTRL(
         2, kernel=OU(0.1), potential=ProximalDescent(10.0)

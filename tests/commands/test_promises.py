@@ -9,7 +9,9 @@ import pytest
 
 from stillpoint.commands import track
 from stillpoint.commands.cli import app
+from stillpoint.commands.engine import Engine
 from stillpoint.commands.notes import band_notes
+from stillpoint.commands.options import TrackOptions
 from stillpoint.forecasters import VariationForecaster
 from stillpoint.intervals import IntervalTracker
 
@@ -67,6 +69,23 @@ def test_late_targets_leave_the_promise_of_intervals_alone(tmp_path, capfd):
     assert "none about losses" in summary["certificate_note"]
 
 
+def test_a_state_of_version_0_1_goes_on_as_it_was_and_promises_nothing():
+    options = TrackOptions(source="-", target="y", out=Path("o"), delay=3)
+    engine = Engine(options, 1, True)
+    before = IntervalTracker(0.9)
+    before.track(np.zeros(50), level(50), delay=3)
+    state = {name: value for name, value in engine.arrays().items() if "band." not in name}
+    state |= {f"band.{name}": value for name, value in before.arrays().items()}
+    assert engine.promises
+    engine.restore(state)
+    assert not engine.promises
+    assert "cover less" in band_notes("interval", 3, 0, engine.promises)[0]
+    lo, hi = engine._bands(np.zeros(20), level(20, 1), 3)
+    np.testing.assert_array_equal(
+        (lo, hi), before.track(np.zeros(20), level(20, 1), delay=3, first=3)
+    )
+
+
 def test_late_targets_of_quantiles_are_told_and_nothing_is_certified(tmp_path, capfd):
     summary, page, shown = followed(tmp_path, level(300), capfd, delay=7, task="quantile")
     assert any(
@@ -93,7 +112,9 @@ def test_the_count_of_rows_ahead_survives_a_checkpoint(tmp_path):
             file.write(more)
         assert track(str(path), "y", tmp_path / "out", checkpoint=folder, quiet=True) == 0
         notes = json.loads((tmp_path / "out" / "summary.json").read_text())["notes"]
-        assert [note for note in notes if "lie ahead" in note] == band_notes("interval", 0, ahead)
+        assert [note for note in notes if "lie ahead" in note] == band_notes(
+            "interval", 0, ahead, True
+        )
 
 
 def test_a_bound_beyond_the_whole_loss_is_not_called_certified(tmp_path, capfd):

@@ -51,6 +51,7 @@ MORE = {
     "Fleet of free MultiScale": fleet(sp.MultiScale, gradient, dim=2),
     "Fleet of QuantileTracker": fleet(sp.QuantileTracker, lambda t: STREAM[t], level=0.9),
     "Fleet of IntervalTracker": fleet(sp.IntervalTracker, lambda t: STREAM[t]),
+    "Fleet of late IntervalTracker": fleet(sp.IntervalTracker, lambda t: STREAM[t], delay=2),
     "Fleet of KernelForecaster": fleet(sp.KernelForecaster, lambda t: STREAM[t]),
     **{
         f"dense {name}": CORE["KernelFTRL"]._replace(
@@ -269,6 +270,7 @@ def may_be(key, array, length):
         (last == "coefficients" and array.ndim == 1 and length < len(array))
         or (last == "_row" and length == len(array) + 1)
         or (key == "timing.X" and length <= 3)
+        or (key == "engine.watch.earlier" and length <= 1)
         or (key == "engine.calendar" and length == 0)
     )
 

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+import stillpoint as sp
 from series_cases import check_refusals
 from stillpoint.forecasters import KernelVAW
 from stillpoint.forecasters._aggregation import AT
@@ -263,6 +264,22 @@ def test_a_state_of_version_0_1_counts_from_0_and_goes_on_so(kernels):
     assert new.track(y)[1] == new.centre == y[0]
     away = KernelForecaster(kernels).track(y - y[0])
     np.testing.assert_array_equal(away[1:] + y[0], KernelForecaster(kernels).track(y)[1:])
+
+
+def test_fleets_of_version_0_1_count_from_0_and_go_on_so():
+    fleet, again = sp.Fleet(KernelForecaster), sp.Fleet(KernelForecaster)
+    old = KernelForecaster()
+    state = {name: value for name, value in old.arrays().items() if name != "centre"}
+    old.restore(old.migrated(state))
+    fleet.adopt("a", old)
+    saved = {name: value for name, value in fleet.arrays().items() if name != "state.centre"}
+    again.restore(again.migrated(saved))
+    for target in 3.0 + noisy(30):
+        for each in (fleet, again):
+            assert each.predict(["a"])[0] == old.predict()
+            each.update(["a"], [target])
+        old.update(target)
+    assert again.learner("a").centre == 0.0
 
 
 @pytest.mark.parametrize("name", ["vovk", "exponential"])

@@ -356,12 +356,6 @@ def test_delays_that_make_no_sense_are_refused(bad):
         IntervalTracker(delay=bad)
 
 
-def test_fleets_take_no_delay():
-    with pytest.raises(ValueError, match="delay must be 0 in a fleet: got 3"):
-        sp.Fleet(IntervalTracker, delay=3)
-    assert "delay" in sp.Fleet(IntervalTracker).config
-
-
 def test_states_that_cannot_be_are_refused():
     band = IntervalTracker(delay=2)
     band.predict(1.0)

@@ -1,8 +1,6 @@
 """The learners of a task: forecasts, intervals around them, and simple forecasts beside them."""
 
-import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from statistics import NormalDist
 from typing import Any
 
@@ -163,12 +161,8 @@ class Engine:
         self._rule = {"binary": Rule.LABELS, "quantile": Rule.QUANTILE}.get(self.task, Rule.NUMBERS)
         self._factor = NormalDist().inv_cdf(self.level)
         self._simple, self.loss_rows = np.zeros(5), 0
-        self.names = [
-            OURS,
-            LAST,
-            "normal quantile" if self.task == "quantile" else MEAN,
-            *self.part.names,
-        ]
+        third = "normal quantile" if self.task == "quantile" else MEAN
+        self.names = [OURS, LAST, third, *self.part.names]
         named = {"binary": "log loss", "quantile": "pinball loss"}
         self.loss_name = named.get(self.task, "squared error")
         width = 1 if self.series else dim
@@ -234,7 +228,7 @@ class Engine:
         if isinstance(band, QuantileTracker):
             away = band.track(y - centres, delay=self.delay, first=first)
             return np.full(T, -np.inf), centres[first:] + away
-        lo, hi = band.track(centres, y, first=first)
+        lo, hi = band.track(centres, y, delay=self.delay, first=first)
         return lo.copy(), hi.copy()  # compiled loops want them contiguous
 
     def _losses(self, forecasts: Array, y: Array, known: Array) -> Array:
@@ -255,6 +249,11 @@ class Engine:
         return np.ascontiguousarray(np.where(counts, losses, 0.0))
 
     @property
+    def promises(self) -> bool:
+        """Whether intervals or quantiles are made for targets as late as these."""
+        return self.delay == (self.band.delay if isinstance(self.band, IntervalTracker) else 0)
+
+    @property
     def _not_finite(self) -> frozenset[str]:
         """As `Configured._not_finite`; rows that wait for their targets are as they were read."""
         waiting = {f"waiting.{name}" for name in ("X", "y", "times", "forecasts")}
@@ -273,7 +272,11 @@ class Engine:
         """Restore what `arrays` returned."""
         self.part.core.restore(under(state, "core."))
         if self.band is not None:
-            self.band.restore(under(state, "band."))
+            band = under(state, "band.")
+            if isinstance(self.band, IntervalTracker) and self.delay and "counts" not in band:
+                # of version 0.1: one tracker, looked at ahead of its targets
+                self.band = IntervalTracker(self.band.coverage)
+            self.band.restore(band)
         self._simple[:], self.loss_rows = state["simple"], int(state["loss_rows"])
         waiting = under(state, "waiting.")
         self._y = stored(waiting, "y", None)
@@ -292,9 +295,3 @@ def _paces(steps: Array, sign: str, unit: str) -> list[str]:
         text = ", ".join(f"{name} ±{step:g}{sign}" for name, step in moving if step)
         found.append(text + unit if text else "no drift")
     return found
-
-
-def expert_weights(labels: Sequence[str], weights: Array) -> dict[str, float]:
-    """Return weights by name."""
-    pairs = zip(labels, weights, strict=True)
-    return {label: float(value) for label, value in pairs if math.isfinite(value)}

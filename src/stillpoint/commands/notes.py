@@ -44,13 +44,13 @@ def column_notes(
     return notes
 
 
-def band_notes(name: str, delay: int, ahead: int) -> list[str]:
+def band_notes(name: str, delay: int, ahead: int, promises: bool) -> list[str]:
     """Notes on what covers less than was asked. name: interval or quantile. ahead: rows after the
-    last target.
+    last target. promises: whether they are made for targets as late as these.
     """
     notes = []
-    late = delay if name == "interval" else 0  # intervals are made for targets that come late
-    if delay and not late:
+    late = delay if promises else 0
+    if delay and not promises:
         notes.append(
             f"{name}s cover less than was asked: they are made for the next row, and targets come"
             f" {delay} rows later"

@@ -15,6 +15,7 @@ from stillpoint.core.terminal import console, tell, tell_json
 if TYPE_CHECKING:
     from stillpoint.commands.engine import Engine
     from stillpoint.commands.history import History
+    from stillpoint.core.validation import Array
 
 SUMMARY = "summary.json"
 OURS = "stillpoint"  # what the package's own forecasts are called
@@ -76,8 +77,7 @@ def plain(value: Any) -> Any:
 def figures(engine: "Engine", history: "History") -> dict[str, Any]:
     """Return losses, coverage, certificates and weights of a run of `track`."""
     from stillpoint.commands._rows import BUCKET
-    from stillpoint.commands.engine import expert_weights
-    from stillpoint.intervals import IntervalTracker, QuantileTracker
+    from stillpoint.intervals import QuantileTracker
     from stillpoint.intervals._experts import MEMORIES, SCALED, SIGNED, STEPS
 
     rows = engine.loss_rows
@@ -96,7 +96,7 @@ def figures(engine: "Engine", history: "History") -> dict[str, Any]:
     # more than was lost at all says nothing
     certificate = {label: value for label, value in promised.items() if value < own}
     if engine.delay:
-        what = "none about losses" if isinstance(engine.band, IntervalTracker) else "none"
+        what = "none about losses" if engine.promises else "none"
         result["certificate_note"] = (
             f"{what}: the promises are for targets learnt at once, not {engine.delay} rows later"
         )
@@ -113,24 +113,29 @@ def figures(engine: "Engine", history: "History") -> dict[str, Any]:
             least, most = engine.band.miss_bound()
             certificate |= {"misses at least": float(least), "misses at most": float(most)}
     result["certificate"] = certificate
-    result["weights"] = expert_weights(engine.part.labels, engine.part.weights())
+    result["weights"] = _by_name(engine.part.labels, engine.part.weights())
     if engine.band is not None:
         steps = SIGNED if isinstance(engine.band, QuantileTracker) else STEPS
         labels = [f"memory {n:g}" for n in MEMORIES] + [f"step {step:g}" for step in steps[SCALED:]]
-        result["interval_weights"] = expert_weights(labels, engine.band.weights)
+        result["interval_weights"] = _by_name(labels, engine.band.weights)
     return result
+
+
+def _by_name(labels: Sequence[str], weights: "Array") -> dict[str, float]:
+    """Weights of experts by name."""
+    pairs = zip(labels, weights, strict=True)
+    return {label: float(value) for label, value in pairs if math.isfinite(value)}
 
 
 def _coverage(engine: "Engine", history: "History") -> dict[str, Any]:
     from stillpoint.commands._rows import BUCKET
-    from stillpoint.intervals import IntervalTracker
 
     band, result = engine.band, {"target": engine.target_share}
     assert band is not None
     scored, covered = history.total(BUCKET.scored), history.total(BUCKET.covered)
     misses = scored - covered
     # the tracker's own count, which its theorem is about: a quantile's leaves out the first target
-    if engine.delay == 0 or isinstance(band, IntervalTracker):
+    if engine.promises:
         scored, misses = float(band.seen), float(band.misses)
         least, most = band.miss_bound()
         if most < scored:  # at first it could be all of them

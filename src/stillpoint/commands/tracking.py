@@ -209,7 +209,7 @@ class Track(Job):
             result["coverage"] |= {"infinite": self._infinite, "empty": self._empty}
         if self.engine.band is not None and self.targets:
             kind = "quantile" if o.task == "quantile" else "interval"
-            notes += band_notes(kind, o.delay, self._ahead)
+            notes += band_notes(kind, o.delay, self._ahead, self.engine.promises)
         notes += [*o.notes(self._names), *self.encoder.notes()]
         notes += session.source.notes() if o.features is None else ()  # else they were named
         times = {"started": session.started, "finished": now()}

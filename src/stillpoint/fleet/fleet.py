@@ -30,7 +30,7 @@ class Fleet(Configured):
     on_bad : {"raise", "skip"}
         What happens to a value that the learner would refuse, such as NaN. "raise": ValueError, and
         no key moves. "skip": the round of that key is closed without feedback, or with a bad time
-        or forecast not opened; `rejected` says why, and all others go on.
+        or forecast not opened; `rejected` says why.
     **config
         The learner's arguments.
 
@@ -41,10 +41,9 @@ class Fleet(Configured):
 
     Notes
     -----
-    Keys are whole numbers, strings or other hashable names; new ones begin where they are first
-    seen. Rounds and times are each key's own: a key that sleeps misses nothing but its rounds. Keys
-    of a batch must differ. As for single learners, predict may be called again before update, and
-    update without predict (but for IntervalTracker).
+    Keys are whole numbers, strings or other hashable names; new ones begin where first seen. Rounds
+    and times are each key's own. Keys of a batch must differ. As for single learners, predict may
+    be called again before update, and update without predict (but for IntervalTracker).
     """
 
     _class_names = ("learner",)  # of the configuration, which files have under names of their own

@@ -62,13 +62,12 @@ def regressors(
     s: int,
     row: np.ndarray,
     seasonal: np.ndarray,
-    at: int,
     features: np.ndarray,
     z: np.ndarray,
 ) -> int:
     """Fill z for place s of x, whose harmonics are in row; returns how many there are.
 
-    The seasonal part for that place is seasonal[at], those before it come before.
+    The seasonal part for that place is seasonal[3], those before it come before.
     """
     d, n = spec[OF.difference], spec[OF.lags]
     if d > 0:
@@ -78,7 +77,7 @@ def regressors(
         for i in range(n):
             z[i] = x[s - lags[i]]
     for i in range(spec[OF.seasonal]):
-        z[n + i] = seasonal[at - i]
+        z[n + i] = seasonal[3 - i]
     n += spec[OF.seasonal]
     for j in range(spec[OF.harmonics]):
         z[n + j] = row[j]
@@ -99,6 +98,45 @@ def regressors(
     n += spec[OF.features]
     z[n] = 1.0
     return int(n + 1)
+
+
+@njit(cache=True)
+def value(
+    spec: np.ndarray,
+    lags: np.ndarray,
+    theta: np.ndarray,
+    x: np.ndarray,
+    s: int,
+    row: np.ndarray,
+    seasonal: np.ndarray,
+    features: np.ndarray,
+    z: np.ndarray,
+) -> float:
+    """θ'z for the regressors of place s, which are not written down; z is room for waves."""
+    d, n, total = spec[OF.difference], spec[OF.lags], 0.0
+    if d > 0:
+        for i in range(n):
+            total += theta[i] * (x[s - lags[i]] - x[s - lags[i] - d])
+    else:
+        for i in range(n):
+            total += theta[i] * x[s - lags[i]]
+    for i in range(spec[OF.seasonal]):
+        total += theta[n + i] * seasonal[3 - i]
+    n += spec[OF.seasonal]
+    columns = spec[OF.harmonics]
+    total += dot(theta[n : n + columns], row[:columns])
+    n += columns
+    P = spec[OF.products]
+    if P > 0:
+        total += x[s - 1] * dot(theta[n : n + P], row[:P])
+        total += x[s - spec[OF.season]] * dot(theta[n + P : n + 2 * P], row[:P])
+        n += 2 * P
+    if spec[OF.waves] > 0:
+        _waves.fill(x[s - 1], x[s - 2], z)
+        total += dot(theta[n : n + spec[OF.waves]], z[: spec[OF.waves]])
+        n += spec[OF.waves]
+    total += dot(theta[n : n + features.size], features)
+    return float(total + theta[n + features.size])
 
 
 @njit(cache=True)
@@ -132,8 +170,7 @@ def forecast(
     for h in range(knots[-1]):
         s = place + h
         row = rows[(now + h) % rows.shape[0]]
-        n = regressors(spec, lags, x, s, row, seasonal, 3 + h, features[h], z)
-        v = dot(theta[:n], z[:n])
+        v = value(spec, lags, theta, x, s, row, seasonal[h:], features[h], z)
         if d > 0:
             v += x[s - d]
         v = within(v, small, large)
@@ -158,7 +195,7 @@ def learn(
 ) -> None:
     """Learn from the value at `place` of x."""
     spec = r.specs[a]
-    n = regressors(spec, r.lags[a], x, place, row, seasonal, 3, features, z)
+    n = regressors(spec, r.lags[a], x, place, row, seasonal, features, z)
     z, g, theta = z[:n], g[:n], r.coefficients[a, :n]
     C = r.covariances[spec[OF.offset] : spec[OF.offset] + n * n].reshape(n, n)
     spread = times(C, z, g)

@@ -42,7 +42,7 @@ class Bands(NamedTuple):
     starts: np.ndarray  # (B + 1,) ints: where the turns of each begin
     turns: _turns.State  # all turns one after another; `slow` and `counts` one a horizon
     origins: np.ndarray  # (turns, 2), see Sums: as they were at the origin
-    radii: np.ndarray  # (B, coverages), as issued last
+    offsets: np.ndarray  # (B, 2, coverages): ends less the forecast, as issued last
     clock: np.ndarray  # (2,) ints, see Clock
     sums: np.ndarray  # (3,), see Sums; then the first value
     weights: np.ndarray  # room to work in
@@ -71,14 +71,15 @@ def of(b: Bands, k: int) -> _turns.State:
 
 
 @njit(cache=True)
-def due(b: Bands, first: int, last: int) -> bool:
-    """Whether a horizon of these is to be issued in this round."""
-    if b.clock[AT.issued] > b.clock[AT.now]:
-        return False
-    for k in range(first, last):
-        if b.horizons[k] > 1 and b.clock[AT.now] % b.strides[k] == 0:
-            return True
-    return False
+def due(
+    horizons: np.ndarray, strides: np.ndarray, clock: np.ndarray, first: int, last: int
+) -> bool:
+    """Whether a horizon of these, beyond the next value, is to be issued in this round."""
+    found = False
+    if clock[AT.issued] <= clock[AT.now]:
+        for k in range(first, last):
+            found |= horizons[k] > 1 and clock[AT.now] % strides[k] == 0
+    return found
 
 
 @njit(cache=True)
@@ -96,8 +97,9 @@ def issue(b: Bands, forecasts: np.ndarray) -> None:
             turn = open_turn(f, b.rule, b.aims, s, b.weights)
             origin = b.origins[b.starts[k] + turn]
             origin[SUM.total], origin[SUM.missing] = b.sums[SUM.total], b.sums[SUM.missing]
-            for j in range(b.radii.shape[1]):
-                b.radii[k, j] = s.ends[turn, 1, j] - f
+            for j in range(b.offsets.shape[2]):
+                b.offsets[k, 0, j] = s.ends[turn, 0, j] - f
+                b.offsets[k, 1, j] = s.ends[turn, 1, j] - f
 
 
 @njit(cache=True)

@@ -8,6 +8,7 @@ are believed again.
 """
 
 import math
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -30,6 +31,10 @@ from stillpoint.series._phases import Phases
 from stillpoint.series._scale import AT, BY, exponential, within
 from stillpoint.series._structural import Filters
 
+# Functions that are called from compiled code alone: a state is some eighty arrays, and to take
+# them over from Python is most of what compiling such a function costs. And numbers in calls come
+# from variables: for a constant, Numba compiles the function once more.
+inner = partial(njit, cache=True, no_cpython_wrapper=True)
 BELIEVE, REACH = 50.0, 20.0  # rounds judged before values are doubted; error deviations
 FARTHEST = 1e60  # units from the centre that a lag counts as at most: its square is a number
 FAR = 10.0  # units from its centre that a feature counts as at most
@@ -46,7 +51,7 @@ class State(NamedTuple):
     rolls: bool  # whether rows are a ring, to be filled as time goes on
     seasonal: (
         np.ndarray
-    )  # (H + 3,): seasonal parts of the first filter, in units: 3 past, then ahead
+    )  # (H + 3,): the first filter's seasonal parts, in units, from 3 rounds ago on
     features: np.ndarray  # (H, features): standardised, from the coming round on; 0: not known
     feature_scale: np.ndarray  # (2, features): centres and units
     filters: Filters
@@ -61,36 +66,34 @@ class State(NamedTuple):
     work: np.ndarray  # (4, most): room to work in
 
 
-@njit(cache=True)
+@inner()
 def experts(m: State, knots: np.ndarray, out: np.ndarray) -> None:
     """out[i, expert] = forecasts of all experts for time now + knots[i] − 1."""
     s, now, place = m.scalars, m.clock[BY.now], m.clock[BY.place]
     low, high = _scale.limits(s)
-    x, e, H = m.lags[0], 0, knots[-1]
+    x, column = m.lags[0], m.work[2]
     last = s[AT.centre] + s[AT.unit] * x[place - 1]
     for i in range(knots.size):
-        out[i, e] = last
-    e += 1
+        out[i, 0] = last
+    e = 1
     for q in range(m.periods.size):
         period = round(m.periods[q])
         for i in range(knots.size):
             back = (knots[i] + period - 1) // period * period
-            at = place + knots[i] - 1 - back
             # before the series began there is nothing to repeat
             known = knots[i] - 1 - back >= -now
-            out[i, e] = s[AT.centre] + s[AT.unit] * x[at] if known else last
+            out[i, e] = (
+                s[AT.centre] + s[AT.unit] * x[place + knots[i] - 1 - back] if known else last
+            )
         e += 1
-    f, column = m.filters, m.work[2]
+    f = m.filters
     for i in range(f.kinds.shape[0]):
         model = f.models[f.kinds[i, _structural.IS.model]]
         _structural.forecast(f.means[i], model, m.rows, now, knots, column)
-        log = f.kinds[i, _structural.IS.log] > 0
-        for k in range(knots.size):
-            v = exponential(column[k]) if log else column[k]
-            out[k, e] = within(v, low, high)
+        bring(column, f.kinds[i, _structural.IS.log] > 0, low, high, out[:, e])
         e += 1
-    r = m.regressions
-    ahead(m, H)
+    r, H = m.regressions, knots[-1]
+    ahead(r.specs, f.seasonal, f.means[0], m.rows, now, s[AT.unit], m.seasonal[: H + 3])
     for a in range(r.specs.shape[0]):
         if now < r.specs[a, _autoregression.OF.start]:
             for k in range(knots.size):
@@ -98,242 +101,235 @@ def experts(m: State, knots: np.ndarray, out: np.ndarray) -> None:
         else:
             x = m.lags[r.specs[a, _autoregression.OF.log]]
             _autoregression.forecast(
-                a, r, x, s, now, place, m.rows, m.seasonal, m.features, knots, m.work[0], column
+                a, r, x, s, now, place, m.rows, m.seasonal, m.features, knots, m.work[0], out[:, e]
             )
-            for k in range(knots.size):
-                out[k, e] = column[k]
         e += 1
     p = m.phases
     for i in range(p.specs.shape[0]):
         _phases.forecast(i, p, now, knots, column)
-        log = p.specs[i, _phases.OF.log] > 0.0
-        for k in range(knots.size):
-            v = exponential(column[k]) if log else column[k]
-            out[k, e] = within(v, low, high)
+        bring(column, p.specs[i, _phases.OF.log] > 0.0, low, high, out[:, e])
         e += 1
 
 
-@njit(cache=True)
-def ahead(m: State, H: int) -> None:
-    """Fill the seasonal parts of the first filter for H rounds ahead, where a regression asks."""
-    r, f, now, unit = m.regressions, m.filters, m.clock[BY.now], m.scalars[AT.unit]
+@inner()
+def bring(values: np.ndarray, log: bool, low: float, high: float, out: np.ndarray) -> None:
+    """Forecasts, of logarithms perhaps, within the range."""
+    for k in range(out.size):
+        out[k] = within(exponential(values[k]) if log else values[k], low, high)
+
+
+@inner()
+def ahead(
+    specs: np.ndarray,
+    past: np.ndarray,
+    mean: np.ndarray,
+    rows: np.ndarray,
+    now: int,
+    unit: float,
+    out: np.ndarray,
+) -> None:
+    """Fill the seasonal parts of a filter, 3 past ones first, where a regression asks for them."""
     asked = 0
-    for a in range(r.specs.shape[0]):
-        asked += r.specs[a, _autoregression.OF.seasonal]
+    for a in range(specs.shape[0]):
+        asked += specs[a, _autoregression.OF.seasonal]
     if asked > 0:
         for i in range(3):
-            m.seasonal[i] = f.seasonal[i] / unit
-        for h in range(H):
-            row = m.rows[(now + h) % m.rows.shape[0]]
-            m.seasonal[3 + h] = _structural.season(f.means[0], row) / unit
+            out[i] = past[i] / unit
+        for h in range(out.size - 3):
+            out[3 + h] = _structural.season(mean, rows[(now + h) % rows.shape[0]]) / unit
 
 
-@njit(cache=True)
+@inner()
 def open_round(m: State, live: bool) -> float:
     """Forecast before the value of this round is seen: one step, and all knots at origins.
 
     Intervals are issued only where it is live, not where history is replayed.
     """
     now, slots, a, b = m.clock[BY.now], m.clock[BY.slots], m.knots, m.bands
-    origin = now % m.clock[BY.stride] == 0
-    whole = live and _bands.due(b, b.totals, b.horizons.size)
-    if whole:
+    origin, stops = now % m.clock[BY.stride] == 0, m.steps[:1]
+    if live and _bands.due(b.horizons, b.strides, b.clock, b.totals, b.horizons.size):
         stops = m.steps
-    elif origin or (live and _bands.due(b, 0, b.totals)):
+    elif origin or (live and _bands.due(b.horizons, b.strides, b.clock, 0, b.totals)):
         stops = m.stops
-    else:
-        stops = m.steps[:1]
-    experts(m, stops, m.room)
-    slot, k = slots, 0
-    if origin:
-        slot = (now // m.clock[BY.stride]) % slots
-        for i in range(stops.size):
-            if k < a.horizons.size and stops[i] == a.horizons[k]:
-                assign(a.waiting[slot, k], m.room[i])
-                if k > 0:
-                    _knots.combine(k, slot, a)
-                k += 1
-    assign(a.waiting[slots, 0], m.room[0])
-    _knots.combine(0, slots, a)
+    experts(m, stops, m.room[: stops.size])
+    slot, k = slots, 0  # the next value has a slot of its own, others wait in that of their origin
+    for i in range(stops.size):
+        if k < a.horizons.size and stops[i] == a.horizons[k] and (k == 0 or origin):
+            assign(a.waiting[slot, k], m.room[i])
+            _knots.combine(k, slot, a)
+            slot = (now // m.clock[BY.stride]) % slots
+            k += 1
     if live:
-        around(m, stops)
+        around(b.horizons, b.totals, stops, m.room, a, m.work, m.forecasts)
         _bands.issue(b, m.forecasts)
     return float(a.issued[slots, 0, ISSUE.forecast])
 
 
-@njit(cache=True)
-def around(m: State, stops: np.ndarray) -> None:
+@inner()
+def around(
+    horizons: np.ndarray,
+    totals: int,
+    stops: np.ndarray,
+    room: np.ndarray,
+    a: Knots,
+    work: np.ndarray,
+    out: np.ndarray,
+) -> None:
     """Fill the forecasts that intervals are put around, as far as experts were asked."""
-    b, total, point = m.bands, 0.0, 0
+    total, point = 0.0, 0
     for i in range(stops.size):
         h = stops[i]
-        f = _knots.between(h, m.room[i], m.knots, m.work[2], m.work[3])
+        f = _knots.between(h, room[i], a, work[2], work[3])
         total += f
-        if point < b.totals and b.horizons[point] == h:
-            m.forecasts[point] = f
+        if point < totals and horizons[point] == h:
+            out[point] = f
             point += 1
-        for k in range(b.totals, b.horizons.size):
-            if b.horizons[k] == h:
-                m.forecasts[k] = total
+        for k in range(totals, horizons.size):
+            if horizons[k] == h:
+                out[k] = total
 
 
-@njit(cache=True)
-def judge(m: State, y: float) -> None:
-    """The knots learn from a value, each from what was said of it.
-
-    Not from the first: experts were started from it.
-    """
-    now, stride, slots = m.clock[BY.now], m.clock[BY.stride], m.clock[BY.slots]
-    a, width = m.knots, m.scalars[AT.high] - m.scalars[AT.low]
-    _knots.judge(0, slots, y, width, a, m.work[0], m.work[1])
-    for k in range(1, a.horizons.size):
-        origin = now - a.horizons[k] + 1
-        if origin >= 1 and origin % stride == 0:
-            _knots.judge(k, (origin // stride) % slots, y, width, a, m.work[0], m.work[1])
+@inner()
+def judge(y: float, width: float, clock: np.ndarray, a: Knots, work: np.ndarray) -> None:
+    """The knots learn from a value, each from what was said of it; width: the range of values."""
+    now, stride, slots = clock[BY.now], clock[BY.stride], clock[BY.slots]
+    for k in range(a.horizons.size):
+        origin, slot = now - a.horizons[k] + 1, slots
+        if k > 0:
+            slot = (origin // stride) % slots
+        # not from the first round: experts were started from its value
+        if origin >= 1 and (k == 0 or origin % stride == 0):
+            _knots.judge(k, slot, y, width, a, work[0], work[1])
 
 
-@njit(cache=True)
-def put(m: State, place: int, value: float) -> None:
+@inner()
+def put(lags: np.ndarray, s: np.ndarray, place: int, value: float) -> None:
     """Put a value among the lags."""
-    s = m.scalars
-    m.lags[0, place] = within((value - s[AT.centre]) / s[AT.unit], -FARTHEST, FARTHEST)
-    if m.clock[BY.logs] > 0:
+    lags[0, place] = within((value - s[AT.centre]) / s[AT.unit], -FARTHEST, FARTHEST)
+    if lags.shape[0] > 1:
         value = max(value, 0.1 * s[AT.low])
-        m.lags[1, place] = (math.log(value) - s[AT.log_centre]) / s[AT.log_unit]
+        lags[1, place] = (math.log(value) - s[AT.log_centre]) / s[AT.log_unit]
 
 
-@njit(cache=True)
-def doubted(m: State, y: float) -> tuple[float, float]:
+@inner()
+def doubted(
+    y: float, forecast: float, variance: float, s: np.ndarray, lags: np.ndarray, place: int
+) -> tuple[float, float]:
     """What the filters take for y, and what is kept of it among the lags."""
-    s, a = m.scalars, m.knots
-    f = a.issued[m.clock[BY.slots], 0, ISSUE.forecast]
-    reach = REACH * math.sqrt(a.scalars[0, _knots.AT.variance])
+    reach = REACH * math.sqrt(variance)
     low, high = _scale.limits(s)
-    taken, kept, held = within(y, f - reach, f + reach), within(y, low, high), s[AT.held]
+    taken, kept = within(y, forecast - reach, forecast + reach), within(y, low, high)
+    held = s[AT.held]
     if not math.isnan(held) and abs(y - held) < abs(y - s[AT.taken]):
-        put(m, m.clock[BY.place] - 1, held)
+        put(lags, s, place - 1, held)
         s[AT.low], s[AT.high] = min(s[AT.low], held), max(s[AT.high], held)
         taken, kept = y, y
     s[AT.held], s[AT.taken] = y if taken != y else np.nan, taken
     return taken, kept
 
 
-@njit(cache=True)
+@inner()
 def close_round(m: State, y: float, live: bool) -> None:
     """Take in the value of this round, NaN if it is missing, and move on."""
     if live:
         _bands.settle(m.bands, y)
     s, clock, seen = m.scalars, m.clock, not math.isnan(y)
-    now, kept = clock[BY.now], y
-    if seen and now > 0:
-        judge(m, y)
-    if seen and m.knots.scalars[0, _knots.AT.seen] > BELIEVE:
-        y, kept = doubted(m, y)
-    value = y if seen else m.knots.issued[clock[BY.slots], 0, ISSUE.forecast]
-    log = 0.0
+    now, place, kept = clock[BY.now], clock[BY.place], y
+    forecast = m.knots.issued[clock[BY.slots], 0, ISSUE.forecast]
+    if seen:
+        judge(y, s[AT.high] - s[AT.low], clock, m.knots, m.work)
+        if m.knots.scalars[0, _knots.AT.seen] > BELIEVE:
+            variance = m.knots.scalars[0, _knots.AT.variance]
+            y, kept = doubted(y, forecast, variance, s, m.lags, place)
+    value, log = y if seen else forecast, 0.0
     if clock[BY.logs] > 0:
         value = max(value, 0.1 * s[AT.low])
         log = math.log(value)
-    row, place = m.rows[now % m.rows.shape[0]], clock[BY.place]
-    put(m, place, value)
+    row, r, f = m.rows[now % m.rows.shape[0]], m.regressions, m.filters
+    put(m.lags, s, place, value)
     if seen:
-        r = m.regressions
-        ahead(m, 1)
+        ahead(r.specs, f.seasonal, f.means[0], m.rows, now, s[AT.unit], m.seasonal[:4])
         for a in range(r.specs.shape[0]):
             if now >= r.specs[a, _autoregression.OF.start]:
                 x = m.lags[r.specs[a, _autoregression.OF.log]]
                 _autoregression.learn(
                     a, r, x, place, row, m.seasonal, m.features[0], m.work[0], m.work[1]
                 )
-    _structural.close_round(y, log, seen, now, row, m.filters)
+    _structural.close_round(y, log, seen, now, row, f)
     _phases.close_round(y, log, seen, now, now, m.phases)
     if seen and kept != y:
-        put(m, place, kept)
+        put(m.lags, s, place, kept)
         value = max(kept, 0.1 * s[AT.low]) if clock[BY.logs] > 0 else kept
     s[AT.low], s[AT.high] = min(s[AT.low], value), max(s[AT.high], value)
-    advance(m)
+    advance(clock, m.lags, m.steps.size)
+    if m.rolls:
+        time = clock[BY.now] + m.steps.size
+        _harmonics.fill(f.frequencies, time, m.rows[time % m.rows.shape[0]])
 
 
-@njit(cache=True)
-def advance(m: State) -> None:
+@inner()
+def advance(clock: np.ndarray, lags: np.ndarray, H: int) -> None:
     """Move to the next time; where the lags have no room left, they are moved to the front."""
-    clock, H = m.clock, m.knots.lower.size
     clock[BY.now] += 1
     clock[BY.place] += 1
-    if m.rolls:
-        time, length = clock[BY.now] + H, m.rows.shape[0]
-        _harmonics.fill(m.filters.frequencies, time, m.rows[time % length])
-    width = m.lags.shape[1]
+    width = lags.shape[1]
     if clock[BY.place] + H >= width:
         keep = (width - H) // 2
-        for i in range(m.lags.shape[0]):
-            x = m.lags[i]
+        for i in range(lags.shape[0]):
             for j in range(keep):
-                x[j] = x[clock[BY.place] - keep + j]
+                lags[i, j] = lags[i, clock[BY.place] - keep + j]
         clock[BY.place] = keep
 
 
-@njit(cache=True)
-def path(m: State, out: np.ndarray) -> None:
-    """Fill out with forecasts of the next values, as many as it has places."""
-    experts(m, m.steps[: out.size], m.room)
-    for h in range(out.size):
-        out[h] = _knots.between(h + 1, m.room[h], m.knots, m.work[2], m.work[3])
-
-
-@njit(cache=True)
-def know(m: State, X: np.ndarray, rows: int) -> None:
+@inner()
+def know(X: np.ndarray, rows: int, scale: np.ndarray, features: np.ndarray) -> None:
     """Take in what is known of the coming rounds, one row each; NaN: not known.
 
     What is not known counts as usual: 0, in units.
     """
-    for h in range(m.features.shape[0]):
-        for i in range(m.features.shape[1]):
+    for h in range(features.shape[0]):
+        for i in range(features.shape[1]):
             z = 0.0
             if h < rows and not math.isnan(X[h, i]):
-                z = (X[h, i] - m.feature_scale[0, i]) / m.feature_scale[1, i]
-            m.features[h, i] = within(z, -FAR, FAR)
+                z = (X[h, i] - scale[0, i]) / scale[1, i]
+            features[h, i] = within(z, -FAR, FAR)
 
 
 @njit(cache=True)
-def track(
+def play(
     m: State,
     y: np.ndarray,
     X: np.ndarray,
     rows: np.ndarray,
     live: bool,
+    opens: bool,
+    closes: bool,
     out: np.ndarray,
-    radii: np.ndarray,
+    offsets: np.ndarray,
+    seasonal: np.ndarray,
 ) -> None:
-    """Rounds in bulk: row t of out has the forecasts of y[t], y[t + 1], …
+    """Open rounds, close them, or both: row t of out has the forecasts of y[t], y[t + 1], …
 
-    Of round t, rows[t] rows of X were known, from X[t] on. radii (T, bands, coverages), where it
-    has rows, takes those of the intervals.
+    Of round t, rows[t] rows of X were known, from X[t] on. offsets (T, bands, 2, coverages), where
+    it has rows, takes those of the intervals' ends, and seasonal (T,), where rounds are closed, the
+    seasonal part of the first filter. All that Python calls is this, so that a state is taken over
+    in one place.
     """
     m = bare(m)
     for t in range(y.size):
-        if X.shape[1] > 0:
-            know(m, X[t:], rows[t])
-        forecast = open_round(m, live)
+        if opens:
+            if X.shape[1] > 0:
+                know(X[t:], rows[t], m.feature_scale, m.features)
+            open_round(m, live)
         if out.shape[1] > 1:
-            path(m, out[t])
-        out[t, 0] = forecast
-        if radii.shape[0] > 0:
-            for k in range(radii.shape[1]):
-                assign(radii[t, k], m.bands.radii[k])
-        close_round(m, y[t], live)
-
-
-# single rounds, called from Python
-
-
-@njit(cache=True)
-def open_one(m: State) -> float:
-    """`open_round`."""
-    return open_round(bare(m), True)
-
-
-@njit(cache=True)
-def close_one(m: State, y: float) -> None:
-    """`close_round`."""
-    close_round(bare(m), y, True)
+            experts(m, m.steps[: out.shape[1]], m.room[: out.shape[1]])
+            for h in range(out.shape[1]):
+                out[t, h] = _knots.between(h + 1, m.room[h], m.knots, m.work[2], m.work[3])
+        out[t, 0] = m.knots.issued[m.clock[BY.slots], 0, ISSUE.forecast]
+        if offsets.shape[0] > 0:
+            for k in range(offsets.shape[1]):
+                for end in range(2):
+                    assign(offsets[t, k, end], m.bands.offsets[k, end])
+        if closes:
+            close_round(m, y[t], live)
+            seasonal[t] = m.filters.seasonal[2]

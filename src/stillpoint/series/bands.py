@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from stillpoint.core._poly import REGRETS, WEIGHTS
@@ -19,8 +20,9 @@ from stillpoint.intervals.base import promise, shares
 from stillpoint.series import _bands
 from stillpoint.series.restored import MOST
 
-_OWN = ("origins", "radii", "clock", "sums")
-_WAITING = 48  # origins of a horizon that may wait
+_OWN = ("origins", "offsets", "clock", "sums")
+_WAITING, _FEW = 48, 8  # origins of a horizon that may wait
+_NOTHING = 1e-6  # coverage whose ends are the median
 _SEASONS = 2 * 3 * 5 * 7  # strides have no factor in common with it: no phase is left out for ever
 
 
@@ -33,23 +35,36 @@ class Bands:
         How far ahead intervals are asked for.
     coverage : float or list of float
         The share of values to cover, or several.
+    level : float, optional
+        Of the quantile to forecast: intervals have two sides then, each with its own share.
+    few : bool, default False
+        Whether to have only few trackers, for small pools.
     """
 
-    def __init__(self, horizon: int, coverage: Any) -> None:
+    def __init__(
+        self, horizon: int, coverage: Any, *, level: float | None = None, few: bool = False
+    ) -> None:
         self.coverage = shares("coverage", coverage)
-        self.several = np.ndim(coverage) > 0
+        self.several, self._level = np.ndim(coverage) > 0, level
+        two_sided = level is not None
         inside = np.array(self.coverage)
-        aims = np.stack([inside, np.log(ndtri(0.5 + 0.5 * inside) / MEAN)], axis=1)
-        order = np.argsort(inside, kind="stable")
-        points = [1, *(h for h in (2**i for i in range(1, 40)) if h < horizon)]
-        points += [horizon] if horizon > 1 else []
+        if level is not None:  # a quantile is an end of the interval that leaves as much outside
+            inside = np.append(inside, max(abs(2.0 * level - 1.0), _NOTHING))
+        upper, order = ndtri(0.5 + 0.5 * inside) / MEAN, np.argsort(inside, kind="stable")
+        aims = np.stack([inside, np.log(upper)], axis=1)
+        if two_sided:
+            aims = np.repeat(np.stack([0.5 + 0.5 * inside, upper], axis=1), 2, axis=0)
+        if few:
+            points = sorted({1, max(1, horizon // 4), horizon})
+        else:
+            points = sorted({1, *(h for h in (2**i for i in range(40)) if h < horizon), horizon})
         totals = sorted({h for h in (horizon // 4, horizon // 2, horizon) if h > 1})
-        stride, seldom = _stride(horizon // _WAITING), _stride(horizon // 4)
+        stride, seldom = _stride(horizon // (_FEW if few else _WAITING)), _stride(horizon // 4)
         strides = [1, *(stride for _ in points[1:]), *(seldom for _ in totals)]
         turns = [-(-h // s) for h, s in zip(points + totals, strides, strict=True)]
-        B, c, m, n = len(strides), sum(turns), len(aims), order.size
+        B, c, m, n = len(strides), sum(turns), len(aims), inside.size
         self.state = _bands.Bands(
-            rule=Rule(False, False, order),
+            rule=Rule(two_sided, False, order),
             aims=aims,
             horizons=np.array(points + totals, dtype=np.int64),
             strides=np.array(strides, dtype=np.int64),
@@ -68,48 +83,78 @@ class Bands:
                 counts=zeros((B, len(COUNT)), dtype=np.int64),
             ),
             origins=zeros((c, 2)),
-            radii=full((B, n), np.inf),
+            offsets=np.repeat(full((B, 2, n), np.inf) * [[-1.0], [1.0]], 1, axis=0),
             clock=zeros(2, dtype=np.int64),
             sums=zeros(3),
             weights=zeros((m, len(WEIGHTS), EXPERTS)),
         )
 
+    @property
+    def shifts(self) -> bool:
+        """Whether forecasts are of a quantile, not of the mean."""
+        return self._level is not None
+
     def start(self, first: float) -> None:
         """Begin with the first value."""
         self.state.sums[_bands.FIRST] = first
 
-    def radii(self, horizon: int) -> Array:
-        """Radii (horizon, coverages) of the next values."""
-        return np.asarray(self.between(self.state.radii[None], horizon)[0])
+    def ends(self, horizon: int) -> tuple[Array, Array]:
+        """Ends of the intervals of the next values, less their forecasts: (horizon, coverages)."""
+        low, high = self.between(self.state.offsets[None], horizon)
+        return low[0], high[0]
 
-    def total_radius(self, horizon: int) -> Array:
-        """Radii (coverages,) of the total of the next values."""
+    def total_ends(self, horizon: int) -> tuple[Array, Array]:
+        """Ends (coverages,) of the interval of the total of the next values, less its forecast."""
         which = [0, *range(self.state.totals, self.state.horizons.size)]
-        at = np.log(self.state.horizons[which])
-        return np.asarray(self._lines(self.state.radii[None, which], at, np.log([horizon]))[0, 0])
+        low, high = self._lines(self.state.offsets[None, which], which, np.array([horizon]))
+        return low[0, 0], high[0, 0]
 
-    def between(self, radii: Array, horizon: int) -> Array:
-        """Radii (rounds, horizon, coverages) of the next values, from those that are tracked."""
-        part = slice(0, self.state.totals)
-        at = np.log(self.state.horizons[part])
-        return self._lines(radii[:, part], at, np.log(np.arange(1, horizon + 1)))
+    def between(self, offsets: Array, horizon: int) -> tuple[Array, Array]:
+        """Ends (rounds, horizon, coverages) from those of the tracked horizons."""
+        which = list(range(self.state.totals))
+        return self._lines(offsets[:, which], which, np.arange(1, horizon + 1))
 
-    def _lines(self, radii: Array, at: Array, h: Array) -> Array:
-        """Radii whose logarithms lie on lines, in the logarithm of the horizon."""
-        lower = np.clip(np.searchsorted(at, h, side="right") - 1, 0, max(at.size - 2, 0))
+    def shift(self, offsets: Array, horizon: int) -> Array | float:
+        """What the forecasts (rounds, horizon) of a quantile are above the central ones."""
+        if self._level is None:
+            return 0.0
+        which, upper = list(range(self.state.totals)), int(self._level >= 0.5)
+        own = offsets[:, which, upper, -1]
+        own = np.where(np.isfinite(own), own, 0.0)
+        return self._linear(own, which, np.arange(1, horizon + 1))
+
+    def _lines(self, offsets: Array, which: list[int], h: NDArray[Any]) -> tuple[Array, Array]:
+        """Ends of horizons between those that are tracked, on lines in log h.
+
+        The logarithms of radii are, and with two sides the ends themselves. What lies beside an
+        infinite one is infinite.
+        """
+        s, count = self.state, len(self.coverage)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            if s.rule.two_sided:
+                both = [self._linear(offsets[:, :, end, :count], which, h) for end in (0, 1)]
+            else:
+                radius = np.exp(self._linear(np.log(offsets[:, :, 1, :count]), which, h))
+                both = [-radius, radius]
+        low, high = (np.where(np.isnan(end), np.inf, end) for end in both)
+        low = np.where(np.isnan(both[0]), -np.inf, low)
+        order = np.argsort(self.coverage, kind="stable")  # an outer one takes in those inside
+        back = np.argsort(order)
+        low = np.minimum.accumulate(low[..., order], axis=-1)[..., back]
+        return low, np.maximum.accumulate(high[..., order], axis=-1)[..., back]
+
+    def _linear(self, values: Array, which: list[int], h: NDArray[Any]) -> Array:
+        """Values (rounds, tracked, …) at horizons h, on lines in the logarithm of the horizon."""
+        at, x = np.log(self.state.horizons[which]), np.log(h)
+        lower = np.clip(np.searchsorted(at, x, side="right") - 1, 0, max(at.size - 2, 0))
         upper = np.minimum(lower + 1, at.size - 1)
         gap = at[upper] - at[lower]
-        part = np.divide(h - at[lower], gap, out=np.zeros(h.size), where=gap > 0.0)[:, None]
-        with np.errstate(divide="ignore"):
-            logs = np.log(np.maximum(radii, 0.0))
-        # at the ends exactly what is tracked, infinite or 0 as it may be
-        with np.errstate(invalid="ignore"):
-            mixed = np.exp((1.0 - part) * logs[:, lower] + part * logs[:, upper])
-        mixed = np.where(np.isnan(mixed), np.inf, mixed)
-        mixed = np.where(part == 0.0, radii[:, lower], mixed)
-        mixed = np.where(part == 1.0, radii[:, upper], mixed)
-        order = self.state.rule.order
-        return np.maximum.accumulate(mixed[..., order], axis=-1)[..., np.argsort(order)]
+        part = np.divide(x - at[lower], gap, out=np.zeros(x.size), where=gap > 0.0)
+        part = part.reshape(-1, *(1 for _ in values.shape[2:]))
+        mixed = (1.0 - part) * values[:, lower] + part * values[:, upper]
+        # at a tracked horizon exactly what is tracked, infinite as it may be
+        mixed = np.where(part == 0.0, values[:, lower], mixed)
+        return np.asarray(np.where(part == 1.0, values[:, upper], mixed))
 
     def account(self, horizon: int) -> dict[str, Array]:
         """Intervals of a tracked horizon: how many were judged, missed, and may be by theorem."""

@@ -16,17 +16,20 @@ from numpy.typing import NDArray
 from stillpoint.core.array import Array
 from stillpoint.core.validation import stored, under
 from stillpoint.series import _bands, _rounds, layout, restored, seasons
-from stillpoint.series._knots import ISSUE
 from stillpoint.series._scale import AT, BY
 from stillpoint.series.bands import Bands
 from stillpoint.series.gains import LAST, Gains, shared
 from stillpoint.series.history import KEEP, History
 from stillpoint.series.layout import Scale
 from stillpoint.series.pool import Pool
+from stillpoint.series.watch import Watch
 
 START = 10  # values before there is anything but the last value
 _NEVER = 1 << 62
 _MISFIT = 8.0  # how much larger or smaller than its history's deviation a unit may be
+# what single rounds hand over besides
+_NAN, _NONE, _ONE = np.array([np.nan]), np.zeros(1, dtype=np.int64), np.empty((1, 1))
+_NO_ENDS, _NO_PARTS = np.empty((0, 0, 0, 0)), np.empty(0)
 # arrays of a state that change from round to round, by their names in files
 _OWN = {
     "": ("scalars", "clock", "lags", "features", "feature_scale"),
@@ -66,6 +69,8 @@ class Engine:
         self.periods, self.bands = periods, bands
         self.calendar: tuple[float, ...] = ()  # seasons that the spacing of dates suggests
         self.history = History(features)
+        self._no_rows = np.empty((0, features))
+        self.watch = Watch()
         self.active: tuple[float, ...] = ()
         self.builds = 0  # how often experts were built
         self.state: _rounds.State | None = None
@@ -81,49 +86,49 @@ class Engine:
                 _bands.issue_last(self.bands.state, self.history.last)
             return self.history.last
         self._cover(1)
-        if self.features:
-            _rounds.know(self.state, X, X.shape[0])
-        return float(_rounds.open_one(self.state))
+        self._play(_NAN, X, np.array([X.shape[0]]), _ONE, opens=True)
+        return float(_ONE[0, 0])
 
     def close(self, y: float, X: Array) -> None:
         """Learn a value, NaN if it is missing, of a round that was opened with X."""
         if self.state is not None and y <= 0.0 and self.state.clock[BY.logs]:
             self.state = None  # the logarithm ends with the first value that has none
+        seasonal = np.zeros(1)
         if self.state is not None:
-            _rounds.close_one(self.state, y)
+            self._play(np.array([y]), self._no_rows, _NONE, _ONE, closes=True, seasonal=seasonal)
         elif self.history.size:
             _bands.settle_one(self.bands.state, y)
         elif not math.isnan(y):
             self.bands.start(y)
         row = X[:1] if X.shape[0] else np.full((1, self.features), np.nan)
-        self._keep(np.array([y]), row, np.array([X.shape[0]]))
+        self._keep(np.array([y]), row, np.array([X.shape[0]]), seasonal)
 
     def path(self, horizon: int) -> Array:
         """Forecast the coming values, after `open`."""
         if self.state is None:
             return np.full(horizon, self.history.last)
-        out = np.empty(horizon)
-        _rounds.path(self.state, out)
-        out[0] = self.state.knots.issued[-1, 0, ISSUE.forecast]
-        return out
+        out = np.empty((1, horizon))
+        self._play(_NAN, self._no_rows, _NONE, out)
+        return np.asarray(out[0])
 
     def track(
         self, y: Array, X: Array, known: NDArray[np.int64], horizon: int, intervals: bool = False
     ) -> tuple[Array, Array]:
         """Open and close a round for each value; returns the forecasts, (rounds, horizon).
 
-        Of round t, known[t] rows of X are known, from X[t] on. Radii of the intervals as they were
-        issued come second, (rounds, tracked horizons, coverages), if they are asked for.
+        Of round t, known[t] rows of X are known, from X[t] on. Ends of the intervals as they were
+        issued, less the forecast, come second, (rounds, tracked horizons, 2, coverages), if they
+        are asked for.
         """
         out, i = np.empty((y.size, horizon)), 0
-        radii = np.empty((y.size * intervals, *self.bands.state.radii.shape))
+        offsets = np.empty((y.size * intervals, *self.bands.state.offsets.shape))
         while i < y.size:
             j = i + 1
             if self.state is None or (y[i] <= 0.0 and self.state.clock[BY.logs]):
                 given = X[i : i + known[i]]
                 self.open(given)
                 out[i] = self.path(horizon)
-                radii[i:j] = self.bands.state.radii
+                offsets[i:j] = self.bands.state.offsets
                 self.close(y[i], given)
             else:
                 j = min(y.size, i + max(1, self._next - self.history.rounds))
@@ -131,10 +136,26 @@ class Engine:
                     ends = np.flatnonzero(y[i:j] <= 0.0)
                     j = i + int(ends[0]) if ends.size else j
                 self._cover(j - i)
-                _rounds.track(self.state, y[i:j], X[i:], known[i:j], True, out[i:j], radii[i:j])
-                self._keep(y[i:j], X[i:j], known[i:j])
+                part = np.empty(j - i)
+                self._play(y[i:j], X[i:], known[i:j], out[i:j], True, True, offsets[i:j], part)
+                self._keep(y[i:j], X[i:j], known[i:j], part)
             i = j
-        return out, radii
+        return out, offsets
+
+    def _play(
+        self,
+        y: Array,
+        X: Array,
+        known: NDArray[np.int64],
+        out: Array,
+        opens: bool = False,
+        closes: bool = False,
+        offsets: Array = _NO_ENDS,
+        seasonal: Array = _NO_PARTS,
+        live: bool = True,
+    ) -> None:
+        assert self.state is not None
+        _rounds.play(self.state, y, X, known, live, opens, closes, out, offsets, seasonal)
 
     def _cover(self, rounds: int) -> None:
         """See that the tables of gains reach as far as so many more rounds."""
@@ -164,10 +185,12 @@ class Engine:
         ahead = np.zeros(values.size, dtype=np.int64)
         values[at], rows[at], ahead[at] = y, X, known
         if values.size:
-            self._keep(values, rows, ahead)
+            self.watch = Watch()
+            self._keep(values, rows, ahead, np.zeros(values.size))
 
-    def _keep(self, y: Array, X: Array, known: NDArray[Any]) -> None:
+    def _keep(self, y: Array, X: Array, known: NDArray[Any], seasonal: Array) -> None:
         """Add rounds to the history, and build anew where that is due."""
+        self.watch.take(self.history.before + self.history.rounds, y, seasonal)
         self.history.extend(y, X, known)
         if self.state is None or self.history.rounds >= self._next:
             self._renew()
@@ -187,8 +210,12 @@ class Engine:
             )
             self.builds += 1
             self._cover(values.size)
-            room, none = np.empty((values.size, 1)), np.empty((0, 0, 0))
-            _rounds.track(self.state, values, X, self.history.known, False, room, none)
+            room, part = np.empty((values.size, 1)), np.empty(values.size)
+            known = self.history.known
+            self._play(values, X, known, room, True, True, seasonal=part, live=False)
+            if self.watch.periods != wanted:
+                row = self.history.before + self.history.rounds - values.size
+                self.watch.renew(wanted, row, values, part)
 
     def _wanted(self, filled: Array) -> tuple[float, ...]:
         """The seasons to have now; notes when to ask again."""
@@ -244,7 +271,8 @@ class Engine:
         }
         if self.state is not None:
             saved |= {name: array.copy() for name, array in _own(self.state).items()}
-        return saved | {f"bands.{name}": value for name, value in self.bands.arrays().items()}
+        saved |= {f"bands.{name}": value for name, value in self.bands.arrays().items()}
+        return saved | {f"watch.{name}": value for name, value in self.watch.arrays().items()}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
@@ -253,6 +281,7 @@ class Engine:
         self.active = restored.periods(state, "active", KEEP)
         self._found = restored.periods(state, "found", KEEP)
         restored.agree(self.periods, self.active, self._found, self.history.rounds)
+        self.watch.restore(under(state, "watch."), self.active)
         self.calendar = tuple(stored(state, "calendar", None).tolist())
         self._look = restored.number(state, "look", seasons.LEAST)
         self._next, self._ages = restored.number(state, "next"), 0

@@ -6,9 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from stillpoint.alerts.changes import Change
 from stillpoint.core.learner import Learner
 from stillpoint.core.validation import Array, count, real, under
 from stillpoint.forecasters.aggregation import LARGEST, target_number
+from stillpoint.losses import Absolute, Loss, Pinball, Squared
 from stillpoint.series import explain, seasons
 from stillpoint.series.bands import Bands
 from stillpoint.series.engine import Engine
@@ -39,6 +41,10 @@ class Forecaster(Learner):
         names.
     pool : {"full", "middle", "small"}
         How many experts forecast.
+    loss : Squared, Absolute or Pinball, optional
+        What forecasts aim at: the mean, the median, or another quantile of each horizon. None is
+        Squared. For the others the tracked quantile of the errors is added to the forecast of the
+        mean, and intervals have two sides.
 
     Notes
     -----
@@ -56,6 +62,7 @@ class Forecaster(Learner):
         coverage: Any = 0.9,
         features: Any = 0,
         pool: str = "full",
+        loss: Loss | None = None,
     ) -> None:
         super().__init__()
         self.horizon = count("horizon", horizon)
@@ -63,7 +70,8 @@ class Forecaster(Learner):
         if not isinstance(pool, str) or pool not in POOLS:
             raise ValueError(f'pool must be "small", "middle" or "full": got {pool!r}; choose one')
         self._features = Features(features, self.horizon)
-        self._bands = Bands(self.horizon, coverage)
+        self.loss = loss
+        self._bands = Bands(self.horizon, coverage, level=_level(loss), few=POOLS[pool].half)
         self._engine = Engine(
             POOLS[pool], self.horizon, _periods(season), self._bands, self._features.count
         )
@@ -78,6 +86,7 @@ class Forecaster(Learner):
             "coverage": self.coverage,
             "features": self.features,
             "pool": self.pool,
+            "loss": self.loss,
         }
 
     @property
@@ -110,6 +119,15 @@ class Forecaster(Learner):
         """
         return explain.regrets(self._engine)
 
+    @property
+    def changes(self) -> list[Change]:
+        """Where level or spread of the series have moved, beside its seasons; see `Change`.
+
+        Rows are rounds counted from 0, empty slots among them. A false one comes once in 10 000
+        rounds, or less often. Of each stretch with the same seasons the last 100 are kept.
+        """
+        return self._engine.watch.records
+
     def components(self) -> dict[str, float]:
         """What the coming forecast is made of: parts that sum to it.
 
@@ -138,9 +156,13 @@ class Forecaster(Learner):
         -------
         float or array of shape (horizon,)
         """
-        steps = None if horizon is None else self._steps(horizon)
-        answer = self._begin(self._timing.number(time), self._features.rows(x))
-        return answer if steps is None else self._engine.path(steps)
+        central = self._central(x, 1 if horizon is None else self._steps(horizon), time)
+        shifted = central + self._bands.shift(self._offsets, central.size)
+        return float(shifted.flat[0]) if horizon is None else shifted.reshape(-1)
+
+    @property
+    def _offsets(self) -> Array:
+        return self._bands.state.offsets[None]
 
     def interval(
         self, x: ArrayLike | None = None, *, horizon: int | None = None, time: Any = None
@@ -150,25 +172,32 @@ class Forecaster(Learner):
         Numbers, or arrays of shape (horizon,); with several coverages one more axis for them. An
         interval may be everything, (−∞, ∞), until its horizon has been judged twice.
         """
-        forecast = self.predict(x, horizon=horizon, time=time)
-        radii = self._bands.radii(1 if horizon is None else self._steps(horizon))
-        return self._ends(forecast, radii[0] if horizon is None else radii)
+        forecast = self._central(x, 1 if horizon is None else self._steps(horizon), time)
+        lo, hi = self._ends(forecast, *self._bands.ends(forecast.size))
+        if horizon is not None:
+            return lo, hi
+        return (lo[0], hi[0]) if self._bands.several else (float(lo[0]), float(hi[0]))
 
     def total(
         self, horizon: int | None = None, *, x: ArrayLike | None = None, time: Any = None
     ) -> tuple[float, Any, Any]:
         """Forecast the sum of the coming values: (total, lo, hi), with an interval of its own."""
         steps = self.horizon if horizon is None else self._steps(horizon)
-        total = float(self.predict(x, horizon=steps, time=time).sum())
-        return total, *self._ends(total, self._bands.total_radius(steps))
+        total = self._central(x, steps, time).sum(keepdims=True)
+        lo, hi = self._ends(total, *self._bands.total_ends(steps))
+        several = self._bands.several
+        return float(total[0]), lo if several else float(lo[0]), hi if several else float(hi[0])
 
-    def _ends(self, forecast: Any, radii: Array) -> tuple[Any, Any]:
-        if self._bands.several:
-            forecast = np.expand_dims(forecast, -1)
-        else:
-            radii = radii[..., 0]
-        lo, hi = forecast - radii, forecast + radii
-        return (lo, hi) if np.ndim(lo) else (float(lo), float(hi))
+    def _central(self, x: ArrayLike | None, steps: int, time: Any) -> Array:
+        """Forecasts of the mean, which intervals are around."""
+        answer = self._begin(self._timing.number(time), self._features.rows(x))
+        return np.array([answer]) if steps == 1 else self._engine.path(steps)
+
+    def _ends(self, forecast: Array, low: Array, high: Array) -> tuple[Array, Array]:
+        """Ends of intervals from those less the forecasts; coverages are the last axis of these."""
+        if not self._bands.several:
+            return forecast + low[..., 0], forecast + high[..., 0]
+        return forecast[..., None] + low, forecast[..., None] + high
 
     def update(self, y: float, *, x: ArrayLike | None = None) -> None:
         """Tell the forecaster the value of the round; `skip` if it is missing."""
@@ -217,24 +246,27 @@ class Forecaster(Learner):
         dates = self._timing.number(times)
         when = self._when(targets.size, dates)
         if not targets.size:
-            return self._shaped(np.empty((0, steps)), np.empty((0, 0, 0)), intervals)
+            none = np.empty((0, *self._bands.state.offsets.shape))
+            return self._shaped(np.empty((0, steps)), none, intervals)
         if dates is not None:
             self._timing.given(self.time, self._started)
-        out, radii = self._timing.track(targets, rows, known, when, steps, bool(intervals))
+        ends = bool(intervals) or self._bands.shifts
+        out, offsets = self._timing.track(targets, rows, known, when, steps, ends)
         self.time, self._started = float(when[-1]), True
         self._is_open, self._answer = False, None
         self.rounds += targets.size
-        return self._shaped(out, radii, intervals)
+        return self._shaped(out, offsets, intervals)
 
-    def _shaped(self, forecasts: Array, radii: Array, intervals: bool) -> Any:
+    def _shaped(self, central: Array, offsets: Array, intervals: bool) -> Any:
         """What `track` returns of so many forecasts a round."""
-        steps = forecasts.shape[1]
-        shaped = forecasts[:, 0].copy() if steps == 1 else forecasts
-        if not intervals:
-            return shaped
-        between = self._bands.between(radii, steps)
-        lo, hi = self._ends(forecasts, between)
-        return (shaped, lo[:, 0], hi[:, 0]) if steps == 1 else (shaped, lo, hi)
+        steps = central.shape[1]
+        forecasts = central + self._bands.shift(offsets, steps)
+        parts = [forecasts]
+        if intervals:
+            parts += self._ends(central, *self._bands.between(offsets, steps))
+        if steps == 1:
+            parts = [part[:, 0].copy() for part in parts]
+        return tuple(parts) if intervals else parts[0]
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
@@ -258,11 +290,12 @@ class Forecaster(Learner):
 
     @property
     def _not_finite(self) -> frozenset[str]:
-        engine = ("history", "scalars", "bands.radii", "bands.ends", "bands.said")
+        bands, watch = ("offsets", "ends", "said"), ("earlier", "now.moments", "now.records")
+        engine = ["history", "scalars", *(f"bands.{name}" for name in bands)]
+        engine += [f"watch.{name}" for name in watch]
         timing = ("gap", "value", "X")
-        return frozenset(
-            {"answer", *(f"engine.{n}" for n in engine), *(f"timing.{n}" for n in timing)}
-        )
+        names = (*(f"engine.{name}" for name in engine), *(f"timing.{name}" for name in timing))
+        return frozenset({"answer", *names})
 
     def _steps(self, horizon: Any) -> int:
         steps = count("horizon", horizon)
@@ -301,6 +334,17 @@ class Forecaster(Learner):
 
     def _close(self, feedback: float | None) -> None:
         self._timing.close(math.nan if feedback is None else feedback)
+
+
+def _level(loss: Any) -> float | None:
+    """The level of the quantile that a loss asks for; None: the mean."""
+    if loss is None or isinstance(loss, Squared):
+        return None
+    if isinstance(loss, Absolute | Pinball):
+        return loss.level if isinstance(loss, Pinball) else 0.5
+    raise ValueError(
+        f"loss must be None, Squared, Absolute or Pinball: got {loss!r}; choose one of sp.losses"
+    )
 
 
 def _periods(season: Any) -> tuple[float, ...] | None:

@@ -23,9 +23,11 @@ class History:
     """
 
     def __init__(self, features: int) -> None:
-        self._rows = zeros((16, 2 + features))
+        # value, rows known, features; where there are none of these the value alone
+        self._rows = zeros((16, 2 + features if features else 1))
         self.size = 0  # rows in use
         self.rounds = 0  # rounds since the first value, all told
+        self.before = 0  # rounds before it
 
     def extend(self, y: Array, X: Array, known: Array) -> None:
         """Add rounds: values, features, and how many rows of these were known."""
@@ -33,6 +35,7 @@ class History:
             first = int(np.argmin(np.isnan(y))) if y.size else 0
             first = y.size if np.isnan(y).all() else first
             y, X, known = y[first:], X[first:], known[first:]
+            self.before += first
         self.rounds += y.size
         y, X, known = y[-KEEP:], X[-KEEP:], known[-KEEP:]
         if self.size + y.size > self._rows.shape[0]:
@@ -41,8 +44,9 @@ class History:
             rows[: len(kept)] = kept
             self._rows, self.size = rows, len(kept)
         self._rows[self.size : self.size + y.size, 0] = y
-        self._rows[self.size : self.size + y.size, 1] = known
-        self._rows[self.size : self.size + y.size, 2:] = X
+        if X.shape[1]:
+            self._rows[self.size : self.size + y.size, 1] = known
+            self._rows[self.size : self.size + y.size, 2:] = X
         self.size += y.size
 
     @property
@@ -58,8 +62,8 @@ class History:
     @property
     def known(self) -> NDArray[np.int64]:
         """For how many rounds features were known; no more than have come since."""
-        rows = self._rows[max(0, self.size - KEEP) : self.size, 1].astype(np.int64)
-        return np.minimum(rows, np.arange(rows.size, 0, -1))
+        part = self._rows[max(0, self.size - KEEP) : self.size, 1:2].astype(np.int64)
+        return np.asarray(np.minimum(part.sum(axis=1), np.arange(part.shape[0], 0, -1)))
 
     @property
     def last(self) -> float:
@@ -72,7 +76,7 @@ class History:
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
         rows = self._rows[max(0, self.size - KEEP) : self.size]
-        return {"history": rows.copy(), "rounds": self.rounds}
+        return {"history": rows.copy(), "rounds": self.rounds, "before": self.before}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
@@ -84,3 +88,4 @@ class History:
                 f" {rows.shape[0]}; save the forecaster again"
             )
         self._rows, self.size, self.rounds = rows, rows.shape[0], rounds
+        self.before = restored.number(state, "before")

@@ -84,21 +84,21 @@ class Timing:
         horizon: int,
         intervals: bool,
     ) -> tuple[Array, Array]:
-        """Open and close rounds; returns their forecasts and radii, as the engine's `track`."""
+        """Open and close rounds; returns their forecasts and ends, as the engine's `track`."""
         if not self.timed:
             return self._engine.track(y, X, known, horizon, intervals)
         out, i = np.empty((y.size, horizon)), 0
-        radii = np.empty((y.size * intervals, *self._engine.bands.state.radii.shape))
+        offsets = np.empty((y.size * intervals, *self._engine.bands.state.offsets.shape))
         while i < y.size and self._slots.gap is None:
             self.open(float(when[i]), X[i : i + known[i]])
             out[i] = self._engine.path(horizon)
-            radii[i : i + 1] = self._engine.bands.state.radii
+            offsets[i : i + 1] = self._engine.bands.state.offsets
             self.close(float(y[i]))
             i += 1
         if i < y.size:
             steps = self._slots.take(when[i:])
-            out[i:], radii[i:] = self._play(y[i:], X[i:], steps, horizon, intervals)
-        return out, radii
+            out[i:], offsets[i:] = self._play(y[i:], X[i:], steps, horizon, intervals)
+        return out, offsets
 
     def _play(
         self, y: Array, X: Array, steps: NDArray[np.int64], horizon: int, intervals: bool
@@ -117,14 +117,14 @@ class Timing:
         rows[at] = X[: y.size]
         ahead = np.minimum(np.arange(rounds, 0, -1), self._engine.horizon)
         self._waiting = False
-        out, radii = self._engine.track(values[:-1], rows, ahead[:-1], horizon, intervals)
+        out, offsets = self._engine.track(values[:-1], rows, ahead[:-1], horizon, intervals)
         self._X = rows[-1:]
         self._engine.open(self._X)
         out = np.concatenate([out, [self._engine.path(horizon)]])[at]
         self._value, self._waiting = float(values[-1]), True
         if intervals:
-            radii = np.concatenate([radii, [self._engine.bands.state.radii]])[at]
-        return out, radii
+            offsets = np.concatenate([offsets, [self._engine.bands.state.offsets]])[at]
+        return out, offsets
 
     def _step(self, when: float) -> int:
         """How many slots this time is after the last row's."""

@@ -56,10 +56,6 @@ class IntervalBatch(EstimatorBatch):
     """States of `IntervalTracker`."""
 
     def __init__(self, learner: IntervalTracker, threads: int) -> None:
-        if learner.delay:
-            raise ValueError(
-                f"delay must be 0 in a fleet: got {learner.delay}; use one IntervalTracker a stream"
-            )
         super().__init__(learner, threads)
         self._several, self._rule = learner._several, learner._rule
 

@@ -51,8 +51,7 @@ class IntervalProgram(EstimatorProgram):
             )
         if learner.delay:
             raise ValueError(
-                f"delay must be 0 on a device: got {learner.delay}; use one IntervalTracker a"
-                " stream"
+                f"delay must be 0 on a device: got {learner.delay}; use a Fleet on the CPU"
             )
         super().__init__(
             learner,

@@ -1,0 +1,112 @@
+"""Interval trackers of many keys whose targets come late."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from stillpoint.core.arithmetic import LARGEST
+from stillpoint.core.validation import Array, counted
+from stillpoint.fleet.batch import _late_intervals
+from stillpoint.fleet.batch.base import Batch, Fault, numbers
+from stillpoint.fleet.keys import Slots
+from stillpoint.intervals import IntervalTracker
+from stillpoint.intervals._turns import COUNT, State
+
+
+class LateIntervalBatch(Batch):
+    """States of `IntervalTracker` with a delay: every call of predict opens a round of its keys,
+    and update closes the oldest.
+    """
+
+    def __init__(self, learner: IntervalTracker, threads: int) -> None:
+        super().__init__(threads)
+        self._several, self._rule = learner._several, learner._rule
+        self._aims, self._turns = learner._estimators.aims, learner.delay + 1
+        self._endless = learner._not_finite
+        self._lay(**learner.arrays(), open=np.False_)
+
+    @property
+    def _not_finite(self) -> frozenset[str]:
+        return super()._not_finite | self._endless
+
+    def put(self, slots: Slots, state: dict[str, Any]) -> None:
+        """See Batch; counts that no tracker has are refused."""
+        super().put(slots, state)
+        for opened, closed in self.data["counts"][slots].tolist():
+            counted("counts", closed, 2.0**53)
+            counted("counts", opened - closed, self._turns)
+
+    def centres(self, slots: Slots, forecasts: ArrayLike | None) -> tuple[Array, list[Fault]]:
+        """Forecasts, one a key."""
+        if forecasts is None:
+            raise ValueError(
+                "forecasts must be given: got None; pass one forecast a key, predict(keys,"
+                " forecasts)"
+            )
+        centres, faults = numbers("forecasts", forecasts, slots, LARGEST, feedback=False)
+        full = self._waiting(slots) == self._turns
+        if full.any():
+
+            def what(row: int) -> str:
+                return (
+                    f"forecasts must come after the oldest open round is closed: got"
+                    f" {centres[row]} with {self._turns} open, the most with"
+                    f" delay={self._turns - 1}; call update or skip first"
+                )
+
+            faults = [*faults, Fault(np.flatnonzero(full), what)]
+        return centres, faults
+
+    def feedback(self, slots: Slots, given: ArrayLike) -> tuple[tuple[Array, ...], list[Fault]]:
+        """Targets of the oldest open rounds."""
+        y, faults = numbers("y", given, slots, LARGEST, feedback=True)
+        closed = self._waiting(slots) == 0
+        if closed.any():
+
+            def what(row: int) -> str:
+                return (
+                    f"y must belong to an open round: got {y[row]} and none is open; call predict"
+                    " first"
+                )
+
+            faults = [Fault(np.flatnonzero(closed), what), *faults]
+        return (y,), faults
+
+    def _waiting(self, slots: Slots) -> Any:
+        counts = self.data["counts"][slots]
+        return counts[:, COUNT.opened] - counts[:, COUNT.closed]
+
+    def _ends(self, out: Array) -> tuple[Array, Array]:
+        return (out[:, 0], out[:, 1]) if self._several else (out[:, 0, 0], out[:, 1, 0])
+
+    def blank_plays(self, count: int) -> tuple[Array, Array]:
+        """Ends (lo, hi)."""
+        return self._ends(np.full((count, *self._blank["ends"].shape[1:]), np.nan))
+
+    def open(self, slots: Slots, when: Array, centres: Array) -> tuple[Array, Array]:
+        """Ends (lo, hi), each (rows,), or (rows, coverages) where several were asked for."""
+        out = np.empty((slots.size, *self._blank["ends"].shape[1:]))
+        state = self._group(State), self.data["open"]
+        self._run(_late_intervals.open_late, slots, centres, out, self._rule, self._aims, *state)
+        return self._ends(out)
+
+    def close(self, slots: Slots, when: Array, feedback: tuple[Array, ...]) -> None:
+        """Learn from targets."""
+        state = self._group(State), self.data["open"]
+        self._run(_late_intervals.close_late, slots, *feedback, self._rule, self._aims, *state)
+
+    def skip(self, slots: Slots, when: Array) -> None:
+        """Rounds whose targets are missing, or that nobody opened."""
+        self.close(slots, when, (np.full(slots.size, np.nan),))
+
+    def state(self, slot: int) -> dict[str, Any]:
+        """As the learner's `arrays`."""
+        return {name: self.data[name][slot].copy() for name in State._fields}
+
+    def adopt(self, slot: int, state: dict[str, Any]) -> None:
+        """From the learner's `arrays`."""
+        for name in State._fields:
+            self.data[name][slot] = state[name]
+        opened, closed = state["counts"].tolist()
+        self.data["open"][slot] = opened > closed

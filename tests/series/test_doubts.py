@@ -1,0 +1,81 @@
+"""Values far from what was forecast are believed once the next one confirms them."""
+
+import numpy as np
+import pytest
+from series_twins import closed, opened, played, state, wavy
+
+from stillpoint.series._knots import AT as OF
+from stillpoint.series._scale import AT, BY
+
+HELD, T = AT.held, 120
+
+
+def started(T=T):
+    """A state after T rounds, and the series so far."""
+    y = wavy(T, ())
+    m = state("full", (), 3, y, ages=T + 50)
+    played(m, y)
+    return m, y
+
+
+def value(m, back=1):
+    """The value that lags hold, so many rounds back."""
+    x = m.lags[0, m.clock[BY.place] - back]
+    return m.scalars[AT.centre] + m.scalars[AT.unit] * x
+
+
+def test_a_spike_is_doubted_and_forgotten():
+    m, y = started()
+    low, high = m.scalars[AT.low], m.scalars[AT.high]
+    calm = opened(m)
+    reach = 20.0 * m.knots.scalars[0, OF.variance] ** 0.5
+    closed(m, 1e9)
+    assert m.scalars[HELD] == 1e9
+    # lags see it one range beyond the range so far; filters learn from 20 error deviations
+    assert value(m) == pytest.approx(high + (high - low))
+    after = m.knots.scalars[0, OF.variance] ** 0.5
+    assert m.scalars[AT.taken] == pytest.approx(calm + 20.0 * after)
+    assert after < 11.0 * reach / 20.0
+    said = played(m, y[-40:])[:, 0]
+    assert np.isnan(m.scalars[HELD])
+    assert np.abs(said[-20:] - y[-20:]).max() < 2.0
+
+
+def test_a_jump_is_believed_when_it_is_confirmed():
+    m, y = started()
+    far = y[-1] + 500.0
+    played(m, np.array([far]))
+    assert m.scalars[HELD] == far
+    assert value(m) < far
+    played(m, np.array([far + 0.1]))
+    assert np.isnan(m.scalars[HELD])
+    assert value(m, back=2) == pytest.approx(far)
+    assert value(m) == pytest.approx(far + 0.1)
+    assert m.scalars[AT.high] == pytest.approx(far + 0.1)
+    said = played(m, far + y[:30] - y[0])[:, 0]
+    assert np.abs(said[-10:] - (far + y[20:30] - y[0])).max() < 60.0
+
+
+def test_in_the_first_rounds_everything_is_believed():
+    m, _ = started(30)
+    played(m, np.array([1e6]))
+    assert value(m) == pytest.approx(1e6)
+    assert np.isnan(m.scalars[HELD])
+    assert m.scalars[AT.high] == pytest.approx(1e6)
+
+
+def test_a_spike_of_any_size_leaves_all_finite():
+    for size in (1e3, 1e30, -1e60, 1e75):
+        m, y = started()
+        said = played(m, np.concatenate([[size], y[-30:], [size, size], y[-30:]]))
+        assert np.isfinite(said).all()
+        assert np.isfinite(m.knots.experts).all()
+        assert np.isfinite(m.regressions.covariances).all()
+        assert np.isfinite(m.filters.means).all()
+
+
+def test_a_missing_value_neither_confirms_nor_ends_a_doubt():
+    m, y = started()
+    far = y[-1] + 500.0
+    played(m, np.array([far, np.nan]))
+    assert m.scalars[HELD] == far

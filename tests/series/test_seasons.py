@@ -1,0 +1,212 @@
+"""Which seasons are found in a series, borne out by it, or refused."""
+
+import math
+
+import numpy as np
+import pytest
+from series_twins import noise, wavy
+
+import stillpoint as sp
+from stillpoint.series import seasons
+
+T = 2000
+
+
+def hourly(rng, deviation=0.2):
+    """A day, and a week whose weekend is lower."""
+    t = np.arange(T)
+    day = 3.0 * np.sin(2.0 * np.pi * t / 24.0) + np.cos(4.0 * np.pi * t / 24.0)
+    weekend = (t // 24) % 7 >= 5
+    y = 20.0 + day * np.where(weekend, 0.8, 1.0) - 1.5 * weekend
+    return y + deviation * rng.normal(size=T)
+
+
+def monthly(rng, deviation=1.0):
+    t = np.arange(240)
+    y = 100.0 + 0.3 * t + 9.0 * np.sin(2.0 * np.pi * t / 12.0)
+    return y + deviation * rng.normal(size=240)
+
+
+def business(rng):
+    """Rows of five minutes, 169 of them a day, some always busier than others."""
+    return np.tile(100.0 + 10.0 * noise(169), 14) + 10.0 * rng.normal(size=169 * 14)
+
+
+def smooth_hours(rng):
+    """The same with a day that has no edges but one."""
+    phase = np.arange(169 * 14) % 169
+    shape = np.exp(-phase / 60.0) * (1.0 + 0.5 * np.sin(phase / 20.0))
+    return 200.0 * shape + 10.0 * rng.normal(size=phase.size)
+
+
+def sales(rng):
+    t = np.arange(400)
+    return rng.poisson(20.0 + 25.0 * np.isin(t % 7, (5, 6))).astype(float)
+
+
+def square(rng):
+    return np.where(np.arange(400) % 8 < 4, 1.0, 0.0) + 0.05 * rng.normal(size=400)
+
+
+FOUND = {
+    "day and week": (hourly, (24.0, 168.0)),
+    "months": (monthly, (12.0,)),
+    "business hours": (business, (169.0,)),
+    "sales of a shop": (sales, (7.0,)),
+    "on and off": (square, (8.0,)),
+}
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("name", FOUND)
+def test_a_season_is_found(name, seed):
+    make, want = FOUND[name]
+    found = seasons.detect(make(np.random.default_rng(seed)))
+    assert found == want
+
+
+@pytest.mark.xfail(strict=True, reason="a bump on the flank of a broad peak counts as its top")
+@pytest.mark.parametrize(
+    ("make", "want"),
+    [
+        (lambda rng: hourly(rng, 0.5), 24.0),
+        (lambda rng: monthly(rng, 2.0), 12.0),
+        (smooth_hours, 169.0),
+    ],
+    ids=["hours", "months", "business hours"],
+)
+def test_of_a_smooth_season_in_noise_the_exact_period_is_found(make, want):
+    found = [seasons.detect(make(np.random.default_rng(seed)))[0] for seed in range(20)]
+    assert sum(m == want for m in found) >= 19
+
+
+def walk(rng):
+    return np.cumsum(rng.normal(size=T))
+
+
+def garch(rng):
+    y, h = np.empty(T), 1.0
+    for t in range(T):
+        e = math.sqrt(h) * rng.normal()
+        y[t], h = e, 0.02 + 0.1 * e * e + 0.88 * h
+    return np.cumsum(y)
+
+
+def autoregression(rng):
+    y = np.zeros(T)
+    for t in range(1, T):
+        y[t] = 0.95 * y[t - 1] + rng.normal()
+    return y
+
+
+NOT_THERE = {
+    "a random walk": walk,
+    "prices": garch,
+    "an autoregression": autoregression,
+    "noise": lambda rng: rng.normal(size=T),
+    "noise with outliers": lambda rng: rng.standard_t(1.5, size=T),
+    "a line": lambda rng: np.arange(T) * 0.5 + rng.normal(size=T),
+    "a curve": lambda rng: (np.arange(T) / T) ** 2 * 50.0 + rng.normal(size=T),
+    "one step": lambda rng: np.where(np.arange(T) < T // 3, 0.0, 8.0) + rng.normal(size=T),
+    "a constant": lambda rng: np.full(T, 3.0),
+    "a line without noise": lambda rng: 2.0 + 0.25 * np.arange(T),
+}
+
+
+@pytest.mark.parametrize("name", NOT_THERE)
+def test_a_season_that_is_not_there_is_hardly_ever_found(name):
+    found = [seasons.detect(NOT_THERE[name](np.random.default_rng(seed))) for seed in range(20)]
+    assert sum(map(bool, found)) <= 1
+
+
+def test_short_series_have_no_season():
+    y = np.tile([0.0, 1.0, 5.0, 2.0], 10)
+    assert seasons.detect(y[:23]) == ()
+    assert seasons.detect(y) == (4.0,)
+    assert all(2.0 * m + 8.0 <= 40 for m in seasons.detect(y))
+
+
+@pytest.mark.parametrize("factor", [1e-9, 1e9])
+def test_units_and_origin_do_not_matter(factor):
+    y = hourly(np.random.default_rng(0))
+    assert seasons.detect(factor * (y - 17.0)) == (24.0, 168.0)
+
+
+def test_a_few_missing_values_hide_no_season():
+    y, rng = hourly(np.random.default_rng(0)), np.random.default_rng(1)
+    y[rng.uniform(size=T) < 0.2] = np.nan
+    assert seasons.detect(seasons.filled(y)) == (24.0, 168.0)
+    model = sp.Forecaster(1, pool="small")
+    model.track(y)
+    assert model.seasons == [24.0, 168.0]
+
+
+def test_a_calendar_is_kept_where_the_series_bears_it_out():
+    y = hourly(np.random.default_rng(0))
+    assert seasons.confirmed((24.0, 168.0), y) == (24.0, 168.0)
+    # seen once only so far
+    assert seasons.confirmed((24.0, 168.0), y[:200]) == (24.0,)
+    assert seasons.confirmed((24.0, 168.0), y[:50]) == ()
+
+
+def test_business_hours_stand_for_a_calendar_of_whole_days():
+    for seed in range(10):
+        y = business(np.random.default_rng(seed))
+        assert seasons.confirmed((288.0, 2016.0), y) == (169.0,)
+
+
+@pytest.mark.xfail(strict=True, reason="of 25 lags of noise one is often the highest around")
+def test_noise_bears_out_no_calendar():
+    kept = 0
+    for seed in range(20):
+        y = smooth_hours(np.random.default_rng(seed))
+        kept += seasons.confirmed((288.0, 2016.0), y) == (288.0,)
+    assert kept <= 4
+
+
+def test_a_calendar_that_nothing_contradicts_is_kept():
+    # a random walk: neither is it borne out nor is anything else found
+    assert seasons.confirmed((7.0,), walk(np.random.default_rng(4))) == (7.0,)
+
+
+@pytest.mark.parametrize(
+    ("spacing", "want"),
+    [
+        (300.0, (288.0, 2016.0)),
+        (3600.0, (24.0, 168.0)),
+        (86_400.0, (7.0,)),
+        (7 * 86_400.0, (365.25 / 7.0,)),
+        (30.4 * 86_400.0, (12.0,)),
+        (91.0 * 86_400.0, (4.0,)),
+        (365.25 * 86_400.0, ()),
+        (3 * 86_400.0, ()),
+    ],
+)
+def test_spacings_suggest_seasons(spacing, want):
+    assert seasons.calendar(spacing) == pytest.approx(want)
+
+
+def test_told_periods_are_sorted_numbers():
+    assert seasons.told([168, 24]) == (24.0, 168.0)
+    assert seasons.told(np.float32(7.5)) == (7.5,)
+    assert seasons.told(()) == ()
+
+
+@pytest.mark.parametrize(
+    "bad", ["week", b"week", [1.5], [0], [-24], [math.nan], [7, 7.0], [None], [[24]], 1j, {"m": 1}]
+)
+def test_told_refuses_what_is_no_period(bad):
+    with pytest.raises(ValueError, match=r"^season must .*; give periods in rounds"):
+        seasons.told(bad)
+
+
+def test_a_season_is_admitted_when_it_has_been_seen_twice():
+    assert seasons.admitted((24.0, 168.0), 55) == ()
+    assert seasons.admitted((24.0, 168.0), 56) == (24.0,)
+    assert seasons.admitted((24.0, 168.0), 344) == (24.0, 168.0)
+    model = sp.Forecaster(1, season=[12], pool="small")
+    y = wavy(40, (12.0,), level=9.0)
+    model.track(y[:31])
+    assert model.seasons == []
+    model.update(y[31])
+    assert model.seasons == [12.0]
