@@ -152,7 +152,6 @@ def test_seasons_may_be_given_in_any_order_and_kind():
         np.testing.assert_array_equal(other, said[0])
 
 
-@pytest.mark.xfail(strict=True, reason="season is kept as it was given")
 @pytest.mark.parametrize(
     "season", [np.array([12, 4]), {4, 12}, iter([4, 12])], ids=["array", "set", "iterator"]
 )
