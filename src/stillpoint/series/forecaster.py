@@ -1,29 +1,25 @@
 """Forecaster: a series that repeats, trends, jumps and remembers; any horizon, told nothing."""
 
-import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from stillpoint.alerts.changes import Change
-from stillpoint.core.learner import Learner
-from stillpoint.core.validation import Array, count, real, under
+from stillpoint.core.validation import Array, count, real
 from stillpoint.forecasters.aggregation import LARGEST, target_number
-from stillpoint.losses import Absolute, Loss, Pinball, Squared
-from stillpoint.series import explain, seasons
+from stillpoint.losses import Loss
+from stillpoint.series import arguments, explain
 from stillpoint.series.bands import Bands
 from stillpoint.series.engine import Engine
 from stillpoint.series.features import Features
-from stillpoint.series.history import KEEP
 from stillpoint.series.pool import POOLS
-from stillpoint.series.restored import number
-from stillpoint.series.timing import Timing
+from stillpoint.series.rounds import SeriesRounds
 
 _MISSING = "pass one number a round, NaN for a missing one"
 
 
-class Forecaster(Learner):
+class Forecaster(SeriesRounds):
     """Forecast a series any number of steps ahead: level, trend, seasons, memory, jumps.
 
     Nothing needs to be told: not the seasons, not the noise, no rate and no length.
@@ -64,18 +60,17 @@ class Forecaster(Learner):
         pool: str = "full",
         loss: Loss | None = None,
     ) -> None:
-        super().__init__()
-        self.horizon = count("horizon", horizon)
-        self.season, self.pool = season, pool
+        self.horizon, self.pool, self.loss = count("horizon", horizon), pool, loss
         if not isinstance(pool, str) or pool not in POOLS:
             raise ValueError(f'pool must be "small", "middle" or "full": got {pool!r}; choose one')
-        self._features = Features(features, self.horizon)
-        self.loss = loss
-        self._bands = Bands(self.horizon, coverage, level=_level(loss), few=POOLS[pool].half)
-        self._engine = Engine(
-            POOLS[pool], self.horizon, _periods(season), self._bands, self._features.count
+        given = Features(features, self.horizon)
+        level, few = arguments.level(loss), POOLS[pool].half
+        self._bands = Bands(self.horizon, coverage, level=level, few=few)
+        periods = arguments.periods(season)
+        self.season = arguments.season(season, periods)
+        super().__init__(
+            Engine(POOLS[pool], self.horizon, periods, self._bands, given.count), given
         )
-        self._timing = Timing(self._engine)
 
     @property
     def config(self) -> dict[str, Any]:
@@ -268,35 +263,6 @@ class Forecaster(Learner):
             parts = [part[:, 0].copy() for part in parts]
         return tuple(parts) if intervals else parts[0]
 
-    def arrays(self) -> dict[str, Any]:
-        """The state, for saving."""
-        own = {
-            "rounds": self.rounds,
-            "time": self.time,
-            "started": self._started,
-            "open": self._is_open,
-            "answer": math.nan if self._answer is None else self._answer,
-        }
-        own |= {f"engine.{name}": value for name, value in self._engine.arrays().items()}
-        return own | {f"timing.{name}": value for name, value in self._timing.arrays().items()}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Inverse of `arrays`."""
-        self.rounds, self.time = number(state, "rounds"), float(state["time"])
-        self._started, self._is_open = bool(state["started"]), bool(state["open"])
-        self._engine.restore(under(state, "engine."))
-        self._timing.restore(under(state, "timing."), self.rounds + self._is_open)
-        self._answer = float(state["answer"]) if self._is_open else None
-
-    @property
-    def _not_finite(self) -> frozenset[str]:
-        bands, watch = ("offsets", "ends", "said"), ("earlier", "now.moments", "now.records")
-        engine = ["history", "scalars", *(f"bands.{name}" for name in bands)]
-        engine += [f"watch.{name}" for name in watch]
-        timing = ("gap", "value", "X")
-        names = (*(f"engine.{name}" for name in engine), *(f"timing.{name}" for name in timing))
-        return frozenset({"answer", *names})
-
     def _steps(self, horizon: Any) -> int:
         steps = count("horizon", horizon)
         if steps > self.horizon:
@@ -305,57 +271,3 @@ class Forecaster(Learner):
                 f" {steps}; build it with horizon={steps}"
             )
         return steps
-
-    def _when(self, rounds: int, times: ArrayLike | None) -> Array:
-        """Times of so many rounds, of which an open one is the first: it forecasts what it did."""
-        if not (self._is_open and rounds):
-            return self._coming_times(rounds, times)
-        given = None if times is None else np.asarray(times)
-        if given is not None and given.size and given.flat[0] != self.time:
-            self._begin_bulk("y")
-        rest = self._coming_times(rounds - 1, None if given is None else given[1:])
-        return np.append(self.time, rest)
-
-    def _coming(self, time: float | None) -> float:
-        timed = time is not None
-        if time is None and self._timing.timed:
-            time = self._timing.coming(self.time)
-        when = super()._coming(time)
-        if timed:
-            self._timing.given(self.time, self._started)
-        return when
-
-    def _check_same(self, x: Any) -> None:
-        if x is not None and not self._timing.same(x):
-            raise ValueError("x must be that of the open round; call update or skip first")
-
-    def _open(self, when: float, x: NDArray[Any] | None) -> float:
-        return self._timing.open(when, self._features.none if x is None else x)
-
-    def _close(self, feedback: float | None) -> None:
-        self._timing.close(math.nan if feedback is None else feedback)
-
-
-def _level(loss: Any) -> float | None:
-    """The level of the quantile that a loss asks for; None: the mean."""
-    if loss is None or isinstance(loss, Squared):
-        return None
-    if isinstance(loss, Absolute | Pinball):
-        return loss.level if isinstance(loss, Pinball) else 0.5
-    raise ValueError(
-        f"loss must be None, Squared, Absolute or Pinball: got {loss!r}; choose one of sp.losses"
-    )
-
-
-def _periods(season: Any) -> tuple[float, ...] | None:
-    """Periods as told; None: they are to be found."""
-    if isinstance(season, str) and season == "auto":
-        return None
-    periods = () if season is None else seasons.told(season)
-    for period in periods:
-        if 2.0 * period + 8.0 > KEEP:
-            raise ValueError(
-                f"season must be at most {(KEEP - 8) // 2} rounds, of which two are kept: got"
-                f" {period:g}; leave it out, or give coarser rows"
-            )
-    return periods
