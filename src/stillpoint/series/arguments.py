@@ -1,4 +1,4 @@
-"""What a Forecaster is told, checked."""
+"""Arguments of Forecaster, checked."""
 
 from typing import Any
 
@@ -22,18 +22,11 @@ def periods(season: Any) -> tuple[float, ...] | None:
     """Periods as told; None: they are to be found."""
     if isinstance(season, str) and season == "auto":
         return None
-    periods = () if season is None else seasons.told(season)
-    for period in periods:
+    found = () if season is None else seasons.told(season)
+    for period in found:
         if 2.0 * period + 8.0 > KEEP:
             raise ValueError(
                 f"season must be at most {(KEEP - 8) // 2} rounds, of which two are kept: got"
                 f" {period:g}; leave it out, or give coarser rows"
             )
-    return periods
-
-
-def season(given: Any, told: tuple[float, ...] | None) -> Any:
-    """What was given for the seasons as files keep it."""
-    if told is None or given is None or isinstance(given, int | float):
-        return given
-    return list(told)
+    return found

@@ -271,11 +271,11 @@ class Engine:
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
         self.bands.restore(under(state, "bands."))
-        self.watch.restore(under(state, "watch."))
         self.history.restore(state)
         self.active = restored.periods(state, "active", KEEP)
         self._found = restored.periods(state, "found", KEEP)
         restored.agree(self.periods, self.active, self._found, self.history.rounds)
+        self.watch.restore(under(state, "watch."), self.active)
         self.calendar = tuple(stored(state, "calendar", None).tolist())
         self._look = restored.number(state, "look", seasons.LEAST)
         self._next, self._ages = restored.number(state, "next"), 0

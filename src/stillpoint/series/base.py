@@ -1,4 +1,4 @@
-"""Rounds of a forecaster in time: what opens and closes them, and what is saved."""
+"""What a Forecaster is beside its forecasts: rounds in time, what it can tell of itself, saving."""
 
 import math
 from typing import Any
@@ -6,28 +6,68 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from stillpoint.alerts.changes import Change
+from stillpoint.core.array import Array
 from stillpoint.core.learner import Learner
-from stillpoint.core.validation import Array, under
+from stillpoint.core.validation import count, under
+from stillpoint.series import explain
 from stillpoint.series.engine import Engine
 from stillpoint.series.features import Features
 from stillpoint.series.restored import number
 from stillpoint.series.timing import Timing
 
 
-class SeriesRounds(Learner):
-    """Rounds of an engine at times of their own.
+class SeriesLearner(Learner):
+    """Rounds of a series, which an engine forecasts and learns."""
 
-    Parameters
-    ----------
-    engine : Engine
-        The series.
-    features : Features
-        What was told of its features.
-    """
+    horizon: int
+    _engine: Engine
+    _features: Features
+    _timing: Timing
 
-    def __init__(self, engine: Engine, features: Features) -> None:
-        super().__init__()
-        self._engine, self._features, self._timing = engine, features, Timing(engine)
+    @property
+    def features(self) -> Any:
+        """Names of the features, or how many there are."""
+        return self._features.given
+
+    @property
+    def seasons(self) -> list[float]:
+        """The periods in use, in rounds."""
+        return list(self._engine.active)
+
+    @property
+    def weights(self) -> dict[int, dict[str, float]]:
+        """What is relied on: for each knot, a horizon, the experts' weights in its forecast."""
+        return explain.weights(self._engine)
+
+    @property
+    def regrets(self) -> dict[int, dict[str, float]]:
+        """For each knot, how much more than each expert the aggregate can have lost so far.
+
+        In error variances, Σ_t s_t((y − pm)² − (y − p_i)²) ≤ R_i with s_t about 1/σ_t² and pm the
+        ML-Poly forecast; at horizon 1 all R together are bounded, see `_knots`. Since the last time
+        that experts were built, over the history that was replayed then.
+        """
+        return explain.regrets(self._engine)
+
+    @property
+    def changes(self) -> list[Change]:
+        """Where level or spread of the series have moved, beside its seasons; see `Change`.
+
+        Rows are rounds counted from 0, empty slots among them. A false one comes once in 10 000
+        rounds, or less often. Of each stretch with the same seasons the last 100 are kept.
+        """
+        return self._engine.watch.records
+
+    def components(self) -> dict[str, float]:
+        """What the coming forecast is made of: parts that sum to it.
+
+        "level", "slope" and each "season m" are those of the structural filters, weighted as the
+        forecast weighs them; "features" what the regressions add for these; "memory" the rest: what
+        the recent past adds.
+        """
+        forecast = self._begin()
+        return explain.components(self._engine, forecast)
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
@@ -57,6 +97,15 @@ class SeriesRounds(Learner):
         timing = ("gap", "value", "X")
         names = (*(f"engine.{name}" for name in engine), *(f"timing.{name}" for name in timing))
         return frozenset({"answer", *names})
+
+    def _steps(self, horizon: Any) -> int:
+        steps = count("horizon", horizon)
+        if steps > self.horizon:
+            raise ValueError(
+                f"horizon must be at most {self.horizon}, which the forecaster was built for: got"
+                f" {steps}; build it with horizon={steps}"
+            )
+        return steps
 
     def _when(self, rounds: int, times: ArrayLike | None) -> Array:
         """Times of so many rounds, of which an open one is the first: it forecasts what it did."""
