@@ -42,6 +42,9 @@ MORE = {
     "KernelForecaster, exponential": lambda: sp.KernelForecaster(
         aggregation="exponential", share=0.1
     ),
+    "Forecaster of two coverages": lambda: sp.Forecaster(
+        4, season=None, coverage=(0.5, 0.9), pool="small"
+    ),
     "IntervalTracker, two sides": lambda: sp.IntervalTracker(two_sided=True, empty=False),
     "IntervalTracker, late": lambda: sp.IntervalTracker(delay=2),
     "IntervalTracker, late, two sides": lambda: sp.IntervalTracker(delay=1, two_sided=True),
@@ -107,6 +110,7 @@ STREAMS = ("track", "peek_rows")
 UNBOUNDED = (
     "IntervalTracker",
     "QuantileTracker",
+    "Forecaster",
     "Wrapped",
     "Fleet",
     "ACI",
@@ -198,6 +202,10 @@ def argument(source: Source, learner, method: str, name: str):
             return source.byte() % 5
         case "index" | "switches":
             return source.byte() % 5 - 1
+        case "horizon":
+            return source.byte() % 5 if style < 200 else None
+        case "intervals":
+            return bool(style % 2)
         case "norms":
             return source.vector(rounds)
         case "group":

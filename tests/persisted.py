@@ -105,6 +105,11 @@ CORE = {
     "KernelVAW": series(lambda: sp.KernelVAW(kernel=Matern32(0.3))),
     "MultiScale": gradients(lambda: sp.MultiScale(2, domain=Ball(2.0))),
     "QuantileTracker": series(lambda: sp.QuantileTracker(level=0.9)),
+    "SeriesForecaster": Case(
+        lambda: sp.Forecaster(3, season=[7], features=["a"], pool="small"),
+        lambda model, t: model.predict(STREAM[t : t + 2, None], horizon=2),
+        lambda model, t: model.update(y(t)),
+    ),
     "StronglyConvex": gradients(
         lambda: sp.StronglyConvex(2, kernel=sp.kernels.Spline(1.0), curvature=1.0)
     ),

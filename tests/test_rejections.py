@@ -112,6 +112,27 @@ def of_series(learner):
             yield lambda times=times: run([0.1, 0.2], np.asarray(times))
 
 
+def of_horizons(learner):
+    for bad in (*BAD, [], [0.1, 0.2], 1e200):
+        yield lambda bad=bad: learner.update(bad)
+    yield from timed(learner)
+    for bad in ([0.1, np.inf], ["a", "b"], [[0.1, 0.2]], None, 0.5, [1j, 0.0], "text", [1e200]):
+        yield lambda bad=bad: learner.track(bad)
+    for times in ([2.0, 1.0], [1.0], [np.nan, 2.0], ["a", "b"], [[1.0, 2.0]]):
+        yield lambda times=times: learner.track([0.1, 0.2], times=np.asarray(times))
+    for bad in (0, -1, 4, 1.5, "two", np.nan, [1, 2], True, object()):
+        for ask in (learner.predict, learner.interval):
+            yield lambda bad=bad, ask=ask: ask(horizon=bad)
+        yield lambda bad=bad: learner.total(bad)
+        yield lambda bad=bad: learner.track([0.1], horizon=bad)
+    for bad in (np.inf, "5", 1j, object(), 1e200, [0.1, 0.2], np.ones((4, 1)), np.ones((0, 1))):
+        yield lambda bad=bad: learner.predict(bad)
+        yield lambda bad=bad: learner.interval(bad)
+        yield lambda bad=bad: learner.update(0.1, x=bad)
+    for bad in (np.ones((1, 1)), np.ones((2, 2)), np.ones(2), [["a"], ["b"]], [[np.inf], [0.0]]):
+        yield lambda bad=bad: learner.track([0.1, 0.2], bad)
+
+
 def of_contexts(learner):
     known = x(PLAYED)
     for bad in BAD:
@@ -244,6 +265,8 @@ def attempts(name, learner):
         return of_intervals(learner)
     if isinstance(learner, TrackingModel | sp.TrackingVAW) or name == "Wrapped":
         return of_contexts(learner)
+    if isinstance(learner, sp.Forecaster):
+        return of_horizons(learner)
     assert isinstance(learner, SeriesForecaster | VAWForecaster | sp.QuantileTracker), name
     return of_series(learner)
 

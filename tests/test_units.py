@@ -89,6 +89,46 @@ def test_forecasts_and_quantiles_of_a_plus_by_are_a_plus_b_times_those_of_y(name
     assert np.isfinite(plain).all()
 
 
+def series(y, pool, **settings):
+    model = sp.Forecaster(5, pool=pool, coverage=[0.5, 0.9], **settings)
+    forecasts, lo, hi = model.track(with_gaps(y), horizon=5, intervals=True)
+    return forecasts[1:], lo[1:], hi[1:], model.total()
+
+
+SEASONAL = Y + 3.0 * np.cos(2 * np.pi * np.arange(T) / 7)
+# Forecaster has experts of logarithms where all values are positive: a + b·y must not be
+NOT_POSITIVE = [(0.0, -1.0), (-1e3, 1.0), (-1e3, -3.0), (-1e9, 1e6), (-1e9, -1e6), (-1e-3, 1e-6)]
+
+
+# its waves of the last two values, in the other pools, have a phase: what goes up is not what goes
+# down
+@pytest.mark.parametrize(
+    ("pool", "a", "b"),
+    [
+        (pool, *map_)
+        for pool in ("small", "full")
+        for map_ in NOT_POSITIVE
+        if pool == "small" or map_[1] > 0
+    ],
+)
+def test_series_without_logarithms_know_units_but_no_zero(pool, a, b):
+    plain, lo, hi, (total, *_) = series(SEASONAL, pool, season=[7])
+    moved, *ends, (moved_total, *_) = series(a + b * SEASONAL, pool, season=[7])
+    np.testing.assert_allclose((moved - a) / b, plain, rtol=1e-6, atol=1e-6)
+    for ours, theirs in zip(two_ends(*ends, a, b), (lo, hi), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-6, atol=1e-6)
+    assert (moved_total - 5 * a) / b == pytest.approx(total, rel=1e-6)
+
+
+@pytest.mark.parametrize("b", [1e-100, 1e-6, 0.1, 3.0, 1e9, 1e70])
+def test_positive_series_know_units(b):
+    plain, lo, _, _ = series(10.0 + SEASONAL, "full")
+    moved, ours, _, _ = series(b * (10.0 + SEASONAL), "full")
+    assert (SEASONAL > -9.0).all()
+    np.testing.assert_allclose(moved / b, plain, rtol=1e-6)
+    np.testing.assert_allclose(ours / b, lo, rtol=1e-6, atol=1e-6)
+
+
 @AFFINE
 def test_huber_follows_units_with_its_own_width(a, b):
     plain = sp.TrackingForecaster(3, loss=Huber(0.5)).track(X, LINEAR)[1:]

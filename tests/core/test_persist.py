@@ -20,6 +20,7 @@ from stillpoint.kernels import OU, SpectralDensity
 from stillpoint.lab import baselines
 from stillpoint.lab.baselines import conformal
 from stillpoint.potentials import Erfi, ParameterFree
+from stillpoint.series import gains
 
 DATA = Path(__file__).parents[1] / "data" / "format1"
 # results, parts of KernelFTRL and base classes
@@ -215,6 +216,35 @@ def test_irregular_times_grids_and_missing_rounds_survive_saving():
             model.update(t * t)
         model.skip()
         assert_goes_on_alike(CORE["Forecaster"], model, persist.unpack(persist.pack(model)))
+
+
+def test_an_open_round_of_a_series_goes_on_where_its_tables_must_be_made_anew():
+    model = sp.Forecaster(3, season=[7], pool="small")
+    model.track(np.sin(np.arange(150.0)) + np.arange(150) % 7)
+    model.predict(horizon=3)
+    data = persist.pack(model)
+    gains.shared.cache_clear()  # as in another process
+    loaded = persist.unpack(data)
+    for each in (model, loaded):
+        each.update(2.0)
+    assert loaded.predict(horizon=3).tobytes() == model.predict(horizon=3).tobytes()
+    assert persist.pack(loaded) == persist.pack(model)
+
+
+@pytest.mark.parametrize("rounds", [100, 8192, 8193, 20_000])
+@pytest.mark.parametrize("dated", [False, True])
+def test_series_of_any_length_with_times_and_holes_survive_saving(rounds, dated):
+    t = np.arange(rounds)
+    y = np.where(t % 11 == 3, np.nan, np.cos(t * t) + t % 7)
+    times = np.datetime64("2020-01-01") + t + t // 50 if dated else None
+    model = sp.Forecaster(2, pool="small")
+    model.track(y, times=times)
+    loaded = persist.unpack(persist.pack(model))
+    for each in (model, loaded):
+        each.predict(horizon=2)
+        each.update(1.0)
+        each.skip()
+    assert persist.pack(loaded) == persist.pack(model)
 
 
 def test_priors_come_back_as_they_were_told():

@@ -1,14 +1,12 @@
 """Slow, plain twins of the forecaster's parts, and series to try them on."""
 
 import math
-from types import SimpleNamespace
 
 import numpy as np
 
-from stillpoint.series import layout
+from stillpoint.series import _rounds, layout
 from stillpoint.series._structural import BASE, Filters
 from stillpoint.series.bands import Bands
-from stillpoint.series.engine import Engine
 from stillpoint.series.gains import Gains
 from stillpoint.series.harmonics import harmonics
 from stillpoint.series.layout import Scale, models
@@ -117,10 +115,10 @@ def state(pool, periods, horizon, values, *, ages, thin=True, **more):
 
 
 def _play(built, y, out, *, opens=True, closes=True, live=False):
-    # as an engine calls it whose state this is
-    known, engine = np.zeros(y.size, dtype=np.int64), SimpleNamespace(state=built)
-    more = {"seasonal": np.empty(y.size), "live": live}
-    Engine._play(engine, y, np.empty((y.size, 0)), known, out, opens, closes, **more)
+    none, known = np.empty((0, *built.bands.offsets.shape)), np.zeros(y.size, dtype=np.int64)
+    _rounds.play(
+        built, y, np.empty((y.size, 0)), known, live, opens, closes, out, none, np.empty(y.size)
+    )
     return out
 
 

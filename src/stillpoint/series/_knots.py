@@ -25,6 +25,7 @@ from stillpoint.series._gains import absorb, times
 WARM, RATE, FADE = 100.0, 0.25, 0.01
 MEMORY, CAP = 100.0, 100.0  # of the error variance: rounds, and how much larger a square may count
 RIDGE, WANDER = 30.0, 1e-6  # of the regression: prior precision, drift of coefficients a round
+TINY = 1e-280  # of the error variance: its inverse is still a number
 STEEP, REACH = 5.0, 3.0  # in error deviations: of its regressors, of what it may add
 
 
@@ -192,7 +193,7 @@ def judge(
         counted = min(square, CAP * s[AT.variance])
     s[AT.variance] += (counted - s[AT.variance]) / s[AT.memory]
     unit = max(s[AT.variance], square / CAP)
-    if unit <= (1e-13 * width) ** 2:
+    if unit <= max((1e-13 * width) ** 2, TINY):
         return  # rounding: nothing to learn from
     scale = 1.0 / unit
     s[AT.record] = credit(a.experts[k], s[AT.record], out[ISSUE.poly], p, y, scale, a.rule)

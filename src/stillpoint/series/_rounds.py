@@ -36,6 +36,7 @@ from stillpoint.series._structural import Filters
 # from variables: for a constant, Numba compiles the function once more.
 inner = partial(njit, cache=True, no_cpython_wrapper=True)
 BELIEVE, REACH = 50.0, 20.0  # rounds judged before values are doubted; error deviations
+FARTHEST = 1e60  # units from the centre that a lag counts as at most: its square is a number
 FAR = 10.0  # units from its centre that a feature counts as at most
 
 
@@ -204,7 +205,7 @@ def judge(y: float, width: float, clock: np.ndarray, a: Knots, work: np.ndarray)
 @inner()
 def put(lags: np.ndarray, s: np.ndarray, place: int, value: float) -> None:
     """Put a value among the lags."""
-    lags[0, place] = (value - s[AT.centre]) / s[AT.unit]
+    lags[0, place] = within((value - s[AT.centre]) / s[AT.unit], -FARTHEST, FARTHEST)
     if lags.shape[0] > 1:
         value = max(value, 0.1 * s[AT.low])
         lags[1, place] = (math.log(value) - s[AT.log_centre]) / s[AT.log_unit]

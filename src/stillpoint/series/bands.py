@@ -18,6 +18,7 @@ from stillpoint.intervals._slow import SLOW
 from stillpoint.intervals._turns import COUNT
 from stillpoint.intervals.base import promise, shares
 from stillpoint.series import _bands
+from stillpoint.series.restored import MOST
 
 _OWN = ("origins", "offsets", "clock", "sums")
 _WAITING, _FEW = 48, 8  # origins of a horizon that may wait
@@ -177,6 +178,17 @@ class Bands:
         """Inverse of `arrays`."""
         for name, array in self._parts().items():
             array[...] = stored(state, name, *array.shape, dtype=array.dtype)
+        s = self.state
+        now, issued = (int(count) for count in s.clock)
+        counts = [
+            [-(-issued // stride), max(0, (now - h) // stride + 1)]
+            for h, stride in zip(s.horizons.tolist(), s.strides.tolist(), strict=True)
+        ]
+        if not (0 <= issued - now <= 1 and 0 <= now <= MOST and s.turns.counts.tolist() == counts):
+            raise ValueError(
+                f"state 'clock' must fit the rounds of the intervals: got {s.clock} with"
+                f" {s.turns.counts.tolist()}; save the forecaster again"
+            )
 
     def _parts(self) -> dict[str, Any]:
         own = {name: getattr(self.state, name) for name in _OWN}

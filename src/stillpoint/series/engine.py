@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from stillpoint.core.array import Array
 from stillpoint.core.validation import stored, under
-from stillpoint.series import _bands, _rounds, layout, seasons
+from stillpoint.series import _bands, _rounds, layout, restored, seasons
 from stillpoint.series._scale import AT, BY
 from stillpoint.series.bands import Bands
 from stillpoint.series.gains import LAST, Gains, shared
@@ -279,20 +279,27 @@ class Engine:
         self.bands.restore(under(state, "bands."))
         self.watch.restore(under(state, "watch."))
         self.history.restore(state)
-        self.active = tuple(stored(state, "active", None).tolist())
-        self._found = tuple(stored(state, "found", None).tolist())
+        self.active = restored.periods(state, "active", KEEP)
+        self._found = restored.periods(state, "found", KEEP)
+        restored.agree(self.periods, self.active, self._found, self.history.rounds)
         self.calendar = tuple(stored(state, "calendar", None).tolist())
-        self._look, self._next, self._ages = int(state["look"]), int(state["next"]), 0
-        self.builds, self.state = int(state["builds"]), None
-        logs = int(state["logs"])
+        self._look = restored.number(state, "look", seasons.LEAST)
+        self._next, self._ages = restored.number(state, "next"), 0
+        self.builds, self.state = restored.number(state, "builds"), None
+        logs = restored.number(state, "logs", -1)
         if logs >= 0:
             scale, features = Scale(0.0, 1.0, 0.0, 1.0, bool(logs)), np.zeros((2, self.features))
             built = layout.build(
                 self.pool, self.active, self.horizon, scale, self.bands.state, features=features
             )
+            fresh = built.clock.copy()
             for name, array in _own(built).items():
                 array[...] = stored(state, name, *array.shape, dtype=array.dtype)
+            restored.clock(
+                built.clock, fresh, built.lags.shape[1], self.horizon, self.history.rounds
+            )
             self.state = layout.at(built, self.active, self.horizon)
+            self._cover(1)
 
 
 def _own(state: _rounds.State) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from stillpoint.series.engine import Engine
 from stillpoint.series.features import Features
 from stillpoint.series.history import KEEP
 from stillpoint.series.pool import POOLS
+from stillpoint.series.restored import number
 from stillpoint.series.timing import Timing
 
 _MISSING = "pass one number a round, NaN for a missing one"
@@ -281,10 +282,10 @@ class Forecaster(Learner):
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
-        self._engine.restore(under(state, "engine."))
-        self._timing.restore(under(state, "timing."))
-        self.rounds, self.time = int(state["rounds"]), float(state["time"])
+        self.rounds, self.time = number(state, "rounds"), float(state["time"])
         self._started, self._is_open = bool(state["started"]), bool(state["open"])
+        self._engine.restore(under(state, "engine."))
+        self._timing.restore(under(state, "timing."), self.rounds + self._is_open)
         self._answer = float(state["answer"]) if self._is_open else None
 
     @property

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from stillpoint.core.allocation import zeros
 from stillpoint.core.array import Array
 from stillpoint.core.validation import stored
+from stillpoint.series import restored
 
 KEEP = 8192  # rounds
 
@@ -67,22 +68,24 @@ class History:
     @property
     def last(self) -> float:
         """The last value that is not missing; 0 before the first."""
-        values = self._rows[: self.size, 0]
-        for value in values[::-1]:
+        for value in self._rows[max(0, self.size - KEEP) : self.size, 0][::-1]:
             if not np.isnan(value):
                 return float(value)
         return 0.0
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
-        return {
-            "history": self._rows[: self.size].copy(),
-            "rounds": self.rounds,
-            "before": self.before,
-        }
+        rows = self._rows[max(0, self.size - KEEP) : self.size]
+        return {"history": rows.copy(), "rounds": self.rounds, "before": self.before}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
         rows = stored(state, "history", None, self._rows.shape[1])
-        self._rows, self.size, self.rounds = rows, rows.shape[0], int(state["rounds"])
-        self.before = int(state["before"])
+        rounds = restored.number(state, "rounds")
+        if rows.shape[0] != min(rounds, KEEP):
+            raise ValueError(
+                f"state 'history' must have the last rows of {rounds} rounds: got"
+                f" {rows.shape[0]}; save the forecaster again"
+            )
+        self._rows, self.size, self.rounds = rows, rows.shape[0], rounds
+        self.before = restored.number(state, "before")

@@ -19,6 +19,7 @@ from stillpoint.core.validation import stored
 
 FIRST = 16  # times from which the gap is told
 _FOLLOW = 0.1
+_FAR = 2.0**40  # slots, of which there are no more between two rows
 
 
 @njit(cache=True)
@@ -28,9 +29,13 @@ def walk(times: np.ndarray, gap: float, anchor: float, steps: np.ndarray) -> flo
     The anchor is when the last slot was.
     """
     for i in range(times.size):
-        k = max(math.floor((times[i] - anchor) / gap + 0.5), 0.0)
-        anchor += k * gap
-        anchor += _FOLLOW * (times[i] - anchor)
+        k = np.floor((times[i] - anchor) / gap + 0.5)
+        if k < _FAR:
+            k = max(k, 0.0)
+            anchor += k * gap
+            anchor += _FOLLOW * (times[i] - anchor)
+        else:
+            k, anchor = _FAR, times[i]
         steps[i] = k
     return anchor
 
@@ -61,6 +66,11 @@ class Slots:
         return steps.astype(np.int64)
 
     @property
+    def waiting(self) -> int:
+        """How many times the gap will be told from, so far."""
+        return self._first.size
+
+    @property
     def missing(self) -> int:
         """How many more times the gap waits for."""
         return FIRST - self._first.size if self.gap is None else 0
@@ -88,6 +98,12 @@ class Slots:
         """Inverse of `arrays`."""
         gap, self._anchor = float(state["gap"]), float(state["anchor"])
         self.gap, self._first = None if math.isnan(gap) else gap, stored(state, "first", None)
+        waits = self.gap is None and self._first.size < FIRST
+        if not (waits or (gap > 0.0 and not self._first.size)):
+            raise ValueError(
+                f"state 'gap' must be above 0, or told by fewer than {FIRST} times: got {gap} and"
+                f" {self._first.size}; save the forecaster again"
+            )
 
 
 def seconds(time: Any) -> tuple[Any, bool]:

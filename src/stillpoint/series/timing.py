@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from stillpoint.core.array import Array
 from stillpoint.core.validation import stored
+from stillpoint.forecasters.aggregation import LARGEST
 from stillpoint.series import seasons
 from stillpoint.series.engine import Engine
 from stillpoint.series.slots import Slots, seconds
@@ -31,17 +32,18 @@ class Timing:
     def __init__(self, engine: Engine) -> None:
         self._engine, self._slots = engine, Slots()
         self.timed = self._dates = False
+        self._named = False  # whether the time asked about last, maybe in vain, was a date
         self._waiting = False  # whether the engine's open round has its value, to be learnt later
         self._value, self._X = math.nan, np.empty((0, engine.features))
 
     def number(self, time: Any) -> Any:
         """A time, or times, as numbers; dates in seconds."""
-        value, dates = seconds(time)
-        self._dates |= dates
+        value, self._named = seconds(time)
         return value
 
     def given(self, last: float, started: bool) -> None:
         """Note that a time was given, the last round's being this."""
+        self._dates |= self._named
         if not self.timed:
             self.timed = True
             if started:  # rounds before had none: they were 1 apart
@@ -174,9 +176,24 @@ class Timing:
         }
         return own | self._slots.arrays()
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Inverse of `arrays`."""
+    def restore(self, state: dict[str, Any], rounds: int) -> None:
+        """Inverse of `arrays`, of a forecaster that has opened so many rounds."""
         self._slots.restore(state)
         self.timed, self._dates = bool(state["timed"]), bool(state["dates"])
         self._waiting, self._value = bool(state["waiting"]), float(state["value"])
         self._X = stored(state, "X", None, self._engine.features)
+        calendar = self._engine.calendar
+        if self._X.shape[0] > self._engine.horizon or calendar not in ((), self._suggested()):
+            raise ValueError(
+                f"state 'X' and 'calendar' must fit the forecaster: got {self._X.shape[0]} rows and"
+                f" {calendar}; save it again"
+            )
+        if abs(self._value) > LARGEST:
+            raise ValueError(f"state 'value' must be a value: got {self._value}; save it again")
+        first = rounds if self.timed and self._slots.gap is None else 0
+        untimed = not self._waiting and self._slots.gap is None
+        if self._slots.waiting != first or not (self.timed or untimed):
+            raise ValueError(
+                f"state 'first' must be the times of {first} rounds: got {self._slots.waiting};"
+                " save the forecaster again"
+            )

@@ -1,0 +1,64 @@
+"""What a saved series may hold: compiled rounds trust counters and places, files are not trusted.
+
+Whatever follows from other parts of a state is compared with them; the rest is held to the range
+that a running forecaster stays in. Shapes and types are those of `core.validation.stored`.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stillpoint.core.validation import counted, stored
+from stillpoint.series import seasons
+from stillpoint.series._scale import BY
+
+MOST = 2.0**53  # rounds that floats can count
+_AGAIN = "save the forecaster again"
+
+
+def number(state: dict[str, Any], name: str, least: int = 0) -> int:
+    """A saved counter."""
+    value = state[name]
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise ValueError(f"state {name!r} must be a whole number: got {value!r}; {_AGAIN}")
+    counted(name, value - least, MOST)
+    return int(value)
+
+
+def periods(state: dict[str, Any], name: str, keep: int) -> tuple[float, ...]:
+    """Saved seasons: increasing, each of which fits twice into what is kept."""
+    values = stored(state, name, None)
+    ends = values.size == 0 or (values[0] >= 2.0 and 2.0 * values[-1] + 8.0 <= keep)
+    if not (ends and (np.diff(values) > 0.0).all()):
+        raise ValueError(
+            f"state {name!r} must be periods of 2 rounds or more, the shortest first: got"
+            f" {values}; {_AGAIN}"
+        )
+    return tuple(values.tolist())
+
+
+def agree(
+    told: tuple[float, ...] | None, active: tuple[float, ...], found: tuple[float, ...], rounds: int
+) -> None:
+    """Make sure that the seasons in use are those that were told, or found."""
+    if told is None:
+        fits = active == found and len(active) <= 2
+    else:
+        fits = not found and active == seasons.admitted(told, rounds)[: len(active)]
+    if not fits:
+        raise ValueError(
+            f"state 'active' must be the seasons of this forecaster: got {active}, found {found},"
+            f" told {told}; {_AGAIN}"
+        )
+
+
+def clock(saved: NDArray[Any], built: NDArray[Any], width: int, horizon: int, rounds: int) -> None:
+    """Check saved counters of a series against those of one that was just built."""
+    reach = int(built[BY.place])
+    same = all(saved[i] == built[i] for i in (BY.stride, BY.slots, BY.logs))
+    placed = reach <= saved[BY.place] < width - horizon
+    if not (same and placed and 0 <= saved[BY.now] <= rounds):
+        raise ValueError(
+            f"state 'clock' must fit a forecaster of {rounds} rounds: got {saved}; {_AGAIN}"
+        )
