@@ -117,8 +117,11 @@ def test_the_state_does_not_grow_with_the_series():
     for start in range(0, ROUNDS, 20_000):
         model.track(wavy(20_000, (12.0,), level=50.0, start=start))
         arrays = model.arrays()
-        sizes.add(tuple(sorted((k, np.shape(v)) for k, v in arrays.items() if "history" not in k)))
+        # the history and the list of changes grow up to a limit
+        fixed = {name: np.shape(a) for name, a in arrays.items() if name.count("watch") == 0}
+        fixed.pop("engine.history")
+        sizes.add(tuple(sorted(fixed.items())))
         files.append(len(persist.pack(model)))
     assert len(sizes) == 1
-    assert max(files) < min(files) + 8 * 2 * 8192 + 200
+    assert max(files) < min(files) + 16 * 8192
     assert model._engine.history.values.size == 8192

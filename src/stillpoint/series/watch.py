@@ -12,6 +12,7 @@ from stillpoint.series._watch import watch
 from stillpoint.series.harmonics import harmonics
 
 EVERY = 10_000.0  # rounds from one false alarm to the next, at least, on average
+_TINY = 1e-150  # values whose squares are no numbers count as 0
 _MOST = 4  # frequencies in the detector's reference, those of the first season
 
 
@@ -36,7 +37,8 @@ class Watch:
 
     def take(self, row: int, y: Array, seasonal: Array) -> None:
         """Take in values, the first of them that of `row`, and how much of each was seasonal."""
-        watch(self._state, y, seasonal, self._frequencies, row)
+        sizeable = np.where(np.abs(y) < _TINY, 0.0, y)
+        watch(self._state, sizeable, seasonal, self._frequencies, row)
 
     @property
     def records(self) -> list[Change]:
