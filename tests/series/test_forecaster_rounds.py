@@ -129,9 +129,6 @@ def test_saved_and_loaded_in_its_first_rounds_it_goes_on_to_the_bit(bulk, name):
         step(model, y[t])
 
 
-@pytest.mark.xfail(
-    strict=True, reason="the tables of gains are not made to reach the age of what is restored"
-)
 def test_a_round_left_open_in_a_file_is_closed_with_the_gains_of_its_age():
     # another process has no tables yet
     model = sp.Forecaster(2, season=[12])
@@ -157,10 +154,7 @@ np.save(sys.argv[3], said)
 """
 
 
-OPEN = pytest.param(True, marks=pytest.mark.xfail(strict=True, reason="as above"))
-
-
-@pytest.mark.parametrize("opened", [False, OPEN])
+@pytest.mark.parametrize("opened", [False, True])
 def test_another_process_goes_on_to_the_bit(opened, tmp_path):
     y = wavy(420, (12.0,), level=9.0)
     model = sp.Forecaster(3, season=[12], pool="middle")

@@ -90,14 +90,10 @@ BAD_CALLS = {
     "features": (lambda m: m.predict([1.0, 2.0]), "x must be left out"),
     "features in bulk": (lambda m: m.track([1.0], X=[[1.0]]), "X must be left out"),
 }
-DATE_STICKS = pytest.mark.xfail(strict=True, reason="that times are dates is noted too early")
 
 
 @pytest.mark.parametrize("opened", [False, True])
-@pytest.mark.parametrize(
-    "call",
-    [pytest.param(c, marks=DATE_STICKS) if c == "a date before" else c for c in BAD_CALLS],
-)
+@pytest.mark.parametrize("call", BAD_CALLS)
 def test_what_is_refused_leaves_the_state_alone(call, opened):
     model, y = build(CASES["told"]), CASES["told"][1]
     model.track(y[:150])
