@@ -17,6 +17,7 @@ import pages
 import stillpoint as sp
 from extras import package, program
 from stillpoint.learners import kernel_ftrl
+from stillpoint.series import forecaster
 
 ROOT = Path(__file__).parent.parent
 THEORY = (ROOT / "docs" / "theory.md").read_text(encoding="utf-8")
@@ -88,7 +89,7 @@ def test_the_home_page_prints_what_it_says():
 # names of these are in the reference, which is generated; `mkdocs build --strict` checks the rest
 REFERENCE = [
     *("kernels", "potentials", "domains", "losses", "regret", "memory", "checks"),
-    *("learners", "forecasters", "intervals", "fleet", "fleet.gpu", "lab", "commands"),
+    *("learners", "series", "forecasters", "intervals", "fleet", "fleet.gpu", "lab", "commands"),
     *("lab.baselines", "lab.baselines.conformal", "lab.streams", "lab.streams.real"),
 ]
 
@@ -189,8 +190,9 @@ def test_guide_examples_print_what_they_say(path):
         assert said is None or said == printed, code
 
 
-def test_docstring_example():
-    failures, tried = doctest.testmod(kernel_ftrl, extraglobs={"np": __import__("numpy")})
+@pytest.mark.parametrize("module", [kernel_ftrl, forecaster], ids=lambda m: m.__name__)
+def test_docstring_example(module):
+    failures, tried = doctest.testmod(module, extraglobs={"np": __import__("numpy")})
     assert (failures, tried > 0) == (0, True)
 
 

@@ -62,7 +62,6 @@ def test_tiny_values_are_forecast(name):
     assert_sound(TINY[name], "small")
 
 
-@pytest.mark.xfail(strict=True, reason="what watches for changes is NaN")
 @pytest.mark.parametrize("name", TINY)
 def test_forecasters_of_tiny_values_can_be_read_from_files(name):
     assert_read(assert_sound(TINY[name], "small"))

@@ -104,7 +104,6 @@ def test_regular_times_are_no_times():
     np.testing.assert_array_equal(timed.track(Y, times=at, horizon=H), said)
 
 
-@pytest.mark.xfail(strict=True, reason="in bulk the break is cut by the season of the first round")
 def test_after_a_long_break_the_season_is_where_it_was_in_bulk_too():
     y = wavy(T, (6.0,), level=10.0)
     times = np.arange(float(T))

@@ -17,7 +17,7 @@ from stillpoint.core.jit import njit
 
 LAGS = 3
 PRIOR = 100.0  # variance of coefficients, in units of the values' own
-FAR = 1e30  # standardised values beyond it are none that least squares could tell apart
+FAR = 1e6  # standardised values beyond it would cost C its digits: their squares times 1e-16
 
 
 class Reference(NamedTuple):

@@ -8,8 +8,6 @@ are believed again.
 """
 
 import math
-from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
@@ -24,119 +22,14 @@ from stillpoint.series import (
     _scale,
     _structural,
 )
-from stillpoint.series._autoregression import Regressions
-from stillpoint.series._bands import Bands
 from stillpoint.series._knots import ISSUE, Knots
-from stillpoint.series._phases import Phases
-from stillpoint.series._scale import AT, BY, exponential, within
-from stillpoint.series._structural import Filters
+from stillpoint.series._pool import ahead, experts
+from stillpoint.series._scale import AT, BY, within
+from stillpoint.series._state import State, inner
 
-# Functions that are called from compiled code alone: a state is some eighty arrays, and to take
-# them over from Python is most of what compiling such a function costs. And numbers in calls come
-# from variables: for a constant, Numba compiles the function once more.
-inner = partial(njit, cache=True, no_cpython_wrapper=True)
 BELIEVE, REACH = 50.0, 20.0  # rounds judged before values are doubted; error deviations
 FARTHEST = 1e60  # units from the centre that a lag counts as at most: its square is a number
 FAR = 10.0  # units from its centre that a feature counts as at most
-
-
-class State(NamedTuple):
-    """All of one series."""
-
-    scalars: np.ndarray  # see _scale.Scalars
-    clock: np.ndarray  # ints, see _scale.Clock
-    lags: np.ndarray  # (1 or 2, width): values, and logarithms, in units; places ahead are free
-    periods: np.ndarray  # the seasons
-    rows: np.ndarray  # harmonics, by time modulo length
-    rolls: bool  # whether rows are a ring, to be filled as time goes on
-    seasonal: (
-        np.ndarray
-    )  # (H + 3,): the first filter's seasonal parts, in units, from 3 rounds ago on
-    features: np.ndarray  # (H, features): standardised, from the coming round on; 0: not known
-    feature_scale: np.ndarray  # (2, features): centres and units
-    filters: Filters
-    regressions: Regressions
-    phases: Phases
-    knots: Knots
-    bands: Bands
-    steps: np.ndarray  # (H,) ints: 1, 2, …
-    stops: np.ndarray  # ints: horizons of the knots and of the intervals
-    forecasts: np.ndarray  # (bands,): of the coming round
-    room: np.ndarray  # (H, K): forecasts of experts
-    work: np.ndarray  # (4, most): room to work in
-
-
-@inner()
-def experts(m: State, knots: np.ndarray, out: np.ndarray) -> None:
-    """out[i, expert] = forecasts of all experts for time now + knots[i] − 1."""
-    s, now, place = m.scalars, m.clock[BY.now], m.clock[BY.place]
-    low, high = _scale.limits(s)
-    x, column = m.lags[0], m.work[2]
-    last = s[AT.centre] + s[AT.unit] * x[place - 1]
-    for i in range(knots.size):
-        out[i, 0] = last
-    e = 1
-    for q in range(m.periods.size):
-        period = round(m.periods[q])
-        for i in range(knots.size):
-            back = (knots[i] + period - 1) // period * period
-            # before the series began there is nothing to repeat
-            known = knots[i] - 1 - back >= -now
-            out[i, e] = (
-                s[AT.centre] + s[AT.unit] * x[place + knots[i] - 1 - back] if known else last
-            )
-        e += 1
-    f = m.filters
-    for i in range(f.kinds.shape[0]):
-        model = f.models[f.kinds[i, _structural.IS.model]]
-        _structural.forecast(f.means[i], model, m.rows, now, knots, column)
-        bring(column, f.kinds[i, _structural.IS.log] > 0, low, high, out[:, e])
-        e += 1
-    r, H = m.regressions, knots[-1]
-    ahead(r.specs, f.seasonal, f.means[0], m.rows, now, s[AT.unit], m.seasonal[: H + 3])
-    for a in range(r.specs.shape[0]):
-        if now < r.specs[a, _autoregression.OF.start]:
-            for k in range(knots.size):
-                out[k, e] = last
-        else:
-            x = m.lags[r.specs[a, _autoregression.OF.log]]
-            _autoregression.forecast(
-                a, r, x, s, now, place, m.rows, m.seasonal, m.features, knots, m.work[0], out[:, e]
-            )
-        e += 1
-    p = m.phases
-    for i in range(p.specs.shape[0]):
-        _phases.forecast(i, p, now, knots, column)
-        bring(column, p.specs[i, _phases.OF.log] > 0.0, low, high, out[:, e])
-        e += 1
-
-
-@inner()
-def bring(values: np.ndarray, log: bool, low: float, high: float, out: np.ndarray) -> None:
-    """Forecasts, of logarithms perhaps, within the range."""
-    for k in range(out.size):
-        out[k] = within(exponential(values[k]) if log else values[k], low, high)
-
-
-@inner()
-def ahead(
-    specs: np.ndarray,
-    past: np.ndarray,
-    mean: np.ndarray,
-    rows: np.ndarray,
-    now: int,
-    unit: float,
-    out: np.ndarray,
-) -> None:
-    """Fill the seasonal parts of a filter, 3 past ones first, where a regression asks for them."""
-    asked = 0
-    for a in range(specs.shape[0]):
-        asked += specs[a, _autoregression.OF.seasonal]
-    if asked > 0:
-        for i in range(3):
-            out[i] = past[i] / unit
-        for h in range(out.size - 3):
-            out[3 + h] = _structural.season(mean, rows[(now + h) % rows.shape[0]]) / unit
 
 
 @inner()

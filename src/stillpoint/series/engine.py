@@ -17,10 +17,12 @@ from stillpoint.core.array import Array
 from stillpoint.core.validation import stored, under
 from stillpoint.series import _bands, _rounds, layout, restored, seasons
 from stillpoint.series._scale import AT, BY
+from stillpoint.series._state import State
 from stillpoint.series.bands import Bands
 from stillpoint.series.gains import LAST, Gains, shared
 from stillpoint.series.history import KEEP, History
 from stillpoint.series.layout import Scale
+from stillpoint.series.own import own
 from stillpoint.series.pool import Pool
 from stillpoint.series.watch import Watch
 
@@ -30,14 +32,6 @@ _MISFIT = 8.0  # how much larger or smaller than its history's deviation a unit 
 # what single rounds hand over besides
 _NAN, _NONE, _ONE = np.array([np.nan]), np.zeros(1, dtype=np.int64), np.empty((1, 1))
 _NO_ENDS, _NO_PARTS = np.empty((0, 0, 0, 0)), np.empty(0)
-# arrays of a state that change from round to round, by their names in files
-_OWN = {
-    "": ("scalars", "clock", "lags", "features", "feature_scale"),
-    "filters": ("means", "gaps", "seasonal"),
-    "regressions": ("coefficients", "covariances"),
-    "phases": ("levels", "first", "second", "first_seen", "second_seen"),
-    "knots": ("experts", "pair", "scalars", "stack", "spread", "waiting", "issued"),
-}
 
 
 class Engine:
@@ -73,7 +67,7 @@ class Engine:
         self.watch = Watch()
         self.active: tuple[float, ...] = ()
         self.builds = 0  # how often experts were built
-        self.state: _rounds.State | None = None
+        self.state: State | None = None
         self._found: tuple[float, ...] = ()
         self._look, self._next, self._ages = seasons.LEAST, 0, 0
 
@@ -270,18 +264,18 @@ class Engine:
             "logs": -1 if self.state is None else int(self.state.clock[BY.logs]),
         }
         if self.state is not None:
-            saved |= {name: array.copy() for name, array in _own(self.state).items()}
+            saved |= {name: array.copy() for name, array in own(self.state).items()}
         saved |= {f"bands.{name}": value for name, value in self.bands.arrays().items()}
         return saved | {f"watch.{name}": value for name, value in self.watch.arrays().items()}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
         self.bands.restore(under(state, "bands."))
-        self.watch.restore(under(state, "watch."))
         self.history.restore(state)
         self.active = restored.periods(state, "active", KEEP)
         self._found = restored.periods(state, "found", KEEP)
         restored.agree(self.periods, self.active, self._found, self.history.rounds)
+        self.watch.restore(under(state, "watch."), self.active)
         self.calendar = tuple(stored(state, "calendar", None).tolist())
         self._look = restored.number(state, "look", seasons.LEAST)
         self._next, self._ages = restored.number(state, "next"), 0
@@ -293,19 +287,10 @@ class Engine:
                 self.pool, self.active, self.horizon, scale, self.bands.state, features=features
             )
             fresh = built.clock.copy()
-            for name, array in _own(built).items():
+            for name, array in own(built).items():
                 array[...] = stored(state, name, *array.shape, dtype=array.dtype)
             restored.clock(
                 built.clock, fresh, built.lags.shape[1], self.horizon, self.history.rounds
             )
             self.state = layout.at(built, self.active, self.horizon)
             self._cover(1)
-
-
-def _own(state: _rounds.State) -> dict[str, Any]:
-    """The arrays of a state that are its own, by their names in files."""
-    found: dict[str, Any] = {}
-    for part, names in _OWN.items():
-        holder = getattr(state, part) if part else state
-        found |= {f"{part}.{name}".lstrip("."): getattr(holder, name) for name in names}
-    return found

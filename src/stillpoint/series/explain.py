@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from stillpoint.core.array import Array
 from stillpoint.series._autoregression import OF as SPEC
 from stillpoint.series._knots import ROW
-from stillpoint.series._rounds import State
 from stillpoint.series._scale import AT as SCALE
 from stillpoint.series._scale import BY
+from stillpoint.series._state import State
 from stillpoint.series._structural import AT, BASE, IS, OF
 from stillpoint.series.engine import Engine
 from stillpoint.series.naming import names

@@ -1,57 +1,132 @@
 """Forecaster: a series that repeats, trends, jumps and remembers; any horizon, told nothing."""
 
-import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from stillpoint.alerts.changes import Change
-from stillpoint.core.learner import Learner
-from stillpoint.core.validation import Array, count, real, under
+from stillpoint.core.validation import Array, count, real
 from stillpoint.forecasters.aggregation import LARGEST, target_number
-from stillpoint.losses import Absolute, Loss, Pinball, Squared
-from stillpoint.series import explain, seasons
+from stillpoint.losses import Loss
+from stillpoint.series import arguments
 from stillpoint.series.bands import Bands
+from stillpoint.series.base import SeriesLearner
 from stillpoint.series.engine import Engine
 from stillpoint.series.features import Features
-from stillpoint.series.history import KEEP
 from stillpoint.series.pool import POOLS
-from stillpoint.series.restored import number
 from stillpoint.series.timing import Timing
 
 _MISSING = "pass one number a round, NaN for a missing one"
 
 
-class Forecaster(Learner):
-    """Forecast a series any number of steps ahead: level, trend, seasons, memory, jumps.
+class Forecaster(SeriesLearner):
+    r"""Forecast a series any number of steps ahead: level, trend, seasons, memory, jumps.
 
-    Nothing needs to be told: not the seasons, not the noise, no rate and no length.
+    Nothing needs to be told: not the seasons, not the noise, no rate and no length. Values may be
+    missing, times irregular, and features known ahead may join.
 
     Parameters
     ----------
     horizon : int, default 1
-        How many steps ahead it can be asked for.
-    season : "auto", None, float or list of float
-        Periods in rounds such as [24, 168]; "auto" finds them, None: there are none.
+        H, how many steps ahead it can be asked for.
+    season : "auto", None, float or list of float, default "auto"
+        Periods in rounds such as [24, 168], each in use from its second return on. "auto": those
+        that go with the spacing of dates where the series bears them out, else those found in it.
+        None: there are none.
     coverage : float or list of float, default 0.9
         The share of values that intervals are to cover, or several.
     features : int or list of str, default 0
         How many numbers are known of each round before its value (prices, holidays), or their
         names.
-    pool : {"full", "middle", "small"}
-        How many experts forecast.
+    pool : {"full", "middle", "small"}, default "full"
+        How many experts forecast: 24 with two seasons, 13 or 8.
     loss : Squared, Absolute or Pinball, optional
         What forecasts aim at: the mean, the median, or another quantile of each horizon. None is
         Squared. For the others the tracked quantile of the errors is added to the forecast of the
         mean, and intervals have two sides.
 
+    Attributes
+    ----------
+    rounds : int
+        How many rounds are over.
+    time : float
+        The time of the open round, or of the last one.
+    seasons : list of float
+        The periods in use.
+    weights, regrets : dict
+        For each knot, a horizon, what is relied on, and the account against each expert.
+    changes : list of Change
+        Where level or spread have moved.
+
+    See Also
+    --------
+    VariationForecaster : a level under noise that jumps and drifts, with a bound on regret.
+    TrackingForecaster : regression on features whose coefficients drift.
+    IntervalTracker : intervals around forecasts of any other model.
+
     Notes
     -----
-    A pool of filters, each the exact ridge regression of a kernel: on time (a level that drifts, a
-    slope, seasons of smooth shape that drift), on the series' own past (autoregressions with
-    forgetting), or on both. For each of some horizons, the knots, their forecasts are aggregated by
-    ML-Poly blended with exponential weights, then corrected by a regression of what is left.
+    **Experts.** Each is ridge regression in the space of a kernel: on time, on the past, or both.
+
+    - The last value, and for each season m the value at the same phase, y_{t+h−m⌈h/m⌉}.
+    - *Structural filters* [1]_, with variances in units of the noise's:
+      y_t = level + deviation + β'B(t) + noise; level += slope, slope *= φ, deviation *= ρ, and all
+      drift. B(t) are cosines and sines of 2πkt/m; β_k has the prior variance 10·k^{−3/2} and drifts
+      by q_s k^{−3/2}: a smooth periodic kernel that changes, as a state space [2]_. The gains of
+      their Kalman filters depend on age alone, so tables of these are shared by all series.
+    - *Autoregressions*: least squares with forgetting λ on lags near and a season ago, harmonics,
+      their products with lags, features, and random waves of the last two values [4]_,
+      S = z'Cz + λ, θ += Cz e/S, C ← (C − Cz(Cz)'/S)/λ; fitted one step ahead and iterated.
+    - *Smoothing by phase* [5]_: a level and one number a phase, each moved by its share of the
+      error.
+
+    While all values are positive, some have twins for logarithms.
+
+    **Aggregation**, for each of some horizons (the knots), weights between them interpolated.
+    With p_i what expert i said, pm = Σ w_i p_i, w_i ∝ (R_i)₊/(B + V_i) (ML-Poly [3]_), where
+    R_i = Σ r_i, V_i = Σ r_i², B = max r² and r_i = 2(pm − y)(pm − p_i)/σ²; in the first hundred
+    rounds blended with exponential weights; then a ridge regression of what is left, and a second
+    aggregation of both. At h = 1, whatever the series, against each expert and each fixed mixture q
+    of them Σ_t (loss of pm − loss of q)/σ_t² ≤ q'R ≤ √(A(B + max V)), A = Σ_t Σ_i r_i²/(B + V_i).
+    At h > 1 values come late: q'R is an account of what was lost, and no bound on it is promised.
+
+    **Intervals** of horizon h are those of c = ⌈h/s⌉ trackers in turn, s the rounds between
+    origins, each of which has its value before its next turn; out of T of them at most
+    (1 − q)T + c(3√(q(1 − q)(T/c + 100)) + 1) miss, on any series. Horizons 1, 2, 4, 8, … and H are
+    tracked (1, H/4 and H in the smaller pools), and those between interpolated in log h.
+
+    **Robustness.** From the 51st round on, a value more than 20 error deviations off moves filters
+    by that much only, until the next value confirms it.
+
+    A round costs the same at any age: O(Σ P² + K²·knots), P the sizes of regressions, K experts.
+
+    References
+    ----------
+    .. [1] Harvey, Forecasting, structural time series models and the Kalman filter, 1989.
+    .. [2] Solin & Särkkä, Explicit link between periodic covariance functions and state space
+       models, AISTATS 2014.
+    .. [3] Gaillard, Stoltz & van Erven, A second-order bound with excess losses, COLT 2014.
+    .. [4] Rahimi & Recht, Random features for large-scale kernel machines, NeurIPS 2007.
+    .. [5] Winters, Forecasting sales by exponentially weighted moving averages, 1960, after Holt,
+       1957.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import stillpoint as sp
+    >>> month = np.arange(240)
+    >>> noise = np.random.default_rng(0).normal(0.0, 0.5, 240)
+    >>> y = 20.0 + 5.0 * np.cos(2.0 * np.pi * month / 12.0) + noise
+    >>> model = sp.Forecaster(horizon=12)
+    >>> forecasts = model.track(y)  # each was made before its value was seen
+    >>> model.seasons
+    [12.0]
+    >>> model.predict(horizon=4).round(0)
+    array([25., 24., 22., 20.])
+    >>> lo, hi = model.interval(horizon=4)
+    >>> bool((lo < [25, 24.3, 22.5, 20]).all() and (hi > [25, 24.3, 22.5, 20]).all())
+    True
+    >>> model.update(25.3)
     """
 
     def __init__(
@@ -66,15 +141,16 @@ class Forecaster(Learner):
     ) -> None:
         super().__init__()
         self.horizon = count("horizon", horizon)
-        self.season, self.pool = season, pool
+        periods = arguments.periods(season)
+        self.season = season if isinstance(season, str) or season is None else list(periods or ())
+        self.pool, self.loss = pool, loss
         if not isinstance(pool, str) or pool not in POOLS:
             raise ValueError(f'pool must be "small", "middle" or "full": got {pool!r}; choose one')
         self._features = Features(features, self.horizon)
-        self.loss = loss
-        self._bands = Bands(self.horizon, coverage, level=_level(loss), few=POOLS[pool].half)
-        self._engine = Engine(
-            POOLS[pool], self.horizon, _periods(season), self._bands, self._features.count
+        self._bands = Bands(
+            self.horizon, coverage, level=arguments.level(loss), few=POOLS[pool].half
         )
+        self._engine = Engine(POOLS[pool], self.horizon, periods, self._bands, self._features.count)
         self._timing = Timing(self._engine)
 
     @property
@@ -93,50 +169,6 @@ class Forecaster(Learner):
     def coverage(self) -> Any:
         """The share of values that intervals are to cover, or several."""
         return self._bands.coverage if self._bands.several else self._bands.coverage[0]
-
-    @property
-    def features(self) -> Any:
-        """Names of the features, or how many there are."""
-        return self._features.given
-
-    @property
-    def seasons(self) -> list[float]:
-        """The periods in use, in rounds."""
-        return list(self._engine.active)
-
-    @property
-    def weights(self) -> dict[int, dict[str, float]]:
-        """What is relied on: for each knot, a horizon, the experts' weights in its forecast."""
-        return explain.weights(self._engine)
-
-    @property
-    def regrets(self) -> dict[int, dict[str, float]]:
-        """For each knot, how much more than each expert the aggregate can have lost so far.
-
-        In error variances, Σ_t s_t((y − pm)² − (y − p_i)²) ≤ R_i with s_t about 1/σ_t² and pm the
-        ML-Poly forecast; at horizon 1 all R together are bounded, see `_knots`. Since the last time
-        that experts were built, over the history that was replayed then.
-        """
-        return explain.regrets(self._engine)
-
-    @property
-    def changes(self) -> list[Change]:
-        """Where level or spread of the series have moved, beside its seasons; see `Change`.
-
-        Rows are rounds counted from 0, empty slots among them. A false one comes once in 10 000
-        rounds, or less often. Of each stretch with the same seasons the last 100 are kept.
-        """
-        return self._engine.watch.records
-
-    def components(self) -> dict[str, float]:
-        """What the coming forecast is made of: parts that sum to it.
-
-        "level", "slope" and each "season m" are those of the structural filters, weighted as the
-        forecast weighs them; "features" what the regressions add for these; "memory" the rest: what
-        the recent past adds.
-        """
-        forecast = self._begin()
-        return explain.components(self._engine, forecast)
 
     def predict(
         self, x: ArrayLike | None = None, *, horizon: int | None = None, time: Any = None
@@ -225,7 +257,6 @@ class Forecaster(Learner):
             Numbers or dates.
         horizon : int, default 1
             How many values to forecast in each round.
-
         intervals : bool, default False
             Whether to return the ends of the intervals, too.
 
@@ -267,95 +298,3 @@ class Forecaster(Learner):
         if steps == 1:
             parts = [part[:, 0].copy() for part in parts]
         return tuple(parts) if intervals else parts[0]
-
-    def arrays(self) -> dict[str, Any]:
-        """The state, for saving."""
-        own = {
-            "rounds": self.rounds,
-            "time": self.time,
-            "started": self._started,
-            "open": self._is_open,
-            "answer": math.nan if self._answer is None else self._answer,
-        }
-        own |= {f"engine.{name}": value for name, value in self._engine.arrays().items()}
-        return own | {f"timing.{name}": value for name, value in self._timing.arrays().items()}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Inverse of `arrays`."""
-        self.rounds, self.time = number(state, "rounds"), float(state["time"])
-        self._started, self._is_open = bool(state["started"]), bool(state["open"])
-        self._engine.restore(under(state, "engine."))
-        self._timing.restore(under(state, "timing."), self.rounds + self._is_open)
-        self._answer = float(state["answer"]) if self._is_open else None
-
-    @property
-    def _not_finite(self) -> frozenset[str]:
-        bands, watch = ("offsets", "ends", "said"), ("earlier", "now.moments", "now.records")
-        engine = ["history", "scalars", *(f"bands.{name}" for name in bands)]
-        engine += [f"watch.{name}" for name in watch]
-        timing = ("gap", "value", "X")
-        names = (*(f"engine.{name}" for name in engine), *(f"timing.{name}" for name in timing))
-        return frozenset({"answer", *names})
-
-    def _steps(self, horizon: Any) -> int:
-        steps = count("horizon", horizon)
-        if steps > self.horizon:
-            raise ValueError(
-                f"horizon must be at most {self.horizon}, which the forecaster was built for: got"
-                f" {steps}; build it with horizon={steps}"
-            )
-        return steps
-
-    def _when(self, rounds: int, times: ArrayLike | None) -> Array:
-        """Times of so many rounds, of which an open one is the first: it forecasts what it did."""
-        if not (self._is_open and rounds):
-            return self._coming_times(rounds, times)
-        given = None if times is None else np.asarray(times)
-        if given is not None and given.size and given.flat[0] != self.time:
-            self._begin_bulk("y")
-        rest = self._coming_times(rounds - 1, None if given is None else given[1:])
-        return np.append(self.time, rest)
-
-    def _coming(self, time: float | None) -> float:
-        timed = time is not None
-        if time is None and self._timing.timed:
-            time = self._timing.coming(self.time)
-        when = super()._coming(time)
-        if timed:
-            self._timing.given(self.time, self._started)
-        return when
-
-    def _check_same(self, x: Any) -> None:
-        if x is not None and not self._timing.same(x):
-            raise ValueError("x must be that of the open round; call update or skip first")
-
-    def _open(self, when: float, x: NDArray[Any] | None) -> float:
-        return self._timing.open(when, self._features.none if x is None else x)
-
-    def _close(self, feedback: float | None) -> None:
-        self._timing.close(math.nan if feedback is None else feedback)
-
-
-def _level(loss: Any) -> float | None:
-    """The level of the quantile that a loss asks for; None: the mean."""
-    if loss is None or isinstance(loss, Squared):
-        return None
-    if isinstance(loss, Absolute | Pinball):
-        return loss.level if isinstance(loss, Pinball) else 0.5
-    raise ValueError(
-        f"loss must be None, Squared, Absolute or Pinball: got {loss!r}; choose one of sp.losses"
-    )
-
-
-def _periods(season: Any) -> tuple[float, ...] | None:
-    """Periods as told; None: they are to be found."""
-    if isinstance(season, str) and season == "auto":
-        return None
-    periods = () if season is None else seasons.told(season)
-    for period in periods:
-        if 2.0 * period + 8.0 > KEEP:
-            raise ValueError(
-                f"season must be at most {(KEEP - 8) // 2} rounds, of which two are kept: got"
-                f" {period:g}; leave it out, or give coarser rows"
-            )
-    return periods

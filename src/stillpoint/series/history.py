@@ -50,19 +50,26 @@ class History:
         self.size += y.size
 
     @property
+    def _kept(self) -> Array:
+        """The last KEEP rows, from the first that has a value on."""
+        rows = self._rows[max(0, self.size - KEEP) : self.size]
+        missing = np.isnan(rows[:, 0])
+        return rows[rows.shape[0] if missing.all() else int(np.argmin(missing)) :]
+
+    @property
     def values(self) -> Array:
-        """The last KEEP values."""
-        return np.ascontiguousarray(self._rows[max(0, self.size - KEEP) : self.size, 0])
+        """The last values."""
+        return np.ascontiguousarray(self._kept[:, 0])
 
     @property
     def features(self) -> Array:
         """What was known of their rounds."""
-        return np.ascontiguousarray(self._rows[max(0, self.size - KEEP) : self.size, 2:])
+        return np.ascontiguousarray(self._kept[:, 2:])
 
     @property
     def known(self) -> NDArray[np.int64]:
         """For how many rounds features were known; no more than have come since."""
-        part = self._rows[max(0, self.size - KEEP) : self.size, 1:2].astype(np.int64)
+        part = self._kept[:, 1:2].astype(np.int64)
         return np.asarray(np.minimum(part.sum(axis=1), np.arange(part.shape[0], 0, -1)))
 
     @property

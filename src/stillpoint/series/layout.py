@@ -13,8 +13,8 @@ from stillpoint.series._autoregression import Regressions
 from stillpoint.series._bands import Bands
 from stillpoint.series._knots import RIDGE, Knots, Rule
 from stillpoint.series._phases import Phases
-from stillpoint.series._rounds import State
 from stillpoint.series._scale import AT, BY, Clock, Scalars
+from stillpoint.series._state import State
 from stillpoint.series._structural import BASE, Filters
 from stillpoint.series._waves import WAVES
 from stillpoint.series.gains import Gains, Model, shared

@@ -1,7 +1,7 @@
 """Names of the experts, for people."""
 
-from stillpoint.series._rounds import State
 from stillpoint.series._scale import BY
+from stillpoint.series._state import State
 from stillpoint.series.layout import models
 from stillpoint.series.pool import NAMES, Pool, Regression
 

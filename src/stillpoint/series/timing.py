@@ -5,6 +5,7 @@ value, and of several rows in a slot the last value counts: a slot is learnt whe
 """
 
 import math
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -61,10 +62,7 @@ class Timing:
     def open(self, when: float, X: Array) -> float:
         """Open the round at this time; returns the forecast."""
         if self.timed:
-            step = self._step(when)
-            if step:
-                self._learn()
-                self._pass(step - 1)
+            self._enter(self._step(when))
         self._X = X
         return self._engine.open(X)
 
@@ -97,16 +95,28 @@ class Timing:
             i += 1
         if i < y.size:
             steps = self._slots.take(when[i:])
-            out[i:], offsets[i:] = self._play(y[i:], X[i:], steps, horizon, intervals)
+            # how long a break is played depends on the seasons that are known when it comes
+            breaks = [i + int(j) for j in np.flatnonzero(steps > _LEAST)]
+            for first, last in pairwise([i, *breaks, y.size]):
+                if last > first:
+                    self._enter(int(steps[first - i]))
+                    part, ends = self._play(
+                        y[first:last], X[first:], steps[first - i : last - i], horizon, intervals
+                    )
+                    out[first:last], offsets[first:last] = part, ends
         return out, offsets
+
+    def _enter(self, step: int) -> None:
+        """Learn what waits, and play the empty slots, before a row so many slots later."""
+        if step:
+            self._learn()
+            self._pass(step - 1)
 
     def _play(
         self, y: Array, X: Array, steps: NDArray[np.int64], horizon: int, intervals: bool
     ) -> tuple[Array, Array]:
-        """`track` where the slots are known: rows so many slots after the one before."""
-        at = np.cumsum([self._played(int(step)) for step in steps])
-        if not self._waiting:  # nothing is open: the first row's slot is the first
-            at -= at[0]
+        """`track` where the slots are known, the first of these rows entered."""
+        at = np.cumsum(steps) - steps[0]
         rounds = int(at[-1]) + 1
         values, rows = np.full(rounds, np.nan), np.full((rounds, X.shape[1]), np.nan)
         if self._waiting:

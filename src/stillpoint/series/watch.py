@@ -12,6 +12,7 @@ from stillpoint.series._watch import watch
 from stillpoint.series.harmonics import harmonics
 
 EVERY = 10_000.0  # rounds from one false alarm to the next, at least, on average
+_TINY = 1e-150  # values whose squares are no numbers count as 0
 _MOST = 4  # frequencies in the detector's reference, those of the first season
 
 
@@ -36,7 +37,8 @@ class Watch:
 
     def take(self, row: int, y: Array, seasonal: Array) -> None:
         """Take in values, the first of them that of `row`, and how much of each was seasonal."""
-        watch(self._state, y, seasonal, self._frequencies, row)
+        sizeable = np.where(np.abs(y) < _TINY, 0.0, y)
+        watch(self._state, sizeable, seasonal, self._frequencies, row)
 
     @property
     def records(self) -> list[Change]:
@@ -51,13 +53,19 @@ class Watch:
         own = {"periods": np.array(self.periods), "earlier": np.array(notes).reshape(-1, 6)}
         return own | {f"now.{name}": value for name, value in changes.arrays(self._state).items()}
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Inverse of `arrays`."""
+    def restore(self, state: dict[str, Any], active: tuple[float, ...]) -> None:
+        """Inverse of `arrays`, of a forecaster with these seasons."""
+        periods = tuple(stored(state, "periods", None).tolist())
+        if periods not in ((), active):
+            raise ValueError(
+                f"state 'periods' must be the seasons of this forecaster: got {periods}, has"
+                f" {active}; save it again"
+            )
         notes = stored(state, "earlier", None, 6).tolist()
         self._earlier = [
             Change(int(note[0]), int(note[1]), changes.KINDS[int(note[2])], *note[3:])
             for note in notes
         ]
-        self._begin(tuple(stored(state, "periods", None).tolist()), 0)
+        self._begin(periods, 0)
         own = {name[4:]: value for name, value in state.items() if name.startswith("now.")}
         changes.restore(self._state, own)

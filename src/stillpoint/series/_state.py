@@ -1,0 +1,44 @@
+"""All of one series, as compiled rounds see it."""
+
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from stillpoint.core.jit import njit
+from stillpoint.series._autoregression import Regressions
+from stillpoint.series._bands import Bands
+from stillpoint.series._knots import Knots
+from stillpoint.series._phases import Phases
+from stillpoint.series._structural import Filters
+
+# Functions that are called from compiled code alone: a state is some eighty arrays, and to take
+# them over from Python is most of what compiling such a function costs. And numbers in calls come
+# from variables: for a constant, Numba compiles the function once more.
+inner = partial(njit, cache=True, no_cpython_wrapper=True)
+
+
+class State(NamedTuple):
+    """All of one series."""
+
+    scalars: np.ndarray  # see _scale.Scalars
+    clock: np.ndarray  # ints, see _scale.Clock
+    lags: np.ndarray  # (1 or 2, width): values, and logarithms, in units; places ahead are free
+    periods: np.ndarray  # the seasons
+    rows: np.ndarray  # harmonics, by time modulo length
+    rolls: bool  # whether rows are a ring, to be filled as time goes on
+    seasonal: (
+        np.ndarray
+    )  # (H + 3,): the first filter's seasonal parts, in units, from 3 rounds ago on
+    features: np.ndarray  # (H, features): standardised, from the coming round on; 0: not known
+    feature_scale: np.ndarray  # (2, features): centres and units
+    filters: Filters
+    regressions: Regressions
+    phases: Phases
+    knots: Knots
+    bands: Bands
+    steps: np.ndarray  # (H,) ints: 1, 2, …
+    stops: np.ndarray  # ints: horizons of the knots and of the intervals
+    forecasts: np.ndarray  # (bands,): of the coming round
+    room: np.ndarray  # (H, K): forecasts of experts
+    work: np.ndarray  # (4, most): room to work in

@@ -1,0 +1,137 @@
+"""What a Forecaster is beside its forecasts: rounds in time, what it can tell of itself, saving."""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from stillpoint.alerts.changes import Change
+from stillpoint.core.array import Array
+from stillpoint.core.learner import Learner
+from stillpoint.core.validation import count, under
+from stillpoint.series import explain
+from stillpoint.series.engine import Engine
+from stillpoint.series.features import Features
+from stillpoint.series.restored import number
+from stillpoint.series.timing import Timing
+
+
+class SeriesLearner(Learner):
+    """Rounds of a series, which an engine forecasts and learns."""
+
+    horizon: int
+    _engine: Engine
+    _features: Features
+    _timing: Timing
+
+    @property
+    def features(self) -> Any:
+        """Names of the features, or how many there are."""
+        return self._features.given
+
+    @property
+    def seasons(self) -> list[float]:
+        """The periods in use, in rounds."""
+        return list(self._engine.active)
+
+    @property
+    def weights(self) -> dict[int, dict[str, float]]:
+        """What is relied on: for each knot, a horizon, the experts' weights in its forecast."""
+        return explain.weights(self._engine)
+
+    @property
+    def regrets(self) -> dict[int, dict[str, float]]:
+        """For each knot, how much more than each expert the aggregate can have lost so far.
+
+        In error variances, Σ_t s_t((y − pm)² − (y − p_i)²) ≤ R_i with s_t about 1/σ_t² and pm the
+        ML-Poly forecast; at horizon 1 all R together are bounded, see `_knots`. Since the last time
+        that experts were built, over the history that was replayed then.
+        """
+        return explain.regrets(self._engine)
+
+    @property
+    def changes(self) -> list[Change]:
+        """Where level or spread of the series have moved, beside its seasons; see `Change`.
+
+        Rows are rounds counted from 0, empty slots among them. A false one comes once in 10 000
+        rounds, or less often. Of each stretch with the same seasons the last 100 are kept.
+        """
+        return self._engine.watch.records
+
+    def components(self) -> dict[str, float]:
+        """What the coming forecast is made of: parts that sum to it.
+
+        "level", "slope" and each "season m" are those of the structural filters, weighted as the
+        forecast weighs them; "features" what the regressions add for these; "memory" the rest: what
+        the recent past adds.
+        """
+        forecast = self._begin()
+        return explain.components(self._engine, forecast)
+
+    def arrays(self) -> dict[str, Any]:
+        """The state, for saving."""
+        own = {
+            "rounds": self.rounds,
+            "time": self.time,
+            "started": self._started,
+            "open": self._is_open,
+            "answer": math.nan if self._answer is None else self._answer,
+        }
+        own |= {f"engine.{name}": value for name, value in self._engine.arrays().items()}
+        return own | {f"timing.{name}": value for name, value in self._timing.arrays().items()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Inverse of `arrays`."""
+        self.rounds, self.time = number(state, "rounds"), float(state["time"])
+        self._started, self._is_open = bool(state["started"]), bool(state["open"])
+        self._engine.restore(under(state, "engine."))
+        self._timing.restore(under(state, "timing."), self.rounds + self._is_open)
+        self._answer = float(state["answer"]) if self._is_open else None
+
+    @property
+    def _not_finite(self) -> frozenset[str]:
+        bands, watch = ("offsets", "ends", "said"), ("earlier", "now.moments", "now.records")
+        engine = ["history", "scalars", *(f"bands.{name}" for name in bands)]
+        engine += [f"watch.{name}" for name in watch]
+        timing = ("gap", "value", "X")
+        names = (*(f"engine.{name}" for name in engine), *(f"timing.{name}" for name in timing))
+        return frozenset({"answer", *names})
+
+    def _steps(self, horizon: Any) -> int:
+        steps = count("horizon", horizon)
+        if steps > self.horizon:
+            raise ValueError(
+                f"horizon must be at most {self.horizon}, which the forecaster was built for: got"
+                f" {steps}; build it with horizon={steps}"
+            )
+        return steps
+
+    def _when(self, rounds: int, times: ArrayLike | None) -> Array:
+        """Times of so many rounds, of which an open one is the first: it forecasts what it did."""
+        if not (self._is_open and rounds):
+            return self._coming_times(rounds, times)
+        given = None if times is None else np.asarray(times)
+        if given is not None and given.size and given.flat[0] != self.time:
+            self._begin_bulk("y")
+        rest = self._coming_times(rounds - 1, None if given is None else given[1:])
+        return np.append(self.time, rest)
+
+    def _coming(self, time: float | None) -> float:
+        timed = time is not None
+        if time is None and self._timing.timed:
+            time = self._timing.coming(self.time)
+        when = super()._coming(time)
+        if timed:
+            self._timing.given(self.time, self._started)
+        return when
+
+    def _check_same(self, x: Any) -> None:
+        if x is not None and not self._timing.same(x):
+            raise ValueError("x must be that of the open round; call update or skip first")
+
+    def _open(self, when: float, x: NDArray[Any] | None) -> float:
+        return self._timing.open(when, self._features.none if x is None else x)
+
+    def _close(self, feedback: float | None) -> None:
+        self._timing.close(math.nan if feedback is None else feedback)
