@@ -186,4 +186,5 @@ def _is_peak(period: float, r: Array) -> bool:
         return True  # too long to be told
     around = r[max(m - d, 1) : m + d + 1]
     sides = np.concatenate([r[max(m - 2 * d, 0) : max(m - d, 1)], r[m + d + 1 : m + 2 * d + 1]])
-    return bool(around.max() > sides.max() and around.max() > 2.0 / math.sqrt(2 * r.size))
+    # four deviations: the highest of many lags of noise is often above two
+    return bool(around.max() > sides.max() and around.max() > 4.0 / math.sqrt(2 * r.size))
