@@ -65,7 +65,6 @@ def test_a_season_is_found(name, seed):
     assert found == want
 
 
-@pytest.mark.xfail(strict=True, reason="a bump on the flank of a broad peak counts as its top")
 @pytest.mark.parametrize(
     ("make", "want"),
     [
@@ -155,7 +154,6 @@ def test_business_hours_stand_for_a_calendar_of_whole_days():
         assert seasons.confirmed((288.0, 2016.0), y) == (169.0,)
 
 
-@pytest.mark.xfail(strict=True, reason="of 25 lags of noise one is often the highest around")
 def test_noise_bears_out_no_calendar():
     kept = 0
     for seed in range(20):

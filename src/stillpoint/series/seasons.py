@@ -70,8 +70,9 @@ def detect(y: Array) -> tuple[float, ...]:
     r₁ and r₀ are the autocorrelations of differences and of detrended levels. The period m is the
     first peak whose rise above the lowest point before it is within 15% of the largest rise: of r₁
     above max(0.15, 6/√n), else of r₀ above max(0.3, 6/√n), where a usual period within 9% that is
-    as good stands for it. The second is a multiple c·m, c = 3, …, 12, that beats both neighbours
-    (c ± 1)m, else a peak of r₀ at 3m or more.
+    as good stands for it; of the lags near it the one with the largest Σ_c r₀(cm) + r₁(cm), c = 1,
+    …, 4. The second is the first multiple c·m, c = 3, …, 12, that beats both neighbours (c ± 1)m as
+    clearly as any, else a peak of r₀ at 3m or more.
     """
     n = y.size
     if n < LEAST:
@@ -85,6 +86,7 @@ def detect(y: Array) -> tuple[float, ...]:
     m = m or k
     if not m:
         return ()
+    m = _sharpened(m, r0, r1, n)
     second = _multiple(m, r1, n) or _multiple(m, r0, n) or (k if k >= 3 * m else 0)
     return tuple(float(p) for p in (m, second) if p and 2 * p + 8 <= n)
 
@@ -131,7 +133,20 @@ def _peak(r: Array, n: int, end: float, least: float) -> int:
     rise = np.where(candidates, r - np.minimum.accumulate(r), 0.0)
     if not rise.max() > need:
         return 0
-    return int(np.flatnonzero(rise >= _AS_HIGH * rise.max())[0])
+    first = int(np.flatnonzero(rise >= _AS_HIGH * rise.max())[0])
+    # noise makes bumps on the flank of a broad peak: its top is meant
+    flank = rise[first : min(first + first // 10 + 2, math.ceil(end))]
+    return first + int(flank.argmax())
+
+
+def _sharpened(m: int, r0: Array, r1: Array, n: int) -> int:
+    """The lag near m whose multiples are highest too: one off by 1 is off by c at c times it."""
+    w = max(1, m // 12)
+    multiples = np.arange(1, min(4, n // 3 // (m + w)) + 1)
+    near = range(max(3, m - w), m + w + 1)
+    if not multiples.size:
+        return m
+    return max(near, key=lambda lag: float((r0[lag * multiples] + r1[lag * multiples]).sum()))
 
 
 def _usual(k: int, r: Array) -> int:
@@ -145,21 +160,22 @@ def _usual(k: int, r: Array) -> int:
 
 
 def _multiple(m: int, r: Array, n: int) -> int:
-    """The multiple of m that stands out most against its neighbours; 0 if none does."""
+    """The first multiple of m that stands out against its neighbours as any; 0 if none does."""
     d = max(1, m // 24)
 
     def height(lag: int) -> float:
         return float(r[max(lag - d, 1) : lag + d + 1].max())
 
-    margin, best, at = max(0.02, 2.0 / math.sqrt(n)), 0.0, 0
+    margin, found = max(0.02, 2.0 / math.sqrt(n)), []
     for c in range(3, 13):
         if (c + 1) * m >= r.size - d or 3 * c * m > n:
             break
         own = height(c * m)
         beside = max(height((c - 1) * m), height((c + 1) * m))
-        if own > 0.8 * height(m) and own > beside + margin and own > best:
-            best, at = own, c * m
-    return at
+        if own > 0.8 * height(m) and own > beside + margin:
+            found.append((own, c * m))
+    # the shortest of those that are about as high: the others are multiples of it
+    return next((at for own, at in found if own >= max(found)[0] - margin), 0)
 
 
 def _is_peak(period: float, r: Array) -> bool:
@@ -170,4 +186,5 @@ def _is_peak(period: float, r: Array) -> bool:
         return True  # too long to be told
     around = r[max(m - d, 1) : m + d + 1]
     sides = np.concatenate([r[max(m - 2 * d, 0) : max(m - d, 1)], r[m + d + 1 : m + 2 * d + 1]])
-    return bool(around.max() > sides.max() and around.max() > 2.0 / math.sqrt(2 * r.size))
+    # four deviations: the highest of many lags of noise is often above two
+    return bool(around.max() > sides.max() and around.max() > 4.0 / math.sqrt(2 * r.size))
