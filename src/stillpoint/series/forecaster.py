@@ -264,7 +264,7 @@ class Forecaster(SeriesLearner):
         lo, hi : arrays of that shape, one axis more for several coverages
             If intervals are asked for.
         """
-        steps = self._steps(horizon)
+        steps, intervals = self._steps(horizon), arguments.flag("intervals", intervals)
         targets = np.array(real("y", y, _MISSING))
         if np.ndim(y) != 1:
             raise ValueError(f"y must be one-dimensional: got shape {np.shape(y)}; {_MISSING}")
@@ -278,7 +278,7 @@ class Forecaster(SeriesLearner):
             return self._shaped(np.empty((0, steps)), none, intervals)
         if dates is not None:
             self._timing.given(self.time, self._started)
-        ends = bool(intervals) or self._bands.shifts
+        ends = intervals or self._bands.shifts
         out, offsets = self._timing.track(targets, rows, known, when, steps, ends)
         self.time, self._started = float(when[-1]), True
         self._is_open, self._answer = False, None
