@@ -6,6 +6,8 @@ from stillpoint.losses import Absolute, Pinball, Squared
 from stillpoint.series import seasons
 from stillpoint.series.history import KEEP
 
+_MOST = 8  # seasons of one series: each brings harmonics to every filter
+
 
 def level(loss: Any) -> float | None:
     """The level of the quantile that a loss asks for; None: the mean."""
@@ -23,6 +25,10 @@ def periods(season: Any) -> tuple[float, ...] | None:
     if isinstance(season, str) and season == "auto":
         return None
     found = () if season is None else seasons.told(season)
+    if len(found) > _MOST:
+        raise ValueError(
+            f"season must have at most {_MOST} periods: got {len(found)}; leave out the least"
+        )
     for period in found:
         if 2.0 * period + 8.0 > KEEP:
             raise ValueError(
