@@ -214,8 +214,9 @@ class Forecaster(SeriesLearner):
         steps = self.horizon if horizon is None else self._steps(horizon)
         total = self._central(x, steps, time).sum(keepdims=True)
         lo, hi = self._ends(total, *self._bands.total_ends(steps))
-        several = self._bands.several
-        return float(total[0]), lo if several else float(lo[0]), hi if several else float(hi[0])
+        if self._bands.several:
+            return float(total[0]), lo[0], hi[0]
+        return float(total[0]), float(lo[0]), float(hi[0])
 
     def _central(self, x: ArrayLike | None, steps: int, time: Any) -> Array:
         """Forecasts of the mean, which intervals are around."""
