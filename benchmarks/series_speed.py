@@ -86,9 +86,7 @@ def main():
     model.track(y[:20_000])
     for start in range(20_000, rounds, max((rounds - 20_000) // 7, 1)):
         part = y[start : start + (rounds - 20_000) // 7]
-        print(
-            f"  from round {start:>9,}: {1e6 * timed(model.track, part) / len(part):.1f}"
-        )
+        print(f"  from round {start:>9,}: {1e6 * timed(model.track, part) / len(part):.1f}")
 
 
 if __name__ == "__main__":

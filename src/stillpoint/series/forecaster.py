@@ -220,7 +220,7 @@ class Forecaster(SeriesLearner):
 
     def _central(self, x: ArrayLike | None, steps: int, time: Any) -> Array:
         """Forecasts of the mean, which intervals are around."""
-        answer = self._begin(self._timing.number(time), self._features.rows(x))
+        answer = self._begin(self._timing.number(time, self._started), self._features.rows(x))
         return np.array([answer]) if steps == 1 else self._engine.path(steps)
 
     def _ends(self, forecast: Array, low: Array, high: Array) -> tuple[Array, Array]:
@@ -272,7 +272,7 @@ class Forecaster(SeriesLearner):
         for value in targets[np.abs(targets) > LARGEST][:1]:
             target_number(value)
         rows, known = self._features.table(X, targets.size)
-        dates = self._timing.number(times)
+        dates = self._timing.number(times, self._started)
         when = self._when(targets.size, dates)
         if not targets.size:
             none = np.empty((0, *self._bands.state.offsets.shape))

@@ -37,9 +37,14 @@ class Timing:
         self._waiting = False  # whether the engine's open round has its value, to be learnt later
         self._value, self._X = math.nan, np.empty((0, engine.features))
 
-    def number(self, time: Any) -> Any:
-        """A time, or times, as numbers; dates in seconds."""
+    def number(self, time: Any, started: bool) -> Any:
+        """A time, or times, as numbers; dates in seconds. `started`: there were rounds before."""
         value, self._named = seconds(time)
+        if self._named and started and not self._dates:
+            raise ValueError(
+                f"times must be numbers, as in the rounds before: got {np.ravel(time)[:1]};"
+                " build a forecaster for dates and give them from the first round on"
+            )
         return value
 
     def given(self, last: float, started: bool) -> None:
@@ -144,7 +149,8 @@ class Timing:
             steps = self._slots.settle()
             self._engine.calendar = self._suggested()
             if (steps != 1).any():
-                self._engine.spread(steps[:-1])
+                played = [self._played(int(step)) for step in steps[:-1]]
+                self._engine.spread(np.array(played, dtype=np.int64))
             step = int(steps[-1])
         return step
 
@@ -171,7 +177,8 @@ class Timing:
 
     def _played(self, step: int) -> int:
         """A step, or one that leads to the same phase where it is very long."""
-        season = round(max(self._engine.active, default=1.0))
+        known = self._engine.active or self._engine.periods or self._engine.calendar
+        season = round(max(known, default=1.0))
         most = max(_LEAST, _SEASONS * season)
         return step - max(0, step - most + season - 1) // season * season
 
