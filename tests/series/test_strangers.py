@@ -2,6 +2,8 @@
 
 import datetime
 import math
+import sys
+import threading
 
 import numpy as np
 import pytest
@@ -136,3 +138,27 @@ def test_components_have_a_slope_from_the_first_round_on(values):
     parts = model.components()
     assert {"level", "slope", "features", "memory"} <= parts.keys()
     assert math.isclose(sum(parts.values()), model.predict())
+
+
+def test_threads_that_play_one_forecaster_each_do_not_see_each_other():
+    series = [wavy(600, (7.0,), level=level) for level in (10.0, 1000.0)]
+    models = [small(season=[7]) for _ in series]
+    wanted = [small(season=[7]).track(y) for y in series]
+    said = [np.empty(600) for _ in series]
+
+    def play(k):
+        for t, value in enumerate(series[k]):
+            said[k][t] = models[k].predict()
+            models[k].update(value)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=play, args=(k,)) for k in (0, 1)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    np.testing.assert_array_equal(said, wanted)

@@ -31,7 +31,7 @@ _NEVER = 1 << 62
 _PATIENCE = 64  # rounds until a series that does not vary is looked at again
 _MISFIT = 8.0  # how much larger or smaller than its history's deviation a unit may be
 # what single rounds hand over besides
-_NAN, _NONE, _ONE = np.array([np.nan]), np.zeros(1, dtype=np.int64), np.empty((1, 1))
+_NAN, _NONE = np.array([np.nan]), np.zeros(1, dtype=np.int64)
 _NO_ENDS, _NO_PARTS = np.empty((0, 0, 0, 0)), np.empty(0)
 
 
@@ -64,7 +64,8 @@ class Engine:
         self.periods, self.bands = periods, bands
         self.calendar: tuple[float, ...] = ()  # seasons that the spacing of dates suggests
         self.history = History(features)
-        self._no_rows = np.empty((0, features))
+        # of each engine its own: threads may play different ones at the same time
+        self._no_rows, self._one = np.empty((0, features)), np.empty((1, 1))
         self.watch = Watch()
         self.active: tuple[float, ...] = ()
         self.builds = 0  # how often experts were built
@@ -81,8 +82,8 @@ class Engine:
                 _bands.issue_last(self.bands.state, self.history.last)
             return self.history.last
         self._cover(1)
-        self._play(_NAN, X, np.array([X.shape[0]]), _ONE, opens=True)
-        return float(_ONE[0, 0])
+        self._play(_NAN, X, np.array([X.shape[0]]), self._one, opens=True)
+        return float(self._one[0, 0])
 
     def close(self, y: float, X: Array) -> None:
         """Learn a value, NaN if it is missing, of a round that was opened with X."""
@@ -90,7 +91,9 @@ class Engine:
             self.state = None  # the logarithm ends with the first value that has none
         seasonal = np.zeros(1)
         if self.state is not None:
-            self._play(np.array([y]), self._no_rows, _NONE, _ONE, closes=True, seasonal=seasonal)
+            self._play(
+                np.array([y]), self._no_rows, _NONE, self._one, closes=True, seasonal=seasonal
+            )
         elif self.history.size:
             _bands.settle_one(self.bands.state, y)
         elif not math.isnan(y):
