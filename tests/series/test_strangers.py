@@ -162,3 +162,25 @@ def test_threads_that_play_one_forecaster_each_do_not_see_each_other():
     finally:
         sys.setswitchinterval(interval)
     np.testing.assert_array_equal(said, wanted)
+
+
+@pytest.mark.parametrize("stop", [0, 1, 9, 15, 16, 40])
+def test_a_round_left_open_at_its_time_counts_once_in_bulk(stop):
+    times = 60.0 * np.cumsum(np.tile([1.0, 1.1, 0.8, 2.0, 0.4], T // 5))
+    wanted = small(season=[7]).track(Y, times=times, horizon=3, intervals=True)
+    model = small(season=[7])
+    model.track(Y[:stop], times=times[:stop])
+    model.predict(time=times[stop])
+    model.track(Y[stop : stop + 2], times=times[stop : stop + 2])
+    stop, model = stop + 2, persist.unpack(persist.pack(model))
+    model.predict(time=times[stop])
+    said = model.track(Y[stop:], times=times[stop:], horizon=3, intervals=True)
+    for one, two in zip(said, wanted, strict=True):
+        np.testing.assert_array_equal(one, two[stop:])
+
+
+def test_features_of_an_open_round_are_named_when_others_are_passed():
+    model = small(features=1)
+    model.predict([1.5])
+    with pytest.raises(ValueError, match=r"x must be .*: got \[\[2.5\]\], open \[\[1.5\]\]; call"):
+        model.update(3.0, x=[2.5])

@@ -128,7 +128,10 @@ class SeriesLearner(Learner):
 
     def _check_same(self, x: Any) -> None:
         if x is not None and not self._timing.same(x):
-            raise ValueError("x must be that of the open round; call update or skip first")
+            raise ValueError(
+                f"x must be that of the open round: got {x.tolist()}, open"
+                f" {self._timing.rows.tolist()}; call update or skip first"
+            )
 
     def _open(self, when: float, x: NDArray[Any] | None) -> float:
         return self._timing.open(when, self._features.none if x is None else x)

@@ -280,7 +280,9 @@ class Forecaster(SeriesLearner):
         if dates is not None:
             self._timing.given(self.time, self._started)
         ends = bool(intervals) or self._bands.shifts
-        out, offsets = self._timing.track(targets, rows, known, when, steps, ends)
+        out, offsets = self._timing.track(
+            targets, rows, known, when, steps, ends, opened=self._is_open
+        )
         self.time, self._started = float(when[-1]), True
         self._is_open, self._answer = False, None
         self.rounds += targets.size

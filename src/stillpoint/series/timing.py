@@ -60,6 +60,11 @@ class Timing:
         """When a round is whose time is left out."""
         return last + (self._slots.gap or 1.0)
 
+    @property
+    def rows(self) -> Array:
+        """What is known of the open round and those after it."""
+        return self._X
+
     def same(self, X: NDArray[Any]) -> bool:
         """Whether the open round was opened with these rows."""
         return X.shape == self._X.shape and np.array_equal(X, self._X, equal_nan=True)
@@ -86,20 +91,28 @@ class Timing:
         when: Array,
         horizon: int,
         intervals: bool,
+        opened: bool,
     ) -> tuple[Array, Array]:
-        """Open and close rounds; returns their forecasts and ends, as the engine's `track`."""
+        """Open and close rounds, the first of which may be `opened`, its time taken.
+
+        Returns their forecasts and ends, as the engine's `track`.
+        """
         if not self.timed:
             return self._engine.track(y, X, known, horizon, intervals)
         out, i = np.empty((y.size, horizon)), 0
         offsets = np.empty((y.size * intervals, *self._engine.bands.state.offsets.shape))
         while i < y.size and self._slots.gap is None:
-            self.open(float(when[i]), X[i : i + known[i]])
+            if not (opened and i == 0):
+                self._enter(self._step(float(when[i])))
+            self._X = X[i : i + known[i]]
+            self._engine.open(self._X)
             out[i] = self._engine.path(horizon)
             offsets[i : i + 1] = self._engine.bands.state.offsets
             self.close(float(y[i]))
             i += 1
         if i < y.size:
-            steps = self._slots.take(when[i:])
+            again = int(opened and i == 0)
+            steps = np.append([0] * again, self._slots.take(when[i + again :])).astype(np.int64)
             # how long a break is played depends on the seasons that are known when it comes
             breaks = [i + int(j) for j in np.flatnonzero(steps > _LEAST)]
             for first, last in pairwise([i, *breaks, y.size]):
