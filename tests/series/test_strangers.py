@@ -83,7 +83,7 @@ def test_dates_after_rounds_without_them_are_refused(times):
     twin.track(Y[:20], times=times)
     with pytest.raises(ValueError, match="times must be numbers, as in the rounds before"):
         model.track(Y[20:], times=DAYS[20:])
-    with pytest.raises(ValueError, match="times must be numbers, as in the rounds before"):
+    with pytest.raises(ValueError, match="time must be numbers, as in the rounds before"):
         model.predict(time=datetime.date(2024, 1, 1))
     np.testing.assert_array_equal(model.track(Y[20:]), twin.track(Y[20:]))
 
@@ -129,6 +129,16 @@ def test_features_that_were_not_announced_are_counted_in_the_remedy():
 def test_lists_of_lists_of_several_lengths_are_refused_by_name():
     with pytest.raises(ValueError, match="y must be numeric"):
         small().track([[1.0], [2.0, 3.0]])
+
+
+@pytest.mark.parametrize("values", [0, 9, 60])
+@pytest.mark.parametrize("loss", [sp.losses.Absolute(), sp.losses.Pinball(0.05)])
+def test_components_of_a_quantile_sum_to_it(values, loss):
+    model = small(loss=loss)
+    model.track(Y[:values])
+    parts = model.components()
+    assert math.isclose(sum(parts.values()), model.predict(), rel_tol=1e-12)
+    assert values < 60 or parts["quantile"] != 0.0
 
 
 @pytest.mark.parametrize("values", [0, 1, 9, 10, 11])

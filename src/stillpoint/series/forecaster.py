@@ -210,7 +210,10 @@ class Forecaster(SeriesLearner):
     def total(
         self, horizon: int | None = None, *, x: ArrayLike | None = None, time: Any = None
     ) -> tuple[float, Any, Any]:
-        """Forecast the sum of the coming values: (total, lo, hi), with an interval of its own."""
+        """Forecast the sum of the coming values: (total, lo, hi), with an interval of its own.
+
+        The total is that of the forecasts of the mean, whatever the loss.
+        """
         steps = self.horizon if horizon is None else self._steps(horizon)
         total = self._central(x, steps, time).sum(keepdims=True)
         lo, hi = self._ends(total, *self._bands.total_ends(steps))

@@ -136,7 +136,7 @@ def _many(times: ArrayLike) -> tuple[Any, bool]:
         for one in given.flat:
             if not isinstance(one, Real | Decimal):
                 raise ValueError(
-                    f"times must be numbers or dates: got {one!r}; convert them first, with"
-                    " pandas.to_datetime or numpy.asarray(times, dtype='datetime64[s]')"
+                    f"{'times' if given.ndim else 'time'} must be numbers or dates: got {one!r};"
+                    " convert them first, with pandas.to_datetime or numpy.datetime64"
                 )
     return times, False

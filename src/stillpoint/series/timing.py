@@ -42,8 +42,9 @@ class Timing:
         value, self._named = seconds(time)
         if self._named and started and not self._dates:
             raise ValueError(
-                f"times must be numbers, as in the rounds before: got {np.ravel(time)[:1]};"
-                " build a forecaster for dates and give them from the first round on"
+                f"{'times' if np.ndim(time) else 'time'} must be numbers, as in the rounds before:"
+                f" got {np.ravel(time)[0]}; build a forecaster for dates and give them from the"
+                " first round on"
             )
         return value
 
