@@ -194,3 +194,25 @@ def test_features_of_an_open_round_are_named_when_others_are_passed():
     model.predict([1.5])
     with pytest.raises(ValueError, match=r"x must be .*: got \[\[2.5\]\], open \[\[1.5\]\]; call"):
         model.update(3.0, x=[2.5])
+
+
+def test_rows_of_changes_count_the_slots_before_the_first_value_too():
+    y = np.append(noise(200, 5), 9.0 + noise(200, 6))
+    y[:6] = np.nan
+    kept = np.delete(np.arange(400), [2, 9])
+    starts = []
+    for rows in (np.arange(400), kept):
+        model = small(season=None)
+        model.track(y[rows], times=rows.astype(float))
+        starts.append([change.start for change in model.changes])
+    assert starts[0] == starts[1]
+    assert abs(starts[0][0] - 200) <= 2
+
+
+@pytest.mark.parametrize("late", [4, 20])
+def test_a_missing_value_in_a_slot_does_not_undo_the_one_before_it(late):
+    times, y = np.arange(30.0), 10.0 + noise(30, 7)
+    times[late], y[late] = times[late - 1] + 0.1, np.nan
+    model = small(season=None)
+    model.track(y, times=times)
+    assert y[late - 1] in model._engine.history.values

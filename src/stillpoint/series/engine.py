@@ -177,16 +177,15 @@ class Engine:
     def spread(self, steps: NDArray[np.int64]) -> None:
         """Begin anew with the rounds so far, each so many slots after the one before."""
         y, X, known = self.history.values, self.history.features, self.history.known
-        at = np.cumsum(steps[-y.size :] if y.size else steps[:0])
-        at = at - at[:1]
-        self.history, self.state = History(self.features), None
-        values = np.full(at[-1] + 1 if at.size else 0, np.nan)
+        slots = np.cumsum(steps) - steps[0]
+        at = slots[steps.size - y.size :]  # without the rounds before the first value
+        self.history, self.state, self.watch = History(self.features), None, Watch()
+        values = np.full(slots[-1] + 1, np.nan)
         rows = np.full((values.size, self.features), np.nan)
         ahead = np.zeros(values.size, dtype=np.int64)
-        values[at], rows[at], ahead[at] = y, X, known
-        if values.size:
-            self.watch = Watch()
-            self._keep(values, rows, ahead, np.zeros(values.size))
+        rows[at], ahead[at], good = X, known, ~np.isnan(y)
+        values[at[good]] = y[good]  # of several in a slot the last that is not missing
+        self._keep(values, rows, ahead, np.zeros(values.size))
 
     def _keep(self, y: Array, X: Array, known: NDArray[Any], seasonal: Array) -> None:
         """Add rounds to the history, and build anew where that is due."""
