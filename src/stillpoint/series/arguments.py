@@ -2,11 +2,20 @@
 
 from typing import Any
 
+import numpy as np
+
 from stillpoint.losses import Absolute, Pinball, Squared
 from stillpoint.series import seasons
 from stillpoint.series.history import KEEP
 
 _MOST = 8  # seasons of one series: each brings harmonics to every filter
+
+
+def flag(name: str, value: Any) -> bool:
+    """Yes or no."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False: got {value!r}; choose one")
+    return bool(value)
 
 
 def level(loss: Any) -> float | None:

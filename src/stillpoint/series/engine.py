@@ -296,8 +296,6 @@ class Engine:
             fresh = built.clock.copy()
             for name, array in own(built).items():
                 array[...] = stored(state, name, *array.shape, dtype=array.dtype)
-            restored.clock(
-                built.clock, fresh, built.lags.shape[1], self.horizon, self.history.rounds
-            )
+            restored.checked(built, fresh, self.history.rounds)
             self.state = layout.at(built, self.active, self.horizon)
             self._cover(1)

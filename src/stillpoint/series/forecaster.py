@@ -210,10 +210,7 @@ class Forecaster(SeriesLearner):
     def total(
         self, horizon: int | None = None, *, x: ArrayLike | None = None, time: Any = None
     ) -> tuple[float, Any, Any]:
-        """Forecast the sum of the coming values: (total, lo, hi), with an interval of its own.
-
-        The total is that of the forecasts of the mean, whatever the loss.
-        """
+        """Forecast the mean, whatever the loss, of the sum of the coming values: (total, lo, hi)."""
         steps = self.horizon if horizon is None else self._steps(horizon)
         total = self._central(x, steps, time).sum(keepdims=True)
         lo, hi = self._ends(total, *self._bands.total_ends(steps))
@@ -268,7 +265,7 @@ class Forecaster(SeriesLearner):
         lo, hi : arrays of that shape, one axis more for several coverages
             If intervals are asked for.
         """
-        steps = self._steps(horizon)
+        steps, intervals = self._steps(horizon), arguments.flag("intervals", intervals)
         targets = np.array(real("y", y, _MISSING))
         if np.ndim(y) != 1:
             raise ValueError(f"y must be one-dimensional: got shape {np.shape(y)}; {_MISSING}")
@@ -282,10 +279,8 @@ class Forecaster(SeriesLearner):
             return self._shaped(np.empty((0, steps)), none, intervals)
         if dates is not None:
             self._timing.given(self.time, self._started)
-        ends = bool(intervals) or self._bands.shifts
-        out, offsets = self._timing.track(
-            targets, rows, known, when, steps, ends, opened=self._is_open
-        )
+        ends, opened = intervals or self._bands.shifts, self._is_open
+        out, offsets = self._timing.track(targets, rows, known, when, steps, ends, opened)
         self.time, self._started = float(when[-1]), True
         self._is_open, self._answer = False, None
         self.rounds += targets.size
