@@ -89,17 +89,15 @@ class Engine:
         """Learn a value, NaN if it is missing, of a round that was opened with X."""
         if self.state is not None and y <= 0.0 and self.state.clock[BY.logs]:
             self.state = None  # the logarithm ends with the first value that has none
-        seasonal = np.zeros(1)
+        value, seasonal = np.array([y]), np.zeros(1)
         if self.state is not None:
-            self._play(
-                np.array([y]), self._no_rows, _NONE, self._one, closes=True, seasonal=seasonal
-            )
+            self._play(value, self._no_rows, _NONE, self._one, closes=True, seasonal=seasonal)
         elif self.history.size:
             _bands.settle_one(self.bands.state, y)
         elif not math.isnan(y):
             self.bands.start(y)
         row = X[:1] if X.shape[0] else np.full((1, self.features), np.nan)
-        self._keep(np.array([y]), row, np.array([X.shape[0]]), seasonal)
+        self._keep(value, row, np.array([X.shape[0]]), seasonal)
 
     def path(self, horizon: int) -> Array:
         """Forecast the coming values, after `open`."""

@@ -210,7 +210,7 @@ class Forecaster(SeriesLearner):
     def total(
         self, horizon: int | None = None, *, x: ArrayLike | None = None, time: Any = None
     ) -> tuple[float, Any, Any]:
-        """Forecast the mean, whatever the loss, of the sum of the coming values: (total, lo, hi)."""
+        """Forecast the sum of the coming values, its mean whatever the loss: (total, lo, hi)."""
         steps = self.horizon if horizon is None else self._steps(horizon)
         total = self._central(x, steps, time).sum(keepdims=True)
         lo, hi = self._ends(total, *self._bands.total_ends(steps))
