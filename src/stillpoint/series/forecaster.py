@@ -179,7 +179,7 @@ class Forecaster(SeriesLearner):
         horizon : int, optional
             How many; at most what the forecaster was built for.
         time : float or datetime, optional
-            When the round is; left out, one step after the last.
+            When the round is; left out, one step after the last. The round is open at that time.
 
         Returns
         -------
