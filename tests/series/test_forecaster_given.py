@@ -114,3 +114,23 @@ def test_after_a_long_break_the_season_is_where_it_was_in_bulk_too():
         said.append(two.predict(time=t))
         two.update(value)
     np.testing.assert_array_equal(one.track(y, times=times), said)
+
+
+@pytest.mark.parametrize("saved", [False, True])
+def test_a_time_that_was_left_out_may_still_be_given(saved):
+    months = np.arange("2000-01", "2004-01", dtype="datetime64[M]").astype("datetime64[D]")
+    y = wavy(months.size, (12.0,), level=10.0)
+    asked, plain = (sp.Forecaster(3, pool="small") for _ in range(2))
+    for t, (month, value) in enumerate(zip(months, y, strict=True)):
+        if t not in (0, 7, 15):  # before the first there is no gap, and the 16th settles it
+            asked.predict(horizon=3)  # a month later, or 31 days
+            if saved:
+                asked = persist.unpack(persist.pack(asked))
+        np.testing.assert_array_equal(asked.predict(time=month), plain.predict(time=month))
+        asked.update(value)
+        plain.update(value)
+    np.testing.assert_array_equal(asked.predict(horizon=3), plain.predict(horizon=3))
+    with pytest.raises(ValueError, match="time must increase"):
+        asked.predict(time=months[-1])
+    later = np.datetime64("2004-03-01")  # the slot that was asked about stays empty
+    np.testing.assert_array_equal(asked.predict(time=later), plain.predict(time=later))

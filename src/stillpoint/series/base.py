@@ -24,6 +24,7 @@ class SeriesLearner(Learner):
     _engine: Engine
     _features: Features
     _timing: Timing
+    _left_out = False  # whether the time of the coming round was
 
     @property
     def features(self) -> Any:
@@ -97,7 +98,7 @@ class SeriesLearner(Learner):
         bands, watch = ("offsets", "ends", "said"), ("earlier", "now.moments", "now.records")
         engine = ["history", "scalars", *(f"bands.{name}" for name in bands)]
         engine += [f"watch.{name}" for name in watch]
-        timing = ("gap", "value", "X")
+        timing = ("gap", "value", "X", "last", "before.gap")
         names = (*(f"engine.{name}" for name in engine), *(f"timing.{name}" for name in timing))
         return frozenset({"answer", *names})
 
@@ -120,6 +121,18 @@ class SeriesLearner(Learner):
         rest = self._coming_times(rounds - 1, None if given is None else given[1:])
         return np.append(self.time, rest)
 
+    def _begin(self, time: float | None = None, x: Any = None) -> Any:
+        """Answer the open round or open the coming one; a time that was left out may come later."""
+        before = self._timing.before if self._is_open else None
+        if time is not None and before is not None and time != self.time:
+            if time <= before:
+                raise ValueError(f"time must increase: got {time} after {before}; sort the stream")
+            self._check_same(x)
+            x = self._timing.rows if x is None else x
+            self._timing.take_back()
+            self.time, self._is_open = before, False
+        return super()._begin(time, x)
+
     def _coming(self, time: float | None) -> float:
         timed = time is not None
         if time is None and self._timing.timed:
@@ -127,6 +140,7 @@ class SeriesLearner(Learner):
         when = super()._coming(time)
         if timed:
             self._timing.given(self.time, self._started)
+        self._left_out = not timed and self._started
         return when
 
     def _check_same(self, x: Any) -> None:
@@ -137,7 +151,8 @@ class SeriesLearner(Learner):
             )
 
     def _open(self, when: float, x: NDArray[Any] | None) -> float:
-        return self._timing.open(when, self._features.none if x is None else x)
+        last = self.time if self._left_out else None
+        return self._timing.open(when, self._features.none if x is None else x, last)
 
     def _close(self, feedback: float | None) -> None:
         self._timing.close(math.nan if feedback is None else feedback)

@@ -5,6 +5,7 @@ value, and of several rows in a slot the last value counts: a slot is learnt whe
 """
 
 import math
+from copy import copy
 from itertools import pairwise
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillpoint.core.array import Array
-from stillpoint.core.validation import stored
+from stillpoint.core.validation import stored, under
 from stillpoint.forecasters.aggregation import LARGEST
 from stillpoint.series import seasons
 from stillpoint.series.engine import Engine
@@ -36,6 +37,8 @@ class Timing:
         self._named = False  # whether the time asked about last, maybe in vain, was a date
         self._waiting = False  # whether the engine's open round has its value, to be learnt later
         self._value, self._X = math.nan, np.empty((0, engine.features))
+        # the slots, and the time, before a round whose time was left out: it may still be given
+        self._before: tuple[Slots, float] | None = None
 
     def number(self, time: Any, started: bool) -> Any:
         """A time, or times, as numbers; dates in seconds. `started`: there were rounds before."""
@@ -62,6 +65,16 @@ class Timing:
         return last + (self._slots.gap or 1.0)
 
     @property
+    def before(self) -> float | None:
+        """The time before an open round whose own was left out; None: it was given."""
+        return None if self._before is None else self._before[1]
+
+    def take_back(self) -> None:
+        """Forget the time of an open round: what is opened next is that round, or a later one."""
+        assert self._before is not None
+        self._slots, self._before = self._before[0], None
+
+    @property
     def rows(self) -> Array:
         """What is known of the open round and those after it."""
         return self._X
@@ -70,10 +83,17 @@ class Timing:
         """Whether the open round was opened with these rows."""
         return X.shape == self._X.shape and np.array_equal(X, self._X, equal_nan=True)
 
-    def open(self, when: float, X: Array) -> float:
-        """Open the round at this time; returns the forecast."""
+    def open(self, when: float, X: Array, last: float | None = None) -> float:
+        """Open the round at this time; returns the forecast.
+
+        `last` is the time of the round before, where this one's was left out.
+        """
+        self._before = None
         if self.timed:
+            known, slots = self._slots.gap is not None, copy(self._slots)
             self._enter(self._step(when))
+            if last is not None and known == (self._slots.gap is not None):
+                self._before = slots, last
         self._X = X
         return self._engine.open(X)
 
@@ -204,7 +224,10 @@ class Timing:
             "waiting": self._waiting,
             "value": self._value,
             "X": self._X.copy(),
+            "last": math.nan if self._before is None else self._before[1],
         }
+        slots = (self._before or (self._slots,))[0]
+        own |= {f"before.{name}": value for name, value in slots.arrays().items()}
         return own | self._slots.arrays()
 
     def restore(self, state: dict[str, Any], rounds: int) -> None:
@@ -213,6 +236,9 @@ class Timing:
         self.timed, self._dates = bool(state["timed"]), bool(state["dates"])
         self._waiting, self._value = bool(state["waiting"]), float(state["value"])
         self._X = stored(state, "X", None, self._engine.features)
+        last, slots = float(state["last"]), Slots()
+        slots.restore(under(state, "before."))
+        self._before = None if math.isnan(last) else (slots, last)
         calendar = self._engine.calendar
         if self._X.shape[0] > self._engine.horizon or calendar not in ((), self._suggested()):
             raise ValueError(
