@@ -20,8 +20,10 @@ class Scalars(NamedTuple):
     log_unit: int = 3
     low: int = 4  # range of the values so far, as far as they were believed
     high: int = 5
-    held: int = 6  # a value that was not believed and may be confirmed by the next; else NaN
-    taken: int = 7  # what the filters took in its place
+    held: int = 6  # a value far from its forecast, which the next may confirm; else NaN
+    taken: int = 7  # what stands for it where such values are not believed
+    confirmed: int = 8  # how many such values were, the latest counting most
+    refuted: int = 9  # how many were not
 
 
 class Clock(NamedTuple):

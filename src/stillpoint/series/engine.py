@@ -26,7 +26,8 @@ from stillpoint.series.own import own
 from stillpoint.series.pool import Pool
 from stillpoint.series.watch import Watch
 
-START = 10  # values before there is anything but the last value
+START = 3  # values before there is anything but the last value
+_UNIT = 10  # values after which the unit is told again
 _NEVER = 1 << 62
 _MISFIT = 8.0  # how much larger or smaller than its history's deviation a unit may be
 # what single rounds hand over besides
@@ -196,7 +197,8 @@ class Engine:
         if good.size < START or np.ptp(good) == 0.0:
             return
         wanted = self._wanted(seasons.filled(values))
-        if wanted != self.active or self.state is None or self._misfit(good, X):
+        due = self.history.rounds in self._units()
+        if wanted != self.active or self.state is None or due or self._misfit(good, X):
             self.active, self._ages = wanted, 0
             scale, features = Scale.of(good), layout.feature_scale(X)
             self.state = layout.build(
@@ -216,7 +218,8 @@ class Engine:
         n, look = self.history.rounds, self.history.rounds >= self._look
         while self._look <= n:
             self._look = math.ceil(self._look * math.sqrt(2.0))
-        self._next = min(self._look, n + KEEP // 2)
+        later = [due for due in self._units() if due > n]
+        self._next = min([self._look, n + KEEP // 2, *later])
         if self.periods is None:
             if look or (self.calendar and not self._found):
                 self._found = (
@@ -224,13 +227,14 @@ class Engine:
                     if self.calendar
                     else seasons.detect(filled)
                 )
-            later = [math.ceil(2.0 * m + 8.0) for m in self.calendar]
-            self._next = min([self._next, *(due for due in later if due > n)])
+            later = [seasons.due(m) for m in self.calendar if seasons.due(m) > n]
+            self._next = min([self._next, *later])
             return self._found
-        wanted = seasons.admitted(self.periods, n)
-        later = [math.ceil(2.0 * m + 8.0) for m in self.periods if m not in wanted]
-        self._next = min([self._next, *later])
-        return wanted
+        return self.periods
+
+    def _units(self) -> list[int]:
+        """Rounds after which units are told again: of few values, or half a season, they mislead."""
+        return [_UNIT, *(seasons.due(m) for m in self.periods or ())]
 
     def _misfit(self, good: Array, X: Array) -> bool:
         """Whether the series has outgrown its unit, or a feature its own."""

@@ -45,7 +45,7 @@ def agree(
     if told is None:
         fits = active == found and len(active) <= 2
     else:
-        fits = not found and active == seasons.admitted(told, rounds)[: len(active)]
+        fits = not found and active in ((), told)
     if not fits:
         raise ValueError(
             f"state 'active' must be the seasons of this forecaster: got {active}, found {found},"

@@ -19,9 +19,14 @@ _AS_HIGH = 0.85  # of the largest rise that the first peak must have
 DAY = 86_400.0  # seconds
 
 
+def due(period: float) -> int:
+    """The round by which a period has been seen twice."""
+    return math.ceil(2.0 * period + 8.0)
+
+
 def admitted(periods: tuple[float, ...], rounds: int) -> tuple[float, ...]:
     """Those of the periods that have been seen twice."""
-    return tuple(m for m in periods if rounds >= 2.0 * m + 8.0)
+    return tuple(m for m in periods if rounds >= due(m))
 
 
 def told(season: object) -> tuple[float, ...]:
@@ -69,9 +74,9 @@ def detect(y: Array) -> tuple[float, ...]:
     -----
     r₁ and r₀ are the autocorrelations of differences and of detrended levels. The period m is the
     first peak whose rise above the lowest point before it is within 15% of the largest rise: of r₁
-    above max(0.15, 6/√n), else of r₀ above max(0.3, 6/√n), where a usual period within 9% that is
-    as good stands for it. The second is a multiple c·m, c = 3, …, 12, that beats both neighbours
-    (c ± 1)m, else a peak of r₀ at 3m or more.
+    above max(0.15, 6/√n), else of r₀ above max(0.3, 6/√n), made sharp by its multiples. The second
+    is a multiple c·m, c = 3, …, 12, that beats both neighbours (c ± 1)m, else a peak of r₀ at 3m or
+    more.
     """
     n = y.size
     if n < LEAST:
@@ -81,7 +86,7 @@ def detect(y: Array) -> tuple[float, ...]:
     if r0 is None or r1 is None:
         return ()
     m, k = _peak(r1, n, n / 3, 0.15), _peak(r0, n, n / 4 if n > 100 else n / 3, 0.3)
-    k = _usual(k, r0)
+    k = _sharp(k, r0, r1)
     m = m or k
     if not m:
         return ()
@@ -134,12 +139,21 @@ def _peak(r: Array, n: int, end: float, least: float) -> int:
     return int(np.flatnonzero(rise >= _AS_HIGH * rise.max())[0])
 
 
-def _usual(k: int, r: Array) -> int:
-    """k, or a usual period near it that is as good: peaks of levels are blunt."""
+def _sharp(k: int, r0: Array, r1: Array) -> int:
+    """The period that a peak of levels at k means: such peaks are blunt, a round or more off.
+
+    Within a tenth of it, that with the highest mean of r₀ + r₁ over its multiples, where errors
+    add up; a usual period near k that is as good while there is room for one multiple only.
+    """
     if k <= 20:
         return k
+    lags = np.arange(math.ceil(0.9 * k), math.floor(1.1 * k) + 1)
+    times = (min(r0.size, r1.size) - 1) // int(lags[-1])
+    if times > 1:
+        comb = np.outer(np.arange(1, times + 1), lags)
+        return int(lags[np.argmax((r0[comb] + r1[comb]).sum(axis=0))])
     near = [
-        u for u in _USUAL if abs(u / k - 1.0) <= 0.09 and u < r.size - 1 and r[u] >= 0.93 * r[k]
+        u for u in _USUAL if abs(u / k - 1.0) <= 0.09 and u < r0.size - 1 and r0[u] >= 0.93 * r0[k]
     ]
     return min(near, key=lambda u: abs(u - k)) if near else k
 
