@@ -24,7 +24,7 @@ from stillpoint.series._gains import absorb, times
 
 WARM, RATE, FADE = 100.0, 0.25, 0.01
 MEMORY, CAP = 100.0, 100.0  # of the error variance: rounds, and how much larger a square may count
-# after a jump σ² is at most SLACK times the mean of about RECENT squares, for SETTLING rounds judged
+# for SETTLING rounds after a jump σ² is at most SLACK times the mean of about RECENT squares
 RECENT, SLACK, SETTLING = 5.0, 9.0, 300.0
 RIDGE, WANDER = 30.0, 1e-6  # of the regression: prior precision, drift of coefficients a round
 TINY = 1e-280  # of the error variance: its inverse is still a number

@@ -1,10 +1,11 @@
 """Rounds of Forecaster: experts forecast, the knots aggregate, values are judged and taken in.
 
 Values that lie far from what was forecast are not believed at once. From the 51st round judged on,
-filters learn from y clipped to the forecast ± 20 error deviations (`taken`), lags and range see y
-clipped to one range beyond the range so far (`kept`); the aggregation sees y itself. If the next
-value lies nearer to y than to what was taken, y is confirmed: it is put among the lags, and values
-are believed again.
+filters learn from y clipped to the forecast ± 20 error deviations, lags and range see y clipped to
+one range beyond the range so far; the aggregation sees y itself. A value beyond 5 deviations is
+held: if the next lies nearer to it than to what had been forecast, it is confirmed, put among the
+lags, and the next is believed as it is. Where such values have mostly gone back at once, the series
+has spikes, and filters and lags see them clipped to 5 deviations: they are not carried forward.
 """
 
 import math
@@ -30,8 +31,8 @@ from stillpoint.series._state import State, inner
 BELIEVE = 50.0  # rounds judged before values are doubted
 # error deviations: beyond DOUBT values are to be confirmed, filters follow at most REACH
 DOUBT, REACH, JUMP = 5.0, 20.0, 1000.0
-# a series has spikes if values were refuted SPIKY times as often as confirmed, and once more
-SPIKY, FORGET = 1.5, 0.95
+# a series has spikes if values went BACK SPIKY times as often as not, one more having stayed
+SPIKY, FORGET, BACK = 1.5, 0.95, 1.0 / 3.0
 FARTHEST = 1e60  # units from the centre that a lag counts as at most: its square is a number
 FAR = 10.0  # units from its centre that a feature counts as at most
 
@@ -115,18 +116,19 @@ def doubted(
     """What the filters take for y, what is kept of it among the lags, and whether it has jumped."""
     sd, held, confirmed, jumped = math.sqrt(variance), s[AT.held], False, False
     if not math.isnan(held):
-        confirmed = abs(y - held) < abs(y - s[AT.taken])
-        s[AT.confirmed] = FORGET * s[AT.confirmed] + (1.0 if confirmed else 0.0)
-        s[AT.refuted] = FORGET * s[AT.refuted] + (0.0 if confirmed else 1.0)
-        jumped = confirmed and abs(held - s[AT.taken]) > JUMP * sd
+        stayed, back = abs(y - held), abs(y - s[AT.expected])
+        confirmed = stayed < back
+        s[AT.stayed] = FORGET * s[AT.stayed] + (0.0 if back < BACK * stayed else 1.0)
+        s[AT.returned] = FORGET * s[AT.returned] + (1.0 if back < BACK * stayed else 0.0)
+        jumped = confirmed and abs(held - s[AT.expected]) > JUMP * sd
     if confirmed:
         put(lags, s, place - 1, held)
         s[AT.low], s[AT.high] = min(s[AT.low], held), max(s[AT.high], held)
         s[AT.held] = np.nan
         return y, y, jumped
     less = within(y, forecast - DOUBT * sd, forecast + DOUBT * sd)
-    s[AT.held], s[AT.taken] = y if less != y else np.nan, less
-    if s[AT.refuted] >= SPIKY * (s[AT.confirmed] + 1.0):
+    s[AT.held], s[AT.expected] = y if less != y else np.nan, forecast
+    if s[AT.returned] >= SPIKY * (s[AT.stayed] + 1.0):
         return less, less, False
     low, high = _scale.limits(s)
     taken = within(y, forecast - REACH * sd, forecast + REACH * sd)

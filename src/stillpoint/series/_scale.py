@@ -21,9 +21,9 @@ class Scalars(NamedTuple):
     low: int = 4  # range of the values so far, as far as they were believed
     high: int = 5
     held: int = 6  # a value far from its forecast, which the next may confirm; else NaN
-    taken: int = 7  # what stands for it where such values are not believed
-    confirmed: int = 8  # how many such values were, the latest counting most
-    refuted: int = 9  # how many were not
+    expected: int = 7  # what had been forecast instead
+    stayed: int = 8  # how often the next value did not go back, the latest counting most
+    returned: int = 9  # how often it did
 
 
 class Clock(NamedTuple):

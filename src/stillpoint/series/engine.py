@@ -233,7 +233,7 @@ class Engine:
         return self.periods
 
     def _units(self) -> list[int]:
-        """Rounds after which units are told again: of few values, or half a season, they mislead."""
+        """Rounds after which units are told again: those of a few values mislead."""
         return [_UNIT, *(seasons.due(m) for m in self.periods or ())]
 
     def _misfit(self, good: Array, X: Array) -> bool:

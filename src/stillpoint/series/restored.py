@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillpoint.core.validation import counted, stored
-from stillpoint.series import seasons
 from stillpoint.series._scale import BY
 
 MOST = 2.0**53  # rounds that floats can count

@@ -8,6 +8,7 @@ import math
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stillpoint.core.array import Array
 from stillpoint.core.validation import number
@@ -15,6 +16,8 @@ from stillpoint.core.validation import number
 LEAST = 24  # values that are needed to look
 _USUAL = (24, 48, 52, 96, 144, 168, 288, 336, 365, 672, 1008, 1440, 2016)
 _CUT = 6.0  # median deviations
+_BLUNT = 10  # the shortest period whose peak of levels may be off
+_CLEARLY = 0.1  # how much higher than a calendar's the peaks of another period must be
 _AS_HIGH = 0.85  # of the largest rise that the first peak must have
 DAY = 86_400.0  # seconds
 
@@ -87,10 +90,13 @@ def detect(y: Array) -> tuple[float, ...]:
         return ()
     m, k = _peak(r1, n, n / 3, 0.15), _peak(r0, n, n / 4 if n > 100 else n / 3, 0.3)
     k = _sharp(k, r0, r1)
+    if k and m > k and abs(m / k - round(m / k)) < 0.01:
+        m = 0  # differences that repeat every few periods only
+    second = _multiple(m, r1, n) if m else 0
     m = m or k
     if not m:
         return ()
-    second = _multiple(m, r1, n) or _multiple(m, r0, n) or (k if k >= 3 * m else 0)
+    second = second or _multiple(m, r0, n) or (k if k >= 3 * m else 0)
     return tuple(float(p) for p in (m, second) if p and 2 * p + 8 <= n)
 
 
@@ -98,16 +104,24 @@ def confirmed(periods: tuple[float, ...], y: Array) -> tuple[float, ...]:
     """Calendar periods that the series bears out, or those found in it.
 
     Rows of business hours have fewer rounds a day than the clock says: a period that is no local
-    maximum of either autocorrelation gives way to what is found.
+    maximum of either autocorrelation gives way to what is found, and so does one at whose multiples
+    they are clearly lower.
     """
     seen = admitted(periods, y.size)
     if not seen or y.size < LEAST:
         return seen
     t = np.arange(y.size)
-    curves = [autocorrelation(y - np.polyval(np.polyfit(t, y, 1), t)), autocorrelation(np.diff(y))]
-    if any(r is not None and _is_peak(seen[0], r) for r in curves):
+    r0, r1 = autocorrelation(y - np.polyval(np.polyfit(t, y, 1), t)), autocorrelation(np.diff(y))
+    if r0 is None or r1 is None:
         return seen
-    found = detect(y)
+    found, first = detect(y), round(seen[0])
+    if found and abs(found[0] - first) > 1.0 and max(found[0], first) < min(r0.size, r1.size):
+        lags = np.sort(np.array([first, round(found[0])]))
+        score = dict(zip(lags.tolist(), _comb(lags, r0, r1).tolist(), strict=True))
+        if score[round(found[0])] > score[first] + _CLEARLY:
+            return found
+    if _is_peak(seen[0], r0) or _is_peak(seen[0], r1):
+        return seen
     return found or seen
 
 
@@ -145,17 +159,22 @@ def _sharp(k: int, r0: Array, r1: Array) -> int:
     Within a tenth of it, that with the highest mean of r₀ + r₁ over its multiples, where errors
     add up; a usual period near k that is as good while there is room for one multiple only.
     """
-    if k <= 20:
+    if k < _BLUNT:
         return k
     lags = np.arange(math.ceil(0.9 * k), math.floor(1.1 * k) + 1)
-    times = (min(r0.size, r1.size) - 1) // int(lags[-1])
-    if times > 1:
-        comb = np.outer(np.arange(1, times + 1), lags)
-        return int(lags[np.argmax((r0[comb] + r1[comb]).sum(axis=0))])
+    if 2 * lags[-1] < min(r0.size, r1.size):
+        return int(lags[np.argmax(_comb(lags, r0, r1))])
     near = [
         u for u in _USUAL if abs(u / k - 1.0) <= 0.09 and u < r0.size - 1 and r0[u] >= 0.93 * r0[k]
     ]
     return min(near, key=lambda u: abs(u - k)) if near else k
+
+
+def _comb(lags: NDArray[np.int64], r0: Array, r1: Array) -> Array:
+    """Means of r₀ + r₁ over multiples of the lags, as many for each."""
+    times = (min(r0.size, r1.size) - 1) // int(lags[-1])
+    at = np.outer(np.arange(1, times + 1), lags)
+    return np.asarray((r0[at] + r1[at]).mean(axis=0))
 
 
 def _multiple(m: int, r: Array, n: int) -> int:
