@@ -31,6 +31,7 @@ LEARNERS = {
         "sp.ExpConcave(2, kernel=sp.kernels.OU(0.1), curvature=0.25, domain=sp.domains.Ball(1.0))",
         GRADIENT,
     ),
+    "Forecaster": ("sp.Forecaster(3)", "learner.track([1.0, 2.0, 1.5] * 8)"),
     "KernelForecaster": ("sp.KernelForecaster()", VALUE),
     "KernelVAW": ("sp.KernelVAW(kernel=sp.kernels.Matern32(0.3))", VALUE),
     "VariationForecaster": ("sp.VariationForecaster()", VALUE),

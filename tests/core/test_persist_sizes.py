@@ -175,6 +175,28 @@ def test_a_kernel_with_more_states_than_the_file_is_refused(name, long):
     )
 
 
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"features": 10**9},
+        {"features": 2**62},
+        {"features": [f"x{i}" for i in range(30_000)]},
+        {"horizon": 10**9},
+        {"horizon": 10**7, "pool": "full"},
+        {"season": list(range(2, 3000))},
+        {"season": [4088.0] * 2},
+        {"coverage": {"tuple": [i / 20_001 for i in range(1, 20_001)]}},
+    ],
+    ids=lambda config: "-".join(map(str, config)),
+)
+def test_a_series_of_any_size_is_refused(config):
+    header, arrays = parts(file_of("SeriesForecaster"))
+    assert (
+        load_within_bounds(craft({**header, "config": {**header["config"], **config}}, arrays))
+        is None
+    )
+
+
 def test_many_kernels_times_many_ridges_are_refused():
     header, arrays = parts(file_of("KernelForecaster of kernels"))
     config = {

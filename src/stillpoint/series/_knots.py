@@ -9,8 +9,8 @@ At an origin and knot, experts i say p_i. Three forecasts are made of them:
 and a second aggregation, of the two experts f and g, gives the forecast F. When the value arrives,
 maybe many rounds later, R, V, L, B, σ² and θ learn from what was said then. Regrets are
 r_i = 2(pm − y)(pm − p_i)/σ²: Σ w_i r_i = 0 for the weights at issue, so that at horizon 1
-Σ_t (loss of pm − loss of any fixed mixture q)/σ_t² ≤ q'R, and R ≤ √(A(B + max V)), A = Σ_t Σ_i
-r_i²/(B + V_i) (Gaillard, Stoltz & van Erven, 2014). Between knots weights are interpolated.
+Σ_t (loss of pm − loss of expert i)/σ_t² ≤ R_i ≤ √(A(B + max V)), A = Σ_t Σ_i r_i²/(B + V_i), B and
+V as before the round (Gaillard, Stoltz & van Erven, 2014). Between knots weights are interpolated.
 """
 
 import math

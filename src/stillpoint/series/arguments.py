@@ -2,9 +2,20 @@
 
 from typing import Any
 
+import numpy as np
+
 from stillpoint.losses import Absolute, Pinball, Squared
 from stillpoint.series import seasons
 from stillpoint.series.history import KEEP
+
+_MOST = 8  # seasons of one series: each brings harmonics to every filter
+
+
+def flag(name: str, value: Any) -> bool:
+    """Yes or no."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False: got {value!r}; choose one")
+    return bool(value)
 
 
 def level(loss: Any) -> float | None:
@@ -23,6 +34,10 @@ def periods(season: Any) -> tuple[float, ...] | None:
     if isinstance(season, str) and season == "auto":
         return None
     found = () if season is None else seasons.told(season)
+    if len(found) > _MOST:
+        raise ValueError(
+            f"season must have at most {_MOST} periods: got {len(found)}; leave out the least"
+        )
     for period in found:
         if 2.0 * period + 8.0 > KEEP:
             raise ValueError(

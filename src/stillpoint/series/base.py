@@ -44,9 +44,9 @@ class SeriesLearner(Learner):
     def regrets(self) -> dict[int, dict[str, float]]:
         """For each knot, how much more than each expert the aggregate can have lost so far.
 
-        In error variances, Σ_t s_t((y − pm)² − (y − p_i)²) ≤ R_i with s_t about 1/σ_t² and pm the
-        ML-Poly forecast; at horizon 1 all R together are bounded, see `_knots`. Since the last time
-        that experts were built, over the history that was replayed then.
+        In error variances: `Σ ((y − p)² − (y − pᵢ)²)/σ² ≤ Rᵢ`, with p the ML-Poly forecast. At
+        horizon 1 all R together are bounded whatever the series, see the notes on Forecaster. Since
+        the last time that experts were built, over the history that was replayed then.
         """
         return explain.regrets(self._engine)
 

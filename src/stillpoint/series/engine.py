@@ -29,6 +29,7 @@ from stillpoint.series.watch import Watch
 START = 3  # values before there is anything but the last value
 _UNIT = 10  # values after which the unit is told again
 _NEVER = 1 << 62
+_PATIENCE = 64  # rounds until a series that does not vary is looked at again
 _MISFIT = 8.0  # how much larger or smaller than its history's deviation a unit may be
 # what single rounds hand over besides
 _NAN, _NONE, _ONE = np.array([np.nan]), np.zeros(1, dtype=np.int64), np.empty((1, 1))
@@ -150,6 +151,8 @@ class Engine:
         live: bool = True,
     ) -> None:
         assert self.state is not None
+        if closes and seasonal.size < y.size:
+            seasonal = np.empty(y.size)
         _rounds.play(self.state, y, X, known, live, opens, closes, out, offsets, seasonal)
 
     def _cover(self, rounds: int) -> None:
@@ -187,7 +190,8 @@ class Engine:
         """Add rounds to the history, and build anew where that is due."""
         self.watch.take(self.history.before + self.history.rounds, y, seasonal)
         self.history.extend(y, X, known)
-        if self.state is None or self.history.rounds >= self._next:
+        new = self.state is None and self.history.varied
+        if new or self.history.rounds >= self._next:
             self._renew()
 
     def _renew(self) -> None:
@@ -195,6 +199,7 @@ class Engine:
         values, X = self.history.values, self.history.features
         good = values[~np.isnan(values)]
         if good.size < START or np.ptp(good) == 0.0:
+            self._next = self.history.rounds + _PATIENCE
             return
         wanted = self._wanted(seasons.filled(values))
         due = self.history.rounds in self._units()
@@ -293,8 +298,6 @@ class Engine:
             fresh = built.clock.copy()
             for name, array in own(built).items():
                 array[...] = stored(state, name, *array.shape, dtype=array.dtype)
-            restored.clock(
-                built.clock, fresh, built.lags.shape[1], self.horizon, self.history.rounds
-            )
+            restored.checked(built, fresh, self.history.rounds)
             self.state = layout.at(built, self.active, self.horizon)
             self._cover(1)

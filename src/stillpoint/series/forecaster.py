@@ -20,7 +20,7 @@ _MISSING = "pass one number a round, NaN for a missing one"
 
 
 class Forecaster(SeriesLearner):
-    r"""Forecast a series any number of steps ahead: level, trend, seasons, memory, jumps.
+    """Forecast a series any number of steps ahead: level, trend, seasons, memory, jumps.
 
     Nothing needs to be told: not the seasons, not the noise, no rate and no length. Values may be
     missing, times irregular, and features known ahead may join.
@@ -60,55 +60,52 @@ class Forecaster(SeriesLearner):
 
     See Also
     --------
-    VariationForecaster : a level under noise that jumps and drifts, with a bound on regret.
-    TrackingForecaster : regression on features whose coefficients drift.
-    IntervalTracker : intervals around forecasts of any other model.
+    - `VariationForecaster`: a level under noise that jumps and drifts, with a bound on regret.
+    - `TrackingForecaster`: regression on features whose coefficients drift.
+    - `IntervalTracker`: intervals around forecasts of any other model.
 
     Notes
     -----
     **Experts.** Each is ridge regression in the space of a kernel: on time, on the past, or both.
 
-    - The last value, and for each season m the value at the same phase, y_{t+h−m⌈h/m⌉}.
-    - *Structural filters* [1]_, with variances in units of the noise's:
-      y_t = level + deviation + β'B(t) + noise; level += slope, slope *= φ, deviation *= ρ, and all
-      drift. B(t) are cosines and sines of 2πkt/m; β_k has the prior variance 10·k^{−3/2} and drifts
-      by q_s k^{−3/2}: a smooth periodic kernel that changes, as a state space [2]_. The gains of
-      their Kalman filters depend on age alone, so tables of these are shared by all series.
+    - The last value, and for each season m the value at the same phase, `y[t + h − m⌈h/m⌉]`.
+    - *Structural filters* [1], with variances in units of the noise's:
+      `y = level + deviation + β'B(t) + noise`; `level += slope`, `slope *= φ`, `deviation *= ρ`,
+      and all drift. B(t) are cosines and sines of 2πkt/m; β has the prior variance `10·k^(−3/2)`
+      and drifts by `q·k^(−3/2)`: a smooth periodic kernel that changes, as a state space [2]. The
+      gains of their Kalman filters depend on age alone: tables of these are shared by all series.
     - *Autoregressions*: least squares with forgetting λ on lags near and a season ago, harmonics,
-      their products with lags, features, and random waves of the last two values [4]_,
-      S = z'Cz + λ, θ += Cz e/S, C ← (C − Cz(Cz)'/S)/λ; fitted one step ahead and iterated.
-    - *Smoothing by phase* [5]_: a level and one number a phase, each moved by its share of the
+      their products with lags, features, and random waves of the last two values [4],
+      `S = z'Cz + λ; θ += Cz·e/S; C = (C − Cz(Cz)'/S)/λ`; fitted one step ahead and iterated.
+    - *Smoothing by phase* [5]: a level and one number a phase, each moved by its share of the
       error.
 
     While all values are positive, some have twins for logarithms.
 
-    **Aggregation**, for each of some horizons (the knots), weights between them interpolated.
-    With p_i what expert i said, pm = Σ w_i p_i, w_i ∝ (R_i)₊/(B + V_i) (ML-Poly [3]_), where
-    R_i = Σ r_i, V_i = Σ r_i², B = max r² and r_i = 2(pm − y)(pm − p_i)/σ²; in the first hundred
-    rounds blended with exponential weights; then a ridge regression of what is left, and a second
-    aggregation of both. At h = 1, whatever the series, against each expert and each fixed mixture q
-    of them Σ_t (loss of pm − loss of q)/σ_t² ≤ q'R ≤ √(A(B + max V)), A = Σ_t Σ_i r_i²/(B + V_i).
-    At h > 1 values come late: q'R is an account of what was lost, and no bound on it is promised.
+    **Aggregation**, for each of some horizons (the knots), weights between them interpolated. With
+    pᵢ what expert i said, `p = Σ wᵢpᵢ`, `wᵢ ∝ max(Rᵢ, 0)/(B + Vᵢ)` (ML-Poly [3]), where `R = Σ r`,
+    `V = Σ r²`, `B = max r²` and `rᵢ = 2(p − y)(p − pᵢ)/σ²`; in the first hundred rounds blended
+    with exponential weights; then a ridge regression of what is left, and a second aggregation of
+    both. Against each expert, and each fixed mixture q of them, `Σ (loss of p − loss of q)/σ² ≤
+    q'R`, at every horizon. At h = 1, whatever the series, also `q'R ≤ √(A(B + max V))` with `A = ΣΣ
+    r²/(B + V)`. At h > 1 values come late: q'R is an account, and no bound on it is promised.
 
-    **Intervals** of horizon h are those of c = ⌈h/s⌉ trackers in turn, s the rounds between
+    **Intervals** of horizon h are those of `c = ⌈h/s⌉` trackers in turn, s the rounds between
     origins, each of which has its value before its next turn; out of T of them at most
-    (1 − q)T + c(3√(q(1 − q)(T/c + 100)) + 1) miss, on any series. Horizons 1, 2, 4, 8, … and H are
-    tracked (1, H/4 and H in the smaller pools), and those between interpolated in log h.
+    `(1 − q)T + c(3√(q(1 − q)(T/c + 100)) + 1)` miss, on any series. Horizons 1, 2, 4, 8, … and H
+    are tracked (1, H/4 and H in the smaller pools), and those between interpolated in log h.
 
     **Robustness.** From the 51st round on, a value more than 20 error deviations off moves filters
-    by that much only, until the next value confirms it.
-
-    A round costs the same at any age: O(Σ P² + K²·knots), P the sizes of regressions, K experts.
+    by that much only, until the next value confirms it. A round costs the same at any age.
 
     References
     ----------
-    .. [1] Harvey, Forecasting, structural time series models and the Kalman filter, 1989.
-    .. [2] Solin & Särkkä, Explicit link between periodic covariance functions and state space
-       models, AISTATS 2014.
-    .. [3] Gaillard, Stoltz & van Erven, A second-order bound with excess losses, COLT 2014.
-    .. [4] Rahimi & Recht, Random features for large-scale kernel machines, NeurIPS 2007.
-    .. [5] Winters, Forecasting sales by exponentially weighted moving averages, 1960, after Holt,
-       1957.
+    - [1] Harvey, Forecasting, structural time series models and the Kalman filter, 1989.
+    - [2] Solin & Särkkä, Explicit link between periodic covariance functions and state space
+      models, AISTATS 2014.
+    - [3] Gaillard, Stoltz & van Erven, A second-order bound with excess losses, COLT 2014.
+    - [4] Rahimi & Recht, Random features for large-scale kernel machines, NeurIPS 2007.
+    - [5] Winters, Forecasting sales by exponentially weighted moving averages, 1960; Holt, 1957.
 
     Examples
     --------
@@ -217,8 +214,9 @@ class Forecaster(SeriesLearner):
         steps = self.horizon if horizon is None else self._steps(horizon)
         total = self._central(x, steps, time).sum(keepdims=True)
         lo, hi = self._ends(total, *self._bands.total_ends(steps))
-        several = self._bands.several
-        return float(total[0]), lo if several else float(lo[0]), hi if several else float(hi[0])
+        if self._bands.several:
+            return float(total[0]), lo[0], hi[0]
+        return float(total[0]), float(lo[0]), float(hi[0])
 
     def _central(self, x: ArrayLike | None, steps: int, time: Any) -> Array:
         """Forecasts of the mean, which intervals are around."""
@@ -267,7 +265,7 @@ class Forecaster(SeriesLearner):
         lo, hi : arrays of that shape, one axis more for several coverages
             If intervals are asked for.
         """
-        steps = self._steps(horizon)
+        steps, intervals = self._steps(horizon), arguments.flag("intervals", intervals)
         targets = np.array(real("y", y, _MISSING))
         if np.ndim(y) != 1:
             raise ValueError(f"y must be one-dimensional: got shape {np.shape(y)}; {_MISSING}")
@@ -281,7 +279,7 @@ class Forecaster(SeriesLearner):
             return self._shaped(np.empty((0, steps)), none, intervals)
         if dates is not None:
             self._timing.given(self.time, self._started)
-        ends = bool(intervals) or self._bands.shifts
+        ends = intervals or self._bands.shifts
         out, offsets = self._timing.track(targets, rows, known, when, steps, ends)
         self.time, self._started = float(when[-1]), True
         self._is_open, self._answer = False, None

@@ -28,6 +28,7 @@ class History:
         self.size = 0  # rows in use
         self.rounds = 0  # rounds since the first value, all told
         self.before = 0  # rounds before it
+        self.varied = False  # whether values were not all the same
 
     def extend(self, y: Array, X: Array, known: Array) -> None:
         """Add rounds: values, features, and how many rows of these were known."""
@@ -37,6 +38,9 @@ class History:
             y, X, known = y[first:], X[first:], known[first:]
             self.before += first
         self.rounds += y.size
+        if y.size and not self.varied:
+            first = self._rows[0, 0] if self.size else y[0]
+            self.varied = bool((y[~np.isnan(y)] != first).any())
         y, X, known = y[-KEEP:], X[-KEEP:], known[-KEEP:]
         if self.size + y.size > self._rows.shape[0]:
             kept = self._rows[max(0, self.size - KEEP) : self.size]
@@ -83,7 +87,12 @@ class History:
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
         rows = self._rows[max(0, self.size - KEEP) : self.size]
-        return {"history": rows.copy(), "rounds": self.rounds, "before": self.before}
+        return {
+            "history": rows.copy(),
+            "rounds": self.rounds,
+            "before": self.before,
+            "varied": self.varied,
+        }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
@@ -95,4 +104,4 @@ class History:
                 f" {rows.shape[0]}; save the forecaster again"
             )
         self._rows, self.size, self.rounds = rows, rows.shape[0], rounds
-        self.before = restored.number(state, "before")
+        self.before, self.varied = restored.number(state, "before"), bool(state["varied"])

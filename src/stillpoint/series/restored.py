@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillpoint.core.validation import counted, stored
-from stillpoint.series._scale import BY
+from stillpoint.series._scale import AT, BY
+from stillpoint.series._state import State
 
 MOST = 2.0**53  # rounds that floats can count
 _AGAIN = "save the forecaster again"
@@ -52,12 +53,15 @@ def agree(
         )
 
 
-def clock(saved: NDArray[Any], built: NDArray[Any], width: int, horizon: int, rounds: int) -> None:
-    """Check saved counters of a series against those of one that was just built."""
-    reach = int(built[BY.place])
-    same = all(saved[i] == built[i] for i in (BY.stride, BY.slots, BY.logs))
-    placed = reach <= saved[BY.place] < width - horizon
-    if not (same and placed and 0 <= saved[BY.now] <= rounds):
+def checked(m: State, fresh: NDArray[Any], rounds: int) -> None:
+    """Check counters and units of a restored state; `fresh` are the counters as they were built."""
+    clock, s = m.clock, m.scalars
+    same = all(clock[i] == fresh[i] for i in (BY.stride, BY.slots, BY.logs))
+    placed = fresh[BY.place] <= clock[BY.place] < m.lags.shape[1] - m.steps.size
+    if not (same and placed and 0 <= clock[BY.now] <= rounds):
         raise ValueError(
-            f"state 'clock' must fit a forecaster of {rounds} rounds: got {saved}; {_AGAIN}"
+            f"state 'clock' must fit a forecaster of {rounds} rounds: got {clock}; {_AGAIN}"
         )
+    units = np.append(m.feature_scale[1], [s[AT.unit], s[AT.log_unit]])
+    if not (np.isfinite(s[: AT.held]).all() and (units > 0.0).all() and s[AT.low] <= s[AT.high]):
+        raise ValueError(f"state 'scalars' must be units and a range: got {s}; {_AGAIN}")

@@ -8,7 +8,6 @@ import math
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stillpoint.core.array import Array
 from stillpoint.core.validation import number
@@ -16,8 +15,6 @@ from stillpoint.core.validation import number
 LEAST = 24  # values that are needed to look
 _USUAL = (24, 48, 52, 96, 144, 168, 288, 336, 365, 672, 1008, 1440, 2016)
 _CUT = 6.0  # median deviations
-_BLUNT = 10  # the shortest period whose peak of levels may be off
-_CLEARLY = 0.1  # how much higher than a calendar's the peaks of another period must be
 _AS_HIGH = 0.85  # of the largest rise that the first peak must have
 DAY = 86_400.0  # seconds
 
@@ -53,7 +50,7 @@ def calendar(spacing: float) -> tuple[float, ...]:
     if days < 0.4:
         return 1.0 / days, 7.0 / days
     if days < 1.1:
-        return (7.0,)
+        return 7.0, 365.25
     if 5.0 < days < 9.0:
         return (365.25 / days,)
     if 25.0 < days < 35.0:
@@ -77,9 +74,10 @@ def detect(y: Array) -> tuple[float, ...]:
     -----
     r₁ and r₀ are the autocorrelations of differences and of detrended levels. The period m is the
     first peak whose rise above the lowest point before it is within 15% of the largest rise: of r₁
-    above max(0.15, 6/√n), else of r₀ above max(0.3, 6/√n), made sharp by its multiples. The second
-    is a multiple c·m, c = 3, …, 12, that beats both neighbours (c ± 1)m, else a peak of r₀ at 3m or
-    more.
+    above max(0.15, 6/√n), else of r₀ above max(0.3, 6/√n), where a usual period within 9% that is
+    as good stands for it; of the lags near it the one with the largest Σ_c r₀(cm) + r₁(cm), c = 1,
+    …, 4. The second is the first multiple c·m, c = 3, …, 12, that beats both neighbours (c ± 1)m as
+    clearly as any, else a peak of r₀ at 3m or more.
     """
     n = y.size
     if n < LEAST:
@@ -89,14 +87,14 @@ def detect(y: Array) -> tuple[float, ...]:
     if r0 is None or r1 is None:
         return ()
     m, k = _peak(r1, n, n / 3, 0.15), _peak(r0, n, n / 4 if n > 100 else n / 3, 0.3)
-    k = _sharp(k, r0, r1)
-    if k and m > k and abs(m / k - round(m / k)) < 0.01:
-        m = 0  # differences that repeat every few periods only
-    second = _multiple(m, r1, n) if m else 0
+    k = _usual(k, r0)
+    if k and m > 1.5 * k and abs(m / k - round(m / k)) < 0.01:
+        m = k  # differences repeat, too, but are noise at the period itself
     m = m or k
     if not m:
         return ()
-    second = second or _multiple(m, r0, n) or (k if k >= 3 * m else 0)
+    m = _sharpened(m, r0, r1, n)
+    second = _multiple(m, r1, n) or _multiple(m, r0, n) or (k if k >= 3 * m else 0)
     return tuple(float(p) for p in (m, second) if p and 2 * p + 8 <= n)
 
 
@@ -104,24 +102,16 @@ def confirmed(periods: tuple[float, ...], y: Array) -> tuple[float, ...]:
     """Calendar periods that the series bears out, or those found in it.
 
     Rows of business hours have fewer rounds a day than the clock says: a period that is no local
-    maximum of either autocorrelation gives way to what is found, and so does one at whose multiples
-    they are clearly lower.
+    maximum of either autocorrelation gives way to what is found.
     """
     seen = admitted(periods, y.size)
     if not seen or y.size < LEAST:
         return seen
     t = np.arange(y.size)
-    r0, r1 = autocorrelation(y - np.polyval(np.polyfit(t, y, 1), t)), autocorrelation(np.diff(y))
-    if r0 is None or r1 is None:
+    curves = [autocorrelation(y - np.polyval(np.polyfit(t, y, 1), t)), autocorrelation(np.diff(y))]
+    if any(r is not None and _is_peak(seen[0], r) for r in curves):
         return seen
-    found, first = detect(y), round(seen[0])
-    if found and abs(found[0] - first) > 1.0 and max(found[0], first) < min(r0.size, r1.size):
-        lags = np.sort(np.array([first, round(found[0])]))
-        score = dict(zip(lags.tolist(), _comb(lags, r0, r1).tolist(), strict=True))
-        if score[round(found[0])] > score[first] + _CLEARLY:
-            return found
-    if _is_peak(seen[0], r0) or _is_peak(seen[0], r1):
-        return seen
+    found = detect(y)
     return found or seen
 
 
@@ -150,49 +140,49 @@ def _peak(r: Array, n: int, end: float, least: float) -> int:
     rise = np.where(candidates, r - np.minimum.accumulate(r), 0.0)
     if not rise.max() > need:
         return 0
-    return int(np.flatnonzero(rise >= _AS_HIGH * rise.max())[0])
+    first = int(np.flatnonzero(rise >= _AS_HIGH * rise.max())[0])
+    # noise makes bumps on the flank of a broad peak: its top is meant
+    flank = rise[first : min(first + first // 10 + 2, math.ceil(end))]
+    return first + int(flank.argmax())
 
 
-def _sharp(k: int, r0: Array, r1: Array) -> int:
-    """The period that a peak of levels at k means: such peaks are blunt, a round or more off.
+def _sharpened(m: int, r0: Array, r1: Array, n: int) -> int:
+    """The lag near m whose multiples are highest too: one off by 1 is off by c at c times it."""
+    w = max(1, m // 12)
+    multiples = np.arange(1, min(4, n // 3 // (m + w)) + 1)
+    near = range(max(3, m - w), m + w + 1)
+    if not multiples.size:
+        return m
+    return max(near, key=lambda lag: float((r0[lag * multiples] + r1[lag * multiples]).sum()))
 
-    Within a tenth of it, that with the highest mean of r₀ + r₁ over its multiples, where errors
-    add up; a usual period near k that is as good while there is room for one multiple only.
-    """
-    if k < _BLUNT:
+
+def _usual(k: int, r: Array) -> int:
+    """k, or a usual period near it that is as good: peaks of levels are blunt."""
+    if k <= 20:
         return k
-    lags = np.arange(math.ceil(0.9 * k), math.floor(1.1 * k) + 1)
-    if 2 * lags[-1] < min(r0.size, r1.size):
-        return int(lags[np.argmax(_comb(lags, r0, r1))])
     near = [
-        u for u in _USUAL if abs(u / k - 1.0) <= 0.09 and u < r0.size - 1 and r0[u] >= 0.93 * r0[k]
+        u for u in _USUAL if abs(u / k - 1.0) <= 0.09 and u < r.size - 1 and r[u] >= 0.93 * r[k]
     ]
     return min(near, key=lambda u: abs(u - k)) if near else k
 
 
-def _comb(lags: NDArray[np.int64], r0: Array, r1: Array) -> Array:
-    """Means of r₀ + r₁ over multiples of the lags, as many for each."""
-    times = (min(r0.size, r1.size) - 1) // int(lags[-1])
-    at = np.outer(np.arange(1, times + 1), lags)
-    return np.asarray((r0[at] + r1[at]).mean(axis=0))
-
-
 def _multiple(m: int, r: Array, n: int) -> int:
-    """The multiple of m that stands out most against its neighbours; 0 if none does."""
+    """The first multiple of m that stands out against its neighbours as any; 0 if none does."""
     d = max(1, m // 24)
 
     def height(lag: int) -> float:
         return float(r[max(lag - d, 1) : lag + d + 1].max())
 
-    margin, best, at = max(0.02, 2.0 / math.sqrt(n)), 0.0, 0
+    margin, found = max(0.02, 2.0 / math.sqrt(n)), []
     for c in range(3, 13):
         if (c + 1) * m >= r.size - d or 3 * c * m > n:
             break
         own = height(c * m)
         beside = max(height((c - 1) * m), height((c + 1) * m))
-        if own > 0.8 * height(m) and own > beside + margin and own > best:
-            best, at = own, c * m
-    return at
+        if own > 0.8 * height(m) and own > beside + margin:
+            found.append((own, c * m))
+    # the shortest of those that are about as high: the others are multiples of it
+    return next((at for own, at in found if own >= max(found)[0] - margin), 0)
 
 
 def _is_peak(period: float, r: Array) -> bool:
@@ -203,4 +193,5 @@ def _is_peak(period: float, r: Array) -> bool:
         return True  # too long to be told
     around = r[max(m - d, 1) : m + d + 1]
     sides = np.concatenate([r[max(m - 2 * d, 0) : max(m - d, 1)], r[m + d + 1 : m + 2 * d + 1]])
-    return bool(around.max() > sides.max() and around.max() > 2.0 / math.sqrt(2 * r.size))
+    # four deviations: the highest of many lags of noise is often above two
+    return bool(around.max() > sides.max() and around.max() > 4.0 / math.sqrt(2 * r.size))
