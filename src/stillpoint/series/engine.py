@@ -226,14 +226,14 @@ class Engine:
         later = [due for due in self._units() if due > n]
         self._next = min([self._look, n + KEEP // 2, *later])
         if self.periods is None:
-            if look or (self.calendar and not self._found):
+            dues = [seasons.due(m) for m in self.calendar]
+            if look or n in dues or (self.calendar and not self._found):
                 self._found = (
                     seasons.confirmed(self.calendar, filled)
                     if self.calendar
                     else seasons.detect(filled)
                 )
-            later = [seasons.due(m) for m in self.calendar if seasons.due(m) > n]
-            self._next = min([self._next, *later])
+            self._next = min([self._next, *(due for due in dues if due > n)])
             return self._found
         return self.periods
 
