@@ -26,8 +26,7 @@ from stillpoint.series.own import own
 from stillpoint.series.pool import Pool
 from stillpoint.series.watch import Watch
 
-START = 3  # values before there is anything but the last value
-_UNIT = 10  # values after which the unit is told again
+START, _UNIT = 3, 10  # values before there are experts, and after which units are told again
 _NEVER = 1 << 62
 _PATIENCE = 64  # rounds until a series that does not vary is looked at again
 _MISFIT = 8.0  # how much larger or smaller than its history's deviation a unit may be
@@ -206,8 +205,9 @@ class Engine:
         if wanted != self.active or self.state is None or due or self._misfit(good, X):
             self.active, self._ages = wanted, 0
             scale, features = Scale.of(good), layout.feature_scale(X)
+            rule, bands = layout.FOUND if self.periods is None else layout.RULE, self.bands.state
             self.state = layout.build(
-                self.pool, wanted, self.horizon, scale, self.bands.state, features=features
+                self.pool, wanted, self.horizon, scale, bands, features=features, rule=rule
             )
             self.builds += 1
             self._cover(values.size)
@@ -223,16 +223,11 @@ class Engine:
         n, look = self.history.rounds, self.history.rounds >= self._look
         while self._look <= n:
             self._look = math.ceil(self._look * math.sqrt(2.0))
-        later = [due for due in self._units() if due > n]
-        self._next = min([self._look, n + KEEP // 2, *later])
+        self._next = min([self._look, n + KEEP // 2, *(due for due in self._units() if due > n)])
         if self.periods is None:
             dues = [seasons.due(m) for m in self.calendar]
             if look or n in dues or (self.calendar and not self._found):
-                self._found = (
-                    seasons.confirmed(self.calendar, filled)
-                    if self.calendar
-                    else seasons.detect(filled)
-                )
+                self._found = seasons.confirmed(self.calendar, filled)
             self._next = min([self._next, *(due for due in dues if due > n)])
             return self._found
         return self.periods

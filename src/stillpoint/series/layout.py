@@ -22,6 +22,7 @@ from stillpoint.series.harmonics import Harmonics, harmonics
 from stillpoint.series.pool import Lags, Pool, Regression
 
 RULE = Rule(most=200.0, slack=25.0, last=8.0, others=14.0)
+FOUND = RULE._replace(last=0.0)  # seasons that were found have shown already what they are worth
 _PHASE_TABLES = 2  # seasons that smoothers have phases of
 _WIDEST = 8  # lags that are kept at least
 _NONE = np.empty((2, 0))
@@ -132,7 +133,7 @@ def build(
         filters=filters,
         regressions=regressions,
         phases=phases,
-        knots=_aggregation(placed, horizon, K, slots, rule, bool(lagged), logarithmic=pool.half),
+        knots=_aggregation(placed, horizon, K, slots, rule, bool(lagged), pool.half),
         bands=bands,
         steps=np.arange(1, horizon + 1),
         stops=np.unique([*placed, *bands.horizons[: bands.totals]]).astype(np.int64),
@@ -255,14 +256,7 @@ def _phases(pool: Pool, periods: tuple[float, ...], near: tuple[int, ...], scale
 
 
 def _aggregation(
-    at: list[int],
-    horizon: int,
-    K: int,
-    slots: int,
-    rule: Rule,
-    seasonal: bool,
-    *,
-    logarithmic: bool,
+    at: list[int], horizon: int, K: int, slots: int, rule: Rule, seasonal: bool, logarithmic: bool
 ) -> Knots:
     n = len(at)
     lower, fraction = _interpolation(at, horizon, logarithmic)

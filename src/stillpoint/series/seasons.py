@@ -99,11 +99,13 @@ def detect(y: Array) -> tuple[float, ...]:
 
 
 def confirmed(periods: tuple[float, ...], y: Array) -> tuple[float, ...]:
-    """Calendar periods that the series bears out, or those found in it.
+    """Calendar periods that the series bears out, or, as without any, those found in it.
 
     Rows of business hours have fewer rounds a day than the clock says: a period that is no local
     maximum of either autocorrelation gives way to what is found.
     """
+    if not periods:
+        return detect(y)
     seen = admitted(periods, y.size)
     if not seen or y.size < LEAST:
         return seen
