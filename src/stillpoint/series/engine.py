@@ -205,7 +205,8 @@ class Engine:
         if wanted != self.active or self.state is None or due or self._misfit(good, X):
             self.active, self._ages = wanted, 0
             scale, features = Scale.of(good), layout.feature_scale(X)
-            rule, bands = layout.FOUND if self.periods is None else layout.RULE, self.bands.state
+            early = not wanted or self.history.rounds < seasons.due(wanted[-1])
+            rule, bands = layout.RULE if early else layout.SEEN, self.bands.state
             self.state = layout.build(
                 self.pool, wanted, self.horizon, scale, bands, features=features, rule=rule
             )

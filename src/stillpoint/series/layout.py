@@ -22,7 +22,7 @@ from stillpoint.series.harmonics import Harmonics, harmonics
 from stillpoint.series.pool import Lags, Pool, Regression
 
 RULE = Rule(most=200.0, slack=25.0, last=8.0, others=14.0)
-FOUND = RULE._replace(last=0.0)  # seasons that were found have shown already what they are worth
+SEEN = RULE._replace(last=0.0, others=0.0)  # seasons seen twice have shown what they are worth
 _PHASE_TABLES = 2  # seasons that smoothers have phases of
 _WIDEST = 8  # lags that are kept at least
 _NONE = np.empty((2, 0))
