@@ -217,6 +217,16 @@ def njit(*, cache: bool, **options: Any) -> Callable[[F], F]:
     return compiled
 
 
+def inner(function: F) -> F:
+    """Compile a function that only compiled code calls.
+
+    To take a state of many arrays over from Python is most of what compiling such a function costs,
+    and that code is left out. Numbers in calls had better come from variables, too: for a constant,
+    Numba compiles the function once more.
+    """
+    return njit(cache=True, no_cpython_wrapper=True)(function)
+
+
 def _bare(typing: Any, value: Any) -> Any:
     null: Any = cgutils.get_null_value
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from stillpoint.core.arithmetic import assign
 from stillpoint.core.jit import njit
 from stillpoint.series._structural import AT, BASE, OF
 
@@ -83,7 +84,7 @@ def run(
     z, g, k = np.zeros(C.shape[0]), np.zeros(C.shape[0]), 0
     z[AT.level], z[AT.deviation] = 1.0, 1.0
     for i in range(B.shape[0]):
-        z[BASE:] = B[i]
+        assign(z[BASE:], B[i])
         S = times(C, z, g) + 1.0
         if k < keep.size and keep[k] == first + i:
             row = gains[k]

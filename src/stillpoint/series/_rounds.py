@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from stillpoint.core.arithmetic import assign
-from stillpoint.core.jit import bare, njit
+from stillpoint.core.jit import bare, inner, njit
 from stillpoint.series import (
     _autoregression,
     _bands,
@@ -26,7 +26,7 @@ from stillpoint.series import (
 from stillpoint.series._knots import ISSUE, Knots
 from stillpoint.series._pool import ahead, experts
 from stillpoint.series._scale import AT, BY, within
-from stillpoint.series._state import State, inner
+from stillpoint.series._state import State
 
 BELIEVE = 50.0  # rounds judged before values are doubted
 # error deviations: beyond DOUBT values are to be confirmed, filters follow at most REACH
@@ -37,7 +37,7 @@ FARTHEST = 1e60  # units from the centre that a lag counts as at most: its squar
 FAR = 10.0  # units from its centre that a feature counts as at most
 
 
-@inner()
+@inner
 def open_round(m: State, live: bool) -> float:
     """Forecast before the value of this round is seen: one step, and all knots at origins.
 
@@ -63,7 +63,7 @@ def open_round(m: State, live: bool) -> float:
     return float(a.issued[slots, 0, ISSUE.forecast])
 
 
-@inner()
+@inner
 def around(
     horizons: np.ndarray,
     totals: int,
@@ -87,7 +87,7 @@ def around(
                 out[k] = total
 
 
-@inner()
+@inner
 def judge(y: float, width: float, clock: np.ndarray, a: Knots, work: np.ndarray) -> None:
     """The knots learn from a value, each from what was said of it; width: the range of values."""
     now, stride, slots = clock[BY.now], clock[BY.stride], clock[BY.slots]
@@ -100,7 +100,7 @@ def judge(y: float, width: float, clock: np.ndarray, a: Knots, work: np.ndarray)
             _knots.judge(k, slot, y, width, a, work[0], work[1])
 
 
-@inner()
+@inner
 def put(lags: np.ndarray, s: np.ndarray, place: int, value: float) -> None:
     """Put a value among the lags."""
     lags[0, place] = within((value - s[AT.centre]) / s[AT.unit], -FARTHEST, FARTHEST)
@@ -109,7 +109,7 @@ def put(lags: np.ndarray, s: np.ndarray, place: int, value: float) -> None:
         lags[1, place] = (math.log(value) - s[AT.log_centre]) / s[AT.log_unit]
 
 
-@inner()
+@inner
 def doubted(
     y: float, forecast: float, variance: float, s: np.ndarray, lags: np.ndarray, place: int
 ) -> tuple[float, float, bool]:
@@ -135,7 +135,7 @@ def doubted(
     return taken, within(y, low, high), False
 
 
-@inner()
+@inner
 def close_round(m: State, y: float, live: bool) -> None:
     """Take in the value of this round, NaN if it is missing, and move on."""
     if live:
@@ -176,7 +176,7 @@ def close_round(m: State, y: float, live: bool) -> None:
         _harmonics.fill(f.frequencies, time, m.rows[time % m.rows.shape[0]])
 
 
-@inner()
+@inner
 def advance(clock: np.ndarray, lags: np.ndarray, H: int) -> None:
     """Move to the next time; where the lags have no room left, they are moved to the front."""
     clock[BY.now] += 1
@@ -190,7 +190,7 @@ def advance(clock: np.ndarray, lags: np.ndarray, H: int) -> None:
         clock[BY.place] = keep
 
 
-@inner()
+@inner
 def know(X: np.ndarray, rows: int, scale: np.ndarray, features: np.ndarray) -> None:
     """Take in what is known of the coming rounds, one row each; NaN: not known.
 

@@ -1,21 +1,14 @@
 """All of one series, as compiled rounds see it."""
 
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from stillpoint.core.jit import njit
 from stillpoint.series._autoregression import Regressions
 from stillpoint.series._bands import Bands
 from stillpoint.series._knots import Knots
 from stillpoint.series._phases import Phases
 from stillpoint.series._structural import Filters
-
-# Functions that are called from compiled code alone: a state is some eighty arrays, and to take
-# them over from Python is most of what compiling such a function costs. And numbers in calls come
-# from variables: for a constant, Numba compiles the function once more.
-inner = partial(njit, cache=True, no_cpython_wrapper=True)
 
 
 class State(NamedTuple):
