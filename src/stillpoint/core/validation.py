@@ -69,12 +69,14 @@ def count(name: str, value: Any, remedy: str = "give a whole number, 1 or more")
 def real(name: str, value: ArrayLike, remedy: str) -> Array:
     """Return `value` as a float64 array; NaN and infinity may be in it."""
     # what most calls pass, and every round pays for
-    if type(value) is np.ndarray and value.dtype.char == "d":
+    if type(value) is np.ndarray and value.dtype.char == "d" and value.dtype.isnative:
         return value
-    if np.ma.isMaskedArray(value) or np.iscomplexobj(value):
-        raise ValueError(f"{name} must be plain real numbers: got {value!r}; {remedy}")
+    wanted = "numeric"
     try:
         given = np.asarray(value)
+        if np.ma.isMaskedArray(value) or given.dtype.kind == "c":
+            wanted = "plain real numbers"
+            raise TypeError
         if given.dtype.kind in "US" or (
             given.dtype.kind == "O" and any(isinstance(one, str | bytes) for one in given.flat)
         ):
@@ -85,7 +87,7 @@ def real(name: str, value: ArrayLike, remedy: str) -> Array:
             raise TypeError
         return np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise ValueError(f"{name} must be numeric: got {value!r}; {remedy}") from None
+        raise ValueError(f"{name} must be {wanted}: got {value!r}; {remedy}") from None
 
 
 def finite(name: str, value: ArrayLike, remedy: str = "drop or repair such entries") -> Array:

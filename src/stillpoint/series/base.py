@@ -64,10 +64,13 @@ class SeriesLearner(Learner):
 
         "level", "slope" and each "season m" are those of the structural filters, weighted as the
         forecast weighs them; "features" what the regressions add for these; "memory" the rest: what
-        the recent past adds.
+        the recent past adds. Where a quantile is forecast, "quantile" is what it is above the mean.
         """
-        forecast = self._begin()
-        return explain.components(self._engine, forecast)
+        forecast, bands = self._begin(), self._engine.bands
+        parts = explain.components(self._engine, forecast)
+        if bands.shifts:
+            parts["quantile"] = float(np.ravel(bands.shift(bands.state.offsets[None], 1))[0])
+        return parts
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
@@ -128,7 +131,10 @@ class SeriesLearner(Learner):
 
     def _check_same(self, x: Any) -> None:
         if x is not None and not self._timing.same(x):
-            raise ValueError("x must be that of the open round; call update or skip first")
+            raise ValueError(
+                f"x must be that of the open round: got {x.tolist()}, open"
+                f" {self._timing.rows.tolist()}; call update or skip first"
+            )
 
     def _open(self, when: float, x: NDArray[Any] | None) -> float:
         return self._timing.open(when, self._features.none if x is None else x)

@@ -31,7 +31,7 @@ _NEVER = 1 << 62
 _PATIENCE = 64  # rounds until a series that does not vary is looked at again
 _MISFIT = 8.0  # how much larger or smaller than its history's deviation a unit may be
 # what single rounds hand over besides
-_NAN, _NONE, _ONE = np.array([np.nan]), np.zeros(1, dtype=np.int64), np.empty((1, 1))
+_NAN, _NONE = np.array([np.nan]), np.zeros(1, dtype=np.int64)
 _NO_ENDS, _NO_PARTS = np.empty((0, 0, 0, 0)), np.empty(0)
 
 
@@ -64,7 +64,8 @@ class Engine:
         self.periods, self.bands = periods, bands
         self.calendar: tuple[float, ...] = ()  # seasons that the spacing of dates suggests
         self.history = History(features)
-        self._no_rows = np.empty((0, features))
+        # of each engine its own: threads may play different ones at the same time
+        self._no_rows, self._one = np.empty((0, features)), np.empty((1, 1))
         self.watch = Watch()
         self.active: tuple[float, ...] = ()
         self.builds = 0  # how often experts were built
@@ -81,22 +82,22 @@ class Engine:
                 _bands.issue_last(self.bands.state, self.history.last)
             return self.history.last
         self._cover(1)
-        self._play(_NAN, X, np.array([X.shape[0]]), _ONE, opens=True)
-        return float(_ONE[0, 0])
+        self._play(_NAN, X, np.array([X.shape[0]]), self._one, opens=True)
+        return float(self._one[0, 0])
 
     def close(self, y: float, X: Array) -> None:
         """Learn a value, NaN if it is missing, of a round that was opened with X."""
         if self.state is not None and y <= 0.0 and self.state.clock[BY.logs]:
             self.state = None  # the logarithm ends with the first value that has none
-        seasonal = np.zeros(1)
+        value, seasonal = np.array([y]), np.zeros(1)
         if self.state is not None:
-            self._play(np.array([y]), self._no_rows, _NONE, _ONE, closes=True, seasonal=seasonal)
+            self._play(value, self._no_rows, _NONE, self._one, closes=True, seasonal=seasonal)
         elif self.history.size:
             _bands.settle_one(self.bands.state, y)
         elif not math.isnan(y):
             self.bands.start(y)
         row = X[:1] if X.shape[0] else np.full((1, self.features), np.nan)
-        self._keep(np.array([y]), row, np.array([X.shape[0]]), seasonal)
+        self._keep(value, row, np.array([X.shape[0]]), seasonal)
 
     def path(self, horizon: int) -> Array:
         """Forecast the coming values, after `open`."""
@@ -174,16 +175,15 @@ class Engine:
     def spread(self, steps: NDArray[np.int64]) -> None:
         """Begin anew with the rounds so far, each so many slots after the one before."""
         y, X, known = self.history.values, self.history.features, self.history.known
-        at = np.cumsum(steps[-y.size :] if y.size else steps[:0])
-        at = at - at[:1]
-        self.history, self.state = History(self.features), None
-        values = np.full(at[-1] + 1 if at.size else 0, np.nan)
+        slots = np.cumsum(steps) - steps[0]
+        at = slots[steps.size - y.size :]  # without the rounds before the first value
+        self.history, self.state, self.watch = History(self.features), None, Watch()
+        values = np.full(slots[-1] + 1, np.nan)
         rows = np.full((values.size, self.features), np.nan)
         ahead = np.zeros(values.size, dtype=np.int64)
-        values[at], rows[at], ahead[at] = y, X, known
-        if values.size:
-            self.watch = Watch()
-            self._keep(values, rows, ahead, np.zeros(values.size))
+        rows[at], ahead[at], good = X, known, ~np.isnan(y)
+        values[at[good]] = y[good]  # of several in a slot the last that is not missing
+        self._keep(values, rows, ahead, np.zeros(values.size))
 
     def _keep(self, y: Array, X: Array, known: NDArray[Any], seasonal: Array) -> None:
         """Add rounds to the history, and build anew where that is due."""

@@ -43,7 +43,8 @@ def components(engine: Engine, forecast: float) -> dict[str, float]:
     """Parts of the open round's forecast that sum to it."""
     m = engine.state
     if m is None:
-        return {"level": forecast, "memory": 0.0}
+        nothing = {"slope": 0.0} | ({"features": 0.0} if engine.features else {})
+        return {"level": forecast, **nothing, "memory": 0.0}
     f, blend = m.filters, m.knots.experts[0, ROW.blend]
     first = 1 + m.periods.size
     raw = np.flatnonzero(f.kinds[:, IS.log] == 0)

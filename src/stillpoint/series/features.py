@@ -23,8 +23,9 @@ class Features:
     """
 
     def __init__(self, given: Any, horizon: int) -> None:
-        self.given, self._horizon = given, horizon
-        self.count = _count(given)
+        names = _names(given)
+        self.given, self._horizon = names, horizon
+        self.count = names if isinstance(names, int) else len(names)
         self.none = np.empty((0, self.count))
 
     def rows(self, x: ArrayLike | None) -> Array | None:
@@ -61,12 +62,29 @@ class Features:
         if not self.count:
             raise ValueError(
                 f"{name} must be left out of a forecaster without features: got shape"
-                f" {np.shape(values)}; build it with features={np.shape(values)[-1:] or (1,)}"
+                f" {np.shape(values)}; build it with features={(1, *np.shape(values))[-1]}, or pass"
+                " a horizon or times by name"
             )
+        self._named(name, values)
         table = np.array(real(name, values, "pass numbers, NaN where one is missing"))
         for value in table[np.abs(table) > _LIMIT][:1]:
             raise ValueError(f"{name} must be within ±{_LIMIT:g}: got {value:g}; rescale it")
         return table
+
+    def _named(self, name: str, values: Any) -> None:
+        """Refuse a pandas table, or row of one, whose names are others than those of the features.
+
+        Columns count by their order: those of another order would be taken for one another.
+        """
+        if isinstance(self.given, int):
+            return
+        labels = getattr(values, "columns", getattr(values, "index", ()))
+        labels = [] if callable(labels) else list(labels)
+        if labels and all(isinstance(one, str) for one in labels) and labels != self.given:
+            raise ValueError(
+                f"{name} must have the features {self.given} in this order: got {labels}; pass"
+                f" {name}[{self.given}]"
+            )
 
     def _width(self, name: str, table: Array, given: Any) -> None:
         if table.ndim != 2 or table.shape[1] != self.count:
@@ -76,7 +94,8 @@ class Features:
             )
 
 
-def _count(given: Any) -> int:
+def _names(given: Any) -> int | list[str]:
+    """How many features there are, or their names."""
     remedy = "give how many there are, or a list of their names"
     if isinstance(given, bool | str):
         raise ValueError(f"features must be a number or names: got {given!r}; {remedy}")
@@ -90,4 +109,4 @@ def _count(given: Any) -> int:
         raise ValueError(f"features must be a number or names: got {given!r}; {remedy}") from None
     if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
         raise ValueError(f"features must be names, each once: got {given!r}; {remedy}")
-    return len(names)
+    return [str(name) for name in names]

@@ -210,7 +210,7 @@ class Forecaster(SeriesLearner):
     def total(
         self, horizon: int | None = None, *, x: ArrayLike | None = None, time: Any = None
     ) -> tuple[float, Any, Any]:
-        """Forecast the sum of the coming values: (total, lo, hi), with an interval of its own."""
+        """Forecast the sum of the coming values, its mean whatever the loss: (total, lo, hi)."""
         steps = self.horizon if horizon is None else self._steps(horizon)
         total = self._central(x, steps, time).sum(keepdims=True)
         lo, hi = self._ends(total, *self._bands.total_ends(steps))
@@ -220,7 +220,7 @@ class Forecaster(SeriesLearner):
 
     def _central(self, x: ArrayLike | None, steps: int, time: Any) -> Array:
         """Forecasts of the mean, which intervals are around."""
-        answer = self._begin(self._timing.number(time), self._features.rows(x))
+        answer = self._begin(self._timing.number(time, self._started), self._features.rows(x))
         return np.array([answer]) if steps == 1 else self._engine.path(steps)
 
     def _ends(self, forecast: Array, low: Array, high: Array) -> tuple[Array, Array]:
@@ -272,15 +272,15 @@ class Forecaster(SeriesLearner):
         for value in targets[np.abs(targets) > LARGEST][:1]:
             target_number(value)
         rows, known = self._features.table(X, targets.size)
-        dates = self._timing.number(times)
+        dates = self._timing.number(times, self._started)
         when = self._when(targets.size, dates)
         if not targets.size:
             none = np.empty((0, *self._bands.state.offsets.shape))
             return self._shaped(np.empty((0, steps)), none, intervals)
         if dates is not None:
             self._timing.given(self.time, self._started)
-        ends = intervals or self._bands.shifts
-        out, offsets = self._timing.track(targets, rows, known, when, steps, ends)
+        ends, opened = intervals or self._bands.shifts, self._is_open
+        out, offsets = self._timing.track(targets, rows, known, when, steps, ends, opened)
         self.time, self._started = float(when[-1]), True
         self._is_open, self._answer = False, None
         self.rounds += targets.size

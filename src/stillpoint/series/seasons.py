@@ -32,8 +32,9 @@ def admitted(periods: tuple[float, ...], rounds: int) -> tuple[float, ...]:
 def told(season: object) -> tuple[float, ...]:
     """Periods as they were given, checked, the shortest first."""
     remedy = 'give periods in rounds such as [24, 168], "auto" to find them, or None'
-    values = [season] if isinstance(season, int | float | np.number) else season
-    if isinstance(values, str) or not hasattr(values, "__iter__"):
+    one = isinstance(season, int | float | np.number | np.ndarray) and np.ndim(season) == 0
+    values = [season] if one else season
+    if isinstance(values, str | bytes) or not hasattr(values, "__iter__"):
         raise ValueError(f"season must be periods: got {season!r}; {remedy}")
     periods = sorted(number("season", value, remedy) for value in values)
     for period in periods:

@@ -37,9 +37,15 @@ class Timing:
         self._waiting = False  # whether the engine's open round has its value, to be learnt later
         self._value, self._X = math.nan, np.empty((0, engine.features))
 
-    def number(self, time: Any) -> Any:
-        """A time, or times, as numbers; dates in seconds."""
+    def number(self, time: Any, started: bool) -> Any:
+        """A time, or times, as numbers; dates in seconds. `started`: there were rounds before."""
         value, self._named = seconds(time)
+        if self._named and started and not self._dates:
+            raise ValueError(
+                f"{'times' if np.ndim(time) else 'time'} must be numbers, as in the rounds before:"
+                f" got {np.ravel(time)[0]}; build a forecaster for dates and give them from the"
+                " first round on"
+            )
         return value
 
     def given(self, last: float, started: bool) -> None:
@@ -54,6 +60,11 @@ class Timing:
     def coming(self, last: float) -> float:
         """When a round is whose time is left out."""
         return last + (self._slots.gap or 1.0)
+
+    @property
+    def rows(self) -> Array:
+        """What is known of the open round and those after it."""
+        return self._X
 
     def same(self, X: NDArray[Any]) -> bool:
         """Whether the open round was opened with these rows."""
@@ -81,20 +92,28 @@ class Timing:
         when: Array,
         horizon: int,
         intervals: bool,
+        opened: bool,
     ) -> tuple[Array, Array]:
-        """Open and close rounds; returns their forecasts and ends, as the engine's `track`."""
+        """Open and close rounds, the first of which may be `opened`, its time taken.
+
+        Returns their forecasts and ends, as the engine's `track`.
+        """
         if not self.timed:
             return self._engine.track(y, X, known, horizon, intervals)
         out, i = np.empty((y.size, horizon)), 0
         offsets = np.empty((y.size * intervals, *self._engine.bands.state.offsets.shape))
         while i < y.size and self._slots.gap is None:
-            self.open(float(when[i]), X[i : i + known[i]])
+            if not (opened and i == 0):
+                self._enter(self._step(float(when[i])))
+            self._X = X[i : i + known[i]]
+            self._engine.open(self._X)
             out[i] = self._engine.path(horizon)
             offsets[i : i + 1] = self._engine.bands.state.offsets
             self.close(float(y[i]))
             i += 1
         if i < y.size:
-            steps = self._slots.take(when[i:])
+            again = int(opened and i == 0)
+            steps = np.append([0] * again, self._slots.take(when[i + again :])).astype(np.int64)
             # how long a break is played depends on the seasons that are known when it comes
             breaks = [i + int(j) for j in np.flatnonzero(steps > _LEAST)]
             for first, last in pairwise([i, *breaks, y.size]):
@@ -144,7 +163,8 @@ class Timing:
             steps = self._slots.settle()
             self._engine.calendar = self._suggested()
             if (steps != 1).any():
-                self._engine.spread(steps[:-1])
+                played = [self._played(int(step)) for step in steps[:-1]]
+                self._engine.spread(np.array(played, dtype=np.int64))
             step = int(steps[-1])
         return step
 
@@ -171,7 +191,8 @@ class Timing:
 
     def _played(self, step: int) -> int:
         """A step, or one that leads to the same phase where it is very long."""
-        season = round(max(self._engine.active, default=1.0))
+        known = self._engine.active or self._engine.periods or self._engine.calendar
+        season = round(max(known, default=1.0))
         most = max(_LEAST, _SEASONS * season)
         return step - max(0, step - most + season - 1) // season * season
 
