@@ -48,8 +48,11 @@ class Books:
 class Knot:
     """One knot."""
 
-    def __init__(self, K, rule):
+    def __init__(self, K, rule, seasonal):
         self.rule, self.first, self.second = rule, Books(K), Books(2)
+        # the naive forecast is relied on first: that of the season, where there is one
+        trusted = [rule.last, 0.0] if seasonal else [0.0]
+        self.first.L[:] = trusted + [rule.others] * (K - len(trusted))
         self.theta, self.C = np.zeros(K + 1), np.eye(K + 1) / 30.0
         self.variance = self.memory = self.seen = 0.0
         self.issued, self.judged = {}, []
@@ -85,8 +88,8 @@ class Knot:
         unit = max(self.variance, square / 100.0)
         if unit <= (1e-13 * width) ** 2:
             return
-        share = self.first.credit(pm, p, y, 1.0 / unit, *self.rule)
-        self.second.credit(pair, np.array([one, two]), y, 1.0 / unit, *self.rule)
+        share = self.first.credit(pm, p, y, 1.0 / unit, *self.rule[:2])
+        self.second.credit(pair, np.array([one, two]), y, 1.0 / unit, *self.rule[:2])
         sd = math.sqrt(self.variance)
         z = np.append(np.clip((p - one) / sd, -5.0, 5.0), 1.0)
         target = min(max((y - one) / sd, -5.0), 5.0)

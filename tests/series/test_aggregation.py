@@ -46,7 +46,7 @@ def run(runs, name):
     a, s, clock = m.knots, m.scalars, m.clock
     stride, slots = int(clock[BY.stride]), int(clock[BY.slots])
     K, knots = a.experts.shape[2], [int(h) for h in a.horizons]
-    twins = [Knot(K, RULE) for _ in knots]
+    twins = [Knot(K, RULE, bool(periods)) for _ in knots]
     apart, paths = 0.0, 0.0
     for t in range(T):
         forecast = opened(m)
@@ -128,7 +128,7 @@ def aggregated(p, y, rule):
             weights(books.R, books.V, books.L, books.record, t)[0] @ p[t], abs=1e-9
         )
         record = _knots.credit(table, record, pm, p[t], y[t], 1.0, rule)
-        books.credit(pm, p[t], y[t], 1.0, *rule)
+        books.credit(pm, p[t], y[t], 1.0, *rule[:2])
     return table, record, books
 
 
@@ -139,7 +139,7 @@ def test_the_bound_holds_and_is_reached_in_the_first_round():
     for t in range(T):
         pm = weights(books.R, books.V, books.L, books.record, 0.0)[0] @ p[t]
         y[t] = -math.copysign(3.0, pm)
-        books.credit(pm, p[t], y[t], 1.0, *rule)
+        books.credit(pm, p[t], y[t], 1.0, *rule[:2])
         bound = math.sqrt(books.paid * (books.record + books.V.max()))
         ratios.append(books.R.max() / bound)
     assert ratios[0] == pytest.approx(1.0, abs=1e-12)

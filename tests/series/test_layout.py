@@ -78,6 +78,6 @@ def test_the_first_round_is_not_judged():
     m = state("full", (), 3, y, ages=60)
     played(m, y[:1])
     assert (m.knots.scalars == 0.0).all()
-    assert (m.knots.experts[:, :3] == 0.0).all()
+    assert (m.knots.experts[:, :2] == 0.0).all()
     played(m, y[1:3])
     assert m.knots.scalars[0, 4] == 2.0

@@ -24,6 +24,8 @@ from stillpoint.series._gains import absorb, times
 
 WARM, RATE, FADE = 100.0, 0.25, 0.01
 MEMORY, CAP = 100.0, 100.0  # of the error variance: rounds, and how much larger a square may count
+# for SETTLING rounds after a jump σ² is at most SLACK times the mean of about RECENT squares
+RECENT, SLACK, SETTLING = 5.0, 9.0, 300.0
 RIDGE, WANDER = 30.0, 1e-6  # of the regression: prior precision, drift of coefficients a round
 TINY = 1e-280  # of the error variance: its inverse is still a number
 STEEP, REACH = 5.0, 3.0  # in error deviations: of its regressors, of what it may add
@@ -47,6 +49,8 @@ class Scalar(NamedTuple):
     variance: int = 2  # σ², of the forecast's errors
     memory: int = 3  # how many of them that is a mean of
     seen: int = 4  # rounds judged
+    recent: int = 5  # mean of the last few squares, cut as those of σ² are
+    settling: int = 6  # rounds judged in which σ² may not lag behind it, after a jump
 
 
 class Issue(NamedTuple):
@@ -64,6 +68,9 @@ class Rule(NamedTuple):
 
     most: float  # the most that a round adds to a regret
     slack: float  # how much worse than the aggregate an expert may be and be credited whole
+    # losses that experts begin with, where the naive forecast, of the season if there is one, has 0
+    last: float = 0.0  # the last value, beside a season
+    others: float = 0.0
 
 
 class Knots(NamedTuple):
@@ -192,6 +199,10 @@ def judge(
     if s[AT.memory] >= 11.0 and s[AT.variance] > 0.0:
         counted = min(square, CAP * s[AT.variance])
     s[AT.variance] += (counted - s[AT.variance]) / s[AT.memory]
+    s[AT.recent] += (counted - s[AT.recent]) / min(s[AT.memory], RECENT)
+    if s[AT.settling] > 0.0:
+        s[AT.settling] -= 1.0
+        s[AT.variance] = min(s[AT.variance], SLACK * s[AT.recent])
     unit = max(s[AT.variance], square / CAP)
     if unit <= max((1e-13 * width) ** 2, TINY):
         return  # rounding: nothing to learn from

@@ -1,10 +1,11 @@
 """Rounds of Forecaster: experts forecast, the knots aggregate, values are judged and taken in.
 
 Values that lie far from what was forecast are not believed at once. From the 51st round judged on,
-filters learn from y clipped to the forecast ± 20 error deviations (`taken`), lags and range see y
-clipped to one range beyond the range so far (`kept`); the aggregation sees y itself. If the next
-value lies nearer to y than to what was taken, y is confirmed: it is put among the lags, and values
-are believed again.
+filters learn from y clipped to the forecast ± 20 error deviations, lags and range see y clipped to
+one range beyond the range so far; the aggregation sees y itself. A value beyond 5 deviations is
+held: if the next lies nearer to it than to what had been forecast, it is confirmed, put among the
+lags, and the next is believed as it is. Where such values have mostly gone back at once, the series
+has spikes, and filters and lags see them clipped to 5 deviations: they are not carried forward.
 """
 
 import math
@@ -27,7 +28,11 @@ from stillpoint.series._pool import ahead, experts
 from stillpoint.series._scale import AT, BY, within
 from stillpoint.series._state import State
 
-BELIEVE, REACH = 50.0, 20.0  # rounds judged before values are doubted; error deviations
+BELIEVE = 50.0  # rounds judged before values are doubted
+# error deviations: beyond DOUBT values are to be confirmed, filters follow at most REACH
+DOUBT, REACH, JUMP = 5.0, 20.0, 1000.0
+# a series has spikes if values went BACK SPIKY times as often as not, one more having stayed
+SPIKY, FORGET, BACK = 1.5, 0.95, 1.0 / 3.0
 FARTHEST = 1e60  # units from the centre that a lag counts as at most: its square is a number
 FAR = 10.0  # units from its centre that a feature counts as at most
 
@@ -107,18 +112,27 @@ def put(lags: np.ndarray, s: np.ndarray, place: int, value: float) -> None:
 @inner
 def doubted(
     y: float, forecast: float, variance: float, s: np.ndarray, lags: np.ndarray, place: int
-) -> tuple[float, float]:
-    """What the filters take for y, and what is kept of it among the lags."""
-    reach = REACH * math.sqrt(variance)
-    low, high = _scale.limits(s)
-    taken, kept = within(y, forecast - reach, forecast + reach), within(y, low, high)
-    held = s[AT.held]
-    if not math.isnan(held) and abs(y - held) < abs(y - s[AT.taken]):
+) -> tuple[float, float, bool]:
+    """What the filters take for y, what is kept of it among the lags, and whether it has jumped."""
+    sd, held, confirmed, jumped = math.sqrt(variance), s[AT.held], False, False
+    if not math.isnan(held):
+        stayed, back = abs(y - held), abs(y - s[AT.expected])
+        confirmed = stayed < back
+        s[AT.stayed] = FORGET * s[AT.stayed] + (0.0 if back < BACK * stayed else 1.0)
+        s[AT.returned] = FORGET * s[AT.returned] + (1.0 if back < BACK * stayed else 0.0)
+        jumped = confirmed and abs(held - s[AT.expected]) > JUMP * sd
+    if confirmed:
         put(lags, s, place - 1, held)
         s[AT.low], s[AT.high] = min(s[AT.low], held), max(s[AT.high], held)
-        taken, kept = y, y
-    s[AT.held], s[AT.taken] = y if taken != y else np.nan, taken
-    return taken, kept
+        s[AT.held] = np.nan
+        return y, y, jumped
+    less = within(y, forecast - DOUBT * sd, forecast + DOUBT * sd)
+    s[AT.held], s[AT.expected] = y if less != y else np.nan, forecast
+    if s[AT.returned] >= SPIKY * (s[AT.stayed] + 1.0):
+        return less, less, False
+    low, high = _scale.limits(s)
+    taken = within(y, forecast - REACH * sd, forecast + REACH * sd)
+    return taken, within(y, low, high), False
 
 
 @inner
@@ -133,7 +147,9 @@ def close_round(m: State, y: float, live: bool) -> None:
         judge(y, s[AT.high] - s[AT.low], clock, m.knots, m.work)
         if m.knots.scalars[0, _knots.AT.seen] > BELIEVE:
             variance = m.knots.scalars[0, _knots.AT.variance]
-            y, kept = doubted(y, forecast, variance, s, m.lags, place)
+            y, kept, jumped = doubted(y, forecast, variance, s, m.lags, place)
+            if jumped:
+                m.knots.scalars[:, _knots.AT.settling] = _knots.SETTLING
     value, log = y if seen else forecast, 0.0
     if clock[BY.logs] > 0:
         value = max(value, 0.1 * s[AT.low])

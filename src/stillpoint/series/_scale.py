@@ -20,8 +20,10 @@ class Scalars(NamedTuple):
     log_unit: int = 3
     low: int = 4  # range of the values so far, as far as they were believed
     high: int = 5
-    held: int = 6  # a value that was not believed and may be confirmed by the next; else NaN
-    taken: int = 7  # what the filters took in its place
+    held: int = 6  # a value far from its forecast, which the next may confirm; else NaN
+    expected: int = 7  # what had been forecast instead
+    stayed: int = 8  # how often the next value did not go back, the latest counting most
+    returned: int = 9  # how often it did
 
 
 class Clock(NamedTuple):

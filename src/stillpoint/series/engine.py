@@ -26,7 +26,7 @@ from stillpoint.series.own import own
 from stillpoint.series.pool import Pool
 from stillpoint.series.watch import Watch
 
-START = 10  # values before there is anything but the last value
+START, _UNIT = 3, 10  # values before there are experts, and after which units are told again
 _NEVER = 1 << 62
 _PATIENCE = 64  # rounds until a series that does not vary is looked at again
 _MISFIT = 8.0  # how much larger or smaller than its history's deviation a unit may be
@@ -201,11 +201,14 @@ class Engine:
             self._next = self.history.rounds + _PATIENCE
             return
         wanted = self._wanted(seasons.filled(values))
-        if wanted != self.active or self.state is None or self._misfit(good, X):
+        due = self.history.rounds in self._units()
+        if wanted != self.active or self.state is None or due or self._misfit(good, X):
             self.active, self._ages = wanted, 0
             scale, features = Scale.of(good), layout.feature_scale(X)
+            early = not wanted or self.history.rounds < seasons.due(wanted[-1])
+            rule, bands = layout.RULE if early else layout.SEEN, self.bands.state
             self.state = layout.build(
-                self.pool, wanted, self.horizon, scale, self.bands.state, features=features
+                self.pool, wanted, self.horizon, scale, bands, features=features, rule=rule
             )
             self.builds += 1
             self._cover(values.size)
@@ -221,21 +224,18 @@ class Engine:
         n, look = self.history.rounds, self.history.rounds >= self._look
         while self._look <= n:
             self._look = math.ceil(self._look * math.sqrt(2.0))
-        self._next = min(self._look, n + KEEP // 2)
+        self._next = min([self._look, n + KEEP // 2, *(due for due in self._units() if due > n)])
         if self.periods is None:
-            if look or (self.calendar and not self._found):
-                self._found = (
-                    seasons.confirmed(self.calendar, filled)
-                    if self.calendar
-                    else seasons.detect(filled)
-                )
-            later = [math.ceil(2.0 * m + 8.0) for m in self.calendar]
-            self._next = min([self._next, *(due for due in later if due > n)])
+            dues = [seasons.due(m) for m in self.calendar]
+            if look or n in dues or (self.calendar and not self._found):
+                self._found = seasons.confirmed(self.calendar, filled)
+            self._next = min([self._next, *(due for due in dues if due > n)])
             return self._found
-        wanted = seasons.admitted(self.periods, n)
-        later = [math.ceil(2.0 * m + 8.0) for m in self.periods if m not in wanted]
-        self._next = min([self._next, *later])
-        return wanted
+        return self.periods
+
+    def _units(self) -> list[int]:
+        """Rounds after which units are told again: those of a few values mislead."""
+        return [_UNIT, *(seasons.due(m) for m in self.periods or ())]
 
     def _misfit(self, good: Array, X: Array) -> bool:
         """Whether the series has outgrown its unit, or a feature its own."""

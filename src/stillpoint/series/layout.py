@@ -11,7 +11,7 @@ from stillpoint.core.array import Array
 from stillpoint.series import _knots
 from stillpoint.series._autoregression import Regressions
 from stillpoint.series._bands import Bands
-from stillpoint.series._knots import RIDGE, Knots, Rule
+from stillpoint.series._knots import RIDGE, ROW, Knots, Rule
 from stillpoint.series._phases import Phases
 from stillpoint.series._scale import AT, BY, Clock, Scalars
 from stillpoint.series._state import State
@@ -21,7 +21,8 @@ from stillpoint.series.gains import Gains, Model, shared
 from stillpoint.series.harmonics import Harmonics, harmonics
 from stillpoint.series.pool import Lags, Pool, Regression
 
-RULE = Rule(most=200.0, slack=25.0)
+RULE = Rule(most=200.0, slack=25.0, last=8.0, others=14.0)
+SEEN = RULE._replace(last=0.0, others=0.0)  # seasons seen twice have shown what they are worth
 _PHASE_TABLES = 2  # seasons that smoothers have phases of
 _WIDEST = 8  # lags that are kept at least
 _NONE = np.empty((2, 0))
@@ -112,7 +113,7 @@ def build(
     slots = -(-last // stride) + 1
     scalars, clock = zeros(len(AT)), zeros(len(BY), np.int64)
     for place, value in zip(
-        Scalars(), (*scale[:4], scale.centre, scale.centre, math.nan, 0.0), strict=True
+        Scalars(), (*scale[:4], scale.centre, scale.centre, math.nan, 0.0, 0.0, 0.0), strict=True
     ):
         scalars[place] = value
     for place, count in zip(Clock(), (0, reach, stride, slots, scale.logs), strict=True):
@@ -132,7 +133,7 @@ def build(
         filters=filters,
         regressions=regressions,
         phases=phases,
-        knots=_aggregation(placed, horizon, K, slots, rule, logarithmic=pool.half),
+        knots=_aggregation(placed, horizon, K, slots, rule, bool(lagged), pool.half),
         bands=bands,
         steps=np.arange(1, horizon + 1),
         stops=np.unique([*placed, *bands.horizons[: bands.totals]]).astype(np.int64),
@@ -255,7 +256,7 @@ def _phases(pool: Pool, periods: tuple[float, ...], near: tuple[int, ...], scale
 
 
 def _aggregation(
-    at: list[int], horizon: int, K: int, slots: int, rule: Rule, *, logarithmic: bool
+    at: list[int], horizon: int, K: int, slots: int, rule: Rule, seasonal: bool, logarithmic: bool
 ) -> Knots:
     n = len(at)
     lower, fraction = _interpolation(at, horizon, logarithmic)
@@ -266,12 +267,16 @@ def _aggregation(
         fraction=fraction,
         experts=zeros((n, 5, K)),
         pair=zeros((n, 5, 2)),
-        scalars=zeros((n, 5)),
+        scalars=zeros((n, len(_knots.AT))),
         stack=zeros((n, K + 1)),
         spread=np.repeat(np.eye(K + 1)[None] / RIDGE, n, axis=0),
         waiting=zeros((slots + 1, n, K)),
         issued=zeros((slots + 1, n, 5)),
     )
+    # before there is evidence, naive forecasts are relied on: the season's, if there is one
+    knots.experts[:, ROW.loss] = rule.others
+    knots.experts[:, ROW.loss, 0] = rule.last if seasonal else 0.0
+    knots.experts[:, ROW.loss, 1 : 1 + seasonal] = 0.0
     for k in range(n):
         for table in (knots.experts[k], knots.pair[k]):
             _knots.weigh(table, 0.0, 0.0)

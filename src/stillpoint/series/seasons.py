@@ -19,9 +19,14 @@ _AS_HIGH = 0.85  # of the largest rise that the first peak must have
 DAY = 86_400.0  # seconds
 
 
+def due(period: float) -> int:
+    """The round by which a period has been seen twice."""
+    return math.ceil(2.0 * period + 8.0)
+
+
 def admitted(periods: tuple[float, ...], rounds: int) -> tuple[float, ...]:
     """Those of the periods that have been seen twice."""
-    return tuple(m for m in periods if rounds >= 2.0 * m + 8.0)
+    return tuple(m for m in periods if rounds >= due(m))
 
 
 def told(season: object) -> tuple[float, ...]:
@@ -46,7 +51,7 @@ def calendar(spacing: float) -> tuple[float, ...]:
     if days < 0.4:
         return 1.0 / days, 7.0 / days
     if days < 1.1:
-        return (7.0,)
+        return 7.0, 365.25
     if 5.0 < days < 9.0:
         return (365.25 / days,)
     if 25.0 < days < 35.0:
@@ -84,6 +89,8 @@ def detect(y: Array) -> tuple[float, ...]:
         return ()
     m, k = _peak(r1, n, n / 3, 0.15), _peak(r0, n, n / 4 if n > 100 else n / 3, 0.3)
     k = _usual(k, r0)
+    if k and m > 1.5 * k and abs(m / k - round(m / k)) < 0.03:
+        m = k  # differences repeat, too, but are noise at the period itself
     m = m or k
     if not m:
         return ()
@@ -93,11 +100,13 @@ def detect(y: Array) -> tuple[float, ...]:
 
 
 def confirmed(periods: tuple[float, ...], y: Array) -> tuple[float, ...]:
-    """Calendar periods that the series bears out, or those found in it.
+    """Calendar periods that the series bears out, or, as without any, those found in it.
 
     Rows of business hours have fewer rounds a day than the clock says: a period that is no local
     maximum of either autocorrelation gives way to what is found.
     """
+    if not periods:
+        return detect(y)
     seen = admitted(periods, y.size)
     if not seen or y.size < LEAST:
         return seen
