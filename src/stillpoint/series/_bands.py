@@ -124,16 +124,13 @@ def settle(b: Bands, y: float) -> None:
 
 
 @njit(cache=True)
-def issue_last(b: Bands, last: float) -> None:
-    """`issue` where the last value is the forecast of all."""
+def play_last(b: Bands, last: float, opens: bool, y: float) -> None:
+    """Open a round in which the last value is the forecast of all, or close it with y."""
     b = bare(b)
-    forecasts = np.empty(b.horizons.size)
-    for k in range(forecasts.size):
-        forecasts[k] = last * b.horizons[k] if k >= b.totals else last
-    issue(b, forecasts)
-
-
-@njit(cache=True)
-def settle_one(b: Bands, y: float) -> None:
-    """`settle`, called from Python."""
-    settle(bare(b), y)
+    if opens:
+        forecasts = np.empty(b.horizons.size)
+        for k in range(forecasts.size):
+            forecasts[k] = last * b.horizons[k] if k >= b.totals else last
+        issue(b, forecasts)
+    else:
+        settle(b, y)

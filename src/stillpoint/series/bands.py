@@ -23,7 +23,8 @@ from stillpoint.series.restored import MOST
 _OWN = ("origins", "offsets", "clock", "sums")
 _WAITING, _FEW = 48, 8  # origins of a horizon that may wait
 _NOTHING = 1e-6  # coverage whose ends are the median
-_SEASONS = 2 * 3 * 5 * 7  # strides have no factor in common with it: no phase is left out for ever
+_LONG = 8  # horizon from which on not every round is an origin
+_SEASONS = 2 * 3 * 7  # strides have no factor in common with it: no phase is left out for ever
 
 
 class Bands:
@@ -59,7 +60,8 @@ class Bands:
         else:
             points = sorted({1, *(h for h in (2**i for i in range(40)) if h < horizon), horizon})
         totals = sorted({h for h in (horizon // 4, horizon // 2, horizon) if h > 1})
-        stride, seldom = _stride(horizon // (_FEW if few else _WAITING)), _stride(horizon // 4)
+        stride = _stride(max(horizon // (_FEW if few else _WAITING), 2 if horizon >= _LONG else 1))
+        seldom = _stride(horizon // 4)
         strides = [1, *(stride for _ in points[1:]), *(seldom for _ in totals)]
         turns = [-(-h // s) for h, s in zip(points + totals, strides, strict=True)]
         B, c, m, n = len(strides), sum(turns), len(aims), inside.size

@@ -95,7 +95,10 @@ class SeriesLearner(Learner):
 
     @property
     def _not_finite(self) -> frozenset[str]:
-        bands, watch = ("offsets", "ends", "said"), ("earlier", "now.moments", "now.records")
+        bands, watch = (
+            ("offsets", "ends", "said"),
+            ("earlier", "waiting", "now.moments", "now.records"),
+        )
         engine = ["history", "scalars", *(f"bands.{name}" for name in bands)]
         engine += [f"watch.{name}" for name in watch]
         timing = ("gap", "value", "X", "last", "before.gap")

@@ -79,7 +79,7 @@ class Engine:
         """Forecast the coming value; X (rows, features): what is known of the coming rounds."""
         if self.state is None:
             if self.history.size:
-                _bands.issue_last(self.bands.state, self.history.last)
+                _bands.play_last(self.bands.state, self.history.last, True, 0.0)
             return self.history.last
         self._cover(1)
         self._play(_NAN, X, np.array([X.shape[0]]), self._one, opens=True)
@@ -93,7 +93,7 @@ class Engine:
         if self.state is not None:
             self._play(value, self._no_rows, _NONE, self._one, closes=True, seasonal=seasonal)
         elif self.history.size:
-            _bands.settle_one(self.bands.state, y)
+            _bands.play_last(self.bands.state, 0.0, False, y)
         elif not math.isnan(y):
             self.bands.start(y)
         row = X[:1] if X.shape[0] else np.full((1, self.features), np.nan)
@@ -187,7 +187,7 @@ class Engine:
 
     def _keep(self, y: Array, X: Array, known: NDArray[Any], seasonal: Array) -> None:
         """Add rounds to the history, and build anew where that is due."""
-        self.watch.take(self.history.before + self.history.rounds, y, seasonal)
+        self.watch.take(y, seasonal)
         self.history.extend(y, X, known)
         new = self.state is None and self.history.varied
         if new or self.history.rounds >= self._next:
