@@ -44,11 +44,13 @@ def open_round(m: State, live: bool) -> float:
     Intervals are issued only where it is live, not where history is replayed.
     """
     now, slots, a, b = m.clock[BY.now], m.clock[BY.slots], m.knots, m.bands
-    origin, stops = now % m.clock[BY.stride] == 0, m.steps[:1]
+    origin, stops, due = now % m.clock[BY.stride] == 0, m.steps[:1], False
+    if origin:
+        stops = a.horizons
     if live and _bands.due(b.horizons, b.strides, b.clock, b.totals, b.horizons.size):
-        stops = m.steps
-    elif origin or (live and _bands.due(b.horizons, b.strides, b.clock, 0, b.totals)):
-        stops = m.stops
+        stops, due = m.steps, True
+    elif live and _bands.due(b.horizons, b.strides, b.clock, 0, b.totals):
+        stops, due = m.stops, True
     experts(m, stops, m.room[: stops.size])
     slot, k = slots, 0  # the next value has a slot of its own, others wait in that of their origin
     for i in range(stops.size):
@@ -57,8 +59,10 @@ def open_round(m: State, live: bool) -> float:
             _knots.combine(k, slot, a)
             slot = (now // m.clock[BY.stride]) % slots
             k += 1
-    if live:
+    if due:
         around(b.horizons, b.totals, stops, m.room, a, m.work, m.forecasts)
+    if live:
+        m.forecasts[0] = a.issued[slots, 0, ISSUE.forecast]
         _bands.issue(b, m.forecasts)
     return float(a.issued[slots, 0, ISSUE.forecast])
 
