@@ -58,7 +58,8 @@ class Bands:
         if few:
             points = sorted({1, max(1, horizon // 4), horizon})
         else:
-            points = sorted({1, *(h for h in (2**i for i in range(40)) if h < horizon), horizon})
+            ladder = (3**i for i in range(24))  # as far as the horizon itself is well above
+            points = sorted({1, *(h for h in ladder if 1.5 * h <= horizon), horizon})
         totals = sorted({h for h in (horizon // 4, horizon // 2, horizon) if h > 1})
         stride = _stride(max(horizon // (_FEW if few else _WAITING), 2 if horizon >= _LONG else 1))
         seldom = _stride(horizon // 4)

@@ -86,14 +86,15 @@ class Forecaster(SeriesLearner):
     pᵢ what expert i said, `p = Σ wᵢpᵢ`, `wᵢ ∝ max(Rᵢ, 0)/(B + Vᵢ)` (ML-Poly [3]), where `R = Σ r`,
     `V = Σ r²`, `B = max r²` and `rᵢ = 2(p − y)(p − pᵢ)/σ²`; in the first hundred rounds blended
     with exponential weights; then a ridge regression of what is left, and a second aggregation of
-    both. Against each expert, and each fixed mixture q of them, `Σ (loss of p − loss of q)/σ² ≤
-    q'R`, at every horizon. At h = 1, whatever the series, also `q'R ≤ √(A(B + max V))` with `A = ΣΣ
-    r²/(B + V)`. At h > 1 values come late: q'R is an account, and no bound on it is promised.
+    both. Against each expert i, `Σ (loss of p − loss of i)/σ² ≤ R_i`, at every horizon. At h = 1,
+    whatever the series, also `R_i ≤ √(A(B + max V))` with `A = ΣΣ r²/(B + V)`. At h > 1 values come
+    late: R_i is an account, and no bound on it is promised.
 
     **Intervals** of horizon h are those of `c = ⌈h/s⌉` trackers in turn, s the rounds between
     origins, each of which has its value before its next turn; out of T of them at most
-    `(1 − q)T + c(3√(q(1 − q)(T/c + 100)) + 1)` miss, on any series. Horizons 1, 2, 4, 8, … and H
-    are tracked (1, H/4 and H in the smaller pools), and those between interpolated in log h.
+    `(1 − q)T + c(3√(q(1 − q)(T/c + 100)) + 1)` miss, on any series. Horizons 1, 3, 9, 27, … and
+    H are tracked (1, H/4 and H in the smaller pools), those between interpolated in log h. s is 1
+    up to H = 15, then 5 or more, and always 1 for the next value.
 
     **Robustness.** From the 51st round on, a value more than 20 error deviations off moves filters
     by that much only, until the next value confirms it. A round costs the same at any age.

@@ -16,30 +16,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from stillpoint.core.array import Array
-from stillpoint.core.jit import njit
 from stillpoint.core.validation import stored
+from stillpoint.series._slots import walk
 
 FIRST = 16  # times from which the gap is told
-_FOLLOW = 0.1
-_FAR = 2.0**40  # slots, of which there are no more between two rows
-
-
-@njit(cache=True)
-def walk(times: np.ndarray, gap: float, anchor: float, steps: np.ndarray) -> float:
-    """Fill steps with how many slots each time is after the one before; returns the new anchor.
-
-    The anchor is when the last slot was.
-    """
-    for i in range(times.size):
-        k = np.floor((times[i] - anchor) / gap + 0.5)
-        if k < _FAR:
-            k = max(k, 0.0)
-            anchor += k * gap
-            anchor += _FOLLOW * (times[i] - anchor)
-        else:
-            k, anchor = _FAR, times[i]
-        steps[i] = k
-    return anchor
 
 
 class Slots:
