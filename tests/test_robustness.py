@@ -271,7 +271,10 @@ INFINITE = (
     "conformal.WindowACI",
 )
 # where NaN stands for what is missing
-MISSING = ("engine.history", "engine.scalars", "engine.bands.said", "timing.X")
+MISSING = (
+    *("engine.history", "engine.scalars", "engine.bands.said", "engine.watch.waiting"),
+    "timing.X",
+)
 rng = np.random.default_rng(5)
 STREAMS = {
     "constant": np.full(60, 0.7),

@@ -281,6 +281,7 @@ class Engine:
         self._found = restored.periods(state, "found", KEEP)
         restored.agree(self.periods, self.active, self._found, self.history.rounds)
         self.watch.restore(under(state, "watch."), self.active)
+        restored.rows(self.watch.rows, self.history.before + self.history.rounds)
         self.calendar = tuple(stored(state, "calendar", None).tolist())
         self._look = restored.number(state, "look", seasons.LEAST)
         self._next, self._ages = restored.number(state, "next"), 0

@@ -61,6 +61,11 @@ class Watch:
             self._waiting, self._count = [], 0
 
     @property
+    def rows(self) -> int:
+        """How many rows there were, those that wait among them."""
+        return int(self._state.clock[BY.row]) + self._count
+
+    @property
     def records(self) -> list[Change]:
         """The changes so far; of those of the present detector the last 100."""
         self._learn()
