@@ -65,3 +65,11 @@ def checked(m: State, fresh: NDArray[Any], rounds: int) -> None:
     units = np.append(m.feature_scale[1], [s[AT.unit], s[AT.log_unit]])
     if not (np.isfinite(s[: AT.held]).all() and (units > 0.0).all() and s[AT.low] <= s[AT.high]):
         raise ValueError(f"state 'scalars' must be units and a range: got {s}; {_AGAIN}")
+
+
+def rows(watched: int, rounds: int) -> None:
+    """Make sure that changes were looked for, or will be, in all rounds."""
+    if watched != rounds:
+        raise ValueError(
+            f"state 'waiting' must end with the last of {rounds} rounds: got {watched}; {_AGAIN}"
+        )
