@@ -404,7 +404,9 @@ def test_the_command_gives_the_numbers_of_the_local_engine(fleets, tmp_path):
     ours = pd.read_parquet(tmp_path / "spark" / "predictions").sort_values(
         "when", na_position="first"
     )
-    theirs = pd.read_csv(tmp_path / "local" / "predictions.csv")
+    # as written: some versions of pandas read the last digit otherwise
+    local = tmp_path / "local" / "predictions.csv"
+    theirs = pd.read_csv(local, float_precision="round_trip")
     assert ours["sensor"].tolist() == theirs["sensor"].tolist()
     np.testing.assert_array_equal(ours["prediction"].to_numpy(), theirs["prediction"].to_numpy())
     assert ours["rejected"].fillna("").tolist() == theirs["rejected"].fillna("").tolist()
