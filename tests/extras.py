@@ -3,6 +3,7 @@
 """
 
 import importlib
+import importlib.util
 import os
 import shutil
 
@@ -18,6 +19,12 @@ def package(name):
     return pytest.importorskip(
         name, reason=f"needs {name.partition('.')[0]}; `make test-extras` installs it"
     )
+
+
+def data(name):
+    """Whether a package whose files are read is there, alike; it need not be fit to be imported."""
+    if importlib.util.find_spec(name) is None:
+        package(name)
 
 
 def program(name):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import extras
 from extras import package
 from stillpoint.commands.cli import app
 from stillpoint.lab.series import data, peers
@@ -412,7 +413,7 @@ def test_names_of_methods_are_told_apart():
 @pytest.mark.parametrize("name", data.names())
 def test_every_series_is_read_from_its_package(name):
     found = data.entry(name)
-    package(found.package)
+    extras.data(found.package)
     series = data.load(name)
     assert len(series) >= 100
     assert not math.isnan(series.y[0])
@@ -437,7 +438,7 @@ def test_known_values_of_series():
         ("unemployment", 828, 4.0),
         ("beer", 211, 284.0),
     ]:
-        package(data.entry(name).package)
+        extras.data(data.entry(name).package)
         series = data.load(name)
         assert (len(series), series.y[0]) == (rounds, pytest.approx(first))
     departures = data.load("departures").y
