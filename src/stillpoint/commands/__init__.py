@@ -21,6 +21,10 @@ def track(
     level: float = 0.9,
     coverage: float = 0.9,
     delay: int = 0,
+    horizon: int | None = None,
+    season: str | None = None,
+    nonnegative: bool = False,
+    learner: str = "auto",
     format: str | None = None,
     follow: bool = False,
     checkpoint: str | Path | None = None,
@@ -29,6 +33,9 @@ def track(
     quiet: bool = False,
 ) -> int:
     """Forecast every row of a file before its target is learnt; write predictions and a report.
+
+    A target without other columns is a series: sp.Forecaster forecasts it many steps ahead. Else it
+    is a regression on the other columns.
 
     Parameters
     ----------
@@ -53,7 +60,17 @@ def track(
     level, coverage
         See `task`.
     delay
-        The target of row t is learnt after row t + delay was forecast.
+        The target of row t is learnt after row t + delay was forecast; a regression then.
+    horizon
+        How many steps ahead to forecast a series. None: a season by the spacing of its times, 24
+        of hours, 7 of days, 52 of weeks, 12 of months, 4 of quarters, else 10.
+    season
+        Of a series: "auto" finds seasons, "none" says that there are none, "24,168" which.
+    nonnegative
+        Whether forecasts and intervals of a series end at 0.
+    learner
+        "forecaster" for a series, "regression" for what does not look beyond the next row; "auto"
+        tells which.
     format
         csv, jsonl or parquet, where the suffix does not tell.
     follow
@@ -88,6 +105,10 @@ def track(
             level=level,
             coverage=coverage,
             delay=delay,
+            horizon=horizon,
+            season=season,
+            nonnegative=nonnegative,
+            learner=learner,
             format=format,
             follow=follow,
             checkpoint=None if checkpoint is None else Path(checkpoint),

@@ -10,22 +10,25 @@ import numpy as np
 
 import stillpoint
 from stillpoint.commands import checkpoint as saved
+from stillpoint.commands import outlook
 from stillpoint.commands._rows import Forecasts
 from stillpoint.commands.checkpoint import Checkpoint, check_encoder, counted, part
 from stillpoint.commands.encode import Encoder, Rows
 from stillpoint.commands.engine import Engine
-from stillpoint.commands.errors import Stop
+from stillpoint.commands.errors import InputError, Stop
 from stillpoint.commands.formats import Batch, format_of
 from stillpoint.commands.history import History
-from stillpoint.commands.notes import band_notes
+from stillpoint.commands.notes import ahead_notes, band_notes
 from stillpoint.commands.options import TrackOptions
+from stillpoint.commands.outlook import FORECAST, Recent, show_series
+from stillpoint.commands.plans import Plan, plan, saved_plan
+from stillpoint.commands.predicted import text_of
 from stillpoint.commands.room import check_room, rows_at_once
+from stillpoint.commands.series import Series
 from stillpoint.commands.session import PREDICTIONS, Job, Session, now
-from stillpoint.commands.sink import cell, lines, quoted
 from stillpoint.commands.sources import Source, refuse_overwriting_input
 from stillpoint.commands.summary import SUMMARY, figures, plain, show_track, write_summary
 from stillpoint.core.container import places
-from stillpoint.core.validation import Array
 
 BATCH = 4096  # rows
 REPORT, PARQUET = "report.html", "predictions.parquet"
@@ -35,7 +38,7 @@ class Track(Job):
     """The learners of one stream, and what they have come to."""
 
     header = b"row,time,y,forecast,lo,hi\n"
-    stale = (SUMMARY, REPORT, PARQUET)
+    stale = (SUMMARY, REPORT, PARQUET, FORECAST)
     lasting = True
 
     def __init__(self, options: TrackOptions) -> None:
@@ -46,7 +49,8 @@ class Track(Job):
         self.features: tuple[str, ...] = ()
         self._names: list[str] = []  # of all columns
         self.encoder = Encoder(options, ())
-        self.engine: Engine | None = None
+        self.engine: Engine | Series | None = None
+        self.recent = Recent()
         self.history: History | None = None
         self.targets = 0
         # intervals without end, without content; rows since the last target
@@ -77,15 +81,19 @@ class Track(Job):
     @property
     def limit(self) -> int:
         """See Job. Before the first batch, which tells words from numbers, all may be features."""
+        if isinstance(self.engine, Series):
+            return min(BATCH, self.engine.at_once)
         dim = len(self.features) if self.engine is None else self.encoder.dim
         return rows_at_once(self.options.task, len(self.encoder.names), dim, BATCH)
 
     def play(self, batch: Batch, row: int) -> bytes:
         """See Job."""
         rows = self.encoder.encode(batch)
-        engine, history = self._learners(rows.pieces[0][2])
+        engine, history = self._learners(rows.pieces[0][2], self._plan(rows))
         forecasts, lo, hi, losses, shares = engine.run(rows, row)
-        T, banded = forecasts.size, engine.band is not None
+        T, banded = forecasts.size, isinstance(engine, Series) or engine.band is not None
+        if isinstance(engine, Series) and rows.time_texts is not None:
+            self.recent.add(rows.time_texts, batch.columns[1][0], engine.horizon)
         times = np.arange(row, row + T, dtype=np.float64) if np.isnan(rows.times[0]) else rows.times
         told = Forecasts(times, rows.y, forecasts, lo, hi, losses, shares)
         history.add(row, told, banded)
@@ -95,23 +103,40 @@ class Track(Job):
         known = np.flatnonzero(~np.isnan(rows.y))
         self._ahead = T - 1 - int(known[-1]) if known.size else self._ahead + T
         self.targets += known.size
-        return _text(row, rows, forecasts, (lo, hi) if banded else None)
+        return text_of(row, rows, forecasts, (lo, hi) if banded else None)
 
-    def _learners(self, dim: int) -> tuple[Engine, History]:
-        if self.engine is None or self.history is None:
+    def _plan(self, rows: Rows) -> Plan | None:
+        """Return how to forecast a series, from its first rows; None where it is none."""
+        if not self.options.may_be_series or self.features:
+            return None
+        return plan(self.options, rows.times, self.encoder.time_kind == "date")
+
+    def _learners(self, dim: int, plan: Plan | None) -> tuple[Engine | Series, History]:
+        o = self.options
+        if (self.engine is None or self.history is None) and plan is not None:
+            self.engine = Series(o, plan)
+            self.history = History(o.task, self.engine.loss_name, self.engine.names, [])
+        elif self.engine is None or self.history is None:
+            if o.series_only:
+                raise InputError(
+                    f"{o.series_only[0]} must be for a series: got rows with other columns; name"
+                    " --time, or leave them out with --features ''"
+                )
             words = "category" in (self.encoder.kinds or ())
             check_room(self.options.task, self.encoder.base, words)
-            self.engine = Engine(self.options, dim, series=not self.features)
-            self.history = History(
-                self.options.task, self.engine.loss_name, self.engine.names, self.engine.part.labels
-            )
+            self.engine = Engine(o, dim, series=not self.features)
+            labels = self.engine.part.labels
+            self.history = History(o.task, self.engine.loss_name, self.engine.names, labels)
         return self.engine, self.history
 
     def command(self) -> dict[str, Any]:
         """See Job."""
         o = self.options
         names = ("task", "delay", "level", "coverage", "predictions")
+        # as they were before there were any: checkpoints of old go on
+        ours = {"learner": "auto", "horizon": None, "season": None, "nonnegative": False}
         return {
+            **{f"--{n}": getattr(o, n) for n, usual in ours.items() if getattr(o, n) != usual},
             "--target": o.target,
             "--time": o.time,
             "--features": list(self.features),
@@ -130,6 +155,8 @@ class Track(Job):
             "counts": [self._infinite, self._empty, self._ahead],
             "encoder": self.encoder.state(),
         }
+        if isinstance(self.engine, Series):
+            header["series"] = {"plan": list(self.engine.plan), **self.recent.state()}
         arrays = {f"history.{name}": value for name, value in self.history.arrays().items()}
         arrays |= {f"engine.{name}": value for name, value in self.engine.arrays().items()}
         return header, arrays
@@ -143,11 +170,16 @@ class Track(Job):
         for number in counts:
             counted("counts", number)
         check_encoder(part(header, "encoder", dict), len(self.features))
+        if saved_plan(header) is not None:
+            Recent().restore(header["series"])
 
     def restore(self, checkpoint: Checkpoint, header: dict[str, Any], state: Any) -> None:
         """See Job."""
         self.encoder.restore(header["encoder"])
-        engine, history = self._learners(self.encoder.dim)
+        plan = saved_plan(header)
+        if plan is not None:
+            self.recent.restore(header["series"])
+        engine, history = self._learners(self.encoder.dim, plan)
         checkpoint.hand(engine, "engine.", state)
         checkpoint.hand(history, "history.", state)
         self.targets = header["targets"]
@@ -155,8 +187,9 @@ class Track(Job):
 
     def earlier(self) -> dict[str, Any] | None:
         """See Job; None where a file is gone, or the summary is no longer JSON."""
-        parquet = [PARQUET] if self.options.predictions == "parquet" else []
-        if all((self.options.out / name).exists() for name in (SUMMARY, REPORT, *parquet)):
+        own = [PARQUET] if self.options.predictions == "parquet" else []
+        own += [FORECAST] if isinstance(self.engine, Series) else []
+        if all((self.options.out / name).exists() for name in (SUMMARY, REPORT, *own)):
             with suppress(ValueError):
                 text = (self.options.out / SUMMARY).read_text(encoding="utf-8")
                 before: dict[str, Any] = json.loads(text)
@@ -204,10 +237,15 @@ class Track(Job):
             head["level"] = o.level
         if o.task == "binary":
             head["labels"] = self.encoder.label_names
-        result = {**head, **figures(self.engine, self.history)}
+        if isinstance(self.engine, Series):
+            result = {**head, **outlook.figures(self.engine, self.history, self.recent)}
+            outlook.write_forecast(o.out / FORECAST, result["forecast"])
+            notes += ahead_notes(self._ahead, self.engine.horizon)
+        else:
+            result = {**head, **figures(self.engine, self.history)}
         if "coverage" in result:
             result["coverage"] |= {"infinite": self._infinite, "empty": self._empty}
-        if self.engine.band is not None and self.targets:
+        if isinstance(self.engine, Engine) and self.engine.band is not None and self.targets:
             kind = "quantile" if o.task == "quantile" else "interval"
             notes += band_notes(kind, o.delay, self._ahead, self.engine.promises)
         notes += [*o.notes(self._names), *self.encoder.notes()]
@@ -217,7 +255,8 @@ class Track(Job):
 
     def _write(self, summary: dict[str, Any], notes: list[str], drawn: bool) -> dict[str, Any]:
         first = PARQUET if self.options.predictions == "parquet" else PREDICTIONS
-        files = [first, SUMMARY, *([REPORT] if drawn else [])]
+        own = [FORECAST] if isinstance(self.engine, Series) else []
+        files = [first, *own, SUMMARY, *([REPORT] if drawn else [])]
         return write_summary(self.options.out, {**summary, "notes": notes, "files": files})
 
     def _page(self, summary: dict[str, Any], notes: list[str]) -> bool:
@@ -247,14 +286,5 @@ class Track(Job):
     def show(self, summary: dict[str, Any]) -> None:
         """See Job."""
         show_track(summary)
-
-
-def _text(row: int, rows: Rows, forecasts: Array, band: tuple[Array, Array] | None) -> bytes:
-    """Return rows of predictions.csv from number `row` on."""
-    numbers = [str(i) for i in range(row, row + forecasts.size)]
-    times = numbers if rows.time_texts is None else list(map(quoted, rows.time_texts))
-    targets = list(
-        map(cell, rows.y.tolist()) if rows.y_texts is None else map(quoted, rows.y_texts)
-    )
-    plays = [list(map(repr, play.tolist())) for play in (forecasts, *(band or ()))]
-    return lines([numbers, times, targets, *plays], "" if band else ",,")
+        if "horizons" in summary:
+            show_series(summary)
