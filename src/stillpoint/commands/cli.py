@@ -97,6 +97,13 @@ def track(
         str | None,
         typer.Option(help="Seasons of a series, in rows: auto, none, or periods such as 24,168."),
     ] = None,
+    known: Annotated[
+        str,
+        typer.Option(
+            help="Columns known ahead, as a,b: they count at every step of a series, others at the"
+            " next."
+        ),
+    ] = "",
     nonnegative: Annotated[
         bool, typer.Option("--nonnegative", help="Keep forecasts of a series at 0 or above.")
     ] = False,
@@ -146,6 +153,7 @@ def track(
             delay=delay,
             horizon=horizon,
             season=season,
+            known=known,
             nonnegative=nonnegative,
             learner=learner,
             format=format,

@@ -99,3 +99,10 @@ def _finite(text: str) -> bool:
         return math.isfinite(read_number(text))
     except ValueError:
         return False
+
+
+def tied(features: bool) -> str:
+    """What to do about rows of a series that share a time."""
+    remedy = "add --learner regression" if features else "drop duplicates"
+    several = "or, for several series in one file, use stillpoint fleet --key COLUMN"
+    return f"the same time as the row before, and a series has one row a time; {remedy}, {several}"

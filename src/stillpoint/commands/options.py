@@ -148,10 +148,13 @@ class TrackOptions(Options):
         for option, name in [*asked, *([("--time", self.time)] if self.time is not None else [])]:
             if name not in known:
                 raise no_column(option, "a column", name, names)
-        if self.features is not None:
-            return self.features
         out = {self.target, self.time, *left_out(names)}
-        return tuple(name for name in names if name not in out)
+        others = tuple(name for name in names if name not in out)
+        found = others if self.features is None else self.features
+        for name in self.known:
+            if name not in found:
+                raise no_column("--known", "a feature", name, found)
+        return found
 
     def notes(self, names: Sequence[str]) -> list[str]:
         """Say which columns are no features although nobody said so, and why."""

@@ -10,9 +10,10 @@ import numpy as np
 from stillpoint.alerts.changes import Change
 from stillpoint.commands._rows import BUCKET
 from stillpoint.commands._scores import SUM, Scores
+from stillpoint.commands.beside import NAIVE
 from stillpoint.commands.history import History
 from stillpoint.commands.moments import RECENT, Coming, unit, zone_of
-from stillpoint.commands.series import NAIVE, Ahead, Series
+from stillpoint.commands.series import Ahead, Series
 from stillpoint.commands.sink import cell, lines, quoted
 from stillpoint.core.container import replace
 from stillpoint.series import Forecaster
@@ -61,19 +62,19 @@ class Recent:
 
     def coming(self, engine: Series) -> Coming | None:
         """Return times to come; None without times."""
-        if not self.texts or engine.gap is None:
+        if not self.texts or engine.intake.gap is None:
             return None
         last, dated = self.texts[-RECENT:], engine.plan.dated
-        return Coming(last, dated, engine.gap, self.zone)
+        return Coming(last, dated, engine.intake.gap, self.zone)
 
 
 def figures(engine: Series, history: History, recent: Recent) -> dict[str, Any]:
     """Return losses, coverage, certificates and weights of a series, and what comes next."""
-    rows, ahead = engine.loss_rows, engine.ahead()
+    rows, ahead = engine.beside.loss_rows, engine.ahead()
     model = ahead.model
     loss = {
         name: history.total(len(BUCKET) + j) / rows if rows else None
-        for j, name in enumerate(engine.names)
+        for j, name in enumerate(engine.beside.names)
     }
     scored, covered = history.total(BUCKET.scored), history.total(BUCKET.covered)
     widths = history.total(BUCKET.width_count)
@@ -109,7 +110,7 @@ def outlook(engine: Series, ahead: Ahead, recent: Recent) -> dict[str, Any]:
     """Return the keys of summary.json that only a series has."""
     model, H = ahead.model, engine.horizon
     coming = recent.coming(engine)
-    gap = engine.gap if engine.plan.dated else None
+    gap = engine.intake.gap if engine.plan.dated else None
     times = _times(ahead, coming, recent.texts, H)
     rows = zip(times, *(part.tolist() for part in ahead.told), strict=True)
     weights = model.weights
@@ -118,13 +119,13 @@ def outlook(engine: Series, ahead: Ahead, recent: Recent) -> dict[str, Any]:
         "horizon": H,
         "seasons": model.seasons,
         "unit_of_time": unit(gap),
-        "whole_numbers": engine.whole,
+        "whole_numbers": engine.intake.whole,
         "forecast": [
             {"step": h, "time": time, "forecast": f, "lo": low, "hi": high}
             for h, (time, f, low, high) in enumerate(rows, 1)
         ],
         "total": {name: float(end[0]) for name, end in ahead.total._asdict().items()},
-        "horizons": horizons(ahead.scores, bool(engine.level), NAIVE in engine.names),
+        "horizons": horizons(ahead.scores, bool(engine.level), NAIVE in engine.beside.names),
         "changes": [_change(change, model, ahead, coming) for change in model.changes],
         "components": model.components(),
         "relies_on": {

@@ -1,29 +1,27 @@
-"""`track` on a series: sp.Forecaster on rows, scores of every horizon, and what comes next."""
+"""`track` on a series: sp.Forecaster on rows, and what comes next."""
 
 import copy
-from statistics import NormalDist
+from functools import reduce
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stillpoint.commands import _rows, _scores
-from stillpoint.commands._rows import Rule
+from stillpoint.commands import _scores
 from stillpoint.commands.arguments import periods
+from stillpoint.commands.beside import Beside
 from stillpoint.commands.encode import Rows
-from stillpoint.commands.engine import LAST, MEAN
+from stillpoint.commands.intake import Intake
 from stillpoint.commands.options import TrackOptions
 from stillpoint.commands.plans import Plan, Table, Told
-from stillpoint.commands.summary import OURS
 from stillpoint.core.learner import not_finite_in
 from stillpoint.core.validation import Array, counted, stored, under
 from stillpoint.losses import Pinball
 from stillpoint.series import Forecaster
-from stillpoint.series.slots import Slots
+from stillpoint.series.slots import FIRST
 
-NAIVE = "seasonal naive"
 _MOST = 8192  # rows without a target that wait for one, at least
-_WHOLE = 10  # targets that must all be whole for ends to be
 _ROOM = 1 << 20  # forecasts made at once
 
 
@@ -49,24 +47,21 @@ class Series:
         self.horizon, self._nonnegative = plan.horizon, options.nonnegative
         self.level = options.level if self.task == "quantile" else 0.0
         self.target_share = self.level or options.coverage
+        self._reaches = bool(options.known)  # whether features of rows to come are looked at
+        self.columns = plan.numbers + plan.words
         self.model = Forecaster(
             plan.horizon,
             season=periods(options.season),
             coverage=options.coverage,
+            features=self.columns,
             loss=Pinball(self.level) if self.level else None,
         )
-        self.names = [OURS, LAST, "normal quantile" if self.level else MEAN]
-        self.names += [NAIVE] if plan.period else []
+        self.intake = Intake(plan, options.time is not None)
+        self.beside = Beside(plan, self.level)
         self.loss_name = "pinball loss" if self.level else "squared error"
-        self._factor = NormalDist().inv_cdf(self.level or 0.5)
-        self._simple, self.loss_rows = np.zeros(5), 0
-        self._slots = Slots() if options.time is not None else None
-        self._slot, self._gap_start = -1, -1  # of the last row; of the first after the last target
-        self._counts = np.zeros(3, dtype=np.int64)  # targets, those not whole, those below 0
-        self._near, self._far = (_scores.ring(plan.period, h) for h in (1, plan.horizon))
-        self.scores = _scores.scores(plan.horizon)
-        none = np.zeros(0)
-        self._waiting = Table(none, np.zeros((0, 0)), none, np.zeros(0, dtype=np.int64), none)
+        self._gap_start = -1  # slot after the last target before the rows that wait; −1 for none
+        none, slots = np.zeros(0), np.zeros(0, dtype=np.int64)
+        self._waiting = Table(none, np.zeros((0, self.columns)), none, slots, none)
 
     @property
     def at_once(self) -> int:
@@ -74,82 +69,96 @@ class Series:
         return max(1, _ROOM // self.horizon)
 
     @property
-    def whole(self) -> bool:
-        """Whether all targets were whole numbers, and there were some."""
-        return bool(self._counts[0] >= _WHOLE and self._counts[1] == 0)
-
-    @property
     def moved(self) -> bool:
         """Whether ends were moved inwards, to 0, while targets were below that."""
-        return bool(self._nonnegative and self._counts[2])
+        return self._nonnegative and self.intake.negative
 
-    @property
-    def gap(self) -> float | None:
-        """How far rows are apart in time; None where that is not known."""
-        if self._slots is None:
-            return None
-        first = self._slots.arrays()["first"]
-        return self._slots.gap or (float(np.median(np.diff(first))) if first.size > 1 else None)
+    def know(self, ahead: NDArray[np.bool_]) -> None:
+        """Say which columns of features are known beyond the next row."""
+        self.model._engine.ahead[:] = ahead
 
     def run(self, rows: Rows, row: int) -> tuple[Array, Array, Array, Array, Array]:
         """Forecast and learn rows from number `row` on; see `Engine.run`. There are no weights."""
-        new = self._read(rows)
+        new = self.intake.read(rows)
         first = self._waiting.y.size
         table = self._waiting.then(new)
-        known = np.flatnonzero(~np.isnan(table.y))
+        n = self._ready(table)
+        gaps = self._gaps(table, first, n)
+        told, own = self._play_all(table, n, gaps)
+        self.beside.score(table, told, n)
+        self._waiting = table.part(n)
+        out = Told(*(part[first:, 0].copy() for part in told))
+        for i, origin, ahead in gaps:
+            one = own[i] if i in own else self._further(told, origin, ahead)
+            for part, end in zip(out, one, strict=True):
+                part[i - first] = end
+        return *out, self.beside.losses(out.forecast, new), np.zeros((new.y.size, 0))
+
+    def _ready(self, table: Table) -> int:
+        """Return how many rows can be learnt: up to a target, with all that was known ahead."""
+        rows, known = table.y.size, np.flatnonzero(~np.isnan(table.y))
         n = int(known[-1]) + 1 if known.size else 0
-        if table.y.size - n > max(_MOST, 2 * self.horizon):
-            n = table.y.size - self.horizon
-        done, rest = table.part(0, n), table.part(n)
-        told = self._play(self.model, done)
-        _scores.score(
-            done.slots, done.y, *told, self.plan.period, self.level, self._far, self.scores
-        )
-        if rest.y.size:
-            # a copy plays those that wait: none of them has a target
-            others = self._play(copy.copy(self.model), rest)
-            told = told.then(others)
-        self._waiting = rest
-        next_ones = Told(*(part[first:, 0].copy() for part in told))
-        self._own_horizons(table, told, first, next_ones)
-        return *next_ones, self._losses(next_ones.forecast, new), np.zeros((new.y.size, 0))
+        if self._reaches:
+            # the first rows are taken for neighbours: all that they look at comes with them
+            early = self.intake.timed and self.intake.rows < FIRST + 2 * self.horizon
+            past = np.searchsorted(table.slots, table.slots[-1] - self.horizon, side="right")
+            n = 0 if early else max(0, min(n, int(past), rows - self.horizon))
+        if rows - n > max(_MOST, 2 * self.horizon):
+            n = rows - self.horizon
+        return n
 
-    def _read(self, rows: Rows) -> Table:
-        """Return new rows with their slots; count whole and negative targets."""
-        y, T = rows.y, rows.y.size
-        known = ~np.isnan(y)
-        odd, below = known & (y % 1.0 != 0.0), known & (y < 0.0)
-        before = [
-            start + np.cumsum(marks) - marks
-            for start, marks in zip(self._counts, (known, odd), strict=False)
-        ]
-        whole = (before[0] >= _WHOLE) & (before[1] == 0)
-        self._counts += np.array([known.sum(), odd.sum(), below.sum()])
-        slots = self._slot + np.cumsum(self._steps(rows.times, T))
-        self._slot = int(slots[-1])
-        return Table(y, np.zeros((T, 0)), rows.times, slots, whole.astype(np.float64))
+    def _play_all(
+        self, table: Table, n: int, gaps: list[tuple[int, int, int]]
+    ) -> tuple[Told, dict[int, Told]]:
+        """Forecast all rows and learn the first n; a copy plays the others.
 
-    def _steps(self, times: Array, T: int) -> NDArray[np.int64]:
-        """Return how many slots each row is after the one before, as the forecaster has them."""
-        if self._slots is None:
-            return np.ones(T, dtype=np.int64)
-        early = min(self._slots.missing, T)
-        steps = self._slots.take(times[:early]) if early else np.zeros(0, dtype=np.int64)
-        if early and self._slots.missing == 0 and (self._slots.settle() != 1).any():
-            # the first rows were not one slot apart: what they said is of no slot that comes
-            steps[-1] = 2 * (self._far.slots.size + self.horizon)
-        return np.append(steps, self._slots.take(times[early:]) if early < T else steps[:0])
+        What is told of rows in gaps comes second, by row, where it depends on features ahead: of
+        these, what had come with the row itself.
+        """
+        wanted: dict[int, list[tuple[int, int]]] = {}
+        for i, origin, ahead in gaps if self._reaches else ():
+            wanted.setdefault(origin, []).append((i, ahead))
+        model, own, parts = self.model, dict[int, Told](), list[Told]()
+        for start, stop in pairwise(sorted({0, n, table.y.size, *wanted})):
+            if start == n:
+                model = copy.copy(self.model)
+            for i, ahead in wanted.get(start, ()):
+                told = self._path(copy.copy(model), table, start, i + 1)
+                own[i] = self._further(told, 0, ahead)
+            parts.append(self._play(model, table, start, stop))
+        return reduce(Told.then, parts), own
 
-    def _play(self, model: Forecaster, rows: Table) -> Told:
-        """Forecast rows at all horizons and learn them; return forecasts, lo and hi (T, H)."""
+    def _play(self, model: Forecaster, table: Table, start: int, stop: int) -> Told:
+        """Forecast some rows at all horizons and learn them: (rows, H)."""
+        rows, X = table.part(start, stop), None
+        if self.columns:
+            X, after = rows.X, int(table.slots[stop - 1]) + 1
+            if self._reaches:
+                later = table.by_slot(after, stop, table.y.size, self.horizon - 1)
+                X = np.concatenate([X, later])
         parts = model.track(
-            rows.y, times=self._times(rows.times), horizon=self.horizon, intervals=True
+            rows.y, X, self._times(rows.times), horizon=self.horizon, intervals=True
         )
         told = Told(*(part.reshape(-1, self.horizon) for part in parts))
         return self._shaped(told, rows.whole)
 
+    def _path(self, model: Forecaster, table: Table, start: int, stop: int) -> Told:
+        """Forecast what comes from row `start` on, the features of some rows known: (1, H)."""
+        x, time, whole = None, None, np.array([float(self.intake.whole)])
+        if start < table.y.size:
+            when, whole = (
+                self._times(table.times[start : start + 1]),
+                table.whole[start : start + 1],
+            )
+            time = None if when is None else when[0]
+            if self.columns:
+                x = table.by_slot(int(table.slots[start]), start, stop, self.horizon)
+        said = model.predict(x, horizon=self.horizon, time=time)
+        told = Told(said[None], *(end[None] for end in model.interval(horizon=self.horizon)))
+        return self._shaped(told, whole)
+
     def _times(self, times: Array) -> Any:
-        if self._slots is None:
+        if not self.intake.timed:
             return None
         return (times * 1e6).round().astype("datetime64[us]") if self.plan.dated else times
 
@@ -174,103 +183,79 @@ class Series:
             lo = lo if self.level else np.maximum(lo, 0.0)
         return Told(forecasts, lo, hi)
 
-    def _own_horizons(self, table: Table, told: Told, first: int, out: Told) -> None:
-        """Replace what is told of new rows without a target by what was said of them last.
+    def _gaps(self, table: Table, first: int, n: int) -> list[tuple[int, int, int]]:
+        """Return new rows without a target: the row, that after the last target, and steps between.
 
-        That was in the row after the last target, as many steps ahead as they are; further than
-        the horizon it is the forecast without the targets between, and the last interval.
+        Further ahead than the horizon a row stands for itself.
         """
+        found, start, origin = list[tuple[int, int, int]](), self._gap_start, 0
+        self._gap_start = -1
         if not np.isnan(table.y).any():
-            self._gap_start = -1
-            return
-        origin = 0  # in the rows that wait, of which the first may be that row
-        start = self._gap_start
-        for i in range(table.y.size):
+            return found
+        for i, y in enumerate(table.y.tolist()):
+            if i == n:  # the next rows go on from here
+                self._gap_start = start
             if start < 0:
                 origin, start = i, int(table.slots[i])
-            if not np.isnan(table.y[i]):
-                start = -1
-                continue
             ahead = int(table.slots[i]) - start
-            if i < first or ahead == 0:
-                continue
-            if ahead < self.horizon:
-                for end, part in zip(out, told, strict=True):
-                    end[i - first] = part[origin, ahead]
-            else:
-                centre, last = told[0][i], self.horizon - 1
-                for end, part in zip(out[1:], told[1:], strict=True):
-                    end[i - first] = centre[0] + (part[i, last] - centre[last])
-        self._gap_start = start
+            if y == y:
+                start = -1
+            elif i >= first and ahead > 0:
+                found.append((i, origin if ahead < self.horizon else i, ahead))
+        return found
 
-    def _losses(self, forecasts: Array, new: Table) -> Array:
-        """Return losses (names, T); they count once a target is known."""
-        T = new.y.size
-        simple, known, naive = np.empty((2, T)), np.empty(T), np.empty(T)
-        rule = Rule.QUANTILE if self.level else Rule.NUMBERS
-        _rows.simple_rows(new.y, 0, 0, rule, self._factor, self._simple, simple, known)
-        _scores.naive(new.slots, new.y, self.plan.period, self._near, naive)
-        all_told = np.vstack([forecasts, simple, naive])[: len(self.names)]
-        away = new.y - all_told
-        losses = np.maximum(self.level * away, (self.level - 1.0) * away) if self.level else away**2
-        counts = ~np.isnan(new.y) & (known > 0.0)
-        self.loss_rows += int(counts.sum())
-        return np.ascontiguousarray(np.where(counts, losses, 0.0))
+    def _further(self, told: Told, i: int, ahead: int) -> Told:
+        """Return what is told in row i of the value so many steps later.
+
+        Beyond the horizon it is the coming forecast, which the values between did not change, with
+        the last interval.
+        """
+        if ahead < self.horizon:
+            return Told(*(part[i, ahead] for part in told))
+        centre, lo, hi = (part[i] for part in told)
+        return Told(centre[0], *(centre[0] + (end[-1] - centre[-1]) for end in (lo, hi)))
 
     def ahead(self) -> Ahead:
         """Return what comes after the last target, from a copy."""
         model, rows, H = copy.copy(self.model), self._waiting, self.horizon
-        when = self._times(rows.times[:1])
-        time = when[0] if rows.y.size and when is not None else None
-        said = model.predict(horizon=H, time=time), *model.interval(horizon=H)
-        whole = np.array([float(self.whole)])
-        told = self._shaped(Told(*(part[None] for part in said)), whole)
+        known = np.flatnonzero(~np.isnan(rows.y))
+        n, scores = int(known[-1]) + 1 if known.size else 0, self.beside.scores
+        if n:
+            scores = self.beside.with_more(rows, self._play(model, rows, 0, n), n)
+        told = self._path(model, rows, n, rows.y.size)
         total = Told(*(np.array([[end]]) for end in model.total(H)))
-        total = total if self.level else self._shaped(total, whole)
-        return Ahead(model, told.row(0), total.row(0), rows, self.scores)
+        total = total if self.level else self._shaped(total, np.array([float(self.intake.whole)]))
+        return Ahead(model, told.row(0), total.row(0), rows.part(n), scores)
+
+    @property
+    def _parts(self) -> dict[str, Any]:
+        return {"model.": self.model, "intake.": self.intake, "beside.": self.beside}
 
     @property
     def _not_finite(self) -> frozenset[str]:
         """As `Configured._not_finite`."""
-        own = {"slots.gap", "scores.paths", "scores.lasts", "near.last", "far.last"}
-        waiting = {f"waiting.{name}" for name in ("y", "X", "times")}
-        return not_finite_in("model.", self.model) | own | waiting
+        waiting = frozenset(f"waiting.{name}" for name in ("y", "X", "times"))
+        return waiting.union(*(not_finite_in(key, part) for key, part in self._parts.items()))
 
     def arrays(self) -> dict[str, Any]:
         """Return the state, for saving: arrays and numbers under names with a prefix."""
-        parts: dict[str, dict[str, Any]] = {
-            "model": self.model.arrays(),
-            "slots": {} if self._slots is None else self._slots.arrays(),
-            "scores": self.scores._asdict(),
-            "near": self._near._asdict(),
-            "far": self._far._asdict(),
-            "waiting": self._waiting._asdict(),
-        }
-        state = {f"{part}.{name}": v for part, all in parts.items() for name, v in all.items()}
-        own = {"simple": self._simple, "counts": self._counts, "loss_rows": self.loss_rows}
-        return {**state, **own, "slot": self._slot, "gap_start": self._gap_start}
+        parts = [(key, part.arrays()) for key, part in self._parts.items()]
+        parts.append(("waiting.", self._waiting._asdict()))
+        state = {f"{key}{name}": value for key, all in parts for name, value in all.items()}
+        return {**state, "gap_start": self._gap_start}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Restore what `arrays` returned."""
-        self.model.restore(under(state, "model."))
-        if self._slots is not None:
-            self._slots.restore(under(state, "slots."))
-        for prefix, part in (("scores.", self.scores), ("near.", self._near), ("far.", self._far)):
-            saved = under(state, prefix)
-            for name, array in part._asdict().items():
-                array[...] = stored(saved, name, *array.shape, dtype=array.dtype)
-        self._simple[:] = stored(state, "simple", 5)
-        self._counts[:] = stored(state, "counts", 3, dtype=np.int64)
+        for key, part in self._parts.items():
+            part.restore(under(state, key))
         waiting = under(state, "waiting.")
         y = stored(waiting, "y", None)
         self._waiting = Table(
             y,
-            stored(waiting, "X", y.size, 0),
+            stored(waiting, "X", y.size, self.columns),
             stored(waiting, "times", y.size),
             stored(waiting, "slots", y.size, dtype=np.int64),
             stored(waiting, "whole", y.size),
         )
-        for name in ("loss_rows", "slot", "gap_start"):
-            counted(name, state[name] + 1, 2**62)
-        self.loss_rows, self._slot = int(state["loss_rows"]), int(state["slot"])
+        counted("gap_start", state["gap_start"] + 1, 2**62)
         self._gap_start = int(state["gap_start"])

@@ -1,7 +1,6 @@
 """`stillpoint track` on rows: encode, forecast, learn, keep a history; figures at the end."""
 
 import json
-import os
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
@@ -21,17 +20,25 @@ from stillpoint.commands.history import History
 from stillpoint.commands.notes import ahead_notes, band_notes
 from stillpoint.commands.options import TrackOptions
 from stillpoint.commands.outlook import FORECAST, Recent, show_series
-from stillpoint.commands.plans import Plan, plan, saved_plan
-from stillpoint.commands.predicted import text_of
+from stillpoint.commands.plans import (
+    Plan,
+    asked,
+    marks,
+    plan,
+    saved_plan,
+    why_no_series,
+    word_notes,
+)
+from stillpoint.commands.predicted import REPORT, draw_page, text_of
 from stillpoint.commands.room import check_room, rows_at_once
 from stillpoint.commands.series import Series
 from stillpoint.commands.session import PREDICTIONS, Job, Session, now
 from stillpoint.commands.sources import Source, refuse_overwriting_input
-from stillpoint.commands.summary import SUMMARY, figures, plain, show_track, write_summary
+from stillpoint.commands.summary import SUMMARY, figures, show_track, write_summary
 from stillpoint.core.container import places
 
 BATCH = 4096  # rows
-REPORT, PARQUET = "report.html", "predictions.parquet"
+PARQUET = "predictions.parquet"
 
 
 class Track(Job):
@@ -103,6 +110,8 @@ class Track(Job):
         """
         rows = self.encoder.encode(batch)
         engine, history = self._learners(rows.pieces[0][2], self._plan(rows))
+        if isinstance(engine, Series):
+            engine.know(marks(self.encoder, engine.plan, self.options.known))
         forecasts, lo, hi, losses, shares = engine.run(rows, row)
         T, banded = forecasts.size, isinstance(engine, Series) or engine.band is not None
         if isinstance(engine, Series) and rows.time_texts is not None:
@@ -120,21 +129,24 @@ class Track(Job):
 
     def _plan(self, rows: Rows) -> Plan | None:
         """Return how to forecast a series, from its first rows; None where it is none."""
-        if not self.options.may_be_series or self.features:
+        o, encoder = self.options, self.encoder
+        if self.engine is not None:
             return None
-        return plan(self.options, rows.times, self.encoder.time_kind == "date")
+        numbers, words = len(encoder.numeric), len(encoder.categories)
+        words = max(words, 1) if "category" in (encoder.kinds or ()) else 0
+        why = why_no_series(o, numbers + words, rows.times)
+        if why and o.series_only:
+            raise InputError(f"{o.series_only[0]} must be for a series: {why}")
+        if why:
+            return None
+        return plan(o, rows.times, encoder.time_kind == "date", numbers, words)
 
     def _learners(self, dim: int, plan: Plan | None) -> tuple[Engine | Series, History]:
         o = self.options
         if (self.engine is None or self.history is None) and plan is not None:
-            self.engine = Series(o, plan)
-            self.history = History(o.task, self.engine.loss_name, self.engine.names, [])
+            self.engine, self.encoder.ties = Series(o, plan), False
+            self.history = History(o.task, self.engine.loss_name, self.engine.beside.names, [])
         elif self.engine is None or self.history is None:
-            if o.series_only:
-                raise InputError(
-                    f"{o.series_only[0]} must be for a series: got rows with other columns; name"
-                    " --time, or leave them out with --features ''"
-                )
             words = "category" in (self.encoder.kinds or ())
             check_room(self.options.task, self.encoder.base, words)
             self.engine = Engine(o, dim, series=not self.features)
@@ -146,10 +158,8 @@ class Track(Job):
         """See Job."""
         o = self.options
         names = ("task", "delay", "level", "coverage", "predictions")
-        # as they were before there were any: checkpoints of old go on
-        ours = {"learner": "auto", "horizon": None, "season": None, "nonnegative": False}
         return {
-            **{f"--{n}": getattr(o, n) for n, usual in ours.items() if getattr(o, n) != usual},
+            **asked(o),
             "--target": o.target,
             "--time": o.time,
             "--features": list(self.features),
@@ -211,7 +221,8 @@ class Track(Job):
 
     def finish(self, session: Session) -> dict[str, Any]:
         """See Job."""
-        summary = self._figures(session)
+        assert self.history is not None
+        o, summary = self.options, self._figures(session)
         if self.options.predictions == "parquet":
             from stillpoint.commands.parquet import to_parquet
 
@@ -221,7 +232,7 @@ class Track(Job):
                 # with a checkpoint the rows to come are appended to it
                 places(session.predictions)[0].unlink()
         try:
-            drawn = self._page(summary, session.notes)
+            drawn = draw_page(o, self.history, summary, session.notes)
         except OSError:
             self._write(summary, session.notes, drawn=False)
             raise
@@ -253,6 +264,7 @@ class Track(Job):
         if isinstance(self.engine, Series):
             result = {**head, **outlook.figures(self.engine, self.history, self.recent)}
             notes += ahead_notes(self._ahead, self.engine.horizon)
+            notes += word_notes(self.encoder, self.engine.plan)
         else:
             result = {**head, **figures(self.engine, self.history)}
         if "coverage" in result:
@@ -272,30 +284,6 @@ class Track(Job):
             outlook.write_forecast(self.options.out / FORECAST, summary["forecast"])
         files = [first, *own, SUMMARY, *([REPORT] if drawn else [])]
         return write_summary(self.options.out, {**summary, "notes": notes, "files": files})
-
-    def _page(self, summary: dict[str, Any], notes: list[str]) -> bool:
-        """Draw the page; return whether it is there. A note says why where it is not."""
-        assert self.history is not None
-        path, temporary = places(self.options.out / REPORT)
-        try:
-            from stillpoint.report.page import write_page
-
-            title = f"Forecasting {self.options.target}"
-            write_page(temporary, self.history, plain({**summary, "notes": notes}), title)
-            os.replace(temporary, path)
-        except OSError as error:
-            notes.append(
-                f"report.html was left out: {error.strerror or error}; run the command again"
-            )
-            raise
-        except Exception as error:  # a page that cannot be drawn must not lose the numbers
-            notes.append(
-                f"report.html was left out: {type(error).__name__}: {error}; reinstall stillpoint"
-            )
-            return False
-        finally:
-            temporary.unlink(missing_ok=True)
-        return True
 
     def show(self, summary: dict[str, Any]) -> None:
         """See Job."""
