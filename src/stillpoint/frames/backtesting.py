@@ -84,6 +84,7 @@ def backtest(
     """
     with python_errors():
         found = given(data, target, time)
+    with python_errors(found.index):
         options = options_of(
             found,
             horizon=horizon,

@@ -1,7 +1,7 @@
 """Data as callers have it: which reader reads it, which columns are meant, what comes back."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,7 @@ class Given:
     time: str | None
     kind: Kind
     reader: Reader | None = None
+    index: str | None = None  # the name of the time, where that is the index of a frame
 
 
 def given(data: Any, target: Any, time: Any) -> Given:
@@ -36,7 +37,8 @@ def given(data: Any, target: Any, time: Any) -> Given:
     if isinstance(data, Mapping):
         columns = {str(key): values for key, values in data.items()}
         _check_columns(columns)
-        return _columns(columns, _named(name, "a dict", list(columns)), time)
+        others = [key for key in columns if not isinstance(time, str) or key != time]
+        return _columns(columns, _named(name, "a dict", others), time)
     if isinstance(data, np.ndarray) or _numbers(data):
         array = np.asarray(data, dtype=np.float64 if isinstance(data, list | tuple) else None)
         if array.ndim != 1:
@@ -48,7 +50,7 @@ def given(data: Any, target: Any, time: Any) -> Given:
     found = _frame(data, name, time)
     if found is not None:
         return found
-    if isinstance(data, bytes) or not isinstance(data, Iterable):
+    if isinstance(data, bytes | Set) or not isinstance(data, Iterable):
         raise InputError(f"data must be {_WHAT}: got {show_cell(data)}; give one of them")
     reader = RowReader(iter(data), name or VALUE)
     return Given("rows", _named(name, "rows", reader.names), _text(time), Plain(), reader)
@@ -73,6 +75,8 @@ def _text(time: Any) -> str | None:
 
 
 def _check_columns(columns: Mapping[str, Any]) -> None:
+    if not columns:
+        raise InputError("data must have columns: got none; give lists or arrays by name")
     for name, values in columns.items():
         if isinstance(values, str | bytes) or not hasattr(values, "__len__"):
             raise InputError(
@@ -140,6 +144,7 @@ def _frame(data: Any, target: str | None, time: Any) -> Given | None:
             nw.from_native(pandas.Series(when), series_only=True).alias(time)
         )
     cells = {name: series_cells(frame[name]) for name in frame.columns}
-    chosen = _named(target, f"a {source}", list(frame.columns))
+    others = [name for name in frame.columns if name != time]
+    chosen = _named(target, f"a {source}", others)
     kind = Framed(frame, time, index, timed)
-    return Given(source, chosen, time, kind, ColumnReader(cells))
+    return Given(source, chosen, time, kind, ColumnReader(cells), time if timed else None)

@@ -11,6 +11,7 @@ import numpy as np
 from stillpoint.commands.summary import OURS
 from stillpoint.core.validation import Array
 from stillpoint.frames.view import View
+from stillpoint.frames.words import counted
 
 _WIDTH, _HEIGHT = 760, 240
 _LEFT, _RIGHT, _TOP, _BOTTOM = 56, 10, 10, 24
@@ -21,7 +22,7 @@ _TEXT = 'font-family="sans-serif" font-size="11" fill="currentColor" fill-opacit
 
 def page(view: View, summary: dict[str, Any]) -> str:
     """Return the numbers of a run and its chart."""
-    rows = [f"{summary['rows']:,} rows"]
+    rows = [counted(summary["rows"], "row")]
     if "seasons" in summary:
         seasons = ", ".join(f"{m:g}" for m in summary["seasons"])
         rows.append(f"seasons: {seasons or 'none found'}")

@@ -16,6 +16,7 @@ from stillpoint.commands.tracking import Track
 from stillpoint.core.validation import Array
 from stillpoint.frames.given import Given
 from stillpoint.frames.readers import MemorySource
+from stillpoint.frames.words import in_python
 
 NOWHERE = Path()  # where files would go; none is written
 
@@ -52,8 +53,9 @@ class MemoryTrack(Track):
 
     def finish(self, session: Session) -> dict[str, Any]:
         """See Job."""
-        summary = {**self._figures(session), "notes": session.notes}
-        result: dict[str, Any] = plain(summary)
+        summary = self._figures(session)
+        notes = [in_python(note) for note in session.notes]
+        result: dict[str, Any] = plain({**summary, "notes": notes})
         return result
 
     @property

@@ -11,6 +11,7 @@ from stillpoint.core.extras import require
 from stillpoint.frames.given import Given
 from stillpoint.frames.memory import MemoryTrack
 from stillpoint.frames.view import View, change_place, view
+from stillpoint.frames.words import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -115,10 +116,10 @@ class Tracked:
 
     def __repr__(self) -> str:
         s = self.summary
-        parts = [f"{s['target']}: {s['rows']:,} rows"]
+        parts = [f"{s['target']}: {counted(s['rows'], 'row')}"]
         if "horizon" in s:
             seasons = ", ".join(f"{m:g}" for m in s["seasons"])
-            parts.append(f"{s['horizon']} steps ahead")
+            parts.append(f"{counted(s['horizon'], 'step')} ahead")
             parts.append(f"seasons {seasons}" if seasons else "no season")
         error = s["loss"].get(OURS)
         if error is not None:
@@ -130,5 +131,5 @@ class Tracked:
             parts.append(f"coverage {covered:.1%}")
         changes = len(s.get("changes", []))
         if changes:
-            parts.append("1 change" if changes == 1 else f"{changes} changes")
+            parts.append(counted(changes, "change"))
         return f"<Tracked {'; '.join(parts)}>"

@@ -91,6 +91,7 @@ def track(
     """
     with python_errors():
         found = given(data, target, time)
+    with python_errors(found.index):
         options = options_of(
             found,
             horizon=horizon,
