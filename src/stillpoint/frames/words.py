@@ -9,6 +9,7 @@ from stillpoint.commands.options import FORMATS, TASKS, WAYS
 
 _GIVEN = re.compile(rf"--(task|learner|format) ({'|'.join((*TASKS, *WAYS, *FORMATS))})\b")
 _NUMBER = re.compile(r"--(horizon|delay|level|coverage) ([\d.]*\d)")
+_TIME = re.compile(r"give --time (.+?), or")
 _OPTION = re.compile(r"--([a-z]+)")
 # what is said otherwise altogether
 _OTHERS = {
@@ -29,6 +30,7 @@ def in_python(message: str, index: str | None = None) -> str:
     """
     for said, instead in _OTHERS.items():
         message = message.replace(said, instead)
+    message = _TIME.sub(r'give time="\1", or', message)
     text = _NUMBER.sub(r"\1=\2", _GIVEN.sub(r'\1="\2"', message))
     text = _OPTION.sub(r"\1", text)
     if index is not None:
