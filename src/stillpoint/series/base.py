@@ -153,6 +153,16 @@ class SeriesLearner(Learner):
                 f" {self._timing.rows.tolist()}; call update or skip first"
             )
 
+    def _check_first(self, row: Array | None) -> None:
+        """Refuse rows of features, of rounds to come in bulk, that do not begin as the open one."""
+        mine = self._timing.rows[:1]
+        same = row is None or np.array_equal(row, mine, equal_nan=True)
+        if self._is_open and row is not None and row.size and not same:
+            raise ValueError(
+                f"X must begin with the features of the open round: got {row.tolist()}, open"
+                f" {mine.tolist()}; call update or skip first, or pass the same row first"
+            )
+
     def _open(self, when: float, x: NDArray[Any] | None) -> float:
         last = self.time if self._left_out else None
         return self._timing.open(when, self._features.none if x is None else x, last)

@@ -273,6 +273,7 @@ class Forecaster(SeriesLearner):
         for value in targets[np.abs(targets) > LARGEST][:1]:
             target_number(value)
         rows, known = self._features.table(X, targets.size)
+        self._check_first(rows[:1] if X is not None else None)
         dates = self._timing.number(times, self._started)
         when = self._when(targets.size, dates)
         if not targets.size:

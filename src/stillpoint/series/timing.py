@@ -118,32 +118,42 @@ class Timing:
 
         Returns their forecasts and ends, as the engine's `track`.
         """
-        if not self.timed:
-            return self._engine.track(y, X, known, horizon, intervals)
-        out, i = np.empty((y.size, horizon)), 0
+        out, i = np.empty((y.size, horizon)), int(opened)
         offsets = np.empty((y.size * intervals, *self._engine.bands.state.offsets.shape))
+        if opened:  # as it was opened: features ahead may have been known then
+            self._say(out[:1], offsets[:1])
+            self.close(float(y[0]))
+        if not self.timed:
+            out[i:], offsets[i:] = self._engine.track(y[i:], X[i:], known[i:], horizon, intervals)
+            return out, offsets
         while i < y.size and self._slots.gap is None:
-            if not (opened and i == 0):
-                self._enter(self._step(float(when[i])))
+            self._enter(self._step(float(when[i])))
             self._X = X[i : i + known[i]]
             self._engine.open(self._X)
-            out[i] = self._engine.path(horizon)
-            offsets[i : i + 1] = self._engine.bands.state.offsets
+            self._say(out[i : i + 1], offsets[i : i + 1])
             self.close(float(y[i]))
             i += 1
         if i < y.size:
-            again = int(opened and i == 0)
-            steps = np.append([0] * again, self._slots.take(when[i + again :])).astype(np.int64)
+            steps = self._slots.take(when[i:])
             # how long a break is played depends on the seasons that are known when it comes
             breaks = [i + int(j) for j in np.flatnonzero(steps > _LEAST)]
             for first, last in pairwise([i, *breaks, y.size]):
                 if last > first:
                     self._enter(int(steps[first - i]))
-                    part, ends = self._play(
-                        y[first:last], X[first:], steps[first - i : last - i], horizon, intervals
+                    rows = X[first:last] if last < y.size else X[first:]
+                    out[first:last], offsets[first:last] = self._play(
+                        y[first:last],
+                        rows if known[first] else rows[:0],
+                        steps[first - i : last - i],
+                        horizon,
+                        intervals,
                     )
-                    out[first:last], offsets[first:last] = part, ends
         return out, offsets
+
+    def _say(self, out: Array, offsets: Array) -> None:
+        """Fill in the forecasts of the open round, and the ends of its intervals, in one row."""
+        out[:] = self._engine.path(out.shape[1])
+        offsets[:] = self._engine.bands.state.offsets
 
     def _enter(self, step: int) -> None:
         """Learn what waits, and play the empty slots, before a row so many slots later."""
@@ -154,26 +164,44 @@ class Timing:
     def _play(
         self, y: Array, X: Array, steps: NDArray[np.int64], horizon: int, intervals: bool
     ) -> tuple[Array, Array]:
-        """`track` where the slots are known, the first of these rows entered."""
+        """`track` where the slots are known, the first of these rows entered.
+
+        Rows of X beyond those of y are of the slots after the last. Of a slot with several rows
+        each is forecast with its own features; learnt, and known ahead, are those of its last. Of
+        an empty slot nothing is known, nor in it of others: it is played when it is over.
+        """
         at = np.cumsum(steps) - steps[0]
-        rounds = int(at[-1]) + 1
-        values, rows = np.full(rounds, np.nan), np.full((rounds, X.shape[1]), np.nan)
+        rounds, later = int(at[-1]) + 1, max(X.shape[0] - y.size, 0)
+        values, rows = np.full(rounds, np.nan), np.full((rounds + later, X.shape[1]), np.nan)
         if self._waiting:
             values[0] = self._value
-            rows[0] = self._X[0] if self._X.size else np.nan
         good = ~np.isnan(y)
         values[at[good]] = y[good]
-        rows[at] = X[: y.size]
-        ahead = np.minimum(np.arange(rounds, 0, -1), self._engine.horizon)
-        self._waiting = False
-        out, offsets = self._engine.track(values[:-1], rows, ahead[:-1], horizon, intervals)
-        self._X = rows[-1:]
-        self._engine.open(self._X)
-        out = np.concatenate([out, [self._engine.path(horizon)]])[at]
+        ahead = np.zeros(rounds, dtype=np.int64)
+        if X.shape[0]:
+            rows[at], rows[rounds:] = X[: y.size], X[y.size :]
+            ahead[at] = np.minimum(rounds + later - at, self._engine.horizon)
+        self._waiting, start = False, 0
+        out, said = np.empty((y.size, horizon)), np.empty((rounds, horizon))
+        offsets = np.empty((rounds * intervals, *self._engine.bands.state.offsets.shape))
+        early = np.flatnonzero(steps[1:] == 0) if X.size else ()  # not the last of their slots
+        for j in (*early, y.size - 1):
+            slot = int(at[j])
+            if slot > start:
+                said[start:slot], offsets[start:slot] = self._engine.track(
+                    values[start:slot], rows[start:], ahead[start:slot], horizon, intervals
+                )
+            self._X = rows[slot : slot + ahead[slot]].copy()
+            self._X[:1] = X[j : j + 1]
+            self._engine.open(self._X)
+            self._say(out[j : j + 1], offsets[slot : slot + 1])
+            start = slot
+        said[-1] = out[-1]
+        last = np.ones(y.size, dtype=bool)
+        last[list(early)] = False
+        out[last] = said[at[last]]
         self._value, self._waiting = float(values[-1]), True
-        if intervals:
-            offsets = np.concatenate([offsets, [self._engine.bands.state.offsets]])[at]
-        return out, offsets
+        return out, offsets[at] if intervals else offsets
 
     def _step(self, when: float) -> int:
         """How many slots this time is after the last row's."""
