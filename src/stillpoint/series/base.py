@@ -14,6 +14,7 @@ from stillpoint.series import explain
 from stillpoint.series.engine import Engine
 from stillpoint.series.features import Features
 from stillpoint.series.restored import number
+from stillpoint.series.times import late
 from stillpoint.series.timing import Timing
 
 
@@ -128,8 +129,7 @@ class SeriesLearner(Learner):
         """Answer the open round or open the coming one; a time that was left out may come later."""
         before = self._timing.before if self._is_open else None
         if time is not None and before is not None and time != self.time:
-            if time <= before:
-                raise ValueError(f"time must increase: got {time} after {before}; sort the stream")
+            self._check_later("time", time, before)
             self._check_same(x)
             x = self._timing.rows if x is None else x
             self._timing.take_back()
@@ -140,11 +140,26 @@ class SeriesLearner(Learner):
         timed = time is not None
         if time is None and self._timing.timed:
             time = self._timing.coming(self.time)
+        if time is not None and self._started:
+            self._check_later("time", time, self.time)
         when = super()._coming(time)
         if timed:
             self._timing.given(self.time, self._started)
         self._left_out = not timed and self._started
         return when
+
+    def _coming_times(self, rounds: int, times: ArrayLike | None) -> Array:
+        if times is not None and self._started and np.size(times):
+            self._check_later("times", np.ravel(times)[0], self.time, " in row 0")
+        if times is None and self._timing.timed:
+            return self._timing.coming_times(self.time, rounds)
+        return super()._coming_times(rounds, times)
+
+    def _check_later(self, name: str, time: float, last: float, row: str = "") -> None:
+        """Refuse a time that is not after the last one."""
+        if time <= last:
+            got, before = self._timing.text(float(time)) + row, self._timing.text(last)
+            raise ValueError(late(name, got, f"{before}, the last round's", bool(time == last)))
 
     def _check_same(self, x: Any) -> None:
         if x is not None and not self._timing.same(x):

@@ -253,7 +253,7 @@ class Forecaster(SeriesLearner):
         X : array of shape (T, features) or longer, optional
             Features of each round, all known ahead; rows after the T-th are of rounds to come.
         times : array of shape (T,), optional
-            Numbers or dates.
+            Numbers, dates of datetime, NumPy or pandas, or text in ISO form; increasing.
         horizon : int, default 1
             How many values to forecast in each round.
         intervals : bool, default False

@@ -7,13 +7,10 @@ days, clocks that drift) stay in their slots.
 """
 
 import math
-from datetime import date, datetime
-from decimal import Decimal
-from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from stillpoint.core.array import Array
 from stillpoint.core.validation import stored
@@ -86,37 +83,3 @@ class Slots:
                 f"state 'gap' must be above 0, or told by fewer than {FIRST} times: got {gap} and"
                 f" {self._first.size}; save the forecaster again"
             )
-
-
-def seconds(time: Any) -> tuple[Any, bool]:
-    """A time, or times, as numbers, and whether they were dates: then in seconds."""
-    if isinstance(time, date | np.datetime64):
-        if time != time:  # NaT, of NumPy or of pandas
-            return math.nan, True
-        if isinstance(time, datetime) and time.tzinfo:
-            return time.timestamp(), True
-        return _seconds(np.datetime64(time)), True
-    if time is None or isinstance(time, int | float | np.number):
-        return time, False
-    return _many(time)
-
-
-def _seconds(time: Any) -> Any:
-    number = time.astype("datetime64[us]").astype(np.int64) / 1e6
-    return np.where(np.isnat(time), np.nan, number)[()]
-
-
-def _many(times: ArrayLike) -> tuple[Any, bool]:
-    given = np.asarray(times)
-    if given.dtype.kind == "M":
-        return _seconds(given), True
-    if given.dtype == object and given.size and isinstance(given.flat[0], date):
-        return np.array([seconds(time)[0] for time in given]), True
-    if given.dtype.kind in "USmO":
-        for one in given.flat:
-            if not isinstance(one, Real | Decimal):
-                raise ValueError(
-                    f"{'times' if given.ndim else 'time'} must be numbers or dates: got {one!r};"
-                    " convert them first, with pandas.to_datetime or numpy.datetime64"
-                )
-    return times, False

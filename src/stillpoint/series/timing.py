@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from stillpoint.core.array import Array
 from stillpoint.core.validation import stored, under
 from stillpoint.forecasters.aggregation import LARGEST
-from stillpoint.series import seasons
+from stillpoint.series import seasons, times
 from stillpoint.series.engine import Engine
-from stillpoint.series.slots import Slots, seconds
+from stillpoint.series.slots import Slots
 
 _LEAST, _SEASONS = 64, 4  # empty slots in a row that are played: so many, or so many seasons
 
@@ -41,15 +41,25 @@ class Timing:
         self._before: tuple[Slots, float] | None = None
 
     def number(self, time: Any, started: bool) -> Any:
-        """A time, or times, as numbers; dates in seconds. `started`: there were rounds before."""
-        value, self._named = seconds(time)
+        """A time, or times, as numbers; dates in seconds. `started`: there were rounds before.
+
+        After dates numbers are seconds, as in `Forecaster.time`.
+        """
+        value, self._named = times.seconds(time)
+        many = bool(np.ndim(time))
         if self._named and started and not self._dates:
             raise ValueError(
-                f"{'times' if np.ndim(time) else 'time'} must be numbers, as in the rounds before:"
-                f" got {np.ravel(time)[0]}; build a forecaster for dates and give them from the"
-                " first round on"
+                f"{'times' if many else 'time'} must be numbers, as in the rounds before: got"
+                f" {next(iter(time)) if many else time}; build a forecaster for dates and give"
+                " them from the first round on"
             )
+        if many:
+            times.increase(value, time)
         return value
+
+    def text(self, time: float) -> str:
+        """A time for a message."""
+        return times.text(time, self._dates)
 
     def given(self, last: float, started: bool) -> None:
         """Note that a time was given, the last round's being this."""
@@ -63,6 +73,17 @@ class Timing:
     def coming(self, last: float) -> float:
         """When a round is whose time is left out."""
         return last + (self._slots.gap or 1.0)
+
+    def coming_times(self, last: float, rounds: int) -> Array:
+        """When so many rounds are whose times are left out."""
+        slots, when = copy(self._slots), np.empty(rounds)
+        for i in range(rounds):
+            last = when[i] = last + (slots.gap or 1.0)
+            if slots.gap is None:
+                slots.take(when[i : i + 1])
+                if slots.missing == 0:
+                    slots.settle()
+        return when
 
     @property
     def before(self) -> float | None:
