@@ -167,7 +167,7 @@ def test_rows_of_one_slot_are_forecast_with_their_own_features_in_bulk_too(horiz
     said = bulk.track(Y[:end], X[:end], TIMES[:end], horizon, intervals=True)
     rows = []
     for t in range(end):
-        x = ahead(t, end)[:horizon] if t > 15 else X[t : min(t + horizon, end)]
+        x = ahead(t, end)[:horizon] if t > 14 else X[t : min(t + horizon, end)]
         forecast = single.predict(x, horizon=horizon, time=TIMES[t])
         rows.append((forecast, *single.interval(x, horizon=horizon)))
         if math.isnan(Y[t]):

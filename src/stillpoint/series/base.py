@@ -102,7 +102,7 @@ class SeriesLearner(Learner):
         )
         engine = ["history", "scalars", *(f"bands.{name}" for name in bands)]
         engine += [f"watch.{name}" for name in watch]
-        timing = ("gap", "value", "X", "last", "before.gap")
+        timing = ("gap", "value", "X", "rows", "last", "before.gap")
         names = (*(f"engine.{name}" for name in engine), *(f"timing.{name}" for name in timing))
         return frozenset({"answer", *names})
 
