@@ -1,0 +1,75 @@
+"""Changes of a run in words, and where they are on its charts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from stillpoint.report.ahead import items
+from stillpoint.report.axis import Axis
+from stillpoint.report.words import count, figure, number, steps
+
+_VERBS = {
+    "level up": "level rose",
+    "level down": "level fell",
+    "wider": "spread grew",
+    "narrower": "spread shrank",
+}
+
+
+def changes(summary: Mapping[str, Any], axis: Axis, unit: str | None) -> list[dict[str, Any]]:
+    """All changes in the order of time: words, size, how late it was noticed, place on the axis."""
+    found = []
+    for each in items(summary.get("changes")):
+        row = number(each.get("row"))
+        start = number(each.get("start"))
+        start = row if start is None else start
+        if start is None:
+            continue
+        place = int(np.searchsorted(axis.row, start, side="right")) - 1 if axis.row.size else -1
+        found.append(
+            {
+                "row": start,
+                "at": max(place, 0),
+                "words": _words(each, axis, place, start),
+                "size": _size(each),
+                "late": "" if row is None or row <= start else steps(row - start, unit),
+            }
+        )
+    found.sort(key=lambda change: change["row"])
+    return [{"number": i + 1, **change} for i, change in enumerate(found)]
+
+
+def _words(change: Mapping[str, Any], axis: Axis, place: int, start: float) -> str:
+    """The summary's words with a capital, or words from its numbers."""
+    given = str(change.get("words") or "").strip().rstrip(".")
+    if not given:
+        kind = str(change.get("kind") or "change")
+        before, after = number(change.get("before")), number(change.get("after"))
+        given = _VERBS.get(kind, kind)
+        if before is not None and after is not None:
+            if kind == "level":
+                given = "level rose" if after > before else "level fell"
+            given += f" from {figure(before)} to {figure(after)}"
+        on = axis.kind == "date" and place >= 0
+        given += f" on {axis.stamp(place)}" if on else f" in row {count(start)}"
+    return given[:1].upper() + given[1:]
+
+
+def _size(change: Mapping[str, Any]) -> str:
+    """By how much: the difference of levels, or how many times the spread."""
+    before, after = number(change.get("before")), number(change.get("after"))
+    if before is None or after is None:
+        return ""
+    if str(change.get("kind")) in ("wider", "narrower"):
+        grew = str(change.get("kind")) == "wider"
+        known = before > 0.0 and (after > before) == grew
+        return f"{figure(after / before, 2)} times as wide" if known else ""
+    text = figure(after - before)
+    text = f"+{text}" if after > before else text
+    share = 100.0 * (after / before - 1.0) if before > 0.0 and after > 0.0 else None
+    if share is None or abs(share) < 1.0 or abs(share) > 900.0:
+        return text
+    return f"{text}, {'+' if share > 0.0 else '−'}{abs(round(share))}%"
