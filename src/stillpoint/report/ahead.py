@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from stillpoint.core.validation import Array
 from stillpoint.report.words import figure, listed, near, number, percent, steps
 
 _OWN = ("step", "rows", "error", "coverage", "width")  # of a horizon; other keys are baselines
@@ -71,7 +70,9 @@ class Ahead:
         found = [number(m) for m in seasons] if isinstance(seasons, list) else []
         self.seasons = [m for m in found if m and m > 1.0]
         self.entries = [
-            each for each in items(summary.get("forecast")) if number(each.get("forecast")) is not None
+            each
+            for each in items(summary.get("forecast"))
+            if number(each.get("forecast")) is not None
         ]
         self.horizon = len(self.entries)
 
@@ -94,15 +95,17 @@ class Ahead:
     def total(self) -> dict[str, float]:
         """The sum over the horizon and its interval; empty if there is none."""
         given = self.given.get("total")
-        found = {k: number(given.get(k)) for k in ("forecast", "lo", "hi")} if isinstance(
-            given, Mapping
-        ) else {}
+        found = (
+            {k: number(given.get(k)) for k in ("forecast", "lo", "hi")}
+            if isinstance(given, Mapping)
+            else {}
+        )
         known = {name: value for name, value in found.items() if value is not None}
         return known if "forecast" in known and self.horizon > 1 else {}
 
     @property
     def horizons(self) -> list[dict[str, Any]]:
-        """Error, baselines by name, coverage and width at some steps ahead, and the best baseline."""
+        """Error, baselines and the best of them, coverage and width at some steps ahead."""
         found = []
         for each in items(self.given.get("horizons")):
             step, error = number(each.get("step")), number(each.get("error"))
@@ -132,8 +135,11 @@ class Ahead:
         return " ".join([*self._beaten(rows), *self._growth(rows)])
 
     def _beaten(self, rows: list[dict[str, Any]]) -> Iterator[str]:
-        judged = [(row, row["error"] / row["rivals"][row["best"]]) for row in rows if row["best"]
-                  and row["rivals"][row["best"]] > 0.0]
+        judged = [
+            (row, row["error"] / row["rivals"][row["best"]])
+            for row in rows
+            if row["best"] and row["rivals"][row["best"]] > 0.0
+        ]
         if not judged:
             return
         better = [share < _BETTER for _, share in judged]
@@ -162,8 +168,8 @@ class Ahead:
     def _growth(self, rows: list[dict[str, Any]]) -> Iterator[str]:
         first, last = rows[0], rows[-1]
         yield (
-            f"The typical error is {figure(first['error'])} at {steps(first['step'], self.unit)} and"
-            f" {figure(last['error'])} at {steps(last['step'], self.unit)} ahead."
+            f"The typical error is {figure(first['error'])} at {steps(first['step'], self.unit)}"
+            f" and {figure(last['error'])} at {steps(last['step'], self.unit)} ahead."
         )
         shares = [row["coverage"] for row in rows if row["coverage"] is not None]
         if shares:
@@ -194,16 +200,25 @@ class Ahead:
         for i, ((name, value), start, end) in enumerate(zip(known, starts, ends, strict=True)):
             left, right = (0.0, at(end)) if i == 0 else sorted((at(start), at(end)))
             text = near(value, spread / 4.0) if spread > 0.0 else figure(value)
-            rows.append({
-                "name": self._part(name), "left": left, "width": round(max(right - left, 0.4), 2),
-                "text": text if i == 0 or value <= 0.0 or text == "0" else f"+{text}",
-                "style": "base" if i == 0 else "up" if value >= 0.0 else "down",
-            })
+            rows.append(
+                {
+                    "name": self._part(name),
+                    "left": left,
+                    "width": round(max(right - left, 0.4), 2),
+                    "text": text if i == 0 or value <= 0.0 or text == "0" else f"+{text}",
+                    "style": "base" if i == 0 else "up" if value >= 0.0 else "down",
+                }
+            )
         total = near(ends[-1], spread / 4.0) if spread > 0.0 else figure(ends[-1])
-        rows.append({
-            "name": "the next forecast", "left": 0.0, "width": at(ends[-1]), "text": total,
-            "style": "sum",
-        })
+        rows.append(
+            {
+                "name": "the next forecast",
+                "left": 0.0,
+                "width": at(ends[-1]),
+                "text": total,
+                "style": "sum",
+            }
+        )
         return rows
 
     def _part(self, name: str) -> str:

@@ -92,8 +92,12 @@ def numbers(facts: Facts, recent: Recent | None) -> list[dict[str, str]]:
         text = f"the interval’s average width{more}"
         found.append({"value": figure(facts.coverage["mean_width"]), "text": text})
     if len(found) < 3 and len(facts.compared) > 1:
-        found.append({"value": _change(facts.compared[1]["saved"]),
-                      "text": f"than {facts.compared[1]['words']}"})
+        found.append(
+            {
+                "value": _change(facts.compared[1]["saved"]),
+                "text": f"than {facts.compared[1]['words']}",
+            }
+        )
     return found[:3]
 
 

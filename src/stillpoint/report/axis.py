@@ -75,7 +75,9 @@ class Axis:
         lines = [s for s in series if "column" in s]
         picks = np.unique(np.linspace(0, len(self.x) - 1, _SAMPLES).round().astype(int))
         show = percent if form == "percent" else figure
-        rows = [[self.stamp(i), *(show(self.columns[s["column"]][i]) for s in lines)] for i in picks]
+        rows = [
+            [self.stamp(i), *(show(self.columns[s["column"]][i]) for s in lines)] for i in picks
+        ]
         header = [_HEADS[self.kind], *(s["name"] for s in lines)]
         if turn:
             header, *rows = (list(cells) for cells in zip(header, *rows, strict=True))

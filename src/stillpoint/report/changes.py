@@ -21,7 +21,7 @@ _VERBS = {
 
 def changes(summary: Mapping[str, Any], axis: Axis, unit: str | None) -> list[dict[str, Any]]:
     """All changes in the order of time: words, size, how late it was noticed, place on the axis."""
-    found = []
+    found: list[dict[str, Any]] = []
     for each in items(summary.get("changes")):
         row = number(each.get("row"))
         start = number(each.get("start"))

@@ -89,9 +89,7 @@ def _windows(rows: Array, sums: list[Array]) -> tuple[list[Array], int]:
     for values in sums:
         held = np.concatenate([[0.0], np.cumsum(np.nan_to_num(values))])
         empty = np.full(len(count), np.nan)
-        found.append(
-            np.divide(held[1:] - held[first], count, out=empty, where=full & (count > 0))
-        )
+        found.append(np.divide(held[1:] - held[first], count, out=empty, where=full & (count > 0)))
     return found, window
 
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from stillpoint.report import data
-from stillpoint.report.data import OURS, TRUTH
 from stillpoint.report.ahead import Ahead
 from stillpoint.report.axis import Axis, grain, places
 from stillpoint.report.changes import changes
+from stillpoint.report.data import OURS, TRUTH
 from stillpoint.report.history import History, cleaned
 from stillpoint.report.paces import worded
 from stillpoint.report.words import moment, number, verdict

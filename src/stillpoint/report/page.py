@@ -49,9 +49,7 @@ def write_page(path: str | Path, history: History, summary: dict[str, Any], titl
     assets = files("stillpoint.report") / "assets"
     loader = PackageLoader("stillpoint.report", "assets")
     environment = Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment.filters.update(
-        figure=figure, count=count, percent=percent, near=near, steps=steps
-    )
+    environment.filters.update(figure=figure, count=count, percent=percent, near=near, steps=steps)
     text = environment.get_template("page.html").render(
         title=title,
         page=page,
@@ -118,7 +116,11 @@ class Page(Facts):
         widths = [s.hi - s.lo for s in recent.steps]
         scale = min((w / 2.0 for w in widths if w > 0.0), default=None)
         rows = [
-            [recent.axis.text(s.x), count(s.step), *(near(v, scale) for v in (s.forecast, s.lo, s.hi))]
+            [
+                recent.axis.text(s.x),
+                count(s.step),
+                *(near(v, scale) for v in (s.forecast, s.lo, s.hi)),
+            ]
             for s in recent.steps
         ]
         total = self.ahead.total

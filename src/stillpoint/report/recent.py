@@ -120,4 +120,3 @@ class Recent:
         add("forecast", "ours", "core", column="ahead", bridge="y", dots=True)
         add(target, "target", "core", column="y", dots=True)
         return "ahead", series
-
