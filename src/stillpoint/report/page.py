@@ -107,6 +107,12 @@ class Page(Facts):
         return [("at the end of the run", found)] if found else []
 
     @property
+    def last(self) -> str:
+        """The time of the last row, or of the last bucket where single rows are not kept."""
+        same = self.recent is not None and self.recent.axis.kind == self.kind
+        return self.axis.text(self.recent.last if self.recent and same else float(self.x[-1]))
+
+    @property
     def rivals(self) -> list[str]:
         """Baselines that horizons are compared with."""
         return list(dict.fromkeys(k for row in self.ahead.horizons for k in row["rivals"]))

@@ -46,6 +46,8 @@ class Recent:
         The forecasts from the last known value on, and those of them that are of rows of the run.
     known : array
         The last values, without missing ones.
+    last : float
+        The place of the last row.
     whole : bool
         Whether these are all rows of the run.
     """
@@ -64,6 +66,7 @@ class Recent:
         end = int((x < self.steps[0].x).sum()) if self.steps else x.size
         start = max(0, end - shown(ahead.horizon + end - last, ahead.seasons, end))
         self.known, self.waiting = y[seen], self._waiting(x, last, end)
+        self.last = after
         self.whole = start == 0 and float(self._rows["row"][0]) == 0.0
         span = float(x[-1] - x[0]) if x.size else 0.0
         self.axis = Axis(
