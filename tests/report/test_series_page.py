@@ -45,8 +45,8 @@ def test_the_answer_is_one_sentence_and_three_numbers(tmp_path):
     history, summary = series_of()
     page = page_of(tmp_path, history, summary)
     assert (
-        "Over the next 24 hours load should average 200, about as much as over the last 24; lowest"
-        " 180 (26 Mar 12:00), highest 220 (26 Mar 00:00)." in page.text
+        "Over the next 24 hours load should average 200.0, about as much as over the last 24;"
+        " lowest 180.0 (26 Mar 12:00), highest 220.0 (26 Mar 00:00)." in page.text
     )
     assert "2.05 against 3.00" in page.text
     assert (
