@@ -76,16 +76,12 @@ class Ahead:
         ]
         self.horizon = len(self.entries)
 
-    def steps(self, kind: str, known: float, end: float, gap: float) -> list[Step]:
-        """The forecasts, placed on an axis of this kind.
-
-        known, end: the places of the last known value and of the last row; without times of their
-        own that come after the former, forecasts follow the latter, one gap after another.
-        """
-        given = [_place(each, kind) for each in self.entries]
+    def steps(self, kind: str, known: float, gap: float) -> list[Step]:
+        """The forecasts, placed on an axis of this kind after its last known value."""
+        given = [place_of(each, kind) for each in self.entries]
         at = [x for x in given if x is not None]
         if kind == "row" or len(at) < len(given) or not (np.diff([known, *at]) > 0.0).all():
-            at = [end + gap * (i + 1) for i in range(len(given))]
+            at = [known + gap * (i + 1) for i in range(len(given))]
         return [
             Step(i + 1, x, _float(e.get("forecast")), _float(e.get("lo")), _float(e.get("hi")))
             for i, (x, e) in enumerate(zip(at, self.entries, strict=True))
@@ -263,7 +259,8 @@ def shares(parts: list[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return rows + ([{"name": "everything else", "share": rest}] if rest >= 0.005 and shown else [])
 
 
-def _place(entry: Mapping[str, Any], kind: str) -> float | None:
+def place_of(entry: Mapping[str, Any], kind: str) -> float | None:
+    """Where on an axis of times an entry of the summary is; None if it does not say so."""
     at = number(entry.get("at"))
     if at is None and kind == "number":
         at = number(entry.get("time"))

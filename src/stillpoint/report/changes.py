@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from stillpoint.report.ahead import items
+from stillpoint.report.ahead import items, place_of
 from stillpoint.report.axis import Axis
 from stillpoint.report.words import count, figure, number, steps
 
@@ -28,10 +28,11 @@ def changes(summary: Mapping[str, Any], axis: Axis, unit: str | None) -> list[di
         start = row if start is None else start
         if start is None:
             continue
-        place = int(np.searchsorted(axis.row, start, side="right")) - 1 if axis.row.size else -1
+        place = place(each, start, axis)
         found.append(
             {
                 "row": start,
+                "given": each,
                 "at": max(place, 0),
                 "words": _words(each, axis, place, start),
                 "size": _size(each),
@@ -40,6 +41,13 @@ def changes(summary: Mapping[str, Any], axis: Axis, unit: str | None) -> list[di
         )
     found.sort(key=lambda change: change["row"])
     return [{"number": i + 1, **change} for i, change in enumerate(found)]
+
+
+def place(change: Mapping[str, Any], start: float, axis: Axis) -> int:
+    """The change's index on the axis, by its time where it has one; -1 if it is before all."""
+    at = place_of(change, axis.kind) if axis.kind in ("date", "number") else None
+    along, where = (axis.row, start) if at is None else (axis.x, at)
+    return int(np.searchsorted(along, where, side="right")) - 1
 
 
 def _words(change: Mapping[str, Any], axis: Axis, place: int, start: float) -> str:

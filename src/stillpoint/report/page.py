@@ -10,6 +10,7 @@ from typing import Any
 
 from stillpoint.report import answer
 from stillpoint.report.ahead import cycle, shares
+from stillpoint.report.changes import place
 from stillpoint.report.charts import Charts
 from stillpoint.report.data import weights
 from stillpoint.report.facts import Facts
@@ -85,12 +86,12 @@ class Page(Facts):
     def _mark(self) -> None:
         """Point out changes on the charts."""
         for change in self.changes:
-            self.axis.marks.append({"at": change["at"], "text": str(change["number"])})
-            if self.recent is not None:
-                rows = self.recent.axis.row
-                if rows.size and rows[0] <= change["row"] <= rows[-1]:
-                    place = int(rows.searchsorted(change["row"], side="right")) - 1
-                    self.recent.axis.marks.append({"at": place, "text": str(change["number"])})
+            mark = {"at": change["at"], "text": str(change["number"])}
+            self.axis.marks.append(mark)
+            if self.recent is not None and self.recent.axis.kind == self.kind:
+                near_now = place(change["given"], change["row"], self.recent.axis)
+                if near_now > 0:
+                    self.recent.axis.marks.append(mark | {"at": near_now})
         if not self.changes and self.change is not None:
             self.axis.marks.append({"at": self.change.bucket, "text": "largest change"})
 

@@ -62,7 +62,7 @@ class Recent:
         seen = np.flatnonzero(np.isfinite(y))
         last = int(seen[-1]) + 1 if seen.size else 0  # rows after it wait for their targets
         known, after = (float(x[i - 1]) if i else 0.0 for i in (last, x.size))
-        self.steps = ahead.steps(kind, known, after, gap)
+        self.steps = ahead.steps(kind, known, gap)
         end = int((x < self.steps[0].x).sum()) if self.steps else x.size
         start = max(0, end - shown(ahead.horizon + end - last, ahead.seasons, end))
         self.known, self.waiting = y[seen], self._waiting(x, last, end)
