@@ -28,13 +28,13 @@ def changes(summary: Mapping[str, Any], axis: Axis, unit: str | None) -> list[di
         start = row if start is None else start
         if start is None:
             continue
-        place = place(each, start, axis)
+        at = place(each, start, axis)
         found.append(
             {
                 "row": start,
                 "given": each,
-                "at": max(place, 0),
-                "words": _words(each, axis, place, start),
+                "at": max(at, 0),
+                "words": _words(each, axis, at, start),
                 "size": _size(each),
                 "late": "" if row is None or row <= start else steps(row - start, unit),
             }
@@ -50,7 +50,7 @@ def place(change: Mapping[str, Any], start: float, axis: Axis) -> int:
     return int(np.searchsorted(along, where, side="right")) - 1
 
 
-def _words(change: Mapping[str, Any], axis: Axis, place: int, start: float) -> str:
+def _words(change: Mapping[str, Any], axis: Axis, at: int, start: float) -> str:
     """The summary's words with a capital, or words from its numbers."""
     given = str(change.get("words") or "").strip().rstrip(".")
     if not given:
@@ -61,8 +61,8 @@ def _words(change: Mapping[str, Any], axis: Axis, place: int, start: float) -> s
             if kind == "level":
                 given = "level rose" if after > before else "level fell"
             given += f" from {figure(before)} to {figure(after)}"
-        on = axis.kind == "date" and place >= 0
-        given += f" on {axis.stamp(place)}" if on else f" in row {count(start)}"
+        on = axis.kind == "date" and at >= 0
+        given += f" on {axis.stamp(at)}" if on else f" in row {count(start)}"
     return given[:1].upper() + given[1:]
 
 
