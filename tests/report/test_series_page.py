@@ -134,6 +134,25 @@ def test_horizons_say_how_far_ahead_it_is_good(tmp_path):
         assert words in Ahead(summary | {"horizons": two}).reach
 
 
+def test_many_horizons_are_behind_a_fold(tmp_path):
+    history, summary = series_of()
+    many = [{"step": h, "error": 1.0 + h, "last value": 9.0} for h in range(1, 101)]
+    page = page_of(tmp_path, history, summary | {"horizons": many})
+    few, every = section(page, "How far ahead it is good", "How it went").split("All 100 horizons")
+    shown = re.findall(r"(\d+) hours?\d", few.split("interval’s width")[1])
+    assert shown == ["1", "2", "4", "7", "14", "27", "52", "100"]
+    assert len(re.findall(r"\d+ hours?\d", every)) == 100
+
+
+def test_buckets_of_many_rows_are_not_taken_for_rows(tmp_path):
+    history, summary = series_of(rows=3000, keep=False)  # buckets of ten rows
+    page = page_of(tmp_path, history, summary)
+    axis = page.drawing["axes"]["recent"]
+    assert len(axis["x"]) == 8 + 24  # three horizons of rows
+    assert np.diff(axis["x"][-25:]).tolist() == [3600.0 * 10] + [3600.0] * 23
+    assert "over the last" not in page.text
+
+
 def test_what_it_relies_on_has_names_and_shares(tmp_path):
     history, summary = series_of()
     told = section(page_of(tmp_path, history, summary), "What it relies on")

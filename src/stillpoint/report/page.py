@@ -8,6 +8,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from stillpoint.report import answer
 from stillpoint.report.ahead import cycle, shares
 from stillpoint.report.changes import place
@@ -18,6 +20,7 @@ from stillpoint.report.history import History
 from stillpoint.report.recent import Recent
 from stillpoint.report.words import count, figure, near, percent, steps
 
+_HORIZONS = 8  # in the table that is open
 _SCRIPTS = ("numbers.js", "axis.js", "chart.js", "gestures.js")
 
 
@@ -117,6 +120,14 @@ class Page(Facts):
     def rivals(self) -> list[str]:
         """Baselines that horizons are compared with."""
         return list(dict.fromkeys(k for row in self.ahead.horizons for k in row["rivals"]))
+
+    @property
+    def horizons(self) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        """A few horizons, nearer ones more densely; and all, if those are not."""
+        rows = self.ahead.horizons
+        picks = np.unique(np.geomspace(1.0, max(len(rows), 1), _HORIZONS).round().astype(int)) - 1
+        few = [rows[i] for i in picks if i < len(rows)]
+        return few, [] if len(few) == len(rows) else rows
 
     def _forecast_table(self, recent: Recent) -> dict[str, Any]:
         """All steps ahead, and their sum, as finely as half the narrowest interval."""

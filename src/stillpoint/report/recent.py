@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -17,22 +18,24 @@ _NAMES = ("row", "time", "y", "forecast", "lo", "hi")
 _FEW = 48  # rows before the forecast, at least
 
 
-def last_rows(history: History, columns: Columns) -> Columns:
-    """The last rows of a run one by one, or its last buckets where it keeps no single ones."""
+def last_rows(history: History, columns: Columns) -> tuple[Columns, float]:
+    """The last rows of a run, and 1; where it keeps none, buckets and how many rows these hold."""
     kept: Any = getattr(history, "recent", None)
     given = kept() if callable(kept) else {}
     single = {k: np.array(given[k], dtype=float).ravel() for k in _NAMES if k in given}
+    size = 1.0
     if "row" not in single or len({values.size for values in single.values()}) != 1:
         single = {k: columns[k] for k in _NAMES if k in columns}
+        size = max(float(np.median(columns["rows"])), 1.0)
         if "y_mean" in columns:
             single["y"] = columns["y_mean"]
-    return {name: np.where(np.isfinite(v), v, np.nan) for name, v in single.items()}
+    return {name: np.where(np.isfinite(v), v, np.nan) for name, v in single.items()}, size
 
 
-def shown(horizon: int, seasons: list[float], rows: int) -> int:
+def shown(horizon: int, seasons: list[float]) -> float:
     """How many rows to draw before a forecast of so many steps: the fan is to be seen."""
     wanted = min(2.0 * max(seasons, default=0.0), 7.0 * horizon)
-    return int(min(max(wanted, 3.0 * horizon, _FEW), rows))
+    return max(wanted, 3.0 * horizon, _FEW)
 
 
 class Recent:
@@ -45,7 +48,7 @@ class Recent:
     steps, waiting : lists of Step
         The forecasts from the last known value on, and those of them that are of rows of the run.
     known : array
-        The last values, without missing ones.
+        The last values, without missing ones; none where single rows are not kept.
     last : float
         The place of the last row.
     whole : bool
@@ -53,21 +56,23 @@ class Recent:
     """
 
     def __init__(self, history: History, columns: Columns, ahead: Ahead) -> None:
-        self._rows = last_rows(history, columns)
+        self._rows, size = last_rows(history, columns)
         dated = ahead.given.get("time_kind") == "date"
         kind, x = places(self._rows["row"], self._rows.get("time"), dated)
         gaps = np.diff(x[-200:])
-        gap = float(np.median(gaps[gaps > 0.0])) if (gaps > 0.0).any() else 1.0
+        gap = float(np.median(gaps[gaps > 0.0])) / size if (gaps > 0.0).any() else 1.0
         y = self._rows.get("y", np.full(x.size, np.nan))
         seen = np.flatnonzero(np.isfinite(y))
         last = int(seen[-1]) + 1 if seen.size else 0  # rows after it wait for their targets
         known, after = (float(x[i - 1]) if i else 0.0 for i in (last, x.size))
         self.steps = ahead.steps(kind, known, gap)
         end = int((x < self.steps[0].x).sum()) if self.steps else x.size
-        start = max(0, end - shown(ahead.horizon + end - last, ahead.seasons, end))
-        self.known, self.waiting = y[seen], self._waiting(x, last, end)
+        wanted = shown(ahead.horizon + end - last, ahead.seasons) / size
+        start = max(0, end - math.ceil(wanted))
+        self.known = y[seen] if size == 1.0 else np.zeros(0)
+        self.waiting = self._waiting(x, last, end)
         self.last = after
-        self.whole = start == 0 and float(self._rows["row"][0]) == 0.0
+        self.whole = start == 0 and self._rows["row"][0] == columns["row"][0]
         span = float(x[-1] - x[0]) if x.size else 0.0
         self.axis = Axis(
             kind,
