@@ -8,18 +8,6 @@ START = 1_709_251_200.0  # 1 March 2024
 STEPS = (1, 2, 6, 24)
 
 
-class Kept:
-    """A history that has its last rows one by one, too."""
-
-    def __init__(self, history, rows):
-        self._history, self._rows = history, rows
-        self.expert_labels, self.loss_name = history.expert_labels, history.loss_name
-        self.task, self.columns = history.task, history.columns
-
-    def recent(self):
-        return self._rows
-
-
 def series_of(rows=600, horizon=24, jump=50.0, waiting=0, spacing=3600.0, unit="hour", keep=True):
     """Hours with a daily pattern whose level jumps after two thirds; the last may wait."""
     rng, t = np.random.default_rng(3), np.arange(rows + horizon)
@@ -38,9 +26,6 @@ def series_of(rows=600, horizon=24, jump=50.0, waiting=0, spacing=3600.0, unit="
     history = history_from_arrays(
         *parts, losses, time=time[:rows], loss_name="squared error", buckets=300
     )
-    names = ("y", "forecast", "lo", "hi")
-    last = {"row": np.arange(rows)[-512:], "time": time[:rows][-512:]}
-    last |= {name: values[-512:] for name, values in zip(names, parts, strict=True)}
     inside = np.abs(y - said) <= 4.0
     texts = np.array(time, dtype="datetime64[s]").astype(str)
     after, wide = level[rows:], 4.0 + 0.2 * np.arange(horizon)
@@ -79,4 +64,6 @@ def series_of(rows=600, horizon=24, jump=50.0, waiting=0, spacing=3600.0, unit="
             "far": [{"name": "level", "share": 0.6}, {"name": "memory", "share": 0.4}],
         },
     }
-    return (Kept(history, last) if keep else history), summary
+    if not keep:
+        history.last = {}
+    return history, summary

@@ -86,7 +86,7 @@ def test_changes_without_words_are_told_from_their_numbers(tmp_path):
         "level": (150, 200, "Level rose from 150 to 200 on 17 Mar 2024 16:00 (+50.0, +33%)"),
         "level down": (2, -3, "Level fell from 2.00 to −3.00 on 17 Mar 2024 16:00 (−5.00)"),
         "wider": (2, 5, "Spread grew from 2.00 to 5.00 on 17 Mar 2024 16:00 (2.5 times as wide)"),
-        "narrower": (2, 5, "Spread shrank from 2.00 to 5.00 on 17 Mar 2024 16:00"),
+        "narrower": (2, 5, "Spread shrank on 17 Mar 2024 16:00 "),
     }
     for kind, (before, after, words) in kinds.items():
         given = change | {"kind": kind, "before": before, "after": after}
@@ -199,7 +199,7 @@ def test_forecasts_have_places_whatever_their_times(tmp_path, kind):
     if kind == "none":
         columns = history.columns()
         del columns["time"]
-        del history.recent()["time"]
+        del history.last["time"]
     page = page_of(tmp_path, history, summary)
     x = page.drawing["axes"]["recent"]["x"][-24:]
     first, step = {"none": (600, 1), "number": (START + 602, 2), "broken": (START + 600, 1)}[kind]
@@ -212,6 +212,18 @@ def test_a_series_of_one_step_has_its_next_value(tmp_path):
     assert "The next value of load should be about 220.0, " in page.text
     assert "How far ahead" not in page.text
     assert "all together" not in page.text
+
+
+def test_a_quantile_of_a_series_is_a_level(tmp_path):
+    history, summary = series_of()
+    for each in summary["forecast"]:
+        each["lo"], each["hi"] = None, each["forecast"]
+    page = page_of(tmp_path, history, summary | {"task": "quantile"})
+    assert (
+        "Over the next 24 hours load should stay below 200 on average, 90% of the time" in page.text
+    )
+    assert "the level for the next value, 26 Mar 2024 00:00" in page.text
+    assert "which should be above 90% of the values" in page.text
 
 
 def test_a_short_series_is_drawn_once(tmp_path):

@@ -48,7 +48,13 @@ def _coming(facts: Facts, recent: Recent) -> str:
     widths = np.array([s.hi - s.lo for s in ahead])
     width = float(np.nanmean(widths)) if np.isfinite(widths).any() else float(np.ptp(said))
     H, unit, scale = len(ahead), facts.ahead.unit, width / 2.0 or None
-    if H == 1:
+    if facts.task == "quantile":
+        share = percent(facts.coverage["target"]) if facts.coverage else "most"
+        level = near(said.mean(), scale)
+        text = f"Over the next {steps(H, unit)} {facts.target} should stay below {level}"
+        text += f"{' on average' if H > 1 else ''}, {share} of the time"
+        before, what = known[:0], ""
+    elif H == 1:
         text = f"The next value of {facts.target} should be about {near(said[0], scale)}"
         before, what = known[-1:], "the last one"
     else:
@@ -141,7 +147,7 @@ def _next(facts: Facts, recent: Recent) -> Iterator[dict[str, str]]:
     step = recent.steps[0]
     ends, aim = np.array([step.lo, step.hi]), facts.coverage.get("target")
     at = recent.axis.text(step.x) if recent.axis.kind != "row" else f"row {count(step.x)}"
-    text = f"the next value, {at}"
+    text = f"the {'level for the next' if facts.task == 'quantile' else 'next'} value, {at}"
     scale: Any = None
     if np.isfinite(ends).all():
         scale = float(step.hi - step.lo) / 2.0

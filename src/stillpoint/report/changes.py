@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -63,18 +64,28 @@ def _words(change: Mapping[str, Any], axis: Axis, at: int, start: float) -> str:
             given += f" from {figure(before)} to {figure(after)}"
         on = axis.kind == "date" and at >= 0
         given += f" on {axis.stamp(at)}" if on else f" in row {count(start)}"
+    if _odd(change):
+        given = re.sub(r" from \S+ to \S+", "", given)
     return given[:1].upper() + given[1:]
+
+
+def _odd(change: Mapping[str, Any]) -> bool:
+    """Whether the numbers contradict the kind: means over a long time with a trend may do so."""
+    before, after = number(change.get("before")), number(change.get("after"))
+    grew = {"level up": True, "wider": True, "level down": False, "narrower": False}
+    kind = str(change.get("kind"))
+    if kind not in grew or before is None or after is None:
+        return False
+    return (after > before) != grew[kind]
 
 
 def _size(change: Mapping[str, Any]) -> str:
     """By how much: the difference of levels, or how many times the spread."""
     before, after = number(change.get("before")), number(change.get("after"))
-    if before is None or after is None:
+    if before is None or after is None or _odd(change):
         return ""
     if str(change.get("kind")) in ("wider", "narrower"):
-        grew = str(change.get("kind")) == "wider"
-        known = before > 0.0 and (after > before) == grew
-        return f"{figure(after / before, 2)} times as wide" if known else ""
+        return f"{figure(after / before, 2)} times as wide" if before > 0.0 else ""
     text = figure(after - before)
     text = f"+{text}" if after > before else text
     share = 100.0 * (after / before - 1.0) if before > 0.0 and after > 0.0 else None
