@@ -39,7 +39,7 @@ class Charts:
         if recent is not None and recent.axis.x.size > 1:
             self.axes["recent"] = recent.axis
             name, series = recent.chart(facts.target, facts.coverage.get("target"))
-            found += [self._chart(name, series, axis="recent", height=380, note=True)]
+            found += [self._chart(name, series, axis="recent", height=380, clip=8, note=True)]
         if len(facts.x) > 1:
             found += self._charts()
         self.charts = {chart["id"]: chart for chart in [*found, *self._reach()]}
@@ -49,7 +49,11 @@ class Charts:
     def _chart(
         self, key: str, series: list[dict[str, Any]], kind: str = "lines", **options: Any
     ) -> dict[str, Any]:
-        """A chart with the table behind it; the template has its title and how to read it."""
+        """A chart with the table behind it; the template has its title and how to read it.
+
+        With `clip`, outliers are cut where all values reach over more than so many times the range
+        of nearly all; with `note`, the chart says what is cut.
+        """
         options.setdefault("axis", "run")
         axis = self.axes[options["axis"]]
         table = axis.table(series, options.get("format"), turn=kind == "heat")
@@ -97,7 +101,7 @@ class Charts:
             series.append(_line(self._facts.target, "y_mean", "target") | {"dots": True})
         if any("column" in s for s in series):
             first = "recent" not in self.axes
-            yield self._chart("target", series, height=380 if first else 240, clip=True, note=True)
+            yield self._chart("target", series, height=380 if first else 240, clip=3, note=True)
 
     def _weights(self) -> Iterator[dict[str, Any]]:
         table, labels = data.weights(self._facts.columns), self._facts.labels
@@ -155,7 +159,8 @@ class Charts:
             _line(name, f"error:{name}", styles[name], "soft" if name in far else "core")
             for name in names
         ]
-        yield self._chart("errors", series, floor=0.0, origin=True, height=220, window=window)
+        options: dict[str, Any] = {"floor": 0.0, "origin": True, "clip": 3, "note": True}
+        yield self._chart("errors", series, height=220, window=window, **options)
 
     def _guarantees(self) -> Iterator[dict[str, Any]]:
         words = "at most, by the theorem", "at least, by the theorem", "misses beyond their share"

@@ -174,13 +174,13 @@ class Chart {
     if (core.length) {
       [lo, hi] = [core[0], core[core.length - 1]];
       const low = at(core, 0.01), high = at(core, 0.99), usual = high - low;
-      if (this.spec.clip && !this.everything && usual > 0 && hi - lo > 3 * usual) {
+      if (this.spec.clip && !this.everything && usual > 0 && hi - lo > this.spec.clip * usual) {
         const late = this.latest(); // what came last is always shown
         lo = Math.max(lo, Math.min(low - usual / 2, ...late));
         hi = Math.min(hi, Math.max(high + usual / 2, ...late));
       }
     }
-    const span = hi - lo, limit = share => span > 0 ? share * span : Infinity;
+    const span = hi - lo, limit = share => span > 0 && !this.everything ? share * span : Infinity;
     if (soft.length) { // bands and stray curves may be cut, so that their first rows leave room for the rest
       const least = lo - limit(0.3), most = hi + limit(0.3);
       const low = soft[0] < least ? at(soft, 0.02) : soft[0], high = at(soft, 1) > most ? at(soft, 0.98) : at(soft, 1);
@@ -209,7 +209,7 @@ class Chart {
   cut(lo, hi) { // say what the chart leaves out
     if (!this.spec.note) return;
     const parts = [];
-    for (const s of this.drawn) {
+    for (const s of this.drawn.slice().reverse()) { // what is drawn on top matters most
       const out = [];
       this.groups.forEach((group, i) => { if (s.values.some(v => v[i] !== null && (v[i] < lo || v[i] > hi))) out.push(i); });
       if (!out.length) continue;
