@@ -322,6 +322,9 @@ def test_keys_and_legend(chromium, page):
     chromium.run("document.querySelector('#k-losses .key').click()")
     assert chromium.run("document.querySelector('#c-losses .s-ours')") is None
     assert chromium.run("document.querySelectorAll('#c-losses .curve').length") == 3
+    for key in ("target", "coverage"):  # to the last curve, and none
+        chromium.run(f"document.querySelectorAll('#k-{key} .key').forEach(key => key.click())")
+    assert "NaN" not in chromium.run("document.querySelector('main').innerHTML")
     assert troubles(chromium) == []
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from stillpoint.report.words import figure, listed, near, number, percent, steps
+from stillpoint.report.words import figure, near, number, percent, steps
 
 _OWN = ("step", "rows", "error", "coverage", "width")  # of a horizon; other keys are baselines
 _BETTER = 0.98  # of a baseline's error: above, it does as well
@@ -235,13 +235,6 @@ class Ahead:
         found = [(heads[key], shares(items(lists.get(key)))) for key in heads if lists.get(key)]
         same = len(found) == 2 and (found[0][1] == found[1][1] or self.horizon < 2)
         return [each for each in (found[:1] if same else found) if each[1]]
-
-    def relied(self) -> str:
-        """What the next forecast relies on most, in a sentence."""
-        for head, parts in self.relies[:1]:
-            most = [f"{part['name']} ({percent(part['share'])})" for part in parts[:2]]
-            return f"{head.capitalize()} mostly on {listed(most)}."
-        return ""
 
 
 def shares(parts: list[Mapping[str, Any]]) -> list[dict[str, Any]]:

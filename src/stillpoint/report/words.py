@@ -73,11 +73,6 @@ def day(seconds: float, grain: str = "day") -> str:
     return f"{at.day} {at:%b} {at.year}" + (f" {at:%H:%M}" if grain == "clock" else "")
 
 
-def listed(parts: list[str]) -> str:
-    """Parts of a sentence with commas and a last "and"."""
-    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
-
-
 def moment(value: Any) -> str:
     """A time in ISO's form as people write it; what is not one stays as it is."""
     try:

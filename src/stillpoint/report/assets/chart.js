@@ -39,7 +39,9 @@ class Chart {
     const first = Math.max(0, axis.below(from) - 1), last = Math.min(axis.count - 1, axis.below(to) + 1);
     const size = Math.max(1, Math.ceil((last - first + 1) / (this.inner / 1.5)));
     this.groups = [];
-    for (let a = first - first % size; a <= last; a += size) this.groups.push([a, Math.min(axis.count, a + size)]);
+    for (let a = first - first % size; a <= last; a += size) {
+      this.groups.push([a, Math.min(axis.count, a + size)]);
+    }
   }
   mean(name) {
     const c = this.axis.columns[name];
@@ -110,7 +112,8 @@ class Chart {
       }).join("");
   }
   lines() {
-    this.drawn = this.spec.series.filter((s, i) => !this.hidden.has(i)).map(s => ({...s, values: this.values(s)}));
+    const seen = this.spec.series.filter((s, i) => !this.hidden.has(i));
+    this.drawn = seen.map(s => ({...s, values: this.values(s)}));
     const [lo, hi] = this.range(), height = this.bottom - this.top;
     const unit = 10 ** Math.floor(Math.log10((hi - lo) / 300)), [at, step] = ticks(lo, hi, height / 46);
     const share = this.spec.format === "percent", labels = at.map(v => share ? percent(v) : stepped(v, step));
@@ -129,7 +132,8 @@ class Chart {
     return out + `<g clip-path="url(#p-${this.spec.id})">` + this.drawn.map(s => {
       const from = s.bridge ? this.bridge(s) : null;
       if (!s.column) return `<path class="area f-${s.style}" d="${this.area(...s.values, from)}"/>`;
-      const dot = (v, i) => v === null ? "" : `<circle class="dot d-${s.style}" cx="${this.px[i]}" cy="${this.y(v)}" r="2.3"/>`;
+      const dot = (v, i) => v === null ? ""
+        : `<circle class="dot d-${s.style}" cx="${this.px[i]}" cy="${this.y(v)}" r="2.3"/>`;
       const dots = roomy && s.dots ? s.values[0].map(dot).join("") : "";
       return `<path class="curve s-${s.style}" d="${this.path(s.values[0], from)}"/>${dots}`;
     }).join("") + "</g>";
@@ -153,7 +157,8 @@ class Chart {
     let out = "", run = [], begin = from ? `${from[0].toFixed(1)} ${from[1].toFixed(1)}L` : "";
     const close = () => {
       if (run.length) {
-        out += "M" + begin + run.map(i => spot(i, high)).join("L") + "L" + run.reverse().map(i => spot(i, low)).join("L") + "Z";
+        const over = run.map(i => spot(i, high)).join("L");
+        out += "M" + begin + over + "L" + run.reverse().map(i => spot(i, low)).join("L") + "Z";
         begin = "";
       }
       run = [];
@@ -166,9 +171,11 @@ class Chart {
   // ---- how high: curves are seen whole unless few values would flatten all others
   range() {
     const found = {core: [], soft: [], room: []};
-    for (const s of this.drawn) for (const values of s.values) for (const v of values) if (v !== null) found[s.fit].push(v);
-    const {core, soft, room} = found;
-    for (const list of [core, soft, room]) list.sort((a, b) => a - b);
+    for (const s of this.drawn) {
+      for (const values of s.values) found[s.fit].push(...values.filter(v => v !== null));
+    }
+    const {soft, room} = found, core = [found.core, soft, room].find(list => list.length) || [];
+    for (const list of Object.values(found)) list.sort((a, b) => a - b);
     const at = (list, q) => list[Math.round(q * (list.length - 1))];
     let lo = Infinity, hi = -Infinity;
     if (core.length) {
@@ -181,9 +188,10 @@ class Chart {
       }
     }
     const span = hi - lo, limit = share => span > 0 && !this.everything ? share * span : Infinity;
-    if (soft.length) { // bands and stray curves may be cut, so that their first rows leave room for the rest
+    if (soft.length) { // bands and stray curves may be cut: their first rows would flatten the rest
       const least = lo - limit(0.3), most = hi + limit(0.3);
-      const low = soft[0] < least ? at(soft, 0.02) : soft[0], high = at(soft, 1) > most ? at(soft, 0.98) : at(soft, 1);
+      const low = soft[0] < least ? at(soft, 0.02) : soft[0];
+      const high = at(soft, 1) > most ? at(soft, 0.98) : at(soft, 1);
       lo = Math.min(lo, Math.max(low, least));
       hi = Math.max(hi, Math.min(high, most));
     }
@@ -193,8 +201,13 @@ class Chart {
     }
     if (lo > hi) { lo = 0; hi = 1; }
     if (this.spec.zero || this.spec.origin && !this.axis.zoomed) { lo = Math.min(lo, 0); hi = Math.max(hi, 0); }
-    if (this.spec.least && hi - lo < this.spec.least) { const m = (lo + hi - this.spec.least) / 2; lo = m; hi = m + this.spec.least; }
-    if (hi - lo < 1e-12 * Math.max(Math.abs(lo), Math.abs(hi), 1e-280)) { const pad = Math.abs(hi) * 0.1 || 1; lo -= pad; hi += pad; }
+    const least = this.spec.least || 0; // a share that hardly moves is not to look as if it did
+    if (hi - lo < least) { lo = (lo + hi - least) / 2; hi = lo + least; }
+    if (hi - lo < 1e-12 * Math.max(Math.abs(lo), Math.abs(hi), 1e-280)) {
+      const pad = Math.abs(hi) * 0.1 || 1;
+      lo -= pad;
+      hi += pad;
+    }
     const pad = (hi - lo) * 0.05, {floor, ceiling} = this.spec;
     return [floor !== undefined && lo >= floor ? Math.max(floor, lo - pad) : lo - pad,
       ceiling !== undefined ? Math.min(ceiling, hi + pad) : hi + pad];
@@ -211,26 +224,30 @@ class Chart {
     const parts = [];
     for (const s of this.drawn.slice().reverse()) { // what is drawn on top matters most
       const out = [];
-      this.groups.forEach((group, i) => { if (s.values.some(v => v[i] !== null && (v[i] < lo || v[i] > hi))) out.push(i); });
+      const beyond = v => v !== null && (v < lo || v > hi), off = v => Math.abs(v - (lo + hi) / 2);
+      this.groups.forEach((group, i) => { if (s.values.some(v => beyond(v[i]))) out.push(i); });
       if (!out.length) continue;
-      const worst = s.values.flat().filter(v => v !== null && (v < lo || v > hi))
-        .reduce((a, b) => Math.abs(b - (lo + hi) / 2) > Math.abs(a - (lo + hi) / 2) ? b : a);
+      const worst = s.values.flat().filter(beyond).reduce((a, b) => off(b) > off(a) ? b : a);
       const first = this.groups[out[0]][0], last = this.groups[out[out.length - 1]][1] - 1;
       const where = first === last || out.length === 1 ? this.axis.rowsOf(first, last)
         : `${out.length} places in ${this.axis.rowsOf(first, last)}`;
       parts.push(`${esc(s.name)} at ${where}, as far as ${figure(worst)}`);
     }
-    const button = this.spec.clip && (parts.length || this.everything)
-      ? ` <button type="button" class="link">${this.everything ? "Leave outliers out" : "Show all of it"}</button>` : "";
-    this.note.innerHTML = (parts.length ? `Beyond this chart: ${parts.slice(0, 2).join("; ")}${parts.length > 2 ? " and more" : ""}.` : "") + button;
+    const words = parts.slice(0, 2).join("; ") + (parts.length > 2 ? " and more" : "");
+    const offer = this.everything ? "Leave outliers out" : "Show all of it";
+    const button = !this.spec.clip || !words && !this.everything ? ""
+      : ` <button type="button" class="link">${offer}</button>`;
+    this.note.innerHTML = (words ? `Beyond this chart: ${words}.` : "") + button;
     this.note.hidden = !this.note.innerHTML;
     const link = this.note.querySelector("button");
     if (link) link.onclick = () => { this.everything = !this.everything; this.draw(); };
   }
 
   heat(band, small) {
-    const series = this.spec.series, letter = small ? 5.7 : 6.4, limit = Math.floor(this.width * (small ? 0.4 : 0.3) / letter);
-    const names = series.map(s => s.name.length > limit ? s.name.slice(0, limit - 9) + "…" + s.name.slice(-8) : s.name); // ends tell apart
+    const series = this.spec.series, letter = small ? 5.7 : 6.4;
+    const limit = Math.floor(this.width * (small ? 0.4 : 0.3) / letter);
+    const short = name => name.slice(0, limit - 9) + "…" + name.slice(-8); // ends tell apart
+    const names = series.map(s => s.name.length > limit ? short(s.name) : s.name);
     this.left = Math.max(this.axis.margin, 14 + letter * Math.max(...names.map(n => n.length)));
     this.inner = this.width - this.left - this.right;
     this.bottom = this.top + band * series.length;
@@ -244,7 +261,8 @@ class Chart {
       for (let i = 0, j; i < values.length; i = j) { // neighbours of one shade are one rectangle
         const level = Math.round((values[i] || 0) * LEVELS), from = edge(this.groups[i][0]);
         for (j = i + 1; j < values.length && Math.round((values[j] || 0) * LEVELS) === level; j++);
-        if (level) cells[level] += `M${from} ${top}H${edge(this.groups[j - 1][1])}v${(band - 1).toFixed(1)}H${from}Z`;
+        const to = edge(this.groups[j - 1][1]), tall = (band - 1).toFixed(1);
+        if (level) cells[level] += `M${from} ${top}H${to}v${tall}H${from}Z`;
       }
       return {...s, values: [values]};
     });
@@ -269,13 +287,16 @@ class Chart {
         out = `<line class="cursor" x1="${x}" x2="${x}" y1="${this.top - 4}" y2="${this.bottom}"/>`;
         if (this.spec.kind !== "heat") for (const s of this.drawn) {
           const v = s.column ? s.values[0][g] : null, y = v === null ? NaN : this.y(v);
-          if (y > this.top - 5 && y < this.bottom + 5) out += `<circle class="point s-${s.style}" cx="${x}" cy="${y}" r="3.5"/>`;
+          if (y > this.top - 5 && y < this.bottom + 5) {
+            out += `<circle class="point s-${s.style}" cx="${x}" cy="${y}" r="3.5"/>`;
+          }
         }
       }
     }
     if (this.brush) {
       const [a, b] = this.brush;
-      out += `<rect class="brush" x="${Math.min(a, b)}" y="${this.top - 4}" width="${Math.abs(b - a)}" height="${this.bottom - this.top + 4}"/>`;
+      out += `<rect class="brush" x="${Math.min(a, b)}" y="${this.top - 4}" ` +
+        `width="${Math.abs(b - a)}" height="${this.bottom - this.top + 4}"/>`;
     }
     this.over.innerHTML = out;
   }
@@ -284,19 +305,22 @@ class Chart {
     if (g < 0) { this.tip.hidden = true; return ""; }
     const [a, b] = this.groups[g], rows = axis.rowsOf(a, b - 1);
     let list = this.drawn.map((s, k) => ({s, k, at: s.values.map(v => v[g])}))
-      .filter(({s, at}) => !at.includes(null) && (s.style !== "range" || at[0] !== at[1])); // a single row has no range
+      // a single row has no range
+      .filter(({s, at}) => !at.includes(null) && (s.style !== "range" || at[0] !== at[1]));
     if (heat) {
       const under = y === undefined ? -1 : Math.floor((y - this.top) / this.band);
       list.sort((p, q) => (q.k === under) - (p.k === under) || q.at[0] - p.at[0]);
       list = list.slice(0, 5);
     } else list.reverse();
     list = list.map(each => ({...each, text: each.at.map(v => this.text(v)).join(" to ")}));
-    const head = axis.kind === "row" ? rows : axis.kind === "step" ? axis.place(axis.x[a]) : `${axis.place(axis.x[a])} · ${rows}`;
-    this.tip.innerHTML = `<b>${head.charAt(0).toUpperCase() + head.slice(1)}</b>` +
-      list.map(({s, text}) => `<div>${s.style ? sample(s) : ""}<span>${esc(s.name)}</span><u>${text}</u></div>`).join("");
+    const at = axis.place(axis.x[a]);
+    const head = axis.kind === "row" ? rows : axis.kind === "step" ? at : `${at} · ${rows}`;
+    const line = ({s, text}) => `<div>${s.style ? sample(s) : ""}<span>${esc(s.name)}</span><u>${text}</u></div>`;
+    this.tip.innerHTML = `<b>${head.charAt(0).toUpperCase() + head.slice(1)}</b>` + list.map(line).join("");
     this.tip.hidden = false;
     const x = this.middle(this.groups[g]), w = this.tip.offsetWidth, h = this.tip.offsetHeight;
-    const left = x + 14 + w < this.width ? x + 14 : x - 14 - w > 0 ? x - 14 - w : clamp(x - w / 2, 0, this.width - w);
+    const left = x + 14 + w < this.width ? x + 14
+      : x - 14 - w > 0 ? x - 14 - w : clamp(x - w / 2, 0, this.width - w);
     const low = heat && y >= this.height / 2, high = heat && y < this.height / 2;
     const top = low ? Math.max(-h / 2, y - h - 12) : high ? Math.min(y + 16, this.height - 20) : this.top;
     this.tip.style.transform = `translate(${left}px, ${top}px)`;
@@ -306,6 +330,7 @@ class Chart {
 }
 
 function sample(s) { // a piece of a curve or a band, for keys
-  const shape = s.column ? `<path class="curve s-${s.style}" d="M1 5H21"/>` : `<rect class="area f-${s.style}" width="22" height="10" rx="2"/>`;
+  const shape = s.column ? `<path class="curve s-${s.style}" d="M1 5H21"/>`
+    : `<rect class="area f-${s.style}" width="22" height="10" rx="2"/>`;
   return `<svg viewBox="0 0 22 10" aria-hidden="true">${shape}</svg>`;
 }

@@ -89,7 +89,9 @@ if (D.charts.length) {
   document.addEventListener("pointerdown", e => {
     if (!e.target.closest(".plot")) for (const axis of Object.values(axes)) axis.rest();
   });
-  for (const fold of document.querySelectorAll("details")) fold.addEventListener("toggle", () => { if (fold.querySelector(".plot")) all(); });
+  for (const fold of document.querySelectorAll("details")) {
+    if (fold.querySelector(".plot")) fold.addEventListener("toggle", all);
+  }
   const box = $("c-" + D.charts[0].id).parentNode;
   let width = box.clientWidth;
   new ResizeObserver(() => { if (box.clientWidth !== width) { width = box.clientWidth; all(); } }).observe(box);
