@@ -1,0 +1,2 @@
+from . import river as river
+from . import sklearn as sklearn
