@@ -1,6 +1,5 @@
 """Forecaster with the interface of river's time series models."""
 
-import copy
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
@@ -9,7 +8,8 @@ import numpy as np
 from river import conf, time_series
 
 from stillpoint.core.learner import Configured, not_finite_in
-from stillpoint.core.validation import Array, stored, under
+from stillpoint.core.validation import Array
+from stillpoint.estimators.ahead import Ahead
 from stillpoint.estimators.cells import date64, is_date, missing, moment, number
 from stillpoint.estimators.losses import loss_named
 from stillpoint.forecasters.aggregation import target_number
@@ -75,12 +75,11 @@ class Forecaster(time_series.base.Forecaster, Configured):
         self._clock = time
         if np.ndim(coverage):
             raise ValueError(f"coverage must be one number: got {coverage!r}; choose one")
-        self._core = self._build(len(self._names or ()))
+        self._ahead = self._build(len(self._names or ()))
         self._started = False
-        self._forget()
 
-    def _build(self, features: int) -> Core:
-        return Core(
+    def _build(self, features: int) -> Ahead:
+        core = Core(
             self.horizon,
             season=self.season,
             coverage=self.coverage,
@@ -88,12 +87,7 @@ class Forecaster(time_series.base.Forecaster, Configured):
             pool=self.pool,
             loss=loss_named(self.loss),
         )
-
-    def _forget(self) -> None:
-        """Rounds that are not learnt yet: they wait for the features of those after them."""
-        self._values: list[float] = []
-        self._rows: list[Array] = []
-        self._times: list[Any] = []
+        return Ahead(core, waits=self.known_ahead)
 
     def learn_one(self, y: float, x: dict[Hashable, Any] | None = None) -> None:
         """Learn the value of the coming round, whose features are x; None or NaN: it is missing."""
@@ -104,23 +98,9 @@ class Forecaster(time_series.base.Forecaster, Configured):
             clock = self._found_clock(known)
             names = [name for name in known if name != clock] if names is None else names
         row, when = self._row(known, names or [], clock), self._when(known, clock)
-        core = self._core if self._started else self._build(len(names or ()))
-        waits = self.known_ahead and names and core.horizon > 1
-        if not waits:
-            self._take(core, [value], row[None], [when])
-        elif self._times and when is not None:
-            last = self._times[-1]
-            if type(when) is not type(last) or not when > last:
-                raise ValueError(f"time must increase: got {when} after {last}; sort the stream")
-        self._core, self._names, self._clock, self._started = core, names, clock, True
-        if waits:
-            self._values.append(value)
-            self._rows.append(row)
-            self._times.append(when)
-            if len(self._values) >= core.horizon:
-                self._take(core, self._values[:1], np.array(self._rows), self._times[:1])
-                for waiting in (self._values, self._rows, self._times):
-                    del waiting[0]
+        ahead = self._ahead if self._started else self._build(len(names or ()))
+        ahead.learn([value], row[None], [when])
+        self._ahead, self._names, self._clock, self._started = ahead, names, clock, True
 
     def forecast(
         self,
@@ -140,33 +120,25 @@ class Forecaster(time_series.base.Forecaster, Configured):
         with_interval
             Whether to return intervals, `river.conf.Interval`, instead of numbers.
         """
-        steps = self._core._steps(horizon)
+        steps = self._ahead.core._steps(horizon)
         known = [] if xs is None else [self._mapping(x) for x in xs]
         if known and len(known) != steps:
             raise ValueError(
                 f"xs must have one row a step: got {len(known)} for {steps}; pass as many"
             )
-        core = copy.copy(self._core)
         names = self._names or []
-        ahead = np.empty((len(known), len(names)))
+        rows = np.empty((len(known), len(names)))
         for step, x in enumerate(known):
-            ahead[step] = self._row(x, names, self._clock)
-        if self._values:
-            table = np.concatenate([np.array(self._rows), ahead])
-            self._take(core, self._values, table, self._times)
+            rows[step] = self._row(x, names, self._clock)
+        core, _ = self._ahead.ready(rows)
         first = known[0] if known and self._clock in known[0] else None
         when = None if first is None else self._when(first, self._clock)
-        rows = ahead if ahead.size else None
+        given = rows if rows.size else None
         if not with_interval:
-            forecasts: list[float] = core.predict(rows, horizon=steps, time=when).tolist()
+            forecasts: list[float] = core.predict(given, horizon=steps, time=when).tolist()
             return forecasts
-        ends = zip(*core.interval(rows, horizon=steps, time=when), strict=True)
+        ends = zip(*core.interval(given, horizon=steps, time=when), strict=True)
         return [conf.Interval(float(lo), float(hi)) for lo, hi in ends]
-
-    def _take(self, core: Core, values: list[float], table: Array, times: list[Any]) -> None:
-        """Learn these values; the table has their features, and those of rounds to come."""
-        X = table if table.shape[1] else None
-        core.track(values, X, times=None if times[0] is None else np.array(times))
 
     @property
     def config(self) -> dict[str, Any]:
@@ -176,39 +148,20 @@ class Forecaster(time_series.base.Forecaster, Configured):
 
     @property
     def _not_finite(self) -> frozenset[str]:
-        return not_finite_in("core.", self._core) | {"values", "rows"}
+        return not_finite_in("core.", self._ahead.core) | {"values", "rows"}
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving: names of features, rounds that wait, and the forecaster's."""
-        dated = bool(self._times) and isinstance(self._times[0], np.datetime64)
-        times = [] if not self._times or self._times[0] is None else self._times
-        own = {
-            "names": self._names,
-            "clock": self._clock,
-            "started": self._started,
-            "values": np.array(self._values, dtype=float),
-            "rows": np.array(self._rows, dtype=float).reshape(-1, len(self._names or ())),
-            "times": np.array(times, dtype="datetime64[us]" if dated else None).astype(float),
-            "dated": dated,
-        }
-        return own | {f"core.{name}": value for name, value in self._core.arrays().items()}
+        own = {"names": self._names, "clock": self._clock, "started": self._started}
+        return own | self._ahead.arrays()
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
         names = state["names"]
-        values = stored(state, "values", None)
-        rows = stored(state, "rows", values.size, len(names or ()))
-        timed = len(state["times"]) > 0
-        times = stored(state, "times", values.size if timed else 0)
-        core = self._build(len(names or ()))
-        core.restore(under(state, "core."))
-        when: list[Any] = [None] * values.size
-        if timed:
-            dates = times.astype(np.int64).astype("datetime64[us]")
-            when = list(dates) if state["dated"] else times.tolist()
-        self._core, self._names, self._clock = core, names, state["clock"]
+        ahead = self._build(len(names or ()))
+        ahead.restore(state)
+        self._ahead, self._names, self._clock = ahead, names, state["clock"]
         self._started = bool(state["started"])
-        self._values, self._rows, self._times = values.tolist(), list(rows), when
 
     def _mapping(self, x: Any) -> Mapping[Hashable, Any]:
         if not isinstance(x, Mapping):
