@@ -1,7 +1,7 @@
-"""Wrappers with the interfaces of river and scikit-learn.
+"""Wrappers with the interfaces of river, scikit-learn and sktime.
 
 Each is imported when it is first asked for, and needs its own package:
-`from stillpoint.estimators import river` or `sklearn`.
+`from stillpoint.estimators import river`, `sklearn` or `sktime`.
 """
 
 import lazy_loader

@@ -1,2 +1,3 @@
 from . import river as river
 from . import sklearn as sklearn
+from . import sktime as sktime
