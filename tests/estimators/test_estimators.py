@@ -47,7 +47,9 @@ def test_river_conformance(name):
 @pytest.mark.filterwarnings("ignore")
 def test_scikit_learn_conformance(name):
     checks = package("sklearn.utils.estimator_checks")
-    checks.check_estimator(getattr(faces("sklearn"), name)())
+    # rows are a stream: weights that are shuffled with their rows make another one
+    shuffled = {"check_sample_weight_equivalence_on_dense_data": "the order of rows counts"}
+    checks.check_estimator(getattr(faces("sklearn"), name)(), expected_failed_checks=shuffled)
 
 
 def test_the_regressors_are_the_core():

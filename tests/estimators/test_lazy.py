@@ -12,7 +12,9 @@ def run(code):
 
 @pytest.mark.parametrize("name", ["estimators", "lab"])
 def test_parts_of_the_package_need_no_import_of_their_own(name):
-    assert run(f"import stillpoint as sp; print(sp.{name}.__name__)").stdout == f"stillpoint.{name}\n"
+    assert (
+        run(f"import stillpoint as sp; print(sp.{name}.__name__)").stdout == f"stillpoint.{name}\n"
+    )
 
 
 @pytest.mark.parametrize("name", ["river", "sklearn", "sktime"])

@@ -12,14 +12,16 @@ from stillpoint.losses import Absolute, Pinball, Squared
 from stillpoint.series import Forecaster as Core
 
 pandas = require("pandas", "stillpoint.estimators.sktime", "sktime")
-_base = require("sktime.forecasting.base", "stillpoint.estimators.sktime", "sktime")
+require("sktime", "stillpoint.estimators.sktime", "sktime")
+
+from sktime.forecasting.base import BaseForecaster, ForecastingHorizon  # noqa: E402
 
 __all__ = ["Forecaster"]
 
 _LEAST = 1e-6  # coverage from which on intervals have ends of their own
 
 
-class Forecaster(_base.BaseForecaster):
+class Forecaster(BaseForecaster):
     """Forecast a series any number of steps ahead, with intervals and nothing to tune.
 
     `stillpoint.Forecaster` for sktime: level, trend, seasons, memory and jumps. `update` learns the
@@ -147,7 +149,7 @@ class Forecaster(_base.BaseForecaster):
         if X is not None:
             coming = X[X.index > self._labels[-1]]
             if len(coming):
-                fh = _base.ForecastingHorizon(coming.index, is_relative=False, freq=freq)
+                fh = ForecastingHorizon(coming.index, is_relative=False, freq=freq)
                 at = fh.to_relative(self._last).to_numpy().astype(int)
                 near = at <= steps
                 rows[at[near] - 1] = coming[self._columns].to_numpy(float)[near]
@@ -155,9 +157,7 @@ class Forecaster(_base.BaseForecaster):
 
     def _predict(self, fh: Any, X: Any) -> Any:
         forecasts, _, _ = self._answers(fh, X, [])
-        return pandas.Series(
-            forecasts, index=fh.to_absolute_index(self.cutoff), name=self._name
-        )
+        return pandas.Series(forecasts, index=fh.to_absolute_index(self.cutoff), name=self._name)
 
     def _predict_interval(self, fh: Any, X: Any, coverage: list[float]) -> Any:
         wanted = [share for share in coverage if _LEAST <= share <= 1.0 - _LEAST]
