@@ -16,16 +16,13 @@ import numpy as np
 import pytest
 from numba.core import caching
 
-from stillpoint.core import jit
+from stillpoint.core import jit, linking
 from stillpoint.domains import _sets as domains
 from stillpoint.memory import _streaming as memory
 
 SOURCE = Path(jit.__file__).parents[1]
 Nested = collections.namedtuple("Nested", ["x", "number", "rest"])
-MARKS = "\n@njit(", "\n@inner\n"
-COMPILED = sorted(
-    file for file in SOURCE.rglob("*.py") if any(mark in file.read_text("utf-8") for mark in MARKS)
-)
+COMPILED = sorted(file for file in SOURCE.rglob("*.py") if "\n@njit(" in file.read_text("utf-8"))
 
 
 def run(code, folder, **environment):
@@ -72,9 +69,9 @@ def test_compiled_files_reach_what_they_call_and_no_more():
     def reached(file):
         return {each.relative_to(SOURCE).as_posix() for each in jit.sources(SOURCE / file)}
 
-    core = {"core/arithmetic.py", "core/array.py", "core/jit.py"}
+    core = {"core/arithmetic.py", "core/array.py", "core/jit.py", "core/linking.py"}
     assert reached("memory/_streaming.py") == {"memory/_streaming.py", *core}
-    own = {"potentials/_magnitudes.py", "core/array.py", "core/jit.py"}
+    own = {"potentials/_magnitudes.py", "core/array.py", "core/jit.py", "core/linking.py"}
     assert reached("potentials/_magnitudes.py") == own
     both = reached("learners/_kernel_ftrl.py")
     assert both > reached("memory/_streaming.py") | reached("potentials/_magnitudes.py")
@@ -82,7 +79,7 @@ def test_compiled_files_reach_what_they_call_and_no_more():
     # nothing whose edits compiled code does not care for
     rest = frozenset().union(*map(jit.sources, COMPILED)).difference(COMPILED)
     named = {"_state.py"}  # what compiled code is given, by the names of its fields
-    assert {each.name for each in rest} == {"array.py", "jit.py", *named}
+    assert {each.name for each in rest} == {"array.py", "jit.py", "linking.py", *named}
 
 
 def test_imports_that_only_a_type_checker_sees_are_not_followed(tmp_path, monkeypatch):
@@ -194,7 +191,7 @@ def folder(tmp_path):
 
 
 def test_who_asks_is_told_what_is_being_compiled(folder):
-    assert run(NAMES, folder) == ["slow.slow", "slow.double"]
+    assert run(NAMES, folder) == ["slow.slow"]
     assert run(NAMES, folder) == []
 
 
@@ -204,7 +201,7 @@ def test_who_asks_is_told_where_no_cache_can_be_kept(folder):
         "tempfile.TemporaryFile = refused\n"
     )
     for _ in range(2):
-        assert run(refuse + NAMES, folder) == ["slow.slow", "slow.double"]
+        assert run(refuse + NAMES, folder) == ["slow.slow"]
 
 
 # what processes share
@@ -259,18 +256,17 @@ def test_the_lock_of_a_killed_process_is_free(folder):
 
 def test_waiting_ends_and_is_not_repeated(folder):
     """One wait for both functions, whoever holds their locks and for whatever reason."""
-    assert run("import slow\nslow.slow(1)\nprint(1)", folder) == ["1"]
+    assert run("import slow\nslow.slow(slow.double(1))\nprint(1)", folder) == ["1"]
     locks = [filelock.FileLock(f"{index}.lock") for index in folder.rglob("*.nbi")]
     assert len(locks) == 2
     for index in folder.rglob("*.nbi"):
         index.unlink()
-    code = "from stillpoint.core import jit\njit._PATIENCE = 1.0\n" + TOGETHER.format(
-        pause=0, go=str(folder)
-    )
+    code = "from stillpoint.core import jit\njit._PATIENCE = 1.0\nimport slow\n"
+    code += "slow.double(1)\n" + TOGETHER.format(pause=0, go=str(folder))
     with locks[0], locks[1]:
         result = run(code, folder)
     assert result[1:3] == ["41", "1"]
-    assert float(result[3]) >= 1.0
+    assert float(result[3]) < 1.0
     assert result[4] == "False"
 
 
@@ -344,6 +340,64 @@ def test_what_a_caller_may_reorder_is_not_reordered_in_what_it_calls():
     values = np.random.default_rng(0).normal(size=1000)
     assert outer(values) == inner(values) == alone(values) == total(values)
     assert jit.njit(cache=False, fastmath={"reassoc"})(total)(values) != total(values)
+
+
+def test_functions_are_linked_into_compiled_callers_and_have_no_code_of_their_own():
+    @jit.njit(cache=False)
+    def halved(x):
+        return x / 2.0
+
+    @jit.njit(cache=False)
+    def quartered(x):
+        return halved(halved(x))
+
+    assert quartered(3.0) == 0.75
+    lost = f"Numba {numba.__version__}: "
+    assert not halved.signatures, f"{lost}callers compile what they call for Python"
+    assert halved(3.0) == 1.5
+    assert len(halved.signatures) == 1
+
+
+def test_a_function_may_call_itself_from_python_and_from_compiled_code():
+    @jit.njit(cache=False)
+    def factorial(n):
+        if n <= 1:
+            return 1
+        return n * factorial(n - 1)
+
+    @jit.njit(cache=False)
+    def shifted(n):
+        return factorial(n) + 1
+
+    assert shifted(5) == 121
+    assert factorial(5) == 120
+
+
+def test_errors_in_what_is_called_reach_python():
+    @jit.njit(cache=False)
+    def refused(n):
+        if n < 0:
+            raise ValueError("n must be positive")
+        return n
+
+    @jit.njit(cache=False)
+    def caller(n):
+        return refused(n)
+
+    assert caller(1) == 1
+    with pytest.raises(ValueError, match="n must be positive"):
+        caller(-1)
+
+
+def test_options_of_a_compilation_are_compared_as_numba_compares_them():
+    plain, own = linking.Flags(), linking._Flags()
+    assert own == plain
+    assert hash(own) == hash(plain), f"Numba {numba.__version__} has another hash of its options"
+    own.nrt = True
+    assert own != plain
+    assert own != linking._Flags()
+    assert own == own.copy()
+    assert type(own.copy()) is linking._Flags
 
 
 def test_numba_takes_functions_without_a_wrapper_for_c():

@@ -15,7 +15,7 @@ from stillpoint.alerts import _bets, _ranks, _reference
 from stillpoint.alerts._bets import deviation, measure
 from stillpoint.alerts._reference import LAGS, comparable, error_of, standardise
 from stillpoint.alerts._state import AT, BY, FIRST, IN, KEPT, OF, State, bets, reference, window
-from stillpoint.core.jit import bare, inner, njit
+from stillpoint.core.jit import bare, njit
 
 RANKED = 20  # errors before bets count
 TAIL = 50  # one error in so many, on each side, is learnt from only as far as the others reach
@@ -42,13 +42,13 @@ def uniform(s: State) -> float:
     return (float(bits >> np.uint64(12)) + 0.5) * 2.0**-52
 
 
-@inner
+@njit(cache=True)
 def jitter(s: State) -> float:
     """By how much the next value moves."""
     return (uniform(s) - 0.5) * float(s.scalars[AT.step])
 
 
-@inner
+@njit(cache=True)
 def begin(s: State) -> None:
     """Fit the reference to the first rows, those of a full ring; no errors are ranked yet."""
     f, oldest, moments = reference(s), s.clock[BY.place], np.zeros(3)
@@ -74,7 +74,7 @@ def begin(s: State) -> None:
     s.clock[BY.begun] = 1
 
 
-@inner
+@njit(cache=True)
 def begin_late(s: State) -> None:
     """Begin with the first step, after rows that all had the same value.
 
@@ -90,7 +90,7 @@ def begin_late(s: State) -> None:
             f.C[i, j] *= FIRST / (FIRST + idle)
 
 
-@inner
+@njit(cache=True)
 def judge(s: State, y: float, value: float, harmonics: np.ndarray) -> bool:
     """Rank a value's error, bet on the rank, and learn; whether the stream has changed."""
     f, w, b, total = reference(s), window(s), bets(s), s.moments[-1]
@@ -114,7 +114,7 @@ def judge(s: State, y: float, value: float, harmonics: np.ndarray) -> bool:
     return bool(evidence >= s.scalars[AT.every])
 
 
-@inner
+@njit(cache=True)
 def declare(s: State, value: float) -> None:
     """Note the change, and begin anew with the rows after it, the last 30 at most."""
     b, total, row = bets(s), s.moments[-1], s.clock[BY.row]
@@ -188,7 +188,7 @@ def close_round(s: State, y: float, seasonal: float, harmonics: np.ndarray) -> b
     return changed
 
 
-@inner
+@njit(cache=True)
 def refresh(s: State) -> None:
     """Measure the size of the last change further, while it is young."""
     if s.clock[BY.found] > 0:

@@ -4,7 +4,8 @@ Numba itself refuses to import a function where no folder for its cache can be w
 read-only install of a user without a home), fails the call that compiled it when the disk is full,
 and every call after a power cut that left half a file. It looks at a function's own file only, so
 that an edit of one that it calls would go unseen. And processes that start together compile the
-same functions, each for itself. All that this package uses of Numba's private parts is here.
+same functions, each for itself. All that this package uses of Numba's private parts is here and in
+`core/linking.py`.
 """
 
 import ast
@@ -19,6 +20,8 @@ import numba
 from numba.core import cgutils, types
 from numba.core.caching import FunctionCache, NullCache
 from numba.extending import intrinsic
+
+from stillpoint.core.linking import link_into_callers
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -37,8 +40,8 @@ def compiling(callback: Callable[[str], None]) -> Iterator[None]:
     """Have `callback` called with the name of each function that is about to be compiled.
 
     It is called where the cache has nothing that can be used, before the seconds that compiling
-    takes or that another process takes which compiles the same function; in the thread that needs
-    the function; and for the functions that one calls, too.
+    takes or that another process takes which compiles the same function, and in the thread that
+    needs the function. Functions that it calls are compiled with it.
     """
     _listeners.append(callback)
     try:
@@ -129,8 +132,7 @@ class _Cache(FunctionCache):
         found = self._load(sig, target_context)
         if found is None:
             _announce(self._py_func)
-            # a function that calls itself has the lock
-            if self._lock is None and self._acquire():
+            if self._acquire():
                 found = self._load(sig, target_context)
         return found
 
@@ -172,8 +174,8 @@ class _Cache(FunctionCache):
     def _acquire(self) -> bool:
         """Whether this process is the only one that compiles the function now.
 
-        Functions wait for those that they call and never the other way round, so that processes
-        cannot wait for each other in a circle; and the lock of a process that dies is free.
+        Who compiles waits for nobody, so that processes cannot wait for each other in a circle; and
+        the lock of a process that dies is free.
         """
         if not _Cache._shared:
             return False
@@ -201,30 +203,26 @@ class _NoCache(NullCache):
 
 
 def njit(*, cache: bool, **options: Any) -> Callable[[F], F]:
-    """`numba.njit(cache=cache, **options)` with the cache above."""
+    """`numba.njit(cache=cache, **options)` with the cache above, linked into compiled callers.
+
+    Numbers in calls from compiled code had better come from variables: for a constant, Numba
+    compiles the function once more.
+    """
 
     def compiled(function: F) -> F:
         dispatcher: Any = numba.njit(**(_OPTIONS | options))(function)
-        # with NUMBA_DISABLE_JIT it is the function itself
-        if cache and hasattr(dispatcher, "enable_caching"):
+        if not hasattr(dispatcher, "enable_caching"):
+            return function  # with NUMBA_DISABLE_JIT
+        if cache:
             try:
                 dispatcher._cache = kept = _Cache(function)
                 dispatcher.compile = kept.releasing(dispatcher.compile)
             except (RuntimeError, OSError):  # no folder can be written to
                 dispatcher._cache = _NoCache(function)
+        link_into_callers(dispatcher, function, **(_OPTIONS | options))
         return cast(F, dispatcher)
 
     return compiled
-
-
-def inner(function: F) -> F:
-    """Compile a function that only compiled code calls.
-
-    To take a state of many arrays over from Python is most of what compiling such a function costs,
-    and that code is left out. Numbers in calls had better come from variables, too: for a constant,
-    Numba compiles the function once more.
-    """
-    return njit(cache=True, no_cpython_wrapper=True)(function)
 
 
 def _bare(typing: Any, value: Any) -> Any:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stillpoint.core.jit import bare, inner, njit
+from stillpoint.core.jit import bare, njit
 from stillpoint.intervals import _experts
 from stillpoint.intervals._experts import (
     AIM,
@@ -68,13 +68,13 @@ FARTHEST = 1e140  # of scores in units of the scale
 OWN = 100.0  # scores after which a turn does without the slow estimate
 
 
-@inner
+@njit(cache=True)
 def share(known: float) -> float:
     """The slow estimate's part of a turn that has learnt so many scores."""
     return 1.0 if known < LEAST else max(1.0 - (known - LEAST) / (OWN - LEAST), 0.0)
 
 
-@inner
+@njit(cache=True)
 def late_radius(
     empty: bool, e: _experts.State, m: int, weights: np.ndarray, said: float, unit: np.ndarray
 ) -> float:
@@ -93,7 +93,7 @@ def late_radius(
     return float(base * math.exp(push(x)))
 
 
-@inner
+@njit(cache=True)
 def late_side(
     empty: bool, e: _experts.State, m: int, weights: np.ndarray, said: float, unit: np.ndarray
 ) -> float:
@@ -113,7 +113,7 @@ def late_side(
     return float(base + 2.0 * push(x) * step * unit[UNIT.scale])
 
 
-@inner
+@njit(cache=True)
 def late_sides(
     f: float,
     empty: bool,
@@ -129,13 +129,13 @@ def late_sides(
     return uncross(f, below, above)
 
 
-@inner
+@njit(cache=True)
 def estimators(aims: np.ndarray, turn: int, s: State) -> _experts.State:
     """Those of a turn."""
     return _experts.State(aims, s.experts[turn], s.regrets[turn], s.scalars[turn])
 
 
-@inner
+@njit(cache=True)
 def fill(
     f: float,
     rule: Rule,
@@ -160,7 +160,7 @@ def fill(
         ends[0, j], ends[1, j] = low, high
 
 
-@inner
+@njit(cache=True)
 def open_turn(f: float, rule: Rule, aims: np.ndarray, s: State, weights: np.ndarray) -> int:
     """Open the coming round; its interval is in the ends of the turn that is returned.
 
@@ -185,7 +185,7 @@ def look(
     fill(f, rule, own, s.slow, weights, np.empty(m), np.empty((m, 2)), ends)
 
 
-@inner
+@njit(cache=True)
 def close_turn(y: float, rule: Rule, aims: np.ndarray, s: State) -> None:
     """Learn the target of the oldest open round; y is NaN where it is missing.
 
@@ -213,7 +213,7 @@ def close_turn(y: float, rule: Rule, aims: np.ndarray, s: State) -> None:
                 learn_estimator(e, m, turn, turns, rule.two_sided, aims[m], s)
 
 
-@inner
+@njit(cache=True)
 def learn_estimator(
     e: float, m: int, turn: int, turns: int, two_sided: bool, aim: np.ndarray, s: State
 ) -> None:

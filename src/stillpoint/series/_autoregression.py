@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stillpoint.core.arithmetic import dot
-from stillpoint.core.jit import inner, njit
+from stillpoint.core.jit import njit
 from stillpoint.series import _scale, _waves
 from stillpoint.series._gains import absorb, times
 from stillpoint.series._scale import exponential, within
@@ -54,7 +54,7 @@ class Regressions(NamedTuple):
 OF = Spec()
 
 
-@inner
+@njit(cache=True)
 def regressors(
     spec: np.ndarray,
     lags: np.ndarray,
@@ -100,7 +100,7 @@ def regressors(
     return int(n + 1)
 
 
-@inner
+@njit(cache=True)
 def value(
     spec: np.ndarray,
     lags: np.ndarray,

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stillpoint.core.jit import bare, inner, njit
+from stillpoint.core.jit import bare, njit
 from stillpoint.intervals import _turns
 from stillpoint.intervals._interval import Rule
 from stillpoint.intervals._turns import COUNT, close_turn, open_turn
@@ -52,7 +52,7 @@ AT, SUM = Clock(), Sums()
 FIRST = 2  # place of the first value in `sums`
 
 
-@inner
+@njit(cache=True)
 def of(b: Bands, k: int) -> _turns.State:
     """The trackers of one horizon."""
     i, j, t = b.starts[k], b.starts[k + 1], b.turns
@@ -70,7 +70,7 @@ def of(b: Bands, k: int) -> _turns.State:
     )
 
 
-@inner
+@njit(cache=True)
 def due(
     horizons: np.ndarray, strides: np.ndarray, clock: np.ndarray, first: int, last: int
 ) -> bool:
@@ -82,7 +82,7 @@ def due(
     return found
 
 
-@inner
+@njit(cache=True)
 def issue(b: Bands, forecasts: np.ndarray) -> None:
     """Issue intervals around the forecasts (B,) of the coming round, where it is an origin.
 
@@ -102,7 +102,7 @@ def issue(b: Bands, forecasts: np.ndarray) -> None:
                 b.offsets[k, 1, j] = s.ends[turn, 1, j] - f
 
 
-@inner
+@njit(cache=True)
 def settle(b: Bands, y: float) -> None:
     """Take in the value of the round, NaN if it is missing; trackers whose target it is learn."""
     now, seen = b.clock[AT.now], not math.isnan(y)

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stillpoint.core.arithmetic import dot
-from stillpoint.core.jit import inner, njit
+from stillpoint.core.jit import njit
 from stillpoint.series._gains import absorb, times
 
 WARM, RATE, FADE = 100.0, 0.25, 0.01
@@ -113,7 +113,7 @@ def weigh(table: np.ndarray, record: float, seen: float) -> None:
         table[ROW.blend, i] = (1.0 - early) * w + early * table[ROW.blend, i] / mass
 
 
-@inner
+@njit(cache=True)
 def stacked(first: float, p: np.ndarray, theta: np.ndarray, sd: float) -> float:
     """g, from f, the experts and θ."""
     K = p.size
@@ -123,7 +123,7 @@ def stacked(first: float, p: np.ndarray, theta: np.ndarray, sd: float) -> float:
     return float(first + min(max(more, -REACH * sd), REACH * sd))
 
 
-@inner
+@njit(cache=True)
 def combine(k: int, slot: int, a: Knots) -> None:
     """Make the forecasts of knot k from those of the experts that stand in this slot."""
     p, out = a.waiting[slot, k], a.issued[slot, k]
@@ -135,7 +135,7 @@ def combine(k: int, slot: int, a: Knots) -> None:
     out[ISSUE.forecast] = pair[ROW.blend, 0] * f + pair[ROW.blend, 1] * g
 
 
-@inner
+@njit(cache=True)
 def between(h: int, p: np.ndarray, a: Knots, w: np.ndarray, theta: np.ndarray) -> float:
     """The forecast of horizon h from the experts' p, weights interpolated between its knots.
 
@@ -187,7 +187,7 @@ def credit(
     return record
 
 
-@inner
+@njit(cache=True)
 def judge(
     k: int, slot: int, y: float, width: float, a: Knots, z: np.ndarray, g: np.ndarray
 ) -> None:
@@ -219,7 +219,7 @@ def judge(
     weigh(a.pair[k], s[AT.pair_record], s[AT.seen])
 
 
-@inner
+@njit(cache=True)
 def regress(
     y: float,
     f: float,

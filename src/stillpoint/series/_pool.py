@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from stillpoint.core.jit import inner
+from stillpoint.core.jit import njit
 from stillpoint.series import _autoregression, _phases, _scale, _structural
 from stillpoint.series._scale import AT, BY, exponential, within
 from stillpoint.series._state import State
 
 
-@inner
+@njit(cache=True)
 def experts(m: State, knots: np.ndarray, out: np.ndarray) -> None:
     """out[i, expert] = forecasts of all experts for time now + knots[i] − 1."""
     s, now, place = m.scalars, m.clock[BY.now], m.clock[BY.place]
@@ -53,14 +53,14 @@ def experts(m: State, knots: np.ndarray, out: np.ndarray) -> None:
         e += 1
 
 
-@inner
+@njit(cache=True)
 def bring(values: np.ndarray, log: bool, low: float, high: float, out: np.ndarray) -> None:
     """Forecasts, of logarithms perhaps, within the range."""
     for k in range(out.size):
         out[k] = within(exponential(values[k]) if log else values[k], low, high)
 
 
-@inner
+@njit(cache=True)
 def ahead(
     specs: np.ndarray,
     past: np.ndarray,

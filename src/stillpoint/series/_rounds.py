@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from stillpoint.core.arithmetic import assign
-from stillpoint.core.jit import bare, inner, njit
+from stillpoint.core.jit import bare, njit
 from stillpoint.series import (
     _autoregression,
     _bands,
@@ -37,7 +37,7 @@ FARTHEST = 1e60  # units from the centre that a lag counts as at most: its squar
 FAR = 10.0  # units from its centre that a feature counts as at most
 
 
-@inner
+@njit(cache=True)
 def open_round(m: State, live: bool) -> float:
     """Forecast before the value of this round is seen: one step, and all knots at origins.
 
@@ -67,7 +67,7 @@ def open_round(m: State, live: bool) -> float:
     return float(a.issued[slots, 0, ISSUE.forecast])
 
 
-@inner
+@njit(cache=True)
 def around(
     horizons: np.ndarray,
     totals: int,
@@ -91,7 +91,7 @@ def around(
                 out[k] = total
 
 
-@inner
+@njit(cache=True)
 def judge(y: float, width: float, clock: np.ndarray, a: Knots, work: np.ndarray) -> None:
     """The knots learn from a value, each from what was said of it; width: the range of values."""
     now, stride, slots = clock[BY.now], clock[BY.stride], clock[BY.slots]
@@ -104,7 +104,7 @@ def judge(y: float, width: float, clock: np.ndarray, a: Knots, work: np.ndarray)
             _knots.judge(k, slot, y, width, a, work[0], work[1])
 
 
-@inner
+@njit(cache=True)
 def put(lags: np.ndarray, s: np.ndarray, place: int, value: float) -> None:
     """Put a value among the lags."""
     lags[0, place] = within((value - s[AT.centre]) / s[AT.unit], -FARTHEST, FARTHEST)
@@ -113,7 +113,7 @@ def put(lags: np.ndarray, s: np.ndarray, place: int, value: float) -> None:
         lags[1, place] = (math.log(value) - s[AT.log_centre]) / s[AT.log_unit]
 
 
-@inner
+@njit(cache=True)
 def doubted(
     y: float, forecast: float, variance: float, s: np.ndarray, lags: np.ndarray, place: int
 ) -> tuple[float, float, bool]:
@@ -139,7 +139,7 @@ def doubted(
     return taken, within(y, low, high), False
 
 
-@inner
+@njit(cache=True)
 def close_round(m: State, y: float, live: bool) -> None:
     """Take in the value of this round, NaN if it is missing, and move on."""
     if live:
@@ -180,7 +180,7 @@ def close_round(m: State, y: float, live: bool) -> None:
         _harmonics.fill(f.frequencies, time, m.rows[time % m.rows.shape[0]])
 
 
-@inner
+@njit(cache=True)
 def advance(clock: np.ndarray, lags: np.ndarray, H: int) -> None:
     """Move to the next time; where the lags have no room left, they are moved to the front."""
     clock[BY.now] += 1
@@ -194,7 +194,7 @@ def advance(clock: np.ndarray, lags: np.ndarray, H: int) -> None:
         clock[BY.place] = keep
 
 
-@inner
+@njit(cache=True)
 def know(X: np.ndarray, rows: int, scale: np.ndarray, features: np.ndarray) -> None:
     """Take in what is known of the coming rounds, one row each; NaN: not known.
 

@@ -1,0 +1,97 @@
+"""Compiled functions as parts of their callers: no machine code of their own, half the time.
+
+Numba optimises every function, writes machine code for it, and then optimises it once more inside
+each of its callers, since these link all that they call. Called from compiled code, a function of
+this package is typed and lowered only; the one that Python calls is optimised with all its parts,
+once. The numbers are the same: without `fastmath` no pass changes the order of arithmetic.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numba
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Flags
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.registry import cpu_target
+
+
+class _Part(JITCodeLibrary):
+    """The code of a function for its callers to link, which never runs from where it is."""
+
+    @property
+    def codegen(self) -> Any:
+        """What makes code; environments are for code that runs, and there is none to tell."""
+        return _WithoutEnvironments(self._codegen)
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        pass
+
+    def _optimize_final_module(self) -> None:
+        pass
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._verify_declare_only_symbols()
+        self._finalized = True
+
+
+class _WithoutEnvironments:
+    def __init__(self, codegen: Any) -> None:
+        self._codegen = codegen
+
+    def set_env(self, name: str, env: Any) -> None:
+        pass
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._codegen, name)
+
+
+class _Flags(Flags):
+    """Options of a compilation, compared fast.
+
+    For every operation in a function, Numba looks some forty of its own implementations up by these
+    options, and compares them option by option: a fifth of its time.
+    """
+
+    __slots__ = ()
+
+    def __hash__(self) -> int:
+        return _HASH
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, _Flags):
+            return bool(self._values == other._values)
+        return bool(super().__eq__(other))
+
+
+_HASH = hash(Flags())  # Numba's depends on the names of options alone
+
+
+def link_into_callers(dispatcher: Any, function: Callable[..., Any], **options: Any) -> None:
+    """Have compiled callers of a Numba function link it as a part."""
+    compiler: Any = numba.njit
+    part = compiler(**options, no_cpython_wrapper=True)(function)
+    part.compile = _making(_Part, part.compile)
+    # a function that calls itself is told by this count, whichever of the two is being compiled
+    part._compiling_counter = dispatcher._compiling_counter
+    dispatcher.compile = _making(JITCodeLibrary, dispatcher.compile)
+    dispatcher.get_call_template = part.get_call_template
+    dispatcher.get_overload = part.get_overload
+    for each in (dispatcher, part):
+        each._compiler._customize_flags = _Flags
+
+
+def _making(library: type, compile: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """`compile`, with the code in libraries of this class."""
+
+    def compiled(sig: Any) -> Any:
+        with global_compiler_lock:
+            codegen: Any = cpu_target.target_context.codegen()
+            before, codegen._library_class = codegen._library_class, library
+            try:
+                return compile(sig)
+            finally:
+                codegen._library_class = before
+
+    return compiled
