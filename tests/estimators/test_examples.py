@@ -13,8 +13,9 @@ pytestmark = [pytest.mark.extra, pytest.mark.filterwarnings("ignore")]
 @pytest.mark.parametrize(
     "name",
     [
-        *("river.classification", "river.forecasting", "river.regression"),
+        *("river.classification", "river.conformal", "river.forecasting", "river.regression"),
         *("sklearn.classification", "sklearn.regression", "sktime"),
+        *("sklearn.conformal_classification", "sklearn.conformal_regression"),
     ],
 )
 def test_docstring_examples(name):

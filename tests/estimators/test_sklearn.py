@@ -1,4 +1,4 @@
-"""Scikit-learn's faces: NaN, weights, coefficients over time, intervals, names of losses, tables."""
+"""Scikit-learn's faces: NaN, weights, coefficients over time, intervals, losses, tables."""
 
 import pickle
 

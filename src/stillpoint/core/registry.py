@@ -66,7 +66,8 @@ def learner_name(learner: Any) -> str:
         for home in homes:
             module = sys.modules.get(home)  # a class whose package is not imported has no objects
             if (
-                kind.__name__ in getattr(module, "__all__", ())
+                _savable(kind)
+                and kind.__name__ in getattr(module, "__all__", ())
                 and getattr(module, kind.__name__) is kind
             ):
                 return prefix + name

@@ -9,6 +9,19 @@ from stillpoint.core.extras import require
 require("sklearn", "stillpoint.estimators.sklearn", "sklearn")
 
 from stillpoint.estimators.sklearn.classification import TrackingClassifier  # noqa: E402
+from stillpoint.estimators.sklearn.conformal_classification import (  # noqa: E402
+    ConformalClassifier,
+)
+from stillpoint.estimators.sklearn.conformal_regression import (  # noqa: E402
+    ConformalQuantiles,
+    ConformalRegressor,
+)
 from stillpoint.estimators.sklearn.regression import TrackingRegressor  # noqa: E402
 
-__all__ = ["TrackingClassifier", "TrackingRegressor"]
+__all__ = [
+    "ConformalClassifier",
+    "ConformalQuantiles",
+    "ConformalRegressor",
+    "TrackingClassifier",
+    "TrackingRegressor",
+]
