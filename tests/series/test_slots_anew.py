@@ -150,8 +150,8 @@ def test_slots_that_fit_are_left_alone():
 def test_the_gap_in_use_stays_unless_times_differ_clearly_from_it():
     even = np.arange(200.0)
     assert usual(even, None) == 1.0
-    assert usual(1.4 * even, 1.0) == 1.0
-    assert usual(1.6 * even, 1.0) == pytest.approx(1.6)
+    assert usual(1.15 * even, 1.0) == 1.0
+    assert usual(1.25 * even, 1.0) == pytest.approx(1.25)
     turned = np.append(even, 200.0 + 3.0 * np.arange(70.0))
     assert usual(turned, 1.0) == 1.0
     turned = np.append(even, 200.0 + 5.0 * np.arange(70.0))

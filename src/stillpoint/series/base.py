@@ -56,8 +56,9 @@ class SeriesLearner(Learner):
     def changes(self) -> list[Change]:
         """Where level or spread of the series have moved, beside its seasons; see `Change`.
 
-        Rows are rounds counted from 0, empty slots among them. A false one comes once in 10 000
-        rounds, or less often. Of each stretch with the same seasons the last 100 are kept.
+        Rows are rounds counted from 0, empty slots among them; where slots are told anew, changes
+        are looked for anew in the rows kept. A false one comes once in 10 000 rounds, or less
+        often. Of each stretch with the same seasons the last 100 are kept.
         """
         return self._engine.watch.records
 

@@ -97,7 +97,8 @@ class Forecaster(SeriesLearner):
     up to H = 15, then 5 or more, and always 1 for the next value.
 
     **Robustness.** From the 51st round on, a value more than 20 error deviations off moves filters
-    by that much only, until the next value confirms it. A round costs the same at any age.
+    by that much only, until the next value confirms it. No expert goes more than one range of the
+    values beyond them, unless that has grown steadily. A round costs the same at any age.
 
     References
     ----------

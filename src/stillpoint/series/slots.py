@@ -19,7 +19,7 @@ from stillpoint.series.weeks import Week
 
 FIRST = 16  # times from which the gap is told
 _RECENT = 64  # gaps that tell how rows come now
-_MILD, _STRONG = 1.5, 4.0  # how much all gaps, and recent ones, may differ from the one in use
+_MILD, _STRONG = 1.2, 4.0  # how much all gaps, and recent ones, may differ from the one in use
 # strain: so much of a slot that is empty, of a row beside all slots, of one that shares its slot,
 # less what a row may bring; slots are looked at anew when it exceeds MOST
 _LONG, _BESIDE, _SHARED, _ROW, MOST = 64, 64, 16, 8, 512
