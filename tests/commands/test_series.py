@@ -229,9 +229,11 @@ def test_a_checkpoint_with_another_series_is_refused(gaps, tmp_path, capsys):
     header, arrays = container.read("track", 2, path.read_bytes())
     for name, value in (
         ("plan", [3, 24]),
-        ("plan", [0, 24, True]),
-        ("plan", [4, 24, True]),
-        ("plan", [3, -1, True]),
+        ("plan", [0, 24, True, 3600.0, 0, 0]),
+        ("plan", [4, 24, True, 3600.0, 0, 0]),
+        ("plan", [3, -1, True, 3600.0, 0, 0]),
+        ("plan", [3, 24, True, -1.0, 0, 0]),
+        ("plan", [3, 24, True, 3600.0, 2, 0]),
         ("texts", [1, 2]),
         ("texts", None),
     ):
@@ -259,3 +261,39 @@ def test_a_series_of_few_rows_is_forecast(tmp_path):
     rows, summary = run(source, tmp_path / "o")
     assert read(tmp_path / "o")["forecast"] == ["0.0"] * 3
     assert summary["horizons"][0]["error"] is None
+
+
+def test_days_of_the_week_that_never_have_a_row_are_not_forecast(tmp_path):
+    days = [date(2024, 1, 1) + timedelta(i) for i in range(140)]
+    days = [day for day in days if day.weekday() < 5]
+    rng = np.random.default_rng(1)
+    y = [round(20.0 + 4.0 * (day.weekday() == 0) + rng.normal(), 2) for day in days]
+    cells = [*y[:-2], "", ""]
+    source = write(tmp_path / "s.csv", {"t": days, "y": cells})
+    rows, summary = run(source, tmp_path / "o", time="t", horizon=5)
+    assert [row["time"] for row in summary["forecast"]] == [
+        *map(str, days[-2:]),
+        "2024-05-20",
+        "2024-05-21",
+        "2024-05-22",
+    ]
+    assert rows["forecast"][-2:] == forecast(tmp_path / "o")["forecast"][:2]
+    # what was forecast two rows ahead is of the row after the next, not of a Saturday
+    assert summary["horizons"][1]["rows"] > 80
+
+
+def test_changes_between_open_hours_are_told_at_their_time(tmp_path):
+    hours_open = [datetime(2024, 1, 1, 9) + timedelta(days=d, hours=h) for d in range(70)
+                  for h in range(8)]  # fmt: skip
+    hours_open = [at for at in hours_open if at.weekday() < 5]
+    jump = next(i for i, at in enumerate(hours_open) if at >= datetime(2024, 2, 14, 12))
+    rng = np.random.default_rng(2)
+    y = 10.0 + 6.0 * (np.arange(len(hours_open)) >= jump) + rng.normal(size=len(hours_open))
+    texts = [f"{at:%Y-%m-%d %H:%M}" for at in hours_open]
+    source = write(tmp_path / "s.csv", {"t": texts, "y": y.round(3).tolist()})
+    _, summary = run(source, tmp_path / "o", time="t", horizon=4)
+    assert summary["forecast"][0]["time"] == "2024-03-11 09:00"
+    change = summary["changes"][-1]
+    assert change["kind"] == "level up"
+    at = datetime.fromisoformat(change["time"])
+    assert abs(hours_open.index(at) - jump) < 4

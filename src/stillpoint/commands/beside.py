@@ -5,11 +5,12 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stillpoint.commands import _rows, _scores
 from stillpoint.commands._rows import Rule
 from stillpoint.commands.engine import LAST, MEAN
-from stillpoint.commands.plans import Plan, Table, Told
+from stillpoint.commands.plans import Plan, Told
 from stillpoint.commands.summary import OURS
 from stillpoint.core.validation import Array, counted, stored, under
 
@@ -36,26 +37,27 @@ class Beside:
         self._near, self._far = (_scores.ring(plan.period, h) for h in (1, plan.horizon))
         self.scores = _scores.scores(plan.horizon)
 
-    def losses(self, forecasts: Array, new: Table) -> Array:
+    def losses(self, forecasts: Array, y: Array, slots: NDArray[np.int64]) -> Array:
         """Return losses (names, T) of new rows; they count once a target is known."""
-        T = new.y.size
+        T = y.size
         simple, known, naive = np.empty((2, T)), np.empty(T), np.empty(T)
         rule = Rule.QUANTILE if self._level else Rule.NUMBERS
-        _rows.simple_rows(new.y, 0, 0, rule, self._factor, self._simple, simple, known)
-        _scores.naive(new.slots, new.y, self._period, self._near, naive)
-        away = new.y - np.vstack([forecasts, simple, naive])[: len(self.names)]
+        _rows.simple_rows(y, 0, 0, rule, self._factor, self._simple, simple, known)
+        _scores.naive(slots, y, self._period, self._near, naive)
+        away = y - np.vstack([forecasts, simple, naive])[: len(self.names)]
         pinball = np.maximum(self._level * away, (self._level - 1.0) * away)
-        counts = ~np.isnan(new.y) & (known > 0.0)
+        counts = ~np.isnan(y) & (known > 0.0)
         self.loss_rows += int(counts.sum())
         losses = pinball if self._level else away**2
         return np.ascontiguousarray(np.where(counts, losses, 0.0))
 
-    def score(self, table: Table, told: Told, n: int) -> None:
-        """Score what was told, at all horizons, in the first n rows."""
+    def score(self, y: Array, slots: NDArray[np.int64], told: Told) -> None:
+        """Score what was told, at all horizons, in the first of these rows."""
+        n = y.size
         forecasts, lo, hi = (np.ascontiguousarray(part[:n]) for part in told)
         _scores.score(
-            table.slots[:n],
-            table.y[:n],
+            slots[:n],
+            y,
             forecasts,
             lo,
             hi,
@@ -65,10 +67,10 @@ class Beside:
             self.scores,
         )
 
-    def with_more(self, table: Table, told: Told, n: int) -> _scores.Scores:
+    def with_more(self, y: Array, slots: NDArray[np.int64], told: Told) -> _scores.Scores:
         """Return the scores as they would be with more rows."""
         other = copy.deepcopy(self)
-        other.score(table, told, n)
+        other.score(y, slots, told)
         return other.scores
 
     @property

@@ -7,7 +7,10 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+import numpy as np
+
 from stillpoint.series.seasons import calendar as suggested
+from stillpoint.series.weeks import Week
 
 DAY = 86_400.0
 RECENT = 24  # times from which days of months are told
@@ -69,12 +72,19 @@ class Coming:
         Between slots, in seconds or in the unit of the numbers.
     zone
         The name of their time zone, where the input tells it.
+    week
+        The phases of the week that have rows, where not all have.
     """
 
     def __init__(
-        self, texts: Sequence[str], dated: bool, gap: float, zone: str | None = None
+        self,
+        texts: Sequence[str],
+        dated: bool,
+        gap: float,
+        zone: str | None = None,
+        week: Week | None = None,
     ) -> None:
-        self._last, self._dated, self._gap = texts[-1], dated, gap
+        self._last, self._dated, self._gap, self._week = texts[-1], dated, gap, week
         if dated:
             self._moments = [moment(text) for text in texts]
             self._zone = _zone(zone)
@@ -89,6 +99,9 @@ class Coming:
     def moment(self, slots: int) -> datetime:
         """Return the date so many slots after the last row, or before it."""
         last = self._moments[-1]
+        if self._week is not None:
+            start = last.replace(tzinfo=last.tzinfo or UTC).timestamp()
+            return last + timedelta(seconds=round(_in_week(self._week, start, slots) - start, 6))
         if self._day:
             months = 12 * last.year + last.month - 1 + slots * round(self._gap * 12 / 365.25 / DAY)
             year, month = divmod(months, 12)
@@ -118,6 +131,18 @@ class Coming:
             return f"in {at.year}"
         day = f"on {at.day} {_MONTHS.split()[at.month - 1]} {at.year}"
         return day if self._gap >= DAY - 1.0 else f"{day}, {at:%H:%M}"
+
+
+def _in_week(week: Week, last: float, slots: int) -> float:
+    """Return the time so many filled phases of the week after another, or before it."""
+    for _ in range(slots):
+        last = week.after(last)
+    if slots >= 0:
+        return last
+    weeks = -slots // int(week.active.sum()) + 2
+    times = last - week.gap * np.arange(weeks * week.active.size, dtype=np.float64)
+    places, inside = week.count(times)
+    return float(times[inside & (places == places[0] + slots)][0])
 
 
 def _zone(name: str | None) -> tzinfo | None:

@@ -62,10 +62,11 @@ class Recent:
 
     def coming(self, engine: Series) -> Coming | None:
         """Return times to come; None without times."""
-        if not self.texts or engine.intake.gap is None:
+        slots, dated = engine.slots, engine.plan.dated
+        gap = slots.gap or engine.plan.gap
+        if not self.texts or not gap:
             return None
-        last, dated = self.texts[-RECENT:], engine.plan.dated
-        return Coming(last, dated, engine.intake.gap, self.zone)
+        return Coming(self.texts[-RECENT:], dated, gap, self.zone, slots.week)
 
 
 def figures(engine: Series, history: History, recent: Recent) -> dict[str, Any]:
@@ -110,7 +111,7 @@ def outlook(engine: Series, ahead: Ahead, recent: Recent) -> dict[str, Any]:
     """Return the keys of summary.json that only a series has."""
     model, H = ahead.model, engine.horizon
     coming = recent.coming(engine)
-    gap = engine.intake.gap if engine.plan.dated else None
+    gap = engine.slots.gap or engine.plan.gap if engine.plan.dated else None
     times = _times(ahead, coming, recent.texts, H)
     rows = zip(times, *(part.tolist() for part in ahead.told), strict=True)
     weights = model.weights
@@ -139,13 +140,12 @@ def _times(ahead: Ahead, coming: Coming | None, texts: list[str], H: int) -> lis
     """Times of the steps ahead: those of rows that have come, then those that would."""
     if coming is None:
         return [None] * H
-    slots = ahead.rows.slots
+    places = ahead.places.tolist()
+    n = min(len(places), len(texts))
+    known = dict(zip(places[len(places) - n :], texts[len(texts) - n :], strict=True))
     # the last row is the last that has come ahead, or the one before all of them
-    start, last = (int(slots[0]), int(slots[-1])) if slots.size else (1, 0)
-    n = min(slots.size, len(texts))
-    ready = zip((slots[slots.size - n :] - start).tolist(), texts[len(texts) - n :], strict=True)
-    known = dict(ready) if n else {}
-    return [known.get(h) or coming.text(start + h - last) for h in range(H)]
+    last = places[-1] if places else -1
+    return [known.get(h) or coming.text(h - last) for h in range(H)]
 
 
 def horizons(scores: Scores, quantile: bool, seasonal: bool) -> list[dict[str, Any]]:
@@ -185,10 +185,10 @@ def _change(
     }[change.kind]
     time, when = None, f"in row {change.start + 1:,}"
     if coming is not None:
-        history, waiting = model._engine.history, ahead.rows.slots
+        history, places = model._engine.history, ahead.places
         # slots from the last row to where it was
-        away = change.start - (history.before + history.rounds - 1)
-        away -= int(waiting[-1] - waiting[0]) + 1 if waiting.size else 0
+        last = history.before + history.rounds + (int(places[-1]) if places.size else -1)
+        away = change.start - last
         time, when = coming.text(away), coming.words(away)
     return {
         "row": change.row + 1,

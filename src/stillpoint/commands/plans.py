@@ -1,5 +1,6 @@
 """What a series is told from: its plan, rows with their slots, and what is told of them."""
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -7,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillpoint.commands.arguments import periods
-from stillpoint.commands.checkpoint import counted, part
+from stillpoint.commands.checkpoint import part
 from stillpoint.commands.encode import Encoder
 from stillpoint.commands.moments import LONGEST, season_of, steps_of
 from stillpoint.commands.notes import CATEGORIES
@@ -15,7 +16,6 @@ from stillpoint.commands.options import MOST_AHEAD, TrackOptions
 from stillpoint.core.validation import Array
 from stillpoint.series.slots import FIRST
 
-LONG = 64  # slots without a row, as Forecaster has them, that make a break
 # features of a series, by itself and if that is asked for: regressions keep their square
 _MOST_COLUMNS = 50, 500
 # how many times tell whether they are even; how far off one may be, and how many must not be
@@ -26,13 +26,14 @@ _WORDS = 8  # room for words, at least
 class Plan(NamedTuple):
     """What is told from the first rows.
 
-    Steps ahead, rows a season, whether times are dates, and columns of features: numbers, and room
-    for the words of others.
+    Steps ahead, rows a season, whether times are dates, how far they are apart (0: not known), and
+    columns of features: numbers, and room for the words of others.
     """
 
     horizon: int
     period: int
     dated: bool
+    gap: float
     numbers: int = 0
     words: int = 0
 
@@ -43,11 +44,12 @@ def plan(options: TrackOptions, times: Array, dated: bool, numbers: int, words: 
     words: how many the first rows have in other columns; as many again may join.
     """
     first = times[:FIRST]
-    gap = float(np.median(np.diff(first))) if dated and first.size > 1 else None
-    told = periods(options.season)
-    season = season_of(gap) if isinstance(told, str) else round(told[0]) if told else 0
+    gap = float(np.median(np.diff(first))) if first.size > 1 and first[0] == first[0] else 0.0
+    told, seconds = periods(options.season), gap if dated else 0.0
+    season = season_of(seconds) if isinstance(told, str) else round(told[0]) if told else 0
+    steps = options.horizon or steps_of(seconds)
     room = min(max(2 * words, _WORDS), CATEGORIES) if words else 0
-    return Plan(options.horizon or steps_of(gap), min(season, LONGEST), dated, numbers, room)
+    return Plan(steps, min(season, LONGEST), dated, gap, numbers, room)
 
 
 def why_no_series(options: TrackOptions, columns: int, times: Array) -> str:
@@ -112,41 +114,27 @@ def saved_plan(header: dict[str, Any]) -> Plan | None:
     if "series" not in header:
         return None
     values = part(part(header, "series", dict), "plan", list)
-    if len(values) != 5 or not isinstance(values[2], bool) or values[0] == 0:
+    kinds = [int, int, bool, float, int, int]
+    if [*map(type, values)] != kinds or values[0] < 1:
         raise ValueError(f"its header holds {values!r} as the plan of a series")
-    counted("plan", values[0], MOST_AHEAD)
-    counted("plan", values[1], LONGEST)
-    counted("plan", values[3], _MOST_COLUMNS[1])
-    counted("plan", values[4], CATEGORIES)
+    limits = (MOST_AHEAD, LONGEST, 1, math.inf, _MOST_COLUMNS[1], CATEGORIES)
+    if any(not 0 <= value <= most for value, most in zip(values, limits, strict=True)):
+        raise ValueError(f"its header holds {values!r} as the plan of a series")
     return Plan(*values)
 
 
 class Table(NamedTuple):
-    """Rows: targets, features, times, slots, and whether all targets before were whole."""
+    """Rows: targets, features, times, and whether all targets before were whole."""
 
     y: Array
     X: Array
     times: Array
-    slots: NDArray[np.int64]
     whole: Array
 
     def part(self, start: int, stop: int | None = None) -> "Table":
         """Return some of the rows."""
         cut = slice(start, stop)
-        return Table(self.y[cut], self.X[cut], self.times[cut], self.slots[cut], self.whole[cut])
-
-    def by_slot(self, first: int, start: int, stop: int, most: int) -> Array:
-        """Return features of rows from `start` on, a row for each slot from slot `first` on.
-
-        At most so many; NaN for a slot without a row. Behind a long break nothing is known.
-        """
-        slots = self.slots[start:stop]
-        steps = np.diff(slots, prepend=first - 1)
-        ends = np.flatnonzero((steps > LONG) | (slots >= first + most))
-        slots = slots[: ends[0]] if ends.size else slots
-        found = np.full((int(slots[-1]) - first + 1 if slots.size else 0, self.X.shape[1]), np.nan)
-        found[slots - first] = self.X[start : start + slots.size]
-        return found
+        return Table(self.y[cut], self.X[cut], self.times[cut], self.whole[cut])
 
     def then(self, other: "Table") -> "Table":
         """Return these rows and others after them."""

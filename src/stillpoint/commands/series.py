@@ -19,7 +19,7 @@ from stillpoint.core.learner import not_finite_in
 from stillpoint.core.validation import Array, counted, stored, under
 from stillpoint.losses import Pinball
 from stillpoint.series import Forecaster
-from stillpoint.series.slots import FIRST
+from stillpoint.series.slots import Slots
 
 _MOST = 8192  # rows without a target that wait for one, at least
 _ROOM = 1 << 20  # forecasts made at once
@@ -31,7 +31,7 @@ class Ahead(NamedTuple):
     model: Forecaster
     told: Told  # (H,)
     total: Told  # (1,)
-    rows: Table  # those that have come of the rounds to come
+    places: NDArray[np.int64]  # in these rounds, of the rows that have come of them
     scores: _scores.Scores
 
 
@@ -56,12 +56,14 @@ class Series:
             features=self.columns,
             loss=Pinball(self.level) if self.level else None,
         )
-        self.intake = Intake(plan, options.time is not None)
+        self._timed, self.intake = options.time is not None, Intake(plan)
         self.beside = Beside(plan, self.level)
         self.loss_name = "pinball loss" if self.level else "squared error"
-        self._gap_start = -1  # slot after the last target before the rows that wait; −1 for none
-        none, slots = np.zeros(0), np.zeros(0, dtype=np.int64)
-        self._waiting = Table(none, np.zeros((0, self.columns)), none, slots, none)
+        self._jump = 4 * (plan.period + plan.horizon)  # slots that nothing said reaches over
+        # slot of the last row learnt; whether rows without a target were the last of these
+        self._slot, self._in_gap = -1, False
+        none = np.zeros(0)
+        self._waiting = Table(none, np.zeros((0, self.columns)), none, none)
 
     @property
     def at_once(self) -> int:
@@ -72,6 +74,11 @@ class Series:
     def moved(self) -> bool:
         """Whether ends were moved inwards, to 0, while targets were below that."""
         return self._nonnegative and self.intake.negative
+
+    @property
+    def slots(self) -> Slots:
+        """Slots of the rows learnt."""
+        return self.model._timing._grid.slots
 
     def know(self, ahead: NDArray[np.bool_]) -> None:
         """Say which columns of features are known beyond the next row."""
@@ -84,81 +91,108 @@ class Series:
         table = self._waiting.then(new)
         n = self._ready(table)
         gaps = self._gaps(table, first, n)
-        told, own = self._play_all(table, n, gaps)
-        self.beside.score(table, told, n)
+        told, slots, own = self._play_all(table, n, gaps)
+        self.beside.score(table.y[:n], slots, told)
+        self._slot = int(slots[n - 1]) if n else self._slot
         self._waiting = table.part(n)
         out = Told(*(part[first:, 0].copy() for part in told))
-        for i, origin, ahead in gaps:
-            one = own[i] if i in own else self._further(told, origin, ahead)
+        for i, origin in gaps:
+            one = own[i] if i in own else self._further(told, i, origin, slots)
             for part, end in zip(out, one, strict=True):
                 part[i - first] = end
-        return *out, self.beside.losses(out.forecast, new), np.zeros((new.y.size, 0))
+        losses = self.beside.losses(out.forecast, new.y, slots[first:])
+        return *out, losses, np.zeros((new.y.size, 0))
 
     def _ready(self, table: Table) -> int:
         """Return how many rows can be learnt: up to a target, with all that was known ahead."""
         rows, known = table.y.size, np.flatnonzero(~np.isnan(table.y))
         n = int(known[-1]) + 1 if known.size else 0
         if self._reaches:
-            # the first rows are taken for neighbours: all that they look at comes with them
-            early = self.intake.timed and self.intake.rows < FIRST + 2 * self.horizon
-            past = np.searchsorted(table.slots, table.slots[-1] - self.horizon, side="right")
-            n = 0 if early else max(0, min(n, int(past), rows - self.horizon))
-        if rows - n > max(_MOST, 2 * self.horizon):
-            n = rows - self.horizon
-        return n
+            n = max(0, min(n, rows - self.horizon))
+        return n if rows - n <= max(_MOST, 2 * self.horizon) else rows - self.horizon
+
+    def _gaps(self, table: Table, first: int, n: int) -> list[tuple[int, int]]:
+        """Return new rows without a target that follow such a row, and the first of these.
+
+        A row stands for itself where that is further away than the horizon.
+        """
+        found, origin, goes_on = list[tuple[int, int]](), -1, self._in_gap
+        self._in_gap = False
+        if not np.isnan(table.y).any():
+            return found
+        for i, y in enumerate([*table.y.tolist(), 0.0]):
+            if i == n:
+                self._in_gap = goes_on or origin >= 0
+            if y == y:
+                origin, goes_on = -1, False
+            elif origin < 0 and not goes_on:
+                origin = i
+            elif i >= first:
+                found.append((i, i if goes_on or i - origin >= self.horizon else origin))
+        return found
 
     def _play_all(
-        self, table: Table, n: int, gaps: list[tuple[int, int, int]]
-    ) -> tuple[Told, dict[int, Told]]:
+        self, table: Table, n: int, gaps: list[tuple[int, int]]
+    ) -> tuple[Told, NDArray[np.int64], dict[int, Told]]:
         """Forecast all rows and learn the first n; a copy plays the others.
 
-        What is told of rows in gaps comes second, by row, where it depends on features ahead: of
-        these, what had come with the row itself.
+        Returns what was told (rows, H), slots of the rows, and what is told of rows in gaps where
+        that depends on features ahead: of these, on what had come with the row itself.
         """
-        wanted: dict[int, list[tuple[int, int]]] = {}
-        for i, origin, ahead in gaps if self._reaches else ():
-            wanted.setdefault(origin, []).append((i, ahead))
-        model, own, parts = self.model, dict[int, Told](), list[Told]()
+        wanted: dict[int, list[int]] = {}
+        for i, origin in gaps if self._reaches else ():
+            wanted.setdefault(origin, []).append(i)
+        model, own, parts, steps = self.model, dict[int, Told](), list[Told](), list[Any]()
         for start, stop in pairwise(sorted({0, n, table.y.size, *wanted})):
             if start == n:
                 model = copy.copy(self.model)
-            for i, ahead in wanted.get(start, ()):
-                told = self._path(copy.copy(model), table, start, i + 1)
-                own[i] = self._further(told, 0, ahead)
+            for i in wanted.get(start, ()):
+                places = self._places(model, table.part(start, i + 1))
+                told = self._path(copy.copy(model), table.part(start, i + 1))
+                ahead = self.horizon if i == start else int(places[-1])
+                own[i] = self._at(told, 0, ahead)
             parts.append(self._play(model, table, start, stop))
-        return reduce(Told.then, parts), own
+            steps.append(model._timing.steps)
+        taken = np.concatenate(steps)
+        slots = self._slot + np.cumsum(np.where(taken < 0, self._jump, taken))
+        return reduce(Told.then, parts), slots, own
 
     def _play(self, model: Forecaster, table: Table, start: int, stop: int) -> Told:
         """Forecast some rows at all horizons and learn them: (rows, H)."""
-        rows, X = table.part(start, stop), None
-        if self.columns:
-            X, after = rows.X, int(table.slots[stop - 1]) + 1
-            if self._reaches:
-                later = table.by_slot(after, stop, table.y.size, self.horizon - 1)
-                X = np.concatenate([X, later])
-        parts = model.track(
-            rows.y, X, self._times(rows.times), horizon=self.horizon, intervals=True
-        )
-        told = Told(*(part.reshape(-1, self.horizon) for part in parts))
-        return self._shaped(told, rows.whole)
+        ahead = stop + self.horizon if self._reaches else stop
+        X = table.X[start:ahead] if self.columns else None
+        times = self._times(table.times[start:ahead])
+        y, H = table.y[start:stop], self.horizon
+        parts = model.track(y, X, times, horizon=H, intervals=True)
+        told = Told(*(part.reshape(-1, H) for part in parts))
+        return self._shaped(told, table.whole[start:stop])
 
-    def _path(self, model: Forecaster, table: Table, start: int, stop: int) -> Told:
-        """Forecast what comes from row `start` on, the features of some rows known: (1, H)."""
-        x, time, whole = None, None, np.array([float(self.intake.whole)])
-        if start < table.y.size:
-            when, whole = (
-                self._times(table.times[start : start + 1]),
-                table.whole[start : start + 1],
-            )
+    def _places(self, model: Forecaster, rows: Table) -> NDArray[np.int64]:
+        """Return how many slots after the first of these rows, the next to be played, each is."""
+        slots = model._timing._grid.slots
+        if not self._timed or slots.gap is None:
+            return np.arange(rows.y.size)
+        steps = slots.steps(rows.times)
+        return np.cumsum(steps) - steps[:1]
+
+    def _path(self, model: Forecaster, rows: Table) -> Told:
+        """Forecast what comes, of which some rows have come, with their features: (1, H)."""
+        x, time, H = None, None, self.horizon
+        whole = rows.whole[:1] if rows.y.size else np.array([float(self.intake.whole)])
+        if rows.y.size:
+            when = self._times(rows.times[:1])
             time = None if when is None else when[0]
             if self.columns:
-                x = table.by_slot(int(table.slots[start]), start, stop, self.horizon)
-        said = model.predict(x, horizon=self.horizon, time=time)
-        told = Told(said[None], *(end[None] for end in model.interval(horizon=self.horizon)))
-        return self._shaped(told, whole)
+                places = self._places(model, rows)
+                near = places < H
+                x = np.full((int(places[near][-1]) + 1, self.columns), np.nan)
+                x[places[near]] = rows.X[near]
+        said = model.predict(x, horizon=H, time=time)
+        ends = (end[None] for end in model.interval(horizon=H))
+        return self._shaped(Told(said[None], *ends), whole)
 
     def _times(self, times: Array) -> Any:
-        if not self.intake.timed:
+        if not self._timed:
             return None
         return (times * 1e6).round().astype("datetime64[us]") if self.plan.dated else times
 
@@ -183,28 +217,14 @@ class Series:
             lo = lo if self.level else np.maximum(lo, 0.0)
         return Told(forecasts, lo, hi)
 
-    def _gaps(self, table: Table, first: int, n: int) -> list[tuple[int, int, int]]:
-        """Return new rows without a target: the row, that after the last target, and steps between.
+    def _further(self, told: Told, i: int, origin: int, slots: NDArray[np.int64]) -> Told:
+        """Return what was told of row i in an earlier one, or in itself, if it is too far ahead."""
+        ahead = int(slots[i] - slots[origin])
+        if i == origin or ahead >= self.horizon:
+            return self._at(told, i, self.horizon)
+        return self._at(told, origin, ahead)
 
-        Further ahead than the horizon a row stands for itself.
-        """
-        found, start, origin = list[tuple[int, int, int]](), self._gap_start, 0
-        self._gap_start = -1
-        if not np.isnan(table.y).any():
-            return found
-        for i, y in enumerate(table.y.tolist()):
-            if i == n:  # the next rows go on from here
-                self._gap_start = start
-            if start < 0:
-                origin, start = i, int(table.slots[i])
-            ahead = int(table.slots[i]) - start
-            if y == y:
-                start = -1
-            elif i >= first and ahead > 0:
-                found.append((i, origin if ahead < self.horizon else i, ahead))
-        return found
-
-    def _further(self, told: Told, i: int, ahead: int) -> Told:
+    def _at(self, told: Told, i: int, ahead: int) -> Told:
         """Return what is told in row i of the value so many steps later.
 
         Beyond the horizon it is the coming forecast, which the values between did not change, with
@@ -221,11 +241,15 @@ class Series:
         known = np.flatnonzero(~np.isnan(rows.y))
         n, scores = int(known[-1]) + 1 if known.size else 0, self.beside.scores
         if n:
-            scores = self.beside.with_more(rows, self._play(model, rows, 0, n), n)
-        told = self._path(model, rows, n, rows.y.size)
+            told, slots, _ = self._play_all(rows, 0, [])
+            scores = self.beside.with_more(rows.y[:n], slots, told)
+            self._play(model, rows, 0, n)
+        coming = rows.part(n)
+        places = self._places(model, coming)
+        told = self._path(model, coming)
         total = Told(*(np.array([[end]]) for end in model.total(H)))
         total = total if self.level else self._shaped(total, np.array([float(self.intake.whole)]))
-        return Ahead(model, told.row(0), total.row(0), rows.part(n), scores)
+        return Ahead(model, told.row(0), total.row(0), places, scores)
 
     @property
     def _parts(self) -> dict[str, Any]:
@@ -242,7 +266,7 @@ class Series:
         parts = [(key, part.arrays()) for key, part in self._parts.items()]
         parts.append(("waiting.", self._waiting._asdict()))
         state = {f"{key}{name}": value for key, all in parts for name, value in all.items()}
-        return {**state, "gap_start": self._gap_start}
+        return {**state, "slot": self._slot, "in_gap": self._in_gap}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Restore what `arrays` returned."""
@@ -254,8 +278,7 @@ class Series:
             y,
             stored(waiting, "X", y.size, self.columns),
             stored(waiting, "times", y.size),
-            stored(waiting, "slots", y.size, dtype=np.int64),
             stored(waiting, "whole", y.size),
         )
-        counted("gap_start", state["gap_start"] + 1, 2**62)
-        self._gap_start = int(state["gap_start"])
+        counted("slot", state["slot"] + 1, 2**62)
+        self._slot, self._in_gap = int(state["slot"]), bool(state["in_gap"])

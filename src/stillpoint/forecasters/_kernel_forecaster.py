@@ -151,13 +151,10 @@ def track(
             finish(y[learnt], rule, state)
 
 
-# Single rounds are called from Python, where unpacking a NamedTuple costs more than the round's
-# arithmetic: arrays come one by one.
-
-
 @njit(cache=True)
-def begin_one(
-    time: float,
+def one(
+    opens: bool,
+    value: float,
     aggregation: int,
     share: float,
     grows: bool,
@@ -173,31 +170,14 @@ def begin_one(
     sums: np.ndarray,
     weights: np.ndarray,
 ) -> float:
-    """`begin`."""
+    """`begin` at a time, whose forecast is returned, or `finish` with a target.
+
+    Called from Python, where unpacking a NamedTuple costs more than a round's arithmetic: arrays
+    come one by one.
+    """
     experts = _aggregation.State(regrets, squares, sums, weights)
     state = bare(State(means, covariances, variances, forecasts, scalars, centre, experts))
-    return begin(time, Rule(aggregation, share, grows, ridges), state)
-
-
-@njit(cache=True)
-def finish_one(
-    y: float,
-    aggregation: int,
-    share: float,
-    grows: bool,
-    ridges: np.ndarray,
-    means: np.ndarray,
-    covariances: np.ndarray,
-    variances: np.ndarray,
-    forecasts: np.ndarray,
-    scalars: np.ndarray,
-    centre: np.ndarray,
-    regrets: np.ndarray,
-    squares: np.ndarray,
-    sums: np.ndarray,
-    weights: np.ndarray,
-) -> None:
-    """`finish`."""
-    experts = _aggregation.State(regrets, squares, sums, weights)
-    state = bare(State(means, covariances, variances, forecasts, scalars, centre, experts))
-    finish(y, Rule(aggregation, share, grows, ridges), state)
+    if opens:
+        return begin(value, Rule(aggregation, share, grows, ridges), state)
+    finish(value, Rule(aggregation, share, grows, ridges), state)
+    return 0.0

@@ -161,13 +161,10 @@ def track(
             finish(y[learnt], state)
 
 
-# Single rounds are called from Python, where unpacking a NamedTuple costs more than the round's
-# arithmetic: arrays come one by one.
-
-
 @njit(cache=True)
-def begin_one(
-    time: float,
+def one(
+    opens: bool,
+    value: float,
     means: np.ndarray,
     filters: np.ndarray,
     counts: np.ndarray,
@@ -179,29 +176,15 @@ def begin_one(
     sums: np.ndarray,
     weights: np.ndarray,
 ) -> float:
-    """`begin`."""
+    """`begin` at a time, whose forecast is returned, or `finish` with a target.
+
+    Called from Python, where unpacking a NamedTuple costs more than a round's arithmetic: arrays
+    come one by one.
+    """
     experts = _aggregation.State(regrets, squares, sums, weights)
     mixture = Mixture(means, filters, counts, scalars)
     state = State(mixture, specialists, forecasts, experts)
-    return begin(time, bare(state))
-
-
-@njit(cache=True)
-def finish_one(
-    y: float,
-    means: np.ndarray,
-    filters: np.ndarray,
-    counts: np.ndarray,
-    scalars: np.ndarray,
-    specialists: np.ndarray,
-    forecasts: np.ndarray,
-    regrets: np.ndarray,
-    squares: np.ndarray,
-    sums: np.ndarray,
-    weights: np.ndarray,
-) -> None:
-    """`finish`."""
-    experts = _aggregation.State(regrets, squares, sums, weights)
-    mixture = Mixture(means, filters, counts, scalars)
-    state = State(mixture, specialists, forecasts, experts)
-    finish(y, bare(state))
+    if opens:
+        return begin(value, bare(state))
+    finish(value, bare(state))
+    return 0.0

@@ -205,7 +205,7 @@ class KernelForecaster(SeriesForecaster):
 
     def _open(self, when: float, x: None) -> float:
         if not self._members:
-            forecast = _kernel_forecaster.begin_one(when, *self._flat)
+            forecast = _kernel_forecaster.one(True, when, *self._flat)
             self.aggregator.experts = self._experts
             return forecast
         s, forecasts = self._state.scalars, self._state.forecasts
@@ -218,7 +218,7 @@ class KernelForecaster(SeriesForecaster):
     def _close(self, feedback: float | None) -> None:
         y = feedback_number(feedback)
         if not self._members:
-            _kernel_forecaster.finish_one(y, *self._flat)
+            _kernel_forecaster.one(False, y, *self._flat)
             return
         s = self._state.scalars
         if math.isnan(y):

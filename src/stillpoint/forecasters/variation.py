@@ -239,10 +239,10 @@ class VariationForecaster(SeriesForecaster):
         return float(s[AT.rounds]), float(s[AT.time]), float(s[AT.open]), float(s[AT.forecast])
 
     def _open(self, when: float, x: None) -> float:
-        return _variation.begin_one(when, *self._flat)
+        return _variation.one(True, when, *self._flat)
 
     def _close(self, feedback: float | None) -> None:
-        _variation.finish_one(feedback_number(feedback), *self._flat)
+        _variation.one(False, feedback_number(feedback), *self._flat)
 
     def _rounds(self, y: Array, times: Array, delay: int, first: int) -> Array:
         return self._track(y, times, delay, first)[0]

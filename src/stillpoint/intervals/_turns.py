@@ -260,13 +260,10 @@ def track(
             close_turn(y[t - late], rule, aims, s)
 
 
-# Single rounds are called from Python, where unpacking a NamedTuple costs more than the round's
-# arithmetic: arrays come one by one.
-
-
 @njit(cache=True)
-def open_one(
-    f: float,
+def one(
+    opens: bool,
+    value: float,
     two_sided: bool,
     empty: bool,
     order: np.ndarray,
@@ -283,30 +280,14 @@ def open_one(
     counts: np.ndarray,
     weights: np.ndarray,
 ) -> int:
-    """`open_turn`."""
-    s = State(experts, regrets, scalars, ends, missed, forecasts, said, units, slow, counts)
-    return open_turn(f, Rule(two_sided, empty, order), aims, s, weights)
+    """`open_turn` of a forecast, or `close_turn` of a target; returns the turn that is opened.
 
-
-@njit(cache=True)
-def close_one(
-    y: float,
-    two_sided: bool,
-    empty: bool,
-    order: np.ndarray,
-    aims: np.ndarray,
-    experts: np.ndarray,
-    regrets: np.ndarray,
-    scalars: np.ndarray,
-    ends: np.ndarray,
-    missed: np.ndarray,
-    forecasts: np.ndarray,
-    said: np.ndarray,
-    units: np.ndarray,
-    slow: np.ndarray,
-    counts: np.ndarray,
-    weights: np.ndarray,
-) -> None:
-    """`close_turn`; weights are not used."""
+    Called from Python, where unpacking a NamedTuple costs more than a round's arithmetic: arrays
+    come one by one.
+    """
     s = State(experts, regrets, scalars, ends, missed, forecasts, said, units, slow, counts)
-    close_turn(y, Rule(two_sided, empty, order), aims, s)
+    rule = Rule(two_sided, empty, order)
+    if opens:
+        return open_turn(value, rule, aims, s, weights)
+    close_turn(value, rule, aims, s)
+    return -1

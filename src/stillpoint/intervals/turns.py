@@ -96,12 +96,12 @@ class Turns:
                 f"forecast must come after the oldest open round is closed: {self.turns} are open,"
                 f" the most with delay={self.turns - 1}; call update or skip first"
             )
-        ends: Array = self.state.ends[_turns.open_one(forecast, *self._flat)]
+        ends: Array = self.state.ends[_turns.one(True, forecast, *self._flat)]
         return ends
 
     def close(self, y: float) -> None:
         """Close the oldest open round; y is NaN where it is missing."""
-        _turns.close_one(y, *self._flat)
+        _turns.one(False, y, *self._flat)
 
     def skip(self) -> None:
         """Close the oldest open round, or pass the coming one, without a target."""
