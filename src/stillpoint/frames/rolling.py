@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from stillpoint.commands._scores import Scores, shown_steps
 from stillpoint.commands.beside import NAIVE, Beside
 from stillpoint.commands.engine import LAST, MEAN
-from stillpoint.commands.plans import Plan, Table, Told
+from stillpoint.commands.plans import Plan, Told
 from stillpoint.core.validation import Array
 
 DRIFT = "drift"
@@ -48,22 +48,21 @@ class Rolling(Beside):
         self._told = np.zeros((0, 3, self.steps.size))  # of origins whose targets are to come
         self._origins = np.zeros(0, dtype=np.int64)
 
-    def score(self, table: Table, told: Told, n: int) -> None:
-        """Score what was told in the first n rows, and keep their targets."""
-        super().score(table, told, n)
-        places = self.steps - 1
+    def score(self, y: Array, slots: Slots, told: Told) -> None:
+        """Score what was told in rows whose targets are these, and keep the targets."""
+        super().score(y, slots, told)
+        n, before = y.size, self._y.size
+        slots, places = slots[:n], self.steps - 1
         fresh = np.stack([part[:n][:, places] for part in told], axis=1)
-        before = self._y.size
-        self._y = np.append(self._y, table.y[:n])
-        self._slots = np.append(self._slots, table.slots[:n])
+        self._y, self._slots = np.append(self._y, y), np.append(self._slots, slots)
         good = _origins(self._y, self._start)[before:]
-        self._origins = np.append(self._origins, table.slots[:n][good])
+        self._origins = np.append(self._origins, slots[good])
         self._told = np.concatenate([self._told, fresh[good]])
         for k, h in enumerate(self.steps.tolist()):
-            pairs = _targets(self._origins, h, table.slots[:n], table.y[:n])
-            self._add(k, self._told[pairs.origins, :, k], table.y[:n][pairs.targets])
+            pairs = _targets(self._origins, h, slots, y)
+            self._add(k, self._told[pairs.origins, :, k], y[pairs.targets])
         if n:
-            wait = self._origins + self.steps[-1] - 1 > self._slots[-1]
+            wait = self._origins + self.steps[-1] - 1 > slots[-1]
             self._origins, self._told = self._origins[wait], self._told[wait]
 
     def _add(self, k: int, told: Array, y: Array) -> None:
@@ -81,9 +80,9 @@ class Rolling(Beside):
             finite.sum(),
         ]
 
-    def with_more(self, table: Table, told: Told, n: int) -> Scores:
+    def with_more(self, y: Array, slots: Slots, told: Told) -> Scores:
         """Score the last rows, too: the run is over when this is asked."""
-        self.score(table, told, n)
+        self.score(y, slots, told)
         return self.scores
 
     def ours(self) -> list[Score]:
