@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from collections import namedtuple
 from datetime import UTC, date, datetime, timedelta
 from html.parser import HTMLParser
@@ -263,6 +264,13 @@ def test_a_plot_has_the_past_the_fan_and_the_changes(jump):
     assert ahead[1:].astype("datetime64[D]").tolist() == result.forecast["time"].tolist()
     assert labels["sold"].get_ydata()[-1] == labels["forecast ahead"].get_ydata()[0]
     assert result.plot(axes) is axes
+
+
+def test_without_matplotlib_a_plot_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    for result in (sp.track([1.0, 2.0, 3.0]), sp.backtest([1.0, 2.0, 3.0])):
+        with pytest.raises(ImportError, match=r"plot needs matplotlib.*stillpoint\[plot\]"):
+            result.plot()
 
 
 def test_the_page_is_written_where_it_is_asked_for(shop, tmp_path):

@@ -79,8 +79,11 @@ def backtest(
     >>> sold = np.tile([20.0, 21.0, 19.0, 22.0, 25.0, 40.0, 38.0], 30)
     >>> sold += np.random.default_rng(0).normal(0.0, 1.0, sold.size)
     >>> test = sp.backtest(sold, horizon=7, season=7)
-    >>> test
-    <Backtest of y: 1 to 7 steps ahead from 196 rows; RMSE 1.05, last value 11.7, ...>
+    >>> for i in range(3):
+    ...     print(test.table["method"][i], test.table["rmse"][i].round(1))
+    stillpoint 1.1
+    last value 9.0
+    seasonal naive 1.4
     """
     with python_errors():
         found = given(data, target, time)
@@ -202,7 +205,7 @@ class Backtest:
         return plot_errors(self._steps, shown, OURS, what, ax)
 
     def _repr_html_(self) -> str:
-        from stillpoint.frames.html import figure, table
+        from stillpoint.frames.notebook import figure, table
 
         places = np.unique(np.linspace(0, len(self._steps) - 1, 6).round().astype(int)).tolist()
         rows = [["RMSE", *(f"{self._steps[k]} ahead" for k in places)]]

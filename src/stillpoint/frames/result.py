@@ -110,7 +110,7 @@ class Tracked:
         return Path(path)
 
     def _repr_html_(self) -> str:
-        from stillpoint.frames.html import page
+        from stillpoint.frames.notebook import page
 
         return page(self._view, self.summary)
 

@@ -84,7 +84,7 @@ def track(
     >>> import numpy as np
     >>> import stillpoint as sp
     >>> sold = np.tile([20.0, 21.0, 19.0, 22.0, 25.0, 40.0, 38.0], 20)
-    >>> sold += np.random.default_rng(0).normal(0.0, 1.0, sold.size)
+    >>> sold += np.random.default_rng(0).normal(0.0, 0.2, sold.size)
     >>> result = sp.track({"sold": sold}, "sold", horizon=7, season=7)
     >>> result.forecast["forecast"].round(0)
     array([20., 21., 19., 22., 25., 40., 38.])
