@@ -27,7 +27,7 @@ test: lint
 
 # Tests that need what a plain install does not have (river, torch, Spark, a browser) carry the marker `extra`; here they must run.
 test-extras: docs
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[river,sklearn,real,series,parquet,dask,ray,spark]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[river,sklearn,sktime,frames,real,series,parquet,dask,ray,spark]'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0 triton
 	$(CHROMIUM)
 	$(JAVA)
@@ -111,7 +111,7 @@ figures: $(VENV)/.ready
 	cp build/reproduce/reproduce.md build/reproduce/*.png docs/reproduce/
 	$(BIN)/python examples/demo.py --out demo-out
 	$(CHROMIUM)
-	chromium --headless --no-sandbox --hide-scrollbars --window-size=1000,1180 --screenshot=docs/report.png demo-out/report.html
+	chromium --headless --no-sandbox --hide-scrollbars --window-size=1280,860 --screenshot=docs/report.png demo-out/report.html
 
 clean:
 	rm -rf $(VENV) demo-out site build src/*.egg-info

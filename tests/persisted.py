@@ -44,6 +44,10 @@ def g(t):
     return 0.7 * STREAM[t : t + 2]
 
 
+def day(t):
+    return np.datetime64("2024-01-01") + t
+
+
 def gradients(build):
     return Case(
         build, lambda learner, t: learner.predict(), lambda learner, t: learner.update(g(t))
@@ -181,6 +185,11 @@ def river_faces():
                 p for _, p in sorted(model.predict_proba_one(named(t)).items(), key=str)
             ],
             lambda model, t: model.learn_one(named(t), labels[label(t)]),
+        ),
+        "river.SeriesForecaster": Case(
+            lambda: river.Forecaster(3, season=[7], features=("a",), time="when", pool="small"),
+            lambda model, t: model.forecast(2, [{"a": x(t)[0], "when": day(t)}, {"a": x(t)[1]}]),
+            lambda model, t: model.learn_one(y(t), {"a": float(STREAM[t]), "when": day(t)}),
         ),
     }
 

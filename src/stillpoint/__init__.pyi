@@ -1,4 +1,5 @@
 from . import domains as domains
+from . import estimators as estimators
 from . import kernels as kernels
 from . import lab as lab
 from . import losses as losses

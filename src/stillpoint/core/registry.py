@@ -45,7 +45,7 @@ _CLASSES = {name: attribute for attribute, name in _IN_FILES.items()}
 # of packages that need not be installed: which one, and what there is then
 _NEEDS = {"gpu.": "torch", "river.": "river", "sklearn.": "sklearn"}
 _BOTH = ("TrackingClassifier", "TrackingRegressor")
-_FACES = {"gpu.": ("DeviceFleet",), "river.": _BOTH, "sklearn.": _BOTH}
+_FACES = {"gpu.": ("DeviceFleet",), "river.": ("SeriesForecaster", *_BOTH), "sklearn.": _BOTH}
 _PARTS = ("kernels", "potentials", "domains", "losses", "learners")
 
 
@@ -66,7 +66,8 @@ def learner_name(learner: Any) -> str:
         for home in homes:
             module = sys.modules.get(home)  # a class whose package is not imported has no objects
             if (
-                kind.__name__ in getattr(module, "__all__", ())
+                _savable(kind)
+                and kind.__name__ in getattr(module, "__all__", ())
                 and getattr(module, kind.__name__) is kind
             ):
                 return prefix + name

@@ -1,29 +1,32 @@
 """From rows with names to rows of numbers: features may appear, vanish and come in any order."""
 
 import math
-from collections.abc import Callable, Hashable, Mapping
-from datetime import UTC, date, datetime
-from numbers import Real
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from itertools import pairwise
 from operator import itemgetter
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from stillpoint.beliefs._kalman import LIMIT
 from stillpoint.core.validation import Array, stored, under
+from stillpoint.estimators.cells import column, moment, number
 from stillpoint.forecasters._features import sound
 
-_PLAIN = {float, int, bool, np.float64}  # types of value that need no closer look
-_WHOLE = _PLAIN | {np.float32, np.int64, np.int32, np.bool_}  # and those that need none in an array
+# types of value that need no closer look in an array
+_WHOLE = {float, int, bool, np.float64, np.float32, np.int64, np.int32, np.bool_}
 
 
-class _Core(Protocol):
+class Core(Protocol):
     """What the tracking cores have in common."""
 
     dim: int
 
     def _coming(self, time: float | None) -> float:
         """The time of the coming round, NaN for none; refuses those that go back."""
+
+    def _coming_times(self, rounds: int, times: Any) -> Array:
+        """The same for many."""
 
     def grow(self, dim: int) -> None:
         """Let more features join."""
@@ -42,7 +45,7 @@ class Columns:
     ----------
     absent : str
         "mean" leaves a feature that is not there at its running mean (NaN for the cores), "zero"
-        reads it as 0.
+        reads it as 0. None and NaN are not there.
     time : hashable or None
         The name that holds the clock.
     """
@@ -58,14 +61,14 @@ class Columns:
         self._keys: frozenset[Hashable] = frozenset()
         self._pick: Callable[[Any], tuple[Any, ...]] | None = None
 
-    def read(self, x: Mapping[Any, Any], core: _Core) -> tuple[Array, float]:
+    def read(self, x: Mapping[Any, Any], core: Core) -> tuple[Array, float]:
         """The row of x and its moment; names without a column are passed over."""
         row = self._whole(x)
         if row is None:
-            row = self._row(x, self.names)
+            row = self._row(self._cells(x), self.names)
         return row, core._coming(self._clock(x))
 
-    def learn(self, x: Mapping[Any, Any], core: _Core) -> tuple[Array, float]:
+    def learn(self, x: Mapping[Any, Any], core: Core) -> tuple[Array, float]:
         """`read`, with a column for every name not seen before.
 
         The core grows with them once nothing can fail any more.
@@ -73,25 +76,49 @@ class Columns:
         row = self._whole(x)
         if row is not None:
             return row, core._coming(self._clock(x))
-        fresh = [name for name in x if name not in self.names and name != self.time]
-        places = (
-            {**self.names, **{name: len(self.names) + i for i, name in enumerate(fresh)}}
-            if fresh
-            else self.names
-        )
-        row, moment = self._row(x, places), core._coming(self._clock(x))
-        if fresh:
-            if row.size > core.dim:
-                core.grow(row.size)
-            self._name(places)
-        return row, moment
+        cells = self._cells(x)
+        places = self._places([name for name in cells if name not in self.names])
+        row, when = self._row(cells, places), core._coming(self._clock(x))
+        if len(places) > len(self.names):
+            self.join(places, core)
+        return row, when
+
+    def read_table(self, X: Any, core: Core) -> tuple[Array, Array]:
+        """The rows of a data frame and their moments; each as if it came next."""
+        cells, times = self._table(X)
+        given = [None] * len(X) if times is None else times
+        when = np.array([core._coming(time) for time in given])
+        return self._rows(cells, self.names, len(X)), when
+
+    def learn_table(self, X: Any, core: Core) -> "Batch":
+        """The same, with a column for every name not seen before; `join` lets them in."""
+        cells, times = self._table(X)
+        first = {  # the row where a feature joins: the first that has a value
+            name: int(np.argmin(np.isnan(values)))
+            for name, values in cells.items()
+            if name not in self.names and not np.isnan(values).all()
+        }
+        fresh = sorted(first, key=first.__getitem__)
+        places = self._places(fresh)
+        joins = {first[name]: self._places(fresh[: i + 1]) for i, name in enumerate(fresh)}
+        when = core._coming_times(len(X), times)
+        return Batch(self._rows(cells, places, len(X)), when, joins)
+
+    def join(self, places: dict[Hashable, int], core: Core) -> None:
+        """Take over more columns; the core grows with them."""
+        if len(places) > core.dim:
+            core.grow(len(places))
+        self._name(places)
+
+    def _places(self, fresh: list[Hashable]) -> dict[Hashable, int]:
+        return {**self.names, **{name: len(self.names) + i for i, name in enumerate(fresh)}}
 
     def _name(self, places: dict[Hashable, int]) -> None:
         self.names = places
         self._keys = frozenset(places) if self.time is None else frozenset([*places, self.time])
         self._pick = itemgetter(*places) if len(places) > 1 else None
 
-    def restore(self, names: Any, core: _Core, state: dict[str, Any]) -> None:
+    def restore(self, names: Any, core: Core, state: dict[str, Any]) -> None:
         """Take over feature names, and the state of a new core, whose arrays are under `core.`."""
         own = under(state, "core.")
         width = max(len(names), 1)
@@ -124,26 +151,47 @@ class Columns:
             return None
         return row if sound(row, False) else None
 
-    def _row(self, x: Mapping[Any, Any], places: dict[Hashable, int]) -> Array:
+    def _cells(self, x: Mapping[Any, Any]) -> dict[Hashable, float]:
+        """The features that are there, as numbers."""
+        cells = {
+            name: value if type(value) is float and abs(value) <= LIMIT else number(name, value)
+            for name, value in x.items()
+            if name != self.time
+        }
+        return {name: value for name, value in cells.items() if value == value}
+
+    def _row(self, cells: dict[Hashable, float], places: dict[Hashable, int]) -> Array:
         row = np.full(max(len(places), 1), self.fill)
-        for name, value in x.items():
-            if name == self.time:
-                continue
-            if type(value) not in _PLAIN:
-                value = _number(name, value)
-            place = places.get(name)
-            if place is not None:
-                if not -LIMIT <= value <= LIMIT:
-                    remedy = (
-                        "leave a missing feature out of the dict"
-                        if value != value
-                        else "rescale it or leave it out"
-                    )
-                    raise ValueError(
-                        f"x[{name!r}] must be within ±{LIMIT:g}: got {value!r}; {remedy}"
-                    )
-                row[place] = value
+        for name, value in cells.items():
+            if name in places:
+                row[places[name]] = value
         return row
+
+    def _table(self, X: Any) -> tuple[dict[Hashable, Array], list[float] | None]:
+        """The columns of a data frame as numbers, and its times."""
+        if not hasattr(X, "columns"):
+            raise ValueError(
+                f"X must be a data frame: got {type(X).__name__}; pass one row a round, its columns"
+                " named"
+            )
+        cells = {name: column(name, X[name].to_numpy()) for name in X.columns if name != self.time}
+        if self.time is None:
+            return cells, None
+        if self.time not in list(X.columns):
+            raise ValueError(
+                f"X must hold the time {self.time!r}: got the columns {list(X.columns)}; give every"
+                " row its time"
+            )
+        return cells, [moment(self.time, when) for when in X[self.time]]
+
+    def _rows(
+        self, cells: dict[Hashable, Array], places: dict[Hashable, int], rounds: int
+    ) -> Array:
+        rows = np.full((rounds, max(len(places), 1)), self.fill)
+        for name, values in cells.items():
+            if name in places:
+                rows[:, places[name]] = np.where(np.isnan(values), self.fill, values)
+        return rows
 
     def _clock(self, x: Mapping[Any, Any]) -> float | None:
         if self.time is None:
@@ -153,32 +201,21 @@ class Columns:
                 f"x must hold the time {self.time!r}: got {sorted(map(str, x))}; give every row its"
                 " time"
             )
-        when = x[self.time]
-        if isinstance(when, np.datetime64):
-            when = when.astype("datetime64[us]").item()
-        if isinstance(when, datetime) and when == when:  # NaT is not
-            # without a zone it is read as UTC: local time would go back in autumn, and differ from
-            # machine to machine
-            return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
-        if isinstance(when, date) and when == when:
-            return datetime(when.year, when.month, when.day, tzinfo=UTC).timestamp()
-        if isinstance(when, Real) and math.isfinite(when):
-            return float(when)
-        raise ValueError(
-            f"x[{self.time!r}] must be a number or a date: got {x[self.time]!r}; convert the times"
-            " first"
-        )
+        return moment(self.time, x[self.time])
 
 
-def _number(name: Hashable, value: Any) -> float:
-    if isinstance(value, Real | np.bool_):
-        try:
-            return float(value)
-        except OverflowError:
-            raise ValueError(
-                f"x[{name!r}] must be within ±{LIMIT:g}: got {value!r}; rescale it or leave it out"
-            ) from None
-    remedy = "encode categories first, as with river's OneHotEncoder"
-    if value is None:
-        remedy = "leave a missing feature out of the dict"
-    raise ValueError(f"x[{name!r}] must be a number: got {value!r}; {remedy}")
+class Batch(NamedTuple):
+    """Rows to be learnt together, as if one by one."""
+
+    rows: Array  # (T, features)
+    when: Array  # (T,), NaN without times
+    joins: dict[int, dict[Hashable, int]]  # row -> the columns from there on, where more join
+
+    def parts(self, breaks: Iterable[int] = ()) -> Iterator[tuple[int, int]]:
+        """Stretches (first, last) of rows in which nothing joins, neither features nor `breaks`."""
+        ends = sorted({0, len(self.rows), *self.joins, *breaks})
+        return pairwise(ends)
+
+    def part(self, first: int, last: int, width: int) -> tuple[Array, Array]:
+        """The rows of a stretch with so many features, and their moments."""
+        return np.array(self.rows[first:last, :width], order="C"), self.when[first:last].copy()

@@ -24,6 +24,7 @@ from stillpoint.forecasters._logistic import (
 def track(
     X: np.ndarray,
     y: np.ndarray,
+    weights: np.ndarray,
     times: np.ndarray,
     delay: int,
     first: int,
@@ -34,20 +35,21 @@ def track(
 ) -> None:
     """Rounds in bulk, rows from `first` on: row t is forecast, then row t − delay is learnt.
 
-    y is NaN where it is missing. Where `shares` has rows, also what the first set's filter without
+    y is NaN where it is missing; `weights` are those of the losses, none for 1 each. Where `shares`
+    has rows, also what the first set's filter without
     drift says, and the weights of its filters.
     """
     state = bare(state)
-    K, M, weights = RATES.shape[0], state.means, state.outs[OUT.weight]
+    K, M, mixture = RATES.shape[0], state.means, state.outs[OUT.weight]
     look = np.empty((3, X.shape[1] + 1))
     for t in range(first, y.size):
         row, learnt = t - first, t - delay
         if shares.size:
             for k in range(K):
-                shares[row, k] = weights[0, k] + weights[0, K + k]
+                shares[row, k] = mixture[0, k] + mixture[0, K + k]
         if delay > 0:
             pace = gap(times[t], state.clock)
-            seen = state.features, M, state.covariances, weights, state.rules
+            seen = state.features, M, state.covariances, mixture, state.rules
             peek(X[t : t + 1], pace, *seen, look, out[row : row + 1])
             if shares.size:
                 value = 0.0
@@ -61,7 +63,7 @@ def track(
                 if shares.size:
                     still[row] = state.outs[OUT.read, 0, 0]
             if not math.isnan(y[learnt]):
-                learn(int(y[learnt]), state)
+                learn(int(y[learnt]), weights[learnt] if weights.size else 1.0, state)
 
 
 @njit(cache=True)
@@ -133,4 +135,4 @@ def round_one(
     if opens:
         propose(x, tick(time, clock), state)
     if closes:
-        learn(label, state)
+        learn(label, 1.0, state)

@@ -131,8 +131,11 @@ def propose(x: np.ndarray, pace: float, state: State) -> None:
 
 
 @njit(cache=True)
-def learn(y: float, rule: Rule, state: State) -> None:
-    """Close a round with its target: error variance, regrets, losses, filters and shifts."""
+def learn(y: float, weight: float, rule: Rule, state: State) -> None:
+    """Close a round with its target: error variance, regrets, losses, filters and shifts.
+
+    The loss of the round counts `weight` times: to the filters its noise has the variance 1/weight.
+    """
     s, table = state.scalars, state.table
     if s[AT.learnt] == 0.0:
         # the first target only sets the level: every forecast counts as right in that round
@@ -141,30 +144,30 @@ def learn(y: float, rule: Rule, state: State) -> None:
     y -= s[AT.origin]
     s[AT.low], s[AT.high] = min(s[AT.low], y), max(s[AT.high], y)
     s[AT.memory] = (1.0 - FORGET) * s[AT.memory] + 1.0
-    error = (y - s[AT.forecast]) ** 2
+    error = weight * (y - s[AT.forecast]) ** 2
     s[AT.noise] = running_mean(s[AT.noise], error, s[AT.memory])
     code, parameter, reach = rule.code, rule.parameter, DIGITS * (s[AT.high] - s[AT.low])
     if code == SQUARED_LOSS:
         unit = max(s[AT.noise], error / CAP, reach**2)
         scale = 1.0 / unit if unit > STILL else 0.0
-        steep = 2.0 * (s[AT.pooled] - y)
+        steep = weight * (2.0 * (s[AT.pooled] - y))
     else:
-        loss = value(code, parameter, s[AT.forecast], y)
+        loss = weight * value(code, parameter, s[AT.forecast], y)
         s[AT.unit] = running_mean(s[AT.unit], loss, s[AT.memory])
         unit = max(s[AT.unit], loss / CAP, value(code, parameter, reach, 0.0))
         scale = 1.0 / unit if unit > STILL else 0.0
-        steep = slope(code, parameter, s[AT.pooled], y)
-    credit(y, steep, scale, rule, state)
+        steep = weight * slope(code, parameter, s[AT.pooled], y)
+    credit(y, weight, steep, scale, rule, state)
     for k in range(state.means.shape[0]):
-        inverse = 1.0 / (table[ROW.variance, k] + 1.0)
+        inverse = 1.0 / (table[ROW.variance, k] + 1.0 / weight)
         step = (y - table[ROW.raw, k]) * inverse
         absorb(k, step, inverse, state.means, state.covariances, state.gains)
     if rule.level > 0.0 and s[AT.learnt] > 1.0:
-        shift(y, rule.level, state)
+        shift(y, weight, rule.level, state)
 
 
 @njit(cache=True)
-def credit(y: float, steep: float, scale: float, rule: Rule, state: State) -> None:
+def credit(y: float, weight: float, steep: float, scale: float, rule: Rule, state: State) -> None:
     """Add regrets ℓ'(p̂)(p̂ − p_i) and losses of a round, in units of the running loss.
 
     After an outlier, filters that follow quickly are far off for a round, and the linear regret of
@@ -179,7 +182,7 @@ def credit(y: float, steep: float, scale: float, rule: Rule, state: State) -> No
         far = max(far, abs(steep * (s[AT.pooled] - table[ROW.clipped, k]) * scale))
     share = scale * (MOST / far) if far > MOST else scale
     code, parameter = rule.code, rule.parameter
-    whole = 2.0 if code == SQUARED_LOSS else 1.0  # (p − y)², not its half
+    whole = weight * (2.0 if code == SQUARED_LOSS else 1.0)  # (p − y)², not its half
     pooled = whole * value(code, parameter, s[AT.pooled], y)
     for k in range(table.shape[1]):
         loss = whole * value(code, parameter, table[ROW.clipped, k], y)
@@ -190,11 +193,11 @@ def credit(y: float, steep: float, scale: float, rule: Rule, state: State) -> No
 
 
 @njit(cache=True)
-def shift(y: float, level: float, state: State) -> None:
+def shift(y: float, weight: float, level: float, state: State) -> None:
     """Step each filter's multiple towards the level's quantile of its residuals."""
     learnt, table = state.scalars[AT.learnt], state.table
     rare = min(level, 1.0 - level)
-    step = max(2.0 / (3.0 * (1.0 + rare * learnt)), FLOOR)
+    step = min(weight * max(2.0 / (3.0 * (1.0 + rare * learnt)), FLOOR), 1.0)
     for k in range(table.shape[1]):
         residual, spread = y - table[ROW.raw, k], table[ROW.spread, k]
         over = residual <= table[ROW.multiple, k] * spread

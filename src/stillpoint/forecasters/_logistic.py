@@ -160,15 +160,24 @@ def propose(x: np.ndarray, pace: float, state: State) -> None:
 
 
 @njit(cache=True)
-def learn(label: int, state: State) -> None:
-    """Close a round with its label: fixed share, and the exact MAP step of each filter."""
+def likelihood(p: float, weight: float) -> float:
+    """The probability of what came, to the power of its weight; never 0."""
+    return p if weight == 1.0 else max(p**weight, 1e-100)
+
+
+@njit(cache=True)
+def learn(label: int, weight: float, state: State) -> None:
+    """Close a round with its label: fixed share, and the exact MAP step of each filter.
+
+    The log loss of the round counts `weight` times.
+    """
     values, rules = state.values, state.rules
     weights, reads, mixed = state.outs[OUT.weight], state.outs[OUT.read], state.sets[SET.mixed]
     sets, columns = weights.shape
     if sets > 1:
         total, odds = totals(mixed)
-        plain = rules[0] * (mixed[label] / total)
-        steep = rules[1] * (mixed[label] / (1.0 - mixed[label]) / odds)
+        plain = rules[0] * likelihood(mixed[label] / total, weight)
+        steep = rules[1] * likelihood(mixed[label] / (1.0 - mixed[label]) / odds, weight)
         rules[0] = (1.0 - SHARE) * (plain / (plain + steep)) + 0.5 * SHARE
         rules[1] = (1.0 - SHARE) * (steep / (plain + steep)) + 0.5 * SHARE
     for s in range(sets):
@@ -176,7 +185,7 @@ def learn(label: int, state: State) -> None:
         state.sets[SET.learnt, s] += 1.0
         total = 0.0
         for i in range(columns):
-            weights[s, i] *= reads[s, i] if hit else 1.0 - reads[s, i]
+            weights[s, i] *= likelihood(reads[s, i] if hit else 1.0 - reads[s, i], weight)
             total += weights[s, i]
         for i in range(columns):
             weights[s, i] = (1.0 - SHARE) * (weights[s, i] / total) + SHARE / columns
@@ -184,7 +193,7 @@ def learn(label: int, state: State) -> None:
     for r in range(state.means.shape[0]):
         # label 0 is label 1 with the sign of f turned
         sign = 1.0 if label == (1 if sets == 1 else r // K) else -1.0
-        rest = sigmoid(-mode(sign * values[ROW.value, r], values[ROW.variance, r]))
-        bend = max(rest * (1.0 - rest), FLATTEST)
+        rest = sigmoid(-mode(sign * values[ROW.value, r], weight * values[ROW.variance, r]))
+        bend = weight * max(rest * (1.0 - rest), FLATTEST)
         factor = bend / (1.0 + bend * values[ROW.variance, r])
-        absorb(r, sign * rest, factor, state.means, state.covariances, state.gains)
+        absorb(r, sign * (weight * rest), factor, state.means, state.covariances, state.gains)

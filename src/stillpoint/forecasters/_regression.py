@@ -16,6 +16,7 @@ from stillpoint.forecasters._linear import AT, ROW, Rule, State, clipped, learn,
 def track(
     X: np.ndarray,
     y: np.ndarray,
+    weights: np.ndarray,
     times: np.ndarray,
     delay: int,
     first: int,
@@ -27,16 +28,17 @@ def track(
 ) -> None:
     """Rounds in bulk, rows from `first` on: row t is forecast, then row t − delay is learnt.
 
-    y is NaN where it is missing. Where `shares` has rows, also what the filter without drift says,
-    which is recursive least squares, and the filters' weights.
+    y is NaN where it is missing; `weights` are those of the losses, none for 1 each. Where `shares`
+    has rows, also what the filter without drift says, which is recursive least squares, and the
+    filters' weights.
     """
     state = bare(state)
     M, table, s = state.means, state.table, state.scalars
-    look, weights, one = np.empty((3, X.shape[1] + 1)), table[ROW.poly :], np.empty(1)
+    look, room, one = np.empty((3, X.shape[1] + 1)), table[ROW.poly :], np.empty(1)
     for t in range(first, y.size):
         row, learnt = t - first, t - delay
         if delay > 0:
-            peek(X[t : t + 1], state.features, M, table, s, look, weights, one)
+            peek(X[t : t + 1], state.features, M, table, s, look, room, one)
             forecasts[row] = one[0]
             if shares.size:
                 raw = 0.0
@@ -52,7 +54,7 @@ def track(
                     still[row] = s[AT.origin] + table[ROW.clipped, 0]
                     assign(shares[row], table[ROW.blend])
             if not math.isnan(y[learnt]):
-                learn(y[learnt], rule, state)
+                learn(y[learnt], weights[learnt] if weights.size else 1.0, rule, state)
 
 
 @njit(cache=True)
@@ -120,5 +122,5 @@ def round_one(
         propose(x, tick(time, clock), state)
     forecast = scalars[AT.origin] + scalars[AT.forecast]
     if closes:
-        learn(y, Rule(code, parameter, level), state)
+        learn(y, 1.0, Rule(code, parameter, level), state)
     return float(forecast)

@@ -14,6 +14,8 @@ from stillpoint.forecasters._features import ROW
 from stillpoint.forecasters._filters import CLOCK, drift, tick
 from stillpoint.forecasters.feature_rounds import FeatureRounds
 
+NO_WEIGHTS = np.empty(0)  # losses that count alike
+
 
 class TrackingModel(FeatureRounds):
     """Kalman filters side by side on features that are standardised as they come."""
@@ -80,9 +82,16 @@ class TrackingModel(FeatureRounds):
 
     @abstractmethod
     def _track(
-        self, X: Array, y: Array, times: Array, delay: int, first: int, more: bool
+        self,
+        X: Array,
+        y: Array,
+        times: Array,
+        delay: int,
+        first: int,
+        more: bool,
+        weights: Array = NO_WEIGHTS,
     ) -> tuple[Array, Array, Array]:
-        """`track` without its checks; NaN in y is a missing target.
+        """`track` without its checks; NaN in y is a missing target; `weights` of losses.
 
         more: also what the filter without drift says, (T − first,), and the weights of the filters,
         (T − first, K); of class 0, or 1 where there are two.

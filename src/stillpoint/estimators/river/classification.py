@@ -1,91 +1,26 @@
-"""Wrappers for river: `learn_one`, `predict_one` and `predict_proba_one` on dicts of features."""
+"""TrackingClassifier with the interface of river."""
 
 from collections.abc import Hashable
 from typing import Any
 
+import numpy as np
 from river import base
 
 from stillpoint.core.learner import Configured, not_finite_in
+from stillpoint.estimators import frames
 from stillpoint.estimators.columns import Columns
+from stillpoint.estimators.river.regression import as_targets
 from stillpoint.forecasters.classification import TrackingProbabilities
-from stillpoint.forecasters.regression import TrackingForecaster
-from stillpoint.losses import Absolute, Huber, Pinball, Squared
-
-__all__ = ["TrackingClassifier", "TrackingRegressor"]
 
 
-class TrackingRegressor(base.Regressor, Configured):
-    """Linear regression whose coefficients may drift or jump, with nothing to tune.
-
-    Kalman filters over fifteen rates of drift on features standardised as they come, aggregated on
-    the fly (`stillpoint.TrackingForecaster`). Features may appear, vanish and be reordered; targets
-    may come late: `predict_one` changes nothing, and `learn_one` needs only the features and the
-    target. Time and memory grow with the square of the number of features: hundreds are fine, a bag
-    of words is not.
-
-    Parameters
-    ----------
-    loss : Absolute, Huber or Pinball, optional
-        One of `stillpoint.losses`; None is squared loss.
-    absent : {"mean", "zero"}
-        What a known feature that is not in the dict stands for: its running mean, or 0, for sparse
-        counts.
-    time : hashable, optional
-        The feature that holds the time of a row, a number or a date (without a zone: UTC); drift
-        then follows the gaps. Rows may share a time, but not go back. None counts rounds.
-    """
-
-    def __init__(
-        self,
-        loss: Squared | Absolute | Huber | Pinball | None = None,
-        absent: str = "mean",
-        time: Hashable | None = None,
-    ) -> None:
-        self.loss, self.absent, self.time = loss, absent, time
-        self._columns = Columns(absent, time)
-        self._core = TrackingForecaster(1, loss=loss, missing=True)
-
-    def learn_one(self, x: dict[Hashable, Any], y: float) -> None:
-        """Learn that features x came with target y."""
-        target = self._core._feedback(y, "leave rows without a target out")
-        row, moment = self._columns.learn(x, self._core)
-        self._core._learn_one(row, target, moment)
-
-    def predict_one(self, x: dict[Hashable, Any]) -> float:
-        """The forecast for features x; 0 until a target has been seen."""
-        row, _ = self._columns.read(x, self._core)
-        return self._core._look(row)
-
-    @property
-    def config(self) -> dict[str, Any]:
-        """The arguments that build this model anew, for saving."""
-        return {"loss": self.loss, "absent": self.absent, "time": self.time}
-
-    @property
-    def _not_finite(self) -> frozenset[str]:
-        return not_finite_in("core.", self._core)
-
-    def arrays(self) -> dict[str, Any]:
-        """The state, for saving: names of features, and that of the forecaster."""
-        return {
-            "names": list(self._columns.names),
-            **{f"core.{key}": value for key, value in self._core.arrays().items()},
-        }
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Inverse of `arrays`."""
-        core = TrackingForecaster(1, loss=self.loss, missing=True)  # columns only ever join a core
-        self._columns.restore(state["names"], core, state)
-        self._core = core
-
-
-class TrackingClassifier(base.Classifier, Configured):
+class TrackingClassifier(base.MiniBatchClassifier, Configured):
     """Logistic regression whose coefficients may drift or jump, for two classes or more.
 
     One exact MAP step a round in each of ten filters, mixed by their likelihood with fixed share;
     with more than two classes one set of filters a class
-    (`stillpoint.forecasters.TrackingProbabilities`). Labels need not be known in advance. Time and
-    memory grow with the number of classes and the square of that of features.
+    (`stillpoint.forecasters.TrackingProbabilities`). Labels need not be known in advance. None and
+    NaN are features that are not there. Time and memory grow with the number of classes and the
+    square of that of features.
 
     Parameters
     ----------
@@ -95,6 +30,15 @@ class TrackingClassifier(base.Classifier, Configured):
     time : hashable, optional
         The feature that holds the time of a row, a number or a date (without a zone: UTC); drift
         then follows the gaps. Rows may share a time, but not go back. None counts rounds.
+
+    Examples
+    --------
+    >>> from stillpoint.estimators.river import TrackingClassifier
+    >>> model = TrackingClassifier()
+    >>> for i in range(100):
+    ...     model.learn_one({"heat": i % 10}, "hot" if i % 10 > 4 else "cold")
+    >>> model.predict_one({"heat": 9})
+    'hot'
     """
 
     def __init__(self, absent: str = "mean", time: Hashable | None = None) -> None:
@@ -112,10 +56,14 @@ class TrackingClassifier(base.Classifier, Configured):
         _check_label(y)
         row, moment = self._columns.learn(x, self._core)
         if y not in self._labels:
-            self._labels[y] = len(self._labels)
-            if len(self._labels) > 2:
-                self._core.add_class()
+            self._add(y)
         self._core._learn_one(row, self._labels[y], moment)
+
+    def _add(self, label: Any) -> None:
+        """Make a label a class."""
+        self._labels[label] = len(self._labels)
+        if len(self._labels) > 2:
+            self._core.add_class()
 
     def predict_proba_one(self, x: dict[Hashable, Any], **kwargs: Any) -> dict[Any, float]:
         """The probability of each label seen so far."""
@@ -123,6 +71,37 @@ class TrackingClassifier(base.Classifier, Configured):
             return dict.fromkeys(self._labels, 1.0)
         row, moment = self._columns.read(x, self._core)
         return dict(zip(self._labels, self._core._look(row, moment).tolist(), strict=True))
+
+    def learn_many(self, X: Any, y: Any) -> None:
+        """Learn the rows of a data frame in order: as `learn_one` does, in compiled code."""
+        batch = self._columns.learn_table(X, self._core)
+        labels = as_targets(y, len(batch.rows)).tolist()
+        fresh: dict[Any, int] = {}  # labels not seen before -> their first row
+        for row, label in enumerate(labels):
+            _check_label(label)
+            if label not in self._labels:
+                fresh.setdefault(label, row)
+        starts = {row: label for label, row in fresh.items()}
+        for first, last in batch.parts(starts):
+            if first in batch.joins:
+                self._columns.join(batch.joins[first], self._core)
+            if first in starts:
+                self._add(starts[first])
+            rows, when = batch.part(first, last, self._core.dim)
+            places = np.array([self._labels[label] for label in labels[first:last]], dtype=float)
+            self._core._track(rows, places, when, 0, 0, False)
+
+    def predict_proba_many(self, X: Any) -> Any:
+        """The probability of each label for each row of a data frame, as if it came next."""
+        rows, when = self._columns.read_table(X, self._core)
+        if len(self._labels) < 2:
+            table = np.ones((len(rows), len(self._labels)))
+        elif self.time is None:
+            table = self._core.peek_rows(rows)
+        else:
+            each = [self._core._look(row, at) for row, at in zip(rows, when.tolist(), strict=True)]
+            table = np.array(each).reshape(len(rows), len(self._labels))
+        return frames.table(table, list(self._labels), like=X)
 
     @property
     def config(self) -> dict[str, Any]:
