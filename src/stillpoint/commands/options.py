@@ -40,7 +40,8 @@ class Options:
     def __post_init__(self) -> None:
         if not isinstance(self.source, str):
             raise InputError(
-                f"the input must be named by text: got {self.source!r}; give str(path)"
+                f"the input must be named by text: got {type(self.source).__name__}; give"
+                " str(path), or hand data to stillpoint.track"
             )
 
     def _set(self, name: str, value: Any) -> None:

@@ -75,8 +75,7 @@ class Track(Job):
 
     def _columns(self, names: list[str], file: str) -> Sequence[str]:
         o = self.options
-        refuse_overwriting_input(o.source, "--out", o.out, (PREDICTIONS, *self.stale))
-        refuse_overwriting_input(o.source, "--checkpoint", o.checkpoint, saved.FILES)
+        self._refuse()
         self.features, self._names = o.columns(names), names
         if self.options.predictions == "parquet":
             from stillpoint.commands.parquet import load
@@ -84,6 +83,12 @@ class Track(Job):
             load("--predictions parquet")
         self.encoder = Encoder(self.options, self.features)
         return self.encoder.names
+
+    def _refuse(self) -> None:
+        """Refuse an input that the run would overwrite."""
+        o = self.options
+        refuse_overwriting_input(o.source, "--out", o.out, (PREDICTIONS, *self.stale))
+        refuse_overwriting_input(o.source, "--checkpoint", o.checkpoint, saved.FILES)
 
     @property
     def limit(self) -> int:
@@ -95,6 +100,14 @@ class Track(Job):
 
     def play(self, batch: Batch, row: int) -> bytes:
         """See Job."""
+        rows, told, banded = self.forecast(batch, row)
+        return text_of(row, rows, told.forecasts, (told.lo, told.hi) if banded else None)
+
+    def forecast(self, batch: Batch, row: int) -> tuple[Rows, Forecasts, bool]:
+        """Forecast and learn rows from number `row` on: what was read, what was told of them.
+
+        The last says whether intervals are among that.
+        """
         rows = self.encoder.encode(batch)
         engine, history = self._learners(rows.pieces[0][2], self._plan(rows))
         if isinstance(engine, Series):
@@ -112,7 +125,7 @@ class Track(Job):
         known = np.flatnonzero(~np.isnan(rows.y))
         self._ahead = T - 1 - int(known[-1]) if known.size else self._ahead + T
         self.targets += known.size
-        return text_of(row, rows, forecasts, (lo, hi) if banded else None)
+        return rows, told, banded
 
     def _plan(self, rows: Rows) -> Plan | None:
         """Return how to forecast a series, from its first rows; None where it is none."""
@@ -250,7 +263,6 @@ class Track(Job):
             head["labels"] = self.encoder.label_names
         if isinstance(self.engine, Series):
             result = {**head, **outlook.figures(self.engine, self.history, self.recent)}
-            outlook.write_forecast(o.out / FORECAST, result["forecast"])
             notes += ahead_notes(self._ahead, self.engine.horizon)
             notes += word_notes(self.encoder, self.engine.plan)
         else:
@@ -268,6 +280,8 @@ class Track(Job):
     def _write(self, summary: dict[str, Any], notes: list[str], drawn: bool) -> dict[str, Any]:
         first = PARQUET if self.options.predictions == "parquet" else PREDICTIONS
         own = [FORECAST] if isinstance(self.engine, Series) else []
+        if own:
+            outlook.write_forecast(self.options.out / FORECAST, summary["forecast"])
         files = [first, *own, SUMMARY, *([REPORT] if drawn else [])]
         return write_summary(self.options.out, {**summary, "notes": notes, "files": files})
 
