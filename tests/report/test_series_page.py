@@ -233,6 +233,14 @@ def test_a_short_series_is_drawn_once(tmp_path):
     assert "target" not in ids
 
 
+def test_the_first_forecast_is_made_of_nothing_and_not_drawn(tmp_path):
+    history, summary = series_of(rows=60, horizon=24)
+    history.last["forecast"][0] = -1e6
+    said = page_of(tmp_path, history, summary).drawing["axes"]["recent"]["columns"]["forecast"]
+    assert said[0] is None
+    assert min(value for value in said if value is not None) > 100.0
+
+
 KEYS = (
     "forecast",
     "total",

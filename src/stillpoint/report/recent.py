@@ -29,7 +29,10 @@ def last_rows(history: History, columns: Columns) -> tuple[Columns, float]:
         size = max(float(np.median(columns["rows"])), 1.0)
         if "y_mean" in columns:
             single["y"] = columns["y_mean"]
-    return {name: np.where(np.isfinite(v), v, np.nan) for name, v in single.items()}, size
+    found = {name: np.where(np.isfinite(v), v, np.nan) for name, v in single.items()}
+    if "forecast" in found and found["row"].size and found["row"][0] == columns["row"][0]:
+        found["forecast"][0] = np.nan  # made of nothing: it is not one to be drawn
+    return found, size
 
 
 def shown(horizon: int, seasons: list[float]) -> float:
