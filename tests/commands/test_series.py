@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import stillpoint as sp
-from stillpoint.commands import session, track, tracking
+from stillpoint.alerts.changes import Change
+from stillpoint.commands import outlook, session, track, tracking
 from stillpoint.core import container
 from tracked import bad, floats, read, run, write
 
@@ -58,6 +59,10 @@ def test_a_series_is_forecast_by_the_forecaster(series, tmp_path, timed):
     assert coming["step"] == [str(h + 1) for h in range(H)]
     assert summary["files"] == ["predictions.csv", "forecast.csv", "summary.json", "report.html"]
     assert summary["coverage"]["most_misses"] >= summary["coverage"]["misses"]
+    at = [None] * H
+    if timed:
+        at = np.array(ahead, dtype="datetime64[s]").astype(float).tolist()
+    assert [row["at"] for row in summary["forecast"]] == at
 
 
 def test_every_horizon_is_scored_beside_simple_forecasts(series, tmp_path):
@@ -297,3 +302,10 @@ def test_changes_between_open_hours_are_told_at_their_time(tmp_path):
     assert change["kind"] == "level up"
     at = datetime.fromisoformat(change["time"])
     assert abs(hours_open.index(at) - jump) < 4
+
+
+def test_sizes_of_changes_that_contradict_their_kind_are_left_out():
+    fell = Change(9, 5, "level down", 633.0, 715.0, 1e5)
+    assert outlook._change(fell, None, None, None)["words"] == "level fell in row 6"
+    fell = Change(9, 5, "level down", 715.0, 633.0, 1e5)
+    assert outlook._change(fell, None, None, None)["words"] == "level fell from 715 to 633 in row 6"

@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 
+from stillpoint.commands.cells import seconds
 from stillpoint.series.seasons import calendar as suggested
 from stillpoint.series.weeks import Week
 
@@ -95,6 +96,10 @@ class Coming:
         if not self._dated:
             return _number(float(self._last) + slots * self._gap, self._last)
         return write(self.moment(slots), self._last)
+
+    def number(self, text: str) -> float:
+        """Return a time as a number: dates in seconds since 1970."""
+        return seconds(text) if self._dated else float(text)
 
     def moment(self, slots: int) -> datetime:
         """Return the date so many slots after the last row, or before it."""

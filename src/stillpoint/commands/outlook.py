@@ -19,6 +19,12 @@ from stillpoint.core.container import replace
 from stillpoint.series import Forecaster
 
 FORECAST = "forecast.csv"
+_VERBS = {
+    "level up": ("level rose", True),
+    "level down": ("level fell", False),
+    "wider": ("spread grew", True),
+    "narrower": ("spread shrank", False),
+}
 _LEAST = 0.005  # of a share that is told
 _TEXTS = 1000  # times of rows ahead of the last target that are kept
 _SHOWN = 8  # horizons in the table on the terminal
@@ -122,7 +128,14 @@ def outlook(engine: Series, ahead: Ahead, recent: Recent) -> dict[str, Any]:
         "unit_of_time": unit(gap),
         "whole_numbers": engine.intake.whole,
         "forecast": [
-            {"step": h, "time": time, "forecast": f, "lo": low, "hi": high}
+            {
+                "step": h,
+                "time": time,
+                "at": None if coming is None or time is None else coming.number(time),
+                "forecast": f,
+                "lo": low,
+                "hi": high,
+            }
             for h, (time, f, low, high) in enumerate(rows, 1)
         ],
         "total": {name: float(end[0]) for name, end in ahead.total._asdict().items()},
@@ -176,13 +189,11 @@ def _change(
     change: Change, model: Forecaster, ahead: Ahead, coming: Coming | None
 ) -> dict[str, Any]:
     """Return a change with its time, and in words; rows count from 1, empty slots among them."""
-    before, after = _figure(change.before), _figure(change.after)
-    what = {
-        "level up": f"level rose from {before} to {after}",
-        "level down": f"level fell from {before} to {after}",
-        "wider": f"spread grew from {before} to {after}",
-        "narrower": f"spread shrank from {before} to {after}",
-    }[change.kind]
+    verb, up = _VERBS[change.kind]
+    what = verb
+    # sizes are of stretches that may hold further changes: told where they go the same way
+    if (change.after > change.before) == up:
+        what = f"{verb} from {_figure(change.before)} to {_figure(change.after)}"
     time, when = None, f"in row {change.start + 1:,}"
     if coming is not None:
         history, places = model._engine.history, ahead.places
