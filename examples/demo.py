@@ -40,7 +40,7 @@ def page(out, run, y, rivals, bound, measured):
     labels += [f"hits and misses, step {step}" for step in (0.02, 0.06, 0.2)]
     coverage = {"target": band.coverage, "achieved": band.coverage_so_far, "misses": band.misses}
     summary = {
-        "target": "the level",
+        "target": "noisy level",
         "coverage": {**coverage, "least_misses": least, "most_misses": most},
         "certificate": {"error beyond that of the true level": bound[-1]},
         "certificate_curve": {"row": np.arange(len(y)), "bound": bound, "measured": measured},

@@ -165,7 +165,7 @@ def test_charts_begin_with_the_second_forecast_and_the_first_finite_interval(tmp
     page = (tmp_path / "out" / "report.html").read_text()
     columns = json.loads(
         re.search(r'(?s)<script[^>]*type="application/json"[^>]*>(.*?)</script>', page)[1]
-    )["columns"]
+    )["axes"]["run"]["columns"]
     first = {
         name: next(i for i, value in enumerate(columns[name]) if value is not None)
         for name in ("forecast", "lo", "hi")

@@ -18,6 +18,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from series_run import series_of
 
 from extras import program
 from stillpoint.report.history import history_from_arrays
@@ -87,7 +88,7 @@ class Chromium:
         head, _, self._buffer = self._buffer.partition(b"\0")
         return json.loads(head)
 
-    def open(self, page, size=(1200, 900), dark=False, touch=False, scale=1):
+    def open(self, page, size=(1200, 900), dark=False, touch=False, scale=1, unfold=True):
         """Show a file at that size; afterwards everything it asked for and complained about is in
         `events`.
         """
@@ -101,6 +102,9 @@ class Chromium:
         self.wait(
             "document.readyState === 'complete' && document.querySelectorAll('.curve').length > 0"
         )
+        if unfold:
+            self.run("document.querySelector('.fold').open = true")
+            self.wait("[...document.querySelectorAll('.plot > svg')].every(s => s.firstChild)")
 
     def run(self, script):
         reply = self.call(
@@ -173,6 +177,13 @@ def page(tmp_path_factory):
     return path
 
 
+@pytest.fixture(scope="module")
+def series(tmp_path_factory):
+    path = tmp_path_factory.mktemp("series") / "report.html"
+    write_page(path, *series_of(), "Forecasting load")
+    return path
+
+
 def troubles(browser):
     kinds = ("Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded")
     asked = [
@@ -210,7 +221,7 @@ def test_page_renders(chromium, page, size, dark):
     chromium.open(page, size, dark, touch=size[0] < 500)
     # nothing sticks out sideways
     assert chromium.run("document.documentElement.scrollWidth") == size[0]
-    assert chromium.run("document.querySelectorAll('.plot > svg').length") == 6
+    assert chromium.run("document.querySelectorAll('.plot > svg').length") == 7
     assert chromium.run(
         "[...document.querySelectorAll('.plot > svg')].every(s => s.querySelectorAll('path').length"
         " > 0)"
@@ -242,7 +253,7 @@ def test_hover_tells_and_drag_zooms_all_charts(chromium, page):
     assert "rows 1\u202f4" in tip
     assert "forecast" in tip
     # the same time in every chart
-    assert chromium.run("document.querySelectorAll('.cursor').length") == 6
+    assert chromium.run("document.querySelectorAll('.cursor').length") == 7
     whole, before = chromium.run(RANGE), chromium.run(CURVE)
     chromium.mouse("mousePressed", x, y, button="left", clickCount=1)
     chromium.mouse("mouseMoved", x + 100, y, button="left", buttons=1)
@@ -250,7 +261,7 @@ def test_hover_tells_and_drag_zooms_all_charts(chromium, page):
     assert chromium.run("document.querySelectorAll('.brush').length") == 1
     chromium.mouse("mouseReleased", x + 200, y, button="left", clickCount=1)
     chromium.frame()
-    assert re.search(r"2024 – .*2024 · rows 1\u202f4\d\d–2\u202f", chromium.run(RANGE))
+    assert re.search(r"2024 .*– .*2024 .*· rows 1\u202f4\d\d–2\u202f", chromium.run(RANGE))
     assert chromium.run(CURVE) != before
     assert not chromium.run("document.getElementById('reset').hidden")
     for clicks in (1, 2):
@@ -308,9 +319,12 @@ def test_keys_and_legend(chromium, page):
     chromium.call("Input.dispatchKeyEvent", type="keyDown", key="Escape")
     chromium.frame()
     assert "Drag" in chromium.run(RANGE)
-    chromium.run("[...document.querySelectorAll('#k-losses .key')].at(-1).click()")
+    chromium.run("document.querySelector('#k-losses .key').click()")
     assert chromium.run("document.querySelector('#c-losses .s-ours')") is None
     assert chromium.run("document.querySelectorAll('#c-losses .curve').length") == 3
+    for key in ("target", "coverage"):  # to the last curve, and none
+        chromium.run(f"document.querySelectorAll('#k-{key} .key').forEach(key => key.click())")
+    assert "NaN" not in chromium.run("document.querySelector('main').innerHTML")
     assert troubles(chromium) == []
 
 
@@ -320,6 +334,102 @@ def test_page_prints(chromium, page):
     pdf = base64.b64decode(chromium.call("Page.printToPDF", printBackground=False)["data"])
     assert pdf.startswith(b"%PDF")
     assert 2 <= len(re.findall(rb"/Type\s*/Page\b", pdf)) <= 6
+
+
+SIZES = {"desk": (1280, 860), "phone": (390, 844)}
+SHOWN = (
+    "[...document.querySelectorAll('{0}')].map(e => e.getBoundingClientRect())"
+    ".map(r => [r.top, r.bottom, r.width])"
+)
+
+
+@pytest.mark.extra
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)
+def test_a_series_is_answered_above_the_fold(chromium, series, size, dark):
+    chromium.open(series, size, dark, touch=size[0] < 500, unfold=False)
+    assert chromium.run("document.documentElement.scrollWidth") == size[0]
+    ((top, bottom, width),) = chromium.run(SHOWN.format("#c-ahead"))
+    assert top > 0
+    assert bottom < size[1]
+    assert width > 0.55 * size[0]
+    told = chromium.run(SHOWN.format(".lead, .numbers dd"))
+    assert len(told) == 4
+    assert told[0][1] < size[1]
+    if size[0] > 1000:  # the numbers are beside the chart
+        assert all(low < bottom for _, low, _ in told)
+    assert (
+        chromium.run("document.querySelectorAll('#c-ahead .f-fan, #c-ahead .s-ours').length") == 2
+    )
+    assert chromium.run("document.querySelector('.fold').open") is False
+    html = chromium.run("document.querySelector('main').innerHTML")
+    assert not re.search("NaN|undefined|Infinity|null", html)
+    assert len(chromium.picture()) > 15_000
+    assert troubles(chromium) == []
+
+
+@pytest.mark.extra
+def test_the_forecast_and_the_run_zoom_apart(chromium, series):
+    chromium.open(series, (1280, 860))
+    before = chromium.run("document.querySelector('#c-target .s-target').getAttribute('d')")
+    x, y = middle(chromium, "ahead", 0.9)
+    chromium.mouse("mouseMoved", x, y)
+    chromium.frame()
+    tip = chromium.run(TIP)
+    assert re.search(r"forecast\s+\d", tip)
+    assert "90% interval" in tip
+    chromium.mouse("mousePressed", x, y, button="left", clickCount=1)
+    chromium.mouse("mouseMoved", x - 300, y, button="left", buttons=1)
+    chromium.mouse("mouseReleased", x - 300, y, button="left", clickCount=1)
+    chromium.frame()
+    assert "Mar 2024" in chromium.run(RANGE)
+    after = chromium.run("document.querySelector('#c-target .s-target').getAttribute('d')")
+    assert after == before
+    chromium.run("document.getElementById('reset').click()")
+    chromium.frame()
+    assert "Drag" in chromium.run(RANGE)
+    x, y = middle(chromium, "reach", 0.6)
+    chromium.mouse("mouseMoved", x, y)
+    chromium.frame()
+    assert "hours ahead" in chromium.run(TIP)
+    assert troubles(chromium) == []
+
+
+LABELS = (
+    "[...document.querySelectorAll('#c-target > text[text-anchor=end]')].map(t => t.textContent)"
+)
+
+
+@pytest.mark.extra
+def test_outliers_leave_room_for_the_rest(chromium, tmp_path):
+    rng = np.random.default_rng(5)
+    y = rng.standard_normal(2000)
+    y[:4] = 5000.0
+    forecast = np.r_[0.0, y[:-1]]
+    history = history_from_arrays(y, forecast, forecast - 1e4 / np.arange(1, 2001), forecast + 3)
+    path = tmp_path / "report.html"
+    write_page(path, history, {"coverage": {"target": 0.9}}, "A run")
+    chromium.open(path)
+    assert max(float(t.replace("\u202f", "").replace("−", "-")) for t in chromium.run(LABELS)) < 20
+    note = chromium.run("document.getElementById('n-target').innerText")
+    assert re.search(r"Beyond this chart: .*the target at .*rows 0–\d+, as far as 5\u202f000", note)
+    chromium.run("document.querySelector('#n-target button').click()")
+    assert (
+        max(float(t.replace("\u202f", "").replace("−", "-")) for t in chromium.run(LABELS)) >= 4000
+    )
+    assert troubles(chromium) == []
+
+
+@pytest.mark.extra
+def test_a_jump_at_the_end_is_no_outlier(chromium, tmp_path):
+    y = np.random.default_rng(6).standard_normal(2000)
+    y[-5:] += 500.0
+    path = tmp_path / "report.html"
+    write_page(path, history_from_arrays(y, y), {}, "A run")
+    chromium.open(path)
+    assert (
+        max(float(t.replace("\u202f", "").replace("−", "-")) for t in chromium.run(LABELS)) >= 400
+    )
 
 
 @pytest.mark.extra
@@ -334,6 +444,6 @@ def test_demo_page_renders(chromium, tmp_path):
         assert (
             chromium.run("document.querySelector('h1').textContent") == "Following a drifting level"
         )
-        assert chromium.run("document.querySelectorAll('.plot > svg').length") == 7
+        assert chromium.run("document.querySelectorAll('.plot > svg').length") == 8
         assert chromium.run("document.documentElement.scrollWidth") == size[0]
         assert troubles(chromium) == []

@@ -115,7 +115,7 @@ def test_paths_iterate_one_step(name, i, periods):
     learnt(built, r, periods, x, seasonal, np.zeros((ROUNDS, 0)))
     theta = built.regressions.coefficients[0]
     # centre 3, unit 2; limits that bind here and there
-    scalars = np.array([3.0, 2.0, math.log(3.0), 0.3, 1.5, 4.0, math.nan, 0.0])
+    scalars = np.array([3.0, 2.0, math.log(3.0), 0.3, 1.5, 4.0, math.nan, 0.0, 0.0, 0.0, 1.0])
     built.regressions.specs[0, OF.log] = int(logs)
     low, high = 1.5 - 2.5, 4.0 + 2.5
     small, large = (low - 3.0) / 2.0, (high - 3.0) / 2.0

@@ -134,3 +134,88 @@ def test_a_time_that_was_left_out_may_still_be_given(saved):
         asked.predict(time=months[-1])
     later = np.datetime64("2004-03-01")  # the slot that was asked about stays empty
     np.testing.assert_array_equal(asked.predict(time=later), plain.predict(time=later))
+
+
+def places():
+    """Slots of the times, from their definition."""
+    gap, anchor, place = np.median(np.diff(TIMES[:16])), TIMES[0], [0]
+    for time in TIMES[1:]:
+        step = max(np.floor((time - anchor) / gap + 0.5), 0.0)
+        anchor += step * gap
+        anchor += 0.1 * (time - anchor)
+        place.append(place[-1] + int(step))
+    return np.array(place)
+
+
+SLOTS = places()
+
+
+def ahead(t, end):
+    """Features of row t and of the slots after it as far as their rows are known."""
+    near = [i for i in range(t + 1, end) if 0 < SLOTS[i] - SLOTS[t] < H]
+    rows = np.full((min(H, SLOTS[end - 1] - SLOTS[t] + 1), 2), np.nan)
+    for i in near:
+        rows[SLOTS[i] - SLOTS[t]] = X[i]  # of several in a slot the last
+    rows[0] = X[t]
+    return rows
+
+
+@pytest.mark.parametrize("horizon", [1, H])
+def test_rows_of_one_slot_are_forecast_with_their_own_features_in_bulk_too(horizon):
+    end = 150
+    bulk, single = (sp.Forecaster(horizon, season=[6], pool="middle", features=2) for _ in "ab")
+    said = bulk.track(Y[:end], X[:end], TIMES[:end], horizon, intervals=True)
+    rows = []
+    for t in range(end):
+        x = ahead(t, end)[:horizon] if t > 14 else X[t : min(t + horizon, end)]
+        forecast = single.predict(x, horizon=horizon, time=TIMES[t])
+        rows.append((forecast, *single.interval(x, horizon=horizon)))
+        if math.isnan(Y[t]):
+            single.skip()
+        else:
+            single.update(Y[t])
+    together = np.flatnonzero(np.diff(SLOTS[:end]) == 0)
+    together = together[together > 15]
+    first = said[0].reshape(end, -1)[:, 0]
+    assert (first[together] != first[together + 1]).any()
+    assert_alike([np.squeeze(part) for part in zip(*rows, strict=True)], said)
+
+
+def test_rows_of_features_after_the_last_time_are_of_the_slots_after_it():
+    times, steps = 60.0 * np.arange(T), {"horizon": H, "intervals": True}
+    timed, plain = build("features"), build("features")
+    assert_alike(timed.track(Y[:200], X, times[:200], **steps), plain.track(Y[:200], X, **steps))
+
+
+@pytest.mark.parametrize("times", [None, TIMES])
+@pytest.mark.parametrize("stop", [7, 60])
+def test_features_of_an_open_round_stay_those_of_the_first_round_in_bulk(times, stop):
+    part = (lambda a, b: None) if times is None else (lambda a, b: times[a:b])
+    at = None if times is None else times[stop]
+    models = [build("features") for _ in range(3)]
+    for model in models:
+        model.track(Y[:stop], X[:stop], part(0, stop))
+        said = model.predict(X[stop], time=at, horizon=H)
+    before = models[0].arrays()
+    for wrong in (X[stop + 1 :], np.full((T, 2), np.nan)):
+        with pytest.raises(ValueError, match="X must begin with the features of the open round"):
+            models[0].track(Y[stop:90], wrong, part(stop, 90))
+    for name, value in models[0].arrays().items():
+        np.testing.assert_array_equal(value, before[name])
+    one = models[0].track(Y[stop:90], X[stop:], part(stop, 90), horizon=H)
+    np.testing.assert_array_equal(one[0], said)
+    models[1].update(Y[stop])
+    two = models[1].track(Y[stop + 1 : 90], X[stop + 1 :], part(stop + 1, 90), horizon=H)
+    np.testing.assert_array_equal(one[1:], two)
+    # without X only the open round has its features
+    three = models[2].track(Y[stop : stop + 1], times=part(stop, stop + 1), horizon=H)
+    np.testing.assert_array_equal(three[0], said)
+    with pytest.raises(ValueError, match="x must"):
+        models[2].predict([1.0, 2.0, 3.0])
+
+
+def test_a_round_opened_without_features_takes_none_in_bulk():
+    model = build("features")
+    model.predict()
+    with pytest.raises(ValueError, match=r"X must begin .*, open \[\]; call update or skip first"):
+        model.track(Y, X)

@@ -52,7 +52,8 @@ def test_a_told_season_keeps_its_phase_over_a_gap_before_it_is_in_use(at):
 
 NO_TIMES = {
     "NaT": np.datetime64("NaT"),
-    "text": "2024-01-01",
+    "text": "yesterday",
+    "a number as text": "12",
     "a timedelta": datetime.timedelta(1),
 }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -65,19 +64,33 @@ def coverage_in_windows(columns: Columns) -> tuple[Array, int]:
     """Share covered in the last W scored rows, and W; empty for runs too short to have windows."""
     if "scored" not in columns or "covered" not in columns:
         return np.zeros(0), 0
-    seen = np.concatenate([[0.0], np.cumsum(np.nan_to_num(columns["scored"]))])
-    held = np.concatenate([[0.0], np.cumsum(np.nan_to_num(columns["covered"]))])
+    found, window = _windows(np.nan_to_num(columns["scored"]), [columns["covered"]])
+    return (found[0], window) if window else (np.zeros(0), 0)
+
+
+def losses_in_windows(columns: Columns) -> tuple[Columns, int]:
+    """Mean losses of the last W rows by name, and W; empty for runs too short to have windows."""
+    known = losses(columns)
+    found, window = _windows(np.nan_to_num(columns["rows"]), list(known.values()))
+    return (dict(zip(known, found, strict=True)), window) if window else ({}, 0)
+
+
+def _windows(rows: Array, sums: list[Array]) -> tuple[list[Array], int]:
+    """Means over the last W rows of what has these sums a bucket, and W."""
+    seen = np.concatenate([[0.0], np.cumsum(rows)])
     if seen[-1] < 100:
-        return np.zeros(0), 0
+        return [], 0
     window = int(max(50, _round_figure(seen[-1] / 30.0)))
     first = np.searchsorted(seen, seen[1:] - window, side="right") - 1
     full = first >= 0
     first = np.maximum(first, 0)
     count = seen[1:] - seen[first]
-    share = np.divide(
-        held[1:] - held[first], count, out=np.full(len(count), np.nan), where=full & (count > 0)
-    )
-    return share, window
+    found = []
+    for values in sums:
+        held = np.concatenate([[0.0], np.cumsum(np.nan_to_num(values))])
+        empty = np.full(len(count), np.nan)
+        found.append(np.divide(held[1:] - held[first], count, out=empty, where=full & (count > 0)))
+    return found, window
 
 
 def _round_figure(value: float) -> float:
@@ -178,9 +191,3 @@ def certificate_curve(columns: Columns, summary: Mapping[str, Any]) -> Columns:
         name: np.interp(ends, at[good[name]], v[good[name]], left=np.nan)
         for name, v in curves.items()
     }
-
-
-def plain(values: Array, digits: int) -> list[float | int | None]:
-    """Numbers with that many significant digits, whole ones without a point; None for gaps."""
-    rounded = (float(f"{v:.{digits}g}") if math.isfinite(v) else None for v in values.tolist())
-    return [int(v) if v is not None and v.is_integer() and abs(v) < 1e15 else v for v in rounded]

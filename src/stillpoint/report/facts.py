@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from stillpoint.core.validation import Array
 from stillpoint.report import data
+from stillpoint.report.ahead import Ahead
+from stillpoint.report.axis import Axis, grain, places
+from stillpoint.report.changes import changes
 from stillpoint.report.data import OURS, TRUTH
 from stillpoint.report.history import History, cleaned
-from stillpoint.report.words import count, figure, moment, number, verdict
+from stillpoint.report.paces import worded
+from stillpoint.report.words import moment, number, verdict
 
 _BASELINES = {
     "last value": "repeating the last value",
@@ -23,8 +25,9 @@ _BASELINES = {
     "full-history RLS": "a regression on the whole history that never forgets",
     "full-history logistic": "a logistic regression on the whole history that never forgets",
 }
-# the years 1 to 9999, in Unix seconds
-_FIRST_DATE, _LAST_DATE = -62_135_596_800.0, 253_402_300_799.0
+# losses that are squares of errors: their roots are in the target's units
+_SQUARES = {"squared error": 1.0, "half squared error": 2.0}
+_VACUOUS = 0.5  # a promise that half of the rows may miss says nothing
 
 
 class Facts:
@@ -42,54 +45,43 @@ class Facts:
         self.columns, self.given = cleaned(history, summary.get("loss_rows") != 0), summary
         self.loss_name = history.loss_name or "loss"
         self.task = str(summary.get("task") or history.task)
-        self.labels = [str(label) for label in history.expert_labels]
+        self.labels = worded([str(label) for label in history.expert_labels])
         self.rows = int(number(summary.get("rows")) or np.nansum(self.columns["rows"]))
         self.target = str(summary.get("target") or "the target")
         self.source = Path(str(summary.get("source") or "")).name
         self.started, self.finished = (moment(summary.get(key)) for key in ("started", "finished"))
-        self.kind, self.x = self._axis()
-        # then dates need the hour
-        self.short = self.kind == "date" and bool(self.x[-1] - self.x[0] < 4 * 86400)
+        self.ahead = Ahead(summary)
+        self.axis = self._axis()
+        self.kind, self.x = self.axis.kind, self.axis.x
         self.change = data.largest_change(self.columns, self.labels)
         self.hardest = data.hardest_stretch(self.columns)
+        self.changes = changes(summary, self.axis, self.ahead.unit)
+        self.error_name = (
+            "root mean squared error" if self.loss_name in _SQUARES else f"mean {self.loss_name}"
+        )
         self.losses, self.coverage = self._losses(), self._coverage()
 
-    def _axis(self) -> tuple[str, Array]:
-        """What runs along the charts: time where it is there and increases, else the row."""
-        row, time = self.columns["row"], self.columns.get("time")
-        if (
-            time is None
-            or not time.size
-            or (time == row).all()
-            or not ((np.diff(time) >= 0.0).all() and time[-1] > time[0])
-        ):
-            return "row", row
-        dates = (
-            self.given.get("time_kind") == "date"
-            and _FIRST_DATE <= time[0]
-            and time[-1] < _LAST_DATE
-        )
-        return ("date" if dates else "number"), time
+    def _axis(self) -> Axis:
+        """What runs along the charts of the whole run."""
+        c, unit = self.columns, self.ahead.unit
+        kind, x = places(c["row"], c.get("time"), self.given.get("time_kind") == "date")
+        span = float(x[-1] - x[0]) if x.size else 0.0
+        fine = grain(unit, span, span / max(self.rows - 1, 1)) if kind == "date" else "day"
+        return Axis(kind, x, c["row"], c["rows"], fine, unit)
 
     def stamp(self, bucket: int) -> str:
         """The bucket's place on the axis."""
-        x = float(self.x[bucket])
-        if self.kind != "date":
-            return count(x) if self.kind == "row" else figure(x, 4)
-        at = datetime.fromtimestamp(x, UTC)
-        return f"{at.day} {at:%b %Y %H:%M}" if self.short else f"{at.day} {at:%b %Y}"
+        return self.axis.stamp(bucket)
 
     def when(self, bucket: int) -> str:
         """A place in the run, in words."""
-        row = f"row {count(self.columns['row'][bucket])}"
-        return (
-            row
-            if self.kind == "row"
-            else f"{'time ' if self.kind == 'number' else ''}{self.stamp(bucket)} ({row})"
-        )
+        return self.axis.when(bucket)
 
     def _losses(self) -> list[dict[str, Any]]:
-        """Mean loss by name: ours, baselines from the hardest to beat on, the truth."""
+        """Error by name: ours, baselines from the hardest to beat on, the truth.
+
+        Mean losses; the roots of squared ones, which are in the target's units.
+        """
         total = max(float(np.nansum(self.columns["rows"])), 1.0)
         means = {
             name: float(values.sum()) / total for name, values in data.losses(self.columns).items()
@@ -98,6 +90,7 @@ class Facts:
         means.update({name: mean for name, mean in stated.items() if mean is not None})
         # a forecaster that broke has no mean
         means = {name: mean for name, mean in means.items() if math.isfinite(mean)}
+        means = {name: float(self.in_units(mean)) for name, mean in means.items()}
         ours = means.get(OURS)
         rows = []
         for name, mean in sorted(
@@ -112,10 +105,20 @@ class Facts:
                     "mean": mean,
                     "saved": saved,
                     "verdict": words,
-                    "words": _BASELINES.get(name, name),
+                    "words": self.baseline(name),
                 }
             )
         return rows
+
+    def in_units(self, mean: Any) -> Any:
+        """Mean losses as errors: roots of squared ones, which are in the target's units."""
+        if self.loss_name not in _SQUARES:
+            return mean
+        return np.sqrt(np.maximum(_SQUARES[self.loss_name] * mean, 0.0))
+
+    def baseline(self, name: str) -> str:
+        """What a baseline does, in words."""
+        return self.ahead.baseline(name) or _BASELINES.get(name, name)
 
     @property
     def compared(self) -> list[dict[str, Any]]:
@@ -158,6 +161,8 @@ class Facts:
         ):
             spread = float(np.nanmax(c["y_max"]) - np.nanmin(c["y_min"]))
             known |= {"of_range": known["mean_width"] / spread} if spread > 0.0 else {}
+        if known.get("most_misses", 0.0) > _VACUOUS * known.get("scored", math.inf):
+            known = {k: v for k, v in known.items() if k not in ("most_misses", "least_misses")}
         return known
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from stillpoint.core.validation import Array, real
 
 Columns = dict[str, Array]
+_LAST = 512  # rows that are kept one by one
 
 
 class History(Protocol):
@@ -33,10 +34,15 @@ class ArrayHistory:
     loss_name: str
     task: str
     data: Columns
+    last: Columns = field(default_factory=dict)
 
     def columns(self) -> Columns:
         """Arrays of one value a bucket."""
         return self.data
+
+    def recent(self) -> Columns:
+        """Arrays of one value a row, of the last rows."""
+        return self.last
 
 
 def history_from_arrays(
@@ -117,7 +123,10 @@ def history_from_arrays(
             f"expert_labels must be {shares.shape[1]} names: got {len(labels)}; give one a column"
             " of weights"
         )
-    return ArrayHistory(labels, loss_name, task, data)
+    rows = {"y": y, "time": time, "forecast": forecast, "lo": lo, "hi": hi}
+    last = {k: _rows(k, values, T)[-_LAST:] for k, values in rows.items() if values is not None}
+    last["row"] = np.arange(T, dtype=float)[-_LAST:]
+    return ArrayHistory(labels, loss_name, task, data, last)
 
 
 def _rows(name: str, value: ArrayLike, rows: int | None = None) -> Array:

@@ -1,7 +1,7 @@
 """Numbers, times and comparisons as people read them."""
 
 import math
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 _THIN = "\u202f"  # a narrow space that never ends a line
@@ -34,6 +34,15 @@ def figure(value: Any, digits: int = 3) -> str:
     return text.replace(",", _THIN).replace("-", "−")
 
 
+def near(value: Any, scale: Any) -> str:
+    """A number as finely as matters beside `scale`: to two significant digits of that."""
+    x, size = number(value), number(scale)
+    if x is None or not x or not size:
+        return figure(value)
+    digits = 2 + math.floor(math.log10(abs(x))) - math.floor(math.log10(abs(size)))
+    return figure(x if digits > 0 else 0.0, min(max(digits, 1), 12))
+
+
 def count(value: Any) -> str:
     """A whole number, in full."""
     x = number(value)
@@ -48,6 +57,20 @@ def percent(value: Any) -> str:
     if 0.9995 <= x < 1.0:
         return "over 99.9%"  # 100% is all of it
     return f"{100.0 * x:.1f}".removesuffix(".0").replace("-", "−") + "%"
+
+
+def steps(number_of: float, unit: str | None) -> str:
+    """So many rows, by the name of their spacing: "24 hours", "3 rows"."""
+    name = unit or "row"
+    return f"{count(number_of)} {name}" + ("" if number_of == 1 else "s")
+
+
+def day(seconds: float, grain: str = "day") -> str:
+    """A time in Unix seconds as a date: to the minute, the day, the month or the year."""
+    at = datetime.fromtimestamp(seconds, UTC)
+    if grain in ("month", "year"):
+        return f"{at:%b} {at.year}" if grain == "month" else str(at.year)
+    return f"{at.day} {at:%b} {at.year}" + (f" {at:%H:%M}" if grain == "clock" else "")
 
 
 def moment(value: Any) -> str:

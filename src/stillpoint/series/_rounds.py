@@ -174,6 +174,7 @@ def close_round(m: State, y: float, live: bool) -> None:
         put(m.lags, s, place, kept)
         value = max(kept, 0.1 * s[AT.low]) if clock[BY.logs] > 0 else kept
     s[AT.low], s[AT.high] = min(s[AT.low], value), max(s[AT.high], value)
+    _scale.extend(s, now, m.steps.size)
     advance(clock, m.lags, m.steps.size)
     if m.rolls:
         time = clock[BY.now] + m.steps.size

@@ -24,6 +24,10 @@ class Scalars(NamedTuple):
     expected: int = 7  # what had been forecast instead
     stayed: int = 8  # how often the next value did not go back, the latest counting most
     returned: int = 9  # how often it did
+    reach: int = 10  # ranges beyond the range that forecasts may lie
+    recent: int = 11  # how wide the range was at the last marks, a third of the horizon apart
+    earlier: int = 12
+    first: int = 13
 
 
 class Clock(NamedTuple):
@@ -37,20 +41,44 @@ class Clock(NamedTuple):
 
 
 AT, BY = Scalars(), Clock()
+LEAST = 4  # rounds between marks
+FARTHEST = 30.0  # a logarithm, of ranges beyond the range
+STEADY = 1.25  # times as wide from mark to mark: then a range grows, and is not just being told
 
 
 @njit(cache=True)
 def limits(s: np.ndarray) -> tuple[float, float]:
-    """The range of forecasts: one range of the values seen beyond them on either side."""
-    width = s[AT.high] - s[AT.low]
+    """The range of forecasts: one range of the values seen beyond them on either side.
+
+    More where the range itself has grown steadily: as far as it will, growing on.
+    """
+    width = s[AT.reach] * (s[AT.high] - s[AT.low])
     return s[AT.low] - width, s[AT.high] + width
 
 
 @njit(cache=True)
 def log_limits(s: np.ndarray) -> tuple[float, float]:
-    """The range of logarithms, in units: a factor of e beyond those seen."""
-    small = (math.log(s[AT.low]) - 1.0 - s[AT.log_centre]) / s[AT.log_unit]
-    return small, (math.log(s[AT.high]) + 1.0 - s[AT.log_centre]) / s[AT.log_unit]
+    """The range of logarithms, in units: a factor of e beyond those seen, or more as above."""
+    beyond = 1.0 + math.log(s[AT.reach])
+    small = (math.log(s[AT.low]) - beyond - s[AT.log_centre]) / s[AT.log_unit]
+    return small, (math.log(s[AT.high]) + beyond - s[AT.log_centre]) / s[AT.log_unit]
+
+
+@njit(cache=True)
+def extend(s: np.ndarray, now: int, H: int) -> None:
+    """Note how wide the range is at every mark, and tell from the last three how far it reaches.
+
+    Of a jump the range has grown between two marks only, and it reaches no further than before.
+    """
+    apart = max(LEAST, (H + 2) // 3)
+    if now % apart == 0:
+        s[AT.first], s[AT.earlier] = s[AT.earlier], s[AT.recent]
+        s[AT.recent] = s[AT.high] - s[AT.low]
+        s[AT.reach] = 1.0
+        if s[AT.first] > 0.0:
+            growth = min(s[AT.recent] / s[AT.earlier], s[AT.earlier] / s[AT.first])
+            if growth > STEADY:
+                s[AT.reach] = math.exp(min((H / apart + 1.0) * math.log(growth), FARTHEST))
 
 
 @njit(cache=True)

@@ -14,6 +14,7 @@ from stillpoint.series import explain
 from stillpoint.series.engine import Engine
 from stillpoint.series.features import Features
 from stillpoint.series.restored import number
+from stillpoint.series.times import late
 from stillpoint.series.timing import Timing
 
 
@@ -55,8 +56,9 @@ class SeriesLearner(Learner):
     def changes(self) -> list[Change]:
         """Where level or spread of the series have moved, beside its seasons; see `Change`.
 
-        Rows are rounds counted from 0, empty slots among them. A false one comes once in 10 000
-        rounds, or less often. Of each stretch with the same seasons the last 100 are kept.
+        Rows are rounds counted from 0, empty slots among them; where slots are told anew, changes
+        are looked for anew in the rows kept. A false one comes once in 10 000 rounds, or less
+        often. Of each stretch with the same seasons the last 100 are kept.
         """
         return self._engine.watch.records
 
@@ -101,7 +103,7 @@ class SeriesLearner(Learner):
         )
         engine = ["history", "scalars", *(f"bands.{name}" for name in bands)]
         engine += [f"watch.{name}" for name in watch]
-        timing = ("gap", "value", "X", "last", "before.gap")
+        timing = ("gap", "value", "X", "rows", "last", "before.gap")
         names = (*(f"engine.{name}" for name in engine), *(f"timing.{name}" for name in timing))
         return frozenset({"answer", *names})
 
@@ -128,8 +130,7 @@ class SeriesLearner(Learner):
         """Answer the open round or open the coming one; a time that was left out may come later."""
         before = self._timing.before if self._is_open else None
         if time is not None and before is not None and time != self.time:
-            if time <= before:
-                raise ValueError(f"time must increase: got {time} after {before}; sort the stream")
+            self._check_later("time", time, before)
             self._check_same(x)
             x = self._timing.rows if x is None else x
             self._timing.take_back()
@@ -140,17 +141,42 @@ class SeriesLearner(Learner):
         timed = time is not None
         if time is None and self._timing.timed:
             time = self._timing.coming(self.time)
+        if time is not None and self._started:
+            self._check_later("time", time, self.time)
         when = super()._coming(time)
         if timed:
             self._timing.given(self.time, self._started)
         self._left_out = not timed and self._started
         return when
 
+    def _coming_times(self, rounds: int, times: ArrayLike | None) -> Array:
+        if times is not None and self._started and np.size(times):
+            self._check_later("times", np.ravel(times)[0], self.time, " in row 0")
+        if times is None and self._timing.timed:
+            return self._timing.coming_times(self.time, rounds)
+        return super()._coming_times(rounds, times)
+
+    def _check_later(self, name: str, time: float, last: float, row: str = "") -> None:
+        """Refuse a time that is not after the last one."""
+        if time <= last:
+            got, before = self._timing.text(float(time)) + row, self._timing.text(last)
+            raise ValueError(late(name, got, f"{before}, the last round's", bool(time == last)))
+
     def _check_same(self, x: Any) -> None:
         if x is not None and not self._timing.same(x):
             raise ValueError(
                 f"x must be that of the open round: got {x.tolist()}, open"
                 f" {self._timing.rows.tolist()}; call update or skip first"
+            )
+
+    def _check_first(self, row: Array | None) -> None:
+        """Refuse rows of features, of rounds to come in bulk, that do not begin as the open one."""
+        mine = self._timing.rows[:1]
+        same = row is None or np.array_equal(row, mine, equal_nan=True)
+        if self._is_open and row is not None and row.size and not same:
+            raise ValueError(
+                f"X must begin with the features of the open round: got {row.tolist()}, open"
+                f" {mine.tolist()}; call update or skip first, or pass the same row first"
             )
 
     def _open(self, when: float, x: NDArray[Any] | None) -> float:

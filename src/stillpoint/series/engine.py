@@ -63,6 +63,7 @@ class Engine:
         self.pool, self.horizon, self.features = pool, horizon, features
         self.periods, self.bands = periods, bands
         self.calendar: tuple[float, ...] = ()  # seasons that the spacing of dates suggests
+        self.usual = True  # whether they are used where the series has no others
         self.history = History(features)
         # of each engine its own: threads may play different ones at the same time
         self._no_rows, self._one = np.empty((0, features)), np.empty((1, 1))
@@ -172,18 +173,12 @@ class Engine:
 
     # seasons
 
-    def spread(self, steps: NDArray[np.int64]) -> None:
-        """Begin anew with the rounds so far, each so many slots after the one before."""
-        y, X, known = self.history.values, self.history.features, self.history.known
-        slots = np.cumsum(steps) - steps[0]
-        at = slots[steps.size - y.size :]  # without the rounds before the first value
-        self.history, self.state, self.watch = History(self.features), None, Watch()
-        values = np.full(slots[-1] + 1, np.nan)
-        rows = np.full((values.size, self.features), np.nan)
-        ahead = np.zeros(values.size, dtype=np.int64)
-        rows[at], ahead[at], good = X, known, ~np.isnan(y)
-        values[at[good]] = y[good]  # of several in a slot the last that is not missing
-        self._keep(values, rows, ahead, np.zeros(values.size))
+    def begin_anew(self, y: Array, X: Array, known: NDArray[np.int64], before: int) -> None:
+        """Begin anew with these rounds; `before`: how many there were before them."""
+        self.history, self.watch = History(self.features), Watch(before)
+        self.history.before = before
+        self.state, self._look, self._found = None, seasons.LEAST, ()
+        self._keep(y, X, known, np.zeros(y.size))
 
     def _keep(self, y: Array, X: Array, known: NDArray[Any], seasonal: Array) -> None:
         """Add rounds to the history, and build anew where that is due."""
@@ -228,7 +223,7 @@ class Engine:
         if self.periods is None:
             dues = [seasons.due(m) for m in self.calendar]
             if look or n in dues or (self.calendar and not self._found):
-                self._found = seasons.confirmed(self.calendar, filled)
+                self._found = seasons.confirmed(self.calendar, filled, self.usual)
             self._next = min([self._next, *(due for due in dues if due > n)])
             return self._found
         return self.periods

@@ -97,7 +97,8 @@ class Forecaster(SeriesLearner):
     up to H = 15, then 5 or more, and always 1 for the next value.
 
     **Robustness.** From the 51st round on, a value more than 20 error deviations off moves filters
-    by that much only, until the next value confirms it. A round costs the same at any age.
+    by that much only, until the next value confirms it. No expert goes more than one range of the
+    values beyond them, unless that has grown steadily. A round costs the same at any age.
 
     References
     ----------
@@ -253,7 +254,8 @@ class Forecaster(SeriesLearner):
         X : array of shape (T, features) or longer, optional
             Features of each round, all known ahead; rows after the T-th are of rounds to come.
         times : array of shape (T,), optional
-            Numbers or dates.
+            Numbers, dates of datetime, NumPy or pandas, or text in ISO form; increasing. Rounds are
+            slots of the usual gap; phases of the week that never have a row are none.
         horizon : int, default 1
             How many values to forecast in each round.
         intervals : bool, default False
@@ -273,18 +275,17 @@ class Forecaster(SeriesLearner):
         for value in targets[np.abs(targets) > LARGEST][:1]:
             target_number(value)
         rows, known = self._features.table(X, targets.size)
+        self._check_first(rows[:1] if X is not None else None)
         dates = self._timing.number(times, self._started)
         when = self._when(targets.size, dates)
         if not targets.size:
-            none = np.empty((0, *self._bands.state.offsets.shape))
-            return self._shaped(np.empty((0, steps)), none, intervals)
-        if dates is not None:
-            self._timing.given(self.time, self._started)
-        ends, opened = intervals or self._bands.shifts, self._is_open
-        out, offsets = self._timing.track(targets, rows, known, when, steps, ends, opened)
-        self.time, self._started = float(when[-1]), True
-        self._is_open, self._answer = False, None
-        self.rounds += targets.size
+            return self._shaped(np.empty((0, steps)), self._offsets[:0], intervals)
+        ends, opened, given = intervals or self._bands.shifts, self._is_open, dates is not None
+        if given:
+            self._timing.given(self.time, self._started, opened)
+        out, offsets = self._timing.track(targets, rows, known, when, steps, ends, opened, given)
+        self._opened(float(when[-1]), None)
+        self._is_open, self.rounds = False, self.rounds + targets.size
         return self._shaped(out, offsets, intervals)
 
     def _shaped(self, central: Array, offsets: Array, intervals: bool) -> Any:

@@ -112,9 +112,8 @@ def build(
         stride += 1
     slots = -(-last // stride) + 1
     scalars, clock = zeros(len(AT)), zeros(len(BY), np.int64)
-    for place, value in zip(
-        Scalars(), (*scale[:4], scale.centre, scale.centre, math.nan, 0.0, 0.0, 0.0), strict=True
-    ):
+    begun = *scale[:4], scale.centre, scale.centre, math.nan, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0
+    for place, value in zip(Scalars(), begun, strict=True):
         scalars[place] = value
     for place, count in zip(Clock(), (0, reach, stride, slots, scale.logs), strict=True):
         clock[place] = count

@@ -63,7 +63,8 @@ def checked(m: State, fresh: NDArray[Any], rounds: int) -> None:
             f"state 'clock' must fit a forecaster of {rounds} rounds: got {clock}; {_AGAIN}"
         )
     units = np.append(m.feature_scale[1], [s[AT.unit], s[AT.log_unit]])
-    if not (np.isfinite(s[: AT.held]).all() and (units > 0.0).all() and s[AT.low] <= s[AT.high]):
+    good = np.isfinite(np.delete(s, [AT.held, AT.expected])).all() and s[AT.reach] >= 1.0
+    if not (good and (units > 0.0).all() and s[AT.low] <= s[AT.high]):
         raise ValueError(f"state 'scalars' must be units and a range: got {s}; {_AGAIN}")
 
 

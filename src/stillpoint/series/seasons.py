@@ -99,11 +99,12 @@ def detect(y: Array) -> tuple[float, ...]:
     return tuple(float(p) for p in (m, second) if p and 2 * p + 8 <= n)
 
 
-def confirmed(periods: tuple[float, ...], y: Array) -> tuple[float, ...]:
+def confirmed(periods: tuple[float, ...], y: Array, usual: bool = True) -> tuple[float, ...]:
     """Calendar periods that the series bears out, or, as without any, those found in it.
 
     Rows of business hours have fewer rounds a day than the clock says: a period that is no local
-    maximum of either autocorrelation gives way to what is found.
+    maximum of either autocorrelation gives way to what is found. Where nothing is, it stays if it
+    is `usual`, as days and weeks of the clock are, those of trading days are not.
     """
     if not periods:
         return detect(y)
@@ -115,7 +116,7 @@ def confirmed(periods: tuple[float, ...], y: Array) -> tuple[float, ...]:
     if any(r is not None and _is_peak(seen[0], r) for r in curves):
         return seen
     found = detect(y)
-    return found or seen
+    return found or (seen if usual else ())
 
 
 def autocorrelation(w: Array) -> Array | None:

@@ -2,6 +2,7 @@
 
 Rounds without times are one slot apart. With times, slots that no row fills are rounds without a
 value, and of several rows in a slot the last value counts: a slot is learnt when the next begins.
+Slots are told, and told anew, by the rows (`Grid`); then all rows kept are played in the new ones.
 """
 
 import math
@@ -15,9 +16,11 @@ from numpy.typing import NDArray
 from stillpoint.core.array import Array
 from stillpoint.core.validation import stored, under
 from stillpoint.forecasters.aggregation import LARGEST
-from stillpoint.series import seasons
+from stillpoint.series import seasons, times
 from stillpoint.series.engine import Engine
-from stillpoint.series.slots import Slots, seconds
+from stillpoint.series.grid import Grid
+from stillpoint.series.playing import play, say
+from stillpoint.series.slots import Slots
 
 _LEAST, _SEASONS = 64, 4  # empty slots in a row that are played: so many, or so many seasons
 
@@ -32,7 +35,8 @@ class Timing:
     """
 
     def __init__(self, engine: Engine) -> None:
-        self._engine, self._slots = engine, Slots()
+        self._engine, self._grid = engine, Grid(engine.features)
+        self._when = 0.0  # the time of the open round
         self.timed = self._dates = False
         self._named = False  # whether the time asked about last, maybe in vain, was a date
         self._waiting = False  # whether the engine's open round has its value, to be learnt later
@@ -41,28 +45,48 @@ class Timing:
         self._before: tuple[Slots, float] | None = None
 
     def number(self, time: Any, started: bool) -> Any:
-        """A time, or times, as numbers; dates in seconds. `started`: there were rounds before."""
-        value, self._named = seconds(time)
+        """A time, or times, as numbers; dates in seconds. `started`: there were rounds before.
+
+        After dates numbers are seconds, as in `Forecaster.time`.
+        """
+        value, self._named = times.seconds(time)
+        many = bool(np.ndim(time))
         if self._named and started and not self._dates:
             raise ValueError(
-                f"{'times' if np.ndim(time) else 'time'} must be numbers, as in the rounds before:"
-                f" got {np.ravel(time)[0]}; build a forecaster for dates and give them from the"
-                " first round on"
+                f"{'times' if many else 'time'} must be numbers, as in the rounds before: got"
+                f" {next(iter(time)) if many else time}; build a forecaster for dates and give"
+                " them from the first round on"
             )
+        if many:
+            times.increase(value, time)
         return value
 
-    def given(self, last: float, started: bool) -> None:
-        """Note that a time was given, the last round's being this."""
+    def text(self, time: float) -> str:
+        """A time for a message."""
+        return times.text(time, self._dates)
+
+    def given(self, last: float, started: bool, opened: bool = False) -> None:
+        """Note that a time was given, the last round's being this, which may be open."""
         self._dates |= self._named
         if not self.timed:
-            self.timed = True
+            self.timed, self._when = True, last
             if started:  # rounds before had none: they were 1 apart
-                self._slots = Slots(1.0)
-                self._slots.start(last)
+                h = self._engine.history
+                before = last - opened - np.arange(float(h.values.size))[::-1]
+                self._grid.rows.extend(before, h.values, h.known, h.features)
+                self._grid.slots = Slots(1.0)
+                self._grid.slots.start(last)
 
     def coming(self, last: float) -> float:
         """When a round is whose time is left out."""
-        return last + (self._slots.gap or 1.0)
+        return self._grid.slots.coming(last)
+
+    def coming_times(self, last: float, rounds: int) -> Array:
+        """When so many rounds are whose times are left out."""
+        when = np.empty(rounds)
+        for i in range(rounds):
+            last = when[i] = self._grid.slots.coming(last)
+        return when
 
     @property
     def before(self) -> float | None:
@@ -72,7 +96,7 @@ class Timing:
     def take_back(self) -> None:
         """Forget the time of an open round: what is opened next is that round, or a later one."""
         assert self._before is not None
-        self._slots, self._before = self._before[0], None
+        self._grid.slots, self._before = self._before[0], None
 
     @property
     def rows(self) -> Array:
@@ -90,10 +114,11 @@ class Timing:
         """
         self._before = None
         if self.timed:
-            known, slots = self._slots.gap is not None, copy(self._slots)
-            self._enter(self._step(when))
-            if last is not None and known == (self._slots.gap is not None):
+            slots = copy(self._grid.slots)
+            self._enter(self._step(when, last is None))
+            if last is not None:
                 self._before = slots, last
+            self._when = when
         self._X = X
         return self._engine.open(X)
 
@@ -101,7 +126,12 @@ class Timing:
         """Take in the value of the open round, NaN if it is missing."""
         if not self.timed:
             self._engine.close(y, self._X)
-        elif not self._waiting or not math.isnan(y):
+            return
+        known, row = np.array([self._X.shape[0]]), self._X[:1]
+        if not row.size:
+            row = np.full((1, self._engine.features), np.nan)
+        self._grid.rows.extend(np.array([self._when]), np.array([y]), known, row)
+        if not self._waiting or not math.isnan(y):
             self._value, self._waiting = y, True
 
     def track(
@@ -113,36 +143,53 @@ class Timing:
         horizon: int,
         intervals: bool,
         opened: bool,
+        given: bool,
     ) -> tuple[Array, Array]:
         """Open and close rounds, the first of which may be `opened`, its time taken.
 
+        `given`: times are, and were not left out.
         Returns their forecasts and ends, as the engine's `track`.
         """
-        if not self.timed:
-            return self._engine.track(y, X, known, horizon, intervals)
-        out, i = np.empty((y.size, horizon)), 0
+        out, i = np.empty((y.size, horizon)), int(opened)
         offsets = np.empty((y.size * intervals, *self._engine.bands.state.offsets.shape))
-        while i < y.size and self._slots.gap is None:
-            if not (opened and i == 0):
-                self._enter(self._step(float(when[i])))
-            self._X = X[i : i + known[i]]
-            self._engine.open(self._X)
-            out[i] = self._engine.path(horizon)
-            offsets[i : i + 1] = self._engine.bands.state.offsets
-            self.close(float(y[i]))
-            i += 1
-        if i < y.size:
-            again = int(opened and i == 0)
-            steps = np.append([0] * again, self._slots.take(when[i + again :])).astype(np.int64)
+        if opened:  # as it was opened: features ahead may have been known then
+            say(self._engine, out[:1], offsets[:1])
+            self.close(float(y[0]))
+        if not self.timed:
+            out[i:], offsets[i:] = self._engine.track(y[i:], X[i:], known[i:], horizon, intervals)
+            return out, offsets
+        while i < y.size:
+            looks = given and self._grid.looks
+            if self._grid.slots.gap is None and not looks:
+                self.open(float(when[i]), X[i : i + known[i]], None if given else math.nan)
+                say(self._engine, out[i : i + 1], offsets[i : i + 1])
+                self.close(float(y[i]))
+                i += 1
+                continue
+            steps = np.array([self._step(float(when[i]), True)]) if looks else None
+            steps = self._grid.steps(when[i:], given) if steps is None else steps
+            end = i + steps.size
+            ahead = self._engine.horizon if known[i] else 0
+            places = np.append(steps, self._grid.slots.steps(when[end : end + ahead]))
             # how long a break is played depends on the seasons that are known when it comes
             breaks = [i + int(j) for j in np.flatnonzero(steps > _LEAST)]
-            for first, last in pairwise([i, *breaks, y.size]):
+            for first, last in pairwise([i, *breaks, end]):
                 if last > first:
                     self._enter(int(steps[first - i]))
-                    part, ends = self._play(
-                        y[first:last], X[first:], steps[first - i : last - i], horizon, intervals
+                    part = play(
+                        self._engine,
+                        y[first:last],
+                        X[first : last + ahead] if ahead else X[:0],
+                        places[first - i : last - i + ahead],
+                        self._value if self._waiting else math.nan,
+                        horizon,
+                        intervals,
                     )
-                    out[first:last], offsets[first:last] = part, ends
+                    out[first:last], offsets[first:last], self._value, self._X = part
+                    self._waiting = True
+            self._grid.rows.extend(when[i:end], y[i:end], known[i:end], X[i:end])
+            i = end
+        self._when, self._before = float(when[-1]), None
         return out, offsets
 
     def _enter(self, step: int) -> None:
@@ -151,48 +198,39 @@ class Timing:
             self._learn()
             self._pass(step - 1)
 
-    def _play(
-        self, y: Array, X: Array, steps: NDArray[np.int64], horizon: int, intervals: bool
-    ) -> tuple[Array, Array]:
-        """`track` where the slots are known, the first of these rows entered."""
-        at = np.cumsum(steps) - steps[0]
-        rounds = int(at[-1]) + 1
-        values, rows = np.full(rounds, np.nan), np.full((rounds, X.shape[1]), np.nan)
-        if self._waiting:
-            values[0] = self._value
-            rows[0] = self._X[0] if self._X.size else np.nan
-        good = ~np.isnan(y)
-        values[at[good]] = y[good]
-        rows[at] = X[: y.size]
-        ahead = np.minimum(np.arange(rounds, 0, -1), self._engine.horizon)
-        self._waiting = False
-        out, offsets = self._engine.track(values[:-1], rows, ahead[:-1], horizon, intervals)
-        self._X = rows[-1:]
-        self._engine.open(self._X)
-        out = np.concatenate([out, [self._engine.path(horizon)]])[at]
-        self._value, self._waiting = float(values[-1]), True
-        if intervals:
-            offsets = np.concatenate([offsets, [self._engine.bands.state.offsets]])[at]
-        return out, offsets
-
-    def _step(self, when: float) -> int:
-        """How many slots this time is after the last row's."""
-        step = int(self._slots.take(np.array([when]))[0])
-        if self._slots.gap is None and self._slots.missing == 0:
-            self._learn()
-            steps = self._slots.settle()
-            self._engine.calendar = self._suggested()
-            if (steps != 1).any():
-                played = [self._played(int(step)) for step in steps[:-1]]
-                self._engine.spread(np.array(played, dtype=np.int64))
-            step = int(steps[-1])
-        return step
+    def _step(self, when: float, given: bool) -> int:
+        """How many slots this time is after the last row's; looks at the slots where it is due."""
+        grid, engine, new = self._grid, self._engine, self._grid.slots.gap is None
+        steps = None
+        if given and grid.looks:
+            steps = grid.again(when, self._dates, engine.periods)
+        if steps is None:
+            return grid.step(when)
+        self._learn()
+        engine.calendar, engine.usual = self._suggested(), grid.slots.week is None
+        if not new or (steps != 1).any():
+            first = int(np.flatnonzero(steps)[-1])  # of its slot
+            played = steps[:first].copy()
+            for i in np.flatnonzero(played > _LEAST):
+                played[i] = self._played(int(played[i]))
+            engine.begin_anew(*grid.rows.in_slots(played))
+            if first < steps.size - 1:  # rows before it share the slot, which is to be learnt later
+                self._pass(int(steps[first]) - 1)
+                values = grid.rows.values[first:]
+                self._value = float(np.append(np.nan, values[~np.isnan(values)])[-1])
+                self._waiting = True
+        return int(steps[-1])
 
     def _suggested(self) -> tuple[float, ...]:
         """Seasons that go with the spacing of dates."""
-        if not self._dates or self._slots.gap is None:
+        if not self._dates or self._grid.slots.gap is None:
             return ()
-        periods = seasons.calendar(self._slots.gap)
+        periods, week = seasons.calendar(self._grid.slots.gap), self._grid.slots.week
+        if week is not None:
+            periods = week.periods()
+            if len(periods) == 1:
+                periods = (*periods, 365.25 / 7.0 * periods[0])
+            periods = tuple(sorted({m for m in periods if m >= 2.0}))
         return tuple(float(round(m)) if abs(m - round(m)) < 1e-4 * m else m for m in periods)
 
     def _learn(self) -> None:
@@ -224,15 +262,17 @@ class Timing:
             "waiting": self._waiting,
             "value": self._value,
             "X": self._X.copy(),
+            "when": self._when,
             "last": math.nan if self._before is None else self._before[1],
         }
-        slots = (self._before or (self._slots,))[0]
+        slots = (self._before or (self._grid.slots,))[0]
         own |= {f"before.{name}": value for name, value in slots.arrays().items()}
-        return own | self._slots.arrays()
+        return own | self._grid.arrays()
 
     def restore(self, state: dict[str, Any], rounds: int) -> None:
         """Inverse of `arrays`, of a forecaster that has opened so many rounds."""
-        self._slots.restore(state)
+        self._grid.restore(state)
+        self._engine.usual = self._grid.slots.week is None
         self.timed, self._dates = bool(state["timed"]), bool(state["dates"])
         self._waiting, self._value = bool(state["waiting"]), float(state["value"])
         self._X = stored(state, "X", None, self._engine.features)
@@ -247,10 +287,10 @@ class Timing:
             )
         if abs(self._value) > LARGEST:
             raise ValueError(f"state 'value' must be a value: got {self._value}; save it again")
-        first = rounds if self.timed and self._slots.gap is None else 0
-        untimed = not self._waiting and self._slots.gap is None
-        if self._slots.waiting != first or not (self.timed or untimed):
+        self._when, total = float(state["when"]), self._grid.rows.total
+        untimed = not self._waiting and self._grid.slots.gap is None and not total
+        if total > rounds or not (self.timed or untimed):
             raise ValueError(
-                f"state 'first' must be the times of {first} rounds: got {self._slots.waiting};"
-                " save the forecaster again"
+                f"state 'total' must be the rows of {rounds} rounds: got {total}; save the"
+                " forecaster again"
             )

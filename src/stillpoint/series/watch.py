@@ -25,9 +25,9 @@ class Watch:
     It takes values in when it is asked, or when many wait: who never asks need not compile it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, row: int = 0) -> None:
         self._earlier: list[Change] = []  # found before it was begun anew
-        self._begin((), 0)
+        self._begin((), row)
 
     def _begin(self, periods: tuple[float, ...], row: int) -> None:
         self.periods, self._start = periods, row

@@ -1,0 +1,123 @@
+"""What runs along a chart: places in time, in rows or in steps ahead, and the curves over them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from stillpoint.core.validation import Array
+from stillpoint.report.history import Columns
+from stillpoint.report.words import count, day, figure, percent, steps
+
+# the years 1 to 9999, in Unix seconds
+_FIRST_DATE, _LAST_DATE = -62_135_596_800.0, 253_402_300_799.0
+_CLOCK = ("second", "minute", "hour")
+_HEADS = {"date": "date", "number": "time", "row": "row", "step": "ahead"}
+_SAMPLES = 9  # rows of the table behind a long chart
+
+
+@dataclass
+class Axis:
+    """Places along some charts, which zoom together.
+
+    Attributes
+    ----------
+    kind : {"date", "number", "row", "step"}
+        What places are: Unix seconds, times, numbers of rows, or steps ahead.
+    x, row, rows : arrays
+        The places, the first row at each and how many rows there are.
+    grain : {"clock", "day", "month", "year"}
+        How finely dates are told.
+    unit : str or None
+        The spacing of rows ("hour"), where it has a name.
+    columns : dict
+        The curves, by the names that charts know them by.
+    marks : list
+        Places to point out: "at", an index, and "text".
+    """
+
+    kind: str
+    x: Array
+    row: Array
+    rows: Array
+    grain: str = "day"
+    unit: str | None = None
+    columns: Columns = field(default_factory=dict)
+    marks: list[dict[str, Any]] = field(default_factory=list)
+
+    def stamp(self, place: int) -> str:
+        """The place as text."""
+        return self.text(float(self.x[place]))
+
+    def text(self, x: float) -> str:
+        """A position on the axis as text."""
+        if self.kind == "date":
+            return day(x, self.grain)
+        if self.kind == "step":
+            return steps(x, self.unit)
+        return count(x) if self.kind == "row" else figure(x, 4)
+
+    def when(self, place: int) -> str:
+        """A place in the run, in words."""
+        row = f"row {count(self.row[place])}"
+        if self.kind == "row":
+            return row
+        return f"{'time ' if self.kind == 'number' else ''}{self.stamp(place)} ({row})"
+
+    def table(self, series: list[dict[str, Any]], form: str | None, turn: bool) -> dict[str, Any]:
+        """Return the table behind a chart: its curves at some places.
+
+        turn: one line a curve and one column a place, for charts of many curves.
+        """
+        lines = [s for s in series if "column" in s]
+        picks = np.unique(np.linspace(0, len(self.x) - 1, _SAMPLES).round().astype(int))
+        show = percent if form == "percent" else figure
+        rows = [
+            [self.stamp(i), *(show(self.columns[s["column"]][i]) for s in lines)] for i in picks
+        ]
+        header = [_HEADS[self.kind], *(s["name"] for s in lines)]
+        if turn:
+            header, *rows = (list(cells) for cells in zip(header, *rows, strict=True))
+        return {"header": header, "rows": rows}
+
+    def drawing(self) -> dict[str, Any]:
+        """What the script draws, in plain numbers."""
+        return {
+            "kind": self.kind,
+            "grain": self.grain,
+            "unit": self.unit,
+            "x": plain(self.x, 15),
+            "row": plain(self.row, 15),
+            "rows": plain(self.rows, 15),
+            "columns": {name: plain(values, 7) for name, values in self.columns.items()},
+            "marks": self.marks,
+        }
+
+
+def places(row: Array, time: Array | None, dated: bool) -> tuple[str, Array]:
+    """Kind and places of an axis: time where it is there and increases, else the row."""
+    if (
+        time is None
+        or not time.size
+        or (time == row).all()
+        or not ((np.diff(time) >= 0.0).all() and time[-1] > time[0])
+    ):
+        return "row", row
+    dates = dated and _FIRST_DATE <= time[0] and time[-1] < _LAST_DATE
+    return ("date" if dates else "number"), time
+
+
+def grain(unit: str | None, span: float, gap: float) -> str:
+    """How finely to tell dates of rows so many seconds apart, over so many seconds."""
+    if unit in _CLOCK or (unit is None and (span < 4 * 86400.0 or gap < 43200.0)):
+        return "clock"
+    return "month" if unit in ("month", "quarter") else "year" if unit == "year" else "day"
+
+
+def plain(values: Array, digits: int) -> list[float | int | None]:
+    """Numbers with that many significant digits, whole ones without a point; None for gaps."""
+    rounded = (float(f"{v:.{digits}g}") if math.isfinite(v) else None for v in values.tolist())
+    return [int(v) if v is not None and v.is_integer() and abs(v) < 1e15 else v for v in rounded]
