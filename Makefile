@@ -46,7 +46,7 @@ test-pythons: $(VENV)/.ready
 	$(BIN)/python -m pytest tests/core/test_persist_pythons.py
 
 # The lowest versions that pyproject.toml allows, Python 3.11 among them: a bound that nobody has run is a guess.
-MINIMUM := test_checks.py commands test_isolation.py test_robustness.py test_supply.py estimators intervals core report lab/test_sweep.py
+MINIMUM := test_checks.py commands frames test_isolation.py test_robustness.py test_supply.py estimators intervals core report lab/test_sweep.py
 LOWEST  := build/minimum/venv/bin/python
 test-minimum: $(VENV)/.ready
 	mkdir -p build/minimum
