@@ -155,7 +155,7 @@ class Framed:
         if isinstance(index, pandas.PeriodIndex):
             return made.to_period(index.freq)
         with suppress(ValueError):  # of business days, say, where weekends are forecast, too
-            made.freq = index.freq or index.inferred_freq
+            made.freq = index.freq or index.inferred_freq or made.inferred_freq
         return made
 
 
