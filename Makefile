@@ -105,7 +105,7 @@ bench: $(VENV)/.ready
 # What the examples print, the paper as a run, and the picture of the report.
 figures: $(VENV)/.ready
 	$(BIN)/python benchmarks/page.py docs/theory.md examples/kernel_tradeoffs.py
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[river,sklearn,parquet]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[river,sklearn,sktime,parquet]'
 	$(BIN)/python tests/pages.py README.md docs/index.md docs/guide/*.md
 	$(BIN)/stillpoint reproduce --out build/reproduce
 	cp build/reproduce/reproduce.md build/reproduce/*.png docs/reproduce/
