@@ -44,7 +44,8 @@ def main(
 
     - `stillpoint streams export walk --out walk.csv` a stream to play with
 
-    `bench`, `sweep` and the figures of `reproduce` are research, for `pip install 'stillpoint[lab]'`.
+    `bench`, `sweep` and the figures of `reproduce` are research, for
+    `pip install 'stillpoint[lab]'`.
     """
     loaded()
 

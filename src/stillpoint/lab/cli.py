@@ -20,7 +20,8 @@ from stillpoint.core.terminal import tell
 from stillpoint.lab import forecasts_cli
 
 bench = typer.Typer(
-    no_args_is_help=True, help="Compare learners: what they lose, and what they cost. Needs the extra lab."
+    no_args_is_help=True,
+    help="Compare learners: what they lose, and what they cost. Needs the extra lab.",
 )
 streams = typer.Typer(help="The streams there are: list, describe or export them.")
 
