@@ -83,6 +83,15 @@ def test_slopes_are_named_as_papers_name_them(power, said):
     assert power_of_rounds(power) == said
 
 
+def test_logarithmic_axes_show_three_decades_at_most():
+    long = sp.play(OGD(1, step=0.1), sp.losses.Absolute().on(np.ones(30_000)))
+    assert sp.plot(long, log=True).get_xlim()[0] == 30
+    tiny = sp.play(OGD(1, step=0.1), sp.losses.Absolute().on(np.geomspace(1e-9, 1e3, 50)))
+    axes = sp.plot(tiny, log="y")
+    assert axes.get_ylim()[0] == pytest.approx(tiny.losses.sum() / 1000)
+    assert sp.plot(run(), log=True).get_xlim()[0] == 1
+
+
 def test_long_runs_are_thinned_and_keep_their_ends():
     long = sp.play(OGD(1, step=0.1), sp.losses.Absolute().on(np.ones(30_000)))
     for log in (False, "x"):

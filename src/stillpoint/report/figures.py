@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 PLAY, CERTIFICATE = "#1b4965", "#9a9a9a"
 COLOURS = ("#ca6702", "#0a9396", "#9b2226", "#6a4c93", "#588157", "#bb9457")
 _POINTS = 4000  # more than a page can show; longer curves are thinned
+_DECADES = 1000.0
 
 
 class ShownAxes(Axes):
@@ -119,9 +120,21 @@ def draw_groups(
                 low = np.maximum(low, shown / 10.0)
             axes.fill_between(rounds, low, high, color=colour, alpha=0.18, linewidth=0)
     _draw_slopes(axes, means, slopes, log_x)
+    _cut_decades(axes, means, log_x, log_y)
     axes.set_xlabel("rounds")
     axes.set_ylabel(says)
     _dress(axes)
+
+
+def _cut_decades(axes: Axes, means: Mapping[str, Array], log_x: bool, log_y: bool) -> None:
+    """Show three decades at most: before them a few rounds would fill half of the figure."""
+    if log_x:
+        rounds = max(mean.size for mean in means.values())
+        axes.set_xlim(left=max(1.0, rounds / _DECADES))
+    if log_y:
+        least = min(mean[mean > 0.0].min() for mean in means.values())
+        top = max(mean.max() for mean in means.values())
+        axes.set_ylim(bottom=max(least / 1.5, top / _DECADES))
 
 
 def save_figure(figure: Any, path: Path) -> None:
