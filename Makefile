@@ -27,7 +27,7 @@ test: lint
 
 # Tests that need what a plain install does not have (river, torch, Spark, a browser) carry the marker `extra`; here they must run.
 test-extras: docs
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[river,sklearn,sktime,frames,real,series,parquet,dask,ray,spark]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[river,sklearn,sktime,frames,real,series,parquet,dask,ray,spark]' polars
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0 triton
 	$(CHROMIUM)
 	$(JAVA)

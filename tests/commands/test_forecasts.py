@@ -101,12 +101,13 @@ def test_rows_may_share_a_time(data, tmp_path, options):
 
 @pytest.mark.parametrize("timed", [False, True])
 @pytest.mark.parametrize("task", ["regression", "interval"])
-def test_no_features_make_a_series(data, tmp_path, timed, task):
+def test_no_features_make_a_level_that_is_followed(data, tmp_path, timed, task):
     _, y, times = data
     source = write(
         tmp_path / "s.csv", {"t": times.tolist(), "y": y.tolist()} if timed else {"y": y.tolist()}
     )
-    rows, summary = run(source, tmp_path / "o", time="t" if timed else None, task=task)
+    options = {"time": "t" if timed else None, "task": task, "learner": "regression"}
+    rows, summary = run(source, tmp_path / "o", **options)
     core = VariationForecaster()
     forecasts = core.track(y, times if timed else None)
     np.testing.assert_array_equal(floats(rows["forecast"]), forecasts)
@@ -119,8 +120,7 @@ def test_no_features_make_a_series(data, tmp_path, timed, task):
         write(tmp_path / "f.csv", table(data)),
         tmp_path / "o2",
         features="",
-        task=task,
-        time="t" if timed else None,
+        **options,
     )[0]
     assert gone["forecast"] == rows["forecast"]
 
@@ -139,7 +139,7 @@ def test_quantile_is_the_pinball_forecaster_with_a_guaranteed_share(data, plain,
     assert summary["loss"]["stillpoint"] == pytest.approx(
         np.mean(np.maximum(0.8 * away, -0.2 * away))
     )
-    series, _ = run(plain, tmp_path / "o2", task="quantile", features="")
+    series, _ = run(plain, tmp_path / "o2", task="quantile", features="", learner="regression")
     constant = TrackingForecaster(1, loss=Pinball(0.9), missing=True).track(np.zeros((T, 1)), y)
     np.testing.assert_array_equal(floats(series["forecast"]), constant)
 

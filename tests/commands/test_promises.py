@@ -46,7 +46,7 @@ def level(rounds, seed=0):
 def test_rows_ahead_of_the_targets_are_told_where_their_interval_is_that_of_another_row(
     tmp_path, capfd, blank
 ):
-    summary, page, shown = followed(tmp_path, level(300), capfd, blank)
+    summary, page, shown = followed(tmp_path, level(300), capfd, blank, learner="regression")
     told = [note for note in summary["notes"] if "lie ahead" in note]
     assert len(told) == (blank > 1)
     for note in told:
@@ -110,7 +110,8 @@ def test_the_count_of_rows_ahead_survives_a_checkpoint(tmp_path):
     for more, ahead in (("", 3), ('""\n', 4), ("1.0\n", 0)):
         with path.open("a") as file:
             file.write(more)
-        assert track(str(path), "y", tmp_path / "out", checkpoint=folder, quiet=True) == 0
+        options = {"checkpoint": folder, "quiet": True, "learner": "regression"}
+        assert track(str(path), "y", tmp_path / "out", **options) == 0
         notes = json.loads((tmp_path / "out" / "summary.json").read_text())["notes"]
         assert [note for note in notes if "lie ahead" in note] == band_notes(
             "interval", 0, ahead, True
@@ -119,7 +120,7 @@ def test_the_count_of_rows_ahead_survives_a_checkpoint(tmp_path):
 
 def test_a_bound_beyond_the_whole_loss_is_not_called_certified(tmp_path, capfd):
     label = "squared error more than the best ten constants in turn's, at most"
-    summary, page, shown = followed(tmp_path, level(60), capfd)
+    summary, page, shown = followed(tmp_path, level(60), capfd, learner="regression")
     assert label not in summary["certificate"]
     assert label in summary["certificate_note"]
     assert f"{label}:" not in page + shown
@@ -131,7 +132,7 @@ def test_a_bound_beyond_the_whole_loss_is_not_called_certified(tmp_path, capfd):
     )
     # lossy: what is promised is less than that
     jumps = np.repeat(np.random.default_rng(1).uniform(-50, 50, 4000), 5)
-    summary, page, _ = followed(tmp_path, jumps, capfd)
+    summary, page, _ = followed(tmp_path, jumps, capfd, learner="regression")
     assert 0.0 < summary["certificate"][label.replace("ten constants in turn", "one constant")]
     assert "best one constant's: at most" in page.replace("&#39;", "'")
 
@@ -157,11 +158,15 @@ def test_the_help_says_what_intervals_do_not_do():
     assert "only forecast, and covered less" in text
 
 
-def test_charts_begin_with_the_second_forecast_and_the_first_finite_interval(tmp_path):
+@pytest.mark.parametrize(("learner", "finite"), [("regression", 3), ("forecaster", 4)])
+def test_charts_begin_with_the_second_forecast_and_the_first_finite_interval(
+    tmp_path, learner, finite
+):
     """The first forecast is 0, for nothing has been seen: drawn, it would squash a series
     near 20.
     """
-    assert track(written(tmp_path, level(80)), "y", tmp_path / "out", quiet=True) == 0
+    source = written(tmp_path, level(80))
+    assert track(source, "y", tmp_path / "out", quiet=True, learner=learner) == 0
     page = (tmp_path / "out" / "report.html").read_text()
     columns = json.loads(
         re.search(r'(?s)<script[^>]*type="application/json"[^>]*>(.*?)</script>', page)[1]
@@ -170,5 +175,5 @@ def test_charts_begin_with_the_second_forecast_and_the_first_finite_interval(tmp
         name: next(i for i, value in enumerate(columns[name]) if value is not None)
         for name in ("forecast", "lo", "hi")
     }
-    assert first == {"forecast": 1, "lo": 3, "hi": 3}
+    assert first == {"forecast": 1, "lo": finite, "hi": finite}
     assert min(value for name in first for value in columns[name] if value is not None) > 10.0

@@ -21,6 +21,11 @@ def track(
     level: float = 0.9,
     coverage: float = 0.9,
     delay: int = 0,
+    horizon: int | None = None,
+    season: str | None = None,
+    known: str | Sequence[str] = "",
+    nonnegative: bool = False,
+    learner: str = "auto",
     format: str | None = None,
     follow: bool = False,
     checkpoint: str | Path | None = None,
@@ -29,6 +34,9 @@ def track(
     quiet: bool = False,
 ) -> int:
     """Forecast every row of a file before its target is learnt; write predictions and a report.
+
+    A target without other columns, or with a time that never repeats, is a series: sp.Forecaster
+    forecasts it many steps ahead. Else it is a regression on the other columns.
 
     Parameters
     ----------
@@ -53,7 +61,20 @@ def track(
     level, coverage
         See `task`.
     delay
-        The target of row t is learnt after row t + delay was forecast.
+        The target of row t is learnt after row t + delay was forecast; a regression then.
+    horizon
+        How many steps ahead to forecast a series. None: a season by the spacing of its times, 24
+        of hours, 7 of days, 52 of weeks, 12 of months, 4 of quarters, else 10.
+    season
+        Of a series: "auto" finds seasons, "none" says that there are none, "24,168" which.
+    known
+        Names of features that are known ahead, as prices and holidays are: they count at every
+        horizon, the others for the next row only.
+    nonnegative
+        Whether forecasts and intervals of a series end at 0.
+    learner
+        "forecaster" for a series, "regression" for what does not look beyond the next row; "auto"
+        tells which.
     format
         csv, jsonl or parquet, where the suffix does not tell.
     follow
@@ -75,19 +96,25 @@ def track(
     def run(stop: Stop) -> None:
         from stillpoint.commands.options import TrackOptions
 
-        names = features
-        if isinstance(features, str):
-            names = list(filter(None, (name.strip() for name in features.split(","))))
+        def listed(names: str | Sequence[str]) -> tuple[str, ...]:
+            parts = (name.strip() for name in names.split(",")) if isinstance(names, str) else names
+            return tuple(filter(None, parts)) if isinstance(names, str) else tuple(parts)
+
         options = TrackOptions(
             source,
             target,
             Path(out),
             time=time,
-            features=None if names is None else tuple(names),
+            features=None if features is None else listed(features),
             task=task,
             level=level,
             coverage=coverage,
             delay=delay,
+            horizon=horizon,
+            season=season,
+            known=listed(known),
+            nonnegative=nonnegative,
+            learner=learner,
             format=format,
             follow=follow,
             checkpoint=None if checkpoint is None else Path(checkpoint),

@@ -83,6 +83,32 @@ def track(
             help="How many rows later a target is known; intervals hold then, quantiles cover less."
         ),
     ] = 0,
+    horizon: Annotated[
+        int | None,
+        typer.Option(
+            help="How many steps ahead to forecast a series. Default: one season of its times."
+        ),
+    ] = None,
+    season: Annotated[
+        str | None,
+        typer.Option(help="Seasons of a series, in rows: auto, none, or periods such as 24,168."),
+    ] = None,
+    known: Annotated[
+        str,
+        typer.Option(
+            help="Columns known ahead, as a,b: they count at every step of a series, others at the"
+            " next."
+        ),
+    ] = "",
+    nonnegative: Annotated[
+        bool, typer.Option("--nonnegative", help="Keep forecasts of a series at 0 or above.")
+    ] = False,
+    learner: Annotated[
+        str,
+        typer.Option(
+            help="auto, forecaster (a series, many steps ahead) or regression (the next row)."
+        ),
+    ] = "auto",
     format: Annotated[
         str | None, typer.Option(help="csv, jsonl or parquet, where the suffix does not tell.")
     ] = None,
@@ -121,6 +147,11 @@ def track(
             level=level,
             coverage=coverage,
             delay=delay,
+            horizon=horizon,
+            season=season,
+            known=known,
+            nonnegative=nonnegative,
+            learner=learner,
             format=format,
             follow=follow,
             checkpoint=checkpoint,

@@ -25,7 +25,7 @@ from stillpoint.commands.cells import (
 )
 from stillpoint.commands.errors import RowError, show_cell, show_name
 from stillpoint.commands.formats import Batch, Cells
-from stillpoint.commands.notes import CATEGORIES, column_notes, date_remedy, time_notes
+from stillpoint.commands.notes import CATEGORIES, column_notes, date_remedy, tied, time_notes
 from stillpoint.commands.options import TrackOptions
 from stillpoint.core.validation import Array
 
@@ -203,11 +203,7 @@ class Encoder:
         if not good.all():
             at = int(np.argmin(good))
             earlier = "an earlier time than the row before; sort the rows"
-            what = (
-                "the same time as the row before, and there are no features; drop duplicates"
-                if steps[at] == 0.0
-                else earlier
-            )
+            what = tied(bool(self.features)) if steps[at] == 0.0 else earlier
             raise RowError(
                 at, f"column {show_name(name)} must increase: got {show_cell(cells[at])}, {what}"
             )

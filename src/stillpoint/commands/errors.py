@@ -8,6 +8,7 @@ written is whole.
 import signal
 import threading
 from collections.abc import Callable, Sequence
+from datetime import date
 from types import FrameType
 from typing import Any, NamedTuple
 
@@ -173,5 +174,5 @@ def brief(name: str) -> str:
 
 def show_cell(cell: Any) -> str:
     """Return a cell for a message."""
-    text = repr(cell)
+    text = str(cell) if isinstance(cell, date) else repr(cell)
     return text if len(text) <= 40 else text[:37] + "..."

@@ -62,6 +62,16 @@ def band_notes(name: str, delay: int, ahead: int, promises: bool) -> list[str]:
     return notes
 
 
+def ahead_notes(ahead: int, horizon: int) -> list[str]:
+    """A note on rows further ahead of the last target than forecasts go. ahead: how many there are
+    after it.
+    """
+    if ahead <= horizon:
+        return []
+    what = f"only {horizon} steps have intervals of their own, and those further ahead that of the"
+    return [f"the last {ahead} rows lie ahead of the targets: {what} last; give --horizon {ahead}"]
+
+
 def time_notes(name: str | None, kind: str, last: float) -> list[str]:
     """A note on times that are dates written as whole numbers: between months they would be 70 days
     apart. last: the latest.
@@ -89,3 +99,10 @@ def _finite(text: str) -> bool:
         return math.isfinite(read_number(text))
     except ValueError:
         return False
+
+
+def tied(features: bool) -> str:
+    """What to do about rows of a series that share a time."""
+    remedy = "add --learner regression" if features else "drop duplicates"
+    several = "or, for several series in one file, use stillpoint fleet --key COLUMN"
+    return f"the same time as the row before, and a series has one row a time; {remedy}, {several}"

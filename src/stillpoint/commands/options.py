@@ -1,19 +1,19 @@
 """What `stillpoint track` and `stillpoint fleet` were asked for, checked before a row is read."""
 
-import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stillpoint.commands.errors import InputError, show_name, show_names
+from stillpoint.commands.arguments import no_column, one_of, periods, share, whole
+from stillpoint.commands.errors import InputError, show_name
 from stillpoint.commands.formats import left_out
-from stillpoint.core.words import suggest
 
 if TYPE_CHECKING:
     from stillpoint.fleet.rows import RowPlayer
     from stillpoint.losses import Loss
 
+WAYS = ("auto", "forecaster", "regression")
 TASKS = ("regression", "binary", "quantile", "interval")
 FORMATS = ("csv", "jsonl", "parquet")
 LEARNERS = {
@@ -24,8 +24,7 @@ LEARNERS = {
     "forecaster": "KernelForecaster",
 }
 _MOST_DELAY = 10**8, 10**5  # with intervals: a tracker waits with each row
-# of a share and of what it leaves, as the trackers have it; they are too heavy to be asked here
-_LEAST = 1e-6
+MOST_AHEAD = 10_000  # steps of a horizon
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,8 @@ class Options:
     def __post_init__(self) -> None:
         if not isinstance(self.source, str):
             raise InputError(
-                f"the input must be named by text: got {self.source!r}; give str(path)"
+                f"the input must be named by text: got {type(self.source).__name__}; give"
+                " str(path), or hand data to stillpoint.track"
             )
 
     def _set(self, name: str, value: Any) -> None:
@@ -56,7 +56,8 @@ class Options:
 class TrackOptions(Options):
     """Arguments of `track`.
 
-    features: None for all other columns. level: of a quantile. coverage: of an interval.
+    features: None for all other columns. level: of a quantile. coverage: of an interval. learner,
+    horizon, season, known, nonnegative: of a series; None and "auto" are told from the input.
     """
 
     features: tuple[str, ...] | None = None
@@ -67,6 +68,11 @@ class TrackOptions(Options):
     format: str | None = None
     follow: bool = False
     predictions: str = "csv"
+    learner: str = "auto"
+    horizon: int | None = None
+    season: str | None = None
+    known: tuple[str, ...] = ()
+    nonnegative: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -99,7 +105,42 @@ class TrackOptions(Options):
             raise InputError(
                 f"--features must differ: got {','.join(self.features)}; name each column once"
             )
+        self._check_series()
         self._check_out()
+
+    def _check_series(self) -> None:
+        """Refuse what a series cannot have, and options of a series for what is none."""
+        one_of("--learner", self.learner, WAYS)
+        if self.horizon is not None:
+            remedy = f"give how many rows ahead to forecast, at most {MOST_AHEAD:,}"
+            self._set("horizon", whole("--horizon", self.horizon, remedy))
+            if not 1 <= self.horizon <= MOST_AHEAD:
+                raise InputError(f"--horizon must be 1 or more: got {self.horizon}; {remedy}")
+        periods(self.season)
+        if self.series_only and not self.may_be_series:
+            other = "--task binary" if self.task == "binary" else f"--delay {self.delay}"
+            other = "--learner regression" if self.learner == "regression" else other
+            raise InputError(
+                f"{self.series_only[0]} must be for a series: got it with {other}; leave one of"
+                " them out"
+            )
+
+    @property
+    def may_be_series(self) -> bool:
+        """Whether sp.Forecaster can do what was asked for."""
+        return self.task != "binary" and self.delay == 0 and self.learner != "regression"
+
+    @property
+    def series_only(self) -> list[str]:
+        """Options given that only a series has."""
+        given = {
+            "--learner forecaster": self.learner == "forecaster",
+            "--horizon": self.horizon is not None,
+            "--season": self.season is not None,
+            "--known": bool(self.known),
+            "--nonnegative": self.nonnegative,
+        }
+        return [option for option, is_given in given.items() if is_given]
 
     def columns(self, names: Sequence[str]) -> tuple[str, ...]:
         """Return the features among the input's columns; refuse names that are not there."""
@@ -108,10 +149,13 @@ class TrackOptions(Options):
         for option, name in [*asked, *([("--time", self.time)] if self.time is not None else [])]:
             if name not in known:
                 raise no_column(option, "a column", name, names)
-        if self.features is not None:
-            return self.features
         out = {self.target, self.time, *left_out(names)}
-        return tuple(name for name in names if name not in out)
+        others = tuple(name for name in names if name not in out)
+        found = others if self.features is None else self.features
+        for name in self.known:
+            if name not in found:
+                raise no_column("--known", "a feature", name, found)
+        return found
 
     def notes(self, names: Sequence[str]) -> list[str]:
         """Say which columns are no features although nobody said so, and why."""
@@ -250,40 +294,3 @@ class FleetOptions(Options):
             "--out": str(self.out.resolve()),
             "SOURCE": str(Path(self.source).resolve()) if self.source != "-" else "-",
         }
-
-
-def one_of(option: str, given: str, known: Sequence[str]) -> None:
-    """Refuse a word that is not known, with the nearest that is."""
-    if given not in known:
-        raise InputError(
-            f"{option} must be one of {', '.join(known)}: got {given!r}; {suggest(given, known)}see"
-            " --help"
-        )
-
-
-def no_column(option: str, what: str, given: str, names: Sequence[str]) -> InputError:
-    """Return the error for a name that is not that of a column, with the nearest that is."""
-    hint = f"{suggest(given, names)}the columns are {show_names(names)}"
-    return InputError(f"{option} must be {what}: got {show_name(given)}; {hint}")
-
-
-def share(option: str, given: Any) -> float:
-    """Return a share as a float; refuse what is none that a tracker can hold to."""
-    try:
-        value = float("nan" if isinstance(given, str | bytes) else given)
-    except (TypeError, ValueError, OverflowError):
-        value = float("nan")
-    if not _LEAST <= value <= 1.0 - _LEAST:
-        ends = f"{_LEAST:f} and {1.0 - _LEAST:f}"
-        raise InputError(
-            f"{option} must be a number between {ends}: got {given!r}; give a share such as 0.9"
-        )
-    return value
-
-
-def whole(option: str, given: Any, remedy: str) -> int:
-    """Return a whole number as an int; refuse all else."""
-    try:
-        return int(operator.index(given))
-    except TypeError:
-        raise InputError(f"{option} must be a whole number: got {given!r}; {remedy}") from None

@@ -159,15 +159,20 @@ class Session:
                 batch = batch.head(error.index)
         else:
             return 0
+        self._write(text)
+        self.rows += batch.rows
+        self._fresh, self._finished = True, False
+        return batch.rows
+
+    def _write(self, text: bytes) -> None:
+        """Append to the predictions."""
         if self._sink is None:
             self._sink = Sink(self.predictions, self.job.header, self._length)
             if self._length is None:
                 for name in self.job.stale:
                     places(self.job.options.out / name)[0].unlink(missing_ok=True)
         self._sink.write(text)
-        self.rows, self._length = self.rows + batch.rows, self._sink.length
-        self._fresh, self._finished = True, False
-        return batch.rows
+        self._length = self._sink.length
 
     def finish(self) -> dict[str, Any]:
         """Bring all to the disk and sum up; return the summary."""

@@ -1,7 +1,6 @@
 """`stillpoint track` on rows: encode, forecast, learn, keep a history; figures at the end."""
 
 import json
-import os
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
@@ -10,32 +9,43 @@ import numpy as np
 
 import stillpoint
 from stillpoint.commands import checkpoint as saved
+from stillpoint.commands import outlook
 from stillpoint.commands._rows import Forecasts
 from stillpoint.commands.checkpoint import Checkpoint, check_encoder, counted, part
 from stillpoint.commands.encode import Encoder, Rows
 from stillpoint.commands.engine import Engine
-from stillpoint.commands.errors import Stop
+from stillpoint.commands.errors import InputError, Stop
 from stillpoint.commands.formats import Batch, format_of
 from stillpoint.commands.history import History
-from stillpoint.commands.notes import band_notes
+from stillpoint.commands.notes import ahead_notes, band_notes
 from stillpoint.commands.options import TrackOptions
+from stillpoint.commands.outlook import FORECAST, Recent, show_series
+from stillpoint.commands.plans import (
+    Plan,
+    asked,
+    marks,
+    plan,
+    saved_plan,
+    why_no_series,
+    word_notes,
+)
+from stillpoint.commands.predicted import REPORT, draw_page, text_of
 from stillpoint.commands.room import check_room, rows_at_once
+from stillpoint.commands.series import Series
 from stillpoint.commands.session import PREDICTIONS, Job, Session, now
-from stillpoint.commands.sink import cell, lines, quoted
 from stillpoint.commands.sources import Source, refuse_overwriting_input
-from stillpoint.commands.summary import SUMMARY, figures, plain, show_track, write_summary
+from stillpoint.commands.summary import SUMMARY, figures, show_track, write_summary
 from stillpoint.core.container import places
-from stillpoint.core.validation import Array
 
 BATCH = 4096  # rows
-REPORT, PARQUET = "report.html", "predictions.parquet"
+PARQUET = "predictions.parquet"
 
 
 class Track(Job):
     """The learners of one stream, and what they have come to."""
 
     header = b"row,time,y,forecast,lo,hi\n"
-    stale = (SUMMARY, REPORT, PARQUET)
+    stale = (SUMMARY, REPORT, PARQUET, FORECAST)
     lasting = True
 
     def __init__(self, options: TrackOptions) -> None:
@@ -46,7 +56,8 @@ class Track(Job):
         self.features: tuple[str, ...] = ()
         self._names: list[str] = []  # of all columns
         self.encoder = Encoder(options, ())
-        self.engine: Engine | None = None
+        self.engine: Engine | Series | None = None
+        self.recent = Recent()
         self.history: History | None = None
         self.targets = 0
         # intervals without end, without content; rows since the last target
@@ -64,8 +75,7 @@ class Track(Job):
 
     def _columns(self, names: list[str], file: str) -> Sequence[str]:
         o = self.options
-        refuse_overwriting_input(o.source, "--out", o.out, (PREDICTIONS, *self.stale))
-        refuse_overwriting_input(o.source, "--checkpoint", o.checkpoint, saved.FILES)
+        self._refuse()
         self.features, self._names = o.columns(names), names
         if self.options.predictions == "parquet":
             from stillpoint.commands.parquet import load
@@ -74,18 +84,38 @@ class Track(Job):
         self.encoder = Encoder(self.options, self.features)
         return self.encoder.names
 
+    def _refuse(self) -> None:
+        """Refuse an input that the run would overwrite."""
+        o = self.options
+        refuse_overwriting_input(o.source, "--out", o.out, (PREDICTIONS, *self.stale))
+        refuse_overwriting_input(o.source, "--checkpoint", o.checkpoint, saved.FILES)
+
     @property
     def limit(self) -> int:
         """See Job. Before the first batch, which tells words from numbers, all may be features."""
+        if isinstance(self.engine, Series):
+            return min(BATCH, self.engine.at_once)
         dim = len(self.features) if self.engine is None else self.encoder.dim
         return rows_at_once(self.options.task, len(self.encoder.names), dim, BATCH)
 
     def play(self, batch: Batch, row: int) -> bytes:
         """See Job."""
+        rows, told, banded = self.forecast(batch, row)
+        return text_of(row, rows, told.forecasts, (told.lo, told.hi) if banded else None)
+
+    def forecast(self, batch: Batch, row: int) -> tuple[Rows, Forecasts, bool]:
+        """Forecast and learn rows from number `row` on: what was read, what was told of them.
+
+        The last says whether intervals are among that.
+        """
         rows = self.encoder.encode(batch)
-        engine, history = self._learners(rows.pieces[0][2])
+        engine, history = self._learners(rows.pieces[0][2], self._plan(rows))
+        if isinstance(engine, Series):
+            engine.know(marks(self.encoder, engine.plan, self.options.known))
         forecasts, lo, hi, losses, shares = engine.run(rows, row)
-        T, banded = forecasts.size, engine.band is not None
+        T, banded = forecasts.size, isinstance(engine, Series) or engine.band is not None
+        if isinstance(engine, Series) and rows.time_texts is not None:
+            self.recent.add(rows.time_texts, batch.columns[1][0], engine.horizon)
         times = np.arange(row, row + T, dtype=np.float64) if np.isnan(rows.times[0]) else rows.times
         told = Forecasts(times, rows.y, forecasts, lo, hi, losses, shares)
         history.add(row, told, banded)
@@ -95,16 +125,33 @@ class Track(Job):
         known = np.flatnonzero(~np.isnan(rows.y))
         self._ahead = T - 1 - int(known[-1]) if known.size else self._ahead + T
         self.targets += known.size
-        return _text(row, rows, forecasts, (lo, hi) if banded else None)
+        return rows, told, banded
 
-    def _learners(self, dim: int) -> tuple[Engine, History]:
-        if self.engine is None or self.history is None:
+    def _plan(self, rows: Rows) -> Plan | None:
+        """Return how to forecast a series, from its first rows; None where it is none."""
+        o, encoder = self.options, self.encoder
+        if self.engine is not None:
+            return None
+        numbers, words = len(encoder.numeric), len(encoder.categories)
+        words = max(words, 1) if "category" in (encoder.kinds or ()) else 0
+        why = why_no_series(o, numbers + words, rows.times)
+        if why and o.series_only:
+            raise InputError(f"{o.series_only[0]} must be for a series: {why}")
+        if why:
+            return None
+        return plan(o, rows.times, encoder.time_kind == "date", numbers, words)
+
+    def _learners(self, dim: int, plan: Plan | None) -> tuple[Engine | Series, History]:
+        o = self.options
+        if (self.engine is None or self.history is None) and plan is not None:
+            self.engine, self.encoder.ties = Series(o, plan), False
+            self.history = History(o.task, self.engine.loss_name, self.engine.beside.names, [])
+        elif self.engine is None or self.history is None:
             words = "category" in (self.encoder.kinds or ())
             check_room(self.options.task, self.encoder.base, words)
-            self.engine = Engine(self.options, dim, series=not self.features)
-            self.history = History(
-                self.options.task, self.engine.loss_name, self.engine.names, self.engine.part.labels
-            )
+            self.engine = Engine(o, dim, series=not self.features)
+            labels = self.engine.part.labels
+            self.history = History(o.task, self.engine.loss_name, self.engine.names, labels)
         return self.engine, self.history
 
     def command(self) -> dict[str, Any]:
@@ -112,6 +159,7 @@ class Track(Job):
         o = self.options
         names = ("task", "delay", "level", "coverage", "predictions")
         return {
+            **asked(o),
             "--target": o.target,
             "--time": o.time,
             "--features": list(self.features),
@@ -130,6 +178,8 @@ class Track(Job):
             "counts": [self._infinite, self._empty, self._ahead],
             "encoder": self.encoder.state(),
         }
+        if isinstance(self.engine, Series):
+            header["series"] = {"plan": list(self.engine.plan), **self.recent.state()}
         arrays = {f"history.{name}": value for name, value in self.history.arrays().items()}
         arrays |= {f"engine.{name}": value for name, value in self.engine.arrays().items()}
         return header, arrays
@@ -143,11 +193,16 @@ class Track(Job):
         for number in counts:
             counted("counts", number)
         check_encoder(part(header, "encoder", dict), len(self.features))
+        if saved_plan(header) is not None:
+            Recent().restore(header["series"])
 
     def restore(self, checkpoint: Checkpoint, header: dict[str, Any], state: Any) -> None:
         """See Job."""
         self.encoder.restore(header["encoder"])
-        engine, history = self._learners(self.encoder.dim)
+        plan = saved_plan(header)
+        if plan is not None:
+            self.recent.restore(header["series"])
+        engine, history = self._learners(self.encoder.dim, plan)
         checkpoint.hand(engine, "engine.", state)
         checkpoint.hand(history, "history.", state)
         self.targets = header["targets"]
@@ -155,8 +210,9 @@ class Track(Job):
 
     def earlier(self) -> dict[str, Any] | None:
         """See Job; None where a file is gone, or the summary is no longer JSON."""
-        parquet = [PARQUET] if self.options.predictions == "parquet" else []
-        if all((self.options.out / name).exists() for name in (SUMMARY, REPORT, *parquet)):
+        own = [PARQUET] if self.options.predictions == "parquet" else []
+        own += [FORECAST] if isinstance(self.engine, Series) else []
+        if all((self.options.out / name).exists() for name in (SUMMARY, REPORT, *own)):
             with suppress(ValueError):
                 text = (self.options.out / SUMMARY).read_text(encoding="utf-8")
                 before: dict[str, Any] = json.loads(text)
@@ -165,7 +221,8 @@ class Track(Job):
 
     def finish(self, session: Session) -> dict[str, Any]:
         """See Job."""
-        summary = self._figures(session)
+        assert self.history is not None
+        o, summary = self.options, self._figures(session)
         if self.options.predictions == "parquet":
             from stillpoint.commands.parquet import to_parquet
 
@@ -175,7 +232,7 @@ class Track(Job):
                 # with a checkpoint the rows to come are appended to it
                 places(session.predictions)[0].unlink()
         try:
-            drawn = self._page(summary, session.notes)
+            drawn = draw_page(o, self.history, summary, session.notes)
         except OSError:
             self._write(summary, session.notes, drawn=False)
             raise
@@ -204,10 +261,15 @@ class Track(Job):
             head["level"] = o.level
         if o.task == "binary":
             head["labels"] = self.encoder.label_names
-        result = {**head, **figures(self.engine, self.history)}
+        if isinstance(self.engine, Series):
+            result = {**head, **outlook.figures(self.engine, self.history, self.recent)}
+            notes += ahead_notes(self._ahead, self.engine.horizon)
+            notes += word_notes(self.encoder, self.engine.plan)
+        else:
+            result = {**head, **figures(self.engine, self.history)}
         if "coverage" in result:
             result["coverage"] |= {"infinite": self._infinite, "empty": self._empty}
-        if self.engine.band is not None and self.targets:
+        if isinstance(self.engine, Engine) and self.engine.band is not None and self.targets:
             kind = "quantile" if o.task == "quantile" else "interval"
             notes += band_notes(kind, o.delay, self._ahead, self.engine.promises)
         notes += [*o.notes(self._names), *self.encoder.notes()]
@@ -217,44 +279,14 @@ class Track(Job):
 
     def _write(self, summary: dict[str, Any], notes: list[str], drawn: bool) -> dict[str, Any]:
         first = PARQUET if self.options.predictions == "parquet" else PREDICTIONS
-        files = [first, SUMMARY, *([REPORT] if drawn else [])]
+        own = [FORECAST] if isinstance(self.engine, Series) else []
+        if own:
+            outlook.write_forecast(self.options.out / FORECAST, summary["forecast"])
+        files = [first, *own, SUMMARY, *([REPORT] if drawn else [])]
         return write_summary(self.options.out, {**summary, "notes": notes, "files": files})
-
-    def _page(self, summary: dict[str, Any], notes: list[str]) -> bool:
-        """Draw the page; return whether it is there. A note says why where it is not."""
-        assert self.history is not None
-        path, temporary = places(self.options.out / REPORT)
-        try:
-            from stillpoint.report.page import write_page
-
-            title = f"Forecasting {self.options.target}"
-            write_page(temporary, self.history, plain({**summary, "notes": notes}), title)
-            os.replace(temporary, path)
-        except OSError as error:
-            notes.append(
-                f"report.html was left out: {error.strerror or error}; run the command again"
-            )
-            raise
-        except Exception as error:  # a page that cannot be drawn must not lose the numbers
-            notes.append(
-                f"report.html was left out: {type(error).__name__}: {error}; reinstall stillpoint"
-            )
-            return False
-        finally:
-            temporary.unlink(missing_ok=True)
-        return True
 
     def show(self, summary: dict[str, Any]) -> None:
         """See Job."""
         show_track(summary)
-
-
-def _text(row: int, rows: Rows, forecasts: Array, band: tuple[Array, Array] | None) -> bytes:
-    """Return rows of predictions.csv from number `row` on."""
-    numbers = [str(i) for i in range(row, row + forecasts.size)]
-    times = numbers if rows.time_texts is None else list(map(quoted, rows.time_texts))
-    targets = list(
-        map(cell, rows.y.tolist()) if rows.y_texts is None else map(quoted, rows.y_texts)
-    )
-    plays = [list(map(repr, play.tolist())) for play in (forecasts, *(band or ()))]
-    return lines([numbers, times, targets, *plays], "" if band else ",,")
+        if "horizons" in summary:
+            show_series(summary)

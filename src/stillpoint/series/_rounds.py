@@ -196,15 +196,17 @@ def advance(clock: np.ndarray, lags: np.ndarray, H: int) -> None:
 
 
 @njit(cache=True)
-def know(X: np.ndarray, rows: int, scale: np.ndarray, features: np.ndarray) -> None:
+def know(
+    X: np.ndarray, rows: int, ahead: np.ndarray, scale: np.ndarray, features: np.ndarray
+) -> None:
     """Take in what is known of the coming rounds, one row each; NaN: not known.
 
-    What is not known counts as usual: 0, in units.
+    What is not known counts as usual: 0, in units. Beyond the first round that is all but `ahead`.
     """
     for h in range(features.shape[0]):
         for i in range(features.shape[1]):
             z = 0.0
-            if h < rows and not math.isnan(X[h, i]):
+            if h < rows and (h == 0 or ahead[i]) and not math.isnan(X[h, i]):
                 z = (X[h, i] - scale[0, i]) / scale[1, i]
             features[h, i] = within(z, -FAR, FAR)
 
@@ -215,6 +217,7 @@ def play(
     y: np.ndarray,
     X: np.ndarray,
     rows: np.ndarray,
+    ahead: np.ndarray,
     live: bool,
     opens: bool,
     closes: bool,
@@ -224,16 +227,16 @@ def play(
 ) -> None:
     """Open rounds, close them, or both: row t of out has the forecasts of y[t], y[t + 1], …
 
-    Of round t, rows[t] rows of X were known, from X[t] on. offsets (T, bands, 2, coverages), where
-    it has rows, takes those of the intervals' ends, and seasonal (T,), where rounds are closed, the
-    seasonal part of the first filter. All that Python calls is this, so that a state is taken over
-    in one place.
+    Of round t, rows[t] rows of X were known, from X[t] on, those beyond the first in the columns
+    that `ahead` marks. offsets (T, bands, 2, coverages), where it has rows, takes those of the
+    intervals' ends, and seasonal (T,), where rounds are closed, the seasonal part of the first
+    filter. All that Python calls is this, so that a state is taken over in one place.
     """
     m = bare(m)
     for t in range(y.size):
         if opens:
             if X.shape[1] > 0:
-                know(X[t:], rows[t], m.feature_scale, m.features)
+                know(X[t:], rows[t], ahead, m.feature_scale, m.features)
             open_round(m, live)
         if out.shape[1] > 1:
             experts(m, m.steps[: out.shape[1]], m.room[: out.shape[1]])

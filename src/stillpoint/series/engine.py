@@ -19,7 +19,7 @@ from stillpoint.series import _bands, _rounds, layout, restored, seasons
 from stillpoint.series._scale import AT, BY
 from stillpoint.series._state import State
 from stillpoint.series.bands import Bands
-from stillpoint.series.gains import LAST, Gains, shared
+from stillpoint.series.gains import LAST, shared
 from stillpoint.series.history import KEEP, History
 from stillpoint.series.layout import Scale
 from stillpoint.series.own import own
@@ -62,6 +62,7 @@ class Engine:
     ) -> None:
         self.pool, self.horizon, self.features = pool, horizon, features
         self.periods, self.bands = periods, bands
+        self.ahead = np.ones(features, dtype=np.bool_)  # features known beyond the coming round
         self.calendar: tuple[float, ...] = ()  # seasons that the spacing of dates suggests
         self.usual = True  # whether they are used where the series has no others
         self.history = History(features)
@@ -154,22 +155,20 @@ class Engine:
         assert self.state is not None
         if closes and seasonal.size < y.size:
             seasonal = np.empty(y.size)
-        _rounds.play(self.state, y, X, known, live, opens, closes, out, offsets, seasonal)
+        given = y, X, known, self.ahead
+        _rounds.play(self.state, *given, live, opens, closes, out, offsets, seasonal)
 
     def _cover(self, rounds: int) -> None:
         """See that the tables of gains reach as far as so many more rounds."""
         assert self.state is not None
         age = int(self.state.clock[BY.now]) + rounds
         if age > self._ages:
-            table = self._gains().up_to(age)
+            table = shared(self.active, layout.models(self.pool)).up_to(age)
             self._ages = table.row_of_age.size
             if self._ages > LAST:
                 self._ages = _NEVER
             filters = self.state.filters._replace(**table._asdict())
             self.state = self.state._replace(filters=filters)
-
-    def _gains(self) -> Gains:
-        return shared(self.active, layout.models(self.pool))
 
     # seasons
 

@@ -253,7 +253,7 @@ class Forecaster(SeriesLearner):
             The series; NaN is a missing value.
         X : array of shape (T, features) or longer, optional
             Features of each round, all known ahead; rows after the T-th are of rounds to come.
-        times : array of shape (T,), optional
+        times : array of shape (T,), or of as many as X has rows, optional
             Numbers, dates of datetime, NumPy or pandas, or text in ISO form; increasing. Rounds are
             slots of the usual gap; phases of the week that never have a row are none.
         horizon : int, default 1
@@ -277,13 +277,15 @@ class Forecaster(SeriesLearner):
         rows, known = self._features.table(X, targets.size)
         self._check_first(rows[:1] if X is not None else None)
         dates = self._timing.number(times, self._started)
-        when = self._when(targets.size, dates)
+        later = dates[targets.size :] if np.ndim(dates) == 1 and len(dates) == len(rows) else ()
+        when = self._when(targets.size, dates[: targets.size] if len(later) else dates)
         if not targets.size:
             return self._shaped(np.empty((0, steps)), self._offsets[:0], intervals)
         ends, opened, given = intervals or self._bands.shifts, self._is_open, dates is not None
         if given:
             self._timing.given(self.time, self._started, opened)
-        out, offsets = self._timing.track(targets, rows, known, when, steps, ends, opened, given)
+        given_rows = targets, rows, known, np.append(when, later)
+        out, offsets = self._timing.track(*given_rows, steps, ends, opened, given)
         self._opened(float(when[-1]), None)
         self._is_open, self.rounds = False, self.rounds + targets.size
         return self._shaped(out, offsets, intervals)

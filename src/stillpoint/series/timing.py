@@ -32,12 +32,15 @@ class Timing:
     ----------
     timed : bool
         Whether a time was ever given.
+    steps : array of int
+        Slots from row to row in the last `track`; −1 where they were told anew.
     """
 
     def __init__(self, engine: Engine) -> None:
         self._engine, self._grid = engine, Grid(engine.features)
         self._when = 0.0  # the time of the open round
         self.timed = self._dates = False
+        self.steps, self._last_step = np.empty(0, dtype=np.int64), 1
         self._named = False  # whether the time asked about last, maybe in vain, was a date
         self._waiting = False  # whether the engine's open round has its value, to be learnt later
         self._value, self._X = math.nan, np.empty((0, engine.features))
@@ -83,10 +86,8 @@ class Timing:
 
     def coming_times(self, last: float, rounds: int) -> Array:
         """When so many rounds are whose times are left out."""
-        when = np.empty(rounds)
-        for i in range(rounds):
-            last = when[i] = self._grid.slots.coming(last)
-        return when
+        coming = self._grid.slots.coming
+        return np.array([last := coming(last) for _ in range(rounds)], dtype=np.float64)
 
     @property
     def before(self) -> float | None:
@@ -127,9 +128,8 @@ class Timing:
         if not self.timed:
             self._engine.close(y, self._X)
             return
-        known, row = np.array([self._X.shape[0]]), self._X[:1]
-        if not row.size:
-            row = np.full((1, self._engine.features), np.nan)
+        known = np.array([self._X.shape[0]])
+        row = self._X[:1] if self._X.size else np.full((1, self._engine.features), np.nan)
         self._grid.rows.extend(np.array([self._when]), np.array([y]), known, row)
         if not self._waiting or not math.isnan(y):
             self._value, self._waiting = y, True
@@ -147,10 +147,11 @@ class Timing:
     ) -> tuple[Array, Array]:
         """Open and close rounds, the first of which may be `opened`, its time taken.
 
-        `given`: times are, and were not left out.
+        `given`: times are, and were not left out; `when` may go on for later rows of X.
         Returns their forecasts and ends, as the engine's `track`.
         """
         out, i = np.empty((y.size, horizon)), int(opened)
+        self.steps = np.ones(y.size, dtype=np.int64)
         offsets = np.empty((y.size * intervals, *self._engine.bands.state.offsets.shape))
         if opened:  # as it was opened: features ahead may have been known then
             say(self._engine, out[:1], offsets[:1])
@@ -164,11 +165,13 @@ class Timing:
                 self.open(float(when[i]), X[i : i + known[i]], None if given else math.nan)
                 say(self._engine, out[i : i + 1], offsets[i : i + 1])
                 self.close(float(y[i]))
+                self.steps[i] = self._last_step
                 i += 1
                 continue
             steps = np.array([self._step(float(when[i]), True)]) if looks else None
-            steps = self._grid.steps(when[i:], given) if steps is None else steps
+            steps = self._grid.steps(when[i : y.size], given) if steps is None else steps
             end = i + steps.size
+            self.steps[i:end] = self._last_step if looks else steps
             ahead = self._engine.horizon if known[i] else 0
             places = np.append(steps, self._grid.slots.steps(when[end : end + ahead]))
             # how long a break is played depends on the seasons that are known when it comes
@@ -189,7 +192,7 @@ class Timing:
                     self._waiting = True
             self._grid.rows.extend(when[i:end], y[i:end], known[i:end], X[i:end])
             i = end
-        self._when, self._before = float(when[-1]), None
+        self._when, self._before = float(when[y.size - 1]), None
         return out, offsets
 
     def _enter(self, step: int) -> None:
@@ -204,11 +207,13 @@ class Timing:
         steps = None
         if given and grid.looks:
             steps = grid.again(when, self._dates, engine.periods)
+        self._last_step = grid.step(when) if steps is None else 1
         if steps is None:
-            return grid.step(when)
+            return self._last_step
         self._learn()
         engine.calendar, engine.usual = self._suggested(), grid.slots.week is None
         if not new or (steps != 1).any():
+            self._last_step = -1
             first = int(np.flatnonzero(steps)[-1])  # of its slot
             played = steps[:first].copy()
             for i in np.flatnonzero(played > _LEAST):
@@ -266,8 +271,8 @@ class Timing:
             "last": math.nan if self._before is None else self._before[1],
         }
         slots = (self._before or (self._grid.slots,))[0]
-        own |= {f"before.{name}": value for name, value in slots.arrays().items()}
-        return own | self._grid.arrays()
+        before = {f"before.{name}": value for name, value in slots.arrays().items()}
+        return own | before | self._grid.arrays()
 
     def restore(self, state: dict[str, Any], rounds: int) -> None:
         """Inverse of `arrays`, of a forecaster that has opened so many rounds."""

@@ -1,0 +1,66 @@
+"""Checks of arguments: a word of several, a column's name, a share, a whole number."""
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+from stillpoint.commands.errors import InputError, show_name, show_names
+from stillpoint.core.words import suggest
+
+# of a share and of what it leaves, as the trackers have it; they are too heavy to be asked here
+_LEAST = 1e-6
+
+
+def one_of(option: str, given: str, known: Sequence[str]) -> None:
+    """Refuse a word that is not known, with the nearest that is."""
+    if given not in known:
+        raise InputError(
+            f"{option} must be one of {', '.join(known)}: got {given!r}; {suggest(given, known)}see"
+            " --help"
+        )
+
+
+def no_column(option: str, what: str, given: str, names: Sequence[str]) -> InputError:
+    """Return the error for a name that is not that of a column, with the nearest that is."""
+    hint = f"{suggest(given, names)}the columns are {show_names(names)}"
+    return InputError(f"{option} must be {what}: got {show_name(given)}; {hint}")
+
+
+def share(option: str, given: Any) -> float:
+    """Return a share as a float; refuse what is none that a tracker can hold to."""
+    try:
+        value = float("nan" if isinstance(given, str | bytes) else given)
+    except (TypeError, ValueError, OverflowError):
+        value = float("nan")
+    if not _LEAST <= value <= 1.0 - _LEAST:
+        ends = f"{_LEAST:f} and {1.0 - _LEAST:f}"
+        raise InputError(
+            f"{option} must be a number between {ends}: got {given!r}; give a share such as 0.9"
+        )
+    return value
+
+
+def whole(option: str, given: Any, remedy: str) -> int:
+    """Return a whole number as an int; refuse all else."""
+    try:
+        return int(operator.index(given))
+    except TypeError:
+        raise InputError(f"{option} must be a whole number: got {given!r}; {remedy}") from None
+
+
+def periods(given: str | None) -> str | list[float] | None:
+    """Return the seasons that `--season` names, as Forecaster takes them."""
+    if given is None or given == "auto":
+        return "auto"
+    if given == "none":
+        return None
+    try:
+        found = [float(part) for part in given.split(",")]
+    except (AttributeError, ValueError):
+        found = []
+    if not found or not all(2.0 <= period < float("inf") for period in found):
+        raise InputError(
+            f"--season must be auto, none, or periods of 2 rows or more: got {given!r}; give them"
+            " such as 24,168"
+        )
+    return found

@@ -1,0 +1,59 @@
+"""Rows of a series on their way in: features in fixed columns, whole and negative targets."""
+
+from typing import Any
+
+import numpy as np
+
+from stillpoint.commands.encode import Rows
+from stillpoint.commands.plans import Plan, Table
+from stillpoint.core.validation import Array, stored
+
+_WHOLE = 10  # targets that must all be whole for ends to be
+
+
+class Intake:
+    """What was read of a series so far, by its plan."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._counts = np.zeros(3, dtype=np.int64)  # targets, those not whole, those below 0
+
+    @property
+    def whole(self) -> bool:
+        """Whether all targets were whole numbers, and there were some."""
+        return bool(self._counts[0] >= _WHOLE and self._counts[1] == 0)
+
+    @property
+    def negative(self) -> bool:
+        """Whether a target was below 0."""
+        return bool(self._counts[2])
+
+    def read(self, rows: Rows) -> Table:
+        """Take in new rows."""
+        y = rows.y
+        known = ~np.isnan(y)
+        odd, below = known & (y % 1.0 != 0.0), known & (y < 0.0)
+        seen, not_whole = (
+            start + np.cumsum(marks) - marks
+            for start, marks in zip(self._counts[:2], (known, odd), strict=True)
+        )
+        whole = (seen >= _WHOLE) & (not_whole == 0)
+        self._counts += np.array([known.sum(), odd.sum(), below.sum()])
+        return Table(y, self._features(rows.X), rows.times, whole.astype(np.float64))
+
+    def _features(self, X: Array) -> Array:
+        """Return features in the columns there are; the words that have none are not told apart."""
+        numbers, room = self._plan.numbers, self._plan.words
+        words = X[:, max(numbers, 1) :][:, :room]
+        found = np.zeros((X.shape[0], numbers + room))
+        found[:, :numbers] = X[:, :numbers]
+        found[:, numbers : numbers + words.shape[1]] = words
+        return found
+
+    def arrays(self) -> dict[str, Any]:
+        """Return the state, for saving."""
+        return {"counts": self._counts.copy()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Restore what `arrays` returned."""
+        self._counts[:] = stored(state, "counts", 3, dtype=np.int64)

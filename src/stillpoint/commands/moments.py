@@ -1,0 +1,201 @@
+"""Times to come: the spacing of rows, and the texts of rows that would follow."""
+
+import calendar
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta, tzinfo
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import numpy as np
+
+from stillpoint.series.seasons import calendar as suggested
+from stillpoint.series.weeks import Week
+
+DAY = 86_400.0
+RECENT = 24  # times from which days of months are told
+LONGEST = 2016  # rows of a season that simple forecasts repeat
+# how many seconds rows are apart, at least and at most; and rows of a season, which is how far
+# forecasts go by themselves
+_UNITS = {
+    "second": (0.99, 1.01, 10),
+    "minute": (59.0, 61.0, 10),
+    "hour": (3590.0, 3610.0, 24),
+    "day": (0.99 * DAY, 1.01 * DAY, 7),
+    "week": (6.9 * DAY, 7.1 * DAY, 52),
+    "month": (27.0 * DAY, 32.0 * DAY, 12),
+    "quarter": (88.0 * DAY, 93.0 * DAY, 4),
+    "year": (360.0 * DAY, 370.0 * DAY, 10),
+}
+_OTHERS = 10  # rows ahead where the spacing says nothing
+_ISO = re.compile(
+    r"(\d{4})(-?)(\d\d)-?(\d\d)(?:([T ])(\d\d)(:?)(\d\d)?(:?\d\d)?([.,]\d+)?)?(Z|[+-]\d\d.*)?"
+)
+_MONTHS = "January February March April May June July August September October November December"
+
+
+def unit(gap: float | None) -> str | None:
+    """Return the name of a spacing in seconds; None where it has none."""
+    return next(
+        (name for name, (low, high, _) in _UNITS.items() if gap and low <= gap <= high), None
+    )
+
+
+def steps_of(gap: float | None) -> int:
+    """Return how many rows ahead to forecast, for rows so many seconds apart: a season."""
+    name = unit(gap)
+    return _UNITS[name][2] if name else _OTHERS
+
+
+def season_of(gap: float | None) -> int:
+    """Return how many rows a season has, for rows so many seconds apart; 0 where none is known."""
+    found = suggested(gap) if gap else ()
+    rows = round(found[0]) if found else 0
+    return rows if 2 <= rows <= LONGEST else 0
+
+
+def moment(text: str) -> datetime:
+    """Return a date as it was written."""
+    return datetime.fromisoformat(text.strip())
+
+
+class Coming:
+    """Times of rows so many slots after the last, written as those before.
+
+    Parameters
+    ----------
+    texts
+        The last times, as the input has them.
+    dated
+        Whether they are dates, not numbers.
+    gap
+        Between slots, in seconds or in the unit of the numbers.
+    zone
+        The name of their time zone, where the input tells it.
+    week
+        The phases of the week that have rows, where not all have.
+    """
+
+    def __init__(
+        self,
+        texts: Sequence[str],
+        dated: bool,
+        gap: float,
+        zone: str | None = None,
+        week: Week | None = None,
+    ) -> None:
+        self._last, self._dated, self._gap, self._week = texts[-1], dated, gap, week
+        if dated:
+            self._moments = [moment(text) for text in texts]
+            self._zone = _zone(zone)
+            self._day = _day_of_month(self._moments) if gap >= 27.0 * DAY else 0
+
+    def text(self, slots: int) -> str:
+        """Return the time so many slots after the last row, or before it."""
+        if not self._dated:
+            return _number(float(self._last) + slots * self._gap, self._last)
+        return write(self.moment(slots), self._last)
+
+    def moment(self, slots: int) -> datetime:
+        """Return the date so many slots after the last row, or before it."""
+        last = self._moments[-1]
+        if self._week is not None:
+            start = last.replace(tzinfo=last.tzinfo or UTC).timestamp()
+            return last + timedelta(seconds=round(_in_week(self._week, start, slots) - start, 6))
+        if self._day:
+            months = 12 * last.year + last.month - 1 + slots * round(self._gap * 12 / 365.25 / DAY)
+            year, month = divmod(months, 12)
+            day = min(self._day, calendar.monthrange(year, month + 1)[1])
+            return self._local(last.replace(year=year, month=month + 1, day=day))
+        days = self._gap / DAY
+        if abs(days - round(days)) < 1e-4 * days or ":" not in self._last:
+            # the same time of day, which daylight saving does not move
+            return self._local(last + timedelta(days=round(slots * days)))
+        later = last + timedelta(seconds=slots * self._gap)
+        if self._zone is None or last.tzinfo is None:
+            return later
+        return (last.astimezone(UTC) + timedelta(seconds=slots * self._gap)).astimezone(self._zone)
+
+    def _local(self, at: datetime) -> datetime:
+        """Return the time of day with the offset that its zone has on that day."""
+        return at if self._zone is None or at.tzinfo is None else at.replace(tzinfo=self._zone)
+
+    def words(self, slots: int) -> str:
+        """Return when that is, in words that go after what happened."""
+        if not self._dated:
+            return f"at {self.text(slots)}"
+        at, name = self.moment(slots), unit(self._gap)
+        if name in ("month", "quarter"):
+            return f"in {_MONTHS.split()[at.month - 1]} {at.year}"
+        if name == "year":
+            return f"in {at.year}"
+        day = f"on {at.day} {_MONTHS.split()[at.month - 1]} {at.year}"
+        return day if self._gap >= DAY - 1.0 else f"{day}, {at:%H:%M}"
+
+
+def _in_week(week: Week, last: float, slots: int) -> float:
+    """Return the time so many filled phases of the week after another, or before it."""
+    for _ in range(slots):
+        last = week.after(last)
+    if slots >= 0:
+        return last
+    weeks = -slots // int(week.active.sum()) + 2
+    times = last - week.gap * np.arange(weeks * week.active.size, dtype=np.float64)
+    places, inside = week.count(times)
+    return float(times[inside & (places == places[0] + slots)][0])
+
+
+def _zone(name: str | None) -> tzinfo | None:
+    try:
+        return None if name is None else ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError):
+        return None
+
+
+def _day_of_month(moments: Sequence[datetime]) -> int:
+    """Return the day of the month that times have, 31 for the last; 0 where they have none."""
+    days = [at.day for at in moments]
+    ends = [calendar.monthrange(at.year, at.month)[1] for at in moments]
+    if days == ends:
+        return 31
+    most = max(days)
+    same = all(day == min(most, end) for day, end in zip(days, ends, strict=True))
+    return most if same else 0
+
+
+def write(at: datetime, like: str) -> str:
+    """Return a date in ISO's form, with the marks and the parts that another has."""
+    found = _ISO.fullmatch(like.strip())
+    if found is None:
+        return at.isoformat()
+    _, dash, _, _, sep, hour, colon, minute, second, fraction, offset = found.groups()
+    text = f"{at.year:04}{dash}{at.month:02}{dash}{at.day:02}"
+    if hour:
+        text += f"{sep}{at.hour:02}"
+        text += f"{colon}{at.minute:02}" if minute else ""
+        text += f"{second[:-2]}{at.second:02}" if second else ""
+        text += f"{fraction[0]}{at.microsecond:06}"[: len(fraction)] if fraction else ""
+    if offset:
+        away = at.utcoffset() or timedelta(0)
+        if offset == "Z" and not away:
+            return text + "Z"
+        sign, minutes = "+-"[away < timedelta(0)], abs(round(away.total_seconds() / 60.0))
+        mark = ":" if ":" in offset or offset == "Z" else ""
+        text += f"{sign}{minutes // 60:02}{mark}"
+        text += f"{minutes % 60:02}" if mark or len(offset) > 3 or minutes % 60 else ""
+    return text
+
+
+def _number(value: float, like: str) -> str:
+    try:
+        whole = str(int(like)) == like.strip()
+    except ValueError:
+        whole = False
+    return str(round(value)) if whole and value == round(value) else f"{value:.12g}"
+
+
+def zone_of(cell: Any) -> str | None:
+    """Return the name of a date's time zone, where it has one."""
+    zone = cell.tzinfo if isinstance(cell, datetime) else None
+    name = getattr(zone, "key", None) or getattr(zone, "zone", None)
+    return name if isinstance(name, str) else None

@@ -1,0 +1,287 @@
+"""What `track` tells of a series: what comes next, how far ahead it is good, what has changed."""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from stillpoint.alerts.changes import Change
+from stillpoint.commands._rows import BUCKET
+from stillpoint.commands._scores import SUM, Scores
+from stillpoint.commands.beside import NAIVE
+from stillpoint.commands.history import History
+from stillpoint.commands.moments import RECENT, Coming, unit, zone_of
+from stillpoint.commands.series import Ahead, Series
+from stillpoint.commands.sink import cell, lines, quoted
+from stillpoint.core.container import replace
+from stillpoint.series import Forecaster
+
+FORECAST = "forecast.csv"
+_LEAST = 0.005  # of a share that is told
+_TEXTS = 1000  # times of rows ahead of the last target that are kept
+_SHOWN = 8  # horizons in the table on the terminal
+# what an expert's name begins with, and what it relies on
+_WORDS = (
+    ("last value", "the last value"),
+    ("seasons that drift", "seasons that change"),
+    ("level with deviations", "a slow level, and deviations that die out"),
+    ("slow level", "a level that moves slowly"),
+    ("level", "a level that moves fast"),
+    ("trend", "a trend"),
+    ("phases", "averages by phase of the season"),
+    ("autoregression waves", "memory of the last values, curved"),
+    ("autoregression", "memory of the last values"),
+)
+
+
+class Recent:
+    """Texts of the last times, and the name of their zone."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.zone: str | None = None
+
+    def add(self, texts: Sequence[str], first: Any, horizon: int) -> None:
+        """Keep the last texts; first: the first cell of all of them."""
+        self.zone = self.zone or zone_of(first)
+        keep = RECENT + min(horizon, _TEXTS)
+        self.texts = [*self.texts, *texts[-keep:]][-keep:]
+
+    def state(self) -> dict[str, Any]:
+        """Return the state, for saving."""
+        return {"texts": self.texts, "zone": self.zone}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Restore what `state` returned; ValueError where it is another's."""
+        texts, zone = state["texts"], state["zone"]
+        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+            raise ValueError(f"its header holds {str(texts)[:40]!r} as times")
+        self.texts, self.zone = texts, None if zone is None else str(zone)
+
+    def coming(self, engine: Series) -> Coming | None:
+        """Return times to come; None without times."""
+        slots, dated = engine.slots, engine.plan.dated
+        gap = slots.gap or engine.plan.gap
+        if not self.texts or not gap:
+            return None
+        return Coming(self.texts[-RECENT:], dated, gap, self.zone, slots.week)
+
+
+def figures(engine: Series, history: History, recent: Recent) -> dict[str, Any]:
+    """Return losses, coverage, certificates and weights of a series, and what comes next."""
+    rows, ahead = engine.beside.loss_rows, engine.ahead()
+    model = ahead.model
+    loss = {
+        name: history.total(len(BUCKET) + j) / rows if rows else None
+        for j, name in enumerate(engine.beside.names)
+    }
+    scored, covered = history.total(BUCKET.scored), history.total(BUCKET.covered)
+    widths = history.total(BUCKET.width_count)
+    coverage: dict[str, Any] = {
+        "target": engine.target_share,
+        "scored": int(scored),
+        "misses": int(scored - covered),
+        "achieved": covered / scored if scored else None,
+    }
+    if not engine.level:
+        coverage["mean_width"] = history.total(BUCKET.width) / widths if widths else None
+    certificate = {}
+    account = {name: float(part.ravel()[0]) for name, part in model._bands.account(1).items()}
+    # the theorem is about rounds: not about rows that share one, nor about ends that were moved
+    if not engine.level and account["seen"] >= scored - 1.0 and not engine.moved:
+        most, least = account["most"], account["least"]
+        if most < account["seen"]:
+            coverage |= {"least_misses": least, "most_misses": most}
+            certificate = {"misses at least": least, "misses at most": most}
+    weights = model.weights
+    return {
+        "loss_name": engine.loss_name,
+        "loss": loss,
+        "loss_rows": rows,
+        "coverage": coverage,
+        "certificate": certificate,
+        "weights": weights[1] if weights else {},
+        **outlook(engine, ahead, recent),
+    }
+
+
+def outlook(engine: Series, ahead: Ahead, recent: Recent) -> dict[str, Any]:
+    """Return the keys of summary.json that only a series has."""
+    model, H = ahead.model, engine.horizon
+    coming = recent.coming(engine)
+    gap = engine.slots.gap or engine.plan.gap if engine.plan.dated else None
+    times = _times(ahead, coming, recent.texts, H)
+    rows = zip(times, *(part.tolist() for part in ahead.told), strict=True)
+    weights = model.weights
+    return {
+        "learner": "Forecaster",
+        "horizon": H,
+        "seasons": model.seasons,
+        "unit_of_time": unit(gap),
+        "whole_numbers": engine.intake.whole,
+        "forecast": [
+            {"step": h, "time": time, "forecast": f, "lo": low, "hi": high}
+            for h, (time, f, low, high) in enumerate(rows, 1)
+        ],
+        "total": {name: float(end[0]) for name, end in ahead.total._asdict().items()},
+        "horizons": horizons(ahead.scores, bool(engine.level), NAIVE in engine.beside.names),
+        "changes": [_change(change, model, ahead, coming) for change in model.changes],
+        "components": model.components(),
+        "relies_on": {
+            "next": relies_on(weights[min(weights)]) if weights else [],
+            "far": relies_on(weights[max(weights)]) if weights else [],
+        },
+    }
+
+
+def _times(ahead: Ahead, coming: Coming | None, texts: list[str], H: int) -> list[str | None]:
+    """Times of the steps ahead: those of rows that have come, then those that would."""
+    if coming is None:
+        return [None] * H
+    places = ahead.places.tolist()
+    n = min(len(places), len(texts))
+    known = dict(zip(places[len(places) - n :], texts[len(texts) - n :], strict=True))
+    # the last row is the last that has come ahead, or the one before all of them
+    last = places[-1] if places else -1
+    return [known.get(h) or coming.text(h - last) for h in range(H)]
+
+
+def horizons(scores: Scores, quantile: bool, seasonal: bool) -> list[dict[str, Any]]:
+    """Return error, simple errors, coverage and width by steps ahead; errors are roots of means."""
+    found = []
+    for step, sums in zip(scores.steps.tolist(), scores.sums.tolist(), strict=True):
+        rows = sums[SUM.rows]
+
+        def error(place: int, sums: list[float] = sums, rows: float = rows) -> float | None:
+            mean = sums[place] / rows if rows else None
+            return mean if mean is None or quantile else math.sqrt(mean)
+
+        found.append(
+            {
+                "step": step,
+                "rows": int(rows),
+                "error": error(SUM.error),
+                "last value": error(SUM.last),
+                NAIVE: error(SUM.naive) if seasonal else None,
+                "coverage": sums[SUM.covered] / rows if rows else None,
+                "width": sums[SUM.width] / sums[SUM.widths] if sums[SUM.widths] else None,
+            }
+        )
+    return found
+
+
+def _change(
+    change: Change, model: Forecaster, ahead: Ahead, coming: Coming | None
+) -> dict[str, Any]:
+    """Return a change with its time, and in words; rows count from 1, empty slots among them."""
+    before, after = _figure(change.before), _figure(change.after)
+    what = {
+        "level up": f"level rose from {before} to {after}",
+        "level down": f"level fell from {before} to {after}",
+        "wider": f"spread grew from {before} to {after}",
+        "narrower": f"spread shrank from {before} to {after}",
+    }[change.kind]
+    time, when = None, f"in row {change.start + 1:,}"
+    if coming is not None:
+        history, places = model._engine.history, ahead.places
+        # slots from the last row to where it was
+        last = history.before + history.rounds + (int(places[-1]) if places.size else -1)
+        away = change.start - last
+        time, when = coming.text(away), coming.words(away)
+    return {
+        "row": change.row + 1,
+        "start": change.start + 1,
+        "time": time,
+        "kind": change.kind,
+        "before": change.before,
+        "after": change.after,
+        "words": f"{what} {when}",
+    }
+
+
+def _figure(value: float) -> str:
+    """Return a number as people write it, with three digits or all before the point."""
+    if value == 0.0 or not math.isfinite(value):
+        return f"{value:g}"
+    size = math.floor(math.log10(abs(value)))
+    if not -4 <= size < 12:
+        return f"{value:.3g}"
+    text = f"{value:,.{max(2 - size, 0)}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def relies_on(weights: dict[str, float]) -> list[dict[str, Any]]:
+    """Return what a forecast relies on in plain words, the most first."""
+    shares: dict[str, float] = {}
+    for name, weight in weights.items():
+        words = plain_words(name)
+        shares[words] = shares.get(words, 0.0) + max(weight, 0.0)
+    whole = sum(shares.values()) or 1.0
+    pairs = sorted(shares.items(), key=lambda pair: -pair[1])
+    return [
+        {"name": words, "share": share / whole} for words, share in pairs if share >= _LEAST * whole
+    ]
+
+
+def plain_words(expert: str) -> str:
+    """Return what an expert relies on, from its name."""
+    name, log = expert.removesuffix(", logarithms"), expert.endswith(", logarithms")
+    name = name.partition(" (")[0]
+    if name.endswith(" rounds ago"):
+        words = f"the value {name.removesuffix(' rounds ago')} rows before"
+    elif name.startswith("autoregression") and "season" in name:
+        words = "memory of a season ago"
+    else:
+        words = next((words for start, words in _WORDS if name.startswith(start)), name)
+    return f"{words}, in proportion" if log else words
+
+
+def write_forecast(path: Path, rows: list[dict[str, Any]]) -> None:
+    """Write forecast.csv."""
+    columns = [
+        [str(row["step"]) for row in rows],
+        [quoted(row["time"] or "") for row in rows],
+        *([cell(row[name]) for row in rows] for name in ("forecast", "lo", "hi")),
+    ]
+    replace(path, b"step,time,forecast,lo,hi\n", lines(columns))
+
+
+def show_series(summary: dict[str, Any]) -> None:
+    """Show how far ahead forecasts are good, and what comes next, on the terminal."""
+    from rich.table import Table
+
+    from stillpoint.core.terminal import console, tell
+
+    scored = [row for row in summary["horizons"] if row["rows"]]
+    columns = ("error", "last value", NAIVE, "coverage", "width")
+    names = [name for name in columns if any(row[name] is not None for row in scored)]
+    if scored:
+        title = "by steps ahead" + ("" if summary["task"] == "quantile" else " (error: RMSE)")
+        table = Table(title=title)
+        for name in ("steps", *names):
+            table.add_column(name, justify="right")
+        places = np.unique(np.linspace(0, len(scored) - 1, _SHOWN).round().astype(int))
+        for row in (scored[i] for i in places):
+            cells = ["–" if row[name] is None else f"{row[name]:.4g}" for name in names]
+            if row["coverage"] is not None and "coverage" in names:
+                cells[names.index("coverage")] = f"{100.0 * row['coverage']:.1f}%"
+            table.add_row(str(row["step"]), *cells)
+        console().print(table)
+    seasons = ", ".join(f"{m:g}" for m in summary["seasons"])
+    changes = len(summary["changes"])
+    found = "no change" if not changes else "1 change" if changes == 1 else f"{changes} changes"
+    tell(f"seasons: {seasons or 'none found'}; {found}")
+    for change in summary["changes"][-3:]:
+        tell(f"  {change['words']}")
+    first = summary["forecast"][0]
+    at = f" ({first['time']})" if first["time"] else ""
+    tell(f"next{at}: {_between(first)}; all {summary['horizon']}: {_between(summary['total'])}")
+
+
+def _between(row: dict[str, Any]) -> str:
+    ends = [row[name] for name in ("lo", "hi")]
+    if not all(end is not None and math.isfinite(end) for end in ends):
+        return f"{row['forecast']:.4g}"
+    return f"{row['forecast']:.4g}, from {ends[0]:.4g} to {ends[1]:.4g}"

@@ -1,0 +1,203 @@
+"""`stillpoint track` on a series with other columns: what is known ahead, and what is not."""
+
+import copy
+from datetime import date, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_series import forecast
+
+import stillpoint as sp
+from stillpoint.commands import session, tracking
+from tracked import bad, floats, run, write
+
+N, H = 150, 4
+
+
+@pytest.fixture(scope="module")
+def shop():
+    """Days with a price that is known ahead, a temperature that is not, and words."""
+    rng = np.random.default_rng(5)
+    price, heat = rng.choice([1.0, 1.5, 2.0], N), rng.normal(0.0, 1.0, N).round(3)
+    promo = rng.choice(["off", "flyer"], N)
+    y = 80 - 20 * price + 5 * heat + 9 * (promo == "flyer") + rng.normal(0, 0.5, N)
+    days = [str(date(2024, 1, 1) + timedelta(i)) for i in range(N)]
+    return {
+        "day": days,
+        "price": price.tolist(),
+        "heat": heat.tolist(),
+        "promo": promo.tolist(),
+        "y": y.round(3).tolist(),
+    }
+
+
+@pytest.fixture(scope="module")
+def gaps(shop):
+    """The same with targets and days left out, and four days ahead of the last target."""
+    cells = [
+        "" if i >= N - 4 or 60 <= i < 63 or i in (20, 90) else v for i, v in enumerate(shop["y"])
+    ]
+    keep = [i for i in range(N) if i % 41 != 33]
+    return {name: [column[i] for i in keep] for name, column in {**shop, "y": cells}.items()}
+
+
+def columns(shop, known, count=None):
+    """Features as the command has them: numbers, then words as they come, with room for others."""
+    words = list(dict.fromkeys(shop["promo"]))
+    X = [shop["price"], shop["heat"], *([float(p == w) for p in shop["promo"]] for w in words)]
+    X += [[0.0] * N] * (8 - len(words))
+    ahead = [name in known for name in ("price", "heat", *["promo"] * len(words))]
+    return np.array(X).T, np.array(ahead + [False] * (8 - len(words)))
+
+
+@pytest.mark.parametrize("known", [(), ("price", "promo")])
+def test_rows_are_forecast_with_what_is_known_of_them(shop, tmp_path, known):
+    source = write(tmp_path / "s.csv", shop)
+    rows, summary = run(source, tmp_path / "o", time="day", horizon=H, known=",".join(known))
+    X, ahead = columns(shop, known)
+    model = sp.Forecaster(H, features=X.shape[1])
+    model._engine.ahead[:] = ahead
+    times = np.array(shop["day"], dtype="datetime64[D]")
+    said, lo, hi = model.track(np.array(shop["y"]), X, times, horizon=H, intervals=True)
+    np.testing.assert_array_equal(floats(rows["forecast"]), said[:, 0])
+    np.testing.assert_array_equal(floats(rows["lo"]), lo[:, 0])
+    np.testing.assert_array_equal(floats(rows["hi"]), hi[:, 0])
+    y = np.array(shop["y"])
+    for h in range(1, H + 1):
+        error = np.sqrt(np.mean((said[1 : N - h + 1, h - 1] - y[h:]) ** 2))
+        assert summary["horizons"][h - 1]["error"] == pytest.approx(error)
+    assert summary["columns"] == [
+        "price",
+        "heat",
+        *(f"promo={p}" for p in dict.fromkeys(shop["promo"])),
+    ]
+    assert summary["loss"]["stillpoint"] < 0.3 * summary["loss"]["last value"]
+
+
+def test_what_is_not_known_ahead_is_as_if_it_were_missing(shop):
+    """Bulk rounds with columns that end at the next row are single rounds that have NaN there."""
+    X, ahead = columns(shop, ["price"])
+    X, ahead, y = X[:80, :2], ahead[:2], np.array(shop["y"])[:80]
+    bulk, single = (sp.Forecaster(H, features=2) for _ in range(2))
+    for model in (bulk, single):
+        model._engine.ahead[:] = ahead
+    whole = bulk.track(y, X, horizon=H)
+    for t in range(80):
+        x = X[t : t + H].copy()
+        x[1:, 1] = np.nan
+        np.testing.assert_array_equal(single.predict(x, horizon=H), whole[t])
+        single.update(y[t])
+    free = sp.Forecaster(H, features=2).track(y, X, horizon=H)
+    np.testing.assert_array_equal(free[:, 0], whole[:, 0])
+    assert (free[40:, 1:] != whole[40:, 1:]).all()
+
+
+def changed(table, name, start):
+    other = {**table, name: list(table[name])}
+    for i in range(start, len(other["y"])):
+        other[name][i] = 7.0
+    return other
+
+
+def test_later_values_of_a_column_that_is_not_known_ahead_change_no_earlier_forecast(
+    gaps, tmp_path
+):
+    rows = len(gaps["y"])
+    last = rows - 4  # the row after the last target: its own columns are of the next step
+    options = {"time": "day", "horizon": H, "known": "price"}
+    whole, _ = run(write(tmp_path / "a.csv", gaps), tmp_path / "a", **options)
+    for start in (70, last + 1):
+        other = write(tmp_path / "b.csv", changed(gaps, "heat", start))
+        cut, _ = run(other, tmp_path / "b", **options)
+        for name in ("forecast", "lo", "hi"):
+            assert cut[name][:start] == whole[name][:start]
+        same = forecast(tmp_path / "a") == forecast(tmp_path / "b")
+        assert same == (start > last)
+    # of the rows without a target only the first is the next one
+    assert cut["forecast"] == whole["forecast"]
+    other = write(tmp_path / "c.csv", changed(gaps, "price", last + 1))
+    moved, _ = run(other, tmp_path / "c", **options)
+    assert moved["forecast"][: last + 1] == whole["forecast"][: last + 1]
+    assert all(
+        a != b
+        for a, b in zip(moved["forecast"][last + 1 :], whole["forecast"][last + 1 :], strict=True)
+    )
+
+
+@pytest.mark.parametrize("known", ["price,promo", "", "heat"])
+@pytest.mark.parametrize("timed", [True, False])
+def test_features_go_on_wherever_the_run_is_cut(gaps, tmp_path, monkeypatch, known, timed):
+    source, options = tmp_path / "grows.csv", {"horizon": H, "known": known}
+    if timed:
+        options |= {"time": "day"}
+    else:
+        options |= {"features": "price,heat,promo", "learner": "forecaster"}
+    lines = Path(write(tmp_path / "s.csv", gaps)).read_text().splitlines(keepends=True)
+    whole = run(str(tmp_path / "s.csv"), tmp_path / "whole", **options)[1]
+    monkeypatch.setattr(tracking, "BATCH", 11)
+    monkeypatch.setattr(session, "EVERY", 0.0)
+    for end in (12, 40, 63, 64, 100, N + 1):
+        source.write_text("".join(lines[:end]))
+        cut = run(str(source), tmp_path / "o", checkpoint=tmp_path / "c", **options)[1]
+    for name in ("predictions.csv", "forecast.csv"):
+        assert (tmp_path / "o" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+    for key in ("loss", "coverage", "horizons", "changes", "components", "total", "relies_on"):
+        assert cut[key] == whole[key]
+
+
+def test_a_plan_can_be_changed_in_the_rows_ahead(shop, tmp_path):
+    prices = {}
+    for plan in (1.0, 2.0):
+        table = {name: list(column) for name, column in shop.items()}
+        for i in range(N - H, N):
+            table["y"][i], table["price"][i] = "", plan
+        source = write(tmp_path / "s.csv", table)
+        run(source, tmp_path / "o", time="day", horizon=H, features="price", known="price")
+        prices[plan] = floats(forecast(tmp_path / "o")["forecast"])
+    assert (prices[1.0] - prices[2.0] > 10.0).all()
+
+
+def test_times_that_repeat_are_no_series(shop, tmp_path, capsys, monkeypatch):
+    twice = {**shop, "day": [day for day in shop["day"][: N // 2] for _ in range(2)]}
+    source = write(tmp_path / "s.csv", twice)
+    assert "horizon" not in run(source, tmp_path / "o", time="day")[1]
+    later = {**shop, "day": shop["day"][:-1] + shop["day"][-2:-1]}
+    monkeypatch.setattr(tracking, "BATCH", 50)
+    text = Path(write(tmp_path / "l.csv", later)).read_text()
+    error = bad(tmp_path, capsys, text, "row 150", "'2024-05-28'", time="day", horizon=H)
+    assert "one row a time; add --learner regression, or" in error
+    assert "stillpoint fleet --key" in error
+    bad(tmp_path, capsys, Path(source).read_text(), "rows share a time", time="day", horizon=3)
+
+
+def test_uneven_times_with_other_columns_are_a_regression(tmp_path):
+    rng = np.random.default_rng(0)
+    table = {"t": np.cumsum(rng.exponential(1.0, 60)).tolist()}
+    table |= {"a": rng.normal(size=60).tolist(), "y": rng.normal(size=60).tolist()}
+    source = write(tmp_path / "s.csv", table)
+    assert "full-history RLS" in run(source, tmp_path / "o", time="t")[1]["loss"]
+    assert "horizons" in run(source, tmp_path / "o", time="t", learner="forecaster")[1]
+    assert "horizons" in run(source, tmp_path / "o", time="t", features="")[1]
+
+
+def test_mistakes_about_what_is_known_are_told(tmp_path, capsys):
+    text = "day,a,y\n2024-01-01,1,2\n2024-01-02,1,3\n"
+    bad(tmp_path, capsys, text, "--known must be a feature: got 'b'", time="day", known="b")
+    bad(tmp_path, capsys, text, "--known must be for a series", known="a", features="a")
+    bad(tmp_path, capsys, text, "--delay 1", known="a", delay=1)
+
+
+def test_more_words_than_a_series_tells_apart_are_told(shop, tmp_path, monkeypatch):
+    monkeypatch.setattr(tracking, "BATCH", 20)
+    words = ["u", "v"] * 15 + [f"w{i % 11}" for i in range(N - 30)]
+    _, summary = run(
+        write(tmp_path / "s.csv", {**shop, "promo": words}), tmp_path / "o", time="day"
+    )
+    assert any("only 8 categories are told apart" in note for note in summary["notes"])
+
+
+def test_marks_of_what_is_known_travel_with_copies(shop):
+    model = sp.Forecaster(H, features=2)
+    model._engine.ahead[:] = [True, False]
+    assert copy.copy(model)._engine.ahead.tolist() == [True, False]
