@@ -243,3 +243,12 @@ def test_rounds_before_the_first_time_are_told_anew_with_the_others():
     said = bulk.track(y[60:], times=times, horizon=H)
     np.testing.assert_array_equal(steps(single, times, y[60:])[0], said)
     assert bulk._timing._grid.slots.gap == 100.0
+
+
+def test_a_range_of_positive_values_is_not_lowered_by_what_stands_for_missing_ones():
+    y = np.full(2000, np.nan)
+    y[:30], y[1990:] = 10.0 - 0.3 * np.arange(30.0), 1.0 + 0.1 * np.arange(10.0)
+    model = build()
+    assert np.isfinite(model.track(y)).all()
+    loaded = persist.unpack(persist.pack(model))
+    assert loaded.predict() == model.predict()

@@ -46,7 +46,8 @@ class Change(NamedTuple):
         "level up", "level down", "wider" or "narrower".
     before, after : float
         The mean, or for the last two kinds the standard deviation, of the values since the last
-        change, and of those from `start` on.
+        change, and of those from `start` on. In a stream that wanders they may say the opposite of
+        `kind`, which goes by what was expected of each row.
     evidence : float
         M in the row that declared it: a stream without change gets this far once in M rows or less
         often.

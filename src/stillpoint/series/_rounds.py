@@ -173,7 +173,8 @@ def close_round(m: State, y: float, live: bool) -> None:
     if seen and kept != y:
         put(m.lags, s, place, kept)
         value = max(kept, 0.1 * s[AT.low]) if clock[BY.logs] > 0 else kept
-    s[AT.low], s[AT.high] = min(s[AT.low], value), max(s[AT.high], value)
+    if seen:  # what stands for a missing value is no evidence: over a long gap it would run away
+        s[AT.low], s[AT.high] = min(s[AT.low], value), max(s[AT.high], value)
     _scale.extend(s, now, m.steps.size)
     advance(clock, m.lags, m.steps.size)
     if m.rolls:

@@ -157,8 +157,8 @@ class SeriesLearner(Learner):
         return super()._coming_times(rounds, times)
 
     def _check_later(self, name: str, time: float, last: float, row: str = "") -> None:
-        """Refuse a time that is not after the last one."""
-        if time <= last:
+        """Refuse a time that is not after the last one; others see to it that it is a number."""
+        if isinstance(time, int | float | np.number) and time <= last:
             got, before = self._timing.text(float(time)) + row, self._timing.text(last)
             raise ValueError(late(name, got, f"{before}, the last round's", bool(time == last)))
 
