@@ -27,7 +27,7 @@ test: lint
 
 # Tests that need what a plain install does not have (river, torch, Spark, a browser) carry the marker `extra`; here they must run.
 test-extras: docs
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[river,sklearn,sktime,frames,real,series,parquet,dask,ray,spark]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[river,sklearn,sktime,frames,real,series,parquet,dask,ray,spark]' polars
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0 triton
 	$(CHROMIUM)
 	$(JAVA)
@@ -105,7 +105,7 @@ bench: $(VENV)/.ready
 # What the examples print, the paper as a run, and the picture of the report.
 figures: $(VENV)/.ready
 	$(BIN)/python benchmarks/page.py docs/theory.md examples/kernel_tradeoffs.py
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[river,sklearn,parquet]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[river,sklearn,sktime,parquet]'
 	$(BIN)/python tests/pages.py README.md docs/index.md docs/guide/*.md
 	$(BIN)/stillpoint reproduce --out build/reproduce
 	cp build/reproduce/reproduce.md build/reproduce/*.png docs/reproduce/

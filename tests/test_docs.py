@@ -16,6 +16,7 @@ import pytest
 import pages
 import stillpoint as sp
 from extras import package, program
+from stillpoint.frames import backtesting, tracked
 from stillpoint.learners import kernel_ftrl
 from stillpoint.series import forecaster
 
@@ -90,6 +91,7 @@ def test_the_home_page_prints_what_it_says():
 REFERENCE = [
     *("kernels", "potentials", "domains", "losses", "regret", "memory", "checks"),
     *("learners", "series", "forecasters", "intervals", "fleet", "fleet.gpu", "lab", "commands"),
+    "frames",
     *("lab.baselines", "lab.baselines.conformal", "lab.streams", "lab.streams.real"),
 ]
 
@@ -98,7 +100,8 @@ def test_every_part_is_in_the_reference():
     pages_of = sorted((ROOT / "docs" / "api").glob("*.md"))
     text = "\n".join(path.read_text(encoding="utf-8") for path in pages_of)
     asked = set(re.findall(r"^::: stillpoint\.(\S+)$", text, flags=re.MULTILINE))
-    assert {*REFERENCE, "estimators.river", "estimators.sklearn", "fleet.spark"} <= asked
+    optional = ("estimators.river", "estimators.sklearn", "estimators.sktime", "fleet.spark")
+    assert {*REFERENCE, *optional} <= asked
     for name in sp.__all__:
         value = getattr(sp, name)
         if inspect.isclass(value) or inspect.isfunction(value):
@@ -190,7 +193,9 @@ def test_guide_examples_print_what_they_say(path):
         assert said is None or said == printed, code
 
 
-@pytest.mark.parametrize("module", [kernel_ftrl, forecaster], ids=lambda m: m.__name__)
+@pytest.mark.parametrize(
+    "module", [kernel_ftrl, forecaster, tracked, backtesting], ids=lambda m: m.__name__
+)
 def test_docstring_example(module):
     failures, tried = doctest.testmod(module, extraglobs={"np": __import__("numpy")})
     assert (failures, tried > 0) == (0, True)

@@ -13,6 +13,8 @@ from .forecasters import KernelVAW as KernelVAW
 from .forecasters import TrackingForecaster as TrackingForecaster
 from .forecasters import TrackingVAW as TrackingVAW
 from .forecasters import VariationForecaster as VariationForecaster
+from .frames import backtest as backtest
+from .frames import track as track
 from .intervals import IntervalTracker as IntervalTracker
 from .intervals import QuantileTracker as QuantileTracker
 from .learners import Directional as Directional

@@ -1,0 +1,231 @@
+"""`sp.backtest`: how good forecasts of a series would have been, beside simple methods."""
+
+from collections.abc import Iterable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from stillpoint.commands.engine import Engine
+from stillpoint.commands.history import History
+from stillpoint.commands.options import TrackOptions
+from stillpoint.commands.plans import Plan
+from stillpoint.commands.series import Series
+from stillpoint.commands.summary import OURS
+from stillpoint.core.extras import require
+from stillpoint.frames.given import Given, given
+from stillpoint.frames.memory import MemoryTrack, play
+from stillpoint.frames.rolling import Rolling, Score
+from stillpoint.frames.tracked import names, options_of, periods
+from stillpoint.frames.words import python_errors
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MEASURES = ("rmse", "mae", "mase", "coverage", "width")
+_EARLY = 20  # rows before the first origin, at least
+
+
+def backtest(
+    data: Any,
+    target: str | None = None,
+    horizon: int | None = None,
+    *,
+    time: Any = None,
+    known: str | Iterable[str] = (),
+    features: str | Iterable[str] | None = None,
+    season: Any = "auto",
+    coverage: float = 0.9,
+    nonnegative: bool = False,
+    start: int | None = None,
+    format: str | None = None,
+) -> "Backtest":
+    """Forecast a series from every row on, and score all horizons beside simple methods.
+
+    Every row is an origin: what the forecaster said there of the next `horizon` values is held
+    against them once they have come. It learns as it goes, in one pass; nothing is fitted again.
+    The others are scored on the same pairs of origin and target:
+
+    - last value, the last that was known;
+    - seasonal naive, the last known value at the same phase, where there is a season;
+    - running mean of all values before;
+    - drift, the line through the first and the last value.
+
+    Parameters
+    ----------
+    data, target, time, known, features, season, coverage, nonnegative, format
+        As for `track`; the data must be a series.
+    horizon : int, optional
+        How many steps ahead; None as for `track`.
+    start : int, optional
+        The first row, counted from 0, that is an origin. None leaves out two seasons, or 20 rows if
+        that is more.
+
+    Returns
+    -------
+    Backtest
+        With a `table` of the data's kind.
+
+    Notes
+    -----
+    With e the errors at one horizon, `rmse = √mean(e²)`, `mae = mean|e|`, and `mase` is mae over
+    the mean absolute change from one season to the next (from one row to the next without a season)
+    in all of the series (Hyndman & Koehler, Another look at measures of forecast accuracy, 2006).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import stillpoint as sp
+    >>> sold = np.tile([20.0, 21.0, 19.0, 22.0, 25.0, 40.0, 38.0], 30)
+    >>> sold += np.random.default_rng(0).normal(0.0, 1.0, sold.size)
+    >>> test = sp.backtest(sold, horizon=7, season=7)
+    >>> for i in range(3):
+    ...     print(test.table["method"][i], test.table["rmse"][i].round(1))
+    stillpoint 1.1
+    last value 9.0
+    seasonal naive 1.4
+    """
+    with python_errors():
+        found = given(data, target, time)
+    with python_errors(found.index):
+        options = options_of(
+            found,
+            horizon=horizon,
+            known=names("known", known) or (),
+            features=names("features", features),
+            season=periods(season),
+            coverage=coverage,
+            nonnegative=nonnegative,
+            learner="forecaster",
+            format=format,
+        )
+        job = _Backtested(options, found, _start(start))
+        summary = play(job)
+        return Backtest(found, job, summary)
+
+
+def _start(start: Any) -> int | None:
+    if start is not None and (
+        isinstance(start, bool) or not isinstance(start, int | np.integer) or start < 0
+    ):
+        raise ValueError(f"start must be a row, counted from 0: got {start!r}; give 0 for all")
+    return None if start is None else int(start)
+
+
+class _Backtested(MemoryTrack):
+    """A run whose forecaster is scored from every origin."""
+
+    rolling: Rolling
+
+    def __init__(self, options: TrackOptions, given: Given, start: int | None) -> None:
+        super().__init__(options, given)
+        self._start = start
+
+    def _learners(self, dim: int, plan: Plan | None) -> tuple[Engine | Series, History]:
+        new = self.engine is None
+        engine, history = super()._learners(dim, plan)
+        if new and isinstance(engine, Series):
+            early = max(_EARLY, 2 * engine.plan.period)
+            self.rolling = Rolling(engine.plan, early if self._start is None else self._start)
+            engine.beside = self.rolling
+        return engine, history
+
+
+class Backtest:
+    """The result of `sp.backtest`.
+
+    Attributes
+    ----------
+    table : frame or dict of arrays
+        One row for each number of steps ahead and method: `step`, `method`, `rows` (how many
+        targets), `rmse`, `mae`, `mase`, `coverage`, `width`; the last two are NaN for methods
+        without intervals. All steps up to 32, of a longer horizon some.
+    summary : dict
+        As `track` has it.
+    """
+
+    def __init__(self, given: Given, job: _Backtested, summary: dict[str, Any]) -> None:
+        self._given, self.summary = given, summary
+        engine = job.engine
+        assert isinstance(engine, Series)
+        seasons = summary["seasons"]
+        period = engine.plan.period or (round(seasons[0]) if seasons else 0)
+        self._steps = job.rolling.steps.tolist()
+        self._scale = job.rolling.scale(period)
+        self._scores = {OURS: job.rolling.ours(), **job.rolling.others(period)}
+
+    @cached_property
+    def table(self) -> Any:
+        """Scores by steps ahead and method."""
+        rows = [
+            (step, name, score.rows, *self._measured(score))
+            for k, step in enumerate(self._steps)
+            for name, score in ((name, scores[k]) for name, scores in self._scores.items())
+        ]
+        columns = dict(
+            zip(("step", "method", "rows", *MEASURES), zip(*rows, strict=True), strict=True)
+        )
+        return self._given.kind.table(
+            {
+                name: np.array(values, dtype=object if name == "method" else None)
+                for name, values in columns.items()
+            }
+        )
+
+    def _measured(self, score: Score) -> tuple[float, ...]:
+        return (score.rmse, score.mae, score.mae / self._scale, score.coverage, score.width)
+
+    def plot(self, ax: "Axes | None" = None, *, measure: str = "rmse") -> "Axes":
+        """Draw a measure by steps ahead, a curve a method.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; left out, on a figure of its own, `ax.figure` of what is returned.
+        measure : {"rmse", "mae", "mase", "coverage", "width"}
+            Which.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        if measure not in MEASURES:
+            known = ", ".join(MEASURES)
+            raise ValueError(f"measure must be one of {known}: got {measure!r}; choose one")
+        require("matplotlib", "Backtest.plot", "plot")
+        from stillpoint.frames.plots import plot_errors
+
+        place = MEASURES.index(measure)
+        curves = {
+            name: np.array([self._measured(score)[place] for score in scores])
+            for name, scores in self._scores.items()
+        }
+        shown = {name: values for name, values in curves.items() if not np.isnan(values).all()}
+        what = measure.upper() if measure in ("rmse", "mae", "mase") else measure
+        return plot_errors(self._steps, shown, OURS, what, ax)
+
+    def _repr_html_(self) -> str:
+        from stillpoint.frames.notebook import figure, table
+
+        places = np.unique(np.linspace(0, len(self._steps) - 1, 6).round().astype(int)).tolist()
+        rows = [["RMSE", *(f"{self._steps[k]} ahead" for k in places)]]
+        rows += [
+            [name, *(figure(scores[k].rmse) for k in places)]
+            for name, scores in self._scores.items()
+        ]
+        ours = [self._scores[OURS][k] for k in places]
+        rows.append(["coverage", *(f"{score.coverage:.1%}" for score in ours)])
+        rows.append(["width", *(figure(score.width) for score in ours)])
+        return table(rows)
+
+    def __repr__(self) -> str:
+        means = {
+            name: float(np.sqrt(np.mean([score.rmse**2 for score in scores])))
+            for name, scores in self._scores.items()
+        }
+        told = ", ".join(
+            f"{'RMSE' if name == OURS else name} {value:.3g}" for name, value in means.items()
+        )
+        last, rows = self._steps[-1], self._scores[OURS][0].rows
+        target = self.summary["target"]
+        return f"<Backtest of {target}: 1 to {last} steps ahead from {rows:,} rows; {told}>"

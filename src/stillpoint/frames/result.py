@@ -1,0 +1,135 @@
+"""What `sp.track` returns: predictions, forecasts, figures and changes, in the caller's kind."""
+
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from stillpoint.commands.summary import OURS
+from stillpoint.core.extras import require
+from stillpoint.frames.given import Given
+from stillpoint.frames.memory import MemoryTrack
+from stillpoint.frames.view import View, change_place, view
+from stillpoint.frames.words import counted
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_CHANGES = ("kind", "before", "after", "words")
+
+
+class Tracked:
+    """The result of `sp.track`; frames are of the kind that was given.
+
+    Attributes
+    ----------
+    predictions : frame or dict of arrays
+        One row for each of the data, with its index: `time` (unless that is the index), `y`,
+        `forecast`, `lo`, `hi`. Each forecast was made before its `y` was looked at.
+    forecast : frame, dict of arrays or None
+        The steps after the last target: `step`, `time` (or as the index), `forecast`, `lo`, `hi`.
+        None for a regression, which does not look beyond the rows it is given.
+    changes : frame or dict of arrays
+        Where the level or the spread of a series moved: `row`, counted from 0, `time`, `kind`,
+        `before`, `after`, and `words`.
+    summary : dict
+        What the command writes to summary.json.
+    """
+
+    def __init__(self, given: Given, job: MemoryTrack, summary: dict[str, Any]) -> None:
+        self._given, self._job, self.summary = given, job, summary
+
+    @cached_property
+    def predictions(self) -> Any:
+        """Forecasts and intervals of the data's rows."""
+        job = self._job
+        kind = job.encoder.time_kind
+        return self._given.kind.rows(job.columns(), job.times, kind, job.options.target)
+
+    @cached_property
+    def forecast(self) -> Any:
+        """Forecasts and intervals of the steps after the last target."""
+        steps = self.summary.get("forecast")
+        if steps is None:
+            return None
+        numbers = {
+            name: np.array([np.nan if step[name] is None else step[name] for step in steps])
+            for name in ("forecast", "lo", "hi")
+        }
+        infinite = {"lo": -np.inf, "hi": np.inf}
+        for name, end in infinite.items():
+            numbers[name][np.isnan(numbers[name])] = end
+        columns = {"step": np.arange(1, len(steps) + 1), **numbers}
+        times = [step["time"] for step in steps]
+        rows = self.summary["rows"] - self._job.ahead_rows
+        kind = self._job.encoder.time_kind
+        return self._given.kind.ahead(columns, None if None in times else times, kind, rows)
+
+    @cached_property
+    def changes(self) -> Any:
+        """Where the level or the spread moved."""
+        found, x = self.summary.get("changes", []), self._job.numbers()["time"]
+        kind = self._job.encoder.time_kind
+        rows = np.array([change_place(change, x, kind) for change in found], dtype=np.int64)
+        columns: dict[str, Any] = {"row": rows}
+        for name in _CHANGES:
+            text = name in ("kind", "words")
+            values = [change[name] for change in found]
+            columns[name] = np.array(values, dtype=object if text else np.float64)
+        times = [change["time"] for change in found]
+        given = None if None in times or self._job.times is None else times
+        return self._given.kind.table(columns, given, kind)
+
+    @cached_property
+    def _view(self) -> View:
+        return view(self._job, self.summary)
+
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """Draw the last rows, the steps ahead with their intervals, and changes.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; left out, on a figure of its own, `ax.figure` of what is returned.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        require("matplotlib", "Tracked.plot", "plot")
+        from stillpoint.frames.plots import plot_view
+
+        return plot_view(self._view, ax)
+
+    def report(self, path: str | Path) -> Path:
+        """Write the page that `stillpoint track` writes; return its path."""
+        from stillpoint.report.page import write_page
+
+        write_page(path, self._job.run, self.summary, f"Forecasting {self._job.options.target}")
+        return Path(path)
+
+    def _repr_html_(self) -> str:
+        from stillpoint.frames.notebook import page
+
+        return page(self._view, self.summary)
+
+    def __repr__(self) -> str:
+        s = self.summary
+        parts = [f"{s['target']}: {counted(s['rows'], 'row')}"]
+        if "horizon" in s:
+            seasons = ", ".join(f"{m:g}" for m in s["seasons"])
+            parts.append(f"{counted(s['horizon'], 'step')} ahead")
+            parts.append(f"seasons {seasons}" if seasons else "no season")
+        error = s["loss"].get(OURS)
+        if error is not None:
+            squared = s["loss_name"] == "squared error"
+            name, value = ("RMSE", error**0.5) if squared else (s["loss_name"], error)
+            parts.append(f"{name} {value:.4g}")
+        covered = s.get("coverage", {}).get("achieved")
+        if covered is not None:
+            parts.append(f"coverage {covered:.1%}")
+        changes = len(s.get("changes", []))
+        if changes:
+            parts.append(counted(changes, "change"))
+        return f"<Tracked {'; '.join(parts)}>"

@@ -1,0 +1,172 @@
+"""Rolling origins in one pass: what was forecast of every row from every row before it, scored.
+
+The forecaster says in each row what it expects at every horizon, so that each row is an origin and
+nothing is fitted again. Simple methods are scored on the same pairs of origin and target.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stillpoint.commands._scores import Scores, shown_steps
+from stillpoint.commands.beside import NAIVE, Beside
+from stillpoint.commands.engine import LAST, MEAN
+from stillpoint.commands.plans import Plan, Told
+from stillpoint.core.validation import Array
+
+DRIFT = "drift"
+Slots = NDArray[np.int64]
+
+
+class Score(NamedTuple):
+    """How good one method was at one horizon; coverage and width are NaN where it has none."""
+
+    rows: int
+    rmse: float
+    mae: float
+    coverage: float = float("nan")
+    width: float = float("nan")
+
+
+class Rolling(Beside):
+    """Scores of the forecaster's own pairs as rows are learnt, and all targets for the others.
+
+    Parameters
+    ----------
+    plan
+        Of the series.
+    start
+        The first row, counted from 0, that is an origin.
+    """
+
+    def __init__(self, plan: Plan, start: int) -> None:
+        super().__init__(plan, 0.0)
+        self.steps, self._start = shown_steps(plan.horizon), start
+        self._sums = np.zeros((self.steps.size, 6))
+        self._y, self._slots = np.zeros(0), np.zeros(0, dtype=np.int64)
+        self._told = np.zeros((0, 3, self.steps.size))  # of origins whose targets are to come
+        self._origins = np.zeros(0, dtype=np.int64)
+
+    def score(self, y: Array, slots: Slots, told: Told) -> None:
+        """Score what was told in rows whose targets are these, and keep the targets."""
+        super().score(y, slots, told)
+        n, before = y.size, self._y.size
+        slots, places = slots[:n], self.steps - 1
+        fresh = np.stack([part[:n][:, places] for part in told], axis=1)
+        self._y, self._slots = np.append(self._y, y), np.append(self._slots, slots)
+        good = _origins(self._y, self._start)[before:]
+        self._origins = np.append(self._origins, slots[good])
+        self._told = np.concatenate([self._told, fresh[good]])
+        for k, h in enumerate(self.steps.tolist()):
+            pairs = _targets(self._origins, h, slots, y)
+            self._add(k, self._told[pairs.origins, :, k], y[pairs.targets])
+        if n:
+            wait = self._origins + self.steps[-1] - 1 > slots[-1]
+            self._origins, self._told = self._origins[wait], self._told[wait]
+
+    def _add(self, k: int, told: Array, y: Array) -> None:
+        away = told[:, 0] - y
+        covered = (told[:, 1] <= y) & (y <= told[:, 2])
+        with np.errstate(invalid="ignore"):
+            width = told[:, 2] - told[:, 1]
+        finite = np.isfinite(width)
+        self._sums[k] += [
+            y.size,
+            (away**2).sum(),
+            np.abs(away).sum(),
+            covered.sum(),
+            width[finite].sum(),
+            finite.sum(),
+        ]
+
+    def with_more(self, y: Array, slots: Slots, told: Told) -> Scores:
+        """Score the last rows, too: the run is over when this is asked."""
+        self.score(y, slots, told)
+        return self.scores
+
+    def ours(self) -> list[Score]:
+        """Return the forecaster's scores, by step."""
+        found = []
+        for rows, squares, away, covered, width, widths in self._sums.tolist():
+            n, wide = rows or np.nan, widths or np.nan
+            found.append(
+                Score(int(rows), float(np.sqrt(squares / n)), away / n, covered / n, width / wide)
+            )
+        return found
+
+    def others(self, period: int) -> dict[str, list[Score]]:
+        """Return scores of simple methods, by step. period: rows of a season, 0 for none."""
+        y, slots = self._y, self._slots
+        good = np.flatnonzero(_origins(y, self._start))
+        known = np.flatnonzero(~np.isnan(y))
+        if not good.size:
+            none = [Score(0, np.nan, np.nan)] * self.steps.size
+            return dict.fromkeys((LAST, *([NAIVE] if period else []), MEAN, DRIFT), none)
+        count = np.searchsorted(known, good)  # values known before each origin
+        last = known[count - 1]
+        sums = np.cumsum(y[known])
+        first, spans = known[0], np.maximum(slots[last] - slots[known[0]], 1)
+        slope = (y[last] - y[first]) / spans
+        found: dict[str, list[Score]] = {LAST: []}
+        found |= {name: [] for name in ([NAIVE] if period else []) + [MEAN, DRIFT]}
+        for h in self.steps.tolist():
+            o, targets = _targets(slots[good], h, slots, y)
+            came, at = y[targets], last[o]
+            told = {
+                LAST: y[at],
+                MEAN: sums[count[o] - 1] / count[o],
+                DRIFT: y[at] + slope[o] * (slots[targets] - slots[at]),
+            }
+            if period:
+                told[NAIVE] = _ago(slots[targets], h, period, slots, y, y[at])
+            for name, scores in found.items():
+                away = told[name] - came
+                rows = away.size
+                squares = float(np.sqrt((away**2).mean())) if rows else np.nan
+                scores.append(Score(rows, squares, float(np.abs(away).mean()) if rows else np.nan))
+        return found
+
+    def scale(self, period: int) -> float:
+        """Return the mean change from the value of a season before, or from the last: MASE's unit.
+
+        NaN where there are no two values to compare.
+        """
+        before = np.full(self._y.size, np.nan)
+        before = _ago(self._slots, 1, max(period, 1), self._slots, self._y, before)
+        away = np.abs(self._y - before)
+        away = away[~np.isnan(away)]
+        return float(away.mean()) if away.size and away.any() else float("nan")
+
+
+class _Pairs(NamedTuple):
+    """Places of origins, and of their targets."""
+
+    origins: NDArray[np.int64]
+    targets: NDArray[np.int64]
+
+
+def _origins(y: Array, start: int) -> NDArray[np.bool_]:
+    """Whether rows are origins: some value is known before them, and they are not too early."""
+    known = ~np.isnan(y)
+    good: NDArray[np.bool_] = (np.cumsum(known) - known > 0) & (np.arange(y.size) >= start)
+    return good
+
+
+def _targets(origins: Slots, h: int, slots: Slots, y: Array) -> _Pairs:
+    """Return pairs of origins with the known values h steps ahead, the origin's own being 1."""
+    wanted = origins + h - 1
+    place = np.minimum(np.searchsorted(slots, wanted), max(slots.size - 1, 0))
+    if not slots.size:
+        none = np.zeros(0, dtype=np.int64)
+        return _Pairs(none, none)
+    found = np.flatnonzero((slots[place] == wanted) & ~np.isnan(y[place]))
+    return _Pairs(found, place[found])
+
+
+def _ago(targets: Slots, h: int, period: int, slots: Slots, y: Array, instead: Array) -> Array:
+    """Return the values whole seasons before targets, the last known h steps ahead of them."""
+    wanted = targets - period * -(-h // period)
+    place = np.minimum(np.searchsorted(slots, wanted), slots.size - 1)
+    good = (slots[place] == wanted) & ~np.isnan(y[place])
+    return np.where(good, y[place], instead)

@@ -1,0 +1,114 @@
+"""What charts of a run show: its last rows, what is ahead, and where it changed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from stillpoint.commands.cells import seconds
+from stillpoint.core.validation import Array
+from stillpoint.frames.memory import MemoryTrack
+
+LEAST, MOST, TIMES = 60, 400, 5  # rows of the past, and horizons of it
+
+
+@dataclass
+class View:
+    """The last rows and the steps ahead, at places x on one axis.
+
+    kind: "date", where x is in seconds and `labels` are texts; else "number" or "row".
+    """
+
+    kind: str
+    target: str
+    x: Array
+    y: Array
+    forecast: Array
+    lo: Array
+    hi: Array
+    ahead_x: Array
+    ahead: Array  # (3, H): forecast, lo, hi
+    marks: list[tuple[float, str]]  # changes: where, and in words
+    zone: float  # seconds to add for the time of day that the data have
+
+    def fan(self) -> tuple[Array, Array]:
+        """Return the steps ahead, x (H,) and ends (3, H), from the last known value on."""
+        known = np.flatnonzero(~np.isnan(self.y))
+        if not known.size or not self.ahead_x.size or not np.isfinite(self.ahead[1:]).all():
+            return self.ahead_x, self.ahead
+        last = known[-1]
+        ends = np.column_stack([np.full(3, self.y[last]), self.ahead])
+        return np.append(self.x[last], self.ahead_x), ends
+
+    def ends(self) -> tuple[float, float]:
+        """Return the least and the largest value to be seen; wide intervals are cut."""
+        own = np.concatenate([self.y, self.forecast[1:], self.ahead[0]])
+        own = own[np.isfinite(own)]
+        if not own.size:
+            return 0.0, 1.0
+        low, high = float(own.min()), float(own.max())
+        room = (high - low) or abs(high) or 1.0
+        edges = np.concatenate([self.lo, self.hi, self.ahead[1], self.ahead[2]])
+        edges = edges[(edges > low - 0.6 * room) & (edges < high + 0.6 * room)]
+        low, high = (
+            min(low, float(edges.min(initial=low))),
+            max(high, float(edges.max(initial=high))),
+        )
+        pad = 0.04 * ((high - low) or 1.0)
+        return low - pad, high + pad
+
+
+def view(job: MemoryTrack, summary: dict[str, Any]) -> View:
+    """Return what charts show of a finished run."""
+    steps = summary.get("forecast", [])
+    told, kind = job.numbers(), job.encoder.time_kind
+    known = np.flatnonzero(~np.isnan(told["y"]))
+    # rows without a target at the end are among the steps ahead
+    stop = int(known[-1]) + 1 if known.size and steps else told["y"].size
+    start = max(0, stop - min(MOST, max(LEAST, TIMES * len(steps))))
+    x = told["time"] if kind != "row" else np.arange(told["y"].size, dtype=np.float64)
+    zone = _offset(job.times[-1]) if job.times and kind == "date" else 0.0
+    rows = {name: told[name][start:stop] for name in ("y", "forecast", "lo", "hi")}
+    after = [step["time"] for step in steps]
+    ahead_x = times(after, kind, stop)
+    ends = [[np.nan if s[n] is None else s[n] for s in steps] for n in ("forecast", "lo", "hi")]
+    places = [change_place(change, x, kind) for change in summary.get("changes", [])]
+    marks = [
+        (float(x[place]), change["words"])
+        for place, change in zip(places, summary.get("changes", []), strict=True)
+        if start <= place < stop
+    ]
+    return View(
+        kind,
+        job.options.target,
+        x[start:stop],
+        **rows,
+        ahead_x=ahead_x,
+        ahead=np.array(ends, dtype=np.float64).reshape(3, -1),
+        marks=marks,
+        zone=zone,
+    )
+
+
+def times(texts: Sequence[str | None], kind: str, after: int) -> Array:
+    """Return times in numbers, of rows from number `after` on where they have none."""
+    if kind == "row" or None in texts:
+        return np.arange(after, after + len(texts), dtype=np.float64)
+    known = [text for text in texts if text is not None]
+    return np.array([seconds(text) if kind == "date" else float(text) for text in known])
+
+
+def change_place(change: dict[str, Any], x: Array, kind: str) -> int:
+    """Return the row, counted from 0, in which a change began."""
+    if change["time"] is None or kind == "row":
+        return min(int(change["start"]) - 1, x.size - 1)
+    at = times([change["time"]], kind, 0)[0]
+    return min(int(np.searchsorted(x, at - 1e-6)), x.size - 1)
+
+
+def _offset(text: str) -> float:
+    from datetime import datetime
+
+    away = datetime.fromisoformat(text.strip()).utcoffset()
+    return 0.0 if away is None else away.total_seconds()

@@ -1,0 +1,162 @@
+"""`sp.backtest`: every origin and horizon, against loops over the forecaster's own rounds."""
+
+import numpy as np
+import pytest
+
+import stillpoint as sp
+
+N, H, SEASON = 90, 4, 7
+
+
+@pytest.fixture(scope="module")
+def series():
+    rng = np.random.default_rng(4)
+    y = 40 + 5 * np.cos(2 * np.pi * np.arange(N) / SEASON) + 0.1 * np.arange(N)
+    y += rng.normal(0, 1, N)
+    y[[0, 33, 34, 60]] = np.nan
+    return y
+
+
+def by_hand(y, start):
+    """Scores by loops: {(step, method): (rows, rmse, mae, coverage, width)}."""
+    model = sp.Forecaster(H, season=[SEASON])
+    said, lo, hi = model.track(y, horizon=H, intervals=True)
+    pairs = {}
+    for origin in range(start, N):
+        known = [t for t in range(origin) if not np.isnan(y[t])]
+        if not known:
+            continue
+        first, last = known[0], known[-1]
+        for h in range(1, H + 1):
+            t = origin + h - 1
+            if t >= N or np.isnan(y[t]):
+                continue
+            ago = t - SEASON * -(-h // SEASON)
+            told = {
+                "stillpoint": said[origin, h - 1],
+                "last value": y[last],
+                "seasonal naive": y[ago] if ago >= 0 and not np.isnan(y[ago]) else y[last],
+                "running mean": np.mean(y[known]),
+                "drift": y[last] + (y[last] - y[first]) / max(last - first, 1) * (t - last),
+            }
+            band = lo[origin, h - 1], hi[origin, h - 1]
+            for method, forecast in told.items():
+                pairs.setdefault((h, method), []).append((forecast, y[t], *band))
+    found = {}
+    for key, rows in pairs.items():
+        forecasts, came, low, high = np.array(rows).T
+        away, width = forecasts - came, high - low
+        own = key[1] == "stillpoint"
+        covered = np.mean((low <= came) & (came <= high)) if own else np.nan
+        wide = np.mean(width[np.isfinite(width)]) if own else np.nan
+        found[key] = len(rows), np.sqrt(np.mean(away**2)), np.mean(abs(away)), covered, wide
+    return found
+
+
+@pytest.mark.parametrize("start", [0, 30])
+def test_all_pairs_of_origin_and_target_are_scored(series, start):
+    table = sp.backtest(series, horizon=H, season=SEASON, start=start).table
+    expected = by_hand(series, start)
+    keys = list(zip(table["step"].tolist(), table["method"].tolist(), strict=True))
+    assert set(keys) == set(expected)
+    names = ("rows", "rmse", "mae", "coverage", "width")
+    found = np.array([[table[name][i] for name in names] for i in range(len(keys))])
+    np.testing.assert_allclose(found, [expected[key] for key in keys], rtol=1e-9)
+
+
+def test_mase_is_in_units_of_the_seasonal_change(series):
+    table = sp.backtest(series, horizon=H, season=SEASON).table
+    change = abs(series[SEASON:] - series[:-SEASON])
+    np.testing.assert_allclose(table["mase"], table["mae"] / np.nanmean(change))
+
+
+def test_the_first_origin_is_after_two_seasons_or_twenty_rows(series):
+    rows = [
+        sp.backtest(series[~np.isnan(series)], horizon=1, season=season).table["rows"][0]
+        for season in (None, 7, 14)
+    ]
+    known = N - 4
+    assert rows == [known - 20, known - 20, known - 28]
+
+
+def test_scores_are_those_that_track_has_of_the_horizons(series):
+    days = np.arange(np.datetime64("2024-01-01"), np.datetime64("2024-01-01") + N)
+    kept = np.arange(N) % 11 != 5
+    columns = {"day": days[kept], "y": series[kept]}
+    table = sp.backtest(columns, "y", H, time="day", start=0).table
+    steps = sp.track(columns, "y", time="day", horizon=H).summary["horizons"]
+    for column, name, method in (
+        ("rmse", "error", "stillpoint"),
+        ("rmse", "last value", "last value"),
+        ("rmse", "seasonal naive", "seasonal naive"),
+        ("coverage", "coverage", "stillpoint"),
+        ("width", "width", "stillpoint"),
+        ("rows", "rows", "stillpoint"),
+    ):
+        own = table[column][table["method"] == method]
+        np.testing.assert_allclose(own, [step[name] for step in steps], rtol=1e-9)
+
+
+def test_what_is_known_ahead_counts_and_all_rows_are_scored():
+    rng = np.random.default_rng(1)
+    price = rng.choice([1.0, 2.0], 150)
+    columns = {"price": price, "y": 50 - 20 * price + rng.normal(0, 1, 150)}
+    known = sp.backtest(columns, "y", 3, known=["price"], season=None, start=50)
+    without = sp.backtest(columns, "y", 3, season=None, start=50, features=())
+    ours = known.table["method"] == "stillpoint"
+    assert known.table["rows"][ours].tolist() == [100, 99, 98]
+    assert (known.table["rmse"][ours] < 0.3 * without.table["rmse"][ours]).all()
+
+
+@pytest.mark.parametrize("batch", [1, 7, 64])
+def test_batches_come_to_the_same(series, monkeypatch, batch):
+    from stillpoint.commands import tracking
+
+    expected = sp.backtest(series, horizon=H, season=SEASON).table
+    monkeypatch.setattr(tracking, "BATCH", batch)
+    table = sp.backtest(series, horizon=H, season=SEASON).table
+    for name in ("rows", "rmse", "mae", "mase", "coverage", "width"):
+        np.testing.assert_allclose(table[name], expected[name], rtol=1e-12)
+
+
+def test_long_horizons_are_scored_at_some_steps():
+    table = sp.backtest(np.cos(np.arange(120.0)), horizon=60, season=None, start=0).table
+    steps = np.unique(table["step"])
+    assert steps[0] == 1
+    assert steps[-1] == 60
+    assert len(steps) <= 25
+
+
+def test_a_season_that_is_found_is_the_naive_one(series):
+    found = sp.backtest(series, horizon=H)
+    assert "seasonal naive" in found.table["method"]
+    assert found.summary["seasons"] == [7.0]
+    none = sp.backtest(series, horizon=H, season=None)
+    assert "seasonal naive" not in none.table["method"]
+
+
+def test_series_too_short_for_an_origin_have_no_scores():
+    test = sp.backtest([1.0, 2.0, 3.0], horizon=2)
+    assert test.table["rows"].tolist() == [0] * len(test.table["rows"])
+    assert np.isnan(test.table["rmse"]).all()
+    assert "0 rows" in repr(test)
+    assert "<table" in test._repr_html_()
+
+
+def test_it_is_shown_in_one_line_and_as_a_table(series):
+    test = sp.backtest(series, horizon=H, season=SEASON)
+    said = repr(test)
+    assert said.startswith("<Backtest of y: 1 to 4 steps ahead from 67 rows; RMSE ")
+    for name in ("last value", "seasonal naive", "running mean", "drift"):
+        assert f", {name} " in said
+        assert name in test._repr_html_()
+
+
+@pytest.mark.parametrize("measure", ["rmse", "coverage"])
+def test_it_is_drawn_a_curve_a_method(series, measure):
+    test = sp.backtest(series, horizon=H, season=SEASON)
+    axes = test.plot(measure=measure)
+    lines = {line.get_label(): line.get_ydata() for line in axes.lines}
+    own = test.table[measure][test.table["method"] == "stillpoint"]
+    np.testing.assert_array_equal(lines["stillpoint"], own)
+    assert len(lines) == (5 if measure == "rmse" else 1)
