@@ -73,7 +73,7 @@ class MemoryTrack(Track):
     @property
     def clock(self) -> Clock:
         """How the times are written."""
-        return Clock(self.encoder.time_kind, getattr(self.encoder, "date_form", None))
+        return Clock(self.encoder.time_kind, self.encoder.date_form)
 
     @property
     def ahead_rows(self) -> int:

@@ -90,11 +90,12 @@ class Tracked:
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Where to draw; left out, on a figure of its own, `ax.figure` of what is returned.
+            Where to draw; left out, on a figure of its own, which notebooks show.
 
         Returns
         -------
         matplotlib.axes.Axes
+            Their `figure` can be saved.
         """
         require("matplotlib", "Tracked.plot", "plot")
         from stillpoint.frames.plots import plot_view
