@@ -42,14 +42,10 @@ def main(
     - `stillpoint fleet sensors.csv --key sensor --target value --out results` one learner for each
     key of a table
 
-    - `stillpoint reproduce --quick` the paper's claims, measured
-
-    - `stillpoint bench real --stream polls` ours beside river on a real stream
-
-    - `stillpoint sweep --learner Tracker --stream chosen --out results` many runs, into Parquet;
-    goes on after a kill
-
     - `stillpoint streams export walk --out walk.csv` a stream to play with
+
+    `bench`, `sweep` and the figures of `reproduce` are research, for
+    `pip install 'stillpoint[lab]'`.
     """
     loaded()
 
@@ -69,7 +65,7 @@ def track(
         Path, typer.Option(help="Folder for predictions, summary.json and report.html.")
     ],
     time: Annotated[
-        str | None, typer.Option(help="A column of numbers or ISO dates; drift follows the gaps.")
+        str | None, typer.Option(help="A column of numbers or dates; drift follows the gaps.")
     ] = None,
     features: Annotated[
         str | None, typer.Option(help="Columns to forecast from, as a,b,c. Default: all others.")
@@ -113,6 +109,10 @@ def track(
             help="auto, forecaster (a series, many steps ahead) or regression (the next row)."
         ),
     ] = "auto",
+    date_format: Annotated[
+        str | None,
+        typer.Option(help="How --time writes dates, such as %d.%m.%Y, where values do not tell."),
+    ] = None,
     format: Annotated[
         str | None, typer.Option(help="csv, jsonl or parquet, where the suffix does not tell.")
     ] = None,
@@ -156,6 +156,7 @@ def track(
             known=known,
             nonnegative=nonnegative,
             learner=learner,
+            date_format=date_format,
             format=format,
             follow=follow,
             checkpoint=checkpoint,
@@ -207,7 +208,9 @@ def fleet(
         Path | None,
         typer.Option(help="Folder to go on from after a kill; no row is lost or repeated."),
     ] = None,
-    engine: Annotated[str, typer.Option(help="local or spark.")] = "local",
+    engine: Annotated[
+        str, typer.Option(help="local, or spark, for pip install 'stillpoint[spark]'.")
+    ] = "local",
     threads: Annotated[
         int, typer.Option(help="Threads of the local engine; the numbers are the same for any.")
     ] = 1,
@@ -222,8 +225,7 @@ def fleet(
     - `stillpoint fleet sensors.csv --key sensor --target value --learner quantile --level 0.95
     --out results`
 
-    - `stillpoint fleet folder --key sku --target sold --time date --out results --checkpoint state
-    --engine spark`
+    - `stillpoint fleet folder --key sku --target sold --time date --out results --checkpoint state`
     """
     with plain_errors():
         from stillpoint.commands import fleet as run

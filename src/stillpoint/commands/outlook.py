@@ -48,6 +48,7 @@ class Recent:
     def __init__(self) -> None:
         self.texts: list[str] = []
         self.zone: str | None = None
+        self.form: str | None = None  # of dates; None: ISO's
 
     def add(self, texts: Sequence[str], first: Any, horizon: int) -> None:
         """Keep the last texts; first: the first cell of all of them."""
@@ -72,7 +73,7 @@ class Recent:
         gap = slots.gap or engine.plan.gap
         if not self.texts or not gap:
             return None
-        return Coming(self.texts[-RECENT:], dated, gap, self.zone, slots.week)
+        return Coming(self.texts[-RECENT:], dated, gap, self.zone, slots.week, self.form)
 
 
 def figures(engine: Series, history: History, recent: Recent) -> dict[str, Any]:
