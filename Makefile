@@ -99,7 +99,7 @@ bench: $(VENV)/.ready
 	$(PAGE)/estimators.md benchmarks/estimators.py
 	$(BIN)/stillpoint bench real --rounds 20000 --out docs/bench
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[series]'
-	$(BIN)/stillpoint bench series --out docs/bench
+	$(BIN)/stillpoint bench series --rounds 3000 --jobs 2 --out docs/bench
 	$(BIN)/python benchmarks/readme.py
 
 # What the examples print, the paper as a run, and the picture of the report.

@@ -53,11 +53,10 @@ def imports(path):
             found += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
             found.append(node.module)
-        elif (
-            isinstance(node, ast.Call)
-            and getattr(node.func, "id", getattr(node.func, "attr", "")) == "import_module"
-        ):
-            found += [arg.value for arg in node.args if isinstance(arg, ast.Constant)]
+        elif isinstance(node, ast.Call) and getattr(
+            node.func, "id", getattr(node.func, "attr", "")
+        ) in ("import_module", "require"):
+            found += [arg.value for arg in node.args[:1] if isinstance(arg, ast.Constant)]
     return (
         {name.partition(".")[0] for name in found}
         - {"stillpoint", "__future__"}

@@ -44,8 +44,9 @@ def test_sktime_conformance(make):
     assert {name: end for name, end in found.items() if end != "PASSED"} == {}
 
 
-def test_updates_in_any_portions_come_to_the_same_as_one_fit(make, sales):
-    y, X = (part.reset_index(drop=True) for part in sales)
+@pytest.mark.parametrize("dated", [True, False])
+def test_updates_in_any_portions_come_to_the_same_as_one_fit(make, sales, dated):
+    y, X = sales if dated else (part.reset_index(drop=True) for part in sales)
     whole = make().fit(y[:140], X[:140], fh=range(1, 7))
     parts = make().fit(y[:40], X[:40], fh=range(1, 7))
     for first, last in [(40, 41), (41, 42), (42, 100), (100, 103), (103, 140)]:
@@ -57,7 +58,8 @@ def test_updates_in_any_portions_come_to_the_same_as_one_fit(make, sales):
     assert said.tolist() == parts.predict(X=coming).tolist()
     assert whole.predict_interval(X=coming).equals(parts.predict_interval(X=coming))
     core = sp.Forecaster(6, features=2, pool="small", coverage=[0.9])
-    core.track(y[:140].to_numpy(), X[:146].to_numpy())
+    times = y.index[:140].to_timestamp().to_numpy() if dated else None
+    core.track(y[:140].to_numpy(), X[:146].to_numpy(), times=times)
     assert said.tolist() == core.predict(coming.to_numpy(), horizon=6).tolist()
 
 

@@ -163,7 +163,10 @@ def _times(ahead: Ahead, coming: Coming | None, texts: list[str], H: int) -> lis
 
 
 def horizons(scores: Scores, quantile: bool, seasonal: bool) -> list[dict[str, Any]]:
-    """Return error, simple errors, coverage and width by steps ahead; errors are roots of means."""
+    """Return error, simple errors, coverage and width by steps ahead; errors are roots of means.
+
+    They are of the later rows, half of them to three quarters.
+    """
     found = []
     for step, sums in zip(scores.steps.tolist(), scores.sums.tolist(), strict=True):
         rows = sums[SUM.rows]
@@ -270,7 +273,8 @@ def show_series(summary: dict[str, Any]) -> None:
     columns = ("error", "last value", NAIVE, "coverage", "width")
     names = [name for name in columns if any(row[name] is not None for row in scored)]
     if scored:
-        title = "by steps ahead" + ("" if summary["task"] == "quantile" else " (error: RMSE)")
+        error = "" if summary["task"] == "quantile" else "; error: RMSE"
+        title = f"by steps ahead, in the last {scored[0]['rows']:,} rows{error}"
         table = Table(title=title)
         for name in ("steps", *names):
             table.add_column(name, justify="right")
