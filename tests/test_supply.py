@@ -17,7 +17,11 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 # names of modules that are not those of their packages
 MODULES = {"scikit-learn": "sklearn", "protobuf": "google"}
 # what these ask for, or bring along
-THROUGH = {"pyspark": ("pyarrow", "google", "pandas"), "torch": ("triton",)}
+THROUGH = {
+    "pyspark": ("pyarrow", "google", "pandas"),
+    "torch": ("triton",),
+    "narwhals": ("pandas", "polars", "pyarrow"),
+}
 TOOLS = ("test", "docs", "bench", "fuzz")  # extras for work on the package, not for its use
 DATA = (
     "plotly",

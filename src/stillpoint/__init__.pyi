@@ -25,6 +25,7 @@ from .learners import StronglyConvex as StronglyConvex
 from .learners import Tracker as Tracker
 from .play import play as play
 from .run import Run as Run
+from .run import plot as plot
 from .series import Forecaster as Forecaster
 
 __version__: str

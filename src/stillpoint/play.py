@@ -33,6 +33,7 @@ def play(
     losses: LossStream | ArrayLike | Iterable[Any],
     *,
     times: ArrayLike | None = None,
+    label: str | None = None,
     progress: bool = False,
 ) -> Run:
     """Play a learner on a stream of losses and record what happens.
@@ -46,6 +47,8 @@ def play(
         losses, or any iterable of objects with `value(w)` and `gradient(w)`.
     times
         When each round is; default: the stream's own, else one apart.
+    label
+        What the run is called in figures; default: the learner's class.
     progress
         Show a progress bar.
 
@@ -99,7 +102,8 @@ def play(
             _play_interactively(learner, stream, when, out, advance)
     if getattr(learner, "ledger", None) is None:
         running_dot(out["gradients"], out["plays"], 0.0, out["linear"])
-    return Run(times=when, stream=stream, **out)
+    called = type(learner).__name__ if label is None else label
+    return Run(times=when, stream=stream, label=called, **out)
 
 
 def _rounds(losses: Any) -> LossStream | list[Any]:

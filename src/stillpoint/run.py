@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -14,10 +16,11 @@ from stillpoint.core.validation import Array, finite, nonnegative
 from stillpoint.losses import LossStream
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Run:
     """A finished run of T rounds.
 
@@ -33,6 +36,8 @@ class Run:
         `linear` is the run's own, and norms are NaN.
     stream
         The losses, so that any comparator can be judged afterwards.
+    label
+        What the run is called in figures; `sp.plot` averages runs of one label.
     """
 
     plays: Array
@@ -42,9 +47,28 @@ class Run:
     linear: Array
     norms: Array
     stream: LossStream | Sequence[Any]
+    label: str = ""
 
     def __len__(self) -> int:
         return len(self.losses)
+
+    def __repr__(self) -> str:
+        facts = (f"{name} {value}" for name, value in self._facts().items())
+        return f"<Run{f' of {self.label}' if self.label else ''}: {', '.join(facts)}>"
+
+    def _repr_html_(self) -> str:
+        rows = (
+            f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in self._facts().items()
+        )
+        return f"<table><caption>{escape(self.label or 'Run')}</caption>{''.join(rows)}</table>"
+
+    def _facts(self) -> dict[str, str]:
+        """What a reader wants to know first."""
+        facts = {"rounds": f"{len(self):,}", "dimension": str(self.plays.shape[1])}
+        if len(self):
+            facts["total loss"] = f"{self.losses.sum():.6g}"
+            facts["mean loss"] = f"{self.losses.mean():.4g}"
+        return facts
 
     @overload
     def regret(self, comparators: Mapping[str, ArrayLike]) -> dict[str, Array]: ...
@@ -87,27 +111,59 @@ class Run:
             )
         return self.linear + nonnegative("radius", radius) * self.norms
 
+    @overload
     def plot(
-        self, comparators: Mapping[str, ArrayLike] | None = None, radius: float | None = None
-    ) -> Figure:
+        self,
+        comparators: Mapping[str, ArrayLike] | ArrayLike | None = None,
+        radius: float | None = None,
+        *,
+        ax: None = None,
+    ) -> Figure: ...
+    @overload
+    def plot(
+        self,
+        comparators: Mapping[str, ArrayLike] | ArrayLike | None = None,
+        radius: float | None = None,
+        *,
+        ax: Axes,
+    ) -> Axes: ...
+    def plot(
+        self,
+        comparators: Mapping[str, ArrayLike] | ArrayLike | None = None,
+        radius: float | None = None,
+        *,
+        ax: Axes | None = None,
+    ) -> Figure | Axes:
         """Draw plays against comparators, and regret curves; needs matplotlib.
 
         Parameters
         ----------
         comparators
-            Names and comparators, as `regret` takes them.
+            A comparator as `regret` takes it, or names and comparators.
         radius
             Draws the certificate at this radius.
+        ax
+            Axes to draw the regret curves on (without comparators: cumulative loss). Default: a
+            figure of its own, with the plays above them.
 
         Returns
         -------
-        matplotlib.figure.Figure
-            Not shown; save or display it.
+        matplotlib.figure.Figure or matplotlib.axes.Axes
+            The figure, which notebooks show; or `ax`, where it was given.
         """
         require("matplotlib", "Run.plot", "plot")
-        from stillpoint.report.figures import run_figure
+        from stillpoint.report.figures import draw_regret, run_figure
 
-        return run_figure(self, comparators or {}, radius)
+        if comparators is None:
+            named: Mapping[str, ArrayLike] = {}
+        elif isinstance(comparators, Mapping):
+            named = comparators
+        else:
+            named = {"the comparator": comparators}
+        if ax is None:
+            return run_figure(self, named, radius)
+        draw_regret(ax, self, named, radius)
+        return ax
 
     def sequence(self, u: ArrayLike) -> Array:
         """Return a comparator as one point per round, shape (T, dim)."""
@@ -128,3 +184,83 @@ class Run:
         return np.array(
             [loss.value(point) for loss, point in zip(self.stream, sequence, strict=True)]
         )
+
+
+def plot(
+    runs: Run | Sequence[Run],
+    comparators: ArrayLike | Sequence[ArrayLike] | None = None,
+    *,
+    log: bool | str = False,
+    slopes: Sequence[float] = (),
+    ax: Axes | None = None,
+    path: str | Path | None = None,
+) -> Axes:
+    """Draw the regret of runs over rounds: the mean of each label, ± one standard deviation.
+
+    Parameters
+    ----------
+    runs
+        Runs of any learners; those of one label are seeds of one curve, and as long as each other.
+        Labels are given by `sp.play(..., label=)`, by default the learner's class.
+    comparators
+        What regret is against: an array as `Run.regret` takes it, for all runs, or a list with one
+        a run. Without it the curves are cumulative losses.
+    log : bool, "x" or "y"
+        Logarithmic axes; True for both.
+    slopes
+        Powers p: dashed lines that grow as T^p, 0.5 for √T, and end where the curves end.
+    ax
+        Axes to draw on; default: those of a new figure.
+    path
+        Also saves the figure there, as PDF, SVG or PNG by its suffix.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        Shown by notebooks; its `figure` can be saved.
+    """
+    require("matplotlib", "sp.plot", "plot")
+    from stillpoint.report.figures import draw_groups, new_axes, save_figure
+
+    runs = [runs] if isinstance(runs, Run) else list(runs)
+    if not runs or not all(isinstance(run, Run) and len(run) for run in runs):
+        raise ValueError(
+            f"runs must be one finished run or more: got {runs!r}; pass what sp.play returns"
+        )
+    if log not in (False, True, "x", "y"):
+        raise ValueError(f"log must be True, False, 'x' or 'y': got {log!r}; choose one")
+    groups: dict[str, list[Array]] = {}
+    for run, u in zip(runs, _one_each(comparators, len(runs)), strict=True):
+        curve = np.cumsum(run.losses) if u is None else run.regret(u)
+        groups.setdefault(run.label or "run", []).append(curve)
+    for label, curves in groups.items():
+        lengths = sorted({curve.size for curve in curves})
+        if len(lengths) > 1:
+            raise ValueError(
+                f"runs of one label must have the same rounds: got {lengths} for {label!r}; give"
+                " them labels of their own"
+            )
+    axes = new_axes() if ax is None else ax
+    draw_groups(
+        axes,
+        {label: np.stack(curves) for label, curves in groups.items()},
+        says="cumulative loss" if comparators is None else "regret",
+        log_x=log in (True, "x"),
+        log_y=log in (True, "y"),
+        slopes=[float(power) for power in finite("slopes", slopes)],
+    )
+    if path is not None:
+        save_figure(axes.figure, Path(path))
+    return axes
+
+
+def _one_each(comparators: Any, runs: int) -> Sequence[Any]:
+    """A comparator for every run: those of a list, or the one for all."""
+    if isinstance(comparators, list | tuple) and any(np.ndim(each) for each in comparators):
+        if len(comparators) != runs:
+            raise ValueError(
+                f"comparators must be one for all runs, or one a run: got {len(comparators)} for"
+                f" {runs} runs; pass an array for one that all share"
+            )
+        return comparators
+    return [comparators] * runs

@@ -1,6 +1,7 @@
 """The command line: what it prints, writes and says about mistakes."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -150,6 +151,23 @@ def test_the_module_runs_and_help_loads_nothing_heavy():
 def test_version_and_examples_in_help(call):
     assert call("--version").stdout.strip() == f"stillpoint {sp.__version__}"
     assert "stillpoint streams export walk" in call("--help").stdout
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["", "track", "fleet", "sweep", "bench", "bench regret", "streams", "streams list"],
+    ids=lambda words: words.replace(" ", "-") or "stillpoint",
+)
+def test_flags_have_no_type_in_help(call, words):
+    help_text = call(*words.split(), "--help").stdout
+    assert "--help" in help_text
+    assert "bool" not in help_text.lower()
+
+
+def test_help_suggests_only_what_a_plain_install_can_do(call):
+    suggested = re.findall(r"• stillpoint (\w+)", call("--help").stdout)
+    assert set(suggested) == {"track", "fleet", "streams"}
+    assert "stillpoint[lab]" in call("--help").stdout
 
 
 def test_json_everywhere(call):

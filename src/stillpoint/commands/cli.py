@@ -42,14 +42,10 @@ def main(
     - `stillpoint fleet sensors.csv --key sensor --target value --out results` one learner for each
     key of a table
 
-    - `stillpoint reproduce --quick` the paper's claims, measured
-
-    - `stillpoint bench real --stream polls` ours beside river on a real stream
-
-    - `stillpoint sweep --learner Tracker --stream chosen --out results` many runs, into Parquet;
-    goes on after a kill
-
     - `stillpoint streams export walk --out walk.csv` a stream to play with
+
+    `bench`, `sweep` and the figures of `reproduce` are research, for
+    `pip install 'stillpoint[lab]'`.
     """
     loaded()
 
@@ -226,7 +222,9 @@ def fleet(
         Path | None,
         typer.Option(help="Folder to go on from after a kill; no row is lost or repeated."),
     ] = None,
-    engine: Annotated[str, typer.Option(help="local or spark.")] = "local",
+    engine: Annotated[
+        str, typer.Option(help="local, or spark, for pip install 'stillpoint[spark]'.")
+    ] = "local",
     threads: Annotated[
         int, typer.Option(help="Threads of the local engine; the numbers are the same for any.")
     ] = 1,
@@ -241,8 +239,7 @@ def fleet(
     - `stillpoint fleet sensors.csv --key sensor --target value --learner quantile --level 0.95
     --out results`
 
-    - `stillpoint fleet folder --key sku --target sold --time date --out results --checkpoint state
-    --engine spark`
+    - `stillpoint fleet folder --key sku --target sold --time date --out results --checkpoint state`
     """
     with plain_errors():
         from stillpoint.commands import fleet as run

@@ -66,8 +66,20 @@ def report(files: list[Path]) -> None:
 
 class Commands(TyperGroup):
     """Commands whose errors of usage are shown as other text is: they quote what was typed, or the
-    files that `*` stood for.
+    files that `*` stood for. In their help flags have no type.
     """
+
+    def get_command(self, *args: Any) -> Any:
+        """The command of a name, and what is below it."""
+        command = super().get_command(*args)
+        for each in (command, *getattr(command, "commands", {}).values()):
+            if each is not None:
+                _without_types(each.get_params(args[0]))
+        return command
+
+    def get_params(self, *args: Any) -> Any:
+        """Options before the command's name."""
+        return _without_types(super().get_params(*args))
 
     def make_context(self, *args: Any, **options: Any) -> Any:
         """Parse what comes before the command's name."""
@@ -78,6 +90,14 @@ class Commands(TyperGroup):
         """Parse the rest, and run the command."""
         with _usage_shown():
             return super().invoke(*args)
+
+
+def _without_types(options: list[Any]) -> list[Any]:
+    """Options of which flags have no type: help would say <bool>, as if they took a word."""
+    for option in options:
+        if getattr(option, "is_flag", False):
+            option.metavar = ""
+    return options
 
 
 @contextmanager

@@ -8,6 +8,7 @@ import copy
 import math
 import reprlib
 from abc import ABC, abstractmethod
+from html import escape
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -41,6 +42,13 @@ class Configured:
     def __repr__(self: _Configured) -> str:
         arguments = (f"{name}={_SHORT.repr(value)}" for name, value in self.config.items())
         return f"{type(self).__name__}({', '.join(arguments)})"
+
+    def _repr_html_(self: _Configured) -> str:
+        facts = {name: _SHORT.repr(value) for name, value in self.config.items()}
+        if hasattr(self, "rounds"):
+            facts = {"rounds so far": f"{self.rounds:,}"} | facts
+        rows = (f"<tr><th>{escape(k)}</th><td>{escape(v)}</td></tr>" for k, v in facts.items())
+        return f"<table><caption>{type(self).__name__}</caption>{''.join(rows)}</table>"
 
 
 class Learner(Configured, ABC):

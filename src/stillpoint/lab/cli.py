@@ -20,7 +20,8 @@ from stillpoint.core.terminal import tell
 from stillpoint.lab import forecasts_cli
 
 bench = typer.Typer(
-    no_args_is_help=True, help="Compare learners: what they lose, and what they cost."
+    no_args_is_help=True,
+    help="Compare learners: what they lose, and what they cost. Needs the extra lab.",
 )
 streams = typer.Typer(help="The streams there are: list, describe or export them.")
 
@@ -164,7 +165,7 @@ def sweep(
     retry: Annotated[bool, typer.Option("--retry", help="Play cells again that failed.")] = False,
     json: Json = False,
 ) -> None:
-    """Play learners on streams, for every seed and horizon, into Parquet.
+    """Play learners on streams, for every seed and horizon, into Parquet. Needs the extra lab.
 
     The exit code is 1 if a run failed. After a kill, run the same command again: only what is
     missing is played. With other options the folder grows.
@@ -212,7 +213,10 @@ def sweep(
 
 
 def reproduce(out: Out = None, quick: Quick = False, json: Json = False) -> None:
-    """The paper as a run: every claim measured beside its bound; exit code 1 if one fails."""
+    """The paper as a run: every claim measured beside its bound; exit code 1 if one fails.
+
+    Its figures (--out) need the extra lab.
+    """
     with plain_errors():
         from stillpoint.lab.reproduce.command import run
 

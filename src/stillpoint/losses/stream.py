@@ -77,7 +77,7 @@ class RoundLoss:
         return code, parameter, mode, y[self.index], row, play
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LossStream:
     """The losses of rounds 0, 1, …, T−1; build it with `Loss.on`.
 
@@ -110,6 +110,9 @@ class LossStream:
     def compiled(self) -> _pointwise.Rounds:
         """The rounds as compiled functions take them."""
         return _pointwise.Rounds(self.loss.code, self.loss.parameter, self.y, self.x, self.mode)
+
+    def __repr__(self) -> str:
+        return f"<LossStream of {self.loss}: rounds {len(self):,}, dimension {self.dim}>"
 
     def __len__(self) -> int:
         return len(self.y)

@@ -1,13 +1,23 @@
-"""Matplotlib figures of finished runs: no global state, and nothing is shown."""
+"""Matplotlib figures of finished runs: no global state, and nothing is left open.
+
+Figures and axes made here show themselves where a notebook displays them, pyplot or not.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+import io
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import matplotlib
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
+
+from stillpoint.core.validation import Array
 
 if TYPE_CHECKING:
     from stillpoint.run import Run
@@ -15,45 +25,194 @@ if TYPE_CHECKING:
 PLAY, CERTIFICATE = "#1b4965", "#9a9a9a"
 COLOURS = ("#ca6702", "#0a9396", "#9b2226", "#6a4c93", "#588157", "#bb9457")
 _POINTS = 4000  # more than a page can show; longer curves are thinned
+_DECADES = 1000.0
+
+
+class ShownAxes(Axes):
+    """Axes that a notebook shows as their figure."""
+
+    def _repr_png_(self) -> bytes:
+        return _png(self.figure)
+
+
+class ShownFigure(Figure):
+    """A figure that a notebook shows, though no pyplot knows it."""
+
+    def _repr_png_(self) -> bytes:
+        return _png(self)
+
+
+def new_axes(rows: int = 1, *, width: float = 7.0, height: float = 4.3) -> Any:
+    """Axes of a new figure, outside pyplot: one, or a column of `rows` that share time."""
+    figure = ShownFigure(figsize=(width, height), layout="constrained")
+    return figure.subplots(rows, 1, sharex=True, subplot_kw={"axes_class": ShownAxes})
 
 
 def run_figure(run: Run, comparators: Mapping[str, ArrayLike], radius: float | None) -> Figure:
     """Draw plays and comparators over time, and below them regret with its certificate."""
-    figure = Figure(figsize=(9.0, 6.0), layout="constrained")
-    top, bottom = figure.subplots(2, 1, sharex=True)
-    keep = slice(None, None, max(1, len(run) // _POINTS))
-    times = run.times[keep]
+    top, bottom = new_axes(2, width=9.0, height=6.0)
+    keep = _kept(len(run))
     for (name, u), colour in zip(comparators.items(), _cycle(len(comparators)), strict=True):
         path = run.sequence(u)[:, 0]
-        top.plot(times, path[keep], color=colour, linewidth=1.2, label=name)
-        bottom.plot(
-            times, run.regret(u)[keep], color=colour, linewidth=1.4, label=f"regret against {name}"
-        )
-    top.plot(times, run.plays[keep, 0], color=PLAY, linewidth=1.0, label="play", zorder=1)
+        top.plot(run.times[keep], path[keep], color=colour, linewidth=1.2, label=name)
+    top.plot(run.times[keep], run.plays[keep, 0], color=PLAY, linewidth=1.0, label="play", zorder=1)
+    top.set_ylabel("play" if run.plays.shape[1] == 1 else "first coordinate")
+    _dress(top)
+    draw_regret(bottom, run, comparators, radius)
+    bottom.set_ylabel("running total")
+    figure: Figure = top.figure
+    return figure
+
+
+def draw_regret(
+    axes: Axes, run: Run, comparators: Mapping[str, ArrayLike], radius: float | None
+) -> None:
+    """Draw regret against each comparator and the certificate; without them, cumulative loss."""
+    keep = _kept(len(run))
+    times = run.times[keep]
+    for (name, u), colour in zip(comparators.items(), _cycle(len(comparators)), strict=True):
+        label = f"regret against {name}"
+        axes.plot(times, run.regret(u)[keep], color=colour, linewidth=1.4, label=label)
     if radius is not None:
-        label = f"certificate at radius {radius:.3g}"
-        bottom.plot(
+        axes.plot(
             times,
             run.certificate(radius)[keep],
             color=CERTIFICATE,
             linewidth=1.2,
             linestyle="--",
-            label=label,
+            label=f"certificate at radius {radius:.3g}",
         )
     if not comparators and radius is None:
-        bottom.plot(
-            times, np.cumsum(run.losses)[keep], color=PLAY, linewidth=1.4, label="cumulative loss"
+        total = np.cumsum(run.losses)[keep]
+        axes.plot(times, total, color=PLAY, linewidth=1.4, label="cumulative loss")
+    axes.set_xlabel("time")
+    _dress(axes)
+
+
+def draw_groups(
+    axes: Axes,
+    groups: Mapping[str, Array],
+    *,
+    says: str,
+    log_x: bool,
+    log_y: bool,
+    slopes: Sequence[float],
+) -> None:
+    """Draw the mean of each group's curves, shape (runs, T), and one standard deviation around it.
+
+    `says` names what the curves are; slopes p add lines that grow as T^p.
+    """
+    means = {label: curves.mean(axis=0) for label, curves in groups.items()}
+    if log_y:
+        _positive(means, says)
+        axes.set_yscale("log")
+    if log_x:
+        axes.set_xscale("log")
+    for (label, mean), colour in zip(means.items(), _cycle(len(means), PLAY), strict=True):
+        curves, keep = groups[label], _kept(mean.size, log_x)
+        rounds = np.arange(1, mean.size + 1)[keep]
+        shown = np.where(mean > 0.0, mean, np.nan)[keep] if log_y else mean[keep]
+        axes.plot(rounds, shown, color=colour, linewidth=1.6, label=label, zorder=3)
+        if len(curves) > 1:
+            spread = curves.std(axis=0, ddof=1)[keep]
+            low, high = shown - spread, shown + spread
+            if log_y:  # a band that reaches below 0 ends at a tenth of its mean
+                low = np.maximum(low, shown / 10.0)
+            axes.fill_between(rounds, low, high, color=colour, alpha=0.18, linewidth=0)
+    _draw_slopes(axes, means, slopes, log_x)
+    _cut_decades(axes, means, log_x, log_y)
+    axes.set_xlabel("rounds")
+    axes.set_ylabel(says)
+    _dress(axes)
+
+
+def _cut_decades(axes: Axes, means: Mapping[str, Array], log_x: bool, log_y: bool) -> None:
+    """Show three decades at most: before them a few rounds would fill half of the figure."""
+    if log_x:
+        rounds = max(mean.size for mean in means.values())
+        axes.set_xlim(left=max(1.0, rounds / _DECADES))
+    if log_y:
+        least = min(mean[mean > 0.0].min() for mean in means.values())
+        top = max(mean.max() for mean in means.values())
+        axes.set_ylim(bottom=max(least / 1.5, top / _DECADES))
+
+
+def save_figure(figure: Any, path: Path) -> None:
+    """Write a figure, in the format of its suffix; fonts in a PDF are TrueType, as journals ask."""
+    known = figure.canvas.get_supported_filetypes()
+    if path.suffix[1:].lower() not in known:
+        raise ValueError(
+            f"path must end in a format that can be written: got {str(path)!r}; use one of"
+            f" {', '.join(sorted('.' + each for each in known))}"
         )
-    top.set_ylabel("play" if run.plays.shape[1] == 1 else "first coordinate")
-    bottom.set_ylabel("running total")
-    bottom.set_xlabel("time")
-    for axes in (top, bottom):
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.grid(axis="y", color="#e6e6e6", linewidth=0.7)
-        axes.set_axisbelow(True)
-        axes.legend(frameon=False, fontsize=9, loc="best")
-    return figure
+    undated = {"metadata": {"CreationDate": None}} if path.suffix.lower() == ".pdf" else {}
+    with matplotlib.rc_context({"pdf.fonttype": 42}):
+        figure.savefig(path, dpi=200, **undated)
 
 
-def _cycle(n: int) -> list[str]:
-    return [COLOURS[i % len(COLOURS)] for i in range(n)]
+def _draw_slopes(
+    axes: Axes, means: Mapping[str, Array], slopes: Sequence[float], log_x: bool
+) -> None:
+    """Dashed lines c·T^p, all ending where the curves end, in their geometric mean."""
+    ends = [mean[-1] for mean in means.values() if mean[-1] > 0.0]
+    if not ends:
+        return
+    last = max(mean.size for mean in means.values())
+    rounds = np.arange(1, last + 1)[_kept(last, log_x)]
+    for power, style in zip(slopes, _styles(len(slopes)), strict=True):
+        line = np.exp(np.mean(np.log(ends))) * (rounds / last) ** power
+        label = "∝ " + power_of_rounds(power)
+        axes.plot(rounds, line, color="#7a7a7a", linewidth=1.1, linestyle=style, label=label)
+
+
+def power_of_rounds(power: float) -> str:
+    """T to a power, as papers write it."""
+    if power == 0.5:
+        return "√T"
+    if power in (0.0, 1.0):
+        return "T" if power else "1"
+    share = Fraction(power).limit_denominator(12)
+    near = abs(float(share) - power) < 1e-9 and share.denominator > 1
+    return f"$T^{{{share if near else f'{power:g}'}}}$"
+
+
+def _positive(means: Mapping[str, Array], says: str) -> None:
+    for label, mean in means.items():
+        if not (mean > 0.0).any():
+            raise ValueError(
+                f"log needs {says} above 0: got none for {label!r}; draw it with log=False or"
+                " log='x'"
+            )
+
+
+def _dress(axes: Axes) -> None:
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis="y", color="#e6e6e6", linewidth=0.7)
+    axes.set_axisbelow(True)
+    axes.legend(frameon=False, fontsize=9, loc="best")
+
+
+def _kept(rounds: int, log: bool = False) -> Any:
+    """Which of the rounds to draw; the last is among them."""
+    if rounds <= _POINTS:
+        return slice(None)
+    if log:
+        return np.unique(np.geomspace(1.0, rounds, _POINTS).astype(int)) - 1
+    return np.unique(np.linspace(0, rounds - 1, _POINTS).astype(int))
+
+
+def _cycle(n: int, *first: str) -> list[str]:
+    colours = (*first, *COLOURS)
+    return [colours[i % len(colours)] for i in range(n)]
+
+
+def _styles(n: int) -> list[Any]:
+    styles = ["--", ":", "-.", (0, (6, 2))]
+    return [styles[i % len(styles)] for i in range(n)]
+
+
+def _png(figure: Any) -> bytes:
+    """The figure as a notebook shows it."""
+    held = io.BytesIO()
+    figure.savefig(held, format="png", dpi=100)
+    return held.getvalue()

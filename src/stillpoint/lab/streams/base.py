@@ -13,7 +13,7 @@ Seed = int | np.random.Generator
 _OCTAVES = (-14, 3)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Stream:
     """Losses and the true comparator, seeded.
 
@@ -39,6 +39,9 @@ class Stream:
                 f"target must have shape {(len(self.losses), self.losses.dim)}: got"
                 f" {self.target.shape}; give one point a round"
             )
+
+    def __repr__(self) -> str:
+        return f"<Stream {self.name}: rounds {len(self):,}, dimension {self.dim}; {self.note}>"
 
     def __len__(self) -> int:
         return len(self.losses)

@@ -18,7 +18,7 @@ Built = tuple[Columns, NDArray[Any]]
 """Features by name, NaN in leading rows that have no past yet, and the targets."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RealStream:
     """A data set in time order: at round t the features X[t] are seen, then the target y[t].
 
@@ -42,6 +42,10 @@ class RealStream:
     group: str = REPORTED
     classes: tuple[str, ...] = ()
     period: int = 0
+
+    def __repr__(self) -> str:
+        rows = f"rows {len(self):,}, features {self.dim}"
+        return f"<RealStream {self.name}: {self.task}, {rows}; {self.description}>"
 
     def __len__(self) -> int:
         return int(self.y.size)
