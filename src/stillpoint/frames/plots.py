@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.dates import ConciseDateFormatter
-from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from stillpoint.core.validation import Array
 from stillpoint.frames.view import View
+from stillpoint.report.figures import new_axes
 
 PAST, OURS, CHANGE = "#4a4a4a", "#0a7e8c", "#ca6702"
 COLOURS = ("#ca6702", "#6a4c93", "#9b2226", "#588157", "#bb9457")
@@ -19,7 +19,7 @@ COLOURS = ("#ca6702", "#6a4c93", "#9b2226", "#588157", "#bb9457")
 def axes(ax: Axes | None, height: float = 3.6) -> Axes:
     """Return axes to draw on, of a figure of their own where none are given."""
     if ax is None:
-        ax = Figure(figsize=(9.0, height), layout="constrained").subplots()
+        ax = new_axes(width=9.0, height=height)
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(axis="y", color="#e6e6e6", linewidth=0.7)
     ax.set_axisbelow(True)
