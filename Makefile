@@ -27,7 +27,7 @@ test: lint
 
 # Tests that need what a plain install does not have (river, torch, Spark, a browser) carry the marker `extra`; here they must run.
 test-extras: docs
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[river,sklearn,sktime,frames,real,series,parquet,dask,ray,spark]' polars
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[river,sklearn,sktime,frames,real,series,parquet,dask,ray,spark]'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0 triton
 	$(CHROMIUM)
 	$(JAVA)
@@ -46,7 +46,7 @@ test-pythons: $(VENV)/.ready
 	$(BIN)/python -m pytest tests/core/test_persist_pythons.py
 
 # The lowest versions that pyproject.toml allows, Python 3.11 among them: a bound that nobody has run is a guess.
-MINIMUM := test_checks.py commands test_isolation.py test_robustness.py test_supply.py estimators intervals core report lab/test_sweep.py
+MINIMUM := test_checks.py commands frames test_isolation.py test_robustness.py test_supply.py estimators intervals core report lab/test_sweep.py
 LOWEST  := build/minimum/venv/bin/python
 test-minimum: $(VENV)/.ready
 	mkdir -p build/minimum
@@ -99,13 +99,13 @@ bench: $(VENV)/.ready
 	$(PAGE)/estimators.md benchmarks/estimators.py
 	$(BIN)/stillpoint bench real --rounds 20000 --out docs/bench
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[series]'
-	$(BIN)/stillpoint bench series --out docs/bench
+	$(BIN)/stillpoint bench series --rounds 3000 --jobs 2 --out docs/bench
 	$(BIN)/python benchmarks/readme.py
 
 # What the examples print, the paper as a run, and the picture of the report.
 figures: $(VENV)/.ready
 	$(BIN)/python benchmarks/page.py docs/theory.md examples/kernel_tradeoffs.py
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[river,sklearn,parquet]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[river,sklearn,sktime,parquet]'
 	$(BIN)/python tests/pages.py README.md docs/index.md docs/guide/*.md
 	$(BIN)/stillpoint reproduce --out build/reproduce
 	cp build/reproduce/reproduce.md build/reproduce/*.png docs/reproduce/

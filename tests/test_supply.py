@@ -17,7 +17,11 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 # names of modules that are not those of their packages
 MODULES = {"scikit-learn": "sklearn", "protobuf": "google"}
 # what these ask for, or bring along
-THROUGH = {"pyspark": ("pyarrow", "google", "pandas"), "torch": ("triton",)}
+THROUGH = {
+    "pyspark": ("pyarrow", "google", "pandas"),
+    "torch": ("triton",),
+    "narwhals": ("pandas", "polars", "pyarrow"),
+}
 TOOLS = ("test", "docs", "bench", "fuzz")  # extras for work on the package, not for its use
 DATA = (
     "plotly",
@@ -53,11 +57,10 @@ def imports(path):
             found += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
             found.append(node.module)
-        elif (
-            isinstance(node, ast.Call)
-            and getattr(node.func, "id", getattr(node.func, "attr", "")) == "import_module"
-        ):
-            found += [arg.value for arg in node.args if isinstance(arg, ast.Constant)]
+        elif isinstance(node, ast.Call) and getattr(
+            node.func, "id", getattr(node.func, "attr", "")
+        ) in ("import_module", "require"):
+            found += [arg.value for arg in node.args[:1] if isinstance(arg, ast.Constant)]
     return (
         {name.partition(".")[0] for name in found}
         - {"stillpoint", "__future__"}

@@ -73,6 +73,16 @@ def test_history_is_bounded_and_exact():
     other.restore(history.arrays())
     for name, values in other.columns().items():
         np.testing.assert_array_equal(values, columns[name])
+    last = slice(n - 512, n)
+    for name, values in (("row", np.arange(1.0, n + 1)), ("time", times), ("y", y), ("hi", hi)):
+        np.testing.assert_array_equal(history.recent()[name], values[last])
+        np.testing.assert_array_equal(other.recent()[name], values[last])
+    old = {name: value for name, value in history.arrays().items() if name != "recent"}
+    other.restore(old)  # of a version that kept no rows
+    assert other.recent()["row"].size == 0
+    assert set(other.arrays()) == set(old)
+    other.add(1 + n, Forecasts(*args), True)
+    assert other.recent()["row"].tolist() == list(range(1 + n, 1 + n + args[0].size))[-512:]
 
 
 def test_history_of_a_long_stream_stays_small():

@@ -1,6 +1,7 @@
 """`stillpoint track`: formats and standard input, and what is written and printed."""
 
 import errno
+import gzip
 import json
 import os
 import subprocess
@@ -16,6 +17,7 @@ from children import (
     snapshot,
 )
 from extras import package
+from stillpoint.commands import lines as lines_module
 from stillpoint.commands import session, track
 from stillpoint.commands.engine import Engine
 from stillpoint.core import jit
@@ -330,3 +332,26 @@ def test_infinite_intervals_are_inf_in_files_and_null_in_json(tmp_path):
         "c": [1.0, None],
         "not_finite": ["a.b", "c[1]"],
     }
+
+
+@pytest.mark.parametrize("piped", [False, True])
+def test_gzip_is_read_as_it_is_and_goes_on_where_it_was(plain, tmp_path, monkeypatch, piped):
+    whole = run(plain, tmp_path / "whole")[0]
+    lines = Path(plain).read_bytes().splitlines(keepends=True)
+    source, options = tmp_path / "d.csv.gz", {"checkpoint": tmp_path / "c"}
+    monkeypatch.setattr(lines_module, "PACKED", 100)
+    for ends in ((100,), (100, 230), (100, 230, T + 1)):
+        # members one after the other, as `cat` and rotated logs make them
+        cuts = zip((0, *ends), ends, strict=False)
+        source.write_bytes(b"".join(gzip.compress(b"".join(lines[a:b])) for a, b in cuts))
+        if piped:
+            with open(source) as file:
+                monkeypatch.setattr(sys, "stdin", file)
+                rows = run("-", tmp_path / "o", **options)[0]
+        else:
+            rows = run(str(source), tmp_path / "o", **options)[0]
+    assert rows == whole
+    other = b"".join([*lines[:3], *lines[4:]])
+    source.write_bytes(gzip.compress(other))
+    if not piped:
+        assert track(str(source), "y", tmp_path / "o", quiet=True, **options) == 2

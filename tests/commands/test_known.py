@@ -9,7 +9,7 @@ import pytest
 from test_series import forecast
 
 import stillpoint as sp
-from stillpoint.commands import session, tracking
+from stillpoint.commands import _scores, session, tracking
 from tracked import bad, floats, run, write
 
 N, H = 150, 4
@@ -52,7 +52,8 @@ def columns(shop, known, count=None):
 
 
 @pytest.mark.parametrize("known", [(), ("price", "promo")])
-def test_rows_are_forecast_with_what_is_known_of_them(shop, tmp_path, known):
+def test_rows_are_forecast_with_what_is_known_of_them(shop, tmp_path, known, monkeypatch):
+    monkeypatch.setattr(_scores, "FIRST", 2**40)  # scores that forget nothing
     source = write(tmp_path / "s.csv", shop)
     rows, summary = run(source, tmp_path / "o", time="day", horizon=H, known=",".join(known))
     X, ahead = columns(shop, known)

@@ -145,14 +145,17 @@ from tracked import T, bad, read, run, write
             {},
             ["row 2:", "if it holds dates, give --time a, or leave it out with --features"],
         ),
+        ("", {"name": "x.parquet.gz"}, ["must not be packed once more", "unpack it: gunzip "]),
+        ("", {"name": "x.gz"}, ["the format must be known: got the suffix ''"]),
         (
-            "",
+            gzip.compress(b"a,y\n1,2\n")[:-9],
             {"name": "x.csv.gz"},
-            [
-                "must not be compressed: got",
-                "x.csv.gz | stillpoint track - …",
-                "pipe it: gunzip -c ",
-            ],
+            ["row 2: gzip data must be whole: it ends too early"],
+        ),
+        (
+            gzip.compress(b"y\n" + b"1\n" * 9)[:-8] + b"oh, no!!",
+            {"name": "x.csv.gz"},
+            ["gzip data must be whole: got"],
         ),
         ("", {"name": "x.zip"}, ["decompress it, or pipe it: unzip -p "]),
         ("", {"name": "x.jsonl.BZ2"}, ["decompress it, or pipe it: bunzip2 -c "]),
@@ -160,7 +163,12 @@ from tracked import T, bad, read, run, write
         (
             gzip.compress(b"a,y\n1,2\n"),
             {"name": "x.data", "format": "jsonl"},
-            ["must not be compressed", "gunzip -c "],
+            ["a row must be JSON"],
+        ),
+        (
+            gzip.compress(b"y\n1\n"),
+            {"name": "x.csv.gz", "follow": True},
+            ["a file that is followed must not be packed"],
         ),
         (bz2.compress(b"a,y\n1,2\n"), {}, ["must not be compressed", "bunzip2 -c "]),
         (lzma.compress(b"a,y\n1,2\n"), {}, ["must not be compressed", "xz -dc "]),
@@ -178,7 +186,7 @@ def test_bad_input_is_told_in_one_line(tmp_path, capsys, content, options, parts
         (b'{"y": 1}\n', "add --format jsonl"),
         (b'\xef\xbb\xbf \n {"y": 1}\n', "add --format jsonl"),
         (b"PAR1\x15\x04\x15\n\0PAR1", "Parquet must be a whole file: got - "),
-        (gzip.compress(b"y\n1\n"), "gunzip -c FILE | stillpoint track - …"),
+        (bz2.compress(b"y\n1\n"), "bunzip2 -c FILE | stillpoint track - …"),
     ],
 )
 def test_standard_input_that_is_no_csv_is_told(tmp_path, monkeypatch, capsys, content, part):

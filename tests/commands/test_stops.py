@@ -237,6 +237,8 @@ def test_a_checkpoint_with_another_state_under_a_right_checksum_is_refused(plain
             np.zeros(7),
             None,
         ):
+            if other is None and name == "history.recent":
+                continue  # checkpoints of old have none
             changed = {key: value for key, value in arrays.items() if key != name} | (
                 {} if other is None else {name: other}
             )

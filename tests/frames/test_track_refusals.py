@@ -101,6 +101,14 @@ def test_dates_with_and_without_a_zone_do_not_mix():
     refused("row 1", "all have a time zone, or all have none", data=[1.0, 2.0], time=days)
 
 
+def test_dates_in_text_may_be_in_another_form():
+    days = [f"{day + 1:02}/02/2024" for day in range(12)]
+    refused("could be %d/%m/%Y or", 'date_format="%d/%m/%Y"', data=Y[:1], time=days[:1])
+    refused("date_format must have a year", data=Y[:12], time=days, date_format="%d/%m")
+    result = sp.track(Y[:12], time=days, date_format="%d/%m/%Y", horizon=1)
+    assert result.forecast["time"].tolist() == ["13/02/2024"]
+
+
 def test_a_backtest_is_of_a_series_from_a_row_on():
     refused("start must be a row", "-1", call=sp.backtest, data=Y, start=-1)
     refused("start must be a row", "True", call=sp.backtest, data=Y, start=True)
@@ -117,6 +125,8 @@ def test_a_backtest_is_of_a_series_from_a_row_on():
         ("--task must be one of", "task must be one of"),
         ("give --horizon 12", "give horizon=12"),
         ("name --time, or leave it out: --features ''", "name time, or leave it out: features=()"),
+        ("give --date-format '%d/%m %H' or %m", 'give date_format="%d/%m %H" or %m'),
+        ("--date-format must have a year", "date_format must have a year"),
         ("a-b -- c", "a-b -- c"),
     ],
 )

@@ -26,6 +26,7 @@ def track(
     known: str | Sequence[str] = "",
     nonnegative: bool = False,
     learner: str = "auto",
+    date_format: str | None = None,
     format: str | None = None,
     follow: bool = False,
     checkpoint: str | Path | None = None,
@@ -47,7 +48,7 @@ def track(
     out
         The folder for predictions, summary and report.
     time
-        A column of sorted numbers or ISO dates; drift follows the gaps. Rows may share a time
+        A column of sorted numbers or dates; drift follows the gaps. Rows may share a time
         unless the target is all there is.
     features
         Names, or one string of names with commas; None takes all other columns, and "" or no other
@@ -75,6 +76,9 @@ def track(
     learner
         "forecaster" for a series, "regression" for what does not look beyond the next row; "auto"
         tells which.
+    date_format
+        How times are written, as `strptime` has it, such as "%d.%m.%Y"; None: ISO's, or a usual
+        form that the first rows tell.
     format
         csv, jsonl or parquet, where the suffix does not tell.
     follow
@@ -115,6 +119,7 @@ def track(
             known=listed(known),
             nonnegative=nonnegative,
             learner=learner,
+            date_format=date_format,
             format=format,
             follow=follow,
             checkpoint=None if checkpoint is None else Path(checkpoint),

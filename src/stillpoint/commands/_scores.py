@@ -39,10 +39,13 @@ class Scores(NamedTuple):
     origins: np.ndarray  # (H,) ints: the slots in which forecasts were made; −1 for none
     paths: np.ndarray  # (H, n, 3): forecast, lo and hi of each
     lasts: np.ndarray  # (H,): the last value then
-    sums: np.ndarray  # (n, 7), see Sums
+    sums: np.ndarray  # (n, 7), see Sums: of the later rows, half of all to three quarters
+    newer: np.ndarray  # (n, 7): of the latest of these, which will replace them
+    seen: np.ndarray  # (n, 2) ints: all rows so far, and how many there are when they do
 
 
 SUM = Sums()
+FIRST = 8  # rows that are forgotten first
 
 
 @njit(cache=True)
@@ -82,6 +85,20 @@ def loss(forecast: float, y: float, level: float) -> float:
 
 
 @njit(cache=True)
+def renew(s: Scores, k: int) -> None:
+    """Count a row of horizon k; whenever there are twice as many, forget the older half.
+
+    Before anything is known of a series, errors may be a hundred times those to come: in squares,
+    a handful of rows would be all that anybody sees.
+    """
+    s.seen[k, 0] += 1
+    if s.seen[k, 0] >= s.seen[k, 1]:
+        s.seen[k, 1] *= 2
+        for j in range(s.newer.shape[1]):
+            s.sums[k, j], s.newer[k, j] = s.newer[k, j], 0.0
+
+
+@njit(cache=True)
 def score(
     slots: np.ndarray,
     y: np.ndarray,
@@ -111,15 +128,17 @@ def score(
             i = made % H
             if made < 0 or s.origins[i] != made or math.isnan(s.lasts[i]):
                 continue  # nothing was said, or before anything was known
-            p, a = s.paths[i, k], s.sums[k]
-            a[SUM.rows] += 1.0
-            a[SUM.error] += loss(p[0], y[t], level)
-            a[SUM.last] += loss(s.lasts[i], y[t], level)
-            a[SUM.naive] += loss(ago(slot, h, period, ring, s.lasts[i]), y[t], level)
-            a[SUM.covered] += 1.0 if p[1] <= y[t] <= p[2] else 0.0
-            if math.isfinite(p[1]) and math.isfinite(p[2]):
-                a[SUM.width] += p[2] - p[1]
-                a[SUM.widths] += 1.0
+            p, season = s.paths[i, k], ago(slot, h, period, ring, s.lasts[i])
+            for a in (s.sums[k], s.newer[k]):
+                a[SUM.rows] += 1.0
+                a[SUM.error] += loss(p[0], y[t], level)
+                a[SUM.last] += loss(s.lasts[i], y[t], level)
+                a[SUM.naive] += loss(season, y[t], level)
+                a[SUM.covered] += 1.0 if p[1] <= y[t] <= p[2] else 0.0
+                if math.isfinite(p[1]) and math.isfinite(p[2]):
+                    a[SUM.width] += p[2] - p[1]
+                    a[SUM.widths] += 1.0
+            renew(s, k)
         put(slot, y[t], ring.slots, ring.values, ring.last)
 
 
@@ -147,4 +166,6 @@ def scores(horizon: int) -> Scores:
         np.zeros((horizon, n, 3)),
         np.zeros(horizon),
         np.zeros((n, len(SUM))),
+        np.zeros((n, len(SUM))),
+        np.tile(np.array([0, FIRST]), (n, 1)),
     )

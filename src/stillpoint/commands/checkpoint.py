@@ -180,6 +180,8 @@ def check_encoder(state: dict[str, Any], features: int) -> None:
     if part(state, "time_kind", str) not in ("", "row", "date", "number"):
         raise ValueError(f"its header holds {state['time_kind']!r} as the kind of times")
     part(state, "full", bool)
+    if not isinstance(state.get("date_form", ""), str | None):  # checkpoints of old have none
+        raise ValueError(f"its header holds {state['date_form']!r} as the form of dates")
     if state.get("zoned") not in (None, False, True):  # checkpoints of old have none
         raise ValueError(f"its header holds {state['zoned']!r} as whether dates have a time zone")
 

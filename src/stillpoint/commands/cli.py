@@ -65,7 +65,7 @@ def track(
         Path, typer.Option(help="Folder for predictions, summary.json and report.html.")
     ],
     time: Annotated[
-        str | None, typer.Option(help="A column of numbers or ISO dates; drift follows the gaps.")
+        str | None, typer.Option(help="A column of numbers or dates; drift follows the gaps.")
     ] = None,
     features: Annotated[
         str | None, typer.Option(help="Columns to forecast from, as a,b,c. Default: all others.")
@@ -109,6 +109,10 @@ def track(
             help="auto, forecaster (a series, many steps ahead) or regression (the next row)."
         ),
     ] = "auto",
+    date_format: Annotated[
+        str | None,
+        typer.Option(help="How --time writes dates, such as %d.%m.%Y, where values do not tell."),
+    ] = None,
     format: Annotated[
         str | None, typer.Option(help="csv, jsonl or parquet, where the suffix does not tell.")
     ] = None,
@@ -152,6 +156,7 @@ def track(
             known=known,
             nonnegative=nonnegative,
             learner=learner,
+            date_format=date_format,
             format=format,
             follow=follow,
             checkpoint=checkpoint,

@@ -20,17 +20,18 @@ from stillpoint.commands.cells import (
     read_flag,
     read_numbers,
     refusing,
-    seconds,
     time_kind,
 )
+from stillpoint.commands.dates import read as read_date
+from stillpoint.commands.dates import recognised, what_is_wrong
 from stillpoint.commands.errors import RowError, show_cell, show_name
 from stillpoint.commands.formats import Batch, Cells
+from stillpoint.commands.labels import read_labels, write_cell
 from stillpoint.commands.notes import CATEGORIES, column_notes, date_remedy, tied, time_notes
 from stillpoint.commands.options import TrackOptions
 from stillpoint.core.validation import Array
 
 _FEATURE_LIMIT, _TARGET_LIMIT = 1e100, 1e75  # of the cores
-_TRUE, _FALSE = ("1", "1.0", "true"), ("0", "0.0", "false")
 
 
 @dataclass
@@ -62,6 +63,7 @@ class Encoder:
         self.labels: dict[str, int] = {}  # to class, by one word for all that mean the same
         self.spelled: dict[str, str] = {}  # … and that word as the input has it
         self.time_kind = "row" if options.time is None else ""
+        self.date_form = options.date_format  # of times; None: ISO's
         # whether times are dates with a time zone; not known before the first
         self.zoned: bool | None = None
         self.last_time, self.full = -math.inf, False
@@ -110,8 +112,8 @@ class Encoder:
         kinds = [_kind(column[0]) for column in features] if self.kinds is None else self.kinds
         labels, spelled = dict(self.labels), dict(self.spelled)
         if self.options.task == "binary":
-            y = _labels(columns[0], labels, spelled, self.options.target)
-            names = [_write(cell) for cell in columns[0]]
+            y = read_labels(columns[0], labels, spelled, self.options.target)
+            names = [write_cell(cell) for cell in columns[0]]
             y_texts: Sequence[str] | None = [
                 "" if math.isnan(v) else n for v, n in zip(y, names, strict=True)
             ]
@@ -119,14 +121,18 @@ class Encoder:
             remedy = "leave it empty to forecast only, or add --task binary if it holds two labels"
             y, y_texts = read_numbers(columns[0], self.options.target, _TARGET_LIMIT, remedy), None
         times, texts, clock, zoned = np.full(T, np.nan), None, self.time_kind, self.zoned
+        form = self.date_form
         if self.options.time is not None:
-            clock = clock or time_kind(columns[1][0])
-            if zoned is None and clock == "date":
+            given = "" if form is None else "date"
+            clock = clock or given or time_kind(columns[1][0])
+            if clock == "date" and form is None and not self.time_kind:
+                form = recognised(columns[1], self.options.time)
+            if zoned is None and clock == "date" and form is None:
                 zoned = has_zone(columns[1][0])
-            times, texts = self._times(columns[1], clock, zoned)
+            times, texts = self._times(columns[1], clock, zoned, form)
         table, places, pieces, full = self._features(features, kinds, T)
         self.kinds, self.labels, self.spelled = kinds, labels, spelled
-        self.time_kind, self.zoned = clock, zoned
+        self.time_kind, self.zoned, self.date_form = clock, zoned, form
         self.categories, self.full = places, full
         if T and texts is not None:
             self.last_time = float(times[-1])
@@ -176,18 +182,20 @@ class Encoder:
         dated = f"if it holds dates, {date_remedy(name, self.options.time)}"
         return read_numbers(cells, name, _FEATURE_LIMIT, hint, dated)
 
-    def _times(self, cells: Cells, kind: str, zoned: bool | None) -> tuple[Array, list[str]]:
+    def _times(
+        self, cells: Cells, kind: str, zoned: bool | None, form: str | None
+    ) -> tuple[Array, list[str]]:
         name = self.options.time or ""
         if kind == "date":
-            what = f"column {show_name(name)} must hold ISO dates"
-            refuse = refusing(what, lambda cell: "repair it")
+            what, remedy = what_is_wrong(name, form)
+            refuse = refusing(what, lambda cell: remedy)
 
             def told(index: int, cell: Any) -> NoReturn:
                 if zoned is not None and is_date(cell):
                     raise RowError(index, mixed_zones(name, cell, zoned)) from None
                 refuse(index, cell)
 
-            times = read_column(cells, partial(seconds, zoned=zoned), told)
+            times = read_column(cells, partial(read_date, form=form, zoned=zoned), told)
         else:
             times = read_numbers(cells, name, _FEATURE_LIMIT, "give every row its time")
         gone = np.isnan(times)
@@ -207,7 +215,7 @@ class Encoder:
             raise RowError(
                 at, f"column {show_name(name)} must increase: got {show_cell(cells[at])}, {what}"
             )
-        return times, [_write(cell) for cell in cells]
+        return times, [write_cell(cell) for cell in cells]
 
     def state(self) -> dict[str, Any]:
         """Return the state, for saving."""
@@ -220,6 +228,7 @@ class Encoder:
             "spelled": self.spelled,
             "time_kind": self.time_kind,
             "zoned": self.zoned,
+            "date_form": self.date_form,
             "last_time": last,
             "full": self.full,
         }
@@ -227,7 +236,7 @@ class Encoder:
     def restore(self, state: dict[str, Any]) -> None:
         """Restore what `state` returned."""
         self.kinds, self.labels = state["kinds"], dict(state["labels"])
-        self.time_kind = state["time_kind"]
+        self.time_kind, self.date_form = state["time_kind"], state.get("date_form")
         # checkpoints of old have none
         self.spelled, self.zoned = dict(state.get("spelled", {})), state.get("zoned")
         self.last_time = -math.inf if state["last_time"] is None else float(state["last_time"])
@@ -247,46 +256,4 @@ def _kind(cell: Any) -> str:
 
 
 def _category(cell: Any) -> str:
-    return "" if missing(cell) else _write(cell).strip()
-
-
-def _labels(cells: Cells, known: dict[str, int], spelled: dict[str, str], name: str) -> Array:
-    """Return classes of labels: 1, true, yes are class 1, 0 and false class 0, others as they come.
-
-    known: learns them; spelled: learns how the cell was written in which each was first seen.
-    """
-    result = np.full(len(cells), np.nan)
-    for t, cell in enumerate(cells):
-        label = known.get(cell) if isinstance(cell, str) else None
-        if label is None:
-            if missing(cell):
-                continue
-            text = _plain(cell)
-            label = known.get(text)
-            if label is None:
-                if len(known) == 2:
-                    got = _write(cell).strip()
-                    both = " and ".join(show_name(spelled.get(one, one)) for one in known)
-                    raise RowError(
-                        t,
-                        f"column {show_name(name)} must hold two labels: got {show_name(got)}"
-                        f" beside {both}; merge classes first",
-                    )
-                label = (
-                    1 - next(iter(known.values()))
-                    if known
-                    else int(text == "1" or text.lower() == "yes")
-                )
-                known[text], spelled[text] = label, _write(cell).strip()
-        result[t] = label
-    return result
-
-
-def _plain(cell: Any) -> str:
-    text = _write(cell).strip()
-    low = text.lower()
-    return "1" if low in _TRUE else "0" if low in _FALSE else text
-
-
-def _write(cell: Any) -> str:
-    return cell if isinstance(cell, str) else "" if cell is None else str(cell)
+    return "" if missing(cell) else write_cell(cell).strip()

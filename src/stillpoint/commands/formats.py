@@ -16,7 +16,6 @@ SUFFIXES = {
 }
 # compressed files, what unpacks them to a pipe, and how they begin
 _PACKED = {
-    ".gz": ("gunzip -c", re.compile(rb"\x1f\x8b")),
     ".zip": ("unzip -p", re.compile(rb"PK\x03\x04")),
     ".bz2": ("bunzip2 -c", re.compile(rb"BZh[1-9]1AY&SY")),
     ".xz": ("xz -dc", re.compile(rb"\xfd7zXZ")),
@@ -135,12 +134,21 @@ def open_reader(
 
 
 def format_of(source: str, given: str | None = None) -> str:
-    """Return the format of an input: as given, or by its suffix; CSV from standard input."""
+    """Return the format of an input: as given, or by its suffix; CSV from standard input.
+
+    What gzip has packed is read as it is, and its suffix is the one before .gz.
+    """
     if given is not None:
         return given
     if source == "-":
         return "csv"
-    suffix = Path(source).suffix.lower()
+    name = Path(source)
+    packed = name.suffix.lower() == ".gz"
+    suffix = (name.with_suffix("") if packed else name).suffix.lower()
+    if packed and SUFFIXES.get(suffix) == "parquet":
+        raise InputError(
+            f"Parquet must not be packed once more: got {source}; unpack it: gunzip {source}"
+        )
     if suffix in _PACKED:
         raise _packed(source, suffix)
     if suffix not in SUFFIXES:

@@ -9,7 +9,8 @@ from stillpoint.commands import _rows
 from stillpoint.commands._rows import BUCKET, Forecasts
 from stillpoint.core.validation import Array, count, counted, stored
 
-_CAPACITY = 2000
+_CAPACITY, _KEPT = 2000, 512
+_RECENT = ("row", "time", "y", "forecast", "lo", "hi")
 
 
 class History:
@@ -43,6 +44,7 @@ class History:
         width = len(BUCKET) + len(self.losses) + len(self.expert_labels)
         self._buckets = np.zeros((count("capacity", capacity), width))
         self._state = np.array([0, 1], dtype=np.int64)  # buckets in use, rows that one holds
+        self._last: Array | None = np.zeros((0, len(_RECENT)))  # None: of an old checkpoint
 
     def add(self, row: int, rows: Forecasts, banded: bool) -> None:
         """Add rows from number `row` on.
@@ -50,6 +52,19 @@ class History:
         banded: whether lo and hi are an interval to be held to its coverage.
         """
         _rows.fill(row, rows, banded, self._buckets, self._state)
+        told = [rows.times, rows.y, rows.forecasts, rows.lo, rows.hi]
+        new = np.column_stack([part[-_KEPT:] for part in told])
+        numbers = np.arange(row, row + rows.y.size, dtype=np.float64)[-_KEPT:]
+        before = np.zeros((0, len(_RECENT))) if self._last is None else self._last
+        self._last = np.concatenate([before, np.column_stack([numbers, new])])[-_KEPT:]
+
+    def recent(self) -> dict[str, Array]:
+        """Return the last rows one by one, at most 512: what the report draws before a forecast."""
+        rows = np.zeros((0, len(_RECENT))) if self._last is None else self._last
+        found = {name: rows[:, i].copy() for i, name in enumerate(_RECENT)}
+        if self.task != "binary":
+            found["forecast"][found["row"] == 1.0] = np.nan  # of nothing that had been seen
+        return found
 
     def columns(self) -> dict[str, Array]:
         """Return a value for each bucket: what the report draws.
@@ -100,11 +115,12 @@ class History:
         """As `Configured._not_finite`: a bucket without a target or a time has no least, largest or
         first one.
         """
-        return frozenset({"buckets"})
+        return frozenset({"buckets", "recent"})
 
     def arrays(self) -> dict[str, Any]:
         """Return the state, for saving."""
-        return {"buckets": self._buckets[: self._state[0]].copy(), "state": self._state.copy()}
+        own = {"buckets": self._buckets[: self._state[0]].copy(), "state": self._state.copy()}
+        return own if self._last is None else {**own, "recent": self._last.copy()}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Restore what `arrays` returned."""
@@ -112,3 +128,8 @@ class History:
         counted("state", used[0], len(self._buckets))
         self._state[:] = used
         self._buckets[: self._state[0]] = state["buckets"]
+        self._last = None  # checkpoints of old have none
+        if "recent" in state:
+            self._last = stored(state, "recent", None, len(_RECENT))
+            counted("recent", self._last.shape[0], min(self.total(BUCKET.rows), _KEPT))
+            counted("recent", -self._last.shape[0] + _KEPT, _KEPT - 1)

@@ -4,11 +4,11 @@ import hashlib
 import os
 import select
 import stat
-import sys
 import time
 from collections import deque
 
 from stillpoint.commands.errors import InputError, RowError, ShrunkError, Stop
+from stillpoint.commands.packed import GZIP, PACKED, Unpacked, open_file, standard_input
 
 BLOCK = 1 << 18
 LONGEST = 1 << 24  # bytes of a line: a file without line ends is not read into memory
@@ -44,7 +44,7 @@ class Lines:
         self.gone, self.head = False, b""
         self._clear()
         self._own = source != "-"
-        self._fd = _open(source, follow) if self._own else standard_input()
+        self._fd = open_file(source, follow) if self._own else standard_input()
         mode = os.fstat(self._fd).st_mode
         if stat.S_ISDIR(mode):
             self.close()
@@ -53,6 +53,17 @@ class Lines:
         self.regular = stat.S_ISREG(mode)
         # a shell may have read some of it
         self.position = os.lseek(self._fd, 0, os.SEEK_CUR) if self.regular else 0
+        self._unpacked: Unpacked | None = None
+        self._begun = False
+        if self.regular and os.pread(self._fd, 2, self.position) == GZIP:
+            if follow:
+                self.close()
+                raise InputError(
+                    f"a file that is followed must not be packed: got {source}; follow the plain"
+                    " file, or leave --follow out"
+                )
+            # places are those in what it unpacks to, which is read in order, as a pipe is
+            self.regular, self.position = False, 0
         # of all bytes up to the records taken last, which may be put back, and those
         self._digest, self._pending = hashlib.sha256(), b""
         self._digested = self._start = self.position
@@ -193,9 +204,16 @@ class Lines:
         if not self.regular and not select.select([self._fd], [], [], _PAUSE if wait else 0.0)[0]:
             return False
         try:
-            block = os.read(self._fd, BLOCK)
+            block = os.read(self._fd, BLOCK if self._unpacked is None else PACKED)
         except BlockingIOError:
             return False
+        if not self._begun and block[:2] == GZIP:
+            self._unpacked = Unpacked()
+        self._begun = True
+        if self._unpacked is not None:
+            given, (block, self._wrong) = block, self._unpacked.add(block)
+            if given and not block:
+                return False
         if not block:
             self._nothing(wait)
             return False
@@ -274,26 +292,5 @@ class Lines:
         return bool(self._wrong)
 
 
-def standard_input() -> int:
-    """Return the number of standard input."""
-    try:
-        return sys.stdin.fileno()
-    except (AttributeError, OSError, ValueError):  # closed, or replaced by what is not a file
-        return 0
-
-
 def _hash(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
-
-
-def _open(source: str, follow: bool) -> int:
-    # a named pipe must not hold up Ctrl-C until somebody writes to it; only on Linux select tells
-    # "nobody yet" from the end
-    waits = not follow and sys.platform != "linux"
-    try:
-        return os.open(source, os.O_RDONLY | (0 if waits else os.O_NONBLOCK))
-    except FileNotFoundError:
-        what = f"exist: got {source}; check the path, or give - for standard input"
-    except PermissionError:
-        what = f"be readable: got {source}; check its permissions"
-    raise InputError(f"the input must {what}")

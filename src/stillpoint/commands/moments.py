@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 
+from stillpoint.commands.dates import moment, read, written
 from stillpoint.series.seasons import calendar as suggested
 from stillpoint.series.weeks import Week
 
@@ -54,11 +55,6 @@ def season_of(gap: float | None) -> int:
     return rows if 2 <= rows <= LONGEST else 0
 
 
-def moment(text: str) -> datetime:
-    """Return a date as it was written."""
-    return datetime.fromisoformat(text.strip())
-
-
 class Coming:
     """Times of rows so many slots after the last, written as those before.
 
@@ -74,6 +70,8 @@ class Coming:
         The name of their time zone, where the input tells it.
     week
         The phases of the week that have rows, where not all have.
+    form
+        Of dates, as `strptime` has it; None for ISO's.
     """
 
     def __init__(
@@ -83,18 +81,27 @@ class Coming:
         gap: float,
         zone: str | None = None,
         week: Week | None = None,
+        form: str | None = None,
     ) -> None:
         self._last, self._dated, self._gap, self._week = texts[-1], dated, gap, week
+        self._texts, self._form = texts, form
         if dated:
-            self._moments = [moment(text) for text in texts]
+            self._moments = [moment(text, form) for text in texts]
             self._zone = _zone(zone)
+            self._clocked = ":" in self._last or any(at.hour or at.minute for at in self._moments)
             self._day = _day_of_month(self._moments) if gap >= 27.0 * DAY else 0
 
     def text(self, slots: int) -> str:
         """Return the time so many slots after the last row, or before it."""
         if not self._dated:
             return _number(float(self._last) + slots * self._gap, self._last)
+        if self._form is not None:
+            return written(self.moment(slots), self._form, self._texts)
         return write(self.moment(slots), self._last)
+
+    def number(self, text: str) -> float:
+        """Return a time as a number: dates in seconds since 1970."""
+        return read(text, self._form) if self._dated else float(text)
 
     def moment(self, slots: int) -> datetime:
         """Return the date so many slots after the last row, or before it."""
@@ -108,7 +115,7 @@ class Coming:
             day = min(self._day, calendar.monthrange(year, month + 1)[1])
             return self._local(last.replace(year=year, month=month + 1, day=day))
         days = self._gap / DAY
-        if abs(days - round(days)) < 1e-4 * days or ":" not in self._last:
+        if abs(days - round(days)) < 1e-4 * days or not self._clocked:
             # the same time of day, which daylight saving does not move
             return self._local(last + timedelta(days=round(slots * days)))
         later = last + timedelta(seconds=slots * self._gap)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stillpoint.commands.arguments import no_column, one_of, periods, share, whole
+from stillpoint.commands.dates import check_format
 from stillpoint.commands.errors import InputError, show_name
 from stillpoint.commands.formats import left_out
 
@@ -73,6 +74,7 @@ class TrackOptions(Options):
     season: str | None = None
     known: tuple[str, ...] = ()
     nonnegative: bool = False
+    date_format: str | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -105,6 +107,7 @@ class TrackOptions(Options):
             raise InputError(
                 f"--features must differ: got {','.join(self.features)}; name each column once"
             )
+        check_format(self.date_format)
         self._check_series()
         self._check_out()
 

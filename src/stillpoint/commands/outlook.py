@@ -19,6 +19,12 @@ from stillpoint.core.container import replace
 from stillpoint.series import Forecaster
 
 FORECAST = "forecast.csv"
+_VERBS = {
+    "level up": ("level rose", True),
+    "level down": ("level fell", False),
+    "wider": ("spread grew", True),
+    "narrower": ("spread shrank", False),
+}
 _LEAST = 0.005  # of a share that is told
 _TEXTS = 1000  # times of rows ahead of the last target that are kept
 _SHOWN = 8  # horizons in the table on the terminal
@@ -42,6 +48,7 @@ class Recent:
     def __init__(self) -> None:
         self.texts: list[str] = []
         self.zone: str | None = None
+        self.form: str | None = None  # of dates; None: ISO's
 
     def add(self, texts: Sequence[str], first: Any, horizon: int) -> None:
         """Keep the last texts; first: the first cell of all of them."""
@@ -66,7 +73,7 @@ class Recent:
         gap = slots.gap or engine.plan.gap
         if not self.texts or not gap:
             return None
-        return Coming(self.texts[-RECENT:], dated, gap, self.zone, slots.week)
+        return Coming(self.texts[-RECENT:], dated, gap, self.zone, slots.week, self.form)
 
 
 def figures(engine: Series, history: History, recent: Recent) -> dict[str, Any]:
@@ -122,7 +129,14 @@ def outlook(engine: Series, ahead: Ahead, recent: Recent) -> dict[str, Any]:
         "unit_of_time": unit(gap),
         "whole_numbers": engine.intake.whole,
         "forecast": [
-            {"step": h, "time": time, "forecast": f, "lo": low, "hi": high}
+            {
+                "step": h,
+                "time": time,
+                "at": None if coming is None or time is None else coming.number(time),
+                "forecast": f,
+                "lo": low,
+                "hi": high,
+            }
             for h, (time, f, low, high) in enumerate(rows, 1)
         ],
         "total": {name: float(end[0]) for name, end in ahead.total._asdict().items()},
@@ -149,7 +163,10 @@ def _times(ahead: Ahead, coming: Coming | None, texts: list[str], H: int) -> lis
 
 
 def horizons(scores: Scores, quantile: bool, seasonal: bool) -> list[dict[str, Any]]:
-    """Return error, simple errors, coverage and width by steps ahead; errors are roots of means."""
+    """Return error, simple errors, coverage and width by steps ahead; errors are roots of means.
+
+    They are of the later rows, half of them to three quarters.
+    """
     found = []
     for step, sums in zip(scores.steps.tolist(), scores.sums.tolist(), strict=True):
         rows = sums[SUM.rows]
@@ -176,13 +193,11 @@ def _change(
     change: Change, model: Forecaster, ahead: Ahead, coming: Coming | None
 ) -> dict[str, Any]:
     """Return a change with its time, and in words; rows count from 1, empty slots among them."""
-    before, after = _figure(change.before), _figure(change.after)
-    what = {
-        "level up": f"level rose from {before} to {after}",
-        "level down": f"level fell from {before} to {after}",
-        "wider": f"spread grew from {before} to {after}",
-        "narrower": f"spread shrank from {before} to {after}",
-    }[change.kind]
+    verb, up = _VERBS[change.kind]
+    what = verb
+    # sizes are of stretches that may hold further changes: told where they go the same way
+    if (change.after > change.before) == up:
+        what = f"{verb} from {_figure(change.before)} to {_figure(change.after)}"
     time, when = None, f"in row {change.start + 1:,}"
     if coming is not None:
         history, places = model._engine.history, ahead.places
@@ -258,7 +273,8 @@ def show_series(summary: dict[str, Any]) -> None:
     columns = ("error", "last value", NAIVE, "coverage", "width")
     names = [name for name in columns if any(row[name] is not None for row in scored)]
     if scored:
-        title = "by steps ahead" + ("" if summary["task"] == "quantile" else " (error: RMSE)")
+        error = "" if summary["task"] == "quantile" else "; error: RMSE"
+        title = f"by steps ahead, in the last {scored[0]['rows']:,} rows{error}"
         table = Table(title=title)
         for name in ("steps", *names):
             table.add_column(name, justify="right")

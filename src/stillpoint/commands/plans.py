@@ -88,6 +88,7 @@ def asked(options: TrackOptions) -> dict[str, Any]:
         "--season": o.season,
         "--known": list(o.known) or None,
         "--nonnegative": o.nonnegative or None,
+        "--date-format": o.date_format,
     }
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from stillpoint.commands.errors import InputError, RowError, Stop, Stopped
 from stillpoint.commands.formats import SUFFIXES, Batch, Reader, open_reader
-from stillpoint.commands.lines import HEAD, standard_input
+from stillpoint.commands.lines import HEAD
+from stillpoint.commands.packed import standard_input
 from stillpoint.core.container import places
 
 

@@ -115,6 +115,7 @@ class Track(Job):
         forecasts, lo, hi, losses, shares = engine.run(rows, row)
         T, banded = forecasts.size, isinstance(engine, Series) or engine.band is not None
         if isinstance(engine, Series) and rows.time_texts is not None:
+            self.recent.form = self.encoder.date_form
             self.recent.add(rows.time_texts, batch.columns[1][0], engine.horizon)
         times = np.arange(row, row + T, dtype=np.float64) if np.isnan(rows.times[0]) else rows.times
         told = Forecasts(times, rows.y, forecasts, lo, hi, losses, shares)
@@ -202,6 +203,7 @@ class Track(Job):
         plan = saved_plan(header)
         if plan is not None:
             self.recent.restore(header["series"])
+            self.recent.form = self.encoder.date_form
         engine, history = self._learners(self.encoder.dim, plan)
         checkpoint.hand(engine, "engine.", state)
         checkpoint.hand(history, "history.", state)

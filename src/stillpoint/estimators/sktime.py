@@ -19,6 +19,7 @@ from sktime.forecasting.base import BaseForecaster, ForecastingHorizon  # noqa: 
 __all__ = ["Forecaster"]
 
 _LEAST = 1e-6  # coverage from which on intervals have ends of their own
+_LONGEST = 10**6  # gap between whole numbers that is filled
 
 
 class Forecaster(BaseForecaster):
@@ -116,12 +117,29 @@ class Forecaster(BaseForecaster):
 
     def _take(self, y: Any, X: Any) -> None:
         """Learn new values."""
+        y = self._filled(y)
         rows = np.empty((len(y), len(self._columns)))
         if self._columns:
             rows[:] = np.nan if X is None else X.reindex(y.index)[self._columns].to_numpy(float)
         self._replay.learn(y.to_numpy(float), rows, _times(y.index))
         self._labels = self._labels.append(y.index)
         self._last = self.cutoff  # it has the frequency, too
+
+    def _filled(self, y: Any) -> Any:
+        """Values at whole numbers, which are steps: those between that are not there are missing.
+
+        Between dates the forecaster sees to it.
+        """
+        if not pandas.api.types.is_integer_dtype(y.index):
+            return y
+        last = int(y.index[-1])
+        first = int(self._labels[-1]) + 1 if len(self._labels) else int(y.index[0])
+        if last - first > _LONGEST:
+            raise ValueError(
+                f"y must have an index whose steps are 1: got {last} after {first}; number the"
+                " values, or give them dates"
+            )
+        return y.reindex(pandas.RangeIndex(first, last + 1))
 
     def _answers(self, fh: Any, X: Any, coverages: list[float]) -> tuple[Array, Array, Array]:
         """Forecasts and ends of intervals, coverages along the last axis, at each point of fh."""
@@ -183,10 +201,10 @@ class Forecaster(BaseForecaster):
 
 
 def _times(labels: Any) -> list[Any]:
-    """Times of rounds: numbers, or numpy's dates without a zone."""
+    """Times of rounds: numpy's dates without a zone; None for steps that are numbered."""
     if isinstance(labels, pandas.PeriodIndex):
         labels = labels.to_timestamp()
     if isinstance(labels, pandas.DatetimeIndex):
         plain = labels if labels.tz is None else labels.tz_convert("UTC").tz_localize(None)
         return list(plain.to_numpy().astype("M8[us]"))
-    return labels.to_numpy(float).tolist()  # type: ignore[no-any-return]
+    return [None] * len(labels)

@@ -38,6 +38,7 @@ def backtest(
     coverage: float = 0.9,
     nonnegative: bool = False,
     start: int | None = None,
+    date_format: str | None = None,
     format: str | None = None,
 ) -> "Backtest":
     """Forecast a series from every row on, and score all horizons beside simple methods.
@@ -53,7 +54,7 @@ def backtest(
 
     Parameters
     ----------
-    data, target, time, known, features, season, coverage, nonnegative, format
+    data, target, time, known, features, season, coverage, nonnegative, date_format, format
         As for `track`; the data must be a series.
     horizon : int, optional
         How many steps ahead; None as for `track`.
@@ -97,6 +98,7 @@ def backtest(
             coverage=coverage,
             nonnegative=nonnegative,
             learner="forecaster",
+            date_format=date_format,
             format=format,
         )
         job = _Backtested(options, found, _start(start))
@@ -181,13 +183,14 @@ class Backtest:
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Where to draw; left out, on a figure of its own, `ax.figure` of what is returned.
+            Where to draw; left out, on a figure of its own, which notebooks show.
         measure : {"rmse", "mae", "mase", "coverage", "width"}
             Which.
 
         Returns
         -------
         matplotlib.axes.Axes
+            Their `figure` can be saved.
         """
         if measure not in MEASURES:
             known = ", ".join(MEASURES)

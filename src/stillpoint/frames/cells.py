@@ -1,7 +1,7 @@
 """Columns of a frame as cells that the reader of a file could have handed over."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, tzinfo
 from typing import Any
 
 import numpy as np
@@ -57,19 +57,3 @@ def series_cells(series: Any) -> Cells:
     if dtype in (nw.Categorical, nw.Enum):
         series = series.cast(nw.String)
     return [None if type(cell).__name__ in _NONE else cell for cell in series.to_list()]
-
-
-def parsed(texts: Sequence[str]) -> list[datetime]:
-    """Return dates from their texts."""
-    return [datetime.fromisoformat(text.strip()) for text in texts]
-
-
-def plain_times(texts: Sequence[str], kind: str) -> Array:
-    """Return times as an array: numbers, dates of NumPy, or datetimes where they have a zone."""
-    if kind == "number":
-        return np.array([float(text) for text in texts])
-    found = parsed(texts)
-    if any(at.tzinfo is not None for at in found):
-        return np.array([*found, None], dtype=object)[:-1]
-    unit = "us" if any(":" in text for text in texts) else "D"
-    return np.array(found, dtype="datetime64[us]").astype(f"datetime64[{unit}]")

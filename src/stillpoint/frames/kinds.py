@@ -7,22 +7,24 @@ from typing import Any, Protocol
 import numpy as np
 
 from stillpoint.core.validation import Array
-from stillpoint.frames.cells import parsed, plain_times
+from stillpoint.frames.clock import Clock
 
 Columns = Mapping[str, Any]
-TIME = "time"
+TIME, NONE = "time", Clock("row")
 
 
 class Kind(Protocol):
     """How results are handed back."""
 
-    def rows(self, columns: Columns, times: Sequence[str] | None, kind: str, target: str) -> Any:
+    def rows(self, columns: Columns, times: Sequence[str] | None, clock: Clock, target: str) -> Any:
         """Return columns of one value a row of the data, with its times and targets."""
 
-    def ahead(self, columns: Columns, times: Sequence[str] | None, kind: str, after: int) -> Any:
+    def ahead(self, columns: Columns, times: Sequence[str] | None, clock: Clock, after: int) -> Any:
         """Return columns of one value a step, from row number `after` of the data on."""
 
-    def table(self, columns: Columns, times: Sequence[str] | None = None, kind: str = "") -> Any:
+    def table(
+        self, columns: Columns, times: Sequence[str] | None = None, clock: Clock = NONE
+    ) -> Any:
         """Return other columns, with times if there are any."""
 
 
@@ -40,26 +42,30 @@ class Plain:
     def __init__(self, given: Columns | None = None, time: str | None = None) -> None:
         self._given, self._time = given or {}, time
 
-    def rows(self, columns: Columns, times: Sequence[str] | None, kind: str, target: str) -> Any:
+    def rows(self, columns: Columns, times: Sequence[str] | None, clock: Clock, target: str) -> Any:
         """See Kind."""
         given = self._given.get(self._time or "")
-        when = {} if times is None else {TIME: plain_times(times, kind)}
+        when = {} if times is None else {TIME: clock.array(times)}
         when |= {} if given is None else {TIME: np.asarray(given)}
         own = {"y": np.asarray(self._given[target])} if target in self._given else {}
         return {**when, **columns, **own}
 
-    def ahead(self, columns: Columns, times: Sequence[str] | None, kind: str, after: int) -> Any:
+    def ahead(self, columns: Columns, times: Sequence[str] | None, clock: Clock, after: int) -> Any:
         """See Kind."""
-        return self.table(columns, times, kind)
+        return self.table(columns, times, clock)
 
-    def table(self, columns: Columns, times: Sequence[str] | None = None, kind: str = "") -> Any:
+    def table(
+        self, columns: Columns, times: Sequence[str] | None = None, clock: Clock = NONE
+    ) -> Any:
         """See Kind."""
-        when = {} if times is None else {TIME: self._times(times, kind)}
+        when = {} if times is None else {TIME: self._times(times, clock)}
         return {**when, **{name: np.asarray(values) for name, values in columns.items()}}
 
-    def _times(self, texts: Sequence[str], kind: str) -> Array:
-        found = plain_times(texts, kind)
+    def _times(self, texts: Sequence[str], clock: Clock) -> Array:
         given = self._given.get(self._time or "")
+        if given is not None and np.asarray(given).dtype.kind == "U":
+            return np.array(texts)
+        found = clock.array(texts)
         like = given.dtype if isinstance(given, np.ndarray) else found.dtype
         same = like.kind == found.dtype.kind or like.kind + found.dtype.kind in ("if", "uf")
         return found.astype(like) if same else found
@@ -86,7 +92,7 @@ class Framed:
         self._frame, self._time = frame, time
         self._index, self._timed = index, timed
 
-    def rows(self, columns: Columns, times: Sequence[str] | None, kind: str, target: str) -> Any:
+    def rows(self, columns: Columns, times: Sequence[str] | None, clock: Clock, target: str) -> Any:
         """See Kind."""
         own = [self._frame[target].alias("y")]
         if self._time is not None and not self._timed:
@@ -96,21 +102,23 @@ class Framed:
         made = self._made(columns).with_columns(*own).select(*names, *others).to_native()
         return made if self._index is None else made.set_axis(self._index, axis=0)
 
-    def ahead(self, columns: Columns, times: Sequence[str] | None, kind: str, after: int) -> Any:
+    def ahead(self, columns: Columns, times: Sequence[str] | None, clock: Clock, after: int) -> Any:
         """See Kind."""
         if self._index is None or (times is not None and not self._timed):
-            return self.table(columns, times, kind)
+            return self.table(columns, times, clock)
         made = self._made(columns).to_native()
         if times is not None:
-            return made.set_axis(self._future(times), axis=0)
+            return made.set_axis(self._future(times, clock), axis=0)
         steps = _continued(self._index, after, len(made))
         return made if steps is None else made.set_axis(steps, axis=0)
 
-    def table(self, columns: Columns, times: Sequence[str] | None = None, kind: str = "") -> Any:
+    def table(
+        self, columns: Columns, times: Sequence[str] | None = None, clock: Clock = NONE
+    ) -> Any:
         """See Kind."""
         made = self._made(columns)
         if times is not None:
-            made = made.with_columns(self._times(times, kind)).select(TIME, *columns)
+            made = made.with_columns(self._times(times, clock)).select(TIME, *columns)
         return made.to_native()
 
     def _made(self, columns: Columns) -> Any:
@@ -118,19 +126,19 @@ class Framed:
 
         return nw.from_dict(dict(columns), backend=self._frame.implementation)
 
-    def _times(self, texts: Sequence[str], kind: str) -> Any:
+    def _times(self, texts: Sequence[str], clock: Clock) -> Any:
         """Return times as a series of the caller's library, of the type that the data's have."""
         import narwhals as nw
 
         series = self._frame[self._time]
         if series.dtype == nw.String or series.dtype in (nw.Categorical, nw.Enum, nw.Object):
             return nw.new_series(TIME, list(texts), nw.String, backend=self._frame.implementation)
-        dated = kind == "date"
-        values: list[Any] = parsed(texts) if dated else [float(text) for text in texts]
+        dated = clock.kind == "date"
+        values: list[Any] = clock.moments(texts) if dated else clock.numbers(texts).tolist()
         if series.dtype == nw.Date:
             values = [at.date() for at in values]
         whole = series.dtype.is_integer() and all(value == int(value) for value in values)
-        dtype = nw.Float64 if kind == "number" and not whole else series.dtype
+        dtype = series.dtype if dated or whole else nw.Float64
         values = [int(value) for value in values] if whole else values
         if series.dtype == nw.Datetime and series.dtype.time_zone is not None:
             made = nw.new_series(
@@ -139,15 +147,15 @@ class Framed:
             return made.dt.convert_time_zone(series.dtype.time_zone).cast(dtype)
         return nw.new_series(TIME, values, dtype, backend=self._frame.implementation)
 
-    def _future(self, texts: Sequence[str]) -> Any:
+    def _future(self, texts: Sequence[str], clock: Clock) -> Any:
         """Return times as an index like the data's, with its frequency where they keep it."""
         pandas = self._frame.implementation.to_native_namespace()
         index = self._index
-        made = pandas.DatetimeIndex(self._times(texts, "date").to_native()).rename(index.name)
+        made = pandas.DatetimeIndex(self._times(texts, clock).to_native()).rename(index.name)
         if isinstance(index, pandas.PeriodIndex):
             return made.to_period(index.freq)
         with suppress(ValueError):  # of business days, say, where weekends are forecast, too
-            made.freq = index.freq or index.inferred_freq
+            made.freq = index.freq or index.inferred_freq or made.inferred_freq
         return made
 
 

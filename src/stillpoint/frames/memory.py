@@ -14,6 +14,7 @@ from stillpoint.commands.sources import Source
 from stillpoint.commands.summary import plain
 from stillpoint.commands.tracking import Track
 from stillpoint.core.validation import Array
+from stillpoint.frames.clock import Clock
 from stillpoint.frames.given import Given
 from stillpoint.frames.readers import MemorySource
 from stillpoint.frames.words import in_python
@@ -68,6 +69,11 @@ class MemoryTrack(Track):
     def times(self) -> list[str] | None:
         """The times of all rows, as text; None without."""
         return None if self.options.time is None else self._times
+
+    @property
+    def clock(self) -> Clock:
+        """How the times are written."""
+        return Clock(self.encoder.time_kind, self.encoder.date_form)
 
     @property
     def ahead_rows(self) -> int:

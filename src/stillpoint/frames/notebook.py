@@ -112,8 +112,12 @@ def chart(view: View) -> str:
         )
     fan_x, fan = view.fan()
     x, ahead_x = across(view.x), across(fan_x)
-    parts.append(_band(x, down(view.lo), down(view.hi), 0.15))
-    parts.append(_band(ahead_x, down(fan[1]), down(fan[2]), 0.35))
+    bands = (x, view.lo, view.hi, 0.15), (ahead_x, fan[1], fan[2], 0.35)
+    for along, lo, hi, opacity in bands:
+        if np.isfinite(lo[1:]).any():
+            parts.append(_band(along, down(lo), down(hi), opacity))
+    if not np.isfinite(view.lo).any():  # a quantile, or a probability, has no interval
+        parts.append(_line(x, down(view.forecast), _BLUE, 0.9))
     for at, _ in view.marks:
         place = float(across(np.array(at)))
         parts.append(

@@ -1,4 +1,4 @@
-"""Figures by matplotlib: no global state, and nothing is shown."""
+"""Figures by matplotlib: no global state, and nothing is left open."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,10 +16,9 @@ PAST, OURS, CHANGE = "#4a4a4a", "#0a7e8c", "#ca6702"
 COLOURS = ("#ca6702", "#6a4c93", "#9b2226", "#588157", "#bb9457")
 
 
-def axes(ax: Axes | None, height: float = 3.6) -> Axes:
+def axes(ax: Axes | None) -> Axes:
     """Return axes to draw on, of a figure of their own where none are given."""
-    if ax is None:
-        ax = new_axes(width=9.0, height=height)
+    ax = new_axes(width=9.0, height=3.6) if ax is None else ax
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(axis="y", color="#e6e6e6", linewidth=0.7)
     ax.set_axisbelow(True)
@@ -33,7 +32,7 @@ def plot_view(view: View, ax: Axes | None) -> Axes:
     x, ahead_x = (_places(view, part) for part in (view.x, fan_x))
     low, high = view.ends()
     for at, lo, hi, label in ((x, view.lo, view.hi, None), (ahead_x, fan[1], fan[2], "interval")):
-        if np.isfinite(lo).any() or np.isfinite(hi).any():
+        if np.isfinite(lo[1:]).any():  # a quantile has no interval
             least, most = (np.clip(np.nan_to_num(e, nan=low), low, high) for e in (lo, hi))
             alpha = 0.13 if label is None else 0.28
             ax.fill_between(at, least, most, color=OURS, alpha=alpha, linewidth=0.0, label=label)

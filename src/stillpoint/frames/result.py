@@ -44,8 +44,7 @@ class Tracked:
     def predictions(self) -> Any:
         """Forecasts and intervals of the data's rows."""
         job = self._job
-        kind = job.encoder.time_kind
-        return self._given.kind.rows(job.columns(), job.times, kind, job.options.target)
+        return self._given.kind.rows(job.columns(), job.times, job.clock, job.options.target)
 
     @cached_property
     def forecast(self) -> Any:
@@ -63,15 +62,15 @@ class Tracked:
         columns = {"step": np.arange(1, len(steps) + 1), **numbers}
         times = [step["time"] for step in steps]
         rows = self.summary["rows"] - self._job.ahead_rows
-        kind = self._job.encoder.time_kind
-        return self._given.kind.ahead(columns, None if None in times else times, kind, rows)
+        when = None if None in times else times
+        return self._given.kind.ahead(columns, when, self._job.clock, rows)
 
     @cached_property
     def changes(self) -> Any:
         """Where the level or the spread moved."""
         found, x = self.summary.get("changes", []), self._job.numbers()["time"]
-        kind = self._job.encoder.time_kind
-        rows = np.array([change_place(change, x, kind) for change in found], dtype=np.int64)
+        clock = self._job.clock
+        rows = np.array([change_place(change, x, clock) for change in found], dtype=np.int64)
         columns: dict[str, Any] = {"row": rows}
         for name in _CHANGES:
             text = name in ("kind", "words")
@@ -79,7 +78,7 @@ class Tracked:
             columns[name] = np.array(values, dtype=object if text else np.float64)
         times = [change["time"] for change in found]
         given = None if None in times or self._job.times is None else times
-        return self._given.kind.table(columns, given, kind)
+        return self._given.kind.table(columns, given, clock)
 
     @cached_property
     def _view(self) -> View:
@@ -91,11 +90,12 @@ class Tracked:
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Where to draw; left out, on a figure of its own, `ax.figure` of what is returned.
+            Where to draw; left out, on a figure of its own, which notebooks show.
 
         Returns
         -------
         matplotlib.axes.Axes
+            Their `figure` can be saved.
         """
         require("matplotlib", "Tracked.plot", "plot")
         from stillpoint.frames.plots import plot_view

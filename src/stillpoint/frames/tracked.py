@@ -27,6 +27,7 @@ def track(
     level: float = 0.9,
     delay: int = 0,
     learner: str = "auto",
+    date_format: str | None = None,
     format: str | None = None,
 ) -> Tracked:
     """Forecast every row of a table before its target is seen, and the steps after the last.
@@ -69,6 +70,9 @@ def track(
         The target of row t is learnt after row t + delay was forecast; a regression then.
     learner : {"auto", "forecaster", "regression"}
         Whether it is a series; "auto" tells.
+    date_format : str, optional
+        How times in text are written, as `strptime` has it, such as "%d.%m.%Y"; None: ISO's, or a
+        usual form that the first rows tell.
     format : {"csv", "jsonl", "parquet"}, optional
         Of a file, where its suffix does not tell.
 
@@ -104,6 +108,7 @@ def track(
             level=level,
             delay=delay,
             learner=learner,
+            date_format=date_format,
             format=format,
         )
         job = MemoryTrack(options, found)

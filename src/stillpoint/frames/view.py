@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from stillpoint.commands.cells import seconds
 from stillpoint.core.validation import Array
+from stillpoint.frames.clock import Clock
 from stillpoint.frames.memory import MemoryTrack
 
 LEAST, MOST, TIMES = 60, 400, 5  # rows of the past, and horizons of it
@@ -35,7 +35,7 @@ class View:
     def fan(self) -> tuple[Array, Array]:
         """Return the steps ahead, x (H,) and ends (3, H), from the last known value on."""
         known = np.flatnonzero(~np.isnan(self.y))
-        if not known.size or not self.ahead_x.size or not np.isfinite(self.ahead[1:]).all():
+        if not known.size or not self.ahead_x.size:
             return self.ahead_x, self.ahead
         last = known[-1]
         ends = np.column_stack([np.full(3, self.y[last]), self.ahead])
@@ -62,53 +62,48 @@ class View:
 def view(job: MemoryTrack, summary: dict[str, Any]) -> View:
     """Return what charts show of a finished run."""
     steps = summary.get("forecast", [])
-    told, kind = job.numbers(), job.encoder.time_kind
+    told, clock = job.numbers(), job.clock
     known = np.flatnonzero(~np.isnan(told["y"]))
     # rows without a target at the end are among the steps ahead
     stop = int(known[-1]) + 1 if known.size and steps else told["y"].size
     start = max(0, stop - min(MOST, max(LEAST, TIMES * len(steps))))
-    x = told["time"] if kind != "row" else np.arange(told["y"].size, dtype=np.float64)
-    zone = _offset(job.times[-1]) if job.times and kind == "date" else 0.0
+    timed = clock.kind != "row"
+    x = told["time"] if timed else np.arange(told["y"].size, dtype=np.float64)
+    last = clock.moments(job.times[-1:])[0] if job.times and clock.kind == "date" else None
+    away = None if last is None else last.utcoffset()
     rows = {name: told[name][start:stop] for name in ("y", "forecast", "lo", "hi")}
     after = [step["time"] for step in steps]
-    ahead_x = times(after, kind, stop)
+    ahead_x = times(after, clock, stop)
     ends = [[np.nan if s[n] is None else s[n] for s in steps] for n in ("forecast", "lo", "hi")]
-    places = [change_place(change, x, kind) for change in summary.get("changes", [])]
+    places = [change_place(change, x, clock) for change in summary.get("changes", [])]
     marks = [
         (float(x[place]), change["words"])
         for place, change in zip(places, summary.get("changes", []), strict=True)
         if start <= place < stop
     ]
     return View(
-        kind,
+        clock.kind,
         job.options.target,
         x[start:stop],
         **rows,
         ahead_x=ahead_x,
         ahead=np.array(ends, dtype=np.float64).reshape(3, -1),
         marks=marks,
-        zone=zone,
+        zone=0.0 if away is None else away.total_seconds(),
     )
 
 
-def times(texts: Sequence[str | None], kind: str, after: int) -> Array:
+def times(texts: Sequence[str | None], clock: Clock, after: int) -> Array:
     """Return times in numbers, of rows from number `after` on where they have none."""
-    if kind == "row" or None in texts:
-        return np.arange(after, after + len(texts), dtype=np.float64)
     known = [text for text in texts if text is not None]
-    return np.array([seconds(text) if kind == "date" else float(text) for text in known])
+    if clock.kind == "row" or len(known) < len(texts):
+        return np.arange(after, after + len(texts), dtype=np.float64)
+    return clock.numbers(known)
 
 
-def change_place(change: dict[str, Any], x: Array, kind: str) -> int:
+def change_place(change: dict[str, Any], x: Array, clock: Clock) -> int:
     """Return the row, counted from 0, in which a change began."""
-    if change["time"] is None or kind == "row":
+    if change["time"] is None or clock.kind == "row":
         return min(int(change["start"]) - 1, x.size - 1)
-    at = times([change["time"]], kind, 0)[0]
+    at = clock.numbers([change["time"]])[0]
     return min(int(np.searchsorted(x, at - 1e-6)), x.size - 1)
-
-
-def _offset(text: str) -> float:
-    from datetime import datetime
-
-    away = datetime.fromisoformat(text.strip()).utcoffset()
-    return 0.0 if away is None else away.total_seconds()

@@ -10,7 +10,8 @@ from stillpoint.commands.options import FORMATS, TASKS, WAYS
 _GIVEN = re.compile(rf"--(task|learner|format) ({'|'.join((*TASKS, *WAYS, *FORMATS))})\b")
 _NUMBER = re.compile(r"--(horizon|delay|level|coverage) ([\d.]*\d)")
 _TIME = re.compile(r"give --time (.+?), or")
-_OPTION = re.compile(r"--([a-z]+)")
+_FORM = re.compile(r"--date-format '?(%[^';]*?)'?(?=$| or|;)")
+_OPTION = re.compile(r"--([a-z]+(?:-[a-z]+)*)")
 # what is said otherwise altogether
 _OTHERS = {
     "see --help": "see help(stillpoint.track)",
@@ -32,7 +33,8 @@ def in_python(message: str, index: str | None = None) -> str:
         message = message.replace(said, instead)
     message = _TIME.sub(r'give time="\1", or', message)
     text = _NUMBER.sub(r"\1=\2", _GIVEN.sub(r'\1="\2"', message))
-    text = _OPTION.sub(r"\1", text)
+    text = _FORM.sub(r'date_format="\1"', text)
+    text = _OPTION.sub(lambda found: found[1].replace("-", "_"), text)
     if index is not None:
         text = text.replace(f"column {show_name(index)} must", "the index must")
         text = text.replace("sort the rows", "give data.sort_index()")

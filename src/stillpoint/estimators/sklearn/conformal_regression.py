@@ -41,12 +41,12 @@ class ConformalRegressor(RegressorMixin, Conformal):
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn.ensemble import HistGradientBoostingRegressor
+    >>> from sklearn.neighbors import KNeighborsRegressor
     >>> from stillpoint.estimators.sklearn import ConformalRegressor
     >>> rng = np.random.default_rng(0)
     >>> X = rng.random((900, 1))
     >>> y = np.sin(6 * X[:, 0]) + 0.1 * rng.standard_normal(900)
-    >>> model = ConformalRegressor(HistGradientBoostingRegressor(max_iter=20)).fit(X[:600], y[:600])
+    >>> model = ConformalRegressor(KNeighborsRegressor()).fit(X[:600], y[:600])
     >>> lo, hi = model.predict_interval(X[600:]).T
     >>> bool(abs(np.mean((lo <= y[600:]) & (y[600:] <= hi)) - 0.9) < 0.04)
     True

@@ -1,0 +1,126 @@
+"""Dates in other forms than ISO's: told from the first of a column, or given by `--date-format`."""
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from stillpoint.commands.cells import is_date, missing, seconds
+from stillpoint.commands.errors import InputError, RowError, show_cell, show_name
+
+# the usual forms; where day and month could be either, values tell
+_DAYS = (
+    "%Y/%m/%d",
+    "%Y.%m.%d",
+    "%d/%m/%Y",
+    "%m/%d/%Y",
+    "%d.%m.%Y",
+    "%m.%d.%Y",
+    "%d-%m-%Y",
+    "%m-%d-%Y",
+    "%d %b %Y",
+    "%d-%b-%Y",
+    "%b %d, %Y",
+    "%d %B %Y",
+    "%B %d, %Y",
+    "%Y-%m",
+    "%m/%Y",
+    "%b %Y",
+    "%B %Y",
+    "%Y/%m",
+)
+_CLOCKS = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p", "T%H:%M:%S")
+_REMEDY = "write ISO dates such as 2025-01-31, or give --date-format such as %d.%m.%Y"
+
+
+def check_format(given: str | None) -> None:
+    """Refuse a `--date-format` that cannot tell dates."""
+    if given is None:
+        return
+    try:
+        good = "%" in given and datetime.strptime(_EXAMPLE.strftime(given), given).year > 1900
+    except (TypeError, ValueError):
+        good = False
+    if not good:
+        raise InputError(
+            f"--date-format must have a year and what else tells a date: got {given!r}; give it"
+            " such as %d.%m.%Y or '%m/%d/%Y %H:%M'"
+        )
+
+
+_EXAMPLE = datetime(2025, 11, 30, 13, 45, 59, tzinfo=UTC)
+
+
+def recognised(cells: Sequence[Any], name: str) -> str | None:
+    """Return the form of a column of dates; None for ISO's, and for what is no text.
+
+    RowError for one that is in no usual form, or could be in two.
+    """
+    first = cells[0]
+    if not isinstance(first, str) or is_date(first) or missing(first):
+        return None
+    forms = [day + clock for day in _DAYS for clock in _CLOCKS if _fits(first, day + clock)]
+    if not forms:
+        return None
+    texts = [cell for cell in cells if isinstance(cell, str)]
+    for form in forms[:1] if len(forms) == 1 else ():
+        return form
+    able = [form for form in forms if all(_fits(text, form) for text in texts)]
+    able = able or forms
+    if len(able) > 1:
+        able = [form for form in able if _increases(texts, form)] or able
+    if len({read(first, form) for form in able}) > 1:
+        both = " or ".join(able[:2])
+        raise RowError(
+            0,
+            f"column {show_name(name)} must tell day and month apart: got {show_cell(first)}, which"
+            f" could be {both}; give --date-format {_shell(able[0])} or {_shell(able[1])}",
+        )
+    return able[0]
+
+
+def read(cell: Any, form: str | None, zoned: bool | None = None) -> float:
+    """Return seconds since 1970 of a date in that form; None stands for ISO's."""
+    if form is None:
+        return seconds(cell, zoned)
+    return seconds(moment(cell, form))
+
+
+def moment(cell: Any, form: str | None) -> datetime:
+    """Return a date as it was written, in that form."""
+    text = str(cell).strip()
+    return datetime.fromisoformat(text) if form is None else datetime.strptime(text, form)
+
+
+def written(at: datetime, form: str, like: Sequence[str]) -> str:
+    """Return a date in that form, without zeros before digits where others have none."""
+    text = at.strftime(form)
+    padded = all(moment(one, form).strftime(form) == one.strip() for one in like)
+    bare = re.sub(r"(?<![\d:.])0(?=\d)", "", text)
+    return text if padded else bare
+
+
+def what_is_wrong(name: str, form: str | None) -> tuple[str, str]:
+    """Return what a column of dates must hold, and what to do about a cell that is none."""
+    if form is None:
+        return f"column {show_name(name)} must hold ISO dates", _REMEDY
+    return f"column {show_name(name)} must hold dates as {form}", "repair it"
+
+
+def _fits(text: str, form: str) -> bool:
+    try:
+        datetime.strptime(text.strip(), form)
+    except ValueError:
+        return missing(text)
+    return True
+
+
+def _increases(texts: Sequence[str], form: str) -> bool:
+    times = [read(text, form) for text in texts if not missing(text)]
+    return bool((np.diff(times) >= 0.0).all())
+
+
+def _shell(form: str) -> str:
+    return f"'{form}'" if " " in form else form

@@ -1,0 +1,103 @@
+"""Dates in other forms than ISO's."""
+
+from datetime import date, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_series import forecast
+
+from stillpoint.commands import tracking
+from stillpoint.commands.dates import recognised
+from stillpoint.commands.errors import RowError
+from tracked import bad, run, write
+
+DAYS = [date(2024, 2, 9) + timedelta(i) for i in range(40)]
+
+
+@pytest.mark.parametrize(
+    ("cells", "form"),
+    [
+        (["2024-01-31", "x"], None),
+        (["31/01/2024", "01/02/2024"], "%d/%m/%Y"),
+        (["01/02/2024", "01/31/2024"], "%m/%d/%Y"),
+        (["30/11/2023", "01/12/2023"], "%d/%m/%Y"),
+        (["01/31/2024 23:00", "02/01/2024 00:00"], "%m/%d/%Y %H:%M"),
+        (["02/01/2024", "01/02/2024"], "%d/%m/%Y"),  # as months and days they would not be sorted
+        (["31.01.2024"], "%d.%m.%Y"),
+        (["2024/01/31"], "%Y/%m/%d"),
+        (["31 Jan 2024"], "%d %b %Y"),
+        (["Jan 31, 2024"], "%b %d, %Y"),
+        (["2024-01"], "%Y-%m"),
+        (["Jan 2024"], "%b %Y"),
+        (["05/06/2024 11:30 PM", "13/06/2024 01:30 AM"], "%d/%m/%Y %I:%M %p"),
+        (["later"], None),
+    ],
+)
+def test_usual_forms_are_told_by_their_values(cells, form):
+    assert recognised(cells, "t") == form
+
+
+def test_a_date_that_could_be_in_two_forms_is_refused():
+    with pytest.raises(RowError, match=r"could be %d/%m/%Y or %m/%d/%Y; give --date-format %d/"):
+        recognised(["01/02/2024", "02/02/2024"], "t")
+    assert recognised(["05/05/2024"], "t") in ("%d/%m/%Y", "%m/%d/%Y")  # the same in both
+
+
+@pytest.mark.parametrize(
+    ("written", "options"),
+    [
+        ("%d/%m/%Y", {}),
+        ("%d.%m.%Y", {}),
+        ("%B %d, %Y", {}),
+        ("%Y%m%d", {"date_format": "%Y%m%d"}),
+        ("%d|%m|%y", {"date_format": "%d|%m|%y"}),
+        ("%d/%m/%Y", {"date_format": "%d/%m/%Y"}),
+    ],
+)
+def test_a_series_goes_on_in_the_form_of_its_dates(tmp_path, monkeypatch, written, options):
+    y = np.random.default_rng(0).normal(size=40).round(3).tolist()
+    iso, _ = run(
+        write(tmp_path / "i.csv", {"t": DAYS, "y": y}), tmp_path / "i", time="t", horizon=3
+    )
+    source = write(tmp_path / "s.csv", {"t": [f"{day:{written}}" for day in DAYS], "y": y})
+    lines = Path(source).read_text().splitlines(keepends=True)
+    options = {**options, "time": "t", "horizon": 3, "checkpoint": tmp_path / "c"}
+    monkeypatch.setattr(tracking, "BATCH", 20)
+    for end in (25, 41):
+        Path(source).write_text("".join(lines[:end]))
+        rows, summary = run(source, tmp_path / "o", **options)
+    assert rows["forecast"] == iso["forecast"]
+    assert summary["unit_of_time"] == "day"
+    ahead = [DAYS[-1] + timedelta(i + 1) for i in range(3)]
+    assert forecast(tmp_path / "o")["time"] == [f"{day:{written}}" for day in ahead]
+    assert summary["forecast"][0]["at"] == np.datetime64(ahead[0], "s").astype(float)
+
+
+def test_dates_without_zeros_go_on_without(tmp_path):
+    texts = [f"{day.day}/{day.month}/{day.year}" for day in DAYS]
+    source = write(tmp_path / "s.csv", {"t": texts, "y": range(40)})
+    run(source, tmp_path / "o", time="t", horizon=15)
+    assert forecast(tmp_path / "o")["time"][-4:] == [
+        "31/3/2024",
+        "1/4/2024",
+        "2/4/2024",
+        "3/4/2024",
+    ]
+
+
+def test_mistakes_about_dates_are_told(tmp_path, capsys):
+    bad(
+        tmp_path,
+        capsys,
+        "t,y\n01/02/2024,1\n02/02/2024,2\n",
+        "row 1: column 't' must tell day and month apart",
+        "give --date-format %d/%m/%Y or %m/%d/%Y",
+        time="t",
+    )
+    text = "t,y\n31/01/2024,1\n2024-02-01,2\n"
+    bad(tmp_path, capsys, text, "row 2:", "must hold dates as %d/%m/%Y: got '2024", time="t")
+    text = "t,y\nsoon,1\n"
+    bad(tmp_path, capsys, text, "row 1:", "or give --date-format such as", time="t")
+    for form in ("dd/mm", "%d", "%H:%M", ""):
+        bad(tmp_path, capsys, text, "--date-format must", time="t", date_format=form)
