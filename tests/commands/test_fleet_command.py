@@ -17,9 +17,9 @@ from extras import package
 from stillpoint.commands import fleet
 from stillpoint.commands.checkpoint import Checkpoint
 from stillpoint.commands.errors import Stop
+from stillpoint.commands.fleet_options import FleetOptions
 from stillpoint.commands.fleets import Fleet
 from stillpoint.commands.formats import open_reader
-from stillpoint.commands.options import FleetOptions
 from stillpoint.commands.session import Session
 from stillpoint.fleet import RowPlayer
 

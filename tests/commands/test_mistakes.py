@@ -19,8 +19,8 @@ from children import (
     snapshot,
 )
 from stillpoint.commands import track, tracking
+from stillpoint.commands.arguments import share
 from stillpoint.commands.errors import InputError
-from stillpoint.commands.options import share
 from stillpoint.intervals import QuantileTracker
 from tracked import T, bad, read, run, write
 

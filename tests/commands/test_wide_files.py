@@ -15,10 +15,11 @@ import pytest
 
 from extras import package
 from stillpoint.commands import fleet, lines, track, tracking
+from stillpoint.commands.arguments import no_column
 from stillpoint.commands.errors import InputError, RowError, Stop
 from stillpoint.commands.formats import different, open_reader
 from stillpoint.commands.lines import AT_ONCE, BLOCK, LONGEST, QUOTED, Lines
-from stillpoint.commands.options import TrackOptions, no_column
+from stillpoint.commands.options import TrackOptions
 from stillpoint.commands.room import LIMIT, check_room, rows_at_once
 
 

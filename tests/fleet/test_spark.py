@@ -22,7 +22,7 @@ import pytest
 from extras import package, program
 from stillpoint.commands import fleet
 from stillpoint.commands.errors import Stop
-from stillpoint.commands.options import FleetOptions
+from stillpoint.commands.fleet_options import FleetOptions
 from stillpoint.fleet import RowPlayer
 
 # Spark warns of every pandas newer than itself
@@ -413,7 +413,7 @@ def test_the_command_gives_the_numbers_of_the_local_engine(fleets, tmp_path):
 
 
 def test_numbers_or_dates_is_for_the_first_time_there_is_to_say(fleets, tmp_path):
-    from stillpoint.commands.options import FleetOptions
+    from stillpoint.commands.fleet_options import FleetOptions
     from stillpoint.commands.spark import _look
 
     many = 1500 * "a,,1\n"  # more than are looked at in one go

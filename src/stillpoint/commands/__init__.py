@@ -46,7 +46,8 @@ def track(
     target
         The column to forecast; rows where it is empty are only forecast.
     out
-        The folder for predictions, summary and report.
+        The folder for predictions, summary and report; "-" writes predictions to standard output
+        as JSON lines, after every batch, and nothing else.
     time
         A column of sorted numbers or dates; drift follows the gaps. Rows may share a time
         unless the target is all there is.
@@ -82,7 +83,8 @@ def track(
     format
         csv, jsonl or parquet, where the suffix does not tell.
     follow
-        Wait for more rows until Ctrl-C, or until the file is deleted.
+        Wait for more rows until Ctrl-C, or until the file is deleted; every few seconds the summary
+        and metrics.prom, for Prometheus, are written anew.
     checkpoint
         A folder to go on from after a kill.
     predictions
@@ -125,9 +127,14 @@ def track(
             checkpoint=None if checkpoint is None else Path(checkpoint),
             predictions=predictions,
         )
-        from stillpoint.commands import session, tracking
+        from stillpoint.commands import live, session, tracking
 
-        session.run(tracking.Track(options), stop, print_json=print_json, quiet=quiet)
+        if options.streams:
+            job: tracking.Track = live.StreamedTrack(options)
+            session.run(job, stop, print_json=False, quiet=True, kind=live.StreamedSession)
+            return
+        job = (live.FollowedTrack if follow else tracking.Track)(options)
+        session.run(job, stop, print_json=print_json, quiet=quiet)
 
     return exit_code(run, checkpoint=bool(checkpoint), follow=follow)
 
@@ -184,7 +191,7 @@ def fleet(
     """
 
     def run(stop: Stop) -> None:
-        from stillpoint.commands.options import FleetOptions
+        from stillpoint.commands.fleet_options import FleetOptions
 
         options = FleetOptions(
             source,

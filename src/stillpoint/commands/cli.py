@@ -62,7 +62,11 @@ def track(
         ),
     ],
     out: Annotated[
-        Path, typer.Option(help="Folder for predictions, summary.json and report.html.")
+        Path,
+        typer.Option(
+            help="Folder for predictions, forecast, summary.json and report.html; - writes"
+            " predictions to standard output as JSON lines."
+        ),
     ],
     time: Annotated[
         str | None, typer.Option(help="A column of numbers or dates; drift follows the gaps.")
@@ -120,7 +124,12 @@ def track(
         str, typer.Option(help="How to write predictions: csv or parquet.")
     ] = "csv",
     follow: Annotated[
-        bool, typer.Option("--follow", help="Keep reading a growing file or a pipe, until Ctrl-C.")
+        bool,
+        typer.Option(
+            "--follow",
+            help="Keep reading a growing file or a pipe, until Ctrl-C, with summary.json and"
+            " metrics.prom kept up to date.",
+        ),
     ] = False,
     checkpoint: Annotated[
         Path | None,
@@ -136,7 +145,12 @@ def track(
 
     - `stillpoint track sales.csv --target sold --time date --out results`
 
+    - `stillpoint track sales.csv --target sold --time date --known price --horizon 28 --out
+    results`
+
     - `stillpoint track - --target y --out live --follow --checkpoint live/state < pipe`
+
+    - `kcat -C … | stillpoint track - --format jsonl --target y --out - | kcat -P …`
     """
     with plain_errors():
         from stillpoint.commands import track as run

@@ -11,8 +11,8 @@ from stillpoint.commands import cells
 from stillpoint.commands import checkpoint as saved
 from stillpoint.commands.checkpoint import Checkpoint, counted, part
 from stillpoint.commands.errors import Stop
+from stillpoint.commands.fleet_options import FleetOptions
 from stillpoint.commands.formats import Batch
-from stillpoint.commands.options import FleetOptions
 from stillpoint.commands.session import PREDICTIONS, Job, Session
 from stillpoint.commands.sink import cell, lines, quoted, quoted_all
 from stillpoint.commands.sources import (

@@ -1,29 +1,18 @@
-"""What `stillpoint track` and `stillpoint fleet` were asked for, checked before a row is read."""
+"""What `stillpoint track` was asked for, checked before a row is read."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stillpoint.commands.arguments import no_column, one_of, periods, share, whole
 from stillpoint.commands.dates import check_format
 from stillpoint.commands.errors import InputError, show_name
 from stillpoint.commands.formats import left_out
 
-if TYPE_CHECKING:
-    from stillpoint.fleet.rows import RowPlayer
-    from stillpoint.losses import Loss
-
 WAYS = ("auto", "forecaster", "regression")
 TASKS = ("regression", "binary", "quantile", "interval")
 FORMATS = ("csv", "jsonl", "parquet")
-LEARNERS = {
-    "tracker": "Tracker",
-    "multiscale": "MultiScale",
-    "quantile": "QuantileTracker",
-    "interval": "IntervalTracker",
-    "forecaster": "KernelForecaster",
-}
 _MOST_DELAY = 10**8, 10**5  # with intervals: a tracker waits with each row
 MOST_AHEAD = 10_000  # steps of a horizon
 
@@ -109,6 +98,9 @@ class TrackOptions(Options):
             )
         check_format(self.date_format)
         self._check_series()
+        if self.streams and (self.checkpoint is not None or self.predictions != "csv"):
+            other = "--checkpoint" if self.checkpoint is not None else "--predictions"
+            raise InputError(f"{other} must go with a folder: got --out -; name a folder as --out")
         self._check_out()
 
     def _check_series(self) -> None:
@@ -127,6 +119,11 @@ class TrackOptions(Options):
                 f"{self.series_only[0]} must be for a series: got it with {other}; leave one of"
                 " them out"
             )
+
+    @property
+    def streams(self) -> bool:
+        """Whether predictions go to standard output."""
+        return str(self.out) == "-"
 
     @property
     def may_be_series(self) -> bool:
@@ -169,131 +166,3 @@ class TrackOptions(Options):
             for name, why in left.items()
             if name not in own
         ]
-
-
-@dataclass(frozen=True, kw_only=True)
-class FleetOptions(Options):
-    """Arguments of `fleet`; None stands for what the learner does by itself."""
-
-    key: str
-    learner: str = "forecaster"
-    loss: str | None = None
-    level: float | None = None
-    coverage: float | None = None
-    forecast: str | None = None
-    engine: str = "local"
-    threads: int = 1
-
-    def __post_init__(self) -> None:
-        from stillpoint.fleet.rows import LOSSES, OUTPUTS
-
-        super().__post_init__()
-        one_of("--learner", self.learner, tuple(LEARNERS))
-        one_of("--engine", self.engine, ("local", "spark"))
-        if self.loss is not None:
-            one_of("--loss", self.loss, LOSSES)
-        self._check_learner()
-        cores = "give how many cores to use"
-        self._set("threads", whole("--threads", self.threads, cores))
-        if self.loss == "pinball" and self.level is None:
-            raise InputError(
-                "--level must be given with --loss pinball: got none; give the quantile to follow,"
-                " such as 0.9"
-            )
-        if self.learner == "interval" and self.forecast is None:
-            raise InputError(
-                "--forecast must be given for interval: got none; name the column that intervals"
-                " are around"
-            )
-        if self.engine == "spark" and self.time is None:
-            raise InputError(
-                "--time must be given on Spark, which keeps no order of rows: got none; name a time"
-                " or a row number"
-            )
-        if self.engine == "spark" and self.threads != 1:
-            raise InputError(
-                f"--threads must be left out on Spark: got {self.threads}; Spark shares the work"
-                " out itself"
-            )
-        if self.threads < 1:
-            raise InputError(f"--threads must be at least 1: got {self.threads}; {cores}")
-        if len(set(self.columns)) < len(self.columns):
-            raise InputError(
-                "--key, --target, --time and --forecast must differ: got"
-                f" {', '.join(self.columns)}; name each once"
-            )
-        for name in self.columns:
-            if name in OUTPUTS:
-                raise InputError(
-                    f"columns must not be named as an output: got {name!r}; rename it in the input"
-                )
-        self._check_out()
-
-    def _check_learner(self) -> None:
-        """Refuse options that the learner does not take, and shares that are none."""
-        from stillpoint.fleet.rows import GRADIENT
-
-        only = "only {} {} it; leave it out".format
-        quantile = self.learner == "quantile" or self.loss == "pinball"
-        interval = self.learner == "interval"
-        for option, given, fits, who in (
-            ("loss", self.loss, LEARNERS[self.learner] in GRADIENT, "tracker and multiscale"),
-            ("level", self.level, quantile, "quantile and --loss pinball"),
-            ("coverage", self.coverage, interval, "interval"),
-            ("forecast", self.forecast, interval, "interval"),
-        ):
-            if given is not None and not fits:
-                raise InputError(
-                    f"--{option} must fit the learner: got {given} for {self.learner};"
-                    f" {only(who, 'takes' if who == 'interval' else 'take')}"
-                )
-        for name, value in (("level", self.level), ("coverage", self.coverage)):
-            if value is not None:
-                self._set(name, share(f"--{name}", value))
-
-    @property
-    def columns(self) -> list[str]:
-        """Columns to read: key, target, and time and forecast where there are any."""
-        others = (self.time, self.forecast)
-        return [self.key, self.target, *(name for name in others if name is not None)]
-
-    @property
-    def config(self) -> dict[str, Any]:
-        """The learner's arguments."""
-        level = self.level if self.learner == "quantile" else None
-        own = {"level": level, "coverage": self.coverage}
-        return {name: value for name, value in own.items() if value is not None}
-
-    @property
-    def own_loss(self) -> "Loss | None":
-        """The loss of gradient learners."""
-        from stillpoint.fleet.rows import as_loss
-
-        return None if self.loss is None else as_loss(self.loss, self.level)
-
-    def player(self) -> "RowPlayer":
-        """Return learners, new."""
-        from stillpoint.fleet.rows import RowPlayer
-
-        return RowPlayer(
-            LEARNERS[self.learner], loss=self.own_loss, threads=self.threads, **self.config
-        )
-
-    def check(self, names: Sequence[str], file: str) -> None:
-        """Refuse columns that are not among those of the input."""
-        for option, name in zip(
-            ("--key", "--target", "--time", "--forecast"),
-            (self.key, self.target, self.time, self.forecast),
-            strict=True,
-        ):
-            if name is not None and name not in names:
-                raise no_column(option, f"a column of {file}", name, names)
-
-    def command(self) -> dict[str, Any]:
-        """Return what must not change between a run and its continuation."""
-        names = ("engine", "key", "target", "time", "forecast", "learner", "loss", "level")
-        return {
-            **{f"--{name}": getattr(self, name) for name in (*names, "coverage")},
-            "--out": str(self.out.resolve()),
-            "SOURCE": str(Path(self.source).resolve()) if self.source != "-" else "-",
-        }

@@ -72,6 +72,9 @@ class Job(ABC):
         """Return the summary of a finished run; None where it is to be summed up anew."""
         return None
 
+    def idle(self, session: "Session") -> None:  # noqa: B027
+        """Do what is due between batches."""
+
     @abstractmethod
     def finish(self, session: "Session") -> dict[str, Any]:
         """Write the summary and all that goes with it; return it."""
@@ -135,6 +138,7 @@ class Session:
                         )
                     return
                 self._commit(self._pause)
+                self.job.idle(self)
 
     def _read(self) -> Batch:
         try:
@@ -181,10 +185,8 @@ class Session:
             if self.stop.signal:
                 raise Stopped("no row was read")
             raise InputError(self.job.no_rows)
-        if self._finished and not self._fresh:
-            before = self.job.earlier()
-            if before is not None:
-                return before
+        if self._finished and not self._fresh and (before := self.job.earlier()) is not None:
+            return before
         self._commit(0.0)
         if self._sink is not None and self.checkpoint is None:
             self._sink.sync()
@@ -252,12 +254,14 @@ class Session:
             self.checkpoint.close()
 
 
-def run(job: Job, stop: Stop, *, print_json: bool, quiet: bool) -> None:
+def run(
+    job: Job, stop: Stop, *, print_json: bool, quiet: bool, kind: type[Session] = Session
+) -> None:
     """Run a job from its input to its summary; Stopped where that was asked for on the way."""
     with ExitStack() as stack:
         source = job.source(stop)
         stack.callback(source.close)
-        session = Session(job, source, stop, bar=not quiet and sys.stderr.isatty())
+        session = kind(job, source, stop, bar=not quiet and sys.stderr.isatty())
         stack.callback(session.close)
         session.play()
         summary = session.finish()

@@ -15,9 +15,9 @@ from typing import Any
 from stillpoint.commands import cells
 from stillpoint.commands.checkpoint import Checkpoint, same_command
 from stillpoint.commands.errors import InputError, Stop, Stopped
+from stillpoint.commands.fleet_options import LEARNERS, FleetOptions
 from stillpoint.commands.fleets import ENOUGH, SUMS, WORST, layout, summed
 from stillpoint.commands.formats import format_of, open_reader
-from stillpoint.commands.options import LEARNERS, FleetOptions
 from stillpoint.commands.session import progress
 from stillpoint.commands.sources import inputs
 from stillpoint.commands.summary import SUMMARY, answer, show_fleet

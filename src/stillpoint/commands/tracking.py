@@ -45,7 +45,8 @@ class Track(Job):
     """The learners of one stream, and what they have come to."""
 
     header = b"row,time,y,forecast,lo,hi\n"
-    stale = (SUMMARY, REPORT, PARQUET, FORECAST)
+    stale: Sequence[str] = (SUMMARY, REPORT, PARQUET, FORECAST)
+    more: Sequence[str] = ()  # files beside those of every run
     lasting = True
 
     def __init__(self, options: TrackOptions) -> None:
@@ -284,7 +285,7 @@ class Track(Job):
         own = [FORECAST] if isinstance(self.engine, Series) else []
         if own:
             outlook.write_forecast(self.options.out / FORECAST, summary["forecast"])
-        files = [first, *own, SUMMARY, *([REPORT] if drawn else [])]
+        files = [first, *own, SUMMARY, *([REPORT] if drawn else []), *self.more]
         return write_summary(self.options.out, {**summary, "notes": notes, "files": files})
 
     def show(self, summary: dict[str, Any]) -> None:
