@@ -232,8 +232,8 @@ def test_quantiles_of_a_series_are_forecast_at_every_horizon(series, tmp_path, a
         ({"horizon": 3, "delay": 2}, ["--horizon must be for a series", "--delay 2"]),
         ({"season": "7", "task": "binary"}, ["--season must be for a series", "--task binary"]),
         ({"nonnegative": True, "learner": "regression"}, ["got it with --learner regression"]),
-        ({"horizon": 0}, ["--horizon must be 1 or more: got 0"]),
-        ({"horizon": 20_000}, ["at most 10,000"]),
+        ({"horizon": 0}, ["--horizon must be from 1 to 10,000: got 0"]),
+        ({"horizon": 20_000}, ["from 1 to 10,000: got 20000"]),
         ({"season": "weekly"}, ["--season must be auto, none, or periods", "24,168"]),
         ({"learner": "kalman"}, ["--learner must be one of auto, forecaster, regression"]),
         ({"horizon": 3, "features": "a"}, ["--horizon must be for a series", "name --time"]),
@@ -241,6 +241,30 @@ def test_quantiles_of_a_series_are_forecast_at_every_horizon(series, tmp_path, a
 )
 def test_what_no_series_can_have_is_refused(tmp_path, capsys, options, parts):
     bad(tmp_path, capsys, "a,y\n1,2\n2,3\n", *parts, **options)
+
+
+def test_whole_ends_at_zero_have_no_sign(tmp_path):
+    counts = np.random.default_rng(5).poisson(0.3, 80).tolist()
+    source = write(tmp_path / "s.csv", {"y": counts})
+    rows, summary = run(source, tmp_path / "o", horizon=3)
+    told = [*rows["lo"], *rows["hi"], *forecast(tmp_path / "o")["lo"]]
+    assert "0.0" in told
+    assert "-0.0" not in told
+    assert str(summary["total"]["lo"]) != "-0.0"
+
+
+def test_a_run_without_targets_says_so_and_nothing_of_steps(tmp_path):
+    source = write(tmp_path / "s.csv", {"t": range(30), "y": [""] * 30})
+    _, summary = run(source, tmp_path / "o", time="t", horizon=3)
+    assert summary["notes"] == ["no row has a target: nothing was learnt; check --target"]
+
+
+def test_targets_below_zero_are_noted_where_forecasts_end_there(tmp_path):
+    source = write(tmp_path / "s.csv", {"y": [float(i % 5 - 2) for i in range(40)]})
+    _, summary = run(source, tmp_path / "o", horizon=3, nonnegative=True)
+    assert "leave out --nonnegative" in summary["notes"][0]
+    _, summary = run(source, tmp_path / "p", horizon=3)
+    assert summary["notes"] == []
 
 
 def test_a_checkpoint_with_another_series_is_refused(gaps, tmp_path, capsys):

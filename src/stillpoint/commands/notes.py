@@ -62,6 +62,17 @@ def band_notes(name: str, delay: int, ahead: int, promises: bool) -> list[str]:
     return notes
 
 
+def target_notes(targets: int, moved: bool) -> list[str]:
+    """Notes on a run without targets, and on targets below 0 where forecasts end at 0."""
+    notes = []
+    if not targets:
+        notes.append("no row has a target: nothing was learnt; check --target")
+    if moved:
+        what = "targets below 0 came, which no interval holds that ends at 0"
+        notes.append(f"{what}; leave out --nonnegative")
+    return notes
+
+
 def ahead_notes(ahead: int, horizon: int) -> list[str]:
     """A note on rows further ahead of the last target than forecasts go. ahead: how many there are
     after it.

@@ -107,10 +107,12 @@ class TrackOptions(Options):
         """Refuse what a series cannot have, and options of a series for what is none."""
         one_of("--learner", self.learner, WAYS)
         if self.horizon is not None:
-            remedy = f"give how many rows ahead to forecast, at most {MOST_AHEAD:,}"
+            remedy = "give how many rows ahead to forecast"
             self._set("horizon", whole("--horizon", self.horizon, remedy))
             if not 1 <= self.horizon <= MOST_AHEAD:
-                raise InputError(f"--horizon must be 1 or more: got {self.horizon}; {remedy}")
+                raise InputError(
+                    f"--horizon must be from 1 to {MOST_AHEAD:,}: got {self.horizon}; {remedy}"
+                )
         periods(self.season)
         if self.series_only and not self.may_be_series:
             other = "--task binary" if self.task == "binary" else f"--delay {self.delay}"

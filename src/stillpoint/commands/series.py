@@ -207,15 +207,14 @@ class Series:
         if self.level:
             lo, hi = np.full_like(lo, -np.inf), forecasts
         elif whole.any():
-            inner, outer = np.ceil(lo), np.floor(hi)
+            inner, outer, nearest = np.ceil(lo), np.floor(hi), np.round(forecasts)
             none, marks = inner > outer, whole.astype(bool)[:, None]
-            nearest = np.round(forecasts)
             lo = np.where(marks, np.where(none, nearest, inner), lo)
             hi = np.where(marks, np.where(none, nearest, outer), hi)
         if self._nonnegative:
             forecasts, hi = np.maximum(forecasts, 0.0), np.maximum(hi, 0.0)
             lo = lo if self.level else np.maximum(lo, 0.0)
-        return Told(forecasts, lo, hi)
+        return Told(forecasts, lo + 0.0, hi + 0.0)  # no zero has a sign
 
     def _further(self, told: Told, i: int, origin: int, slots: NDArray[np.int64]) -> Told:
         """Return what was told of row i in an earlier one, or in itself, if it is too far ahead."""

@@ -17,7 +17,7 @@ from stillpoint.commands.engine import Engine
 from stillpoint.commands.errors import InputError, Stop
 from stillpoint.commands.formats import Batch, format_of
 from stillpoint.commands.history import History
-from stillpoint.commands.notes import ahead_notes, band_notes
+from stillpoint.commands.notes import ahead_notes, band_notes, target_notes
 from stillpoint.commands.options import TrackOptions
 from stillpoint.commands.outlook import FORECAST, Recent, show_series
 from stillpoint.commands.plans import (
@@ -266,10 +266,12 @@ class Track(Job):
             head["labels"] = self.encoder.label_names
         if isinstance(self.engine, Series):
             result = {**head, **outlook.figures(self.engine, self.history, self.recent)}
-            notes += ahead_notes(self._ahead, self.engine.horizon)
+            notes += ahead_notes(self._ahead, self.engine.horizon) if self.targets else ()
             notes += word_notes(self.encoder, self.engine.plan)
         else:
             result = {**head, **figures(self.engine, self.history)}
+        moved = isinstance(self.engine, Series) and self.engine.moved
+        notes += target_notes(self.targets, moved)
         if "coverage" in result:
             result["coverage"] |= {"infinite": self._infinite, "empty": self._empty}
         if isinstance(self.engine, Engine) and self.engine.band is not None and self.targets:
