@@ -142,7 +142,15 @@ def test_series_too_short_for_an_origin_have_no_scores():
     assert test.table["rows"].tolist() == [0] * len(test.table["rows"])
     assert np.isnan(test.table["rmse"]).all()
     assert "0 rows" in repr(test)
+    assert "nan" not in repr(test)
+    assert "start=0" in repr(test)
     assert "<table" in test._repr_html_()
+
+
+def test_steps_that_no_row_reaches_are_left_out_of_the_line():
+    test = sp.backtest(np.cos(np.arange(25.0)), horizon=8, season=None)
+    assert np.isnan(test.table["rmse"][-1])
+    assert "nan" not in repr(test)
 
 
 def test_it_is_shown_in_one_line_and_as_a_table(series):

@@ -1,6 +1,6 @@
 """Frames of pandas, polars and PyArrow: results of their kind, index, types and time zone."""
 
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta, timezone
 
 import numpy as np
 import pytest
@@ -150,6 +150,29 @@ def test_other_indexes_are_kept_and_numbered_ones_go_on(columns):
     assert sp.track(part, horizon=3).forecast.index.tolist() == [N - 2, N - 1, N]
 
 
+def test_dates_of_an_index_that_are_no_times_are_noted(columns):
+    pandas = package("pandas")
+    for day in (columns["day"], [str(day) for day in columns["day"]]):
+        frame = pandas.DataFrame({"sold": columns["sold"]}, index=pandas.Index(day, dtype=object))
+        result = sp.track(frame, "sold", horizon=H)
+        assert "pandas.to_datetime(data.index)" in result.summary["notes"][0]
+        assert result.predictions.index.equals(frame.index)
+    words = pandas.Series(columns["sold"], index=[f"row {i}" for i in range(N)])
+    assert sp.track(words, horizon=H).summary["notes"] == []
+
+
+@pytest.mark.parametrize("zone", [None, timezone(timedelta(hours=2))])
+def test_dates_of_python_in_a_column_go_on_as_such(columns, zone):
+    pandas, H = package("pandas"), 2
+    clocks = [datetime(day.year, day.month, day.day, 8, tzinfo=zone) for day in columns["day"]]
+    for given in (columns["day"], clocks):
+        times = pandas.Series(given, dtype=object)
+        frame = pandas.DataFrame({"day": times, "sold": columns["sold"]})
+        when = sp.track(frame, "sold", time="day", horizon=H).forecast["time"]
+        assert when.dtype == object
+        assert when.to_list() == [given[-1] + timedelta(i + 1) for i in range(H)]
+
+
 def test_a_column_named_as_time_goes_before_the_index(columns):
     pandas = package("pandas")
     frame = pandas.DataFrame(
@@ -223,6 +246,10 @@ def test_what_is_wrong_with_a_frame_is_said_in_one_line(columns):
             ("row 1", "the index must increase", "drop duplicates"),
         ),
         (pandas.concat([frame, frame], axis=1), ("each column once", "'price' twice")),
+        (
+            frame.set_index("promo", append=True),
+            ("the index must have one level", "got 2", "reset_index()"),
+        ),
         (polars.LazyFrame(columns), ("in memory", "LazyFrame", "collect()")),
         (frame.iloc[:0], ("data must have rows",)),
         (frame.rename(columns={"sold": "sales"}), ("target must be a column", "'sold'")),

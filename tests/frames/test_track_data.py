@@ -177,6 +177,12 @@ def test_rows_without_a_target_at_the_end_are_the_first_steps_ahead(shop):
         np.testing.assert_array_equal(result.predictions[name][-3:], result.forecast[name][:3])
 
 
+def test_rows_may_begin_without_a_target():
+    told = sp.track(iter([None, *range(20)]), horizon=2).predictions
+    assert len(told["y"]) == 21
+    assert np.isnan(told["y"][0])
+
+
 def test_changes_say_in_which_row_they_began(jump):
     days, sold = jump["day"], jump["sold"]
     timed = sp.track(jump, "sold", time="day")

@@ -29,6 +29,7 @@ DATA = {
         "'y' must be numeric",
         'task="binary"',
     ),
+    "complex numbers": (np.array([1.0 + 2.0j, 3.0]), "row 0", "must be numeric", "got (1+2j)"),
     "infinite": ({"y": [1.0, np.inf]}, "row 1", "column 'y' must be within", "got inf"),
 }
 
@@ -59,7 +60,7 @@ ARGUMENTS = {
     "a wrong column ahead": ({"known": "prize", "time": "day"}, "known must be", "mean price?"),
     "no names ahead": ({"known": 3}, "known must be names of columns", "got 3"),
     "a task": ({"task": "bin"}, "task must be one of", "'bin'", "did you mean binary?"),
-    "no steps": ({"horizon": 0, "time": "day"}, "horizon must be 1 or more", "got 0"),
+    "no steps": ({"horizon": 0, "time": "day"}, "horizon must be from 1 to 10,000", "got 0"),
     "half a step": ({"horizon": 1.5, "time": "day"}, "horizon must be a whole number", "1.5"),
     "a season": ({"season": "week", "time": "day"}, 'season must be "auto", None', "'week'"),
     "a short season": ({"season": [1], "time": "day"}, "season must be", "[24, 168]"),
@@ -112,7 +113,7 @@ def test_dates_in_text_may_be_in_another_form():
 def test_a_backtest_is_of_a_series_from_a_row_on():
     refused("start must be a row", "-1", call=sp.backtest, data=Y, start=-1)
     refused("start must be a row", "True", call=sp.backtest, data=Y, start=True)
-    refused("horizon must be 1 or more", call=sp.backtest, data=Y, horizon=0)
+    refused("horizon must be from 1 to 10,000", call=sp.backtest, data=Y, horizon=0)
     test = sp.backtest(Y, horizon=2)
     with pytest.raises(ValueError, match="measure must be one of rmse, mae"):
         test.plot(measure="rsme")

@@ -222,13 +222,16 @@ class Backtest:
         return table(rows)
 
     def __repr__(self) -> str:
+        last, rows = self._steps[-1], self._scores[OURS][0].rows
+        what = f"<Backtest of {self.summary['target']}: 1 to {last} steps ahead from {rows:,} rows"
         means = {
-            name: float(np.sqrt(np.mean([score.rmse**2 for score in scores])))
+            name: float(np.sqrt(np.mean([score.rmse**2 for score in scores if score.rows])))
             for name, scores in self._scores.items()
+            if any(score.rows for score in scores)
         }
+        if not means:
+            return f"{what}, too few for a score; give more rows, or start=0>"
         told = ", ".join(
             f"{'RMSE' if name == OURS else name} {value:.3g}" for name, value in means.items()
         )
-        last, rows = self._steps[-1], self._scores[OURS][0].rows
-        target = self.summary["target"]
-        return f"<Backtest of {target}: 1 to {last} steps ahead from {rows:,} rows; {told}>"
+        return f"{what}; {told}>"

@@ -17,6 +17,8 @@ def array_cells(values: Any) -> Cells:
     array = values if isinstance(values, np.ndarray) else None
     if array is None and not isinstance(values, list | tuple):
         array = np.asarray(values)
+    if array is not None and array.dtype.kind == "c":
+        return list(array.tolist())  # NumPy would take them for numbers, with a warning
     if array is None or array.dtype.kind not in "biufM":
         return [None if type(cell).__name__ in _NONE else cell for cell in values]
     return moments(array) if array.dtype.kind == "M" else array

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from stillpoint.commands.cells import is_date
 from stillpoint.commands.errors import InputError, show_cell, show_names
 from stillpoint.frames.cells import array_cells, series_cells
 from stillpoint.frames.kinds import TIME, Framed, Kind, Plain
@@ -27,6 +28,7 @@ class Given:
     kind: Kind
     reader: Reader | None = None
     index: str | None = None  # the name of the time, where that is the index of a frame
+    notes: tuple[str, ...] = ()  # what to know of how it is read
 
 
 def given(data: Any, target: Any, time: Any) -> Given:
@@ -130,8 +132,11 @@ def _frame(data: Any, target: str | None, time: Any) -> Given | None:
             twice = data.columns[data.columns.duplicated()][0]
             raise InputError(f"data must name each column once: got {twice!r} twice; rename one")
     timed = False
+    notes: tuple[str, ...] = ()
     if pandas is not None and isinstance(index, pandas.DatetimeIndex | pandas.PeriodIndex):
         timed = time is None
+    elif index is not None and time is None:
+        notes = _unused(index)
     time = _text(time)
     frame = nw.from_native(data, eager_only=True)
     if timed:
@@ -147,4 +152,19 @@ def _frame(data: Any, target: str | None, time: Any) -> Given | None:
     others = [name for name in frame.columns if name != time]
     chosen = _named(target, f"a {source}", others)
     kind = Framed(frame, time, index, timed)
-    return Given(source, chosen, time, kind, ColumnReader(cells), time if timed else None)
+    return Given(source, chosen, time, kind, ColumnReader(cells), time if timed else None, notes)
+
+
+def _unused(index: Any) -> tuple[str, ...]:
+    """Return a note on dates in the index of pandas that are no times; refuse those of a level."""
+    levels = getattr(index, "levels", [])
+    if any(level.dtype.kind == "M" for level in levels):
+        raise InputError(
+            f"the index must have one level where it holds times: got {len(levels)}; give"
+            " data.reset_index() and name time, or, for several series in one table, use"
+            " stillpoint.Fleet"
+        )
+    if levels or not len(index) or index.dtype.kind != "O" or not is_date(index[0]):
+        return ()
+    what = f"the index holds dates that are not used as times: got {show_cell(index[0])}"
+    return (f"{what}; give data.set_index(pandas.to_datetime(data.index))",)

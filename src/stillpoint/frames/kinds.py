@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from datetime import date, datetime
 from typing import Any, Protocol
 
 import numpy as np
@@ -131,6 +132,9 @@ class Framed:
         import narwhals as nw
 
         series = self._frame[self._time]
+        first = series.drop_nulls().head(1).to_list() if series.dtype == nw.Object else []
+        if first and isinstance(first[0], date):
+            return self._objects(clock.moments(texts), first[0])
         if series.dtype == nw.String or series.dtype in (nw.Categorical, nw.Enum, nw.Object):
             return nw.new_series(TIME, list(texts), nw.String, backend=self._frame.implementation)
         dated = clock.kind == "date"
@@ -146,6 +150,15 @@ class Framed:
             )
             return made.dt.convert_time_zone(series.dtype.time_zone).cast(dtype)
         return nw.new_series(TIME, values, dtype, backend=self._frame.implementation)
+
+    def _objects(self, found: list[datetime], like: date) -> Any:
+        """Return dates of Python, where the data's are such, with or without a time of day."""
+        import narwhals as nw
+
+        values: list[Any] = [at.date() for at in found]
+        if isinstance(like, datetime):
+            values = [at if at.tzinfo is None else at.astimezone(like.tzinfo) for at in found]
+        return nw.new_series(TIME, values, nw.Object, backend=self._frame.implementation)
 
     def _future(self, texts: Sequence[str], clock: Clock) -> Any:
         """Return times as an index like the data's, with its frequency where they keep it."""

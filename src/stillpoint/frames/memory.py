@@ -55,7 +55,7 @@ class MemoryTrack(Track):
     def finish(self, session: Session) -> dict[str, Any]:
         """See Job."""
         summary = self._figures(session)
-        notes = [in_python(note) for note in session.notes]
+        notes = [*self._given.notes, *(in_python(note) for note in session.notes)]
         result: dict[str, Any] = plain({**summary, "notes": notes})
         return result
 

@@ -13,6 +13,7 @@ from stillpoint.commands.sources import Source
 from stillpoint.frames.cells import Cells, array_cells
 
 VALUE = "y"  # the name of a column that has none
+_END = object()
 _REMEDY = "give dicts, named tuples or numbers"
 
 
@@ -123,8 +124,8 @@ class RowReader(Reader):
     """
 
     def __init__(self, rows: Iterator[Any], value: str = VALUE) -> None:
-        first = next(rows, None)
-        if first is None:
+        first = next(rows, _END)
+        if first is _END:
             raise InputError("data must have rows: got none; give at least one")
         self._value = value
         super().__init__(list(self._cells(first, 0)))
