@@ -31,11 +31,45 @@ DAYS = [date(2024, 2, 9) + timedelta(i) for i in range(40)]
         (["2024-01"], "%Y-%m"),
         (["Jan 2024"], "%b %Y"),
         (["05/06/2024 11:30 PM", "13/06/2024 01:30 AM"], "%d/%m/%Y %I:%M %p"),
+        (["2024Q1", "2024Q2"], "%YQ%q"),
+        (["2024q4"], "%Yq%q"),
+        (["Q3 2024"], "Q%q %Y"),
+        (["2024Q5"], None),
         (["later"], None),
     ],
 )
 def test_usual_forms_are_told_by_their_values(cells, form):
     assert recognised(cells, "t") == form
+
+
+@pytest.mark.parametrize(
+    ("texts", "coming", "options"),
+    [
+        (
+            [f"{2014 + i // 4}-Q{i % 4 + 1}" for i in range(40)],
+            ["2024-Q1", "2024-Q2", "2024-Q3", "2024-Q4", "2025-Q1"],
+            {},
+        ),
+        (
+            [f"Q{i % 4 + 1}/{2014 + i // 4}" for i in range(39)],
+            ["Q4/2023", "Q1/2024"],
+            {"date_format": "Q%q/%Y"},
+        ),
+        ([f"2020-W{i + 1:02}" for i in range(52)], ["2020-W53", "2021-W01"], {}),
+        ([f"2020W{i + 1:02}4" for i in range(52)], ["2020W534", "2021W014"], {}),
+    ],
+)
+def test_quarters_and_weeks_go_on_as_they_are_written(tmp_path, texts, coming, options):
+    y = np.random.default_rng(1).normal(size=len(texts)).round(3).tolist()
+    source = write(tmp_path / "s.csv", {"t": texts, "y": y})
+    _, summary = run(source, tmp_path / "o", time="t", horizon=len(coming), **options)
+    assert forecast(tmp_path / "o")["time"] == coming
+    assert summary["unit_of_time"] == ("week" if "W" in texts[0] else "quarter")
+
+
+def test_a_form_of_quarters_has_a_year(tmp_path, capsys):
+    parts = ["--date-format must have a year", "Q%q"]
+    bad(tmp_path, capsys, "t,y\nQ1,2\n", *parts, time="t", date_format="Q%q")
 
 
 def test_a_date_that_could_be_in_two_forms_is_refused():

@@ -243,6 +243,18 @@ def test_what_no_series_can_have_is_refused(tmp_path, capsys, options, parts):
     bad(tmp_path, capsys, "a,y\n1,2\n2,3\n", *parts, **options)
 
 
+def test_how_many_changes_there_are_is_said_beside_the_last(tmp_path, capsys):
+    rng = np.random.default_rng(2)
+    y = 9.0 * (np.arange(2000) // 400 % 2) + rng.normal(size=2000)
+    source = write(tmp_path / "s.csv", {"y": y.tolist()})
+    assert track(source, "y", tmp_path / "o", horizon=2) == 0
+    shown = capsys.readouterr().out
+    changes = json.loads((tmp_path / "o" / "summary.json").read_text())["changes"]
+    assert len(changes) >= 4
+    assert f"{len(changes)} changes, the last 3 of them\n" in shown
+    assert shown.count(" in row ") == 3
+
+
 def test_whole_ends_at_zero_have_no_sign(tmp_path):
     counts = np.random.default_rng(5).poisson(0.3, 80).tolist()
     source = write(tmp_path / "s.csv", {"y": counts})

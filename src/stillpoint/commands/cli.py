@@ -136,7 +136,7 @@ def track(
         typer.Option(help="Folder to go on from after a kill; no row is lost or repeated."),
     ] = None,
     json: Json = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print errors and notes only.")] = False,
 ) -> None:
     """Forecast every row of a file before its target is seen; write predictions, a summary and a
     report.
@@ -229,7 +229,7 @@ def fleet(
         int, typer.Option(help="Threads of the local engine; the numbers are the same for any.")
     ] = 1,
     json: Json = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print errors and notes only.")] = False,
 ) -> None:
     """Many streams in one table: a learner for each key, every row predicted before its target is
     seen.

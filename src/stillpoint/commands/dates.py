@@ -30,6 +30,11 @@ _DAYS = (
     "%b %Y",
     "%B %Y",
     "%Y/%m",
+    "%YQ%q",  # quarters, which strptime has no letter for
+    "%Yq%q",
+    "%Y-Q%q",
+    "%Y Q%q",
+    "Q%q %Y",
 )
 _CLOCKS = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p", "T%H:%M:%S")
 _REMEDY = "write ISO dates such as 2025-01-31, or give --date-format such as %d.%m.%Y"
@@ -40,7 +45,7 @@ def check_format(given: str | None) -> None:
     if given is None:
         return
     try:
-        good = "%" in given and datetime.strptime(_EXAMPLE.strftime(given), given).year > 1900
+        good = "%" in given and _read(_write(_EXAMPLE, given), given).year > 1900
     except (TypeError, ValueError):
         good = False
     if not good:
@@ -91,13 +96,13 @@ def read(cell: Any, form: str | None, zoned: bool | None = None) -> float:
 def moment(cell: Any, form: str | None) -> datetime:
     """Return a date as it was written, in that form."""
     text = str(cell).strip()
-    return datetime.fromisoformat(text) if form is None else datetime.strptime(text, form)
+    return datetime.fromisoformat(text) if form is None else _read(text, form)
 
 
 def written(at: datetime, form: str, like: Sequence[str]) -> str:
     """Return a date in that form, without zeros before digits where others have none."""
-    text = at.strftime(form)
-    padded = all(moment(one, form).strftime(form) == one.strip() for one in like)
+    text = _write(at, form)
+    padded = all(_write(moment(one, form), form) == one.strip() for one in like)
     bare = re.sub(r"(?<![\d:.])0(?=\d)", "", text)
     return text if padded else bare
 
@@ -109,9 +114,24 @@ def what_is_wrong(name: str, form: str | None) -> tuple[str, str]:
     return f"column {show_name(name)} must hold dates as {form}", "repair it"
 
 
+def _read(text: str, form: str) -> datetime:
+    """As `strptime`, with %q for the quarter of a year; its first day is meant."""
+    if "%q" not in form:
+        return datetime.strptime(text, form)
+    parts = re.escape(form).replace("%Y", r"(?P<year>\d{4})", 1).replace("%q", "(?P<q>[1-4])", 1)
+    found = re.fullmatch(parts, text, re.ASCII)
+    if found is None or "year" not in found.groupdict():
+        raise ValueError(f"a date must be a quarter as {form}: got {text!r}")
+    return datetime(int(found["year"]), 3 * int(found["q"]) - 2, 1)
+
+
+def _write(at: datetime, form: str) -> str:
+    return at.strftime(form.replace("%q", str((at.month + 2) // 3)))
+
+
 def _fits(text: str, form: str) -> bool:
     try:
-        datetime.strptime(text.strip(), form)
+        _read(text.strip(), form)
     except ValueError:
         return missing(text)
     return True

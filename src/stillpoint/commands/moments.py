@@ -32,6 +32,7 @@ _OTHERS = 10  # rows ahead where the spacing says nothing
 _ISO = re.compile(
     r"(\d{4})(-?)(\d\d)-?(\d\d)(?:([T ])(\d\d)(:?)(\d\d)?(:?\d\d)?([.,]\d+)?)?(Z|[+-]\d\d.*)?"
 )
+_WEEK = re.compile(r"\d{4}(-?)W\d\d(-?\d)?")
 _MONTHS = "January February March April May June July August September October November December"
 
 
@@ -172,7 +173,10 @@ def _day_of_month(moments: Sequence[datetime]) -> int:
 
 def write(at: datetime, like: str) -> str:
     """Return a date in ISO's form, with the marks and the parts that another has."""
-    found = _ISO.fullmatch(like.strip())
+    found, week = _ISO.fullmatch(like.strip()), _WEEK.fullmatch(like.strip())
+    if week is not None:
+        year, number, day = at.isocalendar()
+        return f"{year:04}{week[1]}W{number:02}" + (f"{week[1]}{day}" if week[2] else "")
     if found is None:
         return at.isoformat()
     _, dash, _, _, sep, hour, colon, minute, second, fraction, offset = found.groups()

@@ -27,7 +27,7 @@ _VERBS = {
 }
 _LEAST = 0.005  # of a share that is told
 _TEXTS = 1000  # times of rows ahead of the last target that are kept
-_SHOWN = 8  # horizons in the table on the terminal
+_SHOWN, _CHANGES = 8, 3  # horizons and changes shown on the terminal
 # what an expert's name begins with, and what it relies on
 _WORDS = (
     ("last value", "the last value"),
@@ -274,8 +274,7 @@ def show_series(summary: dict[str, Any]) -> None:
     names = [name for name in columns if any(row[name] is not None for row in scored)]
     if scored:
         error = "" if summary["task"] == "quantile" else "; error: RMSE"
-        title = f"by steps ahead, in the last {scored[0]['rows']:,} rows{error}"
-        table = Table(title=title)
+        table = Table(title=f"by steps ahead, in the last {scored[0]['rows']:,} rows{error}")
         for name in ("steps", *names):
             table.add_column(name, justify="right")
         places = np.unique(np.linspace(0, len(scored) - 1, _SHOWN).round().astype(int))
@@ -287,9 +286,10 @@ def show_series(summary: dict[str, Any]) -> None:
         console().print(table)
     seasons = ", ".join(f"{m:g}" for m in summary["seasons"])
     changes = len(summary["changes"])
-    found = "no change" if not changes else "1 change" if changes == 1 else f"{changes} changes"
+    found = "no change" if not changes else "1 change" if changes == 1 else f"{changes:,} changes"
+    found += f", the last {_CHANGES} of them" if changes > _CHANGES else ""
     tell(f"seasons: {seasons or 'none found'}; {found}")
-    for change in summary["changes"][-3:]:
+    for change in summary["changes"][-_CHANGES:]:
         tell(f"  {change['words']}")
     first = summary["forecast"][0]
     at = f" ({first['time']})" if first["time"] else ""

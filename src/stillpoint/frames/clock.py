@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stillpoint.commands.cells import seconds
+from stillpoint.commands.dates import moment
 from stillpoint.core.validation import Array
 
 
@@ -22,9 +23,7 @@ class Clock(NamedTuple):
 
     def moments(self, texts: Sequence[str]) -> list[datetime]:
         """Return dates."""
-        if self.form is None:
-            return [datetime.fromisoformat(text.strip()) for text in texts]
-        return [datetime.strptime(text.strip(), self.form) for text in texts]
+        return [moment(text, self.form) for text in texts]
 
     def numbers(self, texts: Sequence[str]) -> Array:
         """Return times as numbers, dates in seconds since 1970."""
