@@ -58,6 +58,14 @@ def test_the_answer_is_one_sentence_and_three_numbers(tmp_path):
     assert sum(tag == "dd" for tag, _ in page.tags) == 3
 
 
+def test_without_a_target_nothing_is_foretold(tmp_path):
+    history, summary = series_of()
+    page = page_of(tmp_path, history, summary | {"targets": 0})
+    assert "No row has a value of load: nothing was learnt" in page.text
+    assert "should average" not in page.text
+    assert "the next value" not in page.text
+
+
 def test_changes_have_words_size_and_a_place_on_the_charts(tmp_path):
     history, summary = series_of()
     page = page_of(tmp_path, history, summary)
@@ -66,7 +74,7 @@ def test_changes_have_words_size_and_a_place_on_the_charts(tmp_path):
     assert page.run["marks"] == [{"at": 200, "text": "1"}]  # buckets of two rows
     assert "largest change" not in page.text
     calm = page_of(tmp_path, history, summary | {"changes": []})
-    assert "level and spread stayed as they were" in calm.text
+    assert "no change of level or spread was found" in calm.text
 
 
 def test_many_changes_leave_the_last_twelve_in_view(tmp_path):

@@ -19,6 +19,8 @@ _FLAT = 0.25
 
 def sentence(facts: Facts, recent: Recent | None) -> str:
     """What is to come; without a forecast ahead, what was forecast."""
+    if recent is not None and recent.steps and facts.given.get("targets") == 0:
+        return f"No row has a value of {facts.target}: nothing was learnt, and all forecasts are 0."
     if recent is not None and recent.steps:
         return _coming(facts, recent)
     what = f"{facts.target}"
@@ -90,7 +92,7 @@ def _beside(ours: float, before: float, width: float, what: str, scale: float | 
 def numbers(facts: Facts, recent: Recent | None) -> list[dict[str, str]]:
     """Up to three figures with what they mean: error, coverage, the next value."""
     found = [*_error(facts), *_coverage(facts)]
-    if recent is not None and recent.steps:
+    if recent is not None and recent.steps and facts.given.get("targets") != 0:
         found += _next(facts, recent)
     elif facts.coverage.get("mean_width") is not None and facts.task != "quantile":
         share = facts.coverage.get("of_range")
