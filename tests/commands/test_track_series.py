@@ -255,6 +255,13 @@ def test_how_many_changes_there_are_is_said_beside_the_last(tmp_path, capsys):
     assert shown.count(" in row ") == 3
 
 
+def test_times_beyond_the_calendar_are_left_out(tmp_path):
+    days = [date(9999, 12, 29) - timedelta(i) for i in range(40)][::-1]
+    source = write(tmp_path / "s.csv", {"t": days, "y": np.cos(np.arange(40)).tolist()})
+    run(source, tmp_path / "o", time="t", horizon=4)
+    assert forecast(tmp_path / "o")["time"] == ["9999-12-30", "9999-12-31", "", ""]
+
+
 def test_whole_ends_at_zero_have_no_sign(tmp_path):
     counts = np.random.default_rng(5).poisson(0.3, 80).tolist()
     source = write(tmp_path / "s.csv", {"y": counts})

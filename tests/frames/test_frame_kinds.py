@@ -128,6 +128,16 @@ def test_days_keep_their_time_of_day_where_clocks_change(columns):
     assert forecast.index.hour.tolist() == [6] * 7
 
 
+def test_periods_and_series_may_be_times_beside_an_array(columns):
+    pandas = package("pandas")
+    months = pandas.period_range("2018-01", periods=N, freq="M")
+    when = sp.track(columns["sold"], time=months, horizon=2).forecast["time"]
+    assert when.astype(str).tolist() == ["2024-09-01", "2024-10-01"]
+    frame = pandas.DataFrame({"sold": columns["sold"]})
+    with pytest.raises(ValueError, match=r"^time must be the name of a column: got [^\n]*$"):
+        sp.track(frame, "sold", time=pandas.Series(columns["day"]))
+
+
 def test_periods_go_on_as_periods(columns):
     pandas = package("pandas")
     index = pandas.period_range("2018-01", periods=N, freq="M", name="month")

@@ -5,6 +5,7 @@ import re
 import sys
 from collections import namedtuple
 from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from html.parser import HTMLParser
 
 import numpy as np
@@ -175,6 +176,21 @@ def test_rows_without_a_target_at_the_end_are_the_first_steps_ahead(shop):
     assert result.forecast["time"].tolist() == (shop["day"][-3] + np.arange(H)).tolist()
     for name in ("forecast", "lo", "hi"):
         np.testing.assert_array_equal(result.predictions[name][-3:], result.forecast[name][:3])
+
+
+def test_masked_values_are_missing():
+    y = np.ma.masked_array(np.arange(30.0), mask=np.arange(30) % 7 == 3)
+    told = sp.track(y, horizon=2).predictions
+    np.testing.assert_array_equal(told["y"], y.filled(np.nan))
+    same = sp.track({"y": np.ma.masked_array(np.arange(30), mask=y.mask)}, "y", horizon=2)
+    np.testing.assert_array_equal(told["forecast"], same.predictions["forecast"])
+
+
+def test_decimals_are_numbers():
+    y = [Decimal(i % 7) / 4 for i in range(40)]
+    expected = sp.track(np.array(y, dtype=float), horizon=2).forecast["forecast"]
+    for data in (y, iter(y)):
+        np.testing.assert_array_equal(sp.track(data, horizon=2).forecast["forecast"], expected)
 
 
 def test_rows_may_begin_without_a_target():

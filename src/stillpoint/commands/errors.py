@@ -174,5 +174,5 @@ def brief(name: str) -> str:
 
 def show_cell(cell: Any) -> str:
     """Return a cell for a message."""
-    text = str(cell) if isinstance(cell, date) else repr(cell)
+    text = " ".join((str(cell) if isinstance(cell, date) else repr(cell)).split())
     return text if len(text) <= 40 else text[:37] + "..."

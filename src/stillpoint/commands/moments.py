@@ -4,6 +4,7 @@ import calendar
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
+from itertools import pairwise
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -28,6 +29,8 @@ _UNITS = {
     "quarter": (88.0 * DAY, 93.0 * DAY, 4),
     "year": (360.0 * DAY, 370.0 * DAY, 10),
 }
+_WEEKDAY = 32  # the last weekday of a month, in place of a day
+_NEAR = 5  # days that are the end of a month, nearly
 _OTHERS = 10  # rows ahead where the spacing says nothing
 _ISO = re.compile(
     r"(\d{4})(-?)(\d\d)-?(\d\d)(?:([T ])(\d\d)(:?)(\d\d)?(:?\d\d)?([.,]\d+)?)?(Z|[+-]\d\d.*)?"
@@ -90,7 +93,8 @@ class Coming:
             self._moments = [moment(text, form) for text in texts]
             self._zone = _zone(zone)
             self._clocked = ":" in self._last or any(at.hour or at.minute for at in self._moments)
-            self._day = _day_of_month(self._moments) if gap >= 27.0 * DAY else 0
+            self._months = round(gap * 12 / 365.25 / DAY)
+            self._day = _day_of_month(self._moments, self._months) if gap >= 27.0 * DAY else 0
 
     def text(self, slots: int) -> str:
         """Return the time so many slots after the last row, or before it."""
@@ -110,10 +114,11 @@ class Coming:
         if self._week is not None:
             start = last.replace(tzinfo=last.tzinfo or UTC).timestamp()
             return last + timedelta(seconds=round(_in_week(self._week, start, slots) - start, 6))
-        if self._day:
-            months = 12 * last.year + last.month - 1 + slots * round(self._gap * 12 / 365.25 / DAY)
-            year, month = divmod(months, 12)
-            day = min(self._day, calendar.monthrange(year, month + 1)[1])
+        if self._day and slots:
+            year, month = divmod(12 * last.year + last.month - 1 + slots * self._months, 12)
+            day = _weekday_end(year, month + 1)
+            if self._day != _WEEKDAY:
+                day = min(self._day, calendar.monthrange(year, month + 1)[1])
             return self._local(last.replace(year=year, month=month + 1, day=day))
         days = self._gap / DAY
         if abs(days - round(days)) < 1e-4 * days or not self._clocked:
@@ -160,15 +165,32 @@ def _zone(name: str | None) -> tzinfo | None:
         return None
 
 
-def _day_of_month(moments: Sequence[datetime]) -> int:
-    """Return the day of the month that times have, 31 for the last; 0 where they have none."""
+def _weekday_end(year: int, month: int) -> int:
+    """Return the last day of a month that is neither a Saturday nor a Sunday."""
+    first, days = calendar.monthrange(year, month)
+    return days - max((first + days - 1) % 7 - 4, 0)
+
+
+def _day_of_month(moments: Sequence[datetime], step: int) -> int:
+    """Return the day of the month that times have, 31 for the last, 32 for the last weekday.
+
+    Where days vary and months are still so many apart, it is about that day; 0 where they are not.
+    """
     days = [at.day for at in moments]
     ends = [calendar.monthrange(at.year, at.month)[1] for at in moments]
     if days == ends:
         return 31
-    most = max(days)
-    same = all(day == min(most, end) for day, end in zip(days, ends, strict=True))
-    return most if same else 0
+    if all(day == min(max(days), end) for day, end in zip(days, ends, strict=True)):
+        return max(days)
+    if days == [_weekday_end(at.year, at.month) for at in moments]:
+        return _WEEKDAY
+    months = np.diff([12 * at.year + at.month for at in moments])
+    apart = {later - at for at, later in pairwise(moments)}
+    if len(apart) == 1 or step < 1 or (months < 1).any() or (months % step).any():
+        return 0
+    early = float(np.median(np.subtract(ends, days)))
+    weekdays = all(at.weekday() < 5 for at in moments)
+    return round(float(np.median(days))) if early > _NEAR else _WEEKDAY if weekdays else 31
 
 
 def write(at: datetime, like: str) -> str:

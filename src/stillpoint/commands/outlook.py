@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -14,11 +14,8 @@ from stillpoint.commands.beside import NAIVE
 from stillpoint.commands.history import History
 from stillpoint.commands.moments import RECENT, Coming, unit, zone_of
 from stillpoint.commands.series import Ahead, Series
-from stillpoint.commands.sink import cell, lines, quoted
-from stillpoint.core.container import replace
 from stillpoint.series import Forecaster
 
-FORECAST = "forecast.csv"
 _VERBS = {
     "level up": ("level rose", True),
     "level down": ("level fell", False),
@@ -159,7 +156,11 @@ def _times(ahead: Ahead, coming: Coming | None, texts: list[str], H: int) -> lis
     known = dict(zip(places[len(places) - n :], texts[len(texts) - n :], strict=True))
     # the last row is the last that has come ahead, or the one before all of them
     last = places[-1] if places else -1
-    return [known.get(h) or coming.text(h - last) for h in range(H)]
+    found: list[str | None] = []
+    for h in range(H):
+        with suppress(OverflowError, ValueError):  # years have four digits
+            found.append(known.get(h) or coming.text(h - last))
+    return found + [None] * (H - len(found))
 
 
 def horizons(scores: Scores, quantile: bool, seasonal: bool) -> list[dict[str, Any]]:
@@ -251,16 +252,6 @@ def plain_words(expert: str) -> str:
     else:
         words = next((words for start, words in _WORDS if name.startswith(start)), name)
     return f"{words}, in proportion" if log else words
-
-
-def write_forecast(path: Path, rows: list[dict[str, Any]]) -> None:
-    """Write forecast.csv."""
-    columns = [
-        [str(row["step"]) for row in rows],
-        [quoted(row["time"] or "") for row in rows],
-        *([cell(row[name]) for row in rows] for name in ("forecast", "lo", "hi")),
-    ]
-    replace(path, b"step,time,forecast,lo,hi\n", lines(columns))
 
 
 def show_series(summary: dict[str, Any]) -> None:

@@ -1,6 +1,7 @@
-"""What is written of a run beside its summary: predictions as text, and the page."""
+"""What is written of a run beside its summary: predictions, steps ahead, and the page."""
 
 import os
+from pathlib import Path
 from typing import Any
 
 from stillpoint.commands.encode import Rows
@@ -8,10 +9,10 @@ from stillpoint.commands.history import History
 from stillpoint.commands.options import TrackOptions
 from stillpoint.commands.sink import cell, lines, quoted
 from stillpoint.commands.summary import plain
-from stillpoint.core.container import places
+from stillpoint.core.container import places, replace
 from stillpoint.core.validation import Array
 
-REPORT = "report.html"
+FORECAST, REPORT = "forecast.csv", "report.html"
 
 
 def text_of(row: int, rows: Rows, forecasts: Array, band: tuple[Array, Array] | None) -> bytes:
@@ -23,6 +24,16 @@ def text_of(row: int, rows: Rows, forecasts: Array, band: tuple[Array, Array] | 
     )
     plays = [list(map(repr, play.tolist())) for play in (forecasts, *(band or ()))]
     return lines([numbers, times, targets, *plays], "" if band else ",,")
+
+
+def write_forecast(path: Path, rows: list[dict[str, Any]]) -> None:
+    """Write forecast.csv."""
+    columns = [
+        [str(row["step"]) for row in rows],
+        [quoted(row["time"] or "") for row in rows],
+        *([cell(row[name]) for row in rows] for name in ("forecast", "lo", "hi")),
+    ]
+    replace(path, b"step,time,forecast,lo,hi\n", lines(columns))
 
 
 def draw_page(

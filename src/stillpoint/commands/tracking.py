@@ -19,7 +19,7 @@ from stillpoint.commands.formats import Batch, format_of
 from stillpoint.commands.history import History
 from stillpoint.commands.notes import ahead_notes, band_notes, target_notes
 from stillpoint.commands.options import TrackOptions
-from stillpoint.commands.outlook import FORECAST, Recent, show_series
+from stillpoint.commands.outlook import Recent, show_series
 from stillpoint.commands.plans import (
     Plan,
     asked,
@@ -29,7 +29,7 @@ from stillpoint.commands.plans import (
     why_no_series,
     word_notes,
 )
-from stillpoint.commands.predicted import REPORT, draw_page, text_of
+from stillpoint.commands.predicted import FORECAST, REPORT, draw_page, text_of, write_forecast
 from stillpoint.commands.room import check_room, rows_at_once
 from stillpoint.commands.series import Series
 from stillpoint.commands.session import PREDICTIONS, Job, Session, now
@@ -286,7 +286,7 @@ class Track(Job):
         first = PARQUET if self.options.predictions == "parquet" else PREDICTIONS
         own = [FORECAST] if isinstance(self.engine, Series) else []
         if own:
-            outlook.write_forecast(self.options.out / FORECAST, summary["forecast"])
+            write_forecast(self.options.out / FORECAST, summary["forecast"])
         files = [first, *own, SUMMARY, *([REPORT] if drawn else []), *self.more]
         return write_summary(self.options.out, {**summary, "notes": notes, "files": files})
 

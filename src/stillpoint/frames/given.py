@@ -11,7 +11,7 @@ from stillpoint.commands.cells import is_date
 from stillpoint.commands.errors import InputError, show_cell, show_names
 from stillpoint.frames.cells import array_cells, series_cells
 from stillpoint.frames.kinds import TIME, Framed, Kind, Plain
-from stillpoint.frames.readers import VALUE, ColumnReader, Reader, RowReader
+from stillpoint.frames.readers import NUMBER, VALUE, ColumnReader, Reader, RowReader
 
 _WHAT = (
     "a pandas, polars or PyArrow frame, a series, a dict of columns, a path, or an iterable of rows"
@@ -42,7 +42,7 @@ def given(data: Any, target: Any, time: Any) -> Given:
         others = [key for key in columns if not isinstance(time, str) or key != time]
         return _columns(columns, _named(name, "a dict", others), time)
     if isinstance(data, np.ndarray) or _numbers(data):
-        array = np.asarray(data, dtype=np.float64 if isinstance(data, list | tuple) else None)
+        array = np.asanyarray(data, dtype=np.float64 if isinstance(data, list | tuple) else None)
         if array.ndim != 1:
             raise InputError(
                 f"data must be one-dimensional where it is an array: got shape {array.shape}; give"
@@ -91,21 +91,32 @@ def _numbers(data: Any) -> bool:
     """Whether data is a list of numbers, not of rows."""
     if not isinstance(data, list | tuple) or not data or hasattr(data, "_asdict"):
         return False
-    return all(cell is None or isinstance(cell, float | int | np.number) for cell in data)
+    return all(cell is None or isinstance(cell, NUMBER) for cell in data)
 
 
 def _columns(columns: dict[str, Any], target: str, time: Any) -> Given:
     """Columns of arrays and lists; times may stand beside them."""
+    columns = {key: _unmasked(values) for key, values in columns.items()}
     if time is not None and not isinstance(time, str | int):
         if TIME in columns:
             raise InputError(
                 "time must be the name of a column where data has one of that name: got an array;"
                 ' give time="time"'
             )
-        columns, time = {TIME: time, **columns}, TIME
+        periods = hasattr(time, "to_timestamp")
+        columns, time = {TIME: time.to_timestamp() if periods else time, **columns}, TIME
     name = None if time is None else str(time)
     cells = {key: array_cells(values) for key, values in columns.items()}
     return Given("columns", target, name, Plain(columns, name), ColumnReader(cells))
+
+
+def _unmasked(values: Any) -> Any:
+    """Return an array with NaN, or None among other things, where it is masked."""
+    if not isinstance(values, np.ma.MaskedArray):
+        return values
+    if values.dtype.kind in "biuf":
+        return np.ma.filled(values.astype(np.float64), np.nan)
+    return np.ma.filled(values.astype(object), None)
 
 
 def _frame(data: Any, target: str | None, time: Any) -> Given | None:

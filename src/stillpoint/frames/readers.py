@@ -1,6 +1,7 @@
 """Readers of what is in memory, as `Source` asks for them: columns, and rows as they come."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from itertools import chain, islice
 from typing import Any
 
@@ -12,6 +13,7 @@ from stillpoint.commands.formats import Cells as Rows
 from stillpoint.commands.sources import Source
 from stillpoint.frames.cells import Cells, array_cells
 
+NUMBER = float | int | np.number | Decimal
 VALUE = "y"  # the name of a column that has none
 _END = object()
 _REMEDY = "give dicts, named tuples or numbers"
@@ -139,7 +141,7 @@ class RowReader(Reader):
             return dict(row._asdict())
         if isinstance(row, list | tuple) or (isinstance(row, np.ndarray) and row.ndim == 1):
             return {str(i): cell for i, cell in enumerate(row)}
-        if row is None or isinstance(row, float | int | np.number):
+        if row is None or isinstance(row, NUMBER):
             return {self._value: row}
         raise RowError(index, f"a row must have cells: got {show_cell(row)}; {_REMEDY}")
 
