@@ -249,6 +249,7 @@ def test_how_many_changes_there_are_is_said_beside_the_last(tmp_path, capsys):
     source = write(tmp_path / "s.csv", {"y": y.tolist()})
     assert track(source, "y", tmp_path / "o", horizon=2) == 0
     shown = capsys.readouterr().out
+    assert "y: 2,000 rows, forecast as a series" in shown
     changes = json.loads((tmp_path / "o" / "summary.json").read_text())["changes"]
     assert len(changes) >= 4
     assert f"{len(changes)} changes, the last 3 of them\n" in shown

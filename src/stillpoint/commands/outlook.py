@@ -265,7 +265,8 @@ def show_series(summary: dict[str, Any]) -> None:
     names = [name for name in columns if any(row[name] is not None for row in scored)]
     if scored:
         error = "" if summary["task"] == "quantile" else "; error: RMSE"
-        table = Table(title=f"by steps ahead, in the last {scored[0]['rows']:,} rows{error}")
+        last = f"{scored[0]['rows']:,} rows" if scored[0]["rows"] > 1 else "row"
+        table = Table(title=f"by steps ahead, in the last {last}{error}")
         for name in ("steps", *names):
             table.add_column(name, justify="right")
         places = np.unique(np.linspace(0, len(scored) - 1, _SHOWN).round().astype(int))
