@@ -145,6 +145,7 @@ def test_series_too_short_for_an_origin_have_no_scores():
     assert "nan" not in repr(test)
     assert "start=0" in repr(test)
     assert "<table" in test._repr_html_()
+    assert test.plot().get_legend() is None
 
 
 def test_steps_that_no_row_reaches_are_left_out_of_the_line():

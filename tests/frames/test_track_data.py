@@ -291,6 +291,12 @@ def test_a_plot_has_the_past_the_fan_and_the_changes(jump):
     assert result.plot(axes) is axes
 
 
+def test_names_with_dollars_are_no_formulas():
+    axes = sp.track({r"$\no$": np.arange(30.0)}).plot()
+    axes.figure.canvas.draw()
+    assert axes.get_ylabel() == r"\$\no\$"
+
+
 def test_without_matplotlib_a_plot_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     for result in (sp.track([1.0, 2.0, 3.0]), sp.backtest([1.0, 2.0, 3.0])):

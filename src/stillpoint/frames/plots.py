@@ -27,7 +27,7 @@ def axes(ax: Axes | None) -> Axes:
 
 def plot_view(view: View, ax: Axes | None) -> Axes:
     """Draw the last rows of a run and what is ahead."""
-    ax = axes(ax)
+    ax, target = axes(ax), view.target.replace("$", r"\$")  # no formula
     fan_x, fan = view.fan()
     x, ahead_x = (_places(view, part) for part in (view.x, fan_x))
     low, high = view.ends()
@@ -38,7 +38,7 @@ def plot_view(view: View, ax: Axes | None) -> Axes:
             ax.fill_between(at, least, most, color=OURS, alpha=alpha, linewidth=0.0, label=label)
     said = np.where(np.isfinite(view.lo) | (view.x > view.x[0]), view.forecast, np.nan)
     ax.plot(x, said, color=OURS, linewidth=1.0, alpha=0.8, label="forecast one row ahead")
-    ax.plot(x, view.y, color=PAST, linewidth=1.1, label=view.target)
+    ax.plot(x, view.y, color=PAST, linewidth=1.1, label=target)
     if view.ahead_x.size:
         mark = "o" if fan_x.size == 1 else None
         ax.plot(ahead_x, fan[0], color=OURS, linewidth=2.0, marker=mark, label="forecast ahead")
@@ -47,7 +47,7 @@ def plot_view(view: View, ax: Axes | None) -> Axes:
         label = "change" if i == 0 else None
         ax.axvline(when, color=CHANGE, linewidth=1.0, linestyle="--", label=label)
     ax.set_ylim(low, high)
-    ax.set_ylabel(view.target)
+    ax.set_ylabel(target)
     if view.kind == "date":
         locator = ax.xaxis.get_major_locator()
         ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
@@ -57,6 +57,8 @@ def plot_view(view: View, ax: Axes | None) -> Axes:
 
 
 def _legend(ax: Axes) -> Axes:
+    if not ax.get_legend_handles_labels()[0]:
+        return ax
     ax.legend(
         frameon=False,
         fontsize=9,
