@@ -281,8 +281,13 @@ def test_a_run_without_targets_says_so_and_nothing_of_steps(tmp_path):
 
 def test_targets_below_zero_are_noted_where_forecasts_end_there(tmp_path):
     source = write(tmp_path / "s.csv", {"y": [float(i % 5 - 2) for i in range(40)]})
-    _, summary = run(source, tmp_path / "o", horizon=3, nonnegative=True)
+    _, summary = run(source, tmp_path / "o", horizon=5, nonnegative=True)
     assert "leave out --nonnegative" in summary["notes"][0]
+    said = [step["forecast"] for step in summary["forecast"]]
+    assert said[0] == 0.0 < said[-1]
+    assert summary["components"]["kept at 0"] > 0.0
+    assert sum(summary["components"].values()) == pytest.approx(0.0, abs=1e-12)
+    assert summary["total"]["forecast"] == sum(said) <= summary["total"]["hi"]
     _, summary = run(source, tmp_path / "p", horizon=3)
     assert summary["notes"] == []
 

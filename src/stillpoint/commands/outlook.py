@@ -118,7 +118,10 @@ def outlook(engine: Series, ahead: Ahead, recent: Recent) -> dict[str, Any]:
     gap = engine.slots.gap or engine.plan.gap if engine.plan.dated else None
     times = _times(ahead, coming, recent.texts, H)
     rows = zip(times, *(part.tolist() for part in ahead.told), strict=True)
-    weights = model.weights
+    weights, components = model.weights, model.components()
+    raised = float(ahead.told.forecast[0]) - sum(components.values())
+    if engine.nonnegative and ahead.told.forecast[0] == 0.0 and raised > 0.0:
+        components["kept at 0"] = raised
     return {
         "learner": "Forecaster",
         "horizon": H,
@@ -139,7 +142,7 @@ def outlook(engine: Series, ahead: Ahead, recent: Recent) -> dict[str, Any]:
         "total": {name: float(end[0]) for name, end in ahead.total._asdict().items()},
         "horizons": horizons(ahead.scores, bool(engine.level), NAIVE in engine.beside.names),
         "changes": [_change(change, model, ahead, coming) for change in model.changes],
-        "components": model.components(),
+        "components": components,
         "relies_on": {
             "next": relies_on(weights[min(weights)]) if weights else [],
             "far": relies_on(weights[max(weights)]) if weights else [],

@@ -44,7 +44,7 @@ class Series:
 
     def __init__(self, options: TrackOptions, plan: Plan) -> None:
         self.task, self.plan = options.task, plan
-        self.horizon, self._nonnegative = plan.horizon, options.nonnegative
+        self.horizon, self.nonnegative = plan.horizon, options.nonnegative
         self.level = options.level if self.task == "quantile" else 0.0
         self.target_share = self.level or options.coverage
         self._reaches = bool(options.known)  # whether features of rows to come are looked at
@@ -73,7 +73,7 @@ class Series:
     @property
     def moved(self) -> bool:
         """Whether ends were moved inwards, to 0, while targets were below that."""
-        return self._nonnegative and self.intake.negative
+        return self.nonnegative and self.intake.negative
 
     @property
     def slots(self) -> Slots:
@@ -211,7 +211,7 @@ class Series:
             none, marks = inner > outer, whole.astype(bool)[:, None]
             lo = np.where(marks, np.where(none, nearest, inner), lo)
             hi = np.where(marks, np.where(none, nearest, outer), hi)
-        if self._nonnegative:
+        if self.nonnegative:
             forecasts, hi = np.maximum(forecasts, 0.0), np.maximum(hi, 0.0)
             lo = lo if self.level else np.maximum(lo, 0.0)
         return Told(forecasts, lo + 0.0, hi + 0.0)  # no zero has a sign
@@ -248,6 +248,10 @@ class Series:
         told = self._path(model, coming)
         total = Told(*(np.array([[end]]) for end in model.total(H)))
         total = total if self.level else self._shaped(total, np.array([float(self.intake.whole)]))
+        if self.nonnegative and not self.level and (told.forecast == 0.0).any():
+            said = told.forecast.sum(axis=1, keepdims=True)
+            end = np.ceil(said) if self.intake.whole else said
+            total = Told(said, total.lo, np.maximum(total.hi, end))
         return Ahead(model, told.row(0), total.row(0), places, scores)
 
     @property
