@@ -111,7 +111,7 @@ figures: $(VENV)/.ready
 	cp build/reproduce/reproduce.md build/reproduce/*.png docs/reproduce/
 	$(BIN)/python examples/demo.py --out demo-out
 	$(CHROMIUM)
-	chromium --headless --no-sandbox --hide-scrollbars --window-size=1280,860 --screenshot=docs/report.png demo-out/report.html
+	chromium --headless --no-sandbox --hide-scrollbars --window-size=1280,860 --screenshot=docs/report.png demo-out/sea/report.html
 
 clean:
 	rm -rf $(VENV) demo-out site build src/*.egg-info

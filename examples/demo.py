@@ -1,13 +1,12 @@
-"""The main job on two streams: a real one as a file, and a level whose truth is known.
+"""The main job on two streams: a real file with a season, and a level whose truth is known.
 
     python examples/demo.py --out demo-out
 
-Prints a table each and writes their pages, which open offline, into the folder given:
-volume/report.html and report.html.
+Prints their tables and writes their pages, which open offline, into the folder given:
+sea/report.html and report.html.
 """
 
 import argparse
-import csv
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +15,6 @@ from rich.table import Table
 
 import stillpoint as sp
 from stillpoint.commands import track
-from stillpoint.lab.streams import real
 from stillpoint.report.history import history_from_arrays
 from stillpoint.report.page import write_page
 
@@ -58,27 +56,26 @@ def page(out, run, y, rivals, bound, measured):
     write_page(out / "report.html", history, summary, "Following a drifting level")
 
 
-def follow_a_file(out):
-    """Track a file with four years of a share's daily volume, as `stillpoint track` does."""
-    shares = real.load("volume")
-    out.mkdir(parents=True, exist_ok=True)
-    with (out / "volume.csv").open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(["date", *shares.features, "volume"])
-        for day, x, y in zip(shares.times, shares.X, shares.y, strict=True):
-            writer.writerow([np.datetime64(int(day), "D"), *x, y])
-    print(
-        f"stillpoint track {out / 'volume.csv'} --target volume --time date --out {out / 'volume'}"
-    )
-    return track(str(out / "volume.csv"), "volume", out / "volume", time="date")
+def forecast_a_file(out):
+    """Forecast the sea's temperature off Peru a year ahead, as `stillpoint track` does."""
+    data = Path(__file__).parent / "data" / "sea.csv"  # data/README.md says where it is from
+    print(f"stillpoint track {shown(data)} --target temperature --time month --out {out / 'sea'}")
+    code = track(str(data), "temperature", out / "sea", time="month")
+    print(f"report: {out / 'sea' / 'report.html'}\n")
+    return code
+
+
+def shown(path):
+    """A path as one would type it here."""
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
 def main():
-    """Follow the file, then the level."""
+    """Forecast the file, then follow the level."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=Path("demo-out"), help="folder for the pages")
     out = parser.parse_args().out
-    code = follow_a_file(out)
+    code = forecast_a_file(out)
     follow_a_level(out)
     return code
 

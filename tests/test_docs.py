@@ -280,13 +280,18 @@ def test_portfolio_example_holds_to_its_theorem():
 
 def test_demo_writes_a_self_contained_page(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", ["demo.py", "--out", str(tmp_path)])
-    example("demo").main()
-    for path in (tmp_path / "report.html", tmp_path / "volume" / "report.html"):
+    assert example("demo").main() == 0
+    for path in (tmp_path / "report.html", tmp_path / "sea" / "report.html"):
         page = path.read_text(encoding="utf-8")
         assert "<svg" in page
         assert not re.search(r"(src|href)=\"http", page)
-    assert (tmp_path / "volume" / "predictions.csv").exists()
-    assert "the true target" in capsys.readouterr().out
+    ahead = (tmp_path / "sea" / "forecast.csv").read_text(encoding="utf-8").splitlines()
+    assert len(ahead) == 1 + 12  # a year of months
+    assert ahead[1].split(",")[1] == "2011-01-01"
+    printed = capsys.readouterr().out
+    assert "by steps ahead" in printed
+    assert str(tmp_path / "sea" / "report.html") in printed.replace("\n", "")
+    assert "the true target" in printed
 
 
 def benchmark(name):

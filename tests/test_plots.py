@@ -121,6 +121,11 @@ print("matplotlib.pyplot" in sys.modules)
     assert done.stdout.splitlines() == ["[b'PNG', b'PNG']", "False"]
 
 
+def test_notebooks_show_figures_of_data_frames_too():
+    axes = sp.track({"y": np.tile([1.0, 2.0, 3.0], 20)}, "y", horizon=3).plot()
+    assert axes._repr_png_().startswith(b"\x89PNG")
+
+
 @pytest.mark.parametrize(
     ("call", "words"),
     [
