@@ -53,7 +53,10 @@ def main(
 @app.command()
 def track(
     source: Annotated[
-        str, typer.Argument(help="A CSV, JSON-lines or Parquet file; - for standard input.")
+        str,
+        typer.Argument(
+            help="A CSV or JSON-lines file, gzipped or not, or Parquet; - for standard input."
+        ),
     ],
     target: Annotated[
         str,
