@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_series import forecast
+from test_track_series import forecast
 
 from stillpoint.commands import tracking
 from stillpoint.commands.dates import recognised

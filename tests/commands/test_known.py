@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_series import forecast
+from test_track_series import forecast
 
 import stillpoint as sp
 from stillpoint.commands import _scores, session, tracking

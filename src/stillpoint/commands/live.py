@@ -4,6 +4,7 @@ import json
 import math
 import sys
 import time
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from stillpoint.commands.formats import Batch
@@ -64,7 +65,7 @@ class FollowedTrack(Track):
         if loss is not None and summary["loss_name"] == "squared error":
             loss = math.sqrt(loss)
         if self.encoder.time_kind == "date":
-            late = time.time() - self.encoder.last_time
+            late = datetime.now(UTC).timestamp() - self.encoder.last_time
         found = {
             "rows_total": summary["rows"],
             "targets_total": summary["targets"],

@@ -22,8 +22,7 @@ _MISSING = "pass one number a round, NaN for a missing one"
 class Forecaster(SeriesLearner):
     """Forecast a series any number of steps ahead: level, trend, seasons, memory, jumps.
 
-    Nothing needs to be told: not the seasons, not the noise, no rate and no length. Values may be
-    missing, times irregular, and features known ahead may join.
+    Nothing needs to be told. Values may be missing, times irregular; features known ahead may join.
 
     Parameters
     ----------
@@ -36,8 +35,7 @@ class Forecaster(SeriesLearner):
     coverage : float or list of float, default 0.9
         The share of values that intervals are to cover, or several.
     features : int or list of str, default 0
-        How many numbers are known of each round before its value (prices, holidays), or their
-        names.
+        How many numbers are known of each round before its value (prices, holidays), or names.
     pool : {"full", "middle", "small"}, default "full"
         How many experts forecast: 24 with two seasons, 13 or 8.
     loss : Squared, Absolute or Pinball, optional

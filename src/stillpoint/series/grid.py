@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillpoint.core.array import Array
-from stillpoint.series import restored
+from stillpoint.series import restored, seasons
 from stillpoint.series.rows import Rows
 from stillpoint.series.slots import FIRST, MOST, Slots
 
@@ -69,6 +69,18 @@ class Grid:
             self._rest = total + max(_REST, total // _PART)
         self.slots = slots
         return slots.spread(times)
+
+    def suggested(self, dated: bool) -> tuple[float, ...]:
+        """Seasons that go with the spacing of dates."""
+        if not dated or self.slots.gap is None:
+            return ()
+        periods, week = seasons.calendar(self.slots.gap), self.slots.week
+        if week is not None:
+            periods = week.periods()
+            if len(periods) == 1:
+                periods = (*periods, 365.25 / 7.0 * periods[0])
+            periods = tuple(sorted({m for m in periods if m >= 2.0}))
+        return tuple(float(round(m)) if abs(m - round(m)) < 1e-4 * m else m for m in periods)
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from stillpoint.core.array import Array
 from stillpoint.core.validation import stored, under
 from stillpoint.forecasters.aggregation import LARGEST
-from stillpoint.series import seasons, times
+from stillpoint.series import times
 from stillpoint.series.engine import Engine
 from stillpoint.series.grid import Grid
 from stillpoint.series.playing import play, say
@@ -211,7 +211,7 @@ class Timing:
         if steps is None:
             return self._last_step
         self._learn()
-        engine.calendar, engine.usual = self._suggested(), grid.slots.week is None
+        engine.calendar, engine.usual = self._grid.suggested(self._dates), grid.slots.week is None
         if not new or (steps != 1).any():
             self._last_step = -1
             first = int(np.flatnonzero(steps)[-1])  # of its slot
@@ -225,18 +225,6 @@ class Timing:
                 self._value = float(np.append(np.nan, values[~np.isnan(values)])[-1])
                 self._waiting = True
         return int(steps[-1])
-
-    def _suggested(self) -> tuple[float, ...]:
-        """Seasons that go with the spacing of dates."""
-        if not self._dates or self._grid.slots.gap is None:
-            return ()
-        periods, week = seasons.calendar(self._grid.slots.gap), self._grid.slots.week
-        if week is not None:
-            periods = week.periods()
-            if len(periods) == 1:
-                periods = (*periods, 365.25 / 7.0 * periods[0])
-            periods = tuple(sorted({m for m in periods if m >= 2.0}))
-        return tuple(float(round(m)) if abs(m - round(m)) < 1e-4 * m else m for m in periods)
 
     def _learn(self) -> None:
         """Close the engine's round, where its value waits."""
@@ -285,7 +273,10 @@ class Timing:
         slots.restore(under(state, "before."))
         self._before = None if math.isnan(last) else (slots, last)
         calendar = self._engine.calendar
-        if self._X.shape[0] > self._engine.horizon or calendar not in ((), self._suggested()):
+        if self._X.shape[0] > self._engine.horizon or calendar not in (
+            (),
+            self._grid.suggested(self._dates),
+        ):
             raise ValueError(
                 f"state 'X' and 'calendar' must fit the forecaster: got {self._X.shape[0]} rows and"
                 f" {calendar}; save it again"
