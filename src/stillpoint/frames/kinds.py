@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from datetime import date, datetime
 from typing import Any, Protocol
 
 import numpy as np
@@ -131,8 +132,13 @@ class Framed:
         import narwhals as nw
 
         series = self._frame[self._time]
-        if series.dtype == nw.String or series.dtype in (nw.Categorical, nw.Enum, nw.Object):
-            return nw.new_series(TIME, list(texts), nw.String, backend=self._frame.implementation)
+        backend, objects = self._frame.implementation, series.dtype == nw.Object
+        if objects and not isinstance(series[0], str):
+            dates = isinstance(series[0], date) and not isinstance(series[0], datetime)
+            given = [at.date() if dates else at for at in clock.moments(texts)]
+            return nw.new_series(TIME, given, nw.Object, backend=backend)
+        if objects or series.dtype in (nw.String, nw.Categorical, nw.Enum):
+            return nw.new_series(TIME, list(texts), nw.String, backend=backend)
         dated = clock.kind == "date"
         values: list[Any] = clock.moments(texts) if dated else clock.numbers(texts).tolist()
         if series.dtype == nw.Date:
@@ -141,11 +147,9 @@ class Framed:
         dtype = series.dtype if dated or whole else nw.Float64
         values = [int(value) for value in values] if whole else values
         if series.dtype == nw.Datetime and series.dtype.time_zone is not None:
-            made = nw.new_series(
-                TIME, values, nw.Datetime("us", "UTC"), backend=self._frame.implementation
-            )
+            made = nw.new_series(TIME, values, nw.Datetime("us", "UTC"), backend=backend)
             return made.dt.convert_time_zone(series.dtype.time_zone).cast(dtype)
-        return nw.new_series(TIME, values, dtype, backend=self._frame.implementation)
+        return nw.new_series(TIME, values, dtype, backend=backend)
 
     def _future(self, texts: Sequence[str], clock: Clock) -> Any:
         """Return times as an index like the data's, with its frequency where they keep it."""
@@ -154,6 +158,9 @@ class Framed:
         made = pandas.DatetimeIndex(self._times(texts, clock).to_native()).rename(index.name)
         if isinstance(index, pandas.PeriodIndex):
             return made.to_period(index.freq)
+        if index.dtype == object:
+            dates = index.inferred_type == "date"
+            return pandas.Index(made.date if dates else made.to_pydatetime(), name=index.name)
         with suppress(ValueError):  # of business days, say, where weekends are forecast, too
             made.freq = index.freq or index.inferred_freq or made.inferred_freq
         return made
