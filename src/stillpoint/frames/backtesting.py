@@ -45,6 +45,7 @@ def backtest(
     models: Mapping[str, Model] | None = None,
     date_format: str | None = None,
     format: str | None = None,
+    progress: bool | None = None,
 ) -> "Backtest":
     """Forecast a series from every row on, and score all horizons beside simple methods.
 
@@ -59,8 +60,10 @@ def backtest(
 
     Parameters
     ----------
-    data, target, time, known, features, season, coverage, nonnegative, date_format, format
+    data, target, time, known, features, season, coverage, nonnegative
         As for `track`; the data must be a series.
+    date_format, format, progress
+        As for `track`.
     horizon : int, optional
         How many steps ahead; None as for `track`.
     start : int, optional
@@ -113,7 +116,7 @@ def backtest(
         )
         _check(start, every, models)
         job = _Backtested(options, found, start, every)
-        summary = play(job)
+        summary = play(job, progress)
         return Backtest(found, job, summary, models or {})
 
 
