@@ -120,10 +120,11 @@ import stillpoint as sp
 from stillpoint.commands.cli import app
 
 run = sp.play(sp.lab.baselines.OGD(1, step=0.1), sp.losses.Absolute().on(np.ones(9)))
-try:
-    run.plot()
-except ImportError as error:
-    print(error)
+for draw in (run.plot, lambda: sp.plot(run)):
+    try:
+        draw()
+    except ImportError as error:
+        print(error)
 for command in sys.argv[1:]:
     try:
         app(command.split())
@@ -145,8 +146,9 @@ def test_what_needs_an_extra_says_so_in_one_line_and_the_rest_works_without(tmp_
         [sys.executable, "-c", PLAIN, *commands], capture_output=True, text=True, check=True
     )
     needs = "needs {}, which is not installed; run: pip install 'stillpoint[{}]'"
-    first, *rest = done.stdout.splitlines()
-    assert first == "Run.plot " + needs.format("matplotlib", "plot")
+    one, many, *rest = done.stdout.splitlines()
+    assert one == "Run.plot " + needs.format("matplotlib", "plot")
+    assert many == "sp.plot " + needs.format("matplotlib", "plot")
     assert [line for line in rest if line.isdigit()] == ["0", "2", "2", "2", "2", "2"]
     assert done.stderr.splitlines() == [
         "error: playing many runs " + needs.format("joblib", "lab"),

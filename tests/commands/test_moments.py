@@ -4,7 +4,7 @@ from datetime import date, datetime, timedelta
 
 import pytest
 
-from stillpoint.commands.moments import DAY, Coming, season_of, steps_of, unit
+from stillpoint.commands.moments import DAY, Coming, season_of, steps_of, unit, zone_like
 
 
 @pytest.mark.parametrize(
@@ -77,3 +77,13 @@ def test_times_are_told_in_words():
     assert Coming(["2023-01-01", "2024-01-01"], True, 365 * DAY).words(1) == "in 2025"
     hour = datetime(2024, 3, 3, 7).isoformat()
     assert Coming([hour], True, 3600.0).words(1) == "on 3 March 2024, 08:00"
+
+
+def test_a_zone_is_told_by_how_its_clocks_were_changed():
+    spring = ["2024-03-31T00:00+01:00", "2024-04-01T00:00+02:00"]
+    autumn = ["2023-10-29T00:00+02:00", "2023-10-30T00:00+01:00"]
+    name = zone_like([*autumn, *spring])
+    coming = Coming(["2024-10-26T00:00+02:00"], True, DAY, name)
+    assert [coming.text(k) for k in (1, 2)] == ["2024-10-27T00:00+02:00", "2024-10-28T00:00+01:00"]
+    assert zone_like([]) is None
+    assert zone_like(["2024-03-31T00:00+01:23", "2024-04-01T00:00+02:46"]) is None

@@ -5,6 +5,7 @@ import csv
 import json
 from datetime import date, datetime, timedelta
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
@@ -374,3 +375,31 @@ def test_sizes_of_changes_that_contradict_their_kind_are_left_out():
     assert outlook._change(fell, None, None, None)["words"] == "level fell in row 6"
     fell = Change(9, 5, "level down", 715.0, 633.0, 1e5)
     assert outlook._change(fell, None, None, None)["words"] == "level fell from 715 to 633 in row 6"
+
+
+def test_days_with_offsets_go_on_with_those_that_clocks_will_have(tmp_path):
+    zone = ZoneInfo("Europe/Berlin")
+    days = [datetime(2023, 10, 1, tzinfo=zone) + timedelta(i) for i in range(182)]  # to 30 March
+    texts = [day.isoformat() for day in days]
+    y = np.random.default_rng(0).normal(size=182).round(3).tolist()
+    source = write(tmp_path / "s.csv", {"t": texts, "y": y})
+    options = {"time": "t", "horizon": 3, "checkpoint": tmp_path / "c"}
+    lines = Path(source).read_text().splitlines(keepends=True)
+    for end in (90, 183):
+        Path(source).write_text("".join(lines[:end]))
+        _, summary = run(source, tmp_path / "o", **options)
+    assert [row["time"] for row in summary["forecast"]] == [
+        "2024-03-31T00:00:00+01:00",
+        "2024-04-01T00:00:00+02:00",
+        "2024-04-02T00:00:00+02:00",
+    ]
+    header, _ = container.read("track", 2, (tmp_path / "c" / "checkpoint.npz").read_bytes())
+    assert [text[:10] for text in header["series"]["clocks"]] == ["2023-10-29", "2023-10-30"]
+
+
+def test_days_alone_say_nothing_of_clocks(tmp_path):
+    days = [date(2024, 1, 1) + timedelta(i) for i in range(30)]
+    source = write(tmp_path / "s.csv", {"t": days, "y": range(30)})
+    run(source, tmp_path / "o", time="t", checkpoint=tmp_path / "c")
+    header, _ = container.read("track", 2, (tmp_path / "c" / "checkpoint.npz").read_bytes())
+    assert header["series"]["clocks"] == []

@@ -18,12 +18,12 @@ def series():
     return y
 
 
-def by_hand(y, start):
+def by_hand(y, start, every=1):
     """Scores by loops: {(step, method): (rows, rmse, mae, coverage, width)}."""
     model = sp.Forecaster(H, season=[SEASON])
     said, lo, hi = model.track(y, horizon=H, intervals=True)
     pairs = {}
-    for origin in range(start, N):
+    for origin in range(start, N, every):
         known = [t for t in range(origin) if not np.isnan(y[t])]
         if not known:
             continue
@@ -54,10 +54,10 @@ def by_hand(y, start):
     return found
 
 
-@pytest.mark.parametrize("start", [0, 30])
-def test_all_pairs_of_origin_and_target_are_scored(series, start):
-    table = sp.backtest(series, horizon=H, season=SEASON, start=start).table
-    expected = by_hand(series, start)
+@pytest.mark.parametrize(("start", "every"), [(0, 1), (30, 1), (11, 6)])
+def test_all_pairs_of_origin_and_target_are_scored(series, start, every):
+    table = sp.backtest(series, horizon=H, season=SEASON, start=start, every=every).table
+    expected = by_hand(series, start, every)
     keys = list(zip(table["step"].tolist(), table["method"].tolist(), strict=True))
     assert set(keys) == set(expected)
     names = ("rows", "rmse", "mae", "coverage", "width")
@@ -119,6 +119,52 @@ def test_batches_come_to_the_same(series, monkeypatch, batch):
     table = sp.backtest(series, horizon=H, season=SEASON).table
     for name in ("rows", "rmse", "mae", "mase", "coverage", "width"):
         np.testing.assert_allclose(table[name], expected[name], rtol=1e-12)
+
+
+def test_models_of_ones_own_are_scored_on_the_same_pairs(series):
+    days = np.arange(np.datetime64("2024-01-01"), np.datetime64("2024-01-01") + N)
+    kept = np.arange(N) % 13 != 5
+    seen = []
+
+    def last(past, horizon):
+        seen.append(past.size)
+        value = past[~np.isnan(past)][-1]
+        past[:] = 0.0  # it is a copy
+        return np.full(horizon, value)
+
+    def season_ago(past, horizon):
+        return [past[h - SEASON] if h - SEASON >= -past.size else 0.0 for h in range(horizon)]
+
+    data = {"day": days[kept], "y": np.nan_to_num(series, nan=40.0)[kept]}
+    test = sp.backtest(data, "y", H, time="day", season=SEASON, models={"mine": last}, every=3)
+    table = test.table
+    for name in ("rows", "rmse", "mae", "mase"):
+        mine, theirs = (table[name][table["method"] == m] for m in ("mine", "last value"))
+        np.testing.assert_allclose(mine, theirs)
+    # days without a row count among the values before
+    assert seen[0] > 20
+    assert (np.diff(seen) >= 3).all()
+    whole = np.nan_to_num(series, nan=40.0)
+    table = sp.backtest(whole, horizon=H, season=SEASON, models={"ago": season_ago}).table
+    ago, naive = (table["rmse"][table["method"] == m] for m in ("ago", "seasonal naive"))
+    np.testing.assert_allclose(ago, naive)
+
+
+def test_models_that_cannot_be_used_are_refused(series):
+    for models, said in (
+        ([1], "models must be a dict"),
+        ({"mine": 3}, "got 3 as 'mine'"),
+        ({"drift": lambda past, h: past}, "as 'drift'"),
+        ({"mine": lambda past, h: past[:1]}, "models must return 4 numbers"),
+        ({"mine": lambda past, h: [np.nan] * h}, "from 'mine'"),
+        ({"mine": lambda past, h: "abcd"}, "got 'abcd' from 'mine'"),
+    ):
+        with pytest.raises(ValueError, match=r".") as error:
+            sp.backtest(series, horizon=4, models=models)
+        assert said in str(error.value)
+        assert "\n" not in str(error.value)
+    with pytest.raises(ValueError, match="every must be a number of rows: got 0"):
+        sp.backtest(series, horizon=4, every=0)
 
 
 def test_long_horizons_are_scored_at_some_steps():

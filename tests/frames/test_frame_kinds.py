@@ -148,6 +148,31 @@ def test_periods_go_on_as_periods(columns):
     pandas.testing.assert_index_equal(result.predictions.index, index)
 
 
+def test_dates_of_python_stay_dates_of_python(columns):
+    pandas = package("pandas")
+    days, coming = columns["day"], [date(2024, 3, 21), date(2024, 3, 22)]
+    indexed = pandas.DataFrame({"sold": columns["sold"]}, index=pandas.Index(days, name="day"))
+    result = sp.track(indexed, "sold", horizon=2)
+    assert result.forecast.index.tolist() == coming
+    assert result.forecast.index.name == "day"
+    pandas.testing.assert_index_equal(result.predictions.index, indexed.index)
+    column = sp.track(indexed.reset_index(), "sold", time="day", horizon=2)
+    assert column.forecast["time"].tolist() == coming
+    assert column.predictions["forecast"].tolist() == result.predictions["forecast"].tolist()
+
+
+@pytest.mark.parametrize("kind", ["polars", "pyarrow"])
+def test_zones_and_units_of_columns_are_kept_where_clocks_change(columns, kind):
+    pandas = package("pandas")
+    hours = pandas.date_range("2024-03-28", periods=N, freq="h", tz="Europe/Berlin", unit="ns")
+    frame = frames(kind, {"hour": hours, "sold": columns["sold"]})
+    forecast = sp.track(frame, "sold", time="hour", horizon=H, season=7).forecast
+    schema = (lambda f, name: f.schema[name]) if kind == "polars" else lambda f, n: f[n].type
+    assert schema(forecast, "time") == schema(frame, "hour")
+    expected = pandas.date_range(hours[-1], periods=H + 1, freq="h")[1:]
+    assert [pandas.Timestamp(at) for at in listed(forecast, "time")] == expected.tolist()
+
+
 def test_other_indexes_are_kept_and_numbered_ones_go_on(columns):
     pandas = package("pandas")
     sold = pandas.Series(columns["sold"])
@@ -162,11 +187,10 @@ def test_other_indexes_are_kept_and_numbered_ones_go_on(columns):
 
 def test_dates_of_an_index_that_are_no_times_are_noted(columns):
     pandas = package("pandas")
-    for day in (columns["day"], [str(day) for day in columns["day"]]):
-        frame = pandas.DataFrame({"sold": columns["sold"]}, index=pandas.Index(day, dtype=object))
-        result = sp.track(frame, "sold", horizon=H)
-        assert "pandas.to_datetime(data.index)" in result.summary["notes"][0]
-        assert result.predictions.index.equals(frame.index)
+    frame = pandas.DataFrame({"sold": columns["sold"]}, index=[str(day) for day in columns["day"]])
+    result = sp.track(frame, "sold", horizon=H)
+    assert "pandas.to_datetime(data.index)" in result.summary["notes"][0]
+    assert result.predictions.index.equals(frame.index)
     words = pandas.Series(columns["sold"], index=[f"row {i}" for i in range(N)])
     assert sp.track(words, horizon=H).summary["notes"] == []
 

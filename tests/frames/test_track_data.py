@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import stillpoint as sp
+from stillpoint.commands import session
 from stillpoint.frames.view import LEAST
 from tracked import floats, run, write
 
@@ -308,3 +309,13 @@ def test_the_page_is_written_where_it_is_asked_for(shop, tmp_path):
     result = sp.track({"day": shop["day"], "sold": shop["sold"]}, "sold", time="day")
     path = result.report(tmp_path / "page.html")
     assert "Forecasting sold" in path.read_text(encoding="utf-8")
+
+
+def test_progress_is_shown_where_it_is_asked_for_or_on_a_terminal(monkeypatch):
+    shown, tell = [], lambda text, position: None
+    monkeypatch.setattr(session, "progress", lambda stack, size, bar: shown.append(bar) or tell)
+    for asked in (False, True, None):
+        sp.track([1.0, 2.0, 1.5, 2.5], progress=asked)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    sp.track([1.0, 2.0, 1.5, 2.5])
+    assert shown == [False, True, False, True]

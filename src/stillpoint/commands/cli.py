@@ -34,6 +34,9 @@ def main(
 ) -> None:
     """Online learners that follow a moving target.
 
+    `bench`, `sweep` and the figures of `reproduce` are research, for
+    `pip install 'stillpoint[lab]'`.
+
     Examples:
 
     - `stillpoint track data.csv --target y --out results` forecasts every row before it is seen,
@@ -43,9 +46,6 @@ def main(
     key of a table
 
     - `stillpoint streams export walk --out walk.csv` a stream to play with
-
-    `bench`, `sweep` and the figures of `reproduce` are research, for
-    `pip install 'stillpoint[lab]'`.
     """
     loaded()
 
@@ -53,7 +53,10 @@ def main(
 @app.command()
 def track(
     source: Annotated[
-        str, typer.Argument(help="A CSV, JSON-lines or Parquet file; - for standard input.")
+        str,
+        typer.Argument(
+            help="A CSV or JSON-lines file, gzipped or not, or Parquet; - for standard input."
+        ),
     ],
     target: Annotated[
         str,

@@ -2,7 +2,6 @@
 
 import json
 import math
-import sys
 import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ from stillpoint.commands.session import Session
 from stillpoint.commands.summary import OURS, plain
 from stillpoint.commands.tracking import Track
 from stillpoint.core.container import replace
+from stillpoint.core.terminal import tell_json
 
 if TYPE_CHECKING:
     from stillpoint.commands.options import TrackOptions
@@ -121,8 +121,7 @@ class StreamedSession(Session):
     """A session that writes to standard output, at once."""
 
     def _write(self, text: bytes) -> None:
-        sys.stdout.write(text.decode())
-        sys.stdout.flush()
+        tell_json(text.decode().removesuffix("\n"))
 
 
 def _finite(value: Any) -> Any:

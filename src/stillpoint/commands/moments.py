@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
 from itertools import pairwise
 from typing import Any
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 import numpy as np
 
@@ -156,6 +156,16 @@ def _in_week(week: Week, last: float, slots: int) -> float:
     times = last - week.gap * np.arange(weeks * week.active.size, dtype=np.float64)
     places, inside = week.count(times)
     return float(times[inside & (places == places[0] + slots)][0])
+
+
+def zone_like(texts: Sequence[str]) -> str | None:
+    """Return a time zone whose clock shows these times, among them some where it was changed."""
+    times = [datetime.fromisoformat(text.strip()) for text in texts]
+    for name in sorted(available_timezones()) if times else ():
+        zone = _zone(name)
+        if zone and all(at.astimezone(zone).utcoffset() == at.utcoffset() for at in times):
+            return name
+    return None
 
 
 def _zone(name: str | None) -> tzinfo | None:

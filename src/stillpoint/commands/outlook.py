@@ -1,7 +1,6 @@
 """What `track` tells of a series: what comes next, how far ahead it is good, what has changed."""
 
 import math
-from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -12,7 +11,8 @@ from stillpoint.commands._rows import BUCKET
 from stillpoint.commands._scores import SUM, Scores
 from stillpoint.commands.beside import NAIVE
 from stillpoint.commands.history import History
-from stillpoint.commands.moments import RECENT, Coming, unit, zone_of
+from stillpoint.commands.moments import Coming, unit
+from stillpoint.commands.recents import Recent
 from stillpoint.commands.series import Ahead, Series
 from stillpoint.series import Forecaster
 
@@ -23,7 +23,6 @@ _VERBS = {
     "narrower": ("spread shrank", False),
 }
 _LEAST = 0.005  # of a share that is told
-_TEXTS = 1000  # times of rows ahead of the last target that are kept
 _SHOWN, _CHANGES = 8, 3  # horizons and changes shown on the terminal
 # what an expert's name begins with, and what it relies on
 _WORDS = (
@@ -37,40 +36,6 @@ _WORDS = (
     ("autoregression waves", "memory of the last values, curved"),
     ("autoregression", "memory of the last values"),
 )
-
-
-class Recent:
-    """Texts of the last times, and the name of their zone."""
-
-    def __init__(self) -> None:
-        self.texts: list[str] = []
-        self.zone: str | None = None
-        self.form: str | None = None  # of dates; None: ISO's
-
-    def add(self, texts: Sequence[str], first: Any, horizon: int) -> None:
-        """Keep the last texts; first: the first cell of all of them."""
-        self.zone = self.zone or zone_of(first)
-        keep = RECENT + min(horizon, _TEXTS)
-        self.texts = [*self.texts, *texts[-keep:]][-keep:]
-
-    def state(self) -> dict[str, Any]:
-        """Return the state, for saving."""
-        return {"texts": self.texts, "zone": self.zone}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Restore what `state` returned; ValueError where it is another's."""
-        texts, zone = state["texts"], state["zone"]
-        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-            raise ValueError(f"its header holds {str(texts)[:40]!r} as times")
-        self.texts, self.zone = texts, None if zone is None else str(zone)
-
-    def coming(self, engine: Series) -> Coming | None:
-        """Return times to come; None without times."""
-        slots, dated = engine.slots, engine.plan.dated
-        gap = slots.gap or engine.plan.gap
-        if not self.texts or not gap:
-            return None
-        return Coming(self.texts[-RECENT:], dated, gap, self.zone, slots.week, self.form)
 
 
 def figures(engine: Series, history: History, recent: Recent) -> dict[str, Any]:

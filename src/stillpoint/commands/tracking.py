@@ -19,7 +19,7 @@ from stillpoint.commands.formats import Batch, format_of
 from stillpoint.commands.history import History
 from stillpoint.commands.notes import ahead_notes, band_notes, target_notes
 from stillpoint.commands.options import TrackOptions
-from stillpoint.commands.outlook import Recent, show_series
+from stillpoint.commands.outlook import show_series
 from stillpoint.commands.plans import (
     Plan,
     asked,
@@ -30,6 +30,7 @@ from stillpoint.commands.plans import (
     word_notes,
 )
 from stillpoint.commands.predicted import FORECAST, REPORT, draw_page, text_of, write_forecast
+from stillpoint.commands.recents import Recent
 from stillpoint.commands.room import check_room, rows_at_once
 from stillpoint.commands.series import Series
 from stillpoint.commands.session import PREDICTIONS, Job, Session, now

@@ -1,12 +1,14 @@
 """`sp.backtest`: how good forecasts of a series would have been, beside simple methods."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stillpoint.commands.engine import Engine
+from stillpoint.commands.beside import NAIVE
+from stillpoint.commands.engine import LAST, MEAN, Engine
+from stillpoint.commands.errors import InputError, show_cell
 from stillpoint.commands.history import History
 from stillpoint.commands.options import TrackOptions
 from stillpoint.commands.plans import Plan
@@ -15,7 +17,7 @@ from stillpoint.commands.summary import OURS
 from stillpoint.core.extras import require
 from stillpoint.frames.given import Given, given
 from stillpoint.frames.memory import MemoryTrack, play
-from stillpoint.frames.rolling import Rolling, Score
+from stillpoint.frames.rolling import DRIFT, Model, Rolling, Score
 from stillpoint.frames.tracked import names, options_of, periods
 from stillpoint.frames.words import python_errors
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
 MEASURES = ("rmse", "mae", "mase", "coverage", "width")
 _EARLY = 20  # rows before the first origin, at least
+_TAKEN = (OURS, LAST, NAIVE, MEAN, DRIFT)
 
 
 def backtest(
@@ -38,8 +41,11 @@ def backtest(
     coverage: float = 0.9,
     nonnegative: bool = False,
     start: int | None = None,
+    every: int = 1,
+    models: Mapping[str, Model] | None = None,
     date_format: str | None = None,
     format: str | None = None,
+    progress: bool | None = None,
 ) -> "Backtest":
     """Forecast a series from every row on, and score all horizons beside simple methods.
 
@@ -54,13 +60,20 @@ def backtest(
 
     Parameters
     ----------
-    data, target, time, known, features, season, coverage, nonnegative, date_format, format
+    data, target, time, known, features, season, coverage, nonnegative
         As for `track`; the data must be a series.
+    date_format, format, progress
+        As for `track`.
     horizon : int, optional
         How many steps ahead; None as for `track`.
     start : int, optional
         The first row, counted from 0, that is an origin. None leaves out two seasons, or 20 rows if
         that is more.
+    every : int, default 1
+        How many rows the next origin is later.
+    models : dict of callables, optional
+        Models of your own, by name: each is called at every origin with the values before it, NaN
+        where one is missing, and the horizon, and returns that many forecasts.
 
     Returns
     -------
@@ -101,17 +114,30 @@ def backtest(
             date_format=date_format,
             format=format,
         )
-        job = _Backtested(options, found, _start(start))
-        summary = play(job)
-        return Backtest(found, job, summary)
+        _check(start, every, models)
+        job = _Backtested(options, found, start, every)
+        summary = play(job, progress)
+        return Backtest(found, job, summary, models or {})
 
 
-def _start(start: Any) -> int | None:
-    if start is not None and (
-        isinstance(start, bool) or not isinstance(start, int | np.integer) or start < 0
-    ):
-        raise ValueError(f"start must be a row, counted from 0: got {start!r}; give 0 for all")
-    return None if start is None else int(start)
+def _check(start: Any, every: Any, models: Any) -> None:
+    if start is not None and not _counts(start, 0):
+        raise InputError(f"start must be a row, counted from 0: got {start!r}; give 0 for all")
+    if not _counts(every, 1):
+        raise InputError(f"every must be a number of rows: got {every!r}; give 1 for all")
+    if models is not None and not isinstance(models, Mapping):
+        raise InputError(f"models must be a dict: got {show_cell(models)}; give callables by name")
+    for name, model in (models or {}).items():
+        if name in _TAKEN or not callable(model):
+            raise InputError(
+                f"models must be callables under names of their own: got {show_cell(model)} as"
+                f" {name!r}; give a function of the values before and the horizon"
+            )
+
+
+def _counts(given: Any, least: int) -> bool:
+    whole = isinstance(given, int | np.integer) and not isinstance(given, bool)
+    return whole and bool(given >= least)
 
 
 class _Backtested(MemoryTrack):
@@ -119,16 +145,17 @@ class _Backtested(MemoryTrack):
 
     rolling: Rolling
 
-    def __init__(self, options: TrackOptions, given: Given, start: int | None) -> None:
+    def __init__(self, options: TrackOptions, given: Given, start: int | None, every: int) -> None:
         super().__init__(options, given)
-        self._start = start
+        self._start, self._every = start, every
 
     def _learners(self, dim: int, plan: Plan | None) -> tuple[Engine | Series, History]:
         new = self.engine is None
         engine, history = super()._learners(dim, plan)
         if new and isinstance(engine, Series):
             early = max(_EARLY, 2 * engine.plan.period)
-            self.rolling = Rolling(engine.plan, early if self._start is None else self._start)
+            start = early if self._start is None else self._start
+            self.rolling = Rolling(engine.plan, int(start), int(self._every))
             engine.beside = self.rolling
         return engine, history
 
@@ -146,7 +173,13 @@ class Backtest:
         As `track` has it.
     """
 
-    def __init__(self, given: Given, job: _Backtested, summary: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        given: Given,
+        job: _Backtested,
+        summary: dict[str, Any],
+        models: Mapping[str, Model],
+    ) -> None:
         self._given, self.summary = given, summary
         engine = job.engine
         assert isinstance(engine, Series)
@@ -155,6 +188,7 @@ class Backtest:
         self._steps = job.rolling.steps.tolist()
         self._scale = job.rolling.scale(period)
         self._scores = {OURS: job.rolling.ours(), **job.rolling.others(period)}
+        self._scores |= {name: job.rolling.model(name, model) for name, model in models.items()}
 
     @cached_property
     def table(self) -> Any:

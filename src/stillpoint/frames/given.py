@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -16,6 +16,8 @@ from stillpoint.frames.readers import NUMBER, VALUE, ColumnReader, Reader, RowRe
 _WHAT = (
     "a pandas, polars or PyArrow frame, a series, a dict of columns, a path, or an iterable of rows"
 )
+# what pandas calls an index of dates
+_DATED = ("datetime64", "datetime", "date", "period")
 
 
 @dataclass
@@ -123,7 +125,7 @@ def _frame(data: Any, target: str | None, time: Any) -> Given | None:
     """Frames and series, by narwhals; None where it is neither."""
     import narwhals as nw
 
-    source, index = type(data).__name__, None
+    source, index = type(data).__name__, cast(Any, None)
     if nw.dependencies.is_into_series(data):
         series = nw.from_native(data, series_only=True)
         target = target or str(series.name or VALUE)
@@ -142,12 +144,8 @@ def _frame(data: Any, target: str | None, time: Any) -> Given | None:
         if not data.columns.is_unique:
             twice = data.columns[data.columns.duplicated()][0]
             raise InputError(f"data must name each column once: got {twice!r} twice; rename one")
-    timed = False
-    notes: tuple[str, ...] = ()
-    if pandas is not None and isinstance(index, pandas.DatetimeIndex | pandas.PeriodIndex):
-        timed = time is None
-    elif index is not None and time is None:
-        notes = _unused(index)
+    timed = time is None and getattr(index, "inferred_type", "") in _DATED
+    notes = _unused(index) if time is None and index is not None and not timed else ()
     time = _text(time)
     frame = nw.from_native(data, eager_only=True)
     if timed:
@@ -155,7 +153,8 @@ def _frame(data: Any, target: str | None, time: Any) -> Given | None:
         time = TIME if own is None else str(own)
         while time in frame.columns:
             time = f"index {time}"
-        when = index.to_timestamp() if isinstance(index, pandas.PeriodIndex) else index
+        periods = isinstance(index, pandas.PeriodIndex)
+        when = index.to_timestamp() if periods else pandas.DatetimeIndex(index)
         frame = frame.with_columns(
             nw.from_native(pandas.Series(when), series_only=True).alias(time)
         )

@@ -132,11 +132,12 @@ class Framed:
         import narwhals as nw
 
         series = self._frame[self._time]
-        first = series.drop_nulls().head(1).to_list() if series.dtype == nw.Object else []
+        backend, objects = self._frame.implementation, series.dtype == nw.Object
+        first = series.drop_nulls().head(1).to_list() if objects else []
         if first and isinstance(first[0], date):
             return self._objects(clock.moments(texts), first[0])
-        if series.dtype == nw.String or series.dtype in (nw.Categorical, nw.Enum, nw.Object):
-            return nw.new_series(TIME, list(texts), nw.String, backend=self._frame.implementation)
+        if objects or series.dtype in (nw.String, nw.Categorical, nw.Enum):
+            return nw.new_series(TIME, list(texts), nw.String, backend=backend)
         dated = clock.kind == "date"
         values: list[Any] = clock.moments(texts) if dated else clock.numbers(texts).tolist()
         if series.dtype == nw.Date:
@@ -145,11 +146,9 @@ class Framed:
         dtype = series.dtype if dated or whole else nw.Float64
         values = [int(value) for value in values] if whole else values
         if series.dtype == nw.Datetime and series.dtype.time_zone is not None:
-            made = nw.new_series(
-                TIME, values, nw.Datetime("us", "UTC"), backend=self._frame.implementation
-            )
+            made = nw.new_series(TIME, values, nw.Datetime("us", "UTC"), backend=backend)
             return made.dt.convert_time_zone(series.dtype.time_zone).cast(dtype)
-        return nw.new_series(TIME, values, dtype, backend=self._frame.implementation)
+        return nw.new_series(TIME, values, dtype, backend=backend)
 
     def _objects(self, found: list[datetime], like: date) -> Any:
         """Return dates of Python, where the data's are such, with or without a time of day."""
@@ -167,6 +166,9 @@ class Framed:
         made = pandas.DatetimeIndex(self._times(texts, clock).to_native()).rename(index.name)
         if isinstance(index, pandas.PeriodIndex):
             return made.to_period(index.freq)
+        if index.dtype == object:
+            dates = index.inferred_type == "date"
+            return pandas.Index(made.date if dates else made.to_pydatetime(), name=index.name)
         with suppress(ValueError):  # of business days, say, where weekends are forecast, too
             made.freq = index.freq or index.inferred_freq or made.inferred_freq
         return made

@@ -1,5 +1,6 @@
 """`stillpoint track` without files: its rows, its learners and its figures, kept in memory."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -101,12 +102,13 @@ class MemorySession(Session):
         """Write nothing: the job keeps what it tells."""
 
 
-def play(job: MemoryTrack) -> dict[str, Any]:
-    """Run a job from its first row to its summary."""
+def play(job: MemoryTrack, progress: bool | None) -> dict[str, Any]:
+    """Run a job from its first row to its summary; progress None: shown on a terminal."""
     stop = Stop()  # Ctrl-C is Python's own here
     source = job.source(stop)
     try:
-        session = MemorySession(job, source, stop)
+        bar = sys.stderr.isatty() if progress is None else progress
+        session = MemorySession(job, source, stop, bar=bar)
         session.play()
         return session.finish()
     finally:

@@ -4,19 +4,22 @@ The forecaster says in each row what it expects at every horizon, so that each r
 nothing is fitted again. Simple methods are scored on the same pairs of origin and target.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from stillpoint.commands._scores import Scores, shown_steps
 from stillpoint.commands.beside import NAIVE, Beside
 from stillpoint.commands.engine import LAST, MEAN
+from stillpoint.commands.errors import InputError, show_cell
 from stillpoint.commands.plans import Plan, Told
 from stillpoint.core.validation import Array
 
 DRIFT = "drift"
 Slots = NDArray[np.int64]
+Model = Callable[[Array, int], ArrayLike]  # the values before an origin, steps; their forecasts
 
 
 class Score(NamedTuple):
@@ -36,13 +39,13 @@ class Rolling(Beside):
     ----------
     plan
         Of the series.
-    start
-        The first row, counted from 0, that is an origin.
+    start, every
+        The first row, counted from 0, that is an origin, and how many rows the next one is later.
     """
 
-    def __init__(self, plan: Plan, start: int) -> None:
+    def __init__(self, plan: Plan, start: int, every: int) -> None:
         super().__init__(plan, 0.0)
-        self.steps, self._start = shown_steps(plan.horizon), start
+        self.steps, self._start, self._every = shown_steps(plan.horizon), start, every
         self._sums = np.zeros((self.steps.size, 6))
         self._y, self._slots = np.zeros(0), np.zeros(0, dtype=np.int64)
         self._told = np.zeros((0, 3, self.steps.size))  # of origins whose targets are to come
@@ -55,7 +58,7 @@ class Rolling(Beside):
         slots, places = slots[:n], self.steps - 1
         fresh = np.stack([part[:n][:, places] for part in told], axis=1)
         self._y, self._slots = np.append(self._y, y), np.append(self._slots, slots)
-        good = _origins(self._y, self._start)[before:]
+        good = self._good()[before:]
         self._origins = np.append(self._origins, slots[good])
         self._told = np.concatenate([self._told, fresh[good]])
         for k, h in enumerate(self.steps.tolist()):
@@ -64,6 +67,13 @@ class Rolling(Beside):
         if n:
             wait = self._origins + self.steps[-1] - 1 > slots[-1]
             self._origins, self._told = self._origins[wait], self._told[wait]
+
+    def _good(self) -> NDArray[np.bool_]:
+        """Whether rows are origins: some value is known before them, and it is their turn."""
+        known, row = ~np.isnan(self._y), np.arange(self._y.size) - self._start
+        turn = (row >= 0) & (row % self._every == 0)
+        good: NDArray[np.bool_] = (np.cumsum(known) - known > 0) & turn
+        return good
 
     def _add(self, k: int, told: Array, y: Array) -> None:
         away = told[:, 0] - y
@@ -98,7 +108,7 @@ class Rolling(Beside):
     def others(self, period: int) -> dict[str, list[Score]]:
         """Return scores of simple methods, by step. period: rows of a season, 0 for none."""
         y, slots = self._y, self._slots
-        good = np.flatnonzero(_origins(y, self._start))
+        good = np.flatnonzero(self._good())
         known = np.flatnonzero(~np.isnan(y))
         if not good.size:
             none = [Score(0, np.nan, np.nan)] * self.steps.size
@@ -121,10 +131,23 @@ class Rolling(Beside):
             if period:
                 told[NAIVE] = _ago(slots[targets], h, period, slots, y, y[at])
             for name, scores in found.items():
-                away = told[name] - came
-                rows = away.size
-                squares = float(np.sqrt((away**2).mean())) if rows else np.nan
-                scores.append(Score(rows, squares, float(np.abs(away).mean()) if rows else np.nan))
+                scores.append(_score(told[name] - came))
+        return found
+
+    def model(self, name: str, model: Model) -> list[Score]:
+        """Return scores of a model that is asked anew at every origin, by step."""
+        y, slots, steps = self._y, self._slots, self.steps
+        good = np.flatnonzero(self._good())
+        first, horizon = int(slots[0]), int(steps[-1])
+        dense = np.full(int(slots[-1]) - first + 1, np.nan)
+        dense[slots - first] = y
+        told = np.empty((good.size, steps.size))
+        for i, origin in enumerate((slots[good] - first).tolist()):
+            told[i] = _forecasts(name, model(dense[:origin].copy(), horizon), horizon)[steps - 1]
+        found = []
+        for k, h in enumerate(steps.tolist()):
+            o, targets = _targets(slots[good], h, slots, y)
+            found.append(_score(told[o, k] - y[targets]))
         return found
 
     def scale(self, period: int) -> float:
@@ -146,11 +169,24 @@ class _Pairs(NamedTuple):
     targets: NDArray[np.int64]
 
 
-def _origins(y: Array, start: int) -> NDArray[np.bool_]:
-    """Whether rows are origins: some value is known before them, and they are not too early."""
-    known = ~np.isnan(y)
-    good: NDArray[np.bool_] = (np.cumsum(known) - known > 0) & (np.arange(y.size) >= start)
-    return good
+def _score(away: Array) -> Score:
+    if not away.size:
+        return Score(0, np.nan, np.nan)
+    return Score(away.size, float(np.sqrt((away**2).mean())), float(np.abs(away).mean()))
+
+
+def _forecasts(name: str, given: ArrayLike, horizon: int) -> Array:
+    """Return what a model said, checked."""
+    try:
+        found = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        found = np.zeros(0)
+    if found.shape != (horizon,) or not np.isfinite(found).all():
+        raise InputError(
+            f"models must return {horizon} numbers: got {show_cell(given)} from {name!r}; forecast"
+            " every step up to the horizon"
+        )
+    return found
 
 
 def _targets(origins: Slots, h: int, slots: Slots, y: Array) -> _Pairs:

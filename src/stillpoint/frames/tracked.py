@@ -29,6 +29,7 @@ def track(
     learner: str = "auto",
     date_format: str | None = None,
     format: str | None = None,
+    progress: bool | None = None,
 ) -> Tracked:
     """Forecast every row of a table before its target is seen, and the steps after the last.
 
@@ -75,6 +76,9 @@ def track(
         usual form that the first rows tell.
     format : {"csv", "jsonl", "parquet"}, optional
         Of a file, where its suffix does not tell.
+    progress : bool, optional
+        Whether to show how far it is; None: where errors go to a terminal. The first run compiles,
+        for half a minute.
 
     Returns
     -------
@@ -112,7 +116,7 @@ def track(
             format=format,
         )
         job = MemoryTrack(options, found)
-        return Tracked(found, job, play(job))
+        return Tracked(found, job, play(job, progress))
 
 
 def options_of(found: Given, **options: Any) -> TrackOptions:
