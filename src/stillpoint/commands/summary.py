@@ -156,7 +156,9 @@ def show_track(summary: dict[str, Any]) -> None:
     from rich.table import Table
 
     name, loss = summary["loss_name"], summary["loss"]
-    table = Table(title=f"{summary['target']}: {summary['rows']:,} rows, {summary['task']}")
+    series = "horizon" in summary and summary["task"] != "quantile"
+    what = "a series" if series else summary["task"]
+    table = Table(title=f"{summary['target']}: {summary['rows']:,} rows, {what}")
     for i, head in enumerate(("forecaster", f"mean {name}", "ours is less by")):
         table.add_column(head, justify="right" if i else "left")
     for who, value in loss.items():

@@ -8,7 +8,7 @@ import numpy as np
 from river import conf, time_series
 
 from stillpoint.core.learner import Configured, not_finite_in
-from stillpoint.core.validation import Array
+from stillpoint.core.validation import Array, shown
 from stillpoint.estimators.ahead import Ahead
 from stillpoint.estimators.cells import date64, is_date, missing, moment, number
 from stillpoint.estimators.losses import loss_named
@@ -165,7 +165,10 @@ class Forecaster(time_series.base.Forecaster, Configured):
 
     def _mapping(self, x: Any) -> Mapping[Hashable, Any]:
         if not isinstance(x, Mapping):
-            raise ValueError(f"x must be a dict of features by name: got {x!r}; convert it first")
+            raise ValueError(
+                f"x must be a dict of features by name: got {shown(x)}; give x.to_dict(), or"
+                " dict(zip(names, x))"
+            )
         return x
 
     def _found_clock(self, x: Mapping[Hashable, Any]) -> Hashable | None:
