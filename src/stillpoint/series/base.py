@@ -1,5 +1,7 @@
 """What a Forecaster is beside its forecasts: rounds in time, what it can tell of itself, saving."""
 
+from __future__ import annotations
+
 import math
 from typing import TYPE_CHECKING, Any
 
