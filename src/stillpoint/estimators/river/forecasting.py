@@ -16,6 +16,8 @@ from stillpoint.forecasters.aggregation import target_number
 from stillpoint.losses import Absolute, Pinball, Squared
 from stillpoint.series import Forecaster as Core
 
+_ORDER = "the value comes first, then the features: learn_one(y, x), y None for a missing one"
+
 
 class Forecaster(time_series.base.Forecaster, Configured):
     """Forecast a series any number of steps ahead, with intervals and nothing to tune.
@@ -91,7 +93,7 @@ class Forecaster(time_series.base.Forecaster, Configured):
 
     def learn_one(self, y: float, x: dict[Hashable, Any] | None = None) -> None:
         """Learn the value of the coming round, whose features are x; None or NaN: it is missing."""
-        value = math.nan if missing(y) else target_number(y)
+        value = math.nan if missing(y) else target_number(y, _ORDER)
         known = {} if x is None else self._mapping(x)
         names, clock = self._names, self._clock
         if not self._started:
