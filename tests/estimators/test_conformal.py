@@ -255,7 +255,7 @@ def test_scores_in_bulk_are_those_one_by_one():
 
 
 def test_a_model_of_another_library_is_refused_before_the_first_row():
-    river = package("stillpoint.estimators.river", "river")
+    river = faces("river")
     for make in (river.ConformalRegressor, river.ConformalClassifier):
         with pytest.raises(ValueError, match=r"must be a model of river with predict_.*got None"):
             make(None)
