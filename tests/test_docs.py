@@ -64,7 +64,7 @@ PAPER = [
 
 def test_readme_examples_print_what_they_say():
     found = list(pages.run((ROOT / "README.md").read_text(encoding="utf-8")))
-    assert len(found) == 3
+    assert len(found) == 4
     assert [said for _, said, _ in found] == [printed for *_, printed in found]
 
 

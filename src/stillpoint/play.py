@@ -1,5 +1,7 @@
 """Play a learner on a stream of losses."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol

@@ -155,7 +155,7 @@ def test_the_help_says_what_intervals_do_not_do():
         ).split()
     )
     assert "intervals hold then, quantiles cover less" in text
-    assert "only forecast, and covered less" in text
+    assert "at the end of a series with intervals of their own horizon" in text
 
 
 @pytest.mark.parametrize(("learner", "finite"), [("regression", 3), ("forecaster", 4)])

@@ -252,3 +252,10 @@ def test_scores_in_bulk_are_those_one_by_one():
     bulk = [many.learn_many(scores[:1]), many.learn_many(scores[1:1]), many.learn_many(scores[1:7])]
     assert np.concatenate([*bulk, many.learn_many(scores[7:])]).tolist() == single
     assert many.quantile == one.quantile
+
+
+def test_a_model_of_another_library_is_refused_before_the_first_row():
+    river = faces("river")
+    for make in (river.ConformalRegressor, river.ConformalClassifier):
+        with pytest.raises(ValueError, match=r"must be a model of river with predict_.*got None"):
+            make(None)

@@ -97,6 +97,7 @@ def test_refused_rounds_of_a_series_leave_the_model_as_it_was(river):
     good = {"when": days[20], "price": 1.0}
     for y, x, message in [
         ("high", good, "y must be a number"),
+        (good, 1.0, "y must be a number.*the value comes first"),
         (1e200, good, "y must be at most"),
         (1.0, {"price": 1.0}, "must hold the time 'when'"),
         (1.0, {**good, "when": days[3]}, "time must increase"),

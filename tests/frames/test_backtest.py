@@ -217,3 +217,15 @@ def test_it_is_drawn_a_curve_a_method(series, measure):
     own = test.table[measure][test.table["method"] == "stillpoint"]
     np.testing.assert_array_equal(lines["stillpoint"], own)
     assert len(lines) == (5 if measure == "rmse" else 1)
+
+
+def test_a_season_found_on_the_way_is_not_held_against_the_rows_before():
+    """Seasonal naive is told the season: 2 · 24 rows are less than 80 = 20 · 2²."""
+    rng = np.random.default_rng(0)
+    y = 50 + 6 * np.cos(2 * np.pi * np.arange(400) / 24) + rng.normal(0, 1, 400)
+    found, later = sp.backtest(y, horizon=3), sp.backtest(y, horizon=3, start=80)
+    assert found.summary["seasons"] == [24.0]
+    np.testing.assert_array_equal(found.table["rows"], later.table["rows"])
+    np.testing.assert_allclose(found.table["rmse"], later.table["rmse"])
+    every = sp.backtest(y[:150], horizon=3, every=7)
+    assert every.table["rows"][0] == len(range(20, 150, 7)) - len(range(20, 40, 7))

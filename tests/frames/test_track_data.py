@@ -224,6 +224,7 @@ def test_a_regression_has_no_forecast_ahead_and_no_changes(shop):
     assert result.forecast is None
     assert result.changes["row"].size == 0
     assert "steps ahead" not in repr(result)
+    assert "regression, of the next row" in repr(result)
     assert "<svg" in result._repr_html_()
 
 

@@ -133,3 +133,14 @@ def test_a_backtest_is_of_a_series_from_a_row_on():
 )
 def test_options_are_arguments_in_python(said, told):
     assert in_python(said) == told
+
+
+@pytest.mark.parametrize("call", [sp.track, sp.backtest])
+@pytest.mark.parametrize("data", [Y, Y.tolist()])
+def test_a_horizon_is_no_name_of_a_target(call, data):
+    refused("the name of a column: got 24", "horizon=24 by name", call=call, data=data, target=24)
+
+
+@pytest.mark.parametrize("target", [Y, ["sold"], {"sold": Y}])
+def test_values_are_no_name_of_a_target(target):
+    refused("the name of a column: got", "name that", data=TABLE, target=target)

@@ -123,7 +123,7 @@ def test_columns_in_another_order_than_the_features_are_refused():
 def test_features_that_were_not_announced_are_counted_in_the_remedy():
     with pytest.raises(ValueError, match="build it with features=2,"):
         small().track(Y, np.ones((T, 2)))
-    with pytest.raises(ValueError, match="pass a horizon or times by name"):
+    with pytest.raises(ValueError, match="pass horizon=24"):
         small().predict(24)
 
 
@@ -217,3 +217,26 @@ def test_a_missing_value_in_a_slot_does_not_undo_the_one_before_it(late):
     model = small(season=None)
     model.track(y, times=times)
     assert y[late - 1] in model._engine.history.values
+
+
+@pytest.mark.parametrize(
+    ("name", "ours"), [("fit", r"track\(y\)"), ("forecast", "predict"), ("learn_one", "update")]
+)
+def test_names_of_other_libraries_say_what_they_are_here(name, ours):
+    with pytest.raises(AttributeError, match=rf"no attribute '{name}'; it is {ours}"):
+        getattr(small(), name)
+    with pytest.raises(AttributeError, match=r"no attribute 'colour'$"):
+        _ = small().colour
+
+
+def test_a_number_in_the_place_of_features_is_asked_whether_it_is_a_horizon():
+    with pytest.raises(ValueError, match=r"got 3; .* pass horizon=3"):
+        small().predict(3)
+
+
+def test_what_takes_many_lines_is_told_by_its_kind():
+    table = np.array([["a", "b"]] * 60)
+    with pytest.raises(ValueError, match=r"^y must be numeric: got a ndarray of shape \(60, 2\);"):
+        small().track(table)
+    with pytest.raises(ValueError, match=r"^y must be a number: got '\w{198}…; call skip"):
+        small().update("a" * 999)

@@ -61,7 +61,8 @@ def track(
     target: Annotated[
         str,
         typer.Option(
-            help="The column to forecast; rows without it are only forecast, and covered less."
+            help="The column to forecast; rows without it are only forecast, at the end of a series"
+            " with intervals of their own horizon."
         ),
     ],
     out: Annotated[
@@ -82,7 +83,7 @@ def track(
     ] = "regression",
     level: Annotated[float, typer.Option(help="The level of --task quantile.")] = 0.9,
     coverage: Annotated[
-        float, typer.Option(help="The share of next rows that intervals are to hold.")
+        float, typer.Option(help="The share of targets that intervals are to hold.")
     ] = 0.9,
     delay: Annotated[
         int,

@@ -57,7 +57,7 @@ def why_no_series(options: TrackOptions, columns: int, times: Array) -> str:
     if not options.may_be_series:
         return "it does not look ahead"
     if (np.diff(times) == 0.0).any():
-        return "rows share a time; name --key in stillpoint fleet if they are of several series"
+        return "rows share a time; if they are of several series, take one, or stillpoint fleet"
     forced, most = options.learner == "forecaster", _MOST_COLUMNS[options.learner == "forecaster"]
     if columns > most:
         return f"{columns} columns are more than {most}; choose some with --features"

@@ -9,7 +9,21 @@ from numpy.typing import ArrayLike, NDArray
 from stillpoint.core.array import Array as Array
 
 _NOT_NUMBERS = str, bytes, np.datetime64, np.timedelta64  # of which `float` takes some
+_LINE = 200  # characters of a value that an error shows
 _FEW = 16  # up to here Python looks at floats faster than NumPy does
+
+
+def shown(value: Any) -> str:
+    """Return a value as errors show it, in one line: by kind and shape where it takes more."""
+    text = repr(value)
+    if "\n" not in text and len(text) <= _LINE:
+        return text
+    shape = np.shape(value) if hasattr(value, "shape") else ()
+    kind = type(value).__name__
+    if shape:
+        return f"a {kind} of shape {shape}"
+    text = " ".join(text.split())
+    return text if len(text) <= _LINE else f"{text[: _LINE - 1]}…"
 
 
 def number(name: str, value: Any, remedy: str = "give a finite number") -> float:
@@ -23,7 +37,7 @@ def number(name: str, value: Any, remedy: str = "give a finite number") -> float
             raise TypeError
         result = float(value)
     except (TypeError, ValueError, OverflowError):
-        raise ValueError(f"{name} must be a number: got {value!r}; {remedy}") from None
+        raise ValueError(f"{name} must be a number: got {shown(value)}; {remedy}") from None
     if not math.isfinite(result):
         raise ValueError(f"{name} must be finite: got {value!r}; {remedy}")
     return result
@@ -87,7 +101,7 @@ def real(name: str, value: ArrayLike, remedy: str) -> Array:
             raise TypeError
         return np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise ValueError(f"{name} must be {wanted}: got {value!r}; {remedy}") from None
+        raise ValueError(f"{name} must be {wanted}: got {shown(value)}; {remedy}") from None
 
 
 def finite(name: str, value: ArrayLike, remedy: str = "drop or repair such entries") -> Array:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from stillpoint.beliefs._kalman import LIMIT
-from stillpoint.core.validation import Array, stored, under
+from stillpoint.core.validation import Array, shown, stored, under
 from stillpoint.estimators.cells import column, moment, number
 from stillpoint.forecasters._features import sound
 
@@ -138,7 +138,8 @@ class Columns:
         """The row of an x with exactly the known names and plain numbers; None for others."""
         if type(x) is not dict and not isinstance(x, Mapping):
             raise ValueError(
-                f"x must be a dict of features by name: got {x!r}; convert the row first"
+                f"x must be a dict of features by name: got {shown(x)}; give x.to_dict(), or"
+                " dict(zip(names, x))"
             )
         if self._pick is None or x.keys() != self._keys:
             return None

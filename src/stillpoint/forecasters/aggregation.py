@@ -181,9 +181,9 @@ class MLPoly(Aggregator):
         ) + float(self.state.scalars[AT.range_cost])
 
 
-def target_number(y: Any) -> float:
+def target_number(y: Any, remedy: str = "call skip() for a missing observation") -> float:
     """Return `y` as a float that can be learnt from."""
-    target = number("y", y, "call skip() for a missing observation")
+    target = number("y", y, remedy)
     if abs(target) > LARGEST:
         raise ValueError(f"y must be at most {LARGEST:g} in size: got {y!r}; rescale the stream")
     return target

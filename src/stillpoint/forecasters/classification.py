@@ -5,6 +5,8 @@ two read-outs of each are mixed by Bayes' rule with fixed share (Herbster & Warm
 loss is bounded against the best of them.
 """
 
+from __future__ import annotations
+
 import math
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Rounds that have features and perhaps a time, checked as they come."""
 
+from __future__ import annotations
+
 import math
 from typing import Any
 

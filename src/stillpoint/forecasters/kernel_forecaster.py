@@ -1,5 +1,7 @@
 """KernelForecaster: squared loss on time with nothing to tune, VAW forecasters aggregated."""
 
+from __future__ import annotations
+
 import copy
 import math
 from collections.abc import Iterable

@@ -5,6 +5,8 @@ origin and unit are carried into the filters exactly. ML-Poly (Gaillard, Stoltz 
 blended with exponential weights aggregates them.
 """
 
+from __future__ import annotations
+
 from statistics import NormalDist
 from typing import Any
 

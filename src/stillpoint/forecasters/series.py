@@ -1,5 +1,7 @@
 """What the untuned forecasters of one series share: missing targets and whole streams."""
 
+from __future__ import annotations
+
 import math
 from abc import abstractmethod
 

@@ -1,5 +1,7 @@
 """What TrackingForecaster and TrackingProbabilities share: filters, their growth, rounds."""
 
+from __future__ import annotations
+
 import math
 from abc import abstractmethod
 from typing import Any, ClassVar

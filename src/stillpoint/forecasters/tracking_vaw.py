@@ -4,6 +4,8 @@ The filter of KernelVAW with H = x_t⊗h: the Gram matrix is ⟨x_s, x_t⟩k(s, 
 λ m_t/(λ + v_t). With a kernel κ on contexts it is κ(x_s, x_t)k(s, t), and the filter a dense one.
 """
 
+from __future__ import annotations
+
 from contextlib import nullcontext
 from typing import Any, ClassVar
 

@@ -3,6 +3,8 @@
 Proposition regression-curvature of the paper, with erratum E10.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -68,7 +68,7 @@ def backtest(
         How many steps ahead; None as for `track`.
     start : int, optional
         The first row, counted from 0, that is an origin. None leaves out two seasons, or 20 rows if
-        that is more.
+        that is more; if the season is found on the way, the first 40, 80, … rows that hold two.
     every : int, default 1
         How many rows the next origin is later.
     models : dict of callables, optional
@@ -147,14 +147,14 @@ class _Backtested(MemoryTrack):
 
     def __init__(self, options: TrackOptions, given: Given, start: int | None, every: int) -> None:
         super().__init__(options, given)
-        self._start, self._every = start, every
+        self.start, self._every = start, every
 
     def _learners(self, dim: int, plan: Plan | None) -> tuple[Engine | Series, History]:
         new = self.engine is None
         engine, history = super()._learners(dim, plan)
         if new and isinstance(engine, Series):
             early = max(_EARLY, 2 * engine.plan.period)
-            start = early if self._start is None else self._start
+            start = early if self.start is None else self.start
             self.rolling = Rolling(engine.plan, int(start), int(self._every))
             engine.beside = self.rolling
         return engine, history
@@ -185,6 +185,8 @@ class Backtest:
         assert isinstance(engine, Series)
         seasons = summary["seasons"]
         period = engine.plan.period or (round(seasons[0]) if seasons else 0)
+        if job.start is None:
+            job.rolling.begin(period)
         self._steps = job.rolling.steps.tolist()
         self._scale = job.rolling.scale(period)
         self._scores = {OURS: job.rolling.ours(), **job.rolling.others(period)}

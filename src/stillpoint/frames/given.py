@@ -35,7 +35,7 @@ class Given:
 
 def given(data: Any, target: Any, time: Any) -> Given:
     """Return how to read data, and what to call its columns; see `track` for the arguments."""
-    name = None if target is None else str(target)
+    name = _target(target, data)
     if isinstance(data, str | os.PathLike):
         return Given(os.fspath(data), _named(name, "a file"), _text(time), Plain())
     if isinstance(data, Mapping):
@@ -58,6 +58,22 @@ def given(data: Any, target: Any, time: Any) -> Given:
         raise InputError(f"data must be {_WHAT}: got {show_cell(data)}; give one of them")
     reader = RowReader(iter(data), name or VALUE)
     return Given("rows", _named(name, "rows", reader.names), _text(time), Plain(), reader)
+
+
+def _target(target: Any, data: Any) -> str | None:
+    """Return the target's name: not the values themselves, nor a horizon in its place."""
+    bare = _numbers(data) or len(getattr(data, "shape", ())) == 1  # values without a column's name
+    if isinstance(target, int | np.integer) and bare and getattr(data, "name", None) != target:
+        raise InputError(
+            f"target must be the name of a column: got {target}; leave it out where data is one"
+            f" column, and give horizon={target} by name"
+        )
+    if getattr(target, "shape", ()) or isinstance(target, list | Mapping | Set):
+        raise InputError(
+            f"target must be the name of a column: got {type(target).__name__}; add the values to"
+            " data as a column, and name that"
+        )
+    return None if target is None else str(target)
 
 
 def _named(name: str | None, what: str, names: list[str] | None = None) -> str:

@@ -121,6 +121,8 @@ class Tracked:
             seasons = ", ".join(f"{m:g}" for m in s["seasons"])
             parts.append(f"{counted(s['horizon'], 'step')} ahead")
             parts.append(f"seasons {seasons}" if seasons else "no season")
+        else:  # and no forecast beyond the rows
+            parts.append(f"{s['task']}, of the next row")
         error = s["loss"].get(OURS)
         if error is not None:
             squared = s["loss_name"] == "squared error"

@@ -18,6 +18,7 @@ from stillpoint.commands.plans import Plan, Told
 from stillpoint.core.validation import Array
 
 DRIFT = "drift"
+_OCTAVES = 40
 Slots = NDArray[np.int64]
 Model = Callable[[Array, int], ArrayLike]  # the values before an origin, steps; their forecasts
 
@@ -41,15 +42,21 @@ class Rolling(Beside):
         Of the series.
     start, every
         The first row, counted from 0, that is an origin, and how many rows the next one is later.
+
+    Notes
+    -----
+    Sums are kept apart by octaves of the origin's row, start·2ᵏ, so that a later start can be
+    chosen when the run is over: see `begin`.
     """
 
     def __init__(self, plan: Plan, start: int, every: int) -> None:
         super().__init__(plan, 0.0)
         self.steps, self._start, self._every = shown_steps(plan.horizon), start, every
-        self._sums = np.zeros((self.steps.size, 6))
+        self._sums = np.zeros((_OCTAVES, self.steps.size, 6))
+        self._first, self._octave = start, 0  # where origins began, and the octave they are of now
         self._y, self._slots = np.zeros(0), np.zeros(0, dtype=np.int64)
         self._told = np.zeros((0, 3, self.steps.size))  # of origins whose targets are to come
-        self._origins = np.zeros(0, dtype=np.int64)
+        self._origins, self._octaves = np.zeros((2, 0), dtype=np.int64)
 
     def score(self, y: Array, slots: Slots, told: Told) -> None:
         """Score what was told in rows whose targets are these, and keep the targets."""
@@ -60,35 +67,36 @@ class Rolling(Beside):
         self._y, self._slots = np.append(self._y, y), np.append(self._slots, slots)
         good = self._good()[before:]
         self._origins = np.append(self._origins, slots[good])
+        rows = before + np.flatnonzero(good)
+        octaves = np.log2(np.maximum(rows, 1) / max(self._first, 1)).astype(np.int64)
+        self._octaves = np.append(self._octaves, octaves.clip(0, _OCTAVES - 1))
         self._told = np.concatenate([self._told, fresh[good]])
         for k, h in enumerate(self.steps.tolist()):
             pairs = _targets(self._origins, h, slots, y)
-            self._add(k, self._told[pairs.origins, :, k], y[pairs.targets])
+            told_then, octave = self._told[pairs.origins, :, k], self._octaves[pairs.origins]
+            np.add.at(self._sums[:, k], octave, _parts(told_then, y[pairs.targets]))
         if n:
             wait = self._origins + self.steps[-1] - 1 > slots[-1]
             self._origins, self._told = self._origins[wait], self._told[wait]
+            self._octaves = self._octaves[wait]
+
+    def begin(self, period: int) -> None:
+        """Leave out origins before two seasons are over, of a season that was found on the way.
+
+        Seasonal naive is told that season, and nobody could have told it the forecaster earlier. At
+        least half of the rows stay origins.
+        """
+        start = max(self._first, 1)
+        while start << self._octave < 2 * period and start << self._octave + 2 <= self._y.size:
+            self._octave += 1
+        self._start = start << self._octave if self._octave else self._first
 
     def _good(self) -> NDArray[np.bool_]:
         """Whether rows are origins: some value is known before them, and it is their turn."""
-        known, row = ~np.isnan(self._y), np.arange(self._y.size) - self._start
-        turn = (row >= 0) & (row % self._every == 0)
+        known, row = ~np.isnan(self._y), np.arange(self._y.size)
+        turn = (row >= self._start) & ((row - self._first) % self._every == 0)
         good: NDArray[np.bool_] = (np.cumsum(known) - known > 0) & turn
         return good
-
-    def _add(self, k: int, told: Array, y: Array) -> None:
-        away = told[:, 0] - y
-        covered = (told[:, 1] <= y) & (y <= told[:, 2])
-        with np.errstate(invalid="ignore"):
-            width = told[:, 2] - told[:, 1]
-        finite = np.isfinite(width)
-        self._sums[k] += [
-            y.size,
-            (away**2).sum(),
-            np.abs(away).sum(),
-            covered.sum(),
-            width[finite].sum(),
-            finite.sum(),
-        ]
 
     def with_more(self, y: Array, slots: Slots, told: Told) -> Scores:
         """Score the last rows, too: the run is over when this is asked."""
@@ -98,7 +106,9 @@ class Rolling(Beside):
     def ours(self) -> list[Score]:
         """Return the forecaster's scores, by step."""
         found = []
-        for rows, squares, away, covered, width, widths in self._sums.tolist():
+        for rows, squares, away, covered, width, widths in (
+            self._sums[self._octave :].sum(axis=0).tolist()
+        ):
             n, wide = rows or np.nan, widths or np.nan
             found.append(
                 Score(int(rows), float(np.sqrt(squares / n)), away / n, covered / n, width / wide)
@@ -167,6 +177,17 @@ class _Pairs(NamedTuple):
 
     origins: NDArray[np.int64]
     targets: NDArray[np.int64]
+
+
+def _parts(told: Array, y: Array) -> Array:
+    """Return what is summed of forecasts and their intervals, a row each."""
+    away = told[:, 0] - y
+    covered = (told[:, 1] <= y) & (y <= told[:, 2])
+    with np.errstate(invalid="ignore"):
+        width = told[:, 2] - told[:, 1]
+    finite = np.isfinite(width)
+    width = np.where(finite, width, 0.0)
+    return np.column_stack([np.ones(y.size), away**2, np.abs(away), covered, width, finite])
 
 
 def _score(away: Array) -> Score:

@@ -1,5 +1,7 @@
 """What interval and quantile trackers share: quantile estimators, their state, and the theorem."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from typing import Any

@@ -1,5 +1,7 @@
 """IntervalTracker: prediction intervals around any forecaster, with coverage on every stream."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,7 @@
 """QuantileTracker: the moving quantile of a signed stream, with its share on every stream."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

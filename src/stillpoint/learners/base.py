@@ -1,5 +1,7 @@
 """What every gradient learner does the same way: plays, gradients, the ledger of certificates."""
 
+from __future__ import annotations
+
 import math
 import sys
 import warnings

@@ -5,6 +5,8 @@ W ← W − G_tΣ_t⁻¹ is the filter's mean with targets w_t − g_t/β. ExpCo
 gradient: W ← W − A_t⁻¹G_t is the mean with targets ⟨g_t, w_t⟩ − 1/β.
 """
 
+from __future__ import annotations
+
 import math
 from contextlib import nullcontext
 from typing import Any

@@ -1,7 +1,9 @@
 """What a Forecaster is beside its forecasts: rounds in time, what it can tell of itself, saving."""
 
+from __future__ import annotations
+
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +19,16 @@ from stillpoint.series.restored import number
 from stillpoint.series.times import late
 from stillpoint.series.timing import Timing
 
+# methods of other libraries' forecasters
+_OURS = {
+    "fit": "track(y), which forecasts each value and then learns it,",
+    "partial_fit": "track(y), or update(value),",
+    "learn_one": "update(value)",
+    "forecast": "predict(horizon=…)",
+    "predict_interval": "interval(horizon=…)",
+    "score": "sp.backtest(y, horizon=…)",
+}
+
 
 class SeriesLearner(Learner):
     """Rounds of a series, which an engine forecasts and learns."""
@@ -26,6 +38,15 @@ class SeriesLearner(Learner):
     _features: Features
     _timing: Timing
     _left_out = False  # whether the time of the coming round was
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Say what other libraries' names are here."""
+            ours = _OURS.get(name)
+            hint = f"; it is {ours} here" if ours else ""
+            what = f"{type(self).__name__!r} object has no attribute {name!r}{hint}"
+            raise AttributeError(what, name=name, obj=self)
 
     @property
     def features(self) -> Any:

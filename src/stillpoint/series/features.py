@@ -59,6 +59,11 @@ class Features:
         return table, np.minimum(rows, self._horizon)
 
     def _checked(self, name: str, values: ArrayLike) -> Array:
+        if not self.count and isinstance(values, int) and not isinstance(values, bool):
+            raise ValueError(
+                f"{name} must be left out of a forecaster without features: got {values}; if that"
+                f" is how many steps ahead, pass horizon={values}"
+            )
         if not self.count:
             raise ValueError(
                 f"{name} must be left out of a forecaster without features: got shape"

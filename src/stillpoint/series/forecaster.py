@@ -1,5 +1,7 @@
 """Forecaster: a series that repeats, trends, jumps and remembers; any horizon, told nothing."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np
@@ -29,9 +31,8 @@ class Forecaster(SeriesLearner):
     horizon : int, default 1
         H, how many steps ahead it can be asked for.
     season : "auto", None, float or list of float, default "auto"
-        Periods in rounds such as [24, 168], each in use from its second return on. "auto": those
-        that go with the spacing of dates where the series bears them out, else those found in it.
-        None: there are none.
+        Periods in rounds such as [24, 168], each in use from its second return on; None for none.
+        "auto": those of the spacing of dates if the series bears them out, else those found in it.
     coverage : float or list of float, default 0.9
         The share of values that intervals are to cover, or several.
     features : int or list of str, default 0
@@ -291,8 +292,7 @@ class Forecaster(SeriesLearner):
     def _shaped(self, central: Array, offsets: Array, intervals: bool) -> Any:
         """What `track` returns of so many forecasts a round."""
         steps = central.shape[1]
-        forecasts = central + self._bands.shift(offsets, steps)
-        parts = [forecasts]
+        parts = [central + self._bands.shift(offsets, steps)]
         if intervals:
             parts += self._ends(central, *self._bands.between(offsets, steps))
         if steps == 1:

@@ -5,6 +5,7 @@ from typing import Any
 
 from river import base, conf, dummy, linear_model, preprocessing, stats
 
+from stillpoint.core.validation import shown
 from stillpoint.estimators.conformal import ScoreQuantile, label_score, quantile_score
 from stillpoint.intervals import IntervalTracker, QuantileTracker
 from stillpoint.intervals.base import value
@@ -12,6 +13,15 @@ from stillpoint.intervals.base import value
 Row = dict[Hashable, Any]
 _LATE = "leave rows without a target out"
 _DIVERGED = "scale the features: the model's forecast is no number"
+
+
+def _of_river(name: str, model: Any, method: str) -> None:
+    """Refuse what is no model of river, before the first row."""
+    if not hasattr(model, method):
+        raise ValueError(
+            f"{name} must be a model of river with {method}: got {shown(model)}; those of"
+            " scikit-learn go with stillpoint.estimators.sklearn"
+        )
 
 
 class ConformalRegressor(base.Wrapper, base.Regressor):
@@ -53,6 +63,7 @@ class ConformalRegressor(base.Wrapper, base.Regressor):
     def __init__(
         self, regressor: base.Regressor, coverage: float = 0.9, two_sided: bool = False
     ) -> None:
+        _of_river("regressor", regressor, "predict_one")
         self.regressor, self.coverage, self.two_sided = regressor, coverage, two_sided
         self.tracker = IntervalTracker(coverage, two_sided=two_sided)
 
@@ -113,6 +124,8 @@ class ConformalQuantiles(base.Regressor):
     """
 
     def __init__(self, lower: base.Regressor, upper: base.Regressor, coverage: float = 0.9) -> None:
+        _of_river("lower", lower, "predict_one")
+        _of_river("upper", upper, "predict_one")
         self.lower, self.upper, self.coverage = lower, upper, coverage
         self._scores = ScoreQuantile(coverage)
 
@@ -177,6 +190,7 @@ class ConformalClassifier(base.Wrapper, base.Classifier):
     """
 
     def __init__(self, classifier: base.Classifier, coverage: float = 0.9) -> None:
+        _of_river("classifier", classifier, "predict_proba_one")
         self.classifier, self.coverage = classifier, coverage
         self._scores = ScoreQuantile(coverage)
 

@@ -8,13 +8,15 @@ import numpy as np
 from river import conf, time_series
 
 from stillpoint.core.learner import Configured, not_finite_in
-from stillpoint.core.validation import Array
+from stillpoint.core.validation import Array, shown
 from stillpoint.estimators.ahead import Ahead
 from stillpoint.estimators.cells import date64, is_date, missing, moment, number
 from stillpoint.estimators.losses import loss_named
 from stillpoint.forecasters.aggregation import target_number
 from stillpoint.losses import Absolute, Pinball, Squared
 from stillpoint.series import Forecaster as Core
+
+_ORDER = "the value comes first, then the features: learn_one(y, x), y None for a missing one"
 
 
 class Forecaster(time_series.base.Forecaster, Configured):
@@ -91,7 +93,7 @@ class Forecaster(time_series.base.Forecaster, Configured):
 
     def learn_one(self, y: float, x: dict[Hashable, Any] | None = None) -> None:
         """Learn the value of the coming round, whose features are x; None or NaN: it is missing."""
-        value = math.nan if missing(y) else target_number(y)
+        value = math.nan if missing(y) else target_number(y, _ORDER)
         known = {} if x is None else self._mapping(x)
         names, clock = self._names, self._clock
         if not self._started:
@@ -165,7 +167,10 @@ class Forecaster(time_series.base.Forecaster, Configured):
 
     def _mapping(self, x: Any) -> Mapping[Hashable, Any]:
         if not isinstance(x, Mapping):
-            raise ValueError(f"x must be a dict of features by name: got {x!r}; convert it first")
+            raise ValueError(
+                f"x must be a dict of features by name: got {shown(x)}; give x.to_dict(), or"
+                " dict(zip(names, x))"
+            )
         return x
 
     def _found_clock(self, x: Mapping[Hashable, Any]) -> Hashable | None:
