@@ -10,7 +10,7 @@ from series_twins import closed, noise, opened, path, state, wavy
 from stillpoint.series import _knots
 from stillpoint.series._knots import ISSUE, ROW, Rule
 from stillpoint.series._scale import AT, BY
-from stillpoint.series.layout import RULE
+from stillpoint.series.knots import RULE
 
 # pool, seasons, horizon, rounds
 CASES = {

@@ -7,7 +7,8 @@ import pytest
 from series_twins import HOUR, build, closed, opened, path, played, state, wavy
 
 from stillpoint.series._scale import BY
-from stillpoint.series.layout import Scale, horizons
+from stillpoint.series.knots import horizons
+from stillpoint.series.layout import Scale
 from stillpoint.series.pool import POOLS
 
 LOGS, NO_LOGS = Scale(1.0, 1.0, 0.0, 1.0, True), Scale(0.0, 1.0, 0.0, 1.0, False)

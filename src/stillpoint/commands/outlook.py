@@ -33,6 +33,7 @@ _WORDS = (
     ("level", "a level that moves fast"),
     ("trend", "a trend"),
     ("phases", "averages by phase of the season"),
+    ("effects of features", "what the other columns have done so far"),
     ("autoregression waves", "memory of the last values, curved"),
     ("autoregression", "memory of the last values"),
 )

@@ -3,7 +3,7 @@
 import numpy as np
 
 from stillpoint.core.jit import njit
-from stillpoint.series import _autoregression, _phases, _scale, _structural
+from stillpoint.series import _autoregression, _effects, _phases, _scale, _structural
 from stillpoint.series._scale import AT, BY, exponential, within
 from stillpoint.series._state import State
 
@@ -50,6 +50,10 @@ def experts(m: State, knots: np.ndarray, out: np.ndarray) -> None:
     for i in range(p.specs.shape[0]):
         _phases.forecast(i, p, now, knots, column)
         bring(column, p.specs[i, _phases.OF.log] > 0.0, low, high, out[:, e])
+        e += 1
+    for i in range(m.effects.logs.size):
+        _effects.forecast(m.effects.means[i], m.rows, m.features, now, knots, m.work[0], column)
+        bring(column, m.effects.logs[i] > 0, low, high, out[:, e])
         e += 1
 
 

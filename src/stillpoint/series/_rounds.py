@@ -17,6 +17,7 @@ from stillpoint.core.jit import bare, njit
 from stillpoint.series import (
     _autoregression,
     _bands,
+    _effects,
     _harmonics,
     _knots,
     _phases,
@@ -170,6 +171,9 @@ def close_round(m: State, y: float, live: bool) -> None:
                 )
     _structural.close_round(y, log, seen, now, row, f)
     _phases.close_round(y, log, seen, now, now, m.phases)
+    if m.effects.logs.size > 0:
+        features, e = m.features[0], m.effects
+        _effects.close_round(y, log, seen, row, features, e, m.work[0], m.work[1])
     if seen and kept != y:
         put(m.lags, s, place, kept)
         value = max(kept, 0.1 * s[AT.low]) if clock[BY.logs] > 0 else kept

@@ -6,6 +6,7 @@ import numpy as np
 
 from stillpoint.series._autoregression import Regressions
 from stillpoint.series._bands import Bands
+from stillpoint.series._effects import Effects
 from stillpoint.series._knots import Knots
 from stillpoint.series._phases import Phases
 from stillpoint.series._structural import Filters
@@ -28,6 +29,7 @@ class State(NamedTuple):
     filters: Filters
     regressions: Regressions
     phases: Phases
+    effects: Effects
     knots: Knots
     bands: Bands
     steps: np.ndarray  # (H,) ints: 1, 2, …

@@ -21,6 +21,7 @@ from stillpoint.series._state import State
 from stillpoint.series.bands import Bands
 from stillpoint.series.gains import LAST, shared
 from stillpoint.series.history import KEEP, History
+from stillpoint.series.knots import RULE, SEEN
 from stillpoint.series.layout import Scale
 from stillpoint.series.own import own
 from stillpoint.series.pool import Pool
@@ -200,7 +201,7 @@ class Engine:
             self.active, self._ages = wanted, 0
             scale, features = Scale.of(good), layout.feature_scale(X)
             early = not wanted or self.history.rounds < seasons.due(wanted[-1])
-            rule, bands = layout.RULE if early else layout.SEEN, self.bands.state
+            rule, bands = RULE if early else SEEN, self.bands.state
             self.state = layout.build(
                 self.pool, wanted, self.horizon, scale, bands, features=features, rule=rule
             )

@@ -58,7 +58,7 @@ def components(engine: Engine, forecast: float) -> dict[str, float]:
     for period, columns in zip(engine.active, _columns(engine.active, f.frequencies), strict=True):
         parts[f"season {period:g}"] = float(mean[BASE:][columns] @ row[columns])
     if engine.features:
-        parts["features"] = _features(m, blend[first + len(f.kinds) :])
+        parts["features"] = _features(m, first + len(f.kinds))
     parts["memory"] = forecast - sum(parts.values())
     return parts
 
@@ -73,12 +73,21 @@ def _columns(periods: tuple[float, ...], frequencies: Array) -> list[NDArray[Any
     return [np.flatnonzero(columns == i) for i in range(len(periods))]
 
 
-def _features(m: State, blend: Array) -> float:
-    """What regressions on values add for the features, weighted as the forecast weighs them."""
-    r, total = m.regressions, 0.0
+def _features(m: State, first: int) -> float:
+    """What experts add for the features, weighted as the forecast weighs them.
+
+    `first` is the first autoregression. Experts of logarithms add p(1 − e^{−θ'x}) to their p.
+    """
+    r, e, s, x = m.regressions, m.effects, m.scalars, m.features[0]
+    blend, said = m.knots.experts[0, ROW.blend], m.knots.waiting[m.clock[BY.slots], 0]
+    added: list[tuple[int, bool, float]] = []
     for a, spec in enumerate(r.specs):
-        if not spec[SPEC.log]:
-            end = spec[SPEC.size] - 1
-            theta = r.coefficients[a, end - spec[SPEC.features] : end]
-            total += float(blend[a] * (theta @ m.features[0]) * m.scalars[SCALE.unit])
-    return total
+        end, log = spec[SPEC.size] - 1, bool(spec[SPEC.log])
+        theta = r.coefficients[a, end - spec[SPEC.features] : end]
+        added.append((first + a, log, float(theta @ x) * s[SCALE.log_unit if log else SCALE.unit]))
+    begin = blend.size - e.logs.size
+    for i, log in enumerate(e.logs):
+        added.append((begin + i, bool(log), float(e.means[i, -x.size :] @ x)))
+    return sum(
+        float(blend[i] * (said[i] * -np.expm1(-part) if log else part)) for i, log, part in added
+    )

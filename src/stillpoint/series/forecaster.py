@@ -76,8 +76,8 @@ class Forecaster(SeriesLearner):
     - *Autoregressions*: least squares with forgetting λ on lags near and a season ago, harmonics,
       their products with lags, features, and random waves of the last two values [4],
       `S = z'Cz + λ; θ += Cz·e/S; C = (C − Cz(Cz)'/S)/λ`; fitted one step ahead and iterated.
-    - *Smoothing by phase* [5]: a level and one number a phase, each moved by its share of the
-      error.
+    - *Smoothing by phase* [5]: a level and one number a phase, each moved by its share of an error.
+    - *Effects*, with features: `y = level + β'B(t) + γ'x + noise`, where the level drifts [1].
 
     While all values are positive, some have twins for logarithms.
 

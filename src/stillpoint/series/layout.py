@@ -1,17 +1,16 @@
 """From a pool, seasons and a horizon to the state that compiled rounds work on."""
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stillpoint.core.allocation import zeros
 from stillpoint.core.array import Array
-from stillpoint.series import _knots
 from stillpoint.series._autoregression import Regressions
 from stillpoint.series._bands import Bands
-from stillpoint.series._knots import RIDGE, ROW, Knots, Rule
+from stillpoint.series._effects import EFFECT, LEVEL, SEASON, SLOW, Effects
+from stillpoint.series._knots import Rule
 from stillpoint.series._phases import Phases
 from stillpoint.series._scale import AT, BY, Clock, Scalars
 from stillpoint.series._state import State
@@ -19,10 +18,9 @@ from stillpoint.series._structural import BASE, Filters
 from stillpoint.series._waves import WAVES
 from stillpoint.series.gains import Gains, Model, shared
 from stillpoint.series.harmonics import Harmonics, harmonics
+from stillpoint.series.knots import RULE, aggregation, horizons
 from stillpoint.series.pool import Lags, Pool, Regression
 
-RULE = Rule(most=200.0, slack=25.0, last=8.0, others=14.0)
-SEEN = RULE._replace(last=0.0, others=0.0)  # seasons seen twice have shown what they are worth
 _PHASE_TABLES = 2  # seasons that smoothers have phases of
 _WIDEST = 8  # lags that are kept at least
 _NONE = np.empty((2, 0))
@@ -45,22 +43,6 @@ class Scale(NamedTuple):
             return cls(first, unit, 0.0, 1.0, False)
         logs = np.log(values)
         return cls(first, unit, float(logs[0]), float(np.std(logs)) or 1.0, True)
-
-
-def horizons(pool: Pool, horizon: int, seasons: tuple[int, ...]) -> list[int]:
-    """The knots: 1, and others none of which is a multiple of a season.
-
-    At a multiple of the season the last value is the seasonal naive: what is learnt there misleads
-    every horizon between. Such a knot is placed half a season later, as far as the horizon goes.
-    """
-    if pool.half:
-        others = {round(horizon / 2)}
-    else:
-        others = {2**i for i in range(1, 32)} | {3 * 2**i for i in range(31)} | {3 * horizon // 4}
-    for m in seasons:
-        others = {h + max(1, m // 2) if h % m == 0 else h for h in others}
-    clear = {h for h in others if 1 < h <= horizon and not any(h % m == 0 for m in seasons)}
-    return [1, *sorted(clear)]
 
 
 def models(pool: Pool) -> tuple[Model, ...]:
@@ -104,7 +86,9 @@ def build(
     lagged = tuple(period for period, m in zip(periods, whole, strict=True) if m < reach)
     filters = _filters(pool, periods, h, scale, gains)
     phases = _phases(pool, periods, near, scale)
+    effects = _effects(pool, h, scale, features.shape[1])
     K = 1 + len(lagged) + len(filters.kinds) + len(regressions.specs) + len(phases.specs)
+    K += len(effects.logs)
     placed = horizons(pool, horizon, whole) if knots is None else knots
     last = placed[-1]
     stride = max(1, horizon // pool.waiting if not pool.half else -(-last // pool.waiting))
@@ -132,7 +116,8 @@ def build(
         filters=filters,
         regressions=regressions,
         phases=phases,
-        knots=_aggregation(placed, horizon, K, slots, rule, bool(lagged), pool.half),
+        effects=effects,
+        knots=aggregation(placed, horizon, K, slots, rule, bool(lagged), pool.half),
         bands=bands,
         steps=np.arange(1, horizon + 1),
         stops=np.unique([*placed, *bands.horizons[: bands.totals]]).astype(np.int64),
@@ -254,43 +239,17 @@ def _phases(pool: Pool, periods: tuple[float, ...], near: tuple[int, ...], scale
     )
 
 
-def _aggregation(
-    at: list[int], horizon: int, K: int, slots: int, rule: Rule, seasonal: bool, logarithmic: bool
-) -> Knots:
-    n = len(at)
-    lower, fraction = _interpolation(at, horizon, logarithmic)
-    knots = Knots(
-        rule=rule,
-        horizons=np.array(at, dtype=np.int64),
-        lower=lower,
-        fraction=fraction,
-        experts=zeros((n, 5, K)),
-        pair=zeros((n, 5, 2)),
-        scalars=zeros((n, len(_knots.AT))),
-        stack=zeros((n, K + 1)),
-        spread=np.repeat(np.eye(K + 1)[None] / RIDGE, n, axis=0),
-        waiting=zeros((slots + 1, n, K)),
-        issued=zeros((slots + 1, n, 5)),
-    )
-    # before there is evidence, naive forecasts are relied on: the season's, if there is one
-    knots.experts[:, ROW.loss] = rule.others
-    knots.experts[:, ROW.loss, 0] = rule.last if seasonal else 0.0
-    knots.experts[:, ROW.loss, 1 : 1 + seasonal] = 0.0
-    for k in range(n):
-        for table in (knots.experts[k], knots.pair[k]):
-            _knots.weigh(table, 0.0, 0.0)
-    return knots
-
-
-def _interpolation(
-    at: list[int], horizon: int, logarithmic: bool
-) -> tuple[NDArray[np.int64], Array]:
-    """For each horizon the knot at or below it, and how far it lies on the way to the next."""
-    scale: Any = np.log if logarithmic else np.asarray
-    h = np.arange(1, horizon + 1)
-    lower = np.searchsorted(at, h, side="right") - 1
-    upper = np.minimum(lower + 1, len(at) - 1)
-    knots = scale(np.array(at, dtype=np.float64))
-    gap = knots[upper] - knots[lower]
-    part = (scale(h.astype(np.float64)) - knots[lower]) / np.where(gap > 0.0, gap, 1.0)
-    return lower.astype(np.int64), np.where(gap > 0.0, part, 0.0)
+def _effects(pool: Pool, h: Harmonics, scale: Scale, features: int) -> Effects:
+    used = pool.effects if features else ()
+    kinds = list(dict.fromkeys((effect.log and scale.logs, effect.level) for effect in used))
+    smooth = h.smooth[: h.few]
+    P = 1 + smooth.size + features
+    drifts, means = zeros((len(kinds), P)), zeros((len(kinds), P))
+    for drift, mean, (log, level) in zip(drifts, means, kinds, strict=True):
+        drift[:] = np.concatenate([[level], SLOW * smooth, np.full(features, SLOW)])
+        mean[0] = scale.log_centre if log else scale.centre
+    prior = np.concatenate([[LEVEL], SEASON * smooth, np.full(features, EFFECT)])
+    covariances = zeros((len(kinds), P, P))
+    covariances[:] = np.diag(prior)
+    logs = np.array([log for log, _ in kinds], dtype=np.int64)
+    return Effects(logs, drifts, means, covariances)

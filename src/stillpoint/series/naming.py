@@ -19,7 +19,8 @@ def names(pool: Pool, state: State) -> list[str]:
         _logged(f"phases {'with memory ' * p.memory}{p.level:g}/{p.phase:g}", p.log and logs)
         for p in pool.phases
     ]
-    return _distinct(["last value", *kept, *filters, *lags, *phases])
+    effects = [_logged("effects of features", log) for log in state.effects.logs]
+    return _distinct(["last value", *kept, *filters, *lags, *phases, *effects])
 
 
 def _logged(name: str, log: bool) -> str:

@@ -9,6 +9,7 @@ _OWN = {
     "": ("scalars", "clock", "lags", "features", "feature_scale"),
     "filters": ("means", "gaps", "seasonal"),
     "regressions": ("coefficients", "covariances"),
+    "effects": ("means", "covariances"),
     "phases": ("levels", "first", "second", "first_seen", "second_seen"),
     "knots": ("experts", "pair", "scalars", "stack", "spread", "waiting", "issued"),
 }

@@ -68,6 +68,13 @@ class Phase(NamedTuple):
     memory: bool
 
 
+class Effect(NamedTuple):
+    """A filter of the effects of features, beside a level that drifts."""
+
+    log: bool
+    level: float  # its drift a round, in units of the noise's variance
+
+
 _SHORT = Lags(3, (0, 1), double=True, second=(0, 1))
 _LONG = Lags(None, (-1, 0, 1), double=True, second=(-1, 0, 1))
 _NEAR, _FEW = Lags(3), Lags(3, alone=1)
@@ -81,7 +88,7 @@ class Pool:
 
     Attributes
     ----------
-    filters, regressions, phases : tuple
+    filters, regressions, phases, effects : tuple
         The experts, beside the last value and those of a season ago. Those of logarithms become
         experts of the values where these are not all positive, unless they are there already.
     half : bool
@@ -96,6 +103,7 @@ class Pool:
     filters: tuple[Filter, ...]
     regressions: tuple[Regression, ...]
     phases: tuple[Phase, ...]
+    effects: tuple[Effect, ...] = ()
     half: bool = False
     waiting: int = 48
     longest: float = float("inf")
@@ -111,6 +119,7 @@ _LIGHT_REGRESSIONS = (
     Regression(False, 0, 0.999, _SEASON, seasonal=3),
     Regression(False, -1, 0.9999, _SEASON),
 )
+_LIGHT_EFFECTS = (Effect(False, 0.01),)
 
 POOLS = {
     "full": Pool(
@@ -136,6 +145,7 @@ POOLS = {
             Phase(False, 2, 0.01, 0.1, True),
             Phase(True, 2, 0.2, 0.1, True),
         ),
+        effects=tuple(Effect(log, level) for log in (False, True) for level in (0.1, 1e-3)),
     ),
     "middle": Pool(
         filters=_LIGHT_FILTERS,
@@ -146,6 +156,7 @@ POOLS = {
             Regression(False, 0, 0.9999, _SHORT, seasonal=3),
         ),
         phases=(Phase(True, 2, 0.2, 0.1, True),),
+        effects=_LIGHT_EFFECTS,
         half=True,
         waiting=8,
         longest=512.0,
@@ -154,6 +165,7 @@ POOLS = {
         filters=_LIGHT_FILTERS,
         regressions=_LIGHT_REGRESSIONS,
         phases=(),
+        effects=_LIGHT_EFFECTS,
         half=True,
         waiting=8,
         longest=512.0,
