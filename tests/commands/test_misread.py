@@ -256,7 +256,13 @@ def test_dates_written_as_whole_numbers_are_told(tmp_path, capsys):
         " 2025-02-01"
     )
     assert summary["notes"] == [note]
-    for times in ("20250131,20251399", "1735689600,1735689660", "1,2"):
+    for last, unit in ((1735689660, "seconds"), (1735689660000, "milliseconds")):
+        notes = told(tmp_path, capsys, f"t,y\n{last - 60},1\n{last},2\n", time="t")["notes"]
+        assert notes == [
+            f"column 't' was read as numbers: got {last}, which looks like {unit} since 1970; write"
+            " dates, as 2025-01-01T00:01:00, for a calendar"
+        ]
+    for times in ("20250131,20251399", "1,2", "5000000000,5000000060"):
         first, last = times.split(",")
         assert not told(tmp_path, capsys, f"t,y\n{first},1\n{last},2\n", time="t")["notes"]
 
@@ -271,3 +277,10 @@ def test_very_long_names_and_cells_are_cut_in_messages(tmp_path, capsys):
     )
     summary = told(tmp_path, capsys, f"{name},y\n2025-01-01,2\n2025-01-02,3\n")
     assert len(summary["notes"][0]) < 400
+
+
+def test_a_series_whose_targets_come_late_is_told_what_it_lacks(tmp_path, capsys):
+    notes = told(tmp_path, capsys, "y\n" + "1\n2\n" * 6, delay=2)["notes"]
+    assert any("step 3 of forecast.csv is made for it" in note for note in notes)
+    rows = "a,y\n" + "1,2\n2,1\n" * 6
+    assert not told(tmp_path, capsys, rows, delay=2)["notes"]

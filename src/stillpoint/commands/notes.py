@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 
 from stillpoint.commands.cells import is_date, meant_number, read_number
 from stillpoint.commands.errors import brief, show_name
@@ -12,6 +13,7 @@ CATEGORIES = 100  # that become features, over all columns: a filter's cost grow
 _MANY, _ODD = 10, 2
 _NAMED = 5  # columns in one note
 _FIRST, _LAST = 19000101, 21001231  # whole numbers that may be dates
+_SECONDS = 946_684_800.0, 4_102_444_800.0  # of the years 2000 to 2100
 
 
 def column_notes(
@@ -84,19 +86,27 @@ def ahead_notes(ahead: int, horizon: int) -> list[str]:
 
 
 def time_notes(name: str | None, kind: str, last: float) -> list[str]:
-    """A note on times that are dates written as whole numbers: between months they would be 70 days
-    apart. last: the latest.
+    """A note on times that are dates written as numbers: between months they would be 70 days
+    apart, and seconds since 1970 go without a calendar. last: the latest.
     """
-    if (
-        name is None
-        or kind != "number"
-        or not _FIRST <= last <= _LAST
-        or not is_date(f"{last:.0f}")
-    ):
+    if name is None or kind != "number":
         return []
-    text = f"{last:.0f}"
-    what = f"column {show_name(name)} was read as numbers: got {text}, which looks like a date"
-    return [f"{what}; write dates as {text[:4]}-{text[4:6]}-{text[6:]}"]
+    what = f"column {show_name(name)} was read as numbers: got {last:.0f}, which looks like"
+    if _FIRST <= last <= _LAST and is_date(f"{last:.0f}"):
+        text = f"{last:.0f}"
+        return [f"{what} a date; write dates as {text[:4]}-{text[4:6]}-{text[6:]}"]
+    for unit, scale in (("seconds", 1.0), ("milliseconds", 1e3)):
+        if _SECONDS[0] <= last / scale <= _SECONDS[1]:
+            date = datetime.fromtimestamp(last / scale, UTC).isoformat(timespec="seconds")[:-6]
+            return [f"{what} {unit} since 1970; write dates, as {date}, for a calendar"]
+    return []
+
+
+def late_notes(delay: int) -> list[str]:
+    """A note on a series whose targets are told late."""
+    what = "with --delay a series is followed by its level alone, without seasons"
+    step = f"step {delay + 1} of forecast.csv is made for it"
+    return [f"{what}; leave it out, and {step}"] if delay else []
 
 
 def date_remedy(name: str, time: str | None) -> str:

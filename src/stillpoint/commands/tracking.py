@@ -17,7 +17,7 @@ from stillpoint.commands.engine import Engine
 from stillpoint.commands.errors import InputError, Stop
 from stillpoint.commands.formats import Batch, format_of
 from stillpoint.commands.history import History
-from stillpoint.commands.notes import ahead_notes, band_notes, target_notes
+from stillpoint.commands.notes import ahead_notes, band_notes, late_notes, target_notes
 from stillpoint.commands.options import TrackOptions
 from stillpoint.commands.outlook import show_series
 from stillpoint.commands.plans import (
@@ -278,6 +278,7 @@ class Track(Job):
         if isinstance(self.engine, Engine) and self.engine.band is not None and self.targets:
             kind = "quantile" if o.task == "quantile" else "interval"
             notes += band_notes(kind, o.delay, self._ahead, self.engine.promises)
+            notes += late_notes(o.delay if self.engine.series else 0)
         notes += [*o.notes(self._names), *self.encoder.notes()]
         notes += session.source.notes() if o.features is None else ()  # else they were named
         times = {"started": session.started, "finished": now()}
