@@ -116,9 +116,8 @@ def state(pool, periods, horizon, values, *, ages, thin=True, **more):
 
 def _play(built, y, out, *, opens=True, closes=True, live=False):
     none, known = np.empty((0, *built.bands.offsets.shape)), np.zeros(y.size, dtype=np.int64)
-    _rounds.play(
-        built, y, np.empty((y.size, 0)), known, live, opens, closes, out, none, np.empty(y.size)
-    )
+    given = y, np.empty((y.size, 0)), known, np.empty(0, dtype=np.bool_)
+    _rounds.play(built, *given, live, opens, closes, out, none, np.empty(y.size))
     return out
 
 

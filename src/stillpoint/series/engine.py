@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stillpoint.core.allocation import full
 from stillpoint.core.array import Array
 from stillpoint.core.validation import stored, under
 from stillpoint.series import _bands, _rounds, layout, restored, seasons
@@ -63,7 +64,7 @@ class Engine:
     ) -> None:
         self.pool, self.horizon, self.features = pool, horizon, features
         self.periods, self.bands = periods, bands
-        self.ahead = np.ones(features, dtype=np.bool_)  # features known beyond the coming round
+        self.ahead = full(features, True)  # features known beyond the coming round
         self.calendar: tuple[float, ...] = ()  # seasons that the spacing of dates suggests
         self.usual = True  # whether they are used where the series has no others
         self.history = History(features)
