@@ -234,12 +234,31 @@ def of_river(model):
         yield lambda rows=rows: model.learn_one(rows, 1.0)
 
 
+def of_river_series(model):
+    row = {"a": 0.3}
+    for bad in BAD:
+        if bad is not None and bad is not np.nan:  # which are missing values
+            yield lambda bad=bad: model.learn_one(bad, row)
+            yield lambda bad=bad: model.learn_one(1.0, {"a": bad})
+        yield lambda bad=bad: model.forecast(bad)
+    for rows in (5, "text", [1.0]):
+        yield lambda rows=rows: model.learn_one(1.0, rows)
+        yield lambda rows=rows: model.forecast(1, [rows])
+    yield lambda: model.forecast(model.horizon + 1)
+    yield lambda: model.forecast(2, [row])
+
+
 def of_sklearn(model):
     row, good = (
         x(PLAYED)[None],
         np.array(["dull"]) if hasattr(model, "classes_") else np.array([0.5]),
     )
-    for bad in (np.nan, np.inf, "text", None):  # complex numbers are a TypeError of scikit-learn's
+    for bad in (
+        np.inf,
+        -np.inf,
+        "text",
+        "1e999",
+    ):  # complex numbers are a TypeError of scikit-learn's
         rows = np.array([[0.1, bad]], dtype=object)
         yield lambda rows=rows: model.partial_fit(rows, good)
         yield lambda rows=rows: model.predict(rows)
@@ -251,6 +270,8 @@ def of_sklearn(model):
 
 def attempts(name, learner):
     """Calls that must be refused."""
+    if name == "river.SeriesForecaster":
+        return of_river_series(learner)
     if name.startswith("river."):
         return of_river(learner)
     if name.startswith("sklearn."):

@@ -421,7 +421,7 @@ def test_dates_in_parquet_that_are_not_the_time_are_refused_with_the_remedy(tmp_
             tmp_path,
             capsys,
             None,
-            "row 1: column 'd' must be numeric: got datetime",
+            "row 1: column 'd' must be numeric: got 1970-01-01",
             remedy,
             name="d.parquet",
         )

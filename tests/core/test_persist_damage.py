@@ -349,8 +349,16 @@ def test_wrong_states_of_the_optional_faces_under_a_right_checksum(name):
         )
         for other in others:
             if other.shape != array.shape or other.dtype != array.dtype:
+                data, core = craft(header, {**arrays, key: other}), key.removeprefix("core.")
+                if (
+                    other.dtype == array.dtype
+                    and other.shape[1:] == array.shape[1:]
+                    and may_be(core, array, len(other))
+                ):
+                    persist.unpack(data)
+                    continue
                 with pytest.raises(ValueError, match="must be what"):
-                    persist.unpack(craft(header, {**arrays, key: other}))
+                    persist.unpack(data)
     for key in {"names", "labels", "features"} & set(header["scalars"]):
         for other in (
             1,
