@@ -157,7 +157,11 @@ class Framed:
         values: list[Any] = [at.date() for at in found]
         if isinstance(like, datetime):
             values = [at if at.tzinfo is None else at.astimezone(like.tzinfo) for at in found]
-        return nw.new_series(TIME, values, nw.Object, backend=self._frame.implementation)
+        library = self._frame.implementation
+        if not library.is_pandas_like():
+            return nw.new_series(TIME, values, nw.Object, backend=library)
+        own = library.to_native_namespace().Series(values, name=TIME, dtype=object)
+        return nw.from_native(own, series_only=True)
 
     def _future(self, texts: Sequence[str], clock: Clock) -> Any:
         """Return times as an index like the data's, with its frequency where they keep it."""
