@@ -312,7 +312,9 @@ def test_degenerate_inputs(tmp_path, capsys, task, delay):
         none = name.startswith("no ")
         late = delay > 0 and task == "quantile" and not none
         assert ("no row has a target" in err, "cover less than was asked" in err) == (none, late)
-        assert err.count("\n") == none + late, name
+        levelled = delay > 0 and task == "series" and not none
+        assert ("by its level alone" in err) == levelled
+        assert err.count("\n") == none + late + levelled, name
         assert "stillpoint" in out
         assert len(read(tmp_path / "o")["row"]) == content.count("\n") - 1
         summary = json.loads((tmp_path / "o" / "summary.json").read_text())
