@@ -264,6 +264,18 @@ def test_times_beyond_the_calendar_are_left_out(tmp_path):
     assert forecast(tmp_path / "o")["time"] == ["9999-12-30", "9999-12-31", "", ""]
 
 
+@pytest.mark.parametrize("last", [[], [2.5]], ids=["whole", "one that is not"])
+def test_promises_about_misses_hold_for_ends_that_are_whole(tmp_path, last):
+    """A constant is held by whole ends where the interval itself may be empty."""
+    y = [*np.r_[np.full(300, 2.0), np.random.default_rng(0).integers(0, 3, 40)].tolist(), *last]
+    source = write(tmp_path / "s.csv", {"y": y})
+    for nonnegative in (False, True):
+        coverage = run(source, tmp_path / "o", horizon=2, nonnegative=nonnegative, coverage=0.5)[1][
+            "coverage"
+        ]
+        assert coverage["least_misses"] <= coverage["misses"] <= coverage["most_misses"]
+
+
 def test_whole_ends_at_zero_have_no_sign(tmp_path):
     counts = np.random.default_rng(5).poisson(0.3, 80).tolist()
     source = write(tmp_path / "s.csv", {"y": counts})

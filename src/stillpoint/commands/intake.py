@@ -16,12 +16,18 @@ class Intake:
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
-        self._counts = np.zeros(3, dtype=np.int64)  # targets, those not whole, those below 0
+        # targets, those not whole, those below 0, those before the first that was not whole
+        self._counts = np.zeros(4, dtype=np.int64)
 
     @property
     def whole(self) -> bool:
         """Whether all targets were whole numbers, and there were some."""
         return bool(self._counts[0] >= _WHOLE and self._counts[1] == 0)
+
+    @property
+    def was_whole(self) -> bool:
+        """Whether ends were whole numbers at some time."""
+        return bool(self._counts[3] >= _WHOLE)
 
     @property
     def negative(self) -> bool:
@@ -38,7 +44,8 @@ class Intake:
             for start, marks in zip(self._counts[:2], (known, odd), strict=True)
         )
         whole = (seen >= _WHOLE) & (not_whole == 0)
-        self._counts += np.array([known.sum(), odd.sum(), below.sum()])
+        before = (known & ~odd & (not_whole == 0)).sum()
+        self._counts += np.array([known.sum(), odd.sum(), below.sum(), before])
         return Table(y, self._features(rows.X), rows.times, whole.astype(np.float64))
 
     def _features(self, X: Array) -> Array:
@@ -56,4 +63,4 @@ class Intake:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Restore what `arrays` returned."""
-        self._counts[:] = stored(state, "counts", 3, dtype=np.int64)
+        self._counts[:] = stored(state, "counts", 4, dtype=np.int64)

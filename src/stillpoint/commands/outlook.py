@@ -61,7 +61,11 @@ def figures(engine: Series, history: History, recent: Recent) -> dict[str, Any]:
     account = {name: float(part.ravel()[0]) for name, part in model._bands.account(1).items()}
     # the theorem is about rounds: not about rows that share one, nor about ends that were moved
     if not engine.level and account["seen"] >= scored - 1.0 and not engine.moved:
-        most, least = account["most"], account["least"]
+        # whole ends may hold a value where there was none, and one that was not whole came as the
+        # first; ends at 0 may hold 0
+        whole = engine.intake.was_whole
+        least = 0.0 if whole or engine.nonnegative else account["least"]
+        most = account["most"] + (whole and not engine.intake.whole)
         if most < account["seen"]:
             coverage |= {"least_misses": least, "most_misses": most}
             certificate = {"misses at least": least, "misses at most": most}
