@@ -18,7 +18,7 @@ from stillpoint.core.extras import require
 from stillpoint.frames.given import Given, given
 from stillpoint.frames.memory import MemoryTrack, play
 from stillpoint.frames.rolling import DRIFT, Model, Rolling, Score
-from stillpoint.frames.tracked import names, options_of, periods
+from stillpoint.frames.tracked import options_of
 from stillpoint.frames.words import python_errors
 
 if TYPE_CHECKING:
@@ -105,9 +105,9 @@ def backtest(
         options = options_of(
             found,
             horizon=horizon,
-            known=names("known", known) or (),
-            features=names("features", features),
-            season=periods(season),
+            known=known,
+            features=features,
+            season=season,
             coverage=coverage,
             nonnegative=nonnegative,
             learner="forecaster",

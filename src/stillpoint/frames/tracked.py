@@ -103,9 +103,9 @@ def track(
         options = options_of(
             found,
             horizon=horizon,
-            known=names("known", known) or (),
-            features=names("features", features),
-            season=periods(season),
+            known=known,
+            features=features,
+            season=season,
             coverage=coverage,
             nonnegative=nonnegative,
             task=task,
@@ -119,9 +119,20 @@ def track(
         return Tracked(found, job, play(job, progress))
 
 
-def options_of(found: Given, **options: Any) -> TrackOptions:
+def options_of(
+    found: Given, *, known: Any, features: Any, season: Any, **options: Any
+) -> TrackOptions:
     """Return what the command would have been asked for."""
-    return TrackOptions(found.source, found.target, NOWHERE, time=found.time, **options)
+    return TrackOptions(
+        found.source,
+        found.target,
+        NOWHERE,
+        time=found.time,
+        known=names("known", known) or (),
+        features=names("features", features),
+        season=periods(season),
+        **options,
+    )
 
 
 def names(argument: str, given: Any) -> tuple[str, ...] | None:
