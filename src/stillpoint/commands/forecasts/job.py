@@ -1,0 +1,297 @@
+"""`stillpoint fleet` with forecasters: rows to disk by key, then part by part to forecasts."""
+
+import json
+import math
+import shutil
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Any
+
+from stillpoint.commands.checkpoint import Checkpoint, counted, part
+from stillpoint.commands.errors import Stop, Stopped
+from stillpoint.commands.fleet_options import FleetOptions
+from stillpoint.commands.fleets import refuse_inputs
+from stillpoint.commands.forecasts import output, plan, spill
+from stillpoint.commands.forecasts.figures import figures, show
+from stillpoint.commands.forecasts.intake import Intake
+from stillpoint.commands.forecasts.parts import Part, build, header_of
+from stillpoint.commands.forecasts.times import Times
+from stillpoint.commands.formats import Batch
+from stillpoint.commands.session import Job, Session, progress
+from stillpoint.commands.sources import Source, inputs
+from stillpoint.commands.summary import SUMMARY, write_summary
+from stillpoint.core.container import Lock, lock, places, replace
+from stillpoint.core.jit import compiling
+
+BATCH = 1 << 16  # rows read at once
+ROWS, STATES = 1 << 20, 128 << 20  # of a part: rows, and bytes of forecasters and forecasts
+_STEP = 64  # bytes of a forecast while it is written
+WORK, SPILLED, KEPT, _LOCK = ".work", "rows", "states", ".forecasts.lock"
+
+
+class Forecasts(Job):
+    """Forecasters of many keys, played in parts, and what they have come to.
+
+    A run reads rows, then plays them part by part; a later one of the same checkpoint reads what
+    came since and goes on from the states that were kept.
+    """
+
+    header, stale, lasting = b"", (SUMMARY,), True
+
+    def __init__(self, options: FleetOptions) -> None:
+        output.refuse_without_parquet(options.forecasts, options.predictions)
+        self.options: FleetOptions = options
+        self.no_rows = f"the input must have rows: got none in {options.source}; check the file"
+        self.intake = Intake(options)
+        self.folder: Path = options.checkpoint or options.out / WORK
+        self.spill = spill.Spill(self.folder / SPILLED, options.time is not None)
+        self.plan: plan.Plan | None = None
+        self.parts, self.runs = 0, 0  # how many parts there are; runs that are over
+        self.closed = False  # whether rows of this run are all there, and parts are being played
+
+    def source(self, stop: Stop) -> Source:
+        """See Job."""
+        refuse_inputs(self.options)
+        o = self.options
+        return Source(inputs(o.source), self._columns, stop, format=o.format, named=True)
+
+    def _columns(self, names: list[str], file: str) -> Sequence[str]:
+        self.options.check(names, file)
+        return self.options.columns
+
+    @property
+    def limit(self) -> int:
+        """See Job."""
+        return BATCH
+
+    def play(self, batch: Batch, row: int) -> bytes:
+        """See Job; nothing is written of a row before its key is played."""
+        self.spill.add(*self.intake.read(batch))
+        return b""
+
+    def command(self) -> dict[str, Any]:
+        """See Job."""
+        return self.options.command()
+
+    def state(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """See Job."""
+        own = {name: getattr(self, name) for name in ("parts", "runs", "closed")}
+        told = None if self.plan is None else self.plan.header()
+        intake, files = self.intake.state(), self.spill.files
+        return {**own, "intake": intake, "files": files, "plan": told}, {}
+
+    def check(self, header: dict[str, Any]) -> None:
+        """See Job."""
+        Intake.check(part(header, "intake", dict))
+        for name in ("parts", "runs", "files"):
+            counted(name, header[name])
+        part(header, "closed", bool)
+        if header["plan"] is not None:
+            plan.restored(part(header, "plan", dict))
+
+    def restore(self, checkpoint: Checkpoint, header: dict[str, Any], state: Any) -> None:
+        """See Job."""
+        self.intake.restore(header["intake"])
+        for name in ("parts", "runs", "closed"):
+            setattr(self, name, header[name])
+        self.spill.files = header["files"]
+        self.plan = None if header["plan"] is None else plan.restored(header["plan"])
+
+    def earlier(self) -> dict[str, Any] | None:
+        """See Job; None where a file is gone."""
+        names = (output.name_of(i, str(self.options.forecasts)) for i in range(self.parts))
+        if all((self.options.out / output.FORECASTS / name).exists() for name in names):
+            with suppress(ValueError, OSError):
+                text = (self.options.out / SUMMARY).read_text(encoding="utf-8")
+                before: dict[str, Any] = json.loads(text)
+                return before
+        return None
+
+    def finish(self, session: Session) -> dict[str, Any]:
+        """See Job: play all parts, sum up, and make ready for the rows of a later run."""
+        if session.stop.signal:
+            raise Stopped(f"{session.rows:,} rows were read, and none was played")
+        assert isinstance(session, ForecastSession)
+        begun = time.perf_counter()
+        if not self.closed:
+            self._close()
+            session.keep()
+        results = self._play(session)
+        session.seconds += time.perf_counter() - begun
+        assert self.plan is not None
+        told = figures(self.options, self.plan, self.intake, results, session)
+        summary = write_summary(self.options.out, told)
+        self.runs, self.closed, self.spill.files = self.runs + 1, False, 0
+        return summary
+
+    def _close(self) -> None:
+        """Tell the plan and the parts from the rows of the first run, which are all there."""
+        self.closed = True
+        if self.plan is not None:
+            return
+        rows, keys = self.spill.size()
+        dated = self.intake.kind == "date"
+        self.plan = plan.plan(self.options, self._sample(rows), dated)
+        each = build(self.options, self.plan).bytes_per_key + _STEP * self.plan.horizon
+        self.parts = max(1, math.ceil(rows / ROWS), math.ceil(keys * each / STATES))
+        for folder in (output.FORECASTS, output.PREDICTIONS):  # of another run
+            for path in (self.options.out / folder).glob("part-*"):
+                path.unlink()
+
+    def _sample(self, rows: int) -> spill.Rows:
+        """Return the rows of keys with most of them, of the first part that has any."""
+        parts = max(1, math.ceil(rows / ROWS))
+        for number in range(parts):
+            found = self.spill.load(*_range(number, parts))
+            if found.keys:
+                break
+        return plan.sample(found)
+
+    def _play(self, session: "ForecastSession") -> list[dict[str, Any]]:
+        """Play the parts that are not played yet; return what each comes to."""
+        assert self.plan is not None
+        times, types, done = Times(self.intake, self.plan), None, [0]
+        if "parquet" in (self.options.forecasts, self.options.predictions):
+            like = self.intake.like if self.intake.form is None and self.plan.dated else None
+            types = output.Types(self.intake.numbers, like, self.plan.dated)
+        with ExitStack() as stack:
+            tell = progress(stack, self.parts if session.bar else None, session.bar)
+            stack.enter_context(compiling(lambda name: tell("compiling, once", done[0])))
+
+            def one(number: int) -> dict[str, Any] | None:
+                if session.stop.signal:
+                    return None
+                result = self._part(number, times, types)
+                done[0] += 1
+                tell(f"{done[0]:,} of {self.parts:,} parts", done[0])
+                return result
+
+            if self.options.threads == 1:
+                found = list(map(one, range(self.parts)))
+            else:
+                with ThreadPoolExecutor(self.options.threads) as pool:
+                    found = list(pool.map(one, range(self.parts)))
+        results = [result for result in found if result is not None]
+        if len(results) < self.parts:
+            raise Stopped(f"{len(results):,} of {self.parts:,} parts were played")
+        return results
+
+    def _part(self, number: int, times: Times, types: output.Types | None) -> dict[str, Any]:
+        """Play a part, and write what comes of it: its state last, which says that it is done."""
+        o, ending = self.options, self.folder / KEPT
+        done, before = (ending / f"part-{number:05}-{run}" for run in (self.runs + 1, self.runs))
+        if o.checkpoint is not None and done.exists():
+            result: dict[str, Any] = header_of(done.read_bytes())["result"]
+            return result
+        assert self.plan is not None
+        data = before.read_bytes() if self.runs else None
+        own = Part(o, self.plan, data)
+        rounds, told = own.play(self.spill.load(*_range(number, self.parts)))
+        result = own.result()
+        content = own.pack({"result": result}) if o.checkpoint is not None else None
+        if o.predictions is not None:
+            kind = types if o.predictions == "parquet" else None
+            name = output.name_of(number, o.predictions, self.runs)
+            path = _made(o.out / output.PREDICTIONS) / name
+            output.write_played(path, own, rounds, told, times, kind)
+        kind = types if o.forecasts == "parquet" else None
+        path = _made(o.out / output.FORECASTS) / output.name_of(number, str(o.forecasts))
+        output.write_ahead(path, own, times, kind)
+        if content is not None:
+            replace(_made(ending) / done.name, *content)
+        return result
+
+    def tidy(self) -> None:
+        """Delete rows that were played, and states of earlier runs."""
+        if not self.closed and not self.spill.files:
+            self.spill.clear()
+            kept = f"-{self.runs}"
+            for path in (self.folder / KEPT).glob("*"):
+                if not path.name.endswith(kept):
+                    path.unlink()
+
+    def show(self, summary: dict[str, Any]) -> None:
+        """See Job."""
+        show(summary)
+
+
+class ForecastSession(Session):
+    """A session that writes nothing by row, and saves itself whenever rows go to disk."""
+
+    job: Forecasts
+
+    def __init__(self, job: Forecasts, source: Source, stop: Stop, bar: bool = False) -> None:
+        self._lock: Lock | None = None
+        super().__init__(job, source, stop, bar)
+
+    def play(self) -> None:
+        """Finish what an earlier run has begun to play, then read."""
+        if self.job.closed:
+            self._hold()
+            self.job.finish(self)
+            self._finished = True
+            self.keep()
+            self.job.tidy()
+        super().play()
+
+    def finish(self) -> dict[str, Any]:
+        """See Session."""
+        if self.rows:
+            self._hold()
+        summary = super().finish()
+        self.job.tidy()
+        return summary
+
+    def keep(self) -> None:
+        """Save where the run stands."""
+        self._fresh = True
+        self._commit(0.0)
+
+    def _commit(self, every: float) -> None:
+        if every and not self.job.spill.full:
+            return
+        self.job.spill.flush()
+        super()._commit(0.0)
+
+    def _write(self, text: bytes) -> None:
+        self._hold()
+        self._length = 0
+
+    def _cut(self) -> None:
+        """Cut nothing: no file grows by rows."""
+
+    def _hold(self) -> None:
+        """Hold the folder of outputs, so that parts of two runs cannot mix."""
+        if self._lock is not None:
+            return
+        out = self.job.options.out
+        out.mkdir(parents=True, exist_ok=True)
+        taken = f"--out must be free: another process is writing {out}; wait for it or use another"
+        self._lock = lock(out / _LOCK, taken)
+        if self._length is None:
+            for name in self.job.stale:
+                places(out / name)[0].unlink(missing_ok=True)
+            self.job.spill.clear()
+
+    def close(self) -> None:
+        """See Session; without a checkpoint nothing stays of what was kept on the way."""
+        super().close()
+        if self._lock is not None:
+            if self.checkpoint is None:
+                shutil.rmtree(self.job.folder, ignore_errors=True)
+            (self.job.options.out / _LOCK).unlink(missing_ok=True)
+            self._lock.close()
+            self._lock = None
+
+
+def _range(number: int, parts: int) -> tuple[int, int]:
+    """Return the hashes of a part: from the first on, before the second."""
+    return number * spill.HASHES // parts, (number + 1) * spill.HASHES // parts
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
