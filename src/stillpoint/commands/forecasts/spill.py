@@ -113,7 +113,7 @@ class Spill:
             rows += file.rows
             taken[file.hashes >> (32 - _BITS)] = True
         share = min(float(taken.mean()), 1.0 - 1.0 / taken.size)
-        return rows, math.ceil(-taken.size * math.log1p(-share))
+        return rows, round(-taken.size * math.log1p(-share))
 
     def load(self, first: int, end: int) -> Rows:
         """Return the rows of keys whose hash is from `first` on and before `end`."""
