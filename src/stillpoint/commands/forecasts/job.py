@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from stillpoint.commands.checkpoint import Checkpoint, counted, part
-from stillpoint.commands.errors import Stop, Stopped
+from stillpoint.commands.errors import InputError, Stop, Stopped
 from stillpoint.commands.fleet_options import FleetOptions
 from stillpoint.commands.fleets import refuse_inputs
 from stillpoint.commands.forecasts import output, plan, spill
@@ -129,10 +129,16 @@ class Forecasts(Job):
 
     def _close(self) -> None:
         """Tell the plan and the parts from the rows of the first run, which are all there."""
-        self.closed = True
         if self.plan is not None:
+            self.closed = True
             return
         rows, keys = self.spill.size()
+        if rows == 0:
+            (reason, _), *_ = self.intake.reasons.most_common(1)
+            raise InputError(
+                f"the input must have rows that can be used: got none of {self.intake.rows:,} in"
+                f" {self.options.source}, mostly because {reason}; check the columns"
+            )
         dated = self.intake.kind == "date"
         self.plan = plan.plan(self.options, self._sample(rows), dated)
         each = build(self.options, self.plan).bytes_per_key + _STEP * self.plan.horizon
@@ -140,6 +146,7 @@ class Forecasts(Job):
         for folder in (output.FORECASTS, output.PREDICTIONS):  # of another run
             for path in (self.options.out / folder).glob("part-*"):
                 path.unlink()
+        self.closed = True
 
     def _sample(self, rows: int) -> spill.Rows:
         """Return the rows of keys with most of them, of the first part that has any."""
