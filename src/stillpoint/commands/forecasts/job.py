@@ -4,9 +4,9 @@ import json
 import math
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -190,12 +190,13 @@ class Forecasts(Job):
         """Play a part, and write what comes of it: its state last, which says that it is done."""
         o, ending = self.options, self.folder / KEPT
         done, before = (ending / f"part-{number:05}-{run}" for run in (self.runs + 1, self.runs))
-        if o.checkpoint is not None and done.exists():
-            result: dict[str, Any] = header_of(done.read_bytes())["result"]
-            return result
         assert self.plan is not None
-        data = before.read_bytes() if self.runs else None
-        own = Part(o, self.plan, data)
+        if o.checkpoint is not None and done.exists():
+            with _whole(done):
+                result: dict[str, Any] = header_of(done.read_bytes())["result"]
+                return result
+        with _whole(before):
+            own = Part(o, self.plan, before.read_bytes() if self.runs else None)
         rounds, told = own.play(self.spill.load(*_range(number, self.parts)))
         result = own.result()
         content = own.pack({"result": result}) if o.checkpoint is not None else None
@@ -297,6 +298,18 @@ class ForecastSession(Session):
 def _range(number: int, parts: int) -> tuple[int, int]:
     """Return the hashes of a part: from the first on, before the second."""
     return number * spill.HASHES // parts, (number + 1) * spill.HASHES // parts
+
+
+@contextmanager
+def _whole(path: Path) -> Iterator[None]:
+    """Say of a state that cannot be used which it is, and what to do."""
+    try:
+        yield
+    except (ValueError, KeyError, TypeError, FileNotFoundError) as error:
+        raise InputError(
+            f"the checkpoint must be whole: got {path}, {error}; delete {path.parents[1]} to begin"
+            " anew"
+        ) from None
 
 
 def _made(folder: Path) -> Path:
