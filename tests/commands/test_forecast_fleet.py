@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from datetime import date, timedelta
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,7 +15,11 @@ import pytest
 import stillpoint as sp
 from extras import package
 from stillpoint.commands import fleet
+from stillpoint.commands.fleet_options import FleetOptions
 from stillpoint.commands.forecasts import job, scores
+from stillpoint.commands.forecasts.figures import figures
+from stillpoint.commands.forecasts.intake import Intake
+from stillpoint.commands.forecasts.plan import Plan
 
 START = date(2024, 1, 1)
 
@@ -261,14 +266,31 @@ def test_seasons_are_found_and_the_horizon_is_one_of_them(tmp_path, capsys):
     assert "seasons: 7 (from the spacing of dates)" in capsys.readouterr().out
 
 
-def test_it_says_so_where_the_last_value_is_better(tmp_path, capsys):
-    rng = np.random.default_rng(3)
-    given = {f"k{i}": (np.arange(40), np.cumsum(rng.normal(size=40)).round(3)) for i in range(3)}
-    assert run(write(tmp_path / "a.csv", table(given)), tmp_path / "out", season="none") == 0
-    told = summary(tmp_path / "out")["errors"]
-    assert list(told) == ["stillpoint", "last value"]
-    worse = told["stillpoint"]["scaled"] > 1.0
-    assert ("worse than the last value" in capsys.readouterr().err) == worse
+def test_it_says_so_where_the_last_value_is_better(tmp_path):
+    """Sums of two keys, of which one is forecast four times as badly as by its last value."""
+    sums = np.zeros((2, scores.COLUMNS))
+    sums[:, [scores.SEEN, scores.SCORED, scores.HITS]] = 30.0, 20.0, 18.0
+    sums[:, scores.SQUARED : scores.SQUARED + 3] = [[320.0, 20.0, 80.0], [20.0, 20.0, 20.0]]
+    result = scores.result(["bad", "good"], sums, True)
+    counts = {"late": 0, "repeated": 0, "empty": 0, "bytes": 3000}
+    options = FleetOptions("a.csv", "y", tmp_path, key="k")
+    session = SimpleNamespace(rows=60, seconds=1.0, notes=[])
+    plan = Plan(False, False, 1.0, None, (7.0,), 3, "as told")
+    told = figures(options, plan, Intake(options), [{**result, **counts}], session)
+    assert told["errors"]["stillpoint"]["scaled"] == pytest.approx(2.0)
+    assert [error["best_of_keys"] for error in told["errors"].values()] == [0.5, 0.5, 0.0]
+    assert told["worst"][0]["key"] == "bad"
+    assert told["worst"][0]["ratio"] == pytest.approx(4.0)
+    assert "forecasts were worse than the last value, by 100%" in session.notes[0]
+    sums[0, scores.SQUARED] = 5.0
+    told = scores.merged([scores.result(["bad", "good"], sums, True)], True)
+    assert told["errors"]["stillpoint"]["scaled"] < 1.0
+
+
+def test_without_a_season_there_is_no_seasonal_naive(tmp_path):
+    source = write(tmp_path / "a.csv", table(series(1, 30)))
+    assert run(source, tmp_path / "out", season="none") == 0
+    assert list(summary(tmp_path / "out")["errors"]) == ["stillpoint", "last value"]
 
 
 def test_what_cannot_be_asked_for_is_one_line(tmp_path, capsys):

@@ -8,15 +8,15 @@ import sys
 
 import numpy as np
 import pytest
+from test_forecast_fleet import contents, read, run, series, summary, table, write
 
 from stillpoint.commands.forecasts import job
-from test_forecast_fleet import contents, read, run, series, summary, table, write
 
 SCRIPT = """
 import os, signal, sys
 from stillpoint.commands import fleet, session
 from stillpoint.commands.checkpoint import Checkpoint
-from stillpoint.commands.forecasts import job, output, spill
+from stillpoint.commands.forecasts import job, output, player, spill
 job.BATCH, job.ROWS, spill.ROOM = 40, 60, 3000
 left, when, number = int(sys.argv[1]), sys.argv[2], getattr(signal, sys.argv[3])
 def die_in(owner, name, after):
@@ -30,7 +30,7 @@ def die_in(owner, name, after):
         return result
     setattr(owner, name, dying)
 places = {"rows": (spill.Spill, "flush"), "checkpoint": (Checkpoint, "save"),
-          "forecasts": (output, "write_ahead"), "state": (job, "replace"),
+          "forecasts": (output, "write_ahead"), "state": (player, "replace"),
           "tidy": (job.Forecasts, "tidy"), "summary": (job, "write_summary")}
 owner, name = places.get(when.split("-")[0], (None, None))
 if owner is not None:

@@ -4,9 +4,9 @@ import json
 import math
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,19 +17,19 @@ from stillpoint.commands.fleets import refuse_inputs
 from stillpoint.commands.forecasts import output, plan, spill
 from stillpoint.commands.forecasts.figures import figures, show
 from stillpoint.commands.forecasts.intake import Intake
-from stillpoint.commands.forecasts.parts import Part, build, header_of
-from stillpoint.commands.forecasts.times import Times
+from stillpoint.commands.forecasts.parts import build
+from stillpoint.commands.forecasts.player import KEPT, PartPlayer, hashes
 from stillpoint.commands.formats import Batch
 from stillpoint.commands.session import Job, Session, progress
 from stillpoint.commands.sources import Source, inputs
 from stillpoint.commands.summary import SUMMARY, write_summary
-from stillpoint.core.container import Lock, lock, places, replace
+from stillpoint.core.container import Lock, lock, places
 from stillpoint.core.jit import compiling
 
 BATCH = 1 << 16  # rows read at once
 ROWS, STATES = 1 << 20, 128 << 20  # of a part: rows, and bytes of forecasters and forecasts
 _STEP = 64  # bytes of a forecast while it is written
-WORK, SPILLED, KEPT, _LOCK = ".work", "rows", "states", ".forecasts.lock"
+WORK, SPILLED, _LOCK = ".work", "rows", ".forecasts.lock"
 
 
 class Forecasts(Job):
@@ -123,6 +123,8 @@ class Forecasts(Job):
         session.seconds += time.perf_counter() - begun
         assert self.plan is not None
         told = figures(self.options, self.plan, self.intake, results, session)
+        if session.compiled:
+            told["rows_per_second"] = None
         summary = write_summary(self.options.out, told)
         self.runs, self.closed, self.spill.files = self.runs + 1, False, 0
         return summary
@@ -152,7 +154,7 @@ class Forecasts(Job):
         """Return the rows of keys with most of them, of the first part that has any."""
         parts = max(1, math.ceil(rows / ROWS))
         for number in range(parts):
-            found = self.spill.load(*_range(number, parts))
+            found = self.spill.load(*hashes(number, parts))
             if found.keys:
                 break
         return plan.sample(found)
@@ -160,18 +162,21 @@ class Forecasts(Job):
     def _play(self, session: "ForecastSession") -> list[dict[str, Any]]:
         """Play the parts that are not played yet; return what each comes to."""
         assert self.plan is not None
-        times, types, done = Times(self.intake, self.plan), None, [0]
-        if "parquet" in (self.options.forecasts, self.options.predictions):
-            like = self.intake.like if self.intake.form is None and self.plan.dated else None
-            types = output.Types(self.intake.numbers, like, self.plan.dated)
+        own = self.options, self.plan, self.intake, self.spill
+        player, done = PartPlayer(*own, self.folder, self.parts, self.runs), [0]
         with ExitStack() as stack:
             tell = progress(stack, self.parts if session.bar else None, session.bar)
-            stack.enter_context(compiling(lambda name: tell("compiling, once", done[0])))
+
+            def compiles(name: str) -> None:
+                session.compiled = True
+                tell("compiling, once", done[0])
+
+            stack.enter_context(compiling(compiles))
 
             def one(number: int) -> dict[str, Any] | None:
                 if session.stop.signal:
                     return None
-                result = self._part(number, times, types)
+                result = player.play(number)
                 done[0] += 1
                 tell(f"{done[0]:,} of {self.parts:,} parts", done[0])
                 return result
@@ -185,32 +190,6 @@ class Forecasts(Job):
         if len(results) < self.parts:
             raise Stopped(f"{len(results):,} of {self.parts:,} parts were played")
         return results
-
-    def _part(self, number: int, times: Times, types: output.Types | None) -> dict[str, Any]:
-        """Play a part, and write what comes of it: its state last, which says that it is done."""
-        o, ending = self.options, self.folder / KEPT
-        done, before = (ending / f"part-{number:05}-{run}" for run in (self.runs + 1, self.runs))
-        assert self.plan is not None
-        if o.checkpoint is not None and done.exists():
-            with _whole(done):
-                result: dict[str, Any] = header_of(done.read_bytes())["result"]
-                return result
-        with _whole(before):
-            own = Part(o, self.plan, before.read_bytes() if self.runs else None)
-        rounds, told = own.play(self.spill.load(*_range(number, self.parts)))
-        result = own.result()
-        content = own.pack({"result": result}) if o.checkpoint is not None else None
-        if o.predictions is not None:
-            kind = types if o.predictions == "parquet" else None
-            name = output.name_of(number, o.predictions, self.runs)
-            path = _made(o.out / output.PREDICTIONS) / name
-            output.write_played(path, own, rounds, told, times, kind)
-        kind = types if o.forecasts == "parquet" else None
-        path = _made(o.out / output.FORECASTS) / output.name_of(number, str(o.forecasts))
-        output.write_ahead(path, own, times, kind)
-        if content is not None:
-            replace(_made(ending) / done.name, *content)
-        return result
 
     def tidy(self) -> None:
         """Delete rows that were played, and states of earlier runs."""
@@ -233,6 +212,7 @@ class ForecastSession(Session):
 
     def __init__(self, job: Forecasts, source: Source, stop: Stop, bar: bool = False) -> None:
         self._lock: Lock | None = None
+        self.compiled = False  # a rate would be that of the compiler
         super().__init__(job, source, stop, bar)
 
     def play(self) -> None:
@@ -293,25 +273,3 @@ class ForecastSession(Session):
             (self.job.options.out / _LOCK).unlink(missing_ok=True)
             self._lock.close()
             self._lock = None
-
-
-def _range(number: int, parts: int) -> tuple[int, int]:
-    """Return the hashes of a part: from the first on, before the second."""
-    return number * spill.HASHES // parts, (number + 1) * spill.HASHES // parts
-
-
-@contextmanager
-def _whole(path: Path) -> Iterator[None]:
-    """Say of a state that cannot be used which it is, and what to do."""
-    try:
-        yield
-    except (ValueError, KeyError, TypeError, FileNotFoundError) as error:
-        raise InputError(
-            f"the checkpoint must be whole: got {path}, {error}; delete {path.parents[1]} to begin"
-            " anew"
-        ) from None
-
-
-def _made(folder: Path) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
