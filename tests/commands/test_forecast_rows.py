@@ -1,6 +1,6 @@
 """Rows of many keys for forecasts: sorted on disk in bounded memory, put in slots of their keys."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import numpy as np
 import pytest
@@ -198,6 +198,13 @@ def test_the_gap_of_keys_that_have_a_row_now_and_then_is_the_day():
     assert abs(plans.plan(options(), rows_of(*hourly), True).gap - 3600.0) < 60.0
 
 
+def test_keys_of_one_row_have_the_gap_between_keys():
+    one = rows_of(*([(DAY * (7 * k + 4), 1.0)] for k in range(5)))
+    assert plans.plan(options(), one, True).gap == 7 * DAY
+    assert plans.plan(options(), rows_of([(DAY, 1.0)]), True).gap == DAY
+    assert plans.plan(options(), rows_of([(5, 1.0)]), False).gap == 1.0
+
+
 def test_days_that_never_have_a_row_are_no_slots():
     days = [DAY * d for d in range(4, 300) if (d + 3) % 7 < 5]  # 1970 began on a Thursday
     found = plans.plan(options(), rows_of(*[[(t, np.sin(t)) for t in days]] * 3), True)
@@ -244,4 +251,3 @@ def test_numbers_go_on_as_numbers():
     intake._look(["1"], "t")
     assert Times(intake, plain(2.0)).ahead(np.array([7.0])) == ["9", "11", "13"]
     assert Times(intake, plain(0.5)).ahead(np.array([7.0])) == ["7.5", "8", "8.5"]
-    assert (datetime(1970, 1, 1) + timedelta(days=1)).day == 2

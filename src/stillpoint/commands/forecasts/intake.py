@@ -88,7 +88,7 @@ class Intake:
         self.like = str(given[0]).strip()
         if self.kind == "date" and self.form is None:
             try:
-                self.form = recognised(given, name)
+                self.form = recognised(list(dict.fromkeys(given)), name)
             except RowError as error:
                 raise InputError(error.what) from None
             if self.form is None:

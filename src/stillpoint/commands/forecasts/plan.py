@@ -117,7 +117,7 @@ def plan(options: FleetOptions, rows: Rows, dated: bool) -> Plan:
     told = periods(options.season)
     timed, gap, week = options.time is not None, 1.0, None
     if timed:
-        gap = _gap(rows)
+        gap = _gap(rows, dated)
         if dated:
             given = tuple(told) if isinstance(told, list) else None
             week = weeks.learn(np.unique(rows.times), gap, given)
@@ -139,8 +139,8 @@ def plan(options: FleetOptions, rows: Rows, dated: bool) -> Plan:
     return _with_seasons(first, series)
 
 
-def _gap(rows: Rows) -> float:
-    """Return the usual gap between rows of one key; 1 where no key has two times.
+def _gap(rows: Rows, dated: bool) -> float:
+    """Return the usual gap between rows of one key, or of several where no key has two times.
 
     The median, unless most gaps are no multiples of it and are of the tenth part: keys that have a
     row only now and then.
@@ -150,7 +150,9 @@ def _gap(rows: Rows) -> float:
     gaps, same = np.diff(rows.times[order]), np.diff(codes[order]) == 0
     gaps = gaps[same & (gaps > 0.0)]
     if not gaps.size:
-        return 1.0
+        gaps = np.diff(np.unique(rows.times))
+    if not gaps.size:
+        return DAY if dated else 1.0
     middle, low = float(np.median(gaps)), float(np.quantile(gaps, 0.1, method="lower"))
     for gap in (middle, low):
         parts = gaps / gap
