@@ -20,6 +20,7 @@ from stillpoint.commands.forecasts import job, scores
 from stillpoint.commands.forecasts.figures import figures
 from stillpoint.commands.forecasts.intake import Intake
 from stillpoint.commands.forecasts.plan import Plan
+from stillpoint.core.container import lock
 
 START = date(2024, 1, 1)
 
@@ -344,3 +345,25 @@ def test_parquet_in_and_out(tmp_path):
     assert [str(day) for day in found["time"].to_pylist()] == [row["time"] for row in texts]
     assert found["hi"].to_pylist() == [float(row["hi"]) for row in texts]
     assert parquet.read_table(tmp_path / "out" / "predictions").num_rows == len(rows)
+
+
+def test_an_input_among_what_is_written_is_refused(tmp_path, capsys):
+    for folder in ("out/forecasts", "state/rows", "out/predictions"):
+        (tmp_path / folder).mkdir(parents=True)
+        source = write(tmp_path / folder / "part-a.csv", table(series(1, 30)))
+        text = source.read_bytes()
+        assert run(source, tmp_path / "out", checkpoint=tmp_path / "state") == 2
+        assert "must not delete the input" in capsys.readouterr().err
+        assert source.read_bytes() == text
+
+
+def test_two_runs_do_not_write_into_one_folder(tmp_path, capsys):
+    source, out = write(tmp_path / "a.csv", table(series(1, 30))), tmp_path / "out"
+    out.mkdir()
+    held = lock(out / ".forecasts.lock", "it is free")
+    try:
+        assert run(source, out) == 2
+    finally:
+        held.close()
+    assert "--out must be free: another process is writing" in capsys.readouterr().err
+    assert run(source, out) == 0

@@ -122,6 +122,8 @@ def test_later_rows_go_on_from_what_was_kept(tmp_path, monkeypatch):
     first, parts = read(out), summary(out)["parts"]
     assert "new" not in first
     write(folder / "2.csv", after)
+    died = process(2, "forecasts-after", "SIGKILL", folder, out, tmp_path / "state")
+    assert died.returncode == -signal.SIGKILL, died.stderr
     assert run(folder, out, **told) == 0
     again = read(out)
     assert again["gone"] == first["gone"]

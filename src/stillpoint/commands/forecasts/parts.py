@@ -164,12 +164,13 @@ def _blocks(
     counts = np.bincount(rounds.codes, minlength=keys)
     order = np.argsort(lengths, kind="stable")
     order = order[lengths[order] > 0]
+    sizes = lengths[order]
     rows = np.argsort(lengths[rounds.codes], kind="stable")  # as the keys: they were sorted by key
     stops = np.cumsum(counts[order])
     start, row = 0, 0
     while start < order.size:
-        length = int(lengths[order[start]])
-        same = int(np.searchsorted(lengths[order], length, side="right"))
+        length = int(sizes[start])
+        same = int(np.searchsorted(sizes, length, side="right"))
         stop = min(same, start + max(1, CELLS // length))
         own = rows[row : stops[stop - 1]]
         yield order[start:stop], own, np.repeat(np.arange(stop - start), counts[order[start:stop]])
