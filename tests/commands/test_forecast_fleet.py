@@ -300,6 +300,7 @@ def test_what_cannot_be_asked_for_is_one_line(tmp_path, capsys):
     cases = [
         ({"horizon": 0}, "--horizon must be from 1 to 10,000: got 0"),
         ({"season": "often"}, "--season must be auto, none, or periods"),
+        ({"season": "7,5000"}, "season must be at most 4092 rounds"),
         ({"pool": "large"}, "--pool must be one of small, middle"),
         ({"forecasts": "xml"}, "--forecasts must be one of csv, parquet"),
         ({"predictions": "xml"}, "--predictions must be one of csv, parquet"),

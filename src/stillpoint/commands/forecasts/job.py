@@ -10,6 +10,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
+from stillpoint.commands.arguments import periods
 from stillpoint.commands.checkpoint import Checkpoint, counted, part
 from stillpoint.commands.errors import InputError, Stop, Stopped
 from stillpoint.commands.fleet_options import FleetOptions
@@ -25,6 +26,7 @@ from stillpoint.commands.sources import Source, inputs
 from stillpoint.commands.summary import SUMMARY, write_summary
 from stillpoint.core.container import Lock, lock, places
 from stillpoint.core.jit import compiling
+from stillpoint.series.arguments import periods as check_periods
 
 BATCH = 1 << 16  # rows read at once
 ROWS, STATES = 1 << 20, 128 << 20  # of a part: rows, and bytes of forecasters and forecasts
@@ -43,6 +45,8 @@ class Forecasts(Job):
 
     def __init__(self, options: FleetOptions) -> None:
         output.refuse_without_parquet(options.forecasts, options.predictions)
+        if isinstance(told := periods(options.season), list):
+            check_periods(told)  # before a row is read
         self.options: FleetOptions = options
         self.no_rows = f"the input must have rows: got none in {options.source}; check the file"
         self.intake = Intake(options)
@@ -144,6 +148,7 @@ class Forecasts(Job):
         dated = self.intake.kind == "date"
         self.plan = plan.plan(self.options, self._sample(rows), dated)
         each = build(self.options, self.plan).bytes_per_key + _STEP * self.plan.horizon
+        each += 8 * (self.plan.period + self.plan.recent)
         self.parts = max(1, math.ceil(rows / ROWS), math.ceil(keys * each / STATES))
         for folder in (output.FORECASTS, output.PREDICTIONS):  # of another run
             for path in (self.options.out / folder).glob("part-*"):

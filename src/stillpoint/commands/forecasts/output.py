@@ -15,6 +15,7 @@ from stillpoint.commands.sink import cell, lines, quoted_all
 from stillpoint.core.container import replace
 
 FORECASTS, PREDICTIONS = "forecasts", "predictions"
+_ROWS = 1 << 15  # written at once
 _AHEAD = ("key", "time", "step", "forecast", "lo", "hi")
 _PLAYED = ("key", "time", "target", "forecast", "lo", "hi")
 
@@ -47,15 +48,18 @@ def _write(path: Path, names: Sequence[str], columns: list[Any], types: "Types |
     if types is not None:
         replace(path, types.file(names, columns))
         return
-    texts = [quoted_all(column) if isinstance(column, list) else column for column in columns]
-    texts = [_cells(column) if isinstance(column, np.ndarray) else column for column in texts]
-    head = (",".join(names) + "\n").encode()
-    replace(path, head, lines(texts) if len(columns[0]) else b"")
+    blocks = [(",".join(names) + "\n").encode()]
+    for start in range(0, len(columns[0]), _ROWS):
+        blocks.append(lines([_cells(column[start : start + _ROWS]) for column in columns]))
+    replace(path, *blocks)
 
 
 def _cells(column: Any) -> list[str]:
-    """Return numbers as texts; infinite ends as `inf`, which readers know."""
-    write: Callable[[Any], str] = str if column.dtype.kind == "i" else cell
+    """Return cells as texts; infinite ends as `inf`, which readers know."""
+    if isinstance(column, list):
+        return quoted_all(column)
+    whole = column.dtype.kind == "i" or not np.isnan(column).any()
+    write: Callable[[Any], str] = repr if whole else cell
     return list(map(write, column.tolist()))
 
 
