@@ -368,3 +368,41 @@ def test_two_runs_do_not_write_into_one_folder(tmp_path, capsys):
         held.close()
     assert "--out must be free: another process is writing" in capsys.readouterr().err
     assert run(source, out) == 0
+
+
+class LastValues:
+    """Stands for a fleet of forecasters where only rows and files are looked at."""
+
+    bytes_per_key = 3000
+
+    def __init__(self, learner, **config):
+        self.config, self._last = config, {}
+
+    def track(self, keys, Y, intervals):
+        said = np.concatenate([np.zeros((len(keys), 1)), Y[:, :-1]], axis=1)
+        self._last |= dict(zip(keys, Y[:, -1].tolist(), strict=True))
+        return said, said, said
+
+    def predict(self, keys, horizon):
+        return np.tile([[self._last[key]] for key in keys], (1, horizon))
+
+    def interval(self, keys, horizon):
+        return self.predict(keys, horizon), self.predict(keys, horizon)
+
+
+def test_a_hundred_thousand_keys_of_three_rows(tmp_path, monkeypatch):
+    monkeypatch.setattr("stillpoint.commands.forecasts.parts.Fleet", LastValues)
+    n, days = 100_000, ("2024-01-01", "2024-01-02", "2024-01-03")
+    with (tmp_path / "a.csv").open("w") as file:
+        file.write("sku,day,sold\n")
+        for i, day in enumerate(days):
+            file.writelines(f"{k},{day},{k + i}\n" for k in range(n))
+    assert run(tmp_path / "a.csv", tmp_path / "out", horizon=1) == 0
+    told = summary(tmp_path / "out")
+    assert (told["rows"], told["keys"], told["parts"]) == (3 * n, n, 3)
+    assert told["scored"]["rounds"] == 0
+    assert told["errors"]["stillpoint"] == dict.fromkeys(("rmse", "mae", "scaled", "best_of_keys"))
+    found = [row for rows in read(tmp_path / "out").values() for row in rows]
+    assert len(found) == n
+    assert all(float(row["forecast"]) == int(row["key"]) + 2 for row in found)
+    assert {row["time"] for row in found} == {"2024-01-04"}
