@@ -292,6 +292,8 @@ def test_without_a_season_there_is_no_seasonal_naive(tmp_path):
     source = write(tmp_path / "a.csv", table(series(1, 30)))
     assert run(source, tmp_path / "out", season="none") == 0
     assert list(summary(tmp_path / "out")["errors"]) == ["stillpoint", "last value"]
+    assert run(source, tmp_path / "out", season=[7, 14]) == 0
+    assert summary(tmp_path / "out")["season"] == [7.0, 14.0]
 
 
 def test_what_cannot_be_asked_for_is_one_line(tmp_path, capsys):
