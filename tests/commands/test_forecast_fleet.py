@@ -16,11 +16,12 @@ import stillpoint as sp
 from extras import package
 from stillpoint.commands import fleet
 from stillpoint.commands.fleet_options import FleetOptions
-from stillpoint.commands.forecasts import job, scores
+from stillpoint.commands.forecasts import job
 from stillpoint.commands.forecasts.figures import figures
 from stillpoint.commands.forecasts.intake import Intake
-from stillpoint.commands.forecasts.plan import Plan
 from stillpoint.core.container import lock
+from stillpoint.fleet.series import scores
+from stillpoint.fleet.series.plan import Plan
 
 START = date(2024, 1, 1)
 
@@ -393,7 +394,7 @@ class LastValues:
 
 
 def test_a_hundred_thousand_keys_of_three_rows(tmp_path, monkeypatch):
-    monkeypatch.setattr("stillpoint.commands.forecasts.parts.Fleet", LastValues)
+    monkeypatch.setattr("stillpoint.fleet.series.parts.Fleet", LastValues)
     n, days = 100_000, ("2024-01-01", "2024-01-02", "2024-01-03")
     with (tmp_path / "a.csv").open("w") as file:
         file.write("sku,day,sold\n")

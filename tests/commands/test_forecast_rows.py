@@ -5,14 +5,15 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
+from stillpoint.commands.arguments import periods
 from stillpoint.commands.fleet_options import FleetOptions
-from stillpoint.commands.forecasts import plan as plans
 from stillpoint.commands.forecasts import spill as spilling
-from stillpoint.commands.forecasts.grid import clocks, spread
 from stillpoint.commands.forecasts.intake import Intake
-from stillpoint.commands.forecasts.plan import Plan
 from stillpoint.commands.forecasts.spill import HASHES, Rows, Spill
 from stillpoint.commands.forecasts.times import Times
+from stillpoint.fleet.series import plan as plans
+from stillpoint.fleet.series.grid import clocks, spread
+from stillpoint.fleet.series.plan import Plan
 
 DAY = 86_400.0
 
@@ -88,6 +89,11 @@ def rows_of(*series):
     counts = np.array([len(one) for one in series])
     flat = np.array([pair for one in series for pair in one], dtype=float).reshape(-1, 2)
     return Rows([str(i) for i in range(len(series))], counts, flat[:, 0], flat[:, 1])
+
+
+def planned(asked, rows, dated):
+    season, timed = periods(asked.season), asked.time is not None
+    return plans.plan(rows, timed=timed, dated=dated, season=season, horizon=asked.horizon)
 
 
 def test_each_key_has_slots_of_its_own_clock():
@@ -171,43 +177,43 @@ def waves(n, period, seed=0, keys=8, start="2024-01-01", step=DAY):
 
 
 def test_seasons_are_those_of_the_dates_if_keys_bear_them_out():
-    found = plans.plan(options(), waves(100, 7), True)
+    found = planned(options(), waves(100, 7), True)
     assert (found.gap, found.season, found.horizon) == (DAY, (7.0,), 7)
     assert found.source == "from the spacing of dates"
-    found = plans.plan(options(), waves(100, 5), True)  # weeks of five days, it seems
+    found = planned(options(), waves(100, 5), True)  # weeks of five days, it seems
     assert found.season == (5.0,)
     assert found.source == "found in 8 keys"
-    found = plans.plan(options(), waves(120, 12, step=1.0), False)
+    found = planned(options(), waves(120, 12, step=1.0), False)
     assert (found.season, found.horizon) == ((12.0,), 10)
     noise = rows_of(*([(i, v) for i, v in enumerate(np.random.default_rng(k).normal(size=99))]
                       for k in range(9)))  # fmt: skip
-    assert plans.plan(options(), noise, False).season == ()
+    assert planned(options(), noise, False).season == ()
 
 
 def test_seasons_and_horizon_that_are_told_stay():
-    found = plans.plan(options(season="24,168", horizon=5), waves(100, 7), True)
+    found = planned(options(season="24,168", horizon=5), waves(100, 7), True)
     assert (found.season, found.horizon, found.source) == ((24.0, 168.0), 5, "as told")
-    assert plans.plan(options(season="none"), waves(100, 7), True).season == ()
+    assert planned(options(season="none"), waves(100, 7), True).season == ()
 
 
 def test_the_gap_of_keys_that_have_a_row_now_and_then_is_the_day():
     rng = np.random.default_rng(0)
     series = [[(DAY * d, 1.0) for d in range(300) if rng.random() < 0.35] for _ in range(20)]
-    assert plans.plan(options(), rows_of(*series), True).gap == DAY
+    assert planned(options(), rows_of(*series), True).gap == DAY
     hourly = [[(3600.0 * h + rng.normal(0, 200), 1.0) for h in range(200)] for _ in range(5)]
-    assert abs(plans.plan(options(), rows_of(*hourly), True).gap - 3600.0) < 60.0
+    assert abs(planned(options(), rows_of(*hourly), True).gap - 3600.0) < 60.0
 
 
 def test_keys_of_one_row_have_the_gap_between_keys():
     one = rows_of(*([(DAY * (7 * k + 4), 1.0)] for k in range(5)))
-    assert plans.plan(options(), one, True).gap == 7 * DAY
-    assert plans.plan(options(), rows_of([(DAY, 1.0)]), True).gap == DAY
-    assert plans.plan(options(), rows_of([(5, 1.0)]), False).gap == 1.0
+    assert planned(options(), one, True).gap == 7 * DAY
+    assert planned(options(), rows_of([(DAY, 1.0)]), True).gap == DAY
+    assert planned(options(), rows_of([(5, 1.0)]), False).gap == 1.0
 
 
 def test_days_that_never_have_a_row_are_no_slots():
     days = [DAY * d for d in range(4, 300) if (d + 3) % 7 < 5]  # 1970 began on a Thursday
-    found = plans.plan(options(), rows_of(*[[(t, np.sin(t)) for t in days]] * 3), True)
+    found = planned(options(), rows_of(*[[(t, np.sin(t)) for t in days]] * 3), True)
     assert found.week is not None
     rounds = spread(rows_of([(t, 1.0) for t in days]), found, clocks(1, 1))
     assert rounds.places.tolist() == list(range(len(days)))
@@ -215,7 +221,7 @@ def test_days_that_never_have_a_row_are_no_slots():
 
 
 def test_a_plan_is_saved_and_a_broken_one_refused():
-    found = plans.plan(options(), waves(100, 7), True)
+    found = planned(options(), waves(100, 7), True)
     assert plans.restored(found.header()) == found
     with pytest.raises(ValueError, match="as the plan of a fleet"):
         plans.restored({**found.header(), "gap": 0.0})

@@ -4,7 +4,8 @@ from datetime import date, datetime, timedelta
 
 import pytest
 
-from stillpoint.commands.moments import DAY, Coming, season_of, steps_of, unit, zone_like
+from stillpoint.commands.moments import Coming, season_of, zone_like
+from stillpoint.series.spacing import DAY, steps_of, unit
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from stillpoint.commands.options import FORMATS, MOST_AHEAD, Options
 
 if TYPE_CHECKING:
     from stillpoint.fleet.rows import RowPlayer
+    from stillpoint.fleet.series.parts import Settings
     from stillpoint.losses import Loss
 
 LEARNERS = {
@@ -163,6 +164,15 @@ class FleetOptions(Options):
         level = self.level if self.learner == "quantile" else None
         own = {"level": level, "coverage": self.coverage}
         return {name: value for name, value in own.items() if value is not None}
+
+    @property
+    def settings(self) -> "Settings":
+        """The forecasters' own."""
+        from stillpoint.fleet.series.parts import Settings
+
+        assert self.pool is not None
+        assert self.coverage is not None
+        return Settings(self.pool, self.coverage, self.nonnegative)
 
     @property
     def own_loss(self) -> "Loss | None":

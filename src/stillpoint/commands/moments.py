@@ -1,55 +1,23 @@
 """Times to come: the spacing of rows, and the texts of rows that would follow."""
 
-import calendar
 import re
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta, tzinfo
-from itertools import pairwise
+from datetime import datetime, timedelta, tzinfo
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
-import numpy as np
-
 from stillpoint.commands.dates import moment, read, written
+from stillpoint.series.seasons import DAY
 from stillpoint.series.seasons import calendar as suggested
+from stillpoint.series.spacing import LONGEST, Dates, unit
 from stillpoint.series.weeks import Week
 
-DAY = 86_400.0
 RECENT = 24  # times from which days of months are told
-LONGEST = 2016  # rows of a season that simple forecasts repeat
-# how many seconds rows are apart, at least and at most; and rows of a season, which is how far
-# forecasts go by themselves
-_UNITS = {
-    "second": (0.99, 1.01, 10),
-    "minute": (59.0, 61.0, 10),
-    "hour": (3590.0, 3610.0, 24),
-    "day": (0.99 * DAY, 1.01 * DAY, 7),
-    "week": (6.9 * DAY, 7.1 * DAY, 52),
-    "month": (27.0 * DAY, 32.0 * DAY, 12),
-    "quarter": (88.0 * DAY, 93.0 * DAY, 4),
-    "year": (360.0 * DAY, 370.0 * DAY, 10),
-}
-_WEEKDAY = 32  # the last weekday of a month, in place of a day
-_NEAR = 5  # days that are the end of a month, nearly
-_OTHERS = 10  # rows ahead where the spacing says nothing
 _ISO = re.compile(
     r"(\d{4})(-?)(\d\d)-?(\d\d)(?:([T ])(\d\d)(:?)(\d\d)?(:?\d\d)?([.,]\d+)?)?(Z|[+-]\d\d.*)?"
 )
 _WEEK = re.compile(r"\d{4}(-?)W\d\d(-?\d)?")
 _MONTHS = "January February March April May June July August September October November December"
-
-
-def unit(gap: float | None) -> str | None:
-    """Return the name of a spacing in seconds; None where it has none."""
-    return next(
-        (name for name, (low, high, _) in _UNITS.items() if gap and low <= gap <= high), None
-    )
-
-
-def steps_of(gap: float | None) -> int:
-    """Return how many rows ahead to forecast, for rows so many seconds apart: a season."""
-    name = unit(gap)
-    return _UNITS[name][2] if name else _OTHERS
 
 
 def season_of(gap: float | None) -> int:
@@ -87,14 +55,12 @@ class Coming:
         week: Week | None = None,
         form: str | None = None,
     ) -> None:
-        self._last, self._dated, self._gap, self._week = texts[-1], dated, gap, week
+        self._last, self._dated, self._gap = texts[-1], dated, gap
         self._texts, self._form = texts, form
         if dated:
-            self._moments = [moment(text, form) for text in texts]
-            self._zone = _zone(zone)
-            self._clocked = ":" in self._last or any(at.hour or at.minute for at in self._moments)
-            self._months = round(gap * 12 / 365.25 / DAY)
-            self._day = _day_of_month(self._moments, self._months) if gap >= 27.0 * DAY else 0
+            past = [moment(text, form) for text in texts]
+            clocked = ":" in self._last or any(at.hour or at.minute for at in past)
+            self._dates = Dates(past, gap, week, clocked, _zone(zone))
 
     def text(self, slots: int) -> str:
         """Return the time so many slots after the last row, or before it."""
@@ -110,28 +76,7 @@ class Coming:
 
     def moment(self, slots: int) -> datetime:
         """Return the date so many slots after the last row, or before it."""
-        last = self._moments[-1]
-        if self._week is not None:
-            start = last.replace(tzinfo=last.tzinfo or UTC).timestamp()
-            return last + timedelta(seconds=round(_in_week(self._week, start, slots) - start, 6))
-        if self._day and slots:
-            year, month = divmod(12 * last.year + last.month - 1 + slots * self._months, 12)
-            day = _weekday_end(year, month + 1)
-            if self._day != _WEEKDAY:
-                day = min(self._day, calendar.monthrange(year, month + 1)[1])
-            return self._local(last.replace(year=year, month=month + 1, day=day))
-        days = self._gap / DAY
-        if abs(days - round(days)) < 1e-4 * days or not self._clocked:
-            # the same time of day, which daylight saving does not move
-            return self._local(last + timedelta(days=round(slots * days)))
-        later = last + timedelta(seconds=slots * self._gap)
-        if self._zone is None or last.tzinfo is None:
-            return later
-        return (last.astimezone(UTC) + timedelta(seconds=slots * self._gap)).astimezone(self._zone)
-
-    def _local(self, at: datetime) -> datetime:
-        """Return the time of day with the offset that its zone has on that day."""
-        return at if self._zone is None or at.tzinfo is None else at.replace(tzinfo=self._zone)
+        return self._dates.at(slots)
 
     def words(self, slots: int) -> str:
         """Return when that is, in words that go after what happened."""
@@ -144,18 +89,6 @@ class Coming:
             return f"in {at.year}"
         day = f"on {at.day} {_MONTHS.split()[at.month - 1]} {at.year}"
         return day if self._gap >= DAY - 1.0 else f"{day}, {at:%H:%M}"
-
-
-def _in_week(week: Week, last: float, slots: int) -> float:
-    """Return the time so many filled phases of the week after another, or before it."""
-    for _ in range(slots):
-        last = week.after(last)
-    if slots >= 0:
-        return last
-    weeks = -slots // int(week.active.sum()) + 2
-    times = last - week.gap * np.arange(weeks * week.active.size, dtype=np.float64)
-    places, inside = week.count(times)
-    return float(times[inside & (places == places[0] + slots)][0])
 
 
 def zone_like(texts: Sequence[str]) -> str | None:
@@ -173,34 +106,6 @@ def _zone(name: str | None) -> tzinfo | None:
         return None if name is None else ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError):
         return None
-
-
-def _weekday_end(year: int, month: int) -> int:
-    """Return the last day of a month that is neither a Saturday nor a Sunday."""
-    first, days = calendar.monthrange(year, month)
-    return days - max((first + days - 1) % 7 - 4, 0)
-
-
-def _day_of_month(moments: Sequence[datetime], step: int) -> int:
-    """Return the day of the month that times have, 31 for the last, 32 for the last weekday.
-
-    Where days vary and months are still so many apart, it is about that day; 0 where they are not.
-    """
-    days = [at.day for at in moments]
-    ends = [calendar.monthrange(at.year, at.month)[1] for at in moments]
-    if days == ends:
-        return 31
-    if all(day == min(max(days), end) for day, end in zip(days, ends, strict=True)):
-        return max(days)
-    if days == [_weekday_end(at.year, at.month) for at in moments]:
-        return _WEEKDAY
-    months = np.diff([12 * at.year + at.month for at in moments])
-    apart = {later - at for at, later in pairwise(moments)}
-    if len(apart) == 1 or step < 1 or (months < 1).any() or (months % step).any():
-        return 0
-    early = float(np.median(np.subtract(ends, days)))
-    weekdays = all(at.weekday() < 5 for at in moments)
-    return round(float(np.median(days))) if early > _NEAR else _WEEKDAY if weekdays else 31
 
 
 def write(at: datetime, like: str) -> str:

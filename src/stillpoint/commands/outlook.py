@@ -11,10 +11,11 @@ from stillpoint.commands._rows import BUCKET
 from stillpoint.commands._scores import SUM, Scores
 from stillpoint.commands.beside import NAIVE
 from stillpoint.commands.history import History
-from stillpoint.commands.moments import Coming, unit
+from stillpoint.commands.moments import Coming
 from stillpoint.commands.recents import Recent
 from stillpoint.commands.series import Ahead, Series
 from stillpoint.series import Forecaster
+from stillpoint.series.spacing import unit
 
 _VERBS = {
     "level up": ("level rose", True),

@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 from stillpoint.commands.arguments import periods
 from stillpoint.commands.checkpoint import part
 from stillpoint.commands.encode import Encoder
-from stillpoint.commands.moments import LONGEST, season_of, steps_of
+from stillpoint.commands.moments import season_of
 from stillpoint.commands.notes import CATEGORIES
 from stillpoint.commands.options import MOST_AHEAD, TrackOptions
 from stillpoint.core.validation import Array
 from stillpoint.series.slots import FIRST
+from stillpoint.series.spacing import LONGEST, steps_of
 
 # features of a series, by itself and if that is asked for: regressions keep their square
 _MOST_COLUMNS = 50, 500

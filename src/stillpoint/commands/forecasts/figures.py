@@ -8,11 +8,11 @@ import stillpoint
 from stillpoint.commands.fleet_options import FleetOptions
 from stillpoint.commands.forecasts import output
 from stillpoint.commands.forecasts.intake import Intake
-from stillpoint.commands.forecasts.plan import Plan
-from stillpoint.commands.forecasts.scores import OURS, merged
-from stillpoint.commands.moments import unit
 from stillpoint.commands.summary import SUMMARY
 from stillpoint.core.terminal import console, tell
+from stillpoint.fleet.series.plan import Plan
+from stillpoint.fleet.series.scores import OURS, merged
+from stillpoint.series.spacing import unit
 
 if TYPE_CHECKING:
     from stillpoint.commands.session import Session

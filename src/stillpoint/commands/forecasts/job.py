@@ -15,10 +15,9 @@ from stillpoint.commands.checkpoint import Checkpoint, counted, part
 from stillpoint.commands.errors import InputError, Stop, Stopped
 from stillpoint.commands.fleet_options import FleetOptions
 from stillpoint.commands.fleets import refuse_inputs
-from stillpoint.commands.forecasts import output, plan, spill
+from stillpoint.commands.forecasts import output, spill
 from stillpoint.commands.forecasts.figures import figures, show
 from stillpoint.commands.forecasts.intake import Intake
-from stillpoint.commands.forecasts.parts import build
 from stillpoint.commands.forecasts.player import KEPT, PartPlayer, hashes
 from stillpoint.commands.formats import Batch
 from stillpoint.commands.session import Job, Session, progress
@@ -26,6 +25,9 @@ from stillpoint.commands.sources import Source, inputs
 from stillpoint.commands.summary import SUMMARY, write_summary
 from stillpoint.core.container import Lock, lock, places
 from stillpoint.core.jit import compiling
+from stillpoint.fleet.series import plan
+from stillpoint.fleet.series.parts import build
+from stillpoint.fleet.series.rows import Rows
 from stillpoint.series.arguments import periods as check_periods
 
 BATCH = 1 << 16  # rows read at once
@@ -146,8 +148,15 @@ class Forecasts(Job):
                 f" {self.options.source}, mostly because {reason}; check the columns"
             )
         dated = self.intake.kind == "date"
-        self.plan = plan.plan(self.options, self._sample(rows), dated)
-        each = build(self.options, self.plan).bytes_per_key + _STEP * self.plan.horizon
+        o = self.options
+        self.plan = plan.plan(
+            self._sample(rows),
+            timed=o.time is not None,
+            dated=dated,
+            season=periods(o.season),
+            horizon=o.horizon,
+        )
+        each = build(o.settings, self.plan).bytes_per_key + _STEP * self.plan.horizon
         each += 8 * (self.plan.period + self.plan.recent)
         self.parts = max(1, math.ceil(rows / ROWS), math.ceil(keys * each / STATES))
         for folder in (output.FORECASTS, output.PREDICTIONS):  # of another run
@@ -155,7 +164,7 @@ class Forecasts(Job):
                 path.unlink()
         self.closed = True
 
-    def _sample(self, rows: int) -> spill.Rows:
+    def _sample(self, rows: int) -> Rows:
         """Return the rows of keys with most of them, of the first part that has any."""
         parts = max(1, math.ceil(rows / ROWS))
         for number in range(parts):

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from stillpoint.commands.errors import InputError
-from stillpoint.commands.forecasts.grid import Rounds
-from stillpoint.commands.forecasts.parts import Part, Told
 from stillpoint.commands.forecasts.times import Times
 from stillpoint.commands.sink import cell, lines, quoted_all
 from stillpoint.core.container import replace
+from stillpoint.fleet.series.grid import Rounds
+from stillpoint.fleet.series.parts import Part, Told
 
 FORECASTS, PREDICTIONS = "forecasts", "predictions"
 _ROWS = 1 << 15  # written at once

@@ -9,11 +9,11 @@ from stillpoint.commands.errors import InputError
 from stillpoint.commands.fleet_options import FleetOptions
 from stillpoint.commands.forecasts import output
 from stillpoint.commands.forecasts.intake import Intake
-from stillpoint.commands.forecasts.parts import Part, header_of
-from stillpoint.commands.forecasts.plan import Plan
 from stillpoint.commands.forecasts.spill import HASHES, Spill
 from stillpoint.commands.forecasts.times import Times
 from stillpoint.core.container import replace
+from stillpoint.fleet.series.parts import Part, header_of
+from stillpoint.fleet.series.plan import Plan
 
 KEPT = "states"
 
@@ -60,7 +60,7 @@ class PartPlayer:
                 result: dict[str, Any] = header_of(done.read_bytes())["result"]
                 return result
         with _whole(before):
-            own = Part(o, self._plan, before.read_bytes() if runs else None)
+            own = Part(o.settings, self._plan, before.read_bytes() if runs else None)
         rounds, told = own.play(self._spill.load(*hashes(number, self._parts)))
         result = own.result()
         content = own.pack({"result": result}) if o.checkpoint is not None else None

@@ -10,13 +10,14 @@ import zlib
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stillpoint.core.container import replace
 from stillpoint.core.validation import Array
+from stillpoint.fleet.series.rows import Rows, gathered
 
 ROOM = 64 << 20  # bytes of rows and keys in memory
 HASHES = 1 << 32
@@ -24,15 +25,6 @@ _ROW, _KEY = 24, 160  # bytes in memory of a row, and of a key beside its text
 _MARK = 0x31776F7273707473  # how a file begins
 _HEAD = 5  # whole numbers: the mark, keys, rows, bytes of the keys' texts, whether times are there
 _BITS = 22  # of a hash that tell keys apart where they are counted
-
-
-class Rows(NamedTuple):
-    """Rows by key, those of one key in the order they came."""
-
-    keys: list[str]
-    counts: NDArray[np.int64]  # rows of each key
-    times: Array  # NaN where there are none
-    values: Array
 
 
 class Spill:
@@ -128,14 +120,8 @@ class Spill:
             values.append(what)
         if not index:
             return Rows([], np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
-        names = sorted(index)
-        ranks = np.empty(len(names), np.int64)
-        ranks[[index[name] for name in names]] = np.arange(len(names))
-        which = ranks[np.concatenate(codes)]
-        order = np.argsort(which, kind="stable")
-        counts = np.bincount(which, minlength=len(names))
-        columns = (np.concatenate(column)[order] for column in (times, values))
-        return Rows(names, counts.astype(np.int64), *columns)
+        columns = np.concatenate(times), np.concatenate(values)
+        return gathered(list(index), np.concatenate(codes), *columns)
 
     def clear(self) -> None:
         """Delete all files, and what a killed process left of one."""

@@ -6,9 +6,9 @@ import numpy as np
 
 from stillpoint.commands.dates import moment, written
 from stillpoint.commands.forecasts.intake import Intake
-from stillpoint.commands.forecasts.plan import Plan
 from stillpoint.commands.moments import Coming, write
 from stillpoint.core.validation import Array
+from stillpoint.fleet.series.plan import Plan
 
 _MOST = 1 << 16  # last times of which the texts are kept
 _EPOCH = datetime(1970, 1, 1)

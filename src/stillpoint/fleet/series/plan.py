@@ -2,19 +2,19 @@
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from stillpoint.commands.arguments import periods
-from stillpoint.commands.fleet_options import FleetOptions
-from stillpoint.commands.forecasts.spill import Rows
-from stillpoint.commands.moments import DAY, LONGEST, steps_of
 from stillpoint.core.validation import Array
+from stillpoint.fleet.series.rows import Rows
 from stillpoint.series import seasons, weeks
 from stillpoint.series.grid import Grid
 from stillpoint.series.history import KEEP
+from stillpoint.series.seasons import DAY
 from stillpoint.series.slots import Slots
+from stillpoint.series.spacing import LONGEST, steps_of
 from stillpoint.series.weeks import Week
 
 KEYS = 200  # of the sample: those with most rows
@@ -110,23 +110,33 @@ def sample(rows: Rows) -> Rows:
     return Rows(keys, rows.counts[chosen], rows.times[own], rows.values[own])
 
 
-def plan(options: FleetOptions, rows: Rows, dated: bool) -> Plan:
-    """Return the plan of a fleet of which these rows are the sample."""
-    from stillpoint.commands.forecasts.grid import clocks, spread
+def plan(
+    rows: Rows,
+    *,
+    timed: bool,
+    dated: bool,
+    season: Sequence[float] | str | None = "auto",
+    horizon: int | None = None,
+) -> Plan:
+    """Return the plan of a fleet of which these rows are the sample.
 
-    told = periods(options.season)
-    timed, gap, week = options.time is not None, 1.0, None
+    timed, dated: as of Plan. season: "auto" to tell it from dates or the sample. horizon: None for
+    a season of the calendar.
+    """
+    from stillpoint.fleet.series.grid import clocks, spread
+
+    told = None if season is None or isinstance(season, str) else seasons.told(season)
+    gap, week = 1.0, None
     if timed:
         gap = _gap(rows, dated)
         if dated:
-            given = tuple(told) if isinstance(told, list) else None
-            week = weeks.learn(np.unique(rows.times), gap, given)
-    horizon = options.horizon or steps_of(gap if dated else None)
+            week = weeks.learn(np.unique(rows.times), gap, told)
+    horizon = horizon or steps_of(gap if dated else None)
     first = Plan(timed, dated, gap, week, (), horizon, "none were asked for")
-    if told is None:
+    if season is None:
         return first
-    if isinstance(told, list):
-        return first._replace(season=seasons.told(told), source="as told")
+    if told is not None:
+        return first._replace(season=told, source="as told")
     played = spread(rows, first, clocks(len(rows.keys), first.recent))
     counts = np.bincount(played.codes, minlength=len(rows.keys))
     series, start = [], 0

@@ -7,15 +7,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stillpoint.commands.fleet_options import FleetOptions
-from stillpoint.commands.forecasts import scores
-from stillpoint.commands.forecasts.grid import Clocks, Rounds, clocks, spread
-from stillpoint.commands.forecasts.plan import Plan
-from stillpoint.commands.forecasts.spill import Rows
 from stillpoint.core import container
 from stillpoint.core.persist import pack, unpack
 from stillpoint.core.validation import Array, stored
-from stillpoint.fleet import Fleet
+from stillpoint.fleet.fleet import Fleet
+from stillpoint.fleet.series import scores
+from stillpoint.fleet.series.grid import Clocks, Rounds, clocks, spread
+from stillpoint.fleet.series.plan import Plan
+from stillpoint.fleet.series.rows import Rows
 
 CELLS = 1 << 20  # rounds played at once, or those of one key
 _KIND, _VERSION = "fleet-part", 1
@@ -30,14 +29,22 @@ class Told(NamedTuple):
     hi: Array
 
 
-def build(options: FleetOptions, plan: Plan) -> Fleet:
+class Settings(NamedTuple):
+    """Of the forecasters of a fleet; nonnegative: whether what they tell is kept at 0 or above."""
+
+    pool: str = "small"
+    coverage: float = 0.9
+    nonnegative: bool = False
+
+
+def build(settings: Settings, plan: Plan) -> Fleet:
     """Return forecasters without keys."""
     return Fleet(
         "Forecaster",
         horizon=plan.horizon,
         season=list(plan.season) or None,
-        pool=options.pool,
-        coverage=options.coverage,
+        pool=settings.pool,
+        coverage=settings.coverage,
     )
 
 
@@ -46,17 +53,17 @@ class Part:
 
     Parameters
     ----------
-    options, plan
+    settings, plan
         Of the fleet.
     data
         What `pack` of an earlier run returned.
     """
 
-    def __init__(self, options: FleetOptions, plan: Plan, data: bytes | None = None) -> None:
-        self.options, self.plan = options, plan
+    def __init__(self, settings: Settings, plan: Plan, data: bytes | None = None) -> None:
+        self.settings, self.plan = settings, plan
         self.keys: list[str] = []
         self.counts = dict.fromkeys(COUNTS, 0)
-        self.fleet, self.clocks = build(options, plan), clocks(0, plan.recent)
+        self.fleet, self.clocks = build(settings, plan), clocks(0, plan.recent)
         self.memory, self.sums = scores.before(0, plan.period), np.zeros((0, scores.COLUMNS))
         if data is not None:
             self._unpack(data)
@@ -98,7 +105,7 @@ class Part:
 
     def _shaped(self, parts: tuple[Array, ...]) -> Told:
         """Return forecasts and ends as they are told: at 0 or above where that was asked for."""
-        if self.options.nonnegative:
+        if self.settings.nonnegative:
             parts = tuple(np.maximum(part, 0.0) for part in parts)
         return Told(*parts)
 
@@ -147,7 +154,7 @@ class Part:
         self.sums = stored(arrays, "sums", n, scores.COLUMNS)
         self.counts = {name: int(header["counts"][name]) for name in COUNTS}
         self.fleet = unpack(arrays["fleet"].tobytes())
-        if self.fleet.config != build(self.options, plan).config:
+        if self.fleet.config != build(self.settings, plan).config:
             raise ValueError("it holds other forecasters")
 
 

@@ -5,10 +5,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stillpoint.commands.forecasts._slots import walk_keys
-from stillpoint.commands.forecasts.plan import Plan
-from stillpoint.commands.forecasts.spill import Rows
 from stillpoint.core.validation import Array
+from stillpoint.fleet.series._slots import walk_keys
+from stillpoint.fleet.series.plan import Plan
+from stillpoint.fleet.series.rows import Rows
 
 LONG = 1000  # rounds without a value: more are left out, whole seasons at a time
 
