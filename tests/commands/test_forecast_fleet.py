@@ -310,7 +310,7 @@ def test_what_cannot_be_asked_for_is_one_line(tmp_path, capsys):
         ({"coverage": 1.0}, "--coverage must be a number between"),
         ({"level": 0.5}, "--level must fit the learner"),
         ({"date_format": "%q"}, "--date-format must have a year"),
-        ({"engine": "spark"}, "--learner must be another on Spark"),
+        ({"engine": "spark", "predictions": "csv"}, "--predictions must be left out for forecasts"),
         ({"learner": "tracker"}, "--horizon must fit the learner: got 3 for tracker"),
         ({"source": bad}, "must have rows that can be used: got none of 3"),
     ]

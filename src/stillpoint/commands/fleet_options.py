@@ -130,10 +130,13 @@ class FleetOptions(Options):
         if self.learner != "forecaster":
             return
         if self.engine == "spark":
-            raise InputError(
-                "--learner must be another on Spark: got forecaster; use --engine local, or"
-                " --learner kernel"
-            )
+            for name in ("predictions", "date_format"):
+                if (given := getattr(self, name)) is not None:
+                    raise InputError(
+                        f"--{name.replace('_', '-')} must be left out for forecasts on Spark: got"
+                        f" {given}; use --engine local"
+                    )
+            self._set("forecasts", self.forecasts or "parquet")
         self._set("coverage", 0.9 if self.coverage is None else self.coverage)
         self._set("pool", self.pool or "small")
         self._set("forecasts", self.forecasts or "csv")

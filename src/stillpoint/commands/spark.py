@@ -1,7 +1,5 @@
 """`stillpoint fleet --engine spark`: files through a streaming query, until all has been played."""
 
-import os
-import re
 import shutil
 import sys
 import tempfile
@@ -12,63 +10,61 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from stillpoint.commands import cells
+from stillpoint.commands import spark_files as files
 from stillpoint.commands.checkpoint import Checkpoint, same_command
 from stillpoint.commands.errors import InputError, Stop, Stopped
 from stillpoint.commands.fleet_options import LEARNERS, FleetOptions
 from stillpoint.commands.fleets import ENOUGH, SUMS, WORST, layout, summed
-from stillpoint.commands.formats import format_of, open_reader
+from stillpoint.commands.forecasts.figures import show as show_forecasts
 from stillpoint.commands.session import progress
 from stillpoint.commands.sources import inputs
 from stillpoint.commands.summary import SUMMARY, answer, show_fleet
-from stillpoint.commands.text import CsvReader
 from stillpoint.fleet.spark.frames import stream
 from stillpoint.fleet.spark.session import session
 
 # bytes of files a micro-batch; small enough for memory, and for a kill to lose little
 MOST = 128 << 20
-LOG = "spark.log"
-_SOME = 1000  # rows to look for a time in, at a time
 
 
 def run(options: FleetOptions, stop: Stop, *, print_json: bool, quiet: bool) -> None:
     """Play what is there and sum up; Stopped where that was asked for on the way."""
-    summary = play(options, stop, bar=not quiet and sys.stderr.isatty())
-    answer(summary, options.out, show_fleet, print_json=print_json, quiet=quiet)
+    summary, notes = play(options, stop, bar=not quiet and sys.stderr.isatty())
+    show = show_forecasts if options.learner == "forecaster" else show_fleet
+    answer(summary, options.out, show, notes, print_json=print_json, quiet=quiet)
     if stop.signal:
         raise Stopped(f"stopped after {summary['rows']:,} rows; all files are whole")
 
 
-def play(options: FleetOptions, stop: Stop, bar: bool) -> dict[str, Any]:
-    """Play what is there; return the summary."""
+def play(options: FleetOptions, stop: Stop, bar: bool) -> tuple[dict[str, Any], list[str]]:
+    """Play what is there; return the summary and notes."""
     from pyspark.errors import PySparkException
 
     try:
-        return _play(options, stop, bar)
+        if options.learner == "forecaster":
+            from stillpoint.commands.forecasts import spark as ahead
+
+            return ahead.play(options, stop, bar)
+        return _play(options, stop, bar), []
     except PySparkException as error:
         if "JAVA_GATEWAY_EXITED" in str(error):
-            log = options.out / LOG
+            log = options.out / files.LOG
             what = f"it did not start, see {log}; install openjdk-17-jre"
             raise InputError(f"Spark must have Java 17 or newer: {what}") from None
-        raise OSError(f"Spark stopped: {_line(error)}; see {options.out / LOG}") from None
+        raise OSError(
+            f"Spark stopped: {files.line(error)}; see {options.out / files.LOG}"
+        ) from None
 
 
 def _play(options: FleetOptions, stop: Stop, bar: bool) -> dict[str, Any]:
     begun = time.perf_counter()
-    kind, files = _format(options), inputs(options.source)
-    first = files[0]
-    look = _look(options, files)
+    kind, given = files.one_format(options), inputs(options.source)
+    first = given[0]
+    look = files.look(options, given)
     options.check(look[0], first)
     options.out.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         places = stack.enter_context(_places(options))
-        stack.enter_context(warnings.catch_warnings())
-        warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")
-        # Spark's own words would drown the one line that says what is wrong
-        with _errors_to(options.out / LOG):
-            spark = session(spark__sql__session__timeZone="UTC")
-        stack.callback(spark.stop)
-        spark.sparkContext.setLogLevel("ERROR")
+        spark = started(options, stack)
         query = _start(spark, options, kind, first, look, places)
         own = stack.enter_context(Stop())  # starting Spark took the handler of Ctrl-C away
         own.signal = own.signal or stop.signal  # what came before that
@@ -91,6 +87,18 @@ def _play(options: FleetOptions, stop: Stop, bar: bool) -> dict[str, Any]:
         return summed(options, not stop.signal, {**result, **tail})
 
 
+def started(options: FleetOptions, stack: ExitStack) -> Any:
+    """Return a session, which is stopped with the stack."""
+    stack.enter_context(warnings.catch_warnings())
+    warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")
+    # Spark's own words would drown the one line that says what is wrong
+    with files.errors_to(options.out / files.LOG):
+        spark = session(spark__sql__session__timeZone="UTC")
+    stack.callback(spark.stop)
+    spark.sparkContext.setLogLevel("ERROR")
+    return spark
+
+
 def _start(
     spark: Any,
     options: FleetOptions,
@@ -99,27 +107,8 @@ def _start(
     look: tuple[list[str], str, str],
     places: tuple[Path, Path],
 ) -> Any:
-    import pyspark.sql.functions as F
-    from pyspark.sql.types import StringType, StructField, StructType
-
-    names, delimiter, moment = look
     reader = spark.readStream.option("maxBytesPerTrigger", MOST)
-    if kind == "csv":  # text: what cannot be read as a number is to be told, not lost
-        schema = StructType([StructField(name, StringType()) for name in names])
-        reader = (
-            reader.option("header", True).option("sep", delimiter).option("enforceSchema", False)
-        )
-    else:
-        schema = spark.read.format("json" if kind == "jsonl" else kind).load(first).schema
-    source = Path(options.source).resolve()
-    if source.is_file():
-        reader = reader.option("pathGlobFilter", source.name)
-    folder = source if source.is_dir() else source.parent
-    rows = reader.schema(schema).format("json" if kind == "jsonl" else kind).load(str(folder))
-    assert options.time is not None
-    if dict(rows.dtypes)[options.time] == "string":
-        cell = F.col(f"`{options.time}`").try_cast("timestamp" if moment == "date" else "double")
-        rows = rows.withColumn(options.time, cell)
+    rows = files.load(spark, reader, options, kind, first, look)
     columns = ("key", "target", "time", "forecast")
     given: dict[str, Any] = {name: getattr(options, name) for name in columns}
     played = stream(
@@ -127,53 +116,6 @@ def _start(
     )
     writer = played.writeStream.format("parquet").option("checkpointLocation", str(places[1]))
     return writer.trigger(availableNow=True).start(str(places[0]))
-
-
-def _format(options: FleetOptions) -> str:
-    """The one format of all files."""
-    if options.source == "-":
-        raise InputError(
-            "the input must be files on Spark: got standard input; use --engine local, or write it"
-            " to a folder"
-        )
-    if not Path(options.source).exists():
-        raise InputError(f"the input must exist: got {options.source}; check the path")
-    kinds = sorted({format_of(path) for path in inputs(options.source)})
-    if len(kinds) > 1:
-        what = f"got {' and '.join(kinds)}; put them in folders of their own"
-        raise InputError(f"the files must have one format on Spark: {what}")
-    return kinds[0]
-
-
-def _look(options: FleetOptions, files: list[str]) -> tuple[list[str], str, str]:
-    """Return columns and delimiter of the first file, and the kind of the first time there is."""
-    names, delimiter, moment = _look_into(options, files[0])
-    for file in files[1:]:
-        moment = moment or _look_into(options, file)[2]
-    return names, delimiter, moment or "number"
-
-
-def _look_into(options: FleetOptions, file: str) -> tuple[list[str], str, str]:
-    reader = open_reader(file)
-    try:
-        while not reader.begin():
-            if reader.ended:
-                raise InputError(
-                    f"the input must have a header and rows: got nothing in {file}; check the file"
-                )
-        delimiter = reader.delimiter if isinstance(reader, CsvReader) else ","
-        if options.time not in reader.names:
-            return reader.names, delimiter, ""
-        reader.use([options.time])
-        moment = ""
-        while not moment:
-            batch = reader.read(_SOME)
-            if batch.rows == 0 and reader.ended:
-                break
-            moment = cells.first_time_kind(batch.columns[0])
-        return reader.names, delimiter, moment
-    finally:
-        reader.close()
 
 
 @contextmanager
@@ -215,28 +157,6 @@ def _tidy(spark: Any, output: Path) -> None:
         if part.name not in kept:
             part.unlink()
             part.with_name(f".{part.name}.crc").unlink(missing_ok=True)
-
-
-@contextmanager
-def _errors_to(path: Path) -> Iterator[None]:
-    """What is started here writes its errors to a file."""
-    sys.stderr.flush()
-    kept = os.dup(2)
-    try:
-        with path.open("ab") as file:
-            os.dup2(file.fileno(), 2)
-        yield
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)
-
-
-def _line(error: Any) -> str:
-    """Return the line of Spark's that says most: that of an error in Python, or else the first."""
-    text = str(getattr(error, "desc", None) or error).strip()
-    text = text.rpartition("terminated with exception: ")[2]
-    found = re.findall(r"^\w*(?:Error|Exception): .*", text, flags=re.MULTILINE)
-    return " ".join((found[-1] if found else text.partition("\n")[0]).split())[:300]
 
 
 def _figures(spark: Any, path: str, options: FleetOptions) -> dict[str, Any]:

@@ -2,31 +2,43 @@
 
 import math
 import sys
-from typing import TYPE_CHECKING, Any
+from collections import Counter
+from typing import Any, Protocol
 
 import stillpoint
 from stillpoint.commands.fleet_options import FleetOptions
 from stillpoint.commands.forecasts import output
-from stillpoint.commands.forecasts.intake import Intake
 from stillpoint.commands.summary import SUMMARY
 from stillpoint.core.terminal import console, tell
 from stillpoint.fleet.series.plan import Plan
 from stillpoint.fleet.series.scores import OURS, merged
 from stillpoint.series.spacing import unit
 
-if TYPE_CHECKING:
-    from stillpoint.commands.session import Session
-
 LATE = "time must be after what was learnt in an earlier run"
 _SHOWN = 5  # worst keys on the terminal
+
+
+class Counted(Protocol):
+    """Rows that were read, and why some were not taken."""
+
+    rows: int
+    reasons: Counter[str]
+
+
+class Ran(Protocol):
+    """A run: its rows and seconds, and what is to be told of it."""
+
+    rows: int
+    seconds: float
+    notes: list[str]
 
 
 def figures(
     options: FleetOptions,
     plan: Plan,
-    intake: Intake,
+    intake: Counted,
     results: list[dict[str, Any]],
-    session: "Session",
+    session: Ran,
 ) -> dict[str, Any]:
     """Return the summary of a run whose parts came to these results."""
     o, found = options, merged(results, plan.period > 0)
@@ -66,7 +78,7 @@ def figures(
         "rejected": {"rows": sum(reasons.values()), "reasons": reasons},
         "parts": len(results),
         "bytes_per_key": max(result["bytes"] for result in results),
-        "peak_memory": peak_memory(),
+        "peak_memory": peak_memory() if o.engine == "local" else None,
         "seconds": session.seconds,
         "rows_per_second": rate,
         "files": folders,

@@ -63,7 +63,8 @@ class PartPlayer:
             own = Part(o.settings, self._plan, before.read_bytes() if runs else None)
         rounds, told = own.play(self._spill.load(*hashes(number, self._parts)))
         result = own.result()
-        content = own.pack({"result": result}) if o.checkpoint is not None else None
+        own.header = {"result": result}
+        content = own.pack() if o.checkpoint is not None else None
         if o.predictions is not None:
             path = _made(o.out / output.PREDICTIONS) / output.name_of(number, o.predictions, runs)
             types = self._types if o.predictions == "parquet" else None

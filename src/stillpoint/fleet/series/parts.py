@@ -62,6 +62,7 @@ class Part:
     def __init__(self, settings: Settings, plan: Plan, data: bytes | None = None) -> None:
         self.settings, self.plan = settings, plan
         self.keys: list[str] = []
+        self.header: dict[str, Any] = {}  # of the caller's, kept with the state
         self.counts = dict.fromkeys(COUNTS, 0)
         self.fleet, self.clocks = build(settings, plan), clocks(0, plan.recent)
         self.memory, self.sums = scores.before(0, plan.period), np.zeros((0, scores.COLUMNS))
@@ -89,9 +90,13 @@ class Part:
                 kept[own] = part[cells, rounds.places[own]]
         return rounds, told
 
-    def ahead(self) -> tuple[NDArray[np.int64], Told]:
-        """Return which keys have had a value, and their forecasts (keys, H)."""
-        known = np.flatnonzero(self.sums[:, scores.SEEN] > 0.0)
+    def ahead(self, some: list[str] | None = None) -> tuple[NDArray[np.int64], Told]:
+        """Return which keys, of some, have had a value, and their forecasts (keys, H)."""
+        seen = self.sums[:, scores.SEEN] > 0.0
+        if some is not None:
+            wanted = set(some)
+            seen &= np.array([key in wanted for key in self.keys], bool)
+        known = np.flatnonzero(seen)
         names, H = [self.keys[i] for i in known.tolist()], self.plan.horizon
         if not names:
             return known, Told(*(np.zeros((0, H)) for _ in range(3)))
@@ -124,8 +129,8 @@ class Part:
             wide[own] = narrow
         self.keys, self.clocks, self.memory, self.sums = keys, blank, memory, sums
 
-    def pack(self, header: dict[str, Any]) -> tuple[bytes, memoryview]:
-        """Return the state in pieces, with a header of the caller's."""
+    def pack(self) -> tuple[bytes, memoryview]:
+        """Return the state in pieces."""
         texts = [key.encode("utf-8", "surrogatepass") for key in self.keys]
         arrays = {
             "keys": np.frombuffer(b"".join(texts), np.uint8),
@@ -135,7 +140,7 @@ class Part:
             **self.memory._asdict(),
             "sums": self.sums,
         }
-        return container.write(_KIND, _VERSION, {**header, "counts": self.counts}, arrays)
+        return container.write(_KIND, _VERSION, {**self.header, "counts": self.counts}, arrays)
 
     def _unpack(self, data: bytes) -> None:
         header, arrays = container.read(_KIND, _VERSION, data)
@@ -152,6 +157,7 @@ class Part:
             stored(arrays, "last", n), stored(arrays, "season", n, plan.period)
         )
         self.sums = stored(arrays, "sums", n, scores.COLUMNS)
+        self.header = {name: value for name, value in header.items() if name != "counts"}
         self.counts = {name: int(header["counts"][name]) for name in COUNTS}
         self.fleet = unpack(arrays["fleet"].tobytes())
         if self.fleet.config != build(self.settings, plan).config:

@@ -11,7 +11,8 @@ for _name in ("pyspark", "pandas", "pyarrow", "google.protobuf"):
             " 'stillpoint[spark]'"
         ) from None
 
+from stillpoint.fleet.spark.forecasts import forecasts, plan  # noqa: E402
 from stillpoint.fleet.spark.frames import batch, stream  # noqa: E402
 from stillpoint.fleet.spark.session import session  # noqa: E402
 
-__all__ = ["batch", "session", "stream"]
+__all__ = ["batch", "forecasts", "plan", "session", "stream"]

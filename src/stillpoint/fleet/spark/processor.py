@@ -87,7 +87,7 @@ def play_bucket(job: Job, player: RowPlayer, frames: Iterable[Any]) -> Any:
     played = player.play(
         keys,
         sound[TARGET].to_numpy(np.float64),
-        times=_seconds(job, sound[TIME].to_numpy()),
+        times=seconds(job.unit, sound[TIME].to_numpy()),
         **centres,
     )
     at = np.flatnonzero(~lost)
@@ -103,7 +103,8 @@ def play_bucket(job: Job, player: RowPlayer, frames: Iterable[Any]) -> Any:
     return pd.DataFrame({**out, REASON: pd.Series(reasons, dtype=object)})
 
 
-def _seconds(job: Job, times: Any) -> Any:
-    if job.unit == "micros":  # as `stillpoint track` and the local engine count, to the last bit
+def seconds(unit: str, times: Any) -> Any:
+    """Return times as floats, dates in seconds."""
+    if unit == "micros":  # as `stillpoint track` and the local engine count, to the last bit
         return times // 10**6 + times % 10**6 * 1e-6
-    return times * 86400.0 if job.unit == "days" else times.astype(np.float64)
+    return times * 86400.0 if unit == "days" else times.astype(np.float64)
