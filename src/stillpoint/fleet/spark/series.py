@@ -119,12 +119,12 @@ def play_series(job: SeriesJob, part: Part, frames: Iterable[Any]) -> Any:
 
 def sound(unit: str, frame: Any) -> tuple[Rows, Counter[str]]:
     """Return the rows of a frame that can be used, by key, and why others cannot."""
-    why = frame[REASON]
+    bad, why = frame[REASON].notna().to_numpy(), frame[REASON].to_numpy(object)
     values = frame[TARGET].to_numpy(np.float64, na_value=np.nan)
     large = np.abs(values) > LARGEST
-    good = why.isna().to_numpy() & ~large
-    reasons = Counter(why.dropna().str.partition(": got ")[0].tolist())
-    reasons[_LARGE] += int((large & why.isna().to_numpy()).sum())
+    good = ~(bad | large)
+    reasons = Counter(str(text).partition(": got ")[0] for text in why[bad])
+    reasons[_LARGE] += int((large & ~bad).sum())
     own = frame[good]
     keys, values = own[KEY], values[good]
     order = np.lexsort((values, own[TIME].to_numpy()))
