@@ -130,7 +130,8 @@ def begin(values: np.ndarray, kit: Kit, c: np.ndarray) -> State:
 def open_key(m: State, c: np.ndarray, last: float) -> float:
     """Open the coming round of a key, and forecast its value."""
     if c[OF.open] > 0:
-        return float(m.knots.issued[m.clock[BY.slots], 0, ISSUE.forecast] if c[OF.now] >= 0 else last)
+        said = m.knots.issued[m.clock[BY.slots], 0, ISSUE.forecast]
+        return float(said) if c[OF.now] >= 0 else last
     c[OF.open] = 1
     if c[OF.now] >= 0:
         return open_round(m, True)
@@ -197,45 +198,23 @@ def raise_key(m: State, y: float, c: np.ndarray, nest: np.ndarray, kit: Kit) -> 
 
 
 @njit(cache=True, nogil=True)
-def open_rounds(slots: np.ndarray, keys: Keys, kit: Kit, out: np.ndarray) -> None:
-    """Open rounds: row i of out has the forecasts of key slots[i], as many as it has room for."""
-    keys, kit = bare(keys), bare(kit)
-    for i in range(slots.size):
-        k = slots[i]
-        m, last = load(k, keys, kit), keys.exact[k, LAST]
-        out[i] = last
-        out[i, 0] = open_key(m, keys.counts[k], last)
-        if out.shape[1] > 1 and keys.counts[k, OF.now] >= 0:
-            say(m, out[i])
-        store(k, keys, kit, m)
-
-
-@njit(cache=True, nogil=True)
-def close_rounds(slots: np.ndarray, y: np.ndarray, keys: Keys, kit: Kit) -> None:
-    """Close rounds, opened first where they are not."""
-    keys, kit = bare(keys), bare(kit)
-    for i in range(slots.size):
-        k = slots[i]
-        m = load(k, keys, kit)
-        open_key(m, keys.counts[k], keys.exact[k, LAST])
-        store(k, keys, kit, close_key(m, k, y[i], keys, kit))
-
-
-@njit(cache=True, nogil=True)
-def track(
+def play(
     slots: np.ndarray,
     y: np.ndarray,
     keys: Keys,
     kit: Kit,
+    opens: bool,
+    closes: bool,
     out: np.ndarray,
     offsets: np.ndarray,
     naive: np.ndarray,
 ) -> None:
-    """Open and close a round of each key for each column of y (keys, T).
+    """Open rounds of keys, close them, or both, a round for each column of y (keys, T).
 
     out (keys, T, horizon) takes the forecasts, offsets (keys, T, horizons, 2, coverages) the ends
-    of intervals less these, naive (keys, T, 2) the last value and that of a season ago; the latter
-    where they have room.
+    of intervals less these, naive (keys, T, 2) the last value and that of a season ago, where they
+    have room; y is NaN where a value is missing. A round that is to be closed is opened first
+    unless it is open. All that Python calls is this, so that it is compiled once.
     """
     keys, kit = bare(keys), bare(kit)
     for i in range(slots.size):
@@ -243,15 +222,17 @@ def track(
         m, c = load(k, keys, kit), keys.counts[k]
         for t in range(y.shape[1]):
             last = keys.exact[k, LAST]
-            out[i, t] = last
-            out[i, t, 0] = open_key(m, c, last)
+            if opens or c[OF.open] == 0:
+                out[i, t] = last
+                out[i, t, 0] = open_key(m, c, last)
             if out.shape[2] > 1 and c[OF.now] >= 0:
                 say(m, out[i, t])
             if offsets.shape[1] > 0:
                 offsets[i, t] = m.bands.offsets
             if naive.shape[1] > 0:
                 repeated(m, c, last, naive[i, t])
-            m = close_key(m, k, y[i, t], keys, kit)
+            if closes:
+                m = close_key(m, k, y[i, t], keys, kit)
         store(k, keys, kit, m)
 
 
@@ -263,13 +244,3 @@ def repeated(m: State, c: np.ndarray, last: float, out: np.ndarray) -> None:
         out[0] = last
     if m.periods.size > 0 and c[OF.now] >= round(m.periods[0]):
         out[1] = m.knots.waiting[m.clock[BY.slots], 0, 1]
-
-
-@njit(cache=True, nogil=True)
-def naive_of(slots: np.ndarray, keys: Keys, kit: Kit, out: np.ndarray) -> None:
-    """`repeated` of open rounds."""
-    keys, kit = bare(keys), bare(kit)
-    for i in range(slots.size):
-        k = slots[i]
-        repeated(load(k, keys, kit), keys.counts[k], keys.exact[k, LAST], out[i])
-
