@@ -41,7 +41,11 @@ def fill(
     for j in range(m):
         at = n[N.slow] + (k * m + j) * SCORES
         slow, seen, misses = w[at : at + SAID], w[at + SAID], w[at + SAID + 1]
-        x, plain, end = behind(aims[j, AIM.level], seen, misses), say(two_sided, aims[j], slow), math.inf
+        x, plain, end = (
+            behind(aims[j, AIM.level], seen, misses),
+            say(two_sided, aims[j], slow),
+            math.inf,
+        )
         if x < 1.0 and not math.isnan(plain):
             if two_sided:
                 end = plain + 2.0 * push(x) * slow[SLOW.scale] if x > -1.0 else plain

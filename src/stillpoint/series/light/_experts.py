@@ -297,4 +297,3 @@ def smooth_all(w: np.ndarray, c: np.ndarray, y: float, log: float, seen: bool, p
         if two:
             w[j] += max(steps[BY.phase], 1.0 / (w[j + first + second] + 2.0)) * rest
         level[LEVELS.last] = error
-

@@ -131,6 +131,7 @@ class Plan(NamedTuple):
 
 
 N, OF, SUM, AR, ES, BY = Size(), Counts(), Total(), Spec(), Smoother(), Step()
+EXACT = SUM.last + 1  # how many numbers of a row are always of float64
 MOST, SLACK = 0, 1  # of `rule`
 LEVEL, SLOPE, DEVIATION, BASE = 0, 1, 2, 3  # places of a mean
 SAID, SCORES = 8, 10  # of an estimate: numbers of `Slow`, and all of them

@@ -13,7 +13,7 @@ from stillpoint.series._rounds import BACK, BELIEVE, DOUBT, FARTHEST, FORGET, JU
 from stillpoint.series._scale import AT, deviation, extend, limits, within
 from stillpoint.series.light import _estimates, _experts
 from stillpoint.series.light._knot import FIRST, between, combine, judge
-from stillpoint.series.light._plan import ES, LEVEL, N, OF, SCALARS, SUM, Plan
+from stillpoint.series.light._plan import ES, EXACT, LEVEL, N, OF, SCALARS, Plan
 
 START, AGAIN = 3, 10  # values before there are experts; rounds after which units are told again
 
@@ -138,13 +138,15 @@ def take(w: np.ndarray, c: np.ndarray, y: float, p: Plan) -> None:
 def end_logarithms(w: np.ndarray, c: np.ndarray, p: Plan) -> None:
     """What was about logarithms goes on with values: as `light._start.end_logarithms`."""
     n, plain = p.n, 0
-    P = n[N.places]
+    P, means, parts = n[N.places], n[N.means], n[N.seasonal] + 3
     for i in range(n[N.filters]):
         if p.kinds[i] == 0:
-            plain = n[N.means] + i * P
+            plain = i
     for i in range(n[N.filters]):
         if p.kinds[i] > 0:
-            assign(w[n[N.means] + i * P : n[N.means] + (i + 1) * P], w[plain : plain + P])
+            at = means + plain * P
+            assign(w[means + i * P : means + (i + 1) * P], w[at : at + P])
+            w[parts + i] = w[parts + plain]  # of the open round
     for e in range(p.smoothers.shape[0]):
         at, spec = p.smoothers[e, ES.place], p.smoothers[e]
         if spec[ES.log] > 0:
@@ -162,7 +164,7 @@ def begin(values: np.ndarray, w: np.ndarray, c: np.ndarray, p: Plan) -> None:
     good = values[~np.isnan(values)]
     for value in good:
         logs = logs and value > 0.0
-    assign(w[N_FIRST : n[N.end]], p.template[N_FIRST:])
+    assign(w[EXACT : n[N.end]], p.template[EXACT:])
     w[:SCALARS] = 0.0
     w[AT.centre], w[AT.unit], w[AT.log_unit] = good[0], deviation(good), 1.0
     w[AT.low] = w[AT.high] = good[0]
@@ -182,6 +184,3 @@ def begin(values: np.ndarray, w: np.ndarray, c: np.ndarray, p: Plan) -> None:
     for value in values:
         open_round(w, c, p, live)
         take(w, c, value, p)
-
-
-N_FIRST = SUM.last + 1  # what comes after the numbers that are always of float64
