@@ -11,9 +11,9 @@ from stillpoint.core.validation import Array, count, real
 from stillpoint.forecasters.aggregation import LARGEST, target_number
 from stillpoint.losses import Loss
 from stillpoint.series import arguments
-from stillpoint.series.light.choice import bands, engine
 from stillpoint.series.base import SeriesLearner
 from stillpoint.series.features import Features
+from stillpoint.series.light.choice import bands, engine
 from stillpoint.series.pool import POOLS
 from stillpoint.series.timing import Timing
 

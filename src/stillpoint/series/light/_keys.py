@@ -16,7 +16,7 @@ from stillpoint.core.jit import bare, njit
 from stillpoint.series._scale import AT
 from stillpoint.series.light import _estimates, _experts
 from stillpoint.series.light._knot import between
-from stillpoint.series.light._plan import ES, EXACT, N, OF, SUM, Plan
+from stillpoint.series.light._plan import ES, EXACT, OF, SUM, N, Plan
 from stillpoint.series.light._row import (
     AGAIN,
     START,
@@ -180,10 +180,11 @@ def play(
 ) -> None:
     """Open rounds of keys, close them, or both, a round for each column of y (keys, T).
 
-    out (keys, T, horizon) takes the forecasts, offsets (keys, T, horizons, 2, coverages) the ends
-    of intervals less these, naive (keys, T, 2) the last value and that of a season ago, seasonal
-    (keys, T) the seasonal part of the first filter, where they have room; y is NaN where a value is missing. A round that is to be closed is opened first
-    unless it is open. All that Python calls is this, so that it is compiled once.
+    y is NaN where a value is missing; a round that is to be closed is opened first unless it is
+    open. Where there is room, out (keys, T, horizon) takes the forecasts, offsets (keys, T,
+    horizons, 2, coverages) the ends of intervals less these, naive (keys, T, 2) the last value and
+    that of a season ago, seasonal (keys, T) the seasonal part of the first filter. All that Python
+    calls is this, so that it is compiled once.
     """
     keys, kit = bare(keys), bare(kit)
     w, p = kit.row, kit.plan

@@ -7,8 +7,20 @@ import numpy as np
 from stillpoint.core.arithmetic import dot
 from stillpoint.core.jit import njit
 from stillpoint.series import _knots
-from stillpoint.series._knots import AT, CAP, FADE, ISSUE, MEMORY, RATE, RECENT, ROW, STEEP
-from stillpoint.series._knots import TINY, WANDER, WARM
+from stillpoint.series._knots import (
+    AT,
+    CAP,
+    FADE,
+    ISSUE,
+    MEMORY,
+    RATE,
+    RECENT,
+    ROW,
+    STEEP,
+    TINY,
+    WANDER,
+    WARM,
+)
 from stillpoint.series._knots import REACH as FURTHEST
 from stillpoint.series._knots import SLACK as LATELY
 from stillpoint.series.light._plan import MOST, SLACK, N
@@ -73,7 +85,7 @@ def between(h: int, w: np.ndarray, n: np.ndarray, p: np.ndarray) -> float:
     for i in range(K):
         theta = (1.0 - part) * near[at + i] + part * far[at + i]
         more += theta * min(max(p[i] - f, -STEEP * sd), STEEP * sd)
-    return one * f + two * (f + min(max(more, -FURTHEST * sd), FURTHEST * sd))
+    return float(one * f + two * (f + min(max(more, -FURTHEST * sd), FURTHEST * sd)))
 
 
 @njit(cache=True)

@@ -13,7 +13,7 @@ from stillpoint.series._rounds import BACK, BELIEVE, DOUBT, FARTHEST, FORGET, JU
 from stillpoint.series._scale import AT, deviation, extend, limits, within
 from stillpoint.series.light import _estimates, _experts
 from stillpoint.series.light._knot import FIRST, between, combine, judge
-from stillpoint.series.light._plan import ES, EXACT, LEVEL, N, OF, SCALARS, Plan
+from stillpoint.series.light._plan import ES, EXACT, LEVEL, OF, SCALARS, N, Plan
 
 START, AGAIN = 3, 10  # values before there are experts; rounds after which units are told again
 

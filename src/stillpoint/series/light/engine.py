@@ -15,15 +15,15 @@ from stillpoint.core.validation import stored, under
 from stillpoint.series import restored
 from stillpoint.series._knots import AT as KNOT
 from stillpoint.series._knots import ISSUE
-from stillpoint.series._scale import BY as CLOCK
 from stillpoint.series._scale import AT
+from stillpoint.series._scale import BY as CLOCK
 from stillpoint.series._state import State
 from stillpoint.series._structural import BASE, IS
 from stillpoint.series.engine import Engine
 from stillpoint.series.history import History
 from stillpoint.series.light import _keys
 from stillpoint.series.light._keys import Keys
-from stillpoint.series.light._plan import EXACT, N, OF, SAID, SCORES
+from stillpoint.series.light._plan import EXACT, OF, SAID, SCORES, N
 from stillpoint.series.light.bands import LightBands
 from stillpoint.series.light.keys import Workshop, checked, counts
 from stillpoint.series.light.plan import joined

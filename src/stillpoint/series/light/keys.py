@@ -12,7 +12,7 @@ from stillpoint.series._harmonics import fill
 from stillpoint.series._scale import AT
 from stillpoint.series.gains import LAST, shared
 from stillpoint.series.light._keys import Keys, Kit
-from stillpoint.series.light._plan import EXACT, N, OF
+from stillpoint.series.light._plan import EXACT, OF, N
 from stillpoint.series.light.bands import LightBands
 from stillpoint.series.light.plan import plan, split, tables
 from stillpoint.series.pool import Pool

@@ -17,8 +17,8 @@ from stillpoint.series._scale import BY as CLOCK
 from stillpoint.series._state import State
 from stillpoint.series._structural import BASE, IS
 from stillpoint.series.gains import Table
-from stillpoint.series.light._plan import EXACT, N, Plan
 from stillpoint.series.light._plan import BY as STEP
+from stillpoint.series.light._plan import EXACT, N, Plan
 
 _ROOM = 64  # numbers that regressors need, at most
 
