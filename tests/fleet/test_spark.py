@@ -489,7 +489,7 @@ def test_without_java_one_line_says_so(fleets, tmp_path):
         command,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
         env={**os.environ, "JAVA_HOME": "/nowhere"},
     )
     assert done.returncode == 2
