@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from stillpoint.core.allocation import full
 from stillpoint.core.array import Array
 from stillpoint.core.validation import stored, under
-from stillpoint.series import _bands, _rounds, layout, restored, seasons
+from stillpoint.series import _rounds, layout, restored, seasons
 from stillpoint.series._scale import AT, BY
 from stillpoint.series._state import State
 from stillpoint.series.bands import Bands
@@ -24,6 +24,7 @@ from stillpoint.series.gains import LAST, shared
 from stillpoint.series.history import KEEP, History
 from stillpoint.series.knots import RULE, SEEN
 from stillpoint.series.layout import Scale
+from stillpoint.series.light import _rounds as light_rounds
 from stillpoint.series.own import own
 from stillpoint.series.pool import Pool
 from stillpoint.series.watch import Watch
@@ -64,6 +65,8 @@ class Engine:
     ) -> None:
         self.pool, self.horizon, self.features = pool, horizon, features
         self.periods, self.bands = periods, bands
+        rounds: Any = light_rounds if pool.half else _rounds
+        self._play_rounds, self._play_last = rounds.play, rounds.play_last
         self.ahead = full(features, True)  # features known beyond the coming round
         self.calendar: tuple[float, ...] = ()  # seasons that the spacing of dates suggests
         self.usual = True  # whether they are used where the series has no others
@@ -83,7 +86,7 @@ class Engine:
         """Forecast the coming value; X (rows, features): what is known of the coming rounds."""
         if self.state is None:
             if self.history.size:
-                _bands.play_last(self.bands.state, self.history.last, True, 0.0)
+                self._play_last(self.bands.state, self.history.last, True, 0.0)
             return self.history.last
         self._cover(1)
         self._play(_NAN, X, np.array([X.shape[0]]), self._one, opens=True)
@@ -97,7 +100,7 @@ class Engine:
         if self.state is not None:
             self._play(value, self._no_rows, _NONE, self._one, closes=True, seasonal=seasonal)
         elif self.history.size:
-            _bands.play_last(self.bands.state, 0.0, False, y)
+            self._play_last(self.bands.state, 0.0, False, y)
         elif not math.isnan(y):
             self.bands.start(y)
         row = X[:1] if X.shape[0] else np.full((1, self.features), np.nan)
@@ -158,7 +161,7 @@ class Engine:
         if closes and seasonal.size < y.size:
             seasonal = np.empty(y.size)
         given = y, X, known, self.ahead
-        _rounds.play(self.state, *given, live, opens, closes, out, offsets, seasonal)
+        self._play_rounds(self.state, *given, live, opens, closes, out, offsets, seasonal)
 
     def _cover(self, rounds: int) -> None:
         """See that the tables of gains reach as far as so many more rounds."""

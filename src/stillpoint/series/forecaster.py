@@ -11,10 +11,9 @@ from stillpoint.core.validation import Array, count, real
 from stillpoint.forecasters.aggregation import LARGEST, target_number
 from stillpoint.losses import Loss
 from stillpoint.series import arguments
-from stillpoint.series.bands import Bands
 from stillpoint.series.base import SeriesLearner
-from stillpoint.series.engine import Engine
 from stillpoint.series.features import Features
+from stillpoint.series.light.choice import bands, engine
 from stillpoint.series.pool import POOLS
 from stillpoint.series.timing import Timing
 
@@ -92,8 +91,9 @@ class Forecaster(SeriesLearner):
     **Intervals** of horizon h are those of `c = ⌈h/s⌉` trackers in turn, s the rounds between
     origins, each of which has its value before its next turn; out of T of them at most
     `(1 − q)T + c(3√(q(1 − q)(T/c + 100)) + 1)` miss, on any series. Horizons 1, 3, 9, 27, … and
-    H are tracked (1, H/4 and H in the smaller pools), those between interpolated in log h. s is 1
-    up to H = 15, then 5 or more, and always 1 for the next value.
+    H are tracked, those between interpolated in log h. s is 1 up to H = 15, then 5 or more, and
+    always 1 for the next value. The smaller pools track 1, as promised, and about H/2, calibrated
+    by hits and misses; for these, targets come late and nothing is promised.
 
     **Robustness.** From the 51st round on, a value more than 20 error deviations off moves filters
     by that much only, until the next value confirms it. No expert goes more than one range of the
@@ -145,10 +145,8 @@ class Forecaster(SeriesLearner):
         if not isinstance(pool, str) or pool not in POOLS:
             raise ValueError(f'pool must be "small", "middle" or "full": got {pool!r}; choose one')
         self._features = Features(features, self.horizon)
-        self._bands = Bands(
-            self.horizon, coverage, level=arguments.level(loss), few=POOLS[pool].half
-        )
-        self._engine = Engine(POOLS[pool], self.horizon, periods, self._bands, self._features.count)
+        self._bands = bands(POOLS[pool], self.horizon, periods, coverage, arguments.level(loss))
+        self._engine = engine(POOLS[pool], self.horizon, periods, self._bands, self._features.count)
         self._timing = Timing(self._engine)
 
     @property
