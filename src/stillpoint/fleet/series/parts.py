@@ -8,16 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillpoint.core import container
-from stillpoint.core.persist import pack, unpack
-from stillpoint.core.validation import Array, stored
+from stillpoint.core.codec import decode_fields, encode
+from stillpoint.core.validation import Array, stored, under
 from stillpoint.fleet.fleet import Fleet
 from stillpoint.fleet.series import scores
+from stillpoint.fleet.series.flat import flatten, unflatten
 from stillpoint.fleet.series.grid import Clocks, Rounds, clocks, spread
 from stillpoint.fleet.series.plan import Plan
 from stillpoint.fleet.series.rows import Rows
 
 CELLS = 1 << 20  # rounds played at once, or those of one key
-_KIND, _VERSION = "fleet-part", 1
+_KIND, _VERSION, _FLEET = "fleet-part", 2, "fleet."
+_START = 16  # bytes that tell one form of a state from another
 COUNTS = ("late", "repeated", "empty")  # rows that were not learnt from, see Rounds
 
 
@@ -56,7 +58,7 @@ class Part:
     settings, plan
         Of the fleet.
     data
-        What `pack` of an earlier run returned.
+        What `pack` of an earlier run returned, or `flat`.
     """
 
     def __init__(self, settings: Settings, plan: Plan, data: bytes | None = None) -> None:
@@ -66,8 +68,10 @@ class Part:
         self.counts = dict.fromkeys(COUNTS, 0)
         self.fleet, self.clocks = build(settings, plan), clocks(0, plan.recent)
         self.memory, self.sums = scores.before(0, plan.period), np.zeros((0, scores.COLUMNS))
-        if data is not None:
-            self._unpack(data)
+        if data is not None and container.is_one(data[:_START]):
+            self._restore(*container.read(_KIND, _VERSION, data))
+        elif data is not None:
+            self._restore(*unflatten(data))
 
     def play(self, rows: Rows) -> tuple[Rounds, Told]:
         """Learn rows; return them as rounds, with what was told of each before it was seen."""
@@ -130,24 +134,46 @@ class Part:
         self.keys, self.clocks, self.memory, self.sums = keys, blank, memory, sums
 
     def pack(self) -> tuple[bytes, memoryview]:
-        """Return the state in pieces."""
+        """Return the state in pieces, under a checksum."""
+        return container.write(_KIND, _VERSION, *self._state())
+
+    def flat(self) -> bytes:
+        """Return the state for a store that has checksums of its own: quicker."""
+        return flatten(*self._state())
+
+    def _state(self) -> tuple[dict[str, Any], container.Arrays]:
         texts = [key.encode("utf-8", "surrogatepass") for key in self.keys]
+        state, places = self.fleet.arrays(), {key: i for i, key in enumerate(self.keys)}
+        names = state.pop("keys")
         arrays = {
             "keys": np.frombuffer(b"".join(texts), np.uint8),
             "ends": np.cumsum([len(text) for text in texts], dtype=np.int64),
-            "fleet": np.frombuffer(pack(self.fleet), np.uint8),
+            "order": np.array([places[name] for name in names], np.int64),
             **self.clocks._asdict(),
             **self.memory._asdict(),
             "sums": self.sums,
         }
-        return container.write(_KIND, _VERSION, {**self.header, "counts": self.counts}, arrays)
+        scalars = {}
+        for name, value in state.items():
+            if isinstance(value, np.ndarray):
+                arrays[_FLEET + name] = value
+            else:
+                scalars[name] = encode(value)
+        kept = {"counts": self.counts, "fleet": scalars, "assumes": self._assumes()}
+        return {"own": self.header, **kept}, arrays
 
-    def _unpack(self, data: bytes) -> None:
-        header, arrays = container.read(_KIND, _VERSION, data)
+    def _assumes(self) -> str:
+        """What forecasters must be like for a state to be theirs."""
+        config = {**self.fleet.config, "threads": 0}
+        return ", ".join(f"{name}={value!r}" for name, value in sorted(config.items()))
+
+    def _restore(self, header: dict[str, Any], arrays: container.Arrays) -> None:
         ends, raw = stored(arrays, "ends", None, dtype=np.int64), arrays["keys"].tobytes()
         cuts = [0, *ends.tolist()]
         self.keys = [raw[a:b].decode("utf-8", "surrogatepass") for a, b in pairwise(cuts)]
         n, plan = len(self.keys), self.plan
+        if header["assumes"] != self._assumes():
+            raise ValueError("it holds other forecasters")
         self.clocks = Clocks(
             stored(arrays, "anchors", n),
             stored(arrays, "latest", n, plan.recent),
@@ -157,16 +183,18 @@ class Part:
             stored(arrays, "last", n), stored(arrays, "season", n, plan.period)
         )
         self.sums = stored(arrays, "sums", n, scores.COLUMNS)
-        self.header = {name: value for name, value in header.items() if name != "counts"}
+        self.header = dict(header["own"])
         self.counts = {name: int(header["counts"][name]) for name in COUNTS}
-        self.fleet = unpack(arrays["fleet"].tobytes())
-        if self.fleet.config != build(self.settings, plan).config:
-            raise ValueError("it holds other forecasters")
+        names = [self.keys[i] for i in stored(arrays, "order", None, dtype=np.int64).tolist()]
+        self.fleet.restore(
+            {"keys": names, **decode_fields(header["fleet"]), **under(arrays, _FLEET)}
+        )
 
 
 def header_of(data: bytes) -> dict[str, Any]:
     """Return the header of a part that was packed; ValueError where it is not whole."""
-    return container.read(_KIND, _VERSION, data)[0]
+    header: dict[str, Any] = container.read(_KIND, _VERSION, data)[0]["own"]
+    return header
 
 
 def _blocks(

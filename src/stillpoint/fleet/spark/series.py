@@ -71,7 +71,7 @@ class SeriesBucket(StatefulProcessor):  # type: ignore[misc]
             )
         part = Part(self.job.settings, self.job.plan, None if stored is None else bytes(stored[0]))
         played = play_series(self.job, part, rows)
-        self._state.update((b"".join(part.pack()), self.job.assumes))
+        self._state.update((part.flat(), self.job.assumes))
         yield played
 
     def close(self) -> None:
