@@ -14,6 +14,7 @@ from stillpoint.fleet.series.parts import Part, Settings
 from stillpoint.fleet.series.plan import Plan
 from stillpoint.fleet.series.rows import Rows, gathered
 from stillpoint.fleet.series.times import ahead
+from stillpoint.fleet.spark.files import StateFiles
 from stillpoint.fleet.spark.processor import KEY, REASON, TARGET, TIME, seconds
 from stillpoint.fleet.waves import numbered
 from stillpoint.forecasters.aggregation import LARGEST
@@ -37,6 +38,8 @@ class SeriesJob:
         Of whole times: "micros" and "days" become seconds.
     moved
         Whether only keys that have had rows are forecast, not all of their buckets.
+    states
+        A folder for the states; None keeps them in Spark's store.
     """
 
     plan: Plan
@@ -44,11 +47,12 @@ class SeriesJob:
     buckets: int
     unit: str
     moved: bool
+    states: str | None = None
 
     @property
     def assumes(self) -> str:
         """What must stay as it is for the life of a checkpoint."""
-        return json.dumps([self.plan.header(), self.settings._asdict(), self.buckets])
+        return json.dumps([self.plan.header(), self.settings._asdict(), self.buckets, self.states])
 
 
 class SeriesBucket(StatefulProcessor):  # type: ignore[misc]
@@ -59,19 +63,28 @@ class SeriesBucket(StatefulProcessor):  # type: ignore[misc]
 
     def init(self, handle: Any) -> None:
         """Name the state."""
-        self._state = handle.getValueState("forecasters", "blob binary, told string")
+        self._state = handle.getValueState("forecasters", "blob binary, number long, told string")
+        self._files = None if self.job.states is None else StateFiles(self.job.states)
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:
         """Play what has come."""
-        stored = self._state.get()
-        if stored is not None and stored[1] != self.job.assumes:
+        stored, bucket, files = self._state.get(), int(key[0]), self._files
+        blob, number, told = (None, 0, self.job.assumes) if stored is None else stored
+        if told != self.job.assumes:
             raise ValueError(
-                "plan, pool, coverage, nonnegative and buckets must be those of the checkpoint: got"
-                f" {self.job.assumes}, begun with {stored[1]}; give another checkpointLocation"
+                "plan, settings, buckets and states must be those of the checkpoint: got"
+                f" {self.job.assumes}, begun with {told}; give another checkpointLocation"
             )
-        part = Part(self.job.settings, self.job.plan, None if stored is None else bytes(stored[0]))
-        played = play_series(self.job, part, rows)
-        self._state.update((part.flat(), self.job.assumes))
+        data = None if blob is None else bytes(blob)
+        if files is not None and number:
+            data = files.read(bucket, number)
+            files.drop(bucket, number - 1)
+        part = Part(self.job.settings, self.job.plan, data)
+        played, data = play_series(self.job, part, rows), part.flat()
+        if files is not None:
+            files.write(bucket, number + 1, data)
+            data = b""
+        self._state.update((data, number + 1, told))
         yield played
 
     def close(self) -> None:
