@@ -6,7 +6,7 @@
 An hourly log of all keys lies ready as Parquet, a file an hour or several; seasons of a day and a
 week are told. The job plays all files at once: reading, shuffling by bucket, each key's series,
 forecasts with intervals written. The stream has one file a micro-batch: states out of and into
-RocksDB, forecasts of the keys that moved, written, the commit. Its first two micro-batches start
+files, forecasts of the keys that moved, written, the commit. Its first two micro-batches start
 Python and load compiled code, and are left out of the rate.
 """
 
@@ -63,7 +63,8 @@ def run(folder, kind, horizon):
         batches = [(rows.count(), time.perf_counter() - begun)]
     else:
         source = spark.readStream.schema(rows.schema).option("maxFilesPerTrigger", 1)
-        played = fleets.forecasts(source.parquet(str(folder / "in")), plan, **TOLD)
+        states = str(folder / "states")
+        played = fleets.forecasts(source.parquet(str(folder / "in")), plan, states=states, **TOLD)
         writer = played.writeStream.format("parquet").option(
             "checkpointLocation", str(out) + "-state"
         )

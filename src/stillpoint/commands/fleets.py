@@ -248,7 +248,9 @@ def refuse_inputs(options: FleetOptions) -> None:
     spark, ahead = options.engine == "spark", options.learner == "forecaster"
     written = ("spark.log" if spark else PREDICTIONS, SUMMARY)
     trees: list[tuple[str, ...]] = [("predictions",), ("spark",)] if spark else [(), ()]
-    if ahead:
+    if ahead and spark:
+        trees = [("forecasts",), ("spark", "states")]
+    elif ahead:
         trees = [("forecasts", "predictions", ".work"), ("rows", "states")]
     for option, folder, names, own in (
         ("--out", options.out, written, trees[0]),

@@ -29,7 +29,7 @@ from stillpoint.fleet.spark.forecasts import find, played
 from stillpoint.fleet.spark.series import FIGURES, STEP, TOLD
 from stillpoint.series.arguments import periods as check_periods
 
-RESULTS, STATE = "results.json", "spark"
+RESULTS, STATE, STATES = "results.json", "spark", "states"
 _WRITERS = "spark.sql.maxConcurrentOutputFileWriters"
 
 
@@ -87,7 +87,9 @@ def play(options: FleetOptions, stop: Stop, bar: bool) -> tuple[dict[str, Any], 
             if (path := o.checkpoint / RESULTS).exists():
                 run.results = json.loads(path.read_text(encoding="utf-8"))
             before = run.total
-            rows = played(load(spark.readStream), plan, o.settings, buckets, moved=False)
+            states = str((o.checkpoint / STATES).resolve())
+            given_rows = load(spark.readStream)
+            rows = played(given_rows, plan, o.settings, buckets, moved=False, states=states)
             _stream(rows, o, run, own, tell)
         else:
             rows = played(load(spark.read), plan, o.settings, buckets, moved=False)
@@ -109,7 +111,8 @@ def _kept(o: FleetOptions, held: Checkpoint | None) -> dict[str, Any] | None:
         shutil.rmtree(o.out / FORECASTS, ignore_errors=True)
         (o.out / SUMMARY).unlink(missing_ok=True)
         if o.checkpoint is not None:
-            shutil.rmtree(o.checkpoint / STATE, ignore_errors=True)
+            for name in (STATE, STATES):
+                shutil.rmtree(o.checkpoint / name, ignore_errors=True)
             (o.checkpoint / RESULTS).unlink(missing_ok=True)
         return None
     same_command(o.command(), stored[0]["command"])

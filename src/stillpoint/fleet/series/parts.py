@@ -37,6 +37,7 @@ class Settings(NamedTuple):
     pool: str = "small"
     coverage: float = 0.9
     nonnegative: bool = False
+    dtype: str = "float64"
 
 
 def build(settings: Settings, plan: Plan) -> Fleet:
@@ -47,6 +48,7 @@ def build(settings: Settings, plan: Plan) -> Fleet:
         season=list(plan.season) or None,
         pool=settings.pool,
         coverage=settings.coverage,
+        dtype=settings.dtype,
     )
 
 

@@ -4,6 +4,7 @@ Bucket b after its n-th micro-batch is the file b-n. The one before stays until 
 is under way, for then Spark has committed the later one: what is done again finds its beginning.
 """
 
+from importlib import import_module
 from typing import Any
 
 
@@ -17,8 +18,7 @@ class StateFiles:
     """
 
     def __init__(self, folder: str) -> None:
-        from pyarrow import fs
-
+        fs: Any = import_module("pyarrow.fs")
         self._system, self._folder = fs.FileSystem.from_uri(folder)
         self._system.create_dir(self._folder, recursive=True)
 

@@ -113,7 +113,9 @@ def forecasts(
     pool: str = "small",
     coverage: float = 0.9,
     nonnegative: bool = False,
+    dtype: str = "float64",
     buckets: int = 64,
+    states: str | None = None,
 ) -> Any:
     """Forecast the series of each key as far ahead as the plan says, with intervals.
 
@@ -138,9 +140,14 @@ def forecasts(
         Of the intervals.
     nonnegative : bool, default False
         Whether forecasts and intervals are kept at 0 or above.
+    dtype : str, default "float64"
+        Of the states; "float32" halves them, and forecasts differ by rounding.
     buckets : int, default 64
         Pieces that keys are shared out to; of a stream fixed for the life of a checkpoint, as are
         the plan and the other arguments.
+    states : str, optional
+        Of a stream: a folder that all workers see, a path or an address that pyarrow knows, for the
+        states, which are large. None keeps them in Spark's state store, which is slower.
 
     Returns
     -------
@@ -148,12 +155,20 @@ def forecasts(
         A row a key and step: key and time under their own names, step, forecast, lo, hi.
     """
     columns = Columns(frame, key, target, time)
-    settings = Settings(pool, coverage, nonnegative)
-    rows = played(columns, plan, settings, buckets, moved=frame.isStreaming)
+    settings = Settings(pool, coverage, nonnegative, dtype)
+    rows = played(columns, plan, settings, buckets, moved=frame.isStreaming, states=states)
     return rows.filter(f"{STEP} > 0").drop(BUCKET, FIGURES)
 
 
-def played(columns: Columns, plan: Plan, settings: Settings, buckets: int, *, moved: bool) -> Any:
+def played(
+    columns: Columns,
+    plan: Plan,
+    settings: Settings,
+    buckets: int,
+    *,
+    moved: bool,
+    states: str | None = None,
+) -> Any:
     """Return what `forecasts` does, and figures of each bucket in a row of step 0.
 
     moved: whether only keys that have had rows are forecast, not all of their buckets.
@@ -162,7 +177,7 @@ def played(columns: Columns, plan: Plan, settings: Settings, buckets: int, *, mo
 
     frame = columns.frame
     build(settings, plan)  # what cannot be built is refused here, not on some worker
-    job = SeriesJob(plan, settings, counted(buckets), columns.unit, moved)
+    job = SeriesJob(plan, settings, counted(buckets), columns.unit, moved, states)
     told = ", ".join(f"{name} double" for name in TOLD)
     schema = (
         f"{BUCKET} int, {KEY} {columns.key_type}, {TIME} {columns.time_type}, {STEP} int, {told},"
