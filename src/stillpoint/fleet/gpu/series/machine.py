@@ -1,0 +1,301 @@
+"""Rounds of many series are written once, on the operations below: run on tensors, or written down
+as a kernel.
+
+A number has one entry a stream. Long blocks of a state are gone through by `each`, which is one
+operation on all places in torch and a loop in a kernel; `when` asks about the clock, which all
+streams of a call share.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from stillpoint.fleet.gpu.trace import Number, Trace, Traced, text
+
+Index = Any  # int, Traced int, or Span
+Whole = Any  # int or Traced int
+Flag = Any  # bool or Traced
+Places = dict[str, tuple[int, int]]  # where the numbers of a name begin, and how many there are
+Put = tuple[str, Index, Number]
+Fetch = Callable[[Index], Sequence[Number]]
+Work = Callable[[Index, Sequence[Number]], tuple[Sequence[Put], Sequence[Number]]]
+
+
+class Machine(ABC):
+    """What a round may do.
+
+    Parameters
+    ----------
+    places : dict
+        The state.
+    """
+
+    def __init__(self, places: Places) -> None:
+        self.places = places
+
+    @abstractmethod
+    def get(self, name: str, i: Index = 0) -> Number:
+        """A number of the state."""
+
+    @abstractmethod
+    def put(self, name: str, value: Number, i: Index = 0) -> None:
+        """Set a number of the state."""
+
+    @abstractmethod
+    def shared(self, table: str, row: Whole, i: Index) -> Number:
+        """A number of a table that all streams share."""
+
+    @abstractmethod
+    def when(self, flag: Flag, body: Callable[[], None]) -> None:
+        """Do this if the clock says so; what is computed inside stays inside."""
+
+    @abstractmethod
+    def each(self, count: int, fetch: Fetch, work: Work, sums: int) -> list[Number]:
+        """Go through `count` places in any order, and sum.
+
+        What `fetch` has read of place i is handed to `work`, which returns what to put and the
+        terms of each sum.
+        """
+
+    @abstractmethod
+    def walk(self, count: int, body: Callable[[Whole], None]) -> None:
+        """Do body(0), body(1), … one after another; what is computed inside stays inside."""
+
+    def row(self, name: str) -> list[Number]:
+        """All numbers of a name."""
+        return [self.get(name, i) for i in range(self.places[name][1])]
+
+    def fill(self, name: str, values: Sequence[Number]) -> None:
+        """Set all numbers of a name."""
+        for i, value in enumerate(values):
+            self.put(name, value, i)
+
+
+def pick(flag: Flag, a: Number, b: Number) -> Number:
+    """a if the clock says so, else b."""
+    if isinstance(flag, Traced):
+        return flag.trace.name(f"tl.where({flag.name}, {text(a)}, {text(b)})")
+    return a if flag else b
+
+
+def rest(x: Whole, n: int) -> Whole:
+    """What is left of x ≥ 0 when it is divided by n."""
+    return x.trace.name(f"{x.name} % {n}") if isinstance(x, Traced) else x % n
+
+
+def times(x: Whole, n: int) -> Whole:
+    """How often n goes into x ≥ 0."""
+    return x.trace.name(f"{x.name} // {n}") if isinstance(x, Traced) else x // n
+
+
+def double(x: Number) -> Number:
+    """A float as a double."""
+    return x.trace.name(f"{x.name}.to(tl.float64)") if isinstance(x, Traced) else x.double()
+
+
+def single(x: Number) -> Number:
+    """A double as a float."""
+    return x.trace.name(f"{x.name}.to(tl.float32)") if isinstance(x, Traced) else x.float()
+
+
+def no(flag: Number) -> Number:
+    """Whether it does not hold."""
+    return flag.trace.name(f"~{flag.name}") if isinstance(flag, Traced) else ~flag
+
+
+class Span(int):
+    """All places of a block at once: the offset of the first, and how many."""
+
+    count: int
+
+    def __new__(cls, offset: int, count: int) -> "Span":
+        self = super().__new__(cls, offset)
+        self.count = count
+        return self
+
+    def __add__(self, other: int) -> "Span":
+        return Span(int(self) + other, self.count)
+
+
+class OnTensors(Machine):
+    """Rounds on tensors.
+
+    Parameters
+    ----------
+    places : dict
+        The state.
+    state : Tensor of shape (places, streams)
+        Its numbers.
+    tables : dict of Tensor
+        Tables (rows, numbers) that all streams share.
+    """
+
+    def __init__(self, places: Places, state: Any, tables: dict[str, Any]) -> None:
+        super().__init__(places)
+        self._numbers, self._tables = list(state.unbind(0)), tables
+        self._zero = state.new_zeros(state.shape[1])
+
+    @property
+    def state(self) -> Any:
+        """The numbers now."""
+        import torch
+
+        return torch.stack(self._numbers)
+
+    def get(self, name: str, i: Index = 0) -> Number:
+        first = self.places[name][0] + i
+        if isinstance(i, Span):
+            import torch
+
+            return torch.stack(self._numbers[first : first + i.count])
+        return self._numbers[first]
+
+    def put(self, name: str, value: Number, i: Index = 0) -> None:
+        first = self.places[name][0] + i
+        if isinstance(i, Span):
+            self._numbers[first : first + i.count] = value.unbind(0)
+        else:
+            self._numbers[first] = self._zero + value
+
+    def shared(self, table: str, row: Whole, i: Index) -> Number:
+        numbers = self._tables[table][row]
+        if isinstance(i, Span):
+            return numbers[int(i) : int(i) + i.count, None]
+        return numbers[i]
+
+    def when(self, flag: Flag, body: Callable[[], None]) -> None:
+        if flag:
+            body()
+
+    def each(self, count: int, fetch: Fetch, work: Work, sums: int) -> list[Number]:
+        if not count:
+            return [self._zero] * sums
+        span = Span(0, count)
+        put, terms = work(span, fetch(span))
+        for name, i, value in put:
+            self.put(name, value, i)
+        return [term.sum(0) for term in terms]
+
+    def walk(self, count: int, body: Callable[[Whole], None]) -> None:
+        for i in range(count):
+            body(i)
+
+
+class Written(Machine):
+    """Rounds as lines of a kernel.
+
+    Parameters
+    ----------
+    places : dict
+        The state.
+    tables : dict of int
+        How many numbers a row of each shared table has.
+    lanes : str
+        Streams whose numbers lie side by side, as the kernel calls it.
+    """
+
+    unroll = 4  # places whose numbers are read before the first is worked on
+
+    def __init__(self, places: Places, tables: dict[str, int], lanes: str = "LANES") -> None:
+        super().__init__(places)
+        self.sheet, self._widths, self._lanes, self._names = Sheet(), tables, lanes, 0
+
+    def get(self, name: str, i: Index = 0) -> Number:
+        return self.sheet.fresh(f"tl.load({self._address(name, i)})")
+
+    def put(self, name: str, value: Number, i: Index = 0) -> None:
+        number = value.name if isinstance(value, Traced) else repr(float(value))
+        self.sheet.line(f"tl.store({self._address(name, i)}, {number})")
+
+    def shared(self, table: str, row: Whole, i: Index) -> Number:
+        return self.sheet.fresh(f"tl.load({table} + ({_of(row)}) * {self._widths[table]} + {_of(i)})")
+
+    def when(self, flag: Flag, body: Callable[[], None]) -> None:
+        with self.sheet.block(f"if {flag.name}:"):
+            body()
+
+    def each(self, count: int, fetch: Fetch, work: Work, sums: int) -> list[Number]:
+        totals = [self._name("a") for _ in range(sums)]
+        for total in totals:
+            self.sheet.line(f"{total} = tl.zeros([BLOCK], tl.float32)")
+        whole = count // self.unroll * self.unroll
+        if whole:
+            i = self._name("i")
+            with self.sheet.block(f"for {i} in range(0, {whole}, {self.unroll}):"):
+                self._some(Traced(self.sheet, i), self.unroll, fetch, work, totals)
+        for j in range(whole, count):
+            self._some(j, 1, fetch, work, totals)
+        return [self.sheet.fresh(total) for total in totals]
+
+    def _some(self, first: Index, count: int, fetch: Fetch, work: Work, totals: list[str]) -> None:
+        places = [first + k for k in range(count)]
+        read = [fetch(i) for i in places]
+        for i, numbers in zip(places, read, strict=True):
+            put, terms = work(i, numbers)
+            for name, at, value in put:
+                self.put(name, value, at)
+            for total, term in zip(totals, terms, strict=True):
+                self.sheet.line(f"{total} = {total} + {term.name}")
+
+    def walk(self, count: int, body: Callable[[Whole], None]) -> None:
+        i = self._name("i")
+        with self.sheet.block(f"for {i} in range({count}):"):
+            body(Traced(self.sheet, i))
+
+    def _address(self, name: str, i: Index) -> str:
+        first = self.places[name][0]
+        if isinstance(i, Traced):
+            return f"state + base + ({first} + {i.name}) * {self._lanes}"
+        return f"state + base + {first + i} * {self._lanes}"
+
+    def _name(self, kind: str) -> str:
+        self._names += 1
+        return f"{kind}{self._names}"
+
+
+class Sheet(Trace):
+    """Lines of a kernel with blocks, in which what was computed is known inside only."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._scopes: list[dict[str, str]] = [{}]
+        self._count = 0
+
+    def line(self, text: str) -> None:
+        """Write a line."""
+        self.lines.append("    " * (len(self._scopes) - 1) + text)
+
+    def fresh(self, expression: str) -> Traced:
+        """The value of an expression that may be another one each time."""
+        self._count += 1
+        self.line(f"v{self._count} = {expression}")
+        return Traced(self, f"v{self._count}")
+
+    def name(self, expression: str) -> Traced:
+        """The value of an expression; the same one again is not computed again."""
+        for scope in self._scopes:
+            if expression in scope:
+                return Traced(self, scope[expression])
+        value = self.fresh(expression)
+        self._scopes[-1][expression] = value.name
+        return value
+
+    def block(self, head: str) -> "_Block":
+        """A block under this line."""
+        self.line(head)
+        return _Block(self._scopes)
+
+
+class _Block:
+    def __init__(self, scopes: list[dict[str, str]]) -> None:
+        self._scopes = scopes
+
+    def __enter__(self) -> None:
+        self._scopes.append({})
+
+    def __exit__(self, *_: object) -> None:
+        self._scopes.pop()
+
+
+def _of(number: Whole) -> str:
+    return number.name if isinstance(number, Traced) else str(int(number))
