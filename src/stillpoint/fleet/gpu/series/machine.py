@@ -117,6 +117,17 @@ class Span(int):
         return Span(int(self) + other, self.count)
 
 
+class Step(Traced):
+    """A place of a block in a kernel's loop: the loop's variable, and how far beyond it."""
+
+    def __init__(self, trace: Trace, name: str, more: int = 0) -> None:
+        super().__init__(trace, name)
+        self.more = more
+
+    def __add__(self, other: int) -> "Step":
+        return Step(self.trace, self.name, self.more + other)
+
+
 class OnTensors(Machine):
     """Rounds on tensors.
 
@@ -190,22 +201,41 @@ class Written(Machine):
         The state.
     tables : dict of int
         How many numbers a row of each shared table has.
-    lanes : str
-        Streams whose numbers lie side by side, as the kernel calls it.
+    lanes : int
+        Streams whose numbers lie side by side.
+    plain : bool, default False
+        Whether to read and write by Triton's own operations, as its interpreter can. Its compiler
+        looks through the whole kernel for each of these: minutes, for the thousands there are.
     """
 
     unroll = 4  # places whose numbers are read before the first is worked on
 
-    def __init__(self, places: Places, tables: dict[str, int], lanes: str = "LANES") -> None:
+    def __init__(
+        self, places: Places, tables: dict[str, int], lanes: int, *, plain: bool = False
+    ) -> None:
         super().__init__(places)
         self.sheet, self._widths, self._lanes, self._names = Sheet(), tables, lanes, 0
+        self._plain = plain
 
     def get(self, name: str, i: Index = 0) -> Number:
-        return self.sheet.fresh(f"tl.load({self._address(name, i)})")
+        if self._plain:
+            return self.sheet.fresh(f"tl.load({self._pointer(name, i)})")
+        where, offset = self._address(name, i)
+        return self.sheet.fresh(
+            f'tl.inline_asm_elementwise("ld.global.f32 $0, [$1+{offset}];", "=f,l", [{where}],'
+            " dtype=tl.float32, is_pure=False, pack=1)"
+        )
 
     def put(self, name: str, value: Number, i: Index = 0) -> None:
-        number = value.name if isinstance(value, Traced) else repr(float(value))
-        self.sheet.line(f"tl.store({self._address(name, i)}, {number})")
+        number = value.name if isinstance(value, Traced) else f"zero + {float(value)!r}"
+        if self._plain:
+            self.sheet.line(f"tl.store({self._pointer(name, i)}, {number})")
+            return
+        where, offset = self._address(name, i)
+        self.sheet.line(
+            f'tl.inline_asm_elementwise("st.global.f32 [$1+{offset}], $2; mov.b32 $0, 0;",'
+            f' "=r,l,f", [{where}, {number}], dtype=tl.int32, is_pure=False, pack=1)'
+        )
 
     def shared(self, table: str, row: Whole, i: Index) -> Number:
         return self.sheet.fresh(f"tl.load({table} + ({_of(row)}) * {self._widths[table]} + {_of(i)})")
@@ -222,7 +252,7 @@ class Written(Machine):
         if whole:
             i = self._name("i")
             with self.sheet.block(f"for {i} in range(0, {whole}, {self.unroll}):"):
-                self._some(Traced(self.sheet, i), self.unroll, fetch, work, totals)
+                self._some(Step(self.sheet, i), self.unroll, fetch, work, totals)
         for j in range(whole, count):
             self._some(j, 1, fetch, work, totals)
         return [self.sheet.fresh(total) for total in totals]
@@ -242,11 +272,19 @@ class Written(Machine):
         with self.sheet.block(f"for {i} in range({count}):"):
             body(Traced(self.sheet, i))
 
-    def _address(self, name: str, i: Index) -> str:
+    def _pointer(self, name: str, i: Index) -> str:
         first = self.places[name][0]
         if isinstance(i, Traced):
-            return f"state + base + ({first} + {i.name}) * {self._lanes}"
+            return f"state + base + ({first} + {_of(i)}) * {self._lanes}"
         return f"state + base + {first + i} * {self._lanes}"
+
+    def _address(self, name: str, i: Index) -> tuple[str, int]:
+        """Where a number is: an address of the kernel's, and how far beyond it."""
+        first, width = self.places[name][0], 4 * self._lanes
+        if isinstance(i, Traced):
+            more = i.more if isinstance(i, Step) else 0
+            return self.sheet.name(f"place + {i.name} * {width}").name, (first + more) * width
+        return "place", (first + i) * width
 
     def _name(self, kind: str) -> str:
         self._names += 1
@@ -298,4 +336,6 @@ class _Block:
 
 
 def _of(number: Whole) -> str:
+    if isinstance(number, Step):
+        return f"{number.name} + {number.more}"
     return number.name if isinstance(number, Traced) else str(int(number))

@@ -78,6 +78,7 @@ class Plan:
         self.marks = max(LEAST, (self.horizon + 2) // 3)  # rounds between notes of the range
         self.ring = int(built.clock[BY.place]) + self.far
         self.places, self.size = self._places()
+        self.text: str | None = None  # of the kernel, once it is written
 
     def _places(self) -> tuple[Places, int]:
         K, sizes = self.experts, dict.fromkeys(SCALARS, 1)
