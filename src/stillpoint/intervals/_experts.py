@@ -133,10 +133,15 @@ def settle(y: float, q: float, experts: np.ndarray, regrets: np.ndarray, s: np.n
 
 
 @njit(cache=True)
-def debt(q: float, s: np.ndarray) -> float:
+def behind(q: float, seen: float, misses: float) -> float:
     """Misses beyond their share, D = misses − (1 − q)t, over h(t) = 3√(q(1 − q)(t + 100))."""
-    t = s[AT.seen]
-    return float((s[AT.misses] - (1.0 - q) * t) / (WIDTH * math.sqrt(q * (1.0 - q) * (t + HEAD))))
+    return (misses - (1.0 - q) * seen) / (WIDTH * math.sqrt(q * (1.0 - q) * (seen + HEAD)))
+
+
+@njit(cache=True)
+def debt(q: float, s: np.ndarray) -> float:
+    """How far an estimator is behind."""
+    return float(behind(q, s[AT.seen], s[AT.misses]))
 
 
 @njit(cache=True)

@@ -44,27 +44,38 @@ def open_round(m: State, live: bool) -> float:
 
     Intervals are issued only where it is live, not where history is replayed.
     """
-    now, slots, a, b = m.clock[BY.now], m.clock[BY.slots], m.knots, m.bands
-    origin, stops, due = now % m.clock[BY.stride] == 0, m.steps[:1], False
+    a, b = m.knots, m.bands
+    origin, stops, due = m.clock[BY.now] % m.clock[BY.stride] == 0, m.steps[:1], False
     if origin:
         stops = a.horizons
     if live and _bands.due(b.horizons, b.strides, b.clock, b.totals, b.horizons.size):
         stops, due = m.steps, True
     elif live and _bands.due(b.horizons, b.strides, b.clock, 0, b.totals):
         stops, due = m.stops, True
+    forecast = aggregate(m, stops, origin)
+    if due:
+        around(b.horizons, b.totals, stops, m.room, a, m.work, m.forecasts)
+    if live:
+        m.forecasts[0] = forecast
+        _bands.issue(b, m.forecasts)
+    return forecast
+
+
+@njit(cache=True)
+def aggregate(m: State, stops: np.ndarray, origin: bool) -> float:
+    """Have the experts forecast these horizons, and knots theirs; returns that of the next value.
+
+    The next value has a slot of its own, others wait in that of their origin.
+    """
+    a, slots = m.knots, m.clock[BY.slots]
     experts(m, stops, m.room[: stops.size])
-    slot, k = slots, 0  # the next value has a slot of its own, others wait in that of their origin
+    slot, k = slots, 0
     for i in range(stops.size):
         if k < a.horizons.size and stops[i] == a.horizons[k] and (k == 0 or origin):
             assign(a.waiting[slot, k], m.room[i])
             _knots.combine(k, slot, a)
-            slot = (now // m.clock[BY.stride]) % slots
+            slot = (m.clock[BY.now] // m.clock[BY.stride]) % slots
             k += 1
-    if due:
-        around(b.horizons, b.totals, stops, m.room, a, m.work, m.forecasts)
-    if live:
-        m.forecasts[0] = a.issued[slots, 0, ISSUE.forecast]
-        _bands.issue(b, m.forecasts)
     return float(a.issued[slots, 0, ISSUE.forecast])
 
 
@@ -145,6 +156,12 @@ def close_round(m: State, y: float, live: bool) -> None:
     """Take in the value of this round, NaN if it is missing, and move on."""
     if live:
         _bands.settle(m.bands, y)
+    take(m, y)
+
+
+@njit(cache=True)
+def take(m: State, y: float) -> None:
+    """Knots and experts learn from the value of this round, and time moves on."""
     s, clock, seen = m.scalars, m.clock, not math.isnan(y)
     now, place, kept = clock[BY.now], clock[BY.place], y
     forecast = m.knots.issued[clock[BY.slots], 0, ISSUE.forecast]

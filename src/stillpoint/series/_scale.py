@@ -47,6 +47,17 @@ STEADY = 1.25  # times as wide from mark to mark: then a range grows, and is not
 
 
 @njit(cache=True)
+def deviation(values: np.ndarray) -> float:
+    """The standard deviation of some values, 1 if it is 0."""
+    mean, square = 0.0, 0.0
+    for value in values:
+        mean += value / values.size
+    for value in values:
+        square += (value - mean) ** 2 / values.size
+    return math.sqrt(square) if square > 0.0 else 1.0
+
+
+@njit(cache=True)
 def limits(s: np.ndarray) -> tuple[float, float]:
     """The range of forecasts: one range of the values seen beyond them on either side.
 

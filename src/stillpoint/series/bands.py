@@ -21,7 +21,7 @@ from stillpoint.series import _bands
 from stillpoint.series.restored import MOST
 
 _OWN = ("origins", "offsets", "clock", "sums")
-_WAITING, _FEW = 48, 8  # origins of a horizon that may wait
+_WAITING = 48  # origins of a horizon that may wait
 _NOTHING = 1e-6  # coverage whose ends are the median
 _LONG = 16  # horizon from which on not every round is an origin
 _SEASONS = 2 * 3 * 7  # strides have no factor in common with it: no phase is left out for ever
@@ -38,36 +38,20 @@ class Bands:
         The share of values to cover, or several.
     level : float, optional
         Of the quantile to forecast: intervals have two sides then, each with its own share.
-    few : bool, default False
-        Whether to have only few trackers, for small pools.
     """
 
-    def __init__(
-        self, horizon: int, coverage: Any, *, level: float | None = None, few: bool = False
-    ) -> None:
-        self.coverage = shares("coverage", coverage)
-        self.several, self._level = np.ndim(coverage) > 0, level
-        two_sided = level is not None
-        inside = np.array(self.coverage)
-        if level is not None:  # a quantile is an end of the interval that leaves as much outside
-            inside = np.append(inside, max(abs(2.0 * level - 1.0), _NOTHING))
-        upper, order = ndtri(0.5 + 0.5 * inside) / MEAN, np.argsort(inside, kind="stable")
-        aims = np.stack([inside, np.log(upper)], axis=1)
-        if two_sided:
-            aims = np.repeat(np.stack([0.5 + 0.5 * inside, upper], axis=1), 2, axis=0)
-        if few:
-            points = sorted({1, max(1, horizon // 4), horizon})
-        else:
-            ladder = (3**i for i in range(24))  # as far as the horizon itself is well above
-            points = sorted({1, *(h for h in ladder if 1.5 * h <= horizon), horizon})
+    def __init__(self, horizon: int, coverage: Any, *, level: float | None = None) -> None:
+        rule, aims = self._aims(coverage, level)
+        ladder = (3**i for i in range(24))  # as far as the horizon itself is well above
+        points = sorted({1, *(h for h in ladder if 1.5 * h <= horizon), horizon})
         totals = sorted({h for h in (horizon // 4, horizon // 2, horizon) if h > 1})
-        stride = _stride(max(horizon // (_FEW if few else _WAITING), 2 if horizon >= _LONG else 1))
+        stride = _stride(max(horizon // _WAITING, 2 if horizon >= _LONG else 1))
         seldom = _stride(horizon // 4)
         strides = [1, *(stride for _ in points[1:]), *(seldom for _ in totals)]
         turns = [-(-h // s) for h, s in zip(points + totals, strides, strict=True)]
-        B, c, m, n = len(strides), sum(turns), len(aims), inside.size
+        B, c, m, n = len(strides), sum(turns), len(aims), rule.order.size
         self.state = _bands.Bands(
-            rule=Rule(two_sided, False, order),
+            rule=rule,
             aims=aims,
             horizons=np.array(points + totals, dtype=np.int64),
             strides=np.array(strides, dtype=np.int64),
@@ -91,6 +75,20 @@ class Bands:
             sums=zeros(3),
             weights=zeros((m, len(WEIGHTS), EXPERTS)),
         )
+        self._points = len(points)
+
+    def _aims(self, coverage: Any, level: float | None) -> tuple[Rule, Array]:
+        """What is tracked: the coverages from the innermost outward, and the levels of each."""
+        self.coverage = shares("coverage", coverage)
+        self.several, self._level = np.ndim(coverage) > 0, level
+        inside = np.array(self.coverage)
+        if level is not None:  # a quantile is an end of the interval that leaves as much outside
+            inside = np.append(inside, max(abs(2.0 * level - 1.0), _NOTHING))
+        upper, order = ndtri(0.5 + 0.5 * inside) / MEAN, np.argsort(inside, kind="stable")
+        aims = np.stack([inside, np.log(upper)], axis=1)
+        if level is not None:
+            aims = np.repeat(np.stack([0.5 + 0.5 * inside, upper], axis=1), 2, axis=0)
+        return Rule(level is not None, False, order), aims
 
     @property
     def shifts(self) -> bool:
@@ -108,20 +106,20 @@ class Bands:
 
     def total_ends(self, horizon: int) -> tuple[Array, Array]:
         """Ends (coverages,) of the interval of the total of the next values, less its forecast."""
-        which = [0, *range(self.state.totals, self.state.horizons.size)]
+        which = [0, *range(self._points, self.state.horizons.size)]
         low, high = self._lines(self.state.offsets[None, which], which, np.array([horizon]))
         return low[0, 0], high[0, 0]
 
     def between(self, offsets: Array, horizon: int) -> tuple[Array, Array]:
         """Ends (rounds, horizon, coverages) from those of the tracked horizons."""
-        which = list(range(self.state.totals))
+        which = list(range(self._points))
         return self._lines(offsets[:, which], which, np.arange(1, horizon + 1))
 
     def shift(self, offsets: Array, horizon: int) -> Array | float:
         """What the forecasts (rounds, horizon) of a quantile are above the central ones."""
         if self._level is None:
             return 0.0
-        which, upper = list(range(self.state.totals)), int(self._level >= 0.5)
+        which, upper = list(range(self._points)), int(self._level >= 0.5)
         own = offsets[:, which, upper, -1]
         own = np.where(np.isfinite(own), own, 0.0)
         return self._linear(own, which, np.arange(1, horizon + 1))

@@ -1,5 +1,6 @@
 """The knots of a series: at which horizons experts are aggregated, and how that begins."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,14 @@ def horizons(pool: Pool, horizon: int, seasons: tuple[int, ...]) -> list[int]:
         others = {h + max(1, m // 2) if h % m == 0 else h for h in others}
     clear = {h for h in others if 1 < h <= horizon and not any(h % m == 0 for m in seasons)}
     return [1, *sorted(clear)]
+
+
+def apart(pool: Pool, horizon: int, last: int, season: int) -> int:
+    """Rounds between origins of forecasts that are judged; no phase is left out for ever."""
+    stride = max(1, -(-last // pool.waiting) if pool.half else horizon // pool.waiting)
+    while stride > 1 and math.gcd(stride, season) > 1:
+        stride += 1
+    return stride
 
 
 def aggregation(

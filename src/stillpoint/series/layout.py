@@ -1,24 +1,23 @@
 """From a pool, seasons and a horizon to the state that compiled rounds work on."""
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from stillpoint.core.allocation import zeros
 from stillpoint.core.array import Array
 from stillpoint.series._autoregression import Regressions
-from stillpoint.series._bands import Bands
 from stillpoint.series._effects import EFFECT, LEVEL, SEASON, SLOW, Effects
 from stillpoint.series._knots import Rule
 from stillpoint.series._phases import Phases
-from stillpoint.series._scale import AT, BY, Clock, Scalars
+from stillpoint.series._scale import AT, BY, Clock, Scalars, deviation
 from stillpoint.series._state import State
 from stillpoint.series._structural import BASE, Filters
 from stillpoint.series._waves import WAVES
 from stillpoint.series.gains import Gains, Model, shared
 from stillpoint.series.harmonics import Harmonics, harmonics
-from stillpoint.series.knots import RULE, aggregation, horizons
+from stillpoint.series.knots import RULE, aggregation, apart, horizons
 from stillpoint.series.pool import Lags, Pool, Regression
 
 _PHASE_TABLES = 2  # seasons that smoothers have phases of
@@ -38,11 +37,11 @@ class Scale(NamedTuple):
     @classmethod
     def of(cls, values: Array) -> "Scale":
         """Those of some values, none missing, the first of which is the centre."""
-        first, unit = float(values[0]), float(np.std(values)) or 1.0
+        first, unit = float(values[0]), deviation(values)
         if values.min() <= 0.0:
             return cls(first, unit, 0.0, 1.0, False)
         logs = np.log(values)
-        return cls(first, unit, float(logs[0]), float(np.std(logs)) or 1.0, True)
+        return cls(first, unit, float(logs[0]), deviation(logs), True)
 
 
 def models(pool: Pool) -> tuple[Model, ...]:
@@ -69,7 +68,7 @@ def build(
     periods: tuple[float, ...],
     horizon: int,
     scale: Scale,
-    bands: Bands,
+    bands: Any,
     *,
     features: Array = _NONE,
     knots: list[int] | None = None,
@@ -90,11 +89,8 @@ def build(
     K = 1 + len(lagged) + len(filters.kinds) + len(regressions.specs) + len(phases.specs)
     K += len(effects.logs)
     placed = horizons(pool, horizon, whole) if knots is None else knots
-    last = placed[-1]
-    stride = max(1, horizon // pool.waiting if not pool.half else -(-last // pool.waiting))
-    while stride > 1 and math.gcd(stride, first) > 1:
-        stride += 1
-    slots = -(-last // stride) + 1
+    stride = apart(pool, horizon, placed[-1], first)
+    slots = -(-placed[-1] // stride) + 1
     scalars, clock = zeros(len(AT)), zeros(len(BY), np.int64)
     begun = *scale[:4], scale.centre, scale.centre, math.nan, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0
     for place, value in zip(Scalars(), begun, strict=True):
@@ -106,7 +102,7 @@ def build(
     return State(
         scalars=scalars,
         clock=clock,
-        lags=zeros((1 + scale.logs, 2 * reach + horizon + 64)),
+        lags=zeros((1 + int(regressions.specs[:, 0].any()), 2 * reach + horizon + 64)),
         periods=np.array(lagged, dtype=np.float64),
         rows=rows,
         rolls=not h.table.shape[0],

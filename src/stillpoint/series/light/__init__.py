@@ -1,0 +1,1 @@
+"""Forecasters of small pools: for fleets, a few kilobytes a series."""
