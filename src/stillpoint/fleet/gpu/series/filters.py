@@ -4,6 +4,8 @@ Gains come turned into the frame of the calendar: with own = S/S'·error and w =
 β += own·K(t) + w·k^{-3/2}B(t), one pass over β in which its product with the next row is summed.
 """
 
+from typing import NamedTuple
+
 from stillpoint.fleet.gpu.series.machine import Index, Machine, Put, Whole
 from stillpoint.fleet.gpu.series.plan import FilterPlan, Plan
 from stillpoint.fleet.gpu.series.values import Limits, exp_less_one
@@ -11,11 +13,11 @@ from stillpoint.fleet.gpu.trace import Number, inverse, larger, where
 from stillpoint.series._structural import GAP
 
 
-class Learning:
-    """What a filter learns in a round."""
+class Learning(NamedTuple):
+    """What a filter learns in a round: how much of its gains, and of the drift in a gap."""
 
-    def __init__(self, own: Number, gap: Number) -> None:
-        self.own, self.gap = own, gap  # of gains, and of the drift in a gap: times the error
+    own: Number
+    gap: Number
 
 
 def close(
@@ -38,31 +40,42 @@ def close(
     ends : Number
         Whether logarithms end with it: their filters go on with the mean of the last plain one.
     """
+    plain = _read(m, q, q.plain)  # before it learns
     learnt = []
     for f, kind in enumerate(q.filters):
-        plain = q.plain if kind.log else f
-
-        def old(name: str, f: int = f, plain: int = plain, has: bool = True) -> Number:
-            """A number of the filter, that of the plain one where logarithms end."""
-            own = m.get(f"{name}{f}")
-            if plain == f:
-                return own
-            return where(ends, m.get(f"{name}{plain}") if has else 0.0, own)
-
+        old = _read(m, q, f)
+        if kind.log:
+            old = Mean(*(where(ends, x, y) for x, y in zip(plain, old, strict=True)))
         learnt.append(_take(m, q, t, f, old, logarithm if kind.log else value, seen))
     parts = _turn(m, q, t, learnt, ends)
     for f, part in enumerate(parts):
         m.put(f"part{f}", part)
 
 
-def _take(m: Machine, q: Plan, t: Whole, f: int, old, target: Number, seen: Number) -> Learning:
-    kind, plain = q.filters[f], q.filters[q.plain]
-    level, part = old("level"), old("part")
-    slope = old("slope", has=plain.slope) if kind.slope else None
-    deviation = old("deviation", has=plain.deviation) if kind.deviation else None
-    error = target - level - part
-    if deviation is not None:
-        error = error - deviation
+class Mean(NamedTuple):
+    """What a filter knows, but for the coefficients of its seasons."""
+
+    level: Number
+    part: Number  # of the seasons, in this round
+    slope: Number
+    deviation: Number
+
+
+def _read(m: Machine, q: Plan, f: int) -> Mean:
+    kind, level = q.filters[f], m.get(f"level{f}")
+    none = 0.0 * level
+    slope = m.get(f"slope{f}") if kind.slope else none
+    deviation = m.get(f"deviation{f}") if kind.deviation else none
+    return Mean(level, m.get(f"part{f}"), slope, deviation)
+
+
+def _take(
+    m: Machine, q: Plan, t: Whole, f: int, old: Mean, target: Number, seen: Number
+) -> Learning:
+    kind, level = q.filters[f], old.level
+    error = target - level - old.part
+    if kind.deviation:
+        error = error - old.deviation
     error = where(seen, error, 0.0)
     g_level, g_slope, g_deviation, S, g_first = (m.shared("steady", t, 5 * f + i) for i in range(5))
     x, y = m.get(f"gaps{f}", 0), m.get(f"gaps{f}", 1)
@@ -81,12 +94,12 @@ def _take(m: Machine, q: Plan, t: Whole, f: int, old, target: Number, seen: Numb
     m.put(f"gaps{f}", where(seen, y_after, y + 1.0), 1)
     own = share * error
     level = level + (g_level * own + drift * error)
-    if slope is not None:
-        slope = slope + g_slope * own
+    if kind.slope:
+        slope = old.slope + g_slope * own
         level = level + slope
         m.put(f"slope{f}", kind.damping * slope)
-    if deviation is not None:
-        m.put(f"deviation{f}", kind.memory * (deviation + g_deviation * own))
+    if kind.deviation:
+        m.put(f"deviation{f}", kind.memory * (old.deviation + g_deviation * own))
     m.put(f"level{f}", level)
     return Learning(own, seasons * error)
 

@@ -83,16 +83,20 @@ def stacked(first: Number, p: Sequence[Number], theta: Sequence[Number], sd: Num
     return first + within(more, -reach, reach)
 
 
-def combine(m: Machine, q: Plan, k: int, slot: Whole, p: Sequence[Number]) -> Number:
-    """Keep what the experts say and what is made of it in a slot of knot k; returns F."""
+def combine(m: Machine, k: int, p: Sequence[Number]) -> list[Number]:
+    """What knot k makes of the experts' forecasts; see `series._knots.Issue`."""
     w = weights(m, k)
     f = dot(w.blend, p)
     g = stacked(f, p, w.theta, w.sd)
-    final = dot(w.two_blend, [f, g])
-    width = q.experts + len(ISSUE)
-    for i, x in enumerate([*p, dot(w.poly, p), f, g, dot(w.two_poly, [f, g]), final]):
-        m.put(f"waiting.{k}", x, slot * width + i)
-    return final
+    return [dot(w.poly, p), f, g, dot(w.two_poly, [f, g]), dot(w.two_blend, [f, g])]
+
+
+def keep(
+    m: Machine, k: int, slot: Whole, p: Sequence[Number], issued: Sequence[Number]
+) -> None:
+    """Let them wait in a slot for the value."""
+    for i, x in enumerate([*p, *issued]):
+        m.put(f"waiting.{k}", x, slot * (len(p) + len(issued)) + i)
 
 
 def _credit(

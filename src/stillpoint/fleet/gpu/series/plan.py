@@ -13,6 +13,7 @@ from stillpoint.series._state import State
 from stillpoint.series._structural import OF as OF_MODEL
 from stillpoint.series.gains import Gains, shared
 from stillpoint.series.harmonics import Harmonics, harmonics
+from stillpoint.series.light import start
 
 CHUNK = 4  # rounds ahead whose seasonal parts are summed together
 SEEN_KNOTS = 2  # knots at most: 1, and one more
@@ -77,8 +78,17 @@ class Plan:
         self.losses: Array = built.knots.experts[:, ROW.loss].copy()
         self.marks = max(LEAST, (self.horizon + 2) // 3)  # rounds between notes of the range
         self.ring = int(built.clock[BY.place]) + self.far
+        bands = learner._bands
+        if bands.several or bands.shifts:
+            raise ValueError(
+                f"coverage must be one number, and loss Squared, on a device: got {learner.config};"
+                " use a Fleet on the CPU"
+            )
+        self.coverage, self.first = map(float, bands.state.aims[0])
+        self.first_high = float(np.float32(self.first))
+        self.gathered = start.gathered(self.periods)
         self.places, self.size = self._places()
-        self.text: str | None = None  # of the kernel, once it is written
+        self.texts: dict[bool, str] = {}  # of the kernels, once they are written
 
     def _places(self) -> tuple[Places, int]:
         K, sizes = self.experts, dict.fromkeys(SCALARS, 1)
@@ -98,9 +108,19 @@ class Plan:
             sizes[f"waiting.{k}"] = (K + len(ISSUE)) * (self.slots if k else 1)
         sizes["season"] = 3 if not self.far else 2 + -(-self.far // CHUNK) * CHUNK
         sizes["ring"] = self.ring
+        self.banded = sum(sizes.values())  # where what is for the intervals begins
+        sizes |= self._bands()
         ends = np.cumsum(list(sizes.values())).tolist()
         starts = [0, *ends[:-1]]
         return dict(zip(sizes, zip(starts, sizes.values(), strict=True), strict=True)), ends[-1]
+
+    def _bands(self) -> dict[str, int]:
+        """Names and sizes of what a state has for its intervals; see `bands`."""
+        sizes: dict[str, int] = {}
+        for k, _ in enumerate(self.knots):
+            sizes |= {f"{name}:{k}": 1 for name in ESTIMATE}
+            sizes[f"issued:{k}"] = len(ISSUED) * (self.slots if k else 1)
+        return sizes
 
     def blank(self) -> Array:
         """A state before the first round, values being 0 and the unit 1."""
@@ -115,6 +135,7 @@ class Plan:
         for a, r in enumerate(self.regressions):
             put(f"spread{a}", diagonal(r.prior))
         for k, _ in enumerate(self.knots):
+            put(f"now:{k}", np.inf)
             put(f"loss.{k}", self.losses[k])
             put(f"spread.{k}", diagonal([1.0 / RIDGE] * (self.experts + 1)))
         return state
@@ -122,7 +143,7 @@ class Plan:
     def tables(self, start: int, rounds: int) -> dict[str, Array]:
         """What rounds start, start + 1, … of a series read, besides its state."""
         h, ages = self.harmonics, np.arange(start, start + rounds)
-        rows = self._rows(start, rounds + max(self.far + CHUNK, 2))
+        rows = self.rows(start, rounds + max(self.far + CHUNK, 2))
         now, table = rows[:rounds], self.gains.up_to(start + rounds)
         at = table.row_of_age[np.minimum(ages, table.row_of_age.size - 1)]
         gains = np.zeros((rounds, len(self.filters), max(self.columns, 1)))
@@ -152,7 +173,8 @@ class Plan:
         n = max(self.columns, 1)
         return {"gains": len(self.filters) * n, "steady": 5 * len(self.filters), "rows": n, "smooth": n}
 
-    def _rows(self, start: int, count: int) -> Array:
+    def rows(self, start: int, count: int) -> Array:
+        """Harmonics of so many rounds, from time `start` on."""
         h = self.harmonics
         if not self.columns:
             return np.zeros((count, 1))
@@ -168,6 +190,14 @@ SCALARS = (
     *("reach", "recent", "earlier", "first"),
 )
 AGGREGATE = ("record", "tworecord", "variance", "memory", "judged", "lately", "settling")
+
+
+# of the estimate of a radius: see `intervals._slow`; what the guard counts; the radius issued last
+ESTIMATE = (
+    *("scale", "multiple", "multiple~", "number", "learnt", "square", "product", "before"),
+    *("seen", "misses", "now"),
+)
+ISSUED = ("said", "radius", "around")  # by the estimate, with the guard, and around what
 
 
 def triangle(n: int) -> int:

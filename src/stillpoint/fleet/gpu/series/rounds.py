@@ -1,6 +1,6 @@
 """A round of a small pool on device fleets: the value is taken in, the next round opened."""
 
-from stillpoint.fleet.gpu.series import filters, knots, regressions
+from stillpoint.fleet.gpu.series import bands, filters, knots, regressions
 from stillpoint.fleet.gpu.series.machine import (
     Index,
     Machine,
@@ -31,8 +31,23 @@ def opened(m: Machine, q: Plan) -> Number:
     return m.get("waiting.0", q.experts + ISSUE.forecast)
 
 
-def play(m: Machine, q: Plan, t: Whole, now: Whole, y: Number) -> tuple[Number, Number]:
+def play(
+    m: Machine, q: Plan, t: Whole, now: Whole, clock: Whole, y: Number, live: bool
+) -> tuple[Number, Number]:
     """Close a round with a value, NaN if it is missing, and open the next.
+
+    Parameters
+    ----------
+    m : Machine
+        Where the streams are.
+    q : Plan
+        What they share.
+    t, now, clock : int
+        Row of the tables, and time of the round: for experts, and for intervals.
+    y : Number
+        The value.
+    live : bool
+        Whether intervals go along.
 
     Returns
     -------
@@ -43,8 +58,11 @@ def play(m: Machine, q: Plan, t: Whole, now: Whole, y: Number) -> tuple[Number, 
     said = centre + double(unit * opened(m, q))
     u = single(double(y) - centre) * inverse(unit)
     seen = size(u) <= LARGEST  # not so for NaN
-    ring = close(m, q, t, now, where(seen, u, 0.0), seen, y <= 0.0)
-    open_(m, q, t, now, ring)
+    u = where(seen, u, 0.0)
+    if live:
+        bands.settle(m, q, clock, u, seen)
+    ring = close(m, q, t, now, u, seen, y <= 0.0)
+    open_(m, q, t, now, ring, clock if live else None)
     return said, seen
 
 
@@ -118,8 +136,11 @@ def close(m: Machine, q: Plan, t: Whole, now: Whole, u: Number, seen: Number, no
     return ring
 
 
-def open_(m: Machine, q: Plan, t: Whole, now: Whole, ring: Ring) -> None:
-    """Open the round after the one that was closed: all experts forecast, the knots aggregate."""
+def open_(m: Machine, q: Plan, t: Whole, now: Whole, ring: Ring, clock: Whole | None) -> None:
+    """Open the round after the one that was closed: all experts forecast, the knots aggregate.
+
+    Intervals are issued where their clock is given.
+    """
     range_, ratio = limits(m), m.get("ratio")
     logs, over = ratio > 0.0, inverse(larger(ratio, 1e-30))
     last, coming = ring[0], now + 1
@@ -132,14 +153,24 @@ def open_(m: Machine, q: Plan, t: Whole, now: Whole, ring: Ring) -> None:
     for a, r in enumerate(q.regressions):
         v = regressions.forecast(m, q, a, lambda lag: ring[lag - 1], season, range_)
         p.append(pick(coming >= r.start, v, last))
-    knots.combine(m, q, 0, 0, p)
+    issued = knots.combine(m, 0, p)
+    knots.keep(m, 0, 0, p, issued)
+    if clock is not None:
+        bands.issue(m, q, issued[ISSUE.forecast])
     if q.far:
+        origin, around = rest(coming, q.stride) < 1, None
+        if clock is not None:
+            around = rest(clock + 1, q.stride) < 1
 
         def far() -> None:
+            said = _far(m, q, t, coming, range_, last, logs, over)
+            made = knots.combine(m, 1, said)
             slot = rest(times(coming, q.stride), q.slots)
-            knots.combine(m, q, 1, slot, _far(m, q, t, coming, range_, last, logs, over))
+            m.when(origin, lambda: knots.keep(m, 1, slot, said, made))
+            if clock is not None:
+                m.when(around, lambda: bands.issue_far(m, q, clock + 1, made[ISSUE.forecast]))
 
-        m.when(rest(coming, q.stride) < 1, far)
+        m.when(origin if around is None else origin | around, far)
 
 
 def _far(
