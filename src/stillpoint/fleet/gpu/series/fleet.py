@@ -75,7 +75,7 @@ class Forecasters:
         fed = shaped("feedback", feedback, (n,), self.streams.device)
         self.streams.play(at, fed.reshape(1, n), None, None)
 
-    def track(self, at: Any, targets: Any, intervals: bool) -> Any:
+    def track(self, targets: Any, intervals: bool) -> Any:
         """Forecasts (rounds, n) of many rounds of all streams, and ends of intervals if asked."""
         torch, streams = torch_module(), self.streams
         given = numbers("targets", targets, streams.device)
@@ -90,7 +90,7 @@ class Forecasters:
         if intervals:
             shape = (*fed.shape, len(self.plan.knots))
             ends = torch.empty(shape, dtype=torch.float32, device=streams.device)
-        streams.play(at, fed, out, ends)
+        streams.play(slice(None), fed, out, ends)
         if ends is None:
             return out
         radius = ends[..., 0].to(out.dtype)

@@ -38,8 +38,6 @@ class SeriesStreams:
 
     Attributes
     ----------
-    rounds, now : Tensor of shape (streams,)
-        Rounds since the first value, and the age of the experts; −1: there are none yet.
     rejected : Tensor of shape (streams,)
         How many values could not be used.
     last : Tensor of shape (streams,)
@@ -54,11 +52,12 @@ class SeriesStreams:
         self.engine = kernel.with_triton if device.type == "cuda" else kernel.with_torch
         self._begin = torch.as_tensor(plan.blank(), device=device)
         self.state = self._blank(count)
-        self.rounds, self.now, self.rejected = (zeros(count, torch.int32, device) for _ in range(3))
-        self.now -= 1
+        self._rounds, self._now, self.rejected = (zeros(count, torch.int32, device) for _ in range(3))
+        self._now -= 1
         self.last = zeros(count, torch.float64, device)
         self.nests: Tensor = zeros((count, plan.gathered), torch.float64, device)
         self.young = torch.ones(count, dtype=torch.bool, device=device)
+        # rounds since the first value, and the age of the experts; −1: there are none yet
         self._common: tuple[int, int] | None = None  # age and rounds, where all have the same
         self._tables: tuple[int, int, dict[str, Any]] = (0, 0, {})
         self.everyone = torch.arange(count, device=device)
@@ -89,6 +88,7 @@ class SeriesStreams:
             return
         torch = torch_module()
         self._settle_ages()
+        self._common = None
         columns = torch.arange(which.numel(), device=self.device)
         columns = self._grown(which, columns, 0, feed, out, ends)
         t = 0
@@ -141,13 +141,13 @@ class SeriesStreams:
                 out[:, part] = said
             if ends is not None:
                 ends[:, part] = told
-        self.now[which] += feed.shape[0]
-        self.rounds[which] += feed.shape[0]
+        self._now[which] += feed.shape[0]
+        self._rounds[which] += feed.shape[0]
 
     def _groups(self, which: Tensor) -> Iterator[tuple[int, int, Tensor]]:
         """Ages, rounds, and which of these streams have them."""
         torch = torch_module()
-        ages = torch.stack([self.now[which], self.rounds[which]], 1)
+        ages = torch.stack([self._now[which], self._rounds[which]], 1)
         kinds, of = torch.unique(ages, dim=0, return_inverse=True)
         if len(kinds) == 1:
             now, count = kinds[0].tolist()
@@ -207,17 +207,17 @@ class SeriesStreams:
         """A round of young streams."""
         torch, q = torch_module(), self.plan
         seen = y.abs() < torch.inf
-        self.rejected[which[~seen & (self.now[which] < 0)]] += 1
-        has = seen | (self.rounds[which] > 0)  # before the first value there is nothing
+        self.rejected[which[~seen & (self._now[which] < 0)]] += 1
+        has = seen | (self._rounds[which] > 0)  # before the first value there is nothing
         which, y, seen = which[has], y[has], seen[has]
         if not which.numel():
             return
         y = torch.where(seen, y, torch.nan)
-        new = self.rounds[which] == 0
+        new = self._rounds[which] == 0
         self._set(which[new], "centre", y[new].float())
         self._set(which[new], "centre~", (y[new] - y[new].float().double()).float())
-        ended = (self.now[which] >= 0) & (y <= 0.0) & (self._get(which, "ratio") > 0.0)
-        with_experts = self.now[which] >= 0
+        ended = (self._now[which] >= 0) & (y <= 0.0) & (self._get(which, "ratio") > 0.0)
+        with_experts = self._now[which] >= 0
         for own, values, play in (
             (which[with_experts], y[with_experts], self._play_once),
             (which[~with_experts & ~new], y[~with_experts & ~new], self._play_last),
@@ -225,26 +225,26 @@ class SeriesStreams:
             if own.numel():
                 play(own, values)
         left = which[~with_experts]
-        self.rounds[left] += 1
-        self.now[which[ended]] = -1
+        self._rounds[left] += 1
+        self._now[which[ended]] = -1
         self.last[which] = torch.where(seen, y, self.last[which])
         self._gather(which, y)
-        kept = self.rounds[which].clamp(max=q.gathered).long()
+        kept = self._rounds[which].clamp(max=q.gathered).long()
         values = self.nests[which]
         inside = torch.arange(q.gathered, device=self.device) < kept[:, None]
         good = inside & ~values.isnan()
         low = torch.where(good, values, torch.inf).amin(1)
         high = torch.where(good, values, -torch.inf).amax(1)
-        count = self.rounds[which]
-        due = (self.now[which] < 0) | (count == AGAIN) | (count == q.gathered)
+        count = self._rounds[which]
+        due = (self._now[which] < 0) | (count == AGAIN) | (count == q.gathered)
         due &= (good.sum(1) >= START) & (low < high)
         first = good.int().argmax(1)
         for size in torch.unique((kept - first)[due]).tolist():
             part = due & (kept - first == size)
             self._build(which[part], values[part], first[part], size)
         self._issue(which[due], True)
-        self._issue(which[self.now[which] < 0], False)
-        old = which[(self.now[which] >= 0) & (self.rounds[which] >= q.gathered)]
+        self._issue(which[self._now[which] < 0], False)
+        old = which[(self._now[which] >= 0) & (self._rounds[which] >= q.gathered)]
         self.young[old] = False
 
     def _play_once(self, which: Tensor, y: Tensor) -> None:
@@ -280,7 +280,7 @@ class SeriesStreams:
 
     def _gather(self, which: Tensor, y: Tensor) -> None:
         """Add a value to those of young streams; the first goes where there is no room."""
-        at = self.rounds[which].long() - 1
+        at = self._rounds[which].long() - 1
         full = at >= self.plan.gathered
         if bool(full.any()):
             self.nests[which[full], :-1] = self.nests[which[full], 1:]
@@ -309,7 +309,7 @@ class SeriesStreams:
         self._put(which, state)
         feed = values.T.contiguous()
         self._launch(which, feed, None, None, 0, 1, live=False)
-        self.now[which] = size
+        self._now[which] = size
 
     def _moved(self, old: Tensor, centre: Tensor, unit: Tensor) -> Tensor:
         """What intervals know, in new units."""
@@ -335,6 +335,17 @@ class SeriesStreams:
 
     # what is read
 
+    @property
+    def rounds(self) -> Tensor:
+        """Rounds of each stream since its first value."""
+        self._settle_ages()
+        return self._rounds
+
+    @property
+    def width(self) -> int:
+        """Bytes of a stream, but for values of young ones."""
+        return 4 * self.plan.size + 4 * 3 + 8 + 1
+
     def forecasts(self, which: Tensor) -> Tensor:
         """Forecasts of the coming round, float64."""
         torch, q = torch_module(), self.plan
@@ -342,7 +353,7 @@ class SeriesStreams:
         value = self.centres(which) + (said * self._get(which, "unit")).double()
         if self._common is not None:
             return value
-        return torch.where(self.now[which] >= 0, value, self.last[which])
+        return torch.where(self._now[which] >= 0, value, self.last[which])
 
     def radii(self, which: Tensor) -> Tensor:
         """Radii of the intervals of the knots, (streams, knots)."""
@@ -378,7 +389,7 @@ class SeriesStreams:
         self._put(self.everyone[:before], own)
         if self.nests is None:
             self.nests = zeros((before, self.plan.gathered), torch.float64, self.device)
-        for name in ("rounds", "now", "rejected", "last", "nests", "young"):
+        for name in ("_rounds", "_now", "rejected", "last", "nests", "young"):
             setattr(self, name, torch.cat([getattr(self, name), getattr(fresh, name)]))
         self._common = None
 
@@ -388,7 +399,7 @@ class SeriesStreams:
         which = self.everyone if isinstance(at, slice) else at
         self._settle_ages()
         self._put(which, self._begin[:, None].repeat(1, which.numel()))
-        self.rounds[which], self.rejected[which], self.now[which] = 0, 0, -1
+        self._rounds[which], self.rejected[which], self._now[which] = 0, 0, -1
         self.last[which], self.young[which] = 0.0, True
         if self.nests is None:
             size = self.count, self.plan.gathered
@@ -405,8 +416,8 @@ class SeriesStreams:
         }
         if self.nests is not None:
             saved["nests"] = self.nests[self.young].cpu().numpy()
-        for name in ("rounds", "now", "rejected", "last"):
-            saved[name] = getattr(self, name).cpu().numpy()
+        saved |= {"rounds": self._rounds.cpu().numpy(), "now": self._now.cpu().numpy()}
+        saved |= {"rejected": self.rejected.cpu().numpy(), "last": self.last.cpu().numpy()}
         return saved
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -427,7 +438,7 @@ class SeriesStreams:
             )
         self._put(self.everyone, torch.as_tensor(columns, device=self.device))
         for name, own in (
-            *(("rounds", rounds_), ("now", now), ("rejected", rejected)),
+            *(("_rounds", rounds_), ("_now", now), ("rejected", rejected)),
             *(("last", last), ("young", young)),
         ):
             setattr(self, name, torch.as_tensor(own).to(self.device))
@@ -439,15 +450,14 @@ class SeriesStreams:
     def _settle_ages(self) -> None:
         """Write down the ages that all have in common."""
         if self._common is not None:
-            self.now[:], self.rounds[:] = self._common
-            self._common = None
+            self._now[:], self._rounds[:] = self._common
 
     def _find_common(self) -> None:
         """See whether all streams are of one age, and none is young."""
         if bool(self.young.any()):
             return
         self.nests = None
-        low, high = (torch_module().stack([f(self.now), f(self.rounds)]).tolist() for f in _ENDS)
+        low, high = (torch_module().stack([f(self._now), f(self._rounds)]).tolist() for f in _ENDS)
         if low == high:
             self._common = (low[0], low[1])
 
