@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 
 from stillpoint.core.validation import count, stored
-from stillpoint.fleet.gpu import triton
-from stillpoint.fleet.gpu.feedback import supports
+from stillpoint.fleet.gpu.feedback import code
 from stillpoint.fleet.gpu.programs import PROGRAMS
 from stillpoint.fleet.gpu.series.fleet import Forecasters
 from stillpoint.fleet.gpu.streams import Streams, lengthened
@@ -21,10 +20,10 @@ from stillpoint.fleet.gpu.tensors import (
 )
 from stillpoint.intervals import IntervalTracker, QuantileTracker
 from stillpoint.losses import Loss
-from stillpoint.losses._pointwise import LINEAR
 from stillpoint.series import Forecaster
 
-_NAMES = {kind.__name__: kind for kind in (*PROGRAMS, Forecaster)}
+_KINDS: tuple[type[Any], ...] = (*PROGRAMS, Forecaster)
+_NAMES = {kind.__name__: kind for kind in _KINDS}
 _MOST_DIM = 16
 
 
@@ -42,8 +41,8 @@ class DeviceFleet:
     States are float32, sums over all rounds in pairs of them: plays follow the float64 learners
     within about 1e-5 of their scale for nearly all streams, until rounding decides a comparison
     (docs/bench/gpu.md). A stream whose feedback is NaN, above 1e30 or above a lipschitz that was
-    told skips that round, counted in `rejected`; to a forecaster it is missing. Loaded from a file, a fleet is on the GPU where
-    there is one.
+    told skips that round, counted in `rejected`; to a forecaster it is missing. Loaded from a file,
+    a fleet is on the GPU where there is one.
     """
 
     _class_names = ("learner",)  # of the configuration, which files have under names of their own
@@ -52,8 +51,8 @@ class DeviceFleet:
         self, learner: type[Any] | str, streams: int, *, device: Any = None, **config: Any
     ) -> None:
         torch = torch_module()
-        kind = _NAMES.get(learner) if isinstance(learner, str) else learner
-        if kind not in _NAMES.values():
+        kind: Any = _NAMES.get(learner) if isinstance(learner, str) else learner
+        if kind not in _KINDS:
             raise ValueError(
                 f"learner must be one of {sorted(_NAMES)}: got {learner!r}; pass one of them, as a"
                 " class or by name"
@@ -86,12 +85,13 @@ class DeviceFleet:
 
     @property
     def _not_finite(self) -> frozenset[str]:
-        return frozenset({"forecasts"})  # NaN where no round is open
+        # NaN where no round is open, or a value is missing; radii may be infinite
+        return frozenset({"forecasts"} if self._series is None else {"state", "nests"})
 
     @property
     def streams(self) -> int:
         """How many streams."""
-        return self._streams.count
+        return int(self._streams.count)
 
     def __len__(self) -> int:
         return self.streams
@@ -121,7 +121,11 @@ class DeviceFleet:
         if self._series is not None:
             self._no_forecasts(forecasts)
             return self._series.predict(at, horizon)
-        self._no_horizon(horizon)
+        if horizon is not None:
+            raise ValueError(
+                f"horizon must be left out for {self._kind.__name__}: got {horizon!r}; it looks"
+                " one round ahead"
+            )
         plays = (
             self._streams.plays[at].clone() if isinstance(at, slice) else self._streams.plays[at]
         )
@@ -142,9 +146,7 @@ class DeviceFleet:
         self._told = True
         return centres - plays[:, 0], centres + plays[:, 0]
 
-    def interval(
-        self, *, which: Any = None, horizon: int | None = None
-    ) -> tuple[Tensor, Tensor]:
+    def interval(self, *, which: Any = None, horizon: int | None = None) -> tuple[Tensor, Tensor]:
         """Ends (n,) of forecasters' intervals of the next value, or (n, horizon) of the next."""
         if self._series is None:
             raise ValueError(
@@ -196,7 +198,11 @@ class DeviceFleet:
         `loss`, left out where they are gradients already. forecasts: (rounds, n), for
         IntervalTracker. A NaN is a missing target.
         """
-        torch, streams, code = torch_module(), self._streams, self._code(loss)
+        torch, streams = torch_module(), self._streams
+        if loss is not None and "dim" not in self._config:
+            raise ValueError(
+                f"loss must be left out for {self._kind.__name__}: got {loss!r}; it has its own"
+            )
         if self._series is not None:
             self._no_forecasts(forecasts)
             return self._series.track(targets, intervals)
@@ -219,7 +225,13 @@ class DeviceFleet:
             (*shape[:2], streams.program.outputs), dtype=torch.float32, device=self.device
         )
         fed = fed.to(torch.float32).reshape(shape)
-        streams.play(self._at(None), streams.most + shape[0], fed, loss=code, out=out)
+        streams.play(
+            self._at(None),
+            streams.most + shape[0],
+            fed,
+            loss=code(loss, streams.program.inputs),
+            out=out,
+        )
         if self._forecasts is not None:
             self._told = False
             return centres - out[..., 0], centres + out[..., 0]
@@ -271,38 +283,11 @@ class DeviceFleet:
         own = stored(state, "forecasts", self.streams, dtype=dtype)
         return torch_module().as_tensor(own).to(self.device)
 
-    def _no_horizon(self, horizon: Any) -> None:
-        if horizon is not None:
-            raise ValueError(
-                f"horizon must be left out for {self._kind.__name__}: got {horizon!r}; it looks"
-                " one round ahead"
-            )
-
     def _no_forecasts(self, forecasts: Any) -> None:
         if forecasts is not None:
             raise ValueError(
                 f"forecasts must be left out for {self._kind.__name__}: got some; it makes its own"
             )
-
-    def _code(self, loss: Loss | None) -> triton.Loss | None:
-        if loss is None:
-            return None
-        if "dim" not in self._config:
-            raise ValueError(
-                f"loss must be left out for {self._kind.__name__}: got {loss!r}; it has its own"
-            )
-        if not isinstance(loss, Loss):
-            raise ValueError(
-                f"loss must be one of sp.losses: got {loss!r}; pass an object, such as"
-                " sp.losses.Absolute()"
-            )
-        inputs = self._streams.program.inputs
-        if not supports(loss.code, inputs):
-            raise ValueError(
-                f"loss must have gradients at targets of {inputs} numbers: got {loss!r}; pass"
-                " gradients"
-            )
-        return None if loss.code == LINEAR else (loss.code, float(loss.parameter))
 
     def _at(self, which: Any) -> Any:
         """All streams, or the numbers of some, each once."""

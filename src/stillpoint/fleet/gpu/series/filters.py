@@ -4,6 +4,7 @@ Gains come turned into the frame of the calendar: with own = S/S'·error and w =
 β += own·K(t) + w·k^{-3/2}B(t), one pass over β in which its product with the next row is summed.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from stillpoint.fleet.gpu.series.machine import Index, Machine, Put, Whole
@@ -117,9 +118,10 @@ def _turn(m: Machine, q: Plan, t: Whole, learnt: list[Learning], ends: Number) -
             m.shared("rows", t + 1, j),
         ]
 
-    def work(j: Index, read: list[Number]) -> tuple[list[Put], list[Number]]:
+    def work(j: Index, read: Sequence[Number]) -> tuple[list[Put], list[Number]]:
         means, gains, (smooth, row, coming) = read[:last], read[last : 2 * last], read[2 * last :]
-        wider, put, terms = smooth * row, [], []
+        put: list[Put] = []
+        wider, terms = smooth * row, []
         for f, kind in enumerate(q.filters):
             mean = where(ends, means[q.plain], means[f]) if kind.log else means[f]
             mean = mean + (learnt[f].own * gains[f] + learnt[f].gap * wider)
@@ -137,7 +139,7 @@ def ahead(m: Machine, q: Plan, row: Whole) -> list[Number]:
     def fetch(j: Index) -> list[Number]:
         return [*(m.get(f"means{f}", j) for f in range(count)), m.shared("rows", row, j)]
 
-    def work(j: Index, read: list[Number]) -> tuple[list[Put], list[Number]]:
+    def work(j: Index, read: Sequence[Number]) -> tuple[list[Put], list[Number]]:
         return [], [mean * read[-1] for mean in read[:-1]]
 
     return m.each(q.columns, fetch, work, count)

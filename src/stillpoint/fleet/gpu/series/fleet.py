@@ -51,7 +51,8 @@ class Forecasters:
         torch = torch_module()
         out = torch.empty((which.numel(), h), dtype=torch.float64, device=which.device)
         out[:] = self.streams.forecasts(which)[:, None]
-        for now, part in self.streams.ages(which) if h > 1 else ():
+        self.streams.write_ages()
+        for now, _, part in self.streams.groups(which) if h > 1 else ():
             for some in part.split(_TOGETHER) if now >= 0 else ():
                 own = which[some]
                 m = self.streams.machine(own)

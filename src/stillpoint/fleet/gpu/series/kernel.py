@@ -11,9 +11,10 @@ import os
 from functools import cache
 from typing import Any, NamedTuple
 
-from stillpoint.fleet.gpu.series.machine import OnTensors, Written
+from stillpoint.fleet.gpu.series.machine import OnTensors
 from stillpoint.fleet.gpu.series.plan import Plan
 from stillpoint.fleet.gpu.series.rounds import play
+from stillpoint.fleet.gpu.series.written import Written
 from stillpoint.fleet.gpu.trace import Traced
 
 LANES = 64  # streams of a tile, threads of a block
@@ -114,9 +115,7 @@ def _source(q: Plan, live: bool) -> str:
     with m.sheet.block("if tells > 0:"):
         for k, _ in enumerate(q.knots):
             radius = m.get("unit") * m.get(f"now:{k}")
-            m.sheet.line(
-                f"tl.store(ends + row * {len(q.knots)} + {k}, {radius.name}, mask=inside)"
-            )
+            m.sheet.line(f"tl.store(ends + row * {len(q.knots)} + {k}, {radius.name}, mask=inside)")
     said, seen = play(m, q, t, now, clock, y, live)
     loop = [
         'y = tl.load(feed + row, mask=inside, other=float("nan"))',

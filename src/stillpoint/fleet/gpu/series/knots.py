@@ -91,9 +91,7 @@ def combine(m: Machine, k: int, p: Sequence[Number]) -> list[Number]:
     return [dot(w.poly, p), f, g, dot(w.two_poly, [f, g]), dot(w.two_blend, [f, g])]
 
 
-def keep(
-    m: Machine, k: int, slot: Whole, p: Sequence[Number], issued: Sequence[Number]
-) -> None:
+def keep(m: Machine, k: int, slot: Whole, p: Sequence[Number], issued: Sequence[Number]) -> None:
     """Let them wait in a slot for the value."""
     for i, x in enumerate([*p, *issued]):
         m.put(f"waiting.{k}", x, slot * (len(p) + len(issued)) + i)
@@ -172,7 +170,7 @@ def _regress(
     target = within((y - f) * over, -STEEP, STEEP)
     theta, C = m.row(f"stack.{k}"), Covariance(m, f"spread.{k}", q.experts + 1)
     g = C.times(z)
-    share = where(learns, inverse(dot(g, z) + 1.0), 0.0)
+    share = where(learns, inverse(larger(dot(g, z), 0.0) + 1.0), 0.0)
     step = (target - dot(theta, z)) * share
     m.fill(f"stack.{k}", [x + y * step for x, y in zip(theta, g, strict=True)])
     C.absorb(g, share, None, where(learns, WANDER, 0.0))

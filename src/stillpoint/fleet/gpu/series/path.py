@@ -11,7 +11,8 @@ from stillpoint.fleet.gpu.series.plan import Plan
 from stillpoint.fleet.gpu.series.values import Ring, limits
 from stillpoint.fleet.gpu.tensors import Tensor, torch_module
 from stillpoint.fleet.gpu.trace import Number
-from stillpoint.series.light.bands import ALONE, STEEPEST
+from stillpoint.series.light.bands import _ALONE as ALONE
+from stillpoint.series.light.bands import _STEEPEST as STEEPEST
 
 
 def path(m: OnTensors, q: Plan, now: int, horizon: int) -> list[Number]:
@@ -28,9 +29,9 @@ def path(m: OnTensors, q: Plan, now: int, horizon: int) -> list[Number]:
             return [(1.0 - part) * x + part * y for x, y in pairs] if part else getattr(a, name)
 
         sd = (1.0 - part) * a.sd + part * b.sd
-        f = knots.dot(mix("blend"), p)
+        f = regressions.dot(mix("blend"), p)
         g = knots.stacked(f, p, mix("theta"), sd)
-        out.append(knots.dot(mix("two_blend"), [f, g]))
+        out.append(regressions.dot(mix("two_blend"), [f, g]))
     return out
 
 
@@ -87,7 +88,9 @@ def radii(q: Plan, tracked: Tensor, horizon: int) -> Tensor:
     gap = math.log(q.far)
     part = torch.as_tensor(np.minimum(h / gap, 1.0), device=logs.device)
     near, far = logs[..., :1], logs[..., 1:]
-    inside = torch.where(part == 0.0, near, torch.where(part == 1.0, far, (1.0 - part) * near + part * far))
+    inside = torch.where(
+        part == 0.0, near, torch.where(part == 1.0, far, (1.0 - part) * near + part * far)
+    )
     slope = ((far - near) / gap).clamp(0.0, STEEPEST)
     slope = torch.where(slope.isfinite(), slope, 0.0)
     beyond = torch.as_tensor(np.maximum(h - gap, 0.0), device=logs.device)

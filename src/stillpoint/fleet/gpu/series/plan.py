@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stillpoint.core.array import Array
 from stillpoint.fleet.gpu.series.machine import Places
@@ -100,9 +101,9 @@ class Plan:
         for a, r in enumerate(self.regressions):
             sizes |= {f"theta{a}": r.size, f"spread{a}": triangle(r.size)}
         for k, _ in enumerate(self.knots):
-            for kind, count in (("", K), ("two", 2)):
+            for who, count in (("", K), ("two", 2)):
                 for row in ("regret", "regret~", "squares", "squares~", "loss"):
-                    sizes[f"{kind}{row}.{k}"] = count
+                    sizes[f"{who}{row}.{k}"] = count
             sizes |= {f"{name}.{k}": 1 for name in AGGREGATE}
             sizes |= {f"stack.{k}": K + 1, f"spread.{k}": triangle(K + 1)}
             sizes[f"waiting.{k}"] = (K + len(ISSUE)) * (self.slots if k else 1)
@@ -122,7 +123,7 @@ class Plan:
             sizes[f"issued:{k}"] = len(ISSUED) * (self.slots if k else 1)
         return sizes
 
-    def blank(self) -> Array:
+    def blank(self) -> NDArray[np.float32]:
         """A state before the first round, values being 0 and the unit 1."""
         state = np.zeros(self.size, np.float32)
 
@@ -171,7 +172,12 @@ class Plan:
     def widths(self) -> dict[str, int]:
         """How many numbers a row of each table has."""
         n = max(self.columns, 1)
-        return {"gains": len(self.filters) * n, "steady": 5 * len(self.filters), "rows": n, "smooth": n}
+        return {
+            "gains": len(self.filters) * n,
+            "steady": 5 * len(self.filters),
+            "rows": n,
+            "smooth": n,
+        }
 
     def rows(self, start: int, count: int) -> Array:
         """Harmonics of so many rounds, from time `start` on."""
@@ -179,9 +185,9 @@ class Plan:
         if not self.columns:
             return np.zeros((count, 1))
         if h.table.shape[0]:
-            return h.table[np.arange(start, start + count) % h.table.shape[0]]
+            return np.asarray(h.table[np.arange(start, start + count) % h.table.shape[0]])
         ring = h.rows(count, start)
-        return ring[np.arange(start, start + count) % ring.shape[0]]
+        return np.asarray(ring[np.arange(start, start + count) % ring.shape[0]])
 
 
 SCALARS = (

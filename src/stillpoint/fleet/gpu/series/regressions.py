@@ -44,7 +44,9 @@ class Covariance:
                 self._m.put(self._name, value + more if i == j else value, k)
 
 
-def regressors(r: RegressionPlan, back: Callable[[int], Number], season: list[Number]) -> list:
+def regressors(
+    r: RegressionPlan, back: Callable[[int], Number], season: list[Number]
+) -> list[Number]:
     """Those of a round: back(i) is the value i rounds before it, season[i] the part i before."""
     d = r.difference
     z = [back(lag) - back(lag + d) if d else back(lag) for lag in r.lags]
@@ -65,7 +67,7 @@ def learn(
         error = error - ring[r.difference]
     winds = C.largest() > WIND_UP
     rate = where(winds, 1.0, r.rate)
-    over = where(seen, inverse(larger(dot(g, z) + rate, 1e-37)), 0.0)
+    over = where(seen, inverse(larger(dot(g, z), 0.0) + rate), 0.0)
     step = error * over
     m.fill(f"theta{a}", [x + y * step for x, y in zip(theta, g, strict=True)])
     C.absorb(g, over, where(seen & (rate < 1.0), 1.0 / r.rate, 1.0))

@@ -1,5 +1,7 @@
 """A round of a small pool on device fleets: the value is taken in, the next round opened."""
 
+from collections.abc import Sequence
+
 from stillpoint.fleet.gpu.series import bands, filters, knots, regressions
 from stillpoint.fleet.gpu.series.machine import (
     Index,
@@ -207,7 +209,7 @@ def _seasons(m: Machine, q: Plan, t: Whole, c: Whole) -> None:
         rows = [m.shared("rows", t + (c * CHUNK + (i + 1)), j) for i in range(CHUNK)]
         return [m.get("means0", j), *rows]
 
-    def work(j: Index, read: list[Number]) -> tuple[list[Put], list[Number]]:
+    def work(j: Index, read: Sequence[Number]) -> tuple[list[Put], list[Number]]:
         return [], [read[0] * row for row in read[1:]]
 
     for i, part in enumerate(m.each(q.columns, fetch, work, CHUNK)):

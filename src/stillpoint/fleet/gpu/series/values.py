@@ -173,4 +173,3 @@ class Ring:
     def __setitem__(self, back: int, value: Number) -> None:
         self._known[back] = value
         self._m.put("ring", value, self.place(back))
-
