@@ -113,15 +113,14 @@ def _turn(m: Machine, q: Plan, t: Whole, learnt: list[Learning], ends: Number) -
         return [
             *(m.get(f"means{f}", j) for f in range(last)),
             *(m.shared("gains", t, j + f * n) for f in range(last)),
-            m.shared("smooth", 0, j),
-            m.shared("rows", t, j),
+            m.shared("wider", t, j),
             m.shared("rows", t + 1, j),
         ]
 
     def work(j: Index, read: Sequence[Number]) -> tuple[list[Put], list[Number]]:
-        means, gains, (smooth, row, coming) = read[:last], read[last : 2 * last], read[2 * last :]
+        means, gains, (wider, coming) = read[:last], read[last : 2 * last], read[2 * last :]
         put: list[Put] = []
-        wider, terms = smooth * row, []
+        terms = []
         for f, kind in enumerate(q.filters):
             mean = where(ends, means[q.plain], means[f]) if kind.log else means[f]
             mean = mean + (learnt[f].own * gains[f] + learnt[f].gap * wider)

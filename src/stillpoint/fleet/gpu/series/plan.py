@@ -166,7 +166,7 @@ class Plan:
             "gains": gains.reshape(rounds, -1),
             "steady": steady.reshape(rounds, -1),
             "rows": rows,
-            "smooth": h.smooth[None] if self.columns else np.zeros((1, 1)),
+            "wider": now * h.smooth if self.columns else now,
         }
 
     def widths(self) -> dict[str, int]:
@@ -176,7 +176,7 @@ class Plan:
             "gains": len(self.filters) * n,
             "steady": 5 * len(self.filters),
             "rows": n,
-            "smooth": n,
+            "wider": n,
         }
 
     def rows(self, start: int, count: int) -> Array:
