@@ -14,7 +14,7 @@ from stillpoint.fleet.gpu.series import bands, rounds
 from stillpoint.fleet.gpu.series.plan import ISSUED
 from stillpoint.fleet.gpu.series.values import Ring
 from stillpoint.fleet.gpu.tensors import Tensor, torch_module, zeros
-from stillpoint.series.light._keys import AGAIN, START
+from stillpoint.series.light._row import AGAIN, START
 
 if TYPE_CHECKING:
     from stillpoint.fleet.gpu.series.streams import SeriesStreams

@@ -14,7 +14,7 @@ from stillpoint.series._state import State
 from stillpoint.series._structural import OF as OF_MODEL
 from stillpoint.series.gains import Gains, shared
 from stillpoint.series.harmonics import Harmonics, harmonics
-from stillpoint.series.light import start
+from stillpoint.series.light.keys import gathered
 
 CHUNK = 4  # rounds ahead whose seasonal parts are summed together
 SEEN_KNOTS = 2  # knots at most: 1, and one more
@@ -87,7 +87,7 @@ class Plan:
             )
         self.coverage, self.first = map(float, bands.state.aims[0])
         self.first_high = float(np.float32(self.first))
-        self.gathered = start.gathered(self.periods)
+        self.gathered = gathered(self.periods)
         self.places, self.size = self._places()
         self.texts: dict[bool, str] = {}  # of the kernels, once they are written
 
