@@ -31,7 +31,8 @@ from stillpoint.series._knots import (
 
 _EARLY = 11.0  # squares in the mean before one is cut
 ROUNDING = 3e-7  # of the range of values: errors below it are those of float32
-_AGREE = 1e-6  # error deviations; experts this near to the aggregate agree with it
+# experts this near to the aggregate agree with it up to rounding: error deviations, and of itself
+_AGREE, _SAME = 1e-6, 5e-7
 
 
 class Weights(NamedTuple):
@@ -114,9 +115,10 @@ def _credit(
     far = reduce(larger, [size(steep * (poly - x)) for x in p])
     share = where(far > rule.most, rule.most * inverse(larger(far, 1e-37)), 1.0)
     own, record = (poly - y) * (poly - y) * scale, m.get(f"{kind}record.{k}")
+    least = _AGREE * sd + _SAME * size(poly)
     for i, x in enumerate(p):
         d = poly - x
-        d = where(size(d) < _AGREE * sd, 0.0, d)
+        d = where(size(d) < least, 0.0, d)
         loss = (y - x) * (y - x) * scale
         r = steep * d * share
         less = larger(r - larger((loss - own) * share - rule.slack, 0.0), 0.0)
