@@ -106,14 +106,16 @@ def say_next(w: np.ndarray, c: np.ndarray, p: Plan, out: np.ndarray) -> None:
 
 
 @njit(cache=True)
-def say_path(w: np.ndarray, c: np.ndarray, p: Plan, only: int, steps: int, out: np.ndarray) -> None:
-    """out[h − 1, expert] = forecasts of the next values, up to `steps`; `only`: that one alone."""
+def say_path(
+    w: np.ndarray, c: np.ndarray, p: Plan, first: int, steps: int, out: np.ndarray
+) -> None:
+    """out[h − 1, expert] = forecasts of the next values, from `first` up to `steps`."""
     n, now, logs = p.n, c[COUNT.now], c[COUNT.logs] > 0
     W, P, H, lags = n[N.past], n[N.places], n[N.horizon], n[N.lags]
     x, ahead = p.room[64 : 64 + W + H], p.room[64 + W + H : 67 + W + 2 * H]
     for i in range(W):
         x[i] = w[lags + i]
-    centre, unit, first = w[AT.centre], w[AT.unit], max(only, 1)
+    centre, unit = w[AT.centre], w[AT.unit]
     low, high = limits(w)
     last, L = centre + unit * x[W - 1], p.harmonics.shape[0]
     for h in range(first, steps + 1):

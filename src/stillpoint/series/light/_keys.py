@@ -85,11 +85,11 @@ def store(w: np.ndarray, k: int, keys: Keys, kit: Kit) -> None:
 @njit(cache=True)
 def open_key(w: np.ndarray, c: np.ndarray, p: Plan) -> float:
     """Open the coming round of a key, unless it is, and forecast its value."""
-    n, last, live = p.n, w[SUM.last], True
+    n, last = p.n, w[SUM.last]
     opened, c[OF.open] = c[OF.open] > 0, 1
     if c[OF.now] >= 0:
         if not opened:
-            open_round(w, c, p, live)
+            open_round(w, c, p, n[N.one] > 0)  # live
         return said(w, n)
     if c[OF.rounds] > 0 and not opened:
         total = last * n[N.horizon]
@@ -159,8 +159,7 @@ def repeated(w: np.ndarray, c: np.ndarray, p: Plan, out: np.ndarray) -> None:
 @njit(cache=True)
 def path(w: np.ndarray, c: np.ndarray, p: Plan, out: np.ndarray) -> None:
     """Forecasts of the open round, as many as there is room for."""
-    none = 0
-    _experts.say_path(w, c, p, none, out.size, p.paths)
+    _experts.say_path(w, c, p, p.n[N.one], out.size, p.paths)
     for h in range(1, out.size):
         out[h] = between(h + 1, w, p.n, p.paths[h])
 

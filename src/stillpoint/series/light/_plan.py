@@ -70,6 +70,7 @@ class Size(NamedTuple):
     said: int = 23  # slots: the forecast, then what was said and the end issued of each estimate
     offsets: int = 24  # (horizons, 2, coverages)
     end: int = 25  # of the experts' part, which begins anew with them
+    one: int = 26  # 1: for a constant in a call, Numba would compile the function once more
 
 
 class Spec(NamedTuple):

@@ -1,5 +1,6 @@
 """The series of many keys with a small pool, in rows of numbers."""
 
+from copy import copy, deepcopy
 from typing import Any
 
 import numpy as np
@@ -71,6 +72,14 @@ class Workshop:
             changed["harmonics"] = self._harmonics(self._times)
         if changed:
             self.kit = self.kit._replace(plan=self.kit.plan._replace(**changed))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Workshop":
+        """One with the same tables and room of its own."""
+        new = memo[id(self)] = copy(self)
+        plan, row = self.kit.plan, self.kit.row.copy()
+        plan = plan._replace(room=plan.room.copy(), paths=plan.paths.copy())
+        new.kit, new.bands = self.kit._replace(plan=plan, row=row), deepcopy(self.bands, memo)
+        return new
 
     def _harmonics(self, times: int) -> Array:
         """Those of all times so far: they do not repeat."""

@@ -78,6 +78,7 @@ def plan(built: State, horizon: int) -> tuple[Plan, Array]:
         (N.two_sided, b.rule.two_sided),
         (N.totals, b.totals < b.horizons.size),
         (N.knots, a.horizons.size),
+        (N.one, 1),
     ):
         n[place] = size
     parts: list[Array] = [zeros(EXACT)]
