@@ -60,7 +60,7 @@ def shift(w: np.ndarray, c: np.ndarray, p: Plan, sign: float) -> None:
         w[n[N.said] + slot * (2 * n[N.estimates] + 1)] += raw
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def load(w: np.ndarray, k: int, keys: Keys, kit: Kit) -> None:
     """Read a key into room to work in."""
     row = keys.rows[k]
@@ -71,7 +71,7 @@ def load(w: np.ndarray, k: int, keys: Keys, kit: Kit) -> None:
         shift(w, keys.counts[k], kit.plan, 1.0)
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def store(w: np.ndarray, k: int, keys: Keys, kit: Kit) -> None:
     """The inverse of `load`."""
     if kit.shifted:
@@ -82,7 +82,7 @@ def store(w: np.ndarray, k: int, keys: Keys, kit: Kit) -> None:
         row[i] = w[EXACT + i]
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def open_key(w: np.ndarray, c: np.ndarray, p: Plan) -> float:
     """Open the coming round of a key, unless it is, and forecast its value."""
     n, last = p.n, w[SUM.last]
@@ -97,7 +97,7 @@ def open_key(w: np.ndarray, c: np.ndarray, p: Plan) -> float:
     return float(last)
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def close_key(w: np.ndarray, c: np.ndarray, y: float, nests: np.ndarray, p: Plan) -> None:
     """Take in the value of the open round, NaN if it is missing."""
     c[OF.open] = 0
@@ -161,7 +161,7 @@ def path(w: np.ndarray, c: np.ndarray, p: Plan, out: np.ndarray) -> None:
     """Forecasts of the open round, as many as there is room for."""
     _experts.say_path(w, c, p, p.n[N.one], out.size, p.paths)
     for h in range(1, out.size):
-        out[h] = between(h + 1, w, p.n, p.paths[h])
+        out[h] = between(p.parts[h], w, p.n, p.paths[h])
 
 
 @njit(cache=True, nogil=True)

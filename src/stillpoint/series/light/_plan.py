@@ -126,6 +126,7 @@ class Plan(NamedTuple):
     aims: np.ndarray  # (estimates, 2)
     order: np.ndarray  # (coverages,) ints, from the innermost outward
     rule: np.ndarray  # most, slack: see `_knots.Rule`
+    parts: np.ndarray  # (H,): how far a horizon is on the way from the first knot to the second
     template: np.ndarray  # (end,): the experts' part of a row before the first round
     room: np.ndarray  # numbers to work with
     paths: np.ndarray  # (H, experts): forecasts

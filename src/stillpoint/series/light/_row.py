@@ -45,7 +45,7 @@ def open_round(w: np.ndarray, c: np.ndarray, p: Plan, live: bool) -> None:
     if reach == n[N.horizon] and reach > 1:
         _experts.say_path(w, c, p, n[N.one], reach, p.paths)
         for h in range(reach):
-            total += between(h + 1, w, n, p.paths[h])
+            total += between(p.parts[h], w, n, p.paths[h])
     elif origin or reach > 1:
         _experts.say_path(w, c, p, n[N.knot], n[N.knot], p.paths)
     if origin:
@@ -55,7 +55,7 @@ def open_round(w: np.ndarray, c: np.ndarray, p: Plan, live: bool) -> None:
         combine(block, K, w[there : there + K], w[there + K : there + K + len(ISSUE)])
     if live:
         if reach > 1 and n[N.slots] > 0:
-            two = between(n[N.knot], w, n, p.paths[n[N.knot] - 1])
+            two = between(p.parts[n[N.knot] - 1], w, n, p.paths[n[N.knot] - 1])
         _estimates.issue(w[at + K + ISSUE.forecast], two, total, reach, w, c, n, p.aims, p.order)
 
 
