@@ -19,7 +19,6 @@ from stillpoint.fleet.gpu.trace import Traced
 
 LANES = 64  # streams of a tile, threads of a block
 WARP = 32
-REGISTERS: int | None = None  # of a thread at most; None: as many as the compiler takes
 TABLES = ("gains", "steady", "rows", "wider")
 ARGUMENTS = (
     *("state", "which", "feed", "out", "ends", "bad", *TABLES),
@@ -82,7 +81,6 @@ def with_triton(q: Plan, state: Any, call: Call) -> None:
         int(call.ends is not None),
         BLOCK=LANES,
         num_warps=LANES // WARP,
-        **({} if REGISTERS is None else {"maxnreg": REGISTERS}),
     )
 
 
