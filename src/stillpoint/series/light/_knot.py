@@ -177,7 +177,7 @@ def judge(
         s[AT.settling] -= 1.0
         s[AT.variance] = min(s[AT.variance], LATELY * s[AT.recent])
     unit = max(s[AT.variance], square / CAP)
-    if unit <= max((1e-13 * width) ** 2, TINY):
+    if unit <= max((1e-13 * width) ** 2, (1e-14 * y) ** 2, TINY):
         return  # rounding: nothing to learn from
     scale, f = 1.0 / unit, out[ISSUE.first]
     s[AT.record] = credit(block, s[AT.record], out[ISSUE.poly], said, y, scale, rule)
