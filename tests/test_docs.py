@@ -16,6 +16,7 @@ import pytest
 import pages
 import stillpoint as sp
 from extras import package, program
+from stillpoint.fleet import fleet
 from stillpoint.frames import backtesting, tracked
 from stillpoint.learners import kernel_ftrl
 from stillpoint.series import forecaster
@@ -194,7 +195,7 @@ def test_guide_examples_print_what_they_say(path):
 
 
 @pytest.mark.parametrize(
-    "module", [kernel_ftrl, forecaster, tracked, backtesting], ids=lambda m: m.__name__
+    "module", [kernel_ftrl, forecaster, fleet, tracked, backtesting], ids=lambda m: m.__name__
 )
 def test_docstring_example(module):
     failures, tried = doctest.testmod(module, extraglobs={"np": __import__("numpy")})

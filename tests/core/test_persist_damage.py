@@ -53,6 +53,12 @@ MORE = {
     "Fleet of IntervalTracker": fleet(sp.IntervalTracker, lambda t: STREAM[t]),
     "Fleet of late IntervalTracker": fleet(sp.IntervalTracker, lambda t: STREAM[t], delay=2),
     "Fleet of KernelForecaster": fleet(sp.KernelForecaster, lambda t: STREAM[t]),
+    "Fleet of VariationForecaster": fleet(sp.VariationForecaster, lambda t: STREAM[t]),
+    "Fleet of TrackingForecaster": Case(
+        lambda: sp.Fleet(sp.TrackingForecaster, dim=2),
+        lambda each, t: each.predict(["a", 3], x=STREAM[t : t + 4].reshape(2, 2)),
+        lambda each, t: each.update(["a", 3], STREAM[t : t + 2]),
+    ),
     **{
         f"dense {name}": CORE["KernelFTRL"]._replace(
             build=lambda kind=kind, more=more: kind(2, kernel=Gaussian(2.0), **more)

@@ -33,7 +33,12 @@ SERIES = {
         {"ridges": (1.0, 8.0, 64.0), "aggregation": "vovk", "share": 1e-3},
     ),
 }
-ALL = GRADIENT | SERIES
+OBJECTS = {  # one object a key
+    "variation": (sp.VariationForecaster, {}),
+    "series": (sp.Forecaster, {"season": 7, "pool": "middle", "coverage": [0.5, 0.9]}),
+}
+STACKED = GRADIENT | SERIES
+ALL = STACKED | OBJECTS
 TIMED = [
     name
     for name, (kind, _) in ALL.items()
@@ -81,8 +86,8 @@ class Twins:
         )
         for i, key in enumerate(keys):
             learner = self.single(key)
-            extra = [centres[i]] if centres is not None else [] if times is None else [times[i]]
-            theirs = learner.predict(*extra)
+            extra = [] if centres is None else [centres[i]]
+            theirs = learner.predict(*extra, **({} if times is None else {"time": times[i]}))
             for mine, other in (
                 zip(ours, theirs, strict=True) if centres is not None else [(ours, theirs)]
             ):
@@ -108,7 +113,7 @@ def test_random_subsets_give_the_numbers_of_single_learners(name):
     kind, config = ALL[name]
     twins = Twins(kind, config, seed=1)
     keys = np.array([3, -7, 10**12, 0, 5, 99, 12345, 2**62])
-    for t in range(2200):
+    for t in range(300 if name in OBJECTS else 2200):
         chosen = twins.rng.permutation(keys)[: twins.rng.integers(1, 4)]
         if t % 3 == 0:
             chosen = keys[:1]  # one key that sees many rounds, others that sleep
@@ -138,7 +143,7 @@ def test_update_predicts_first_where_no_round_is_open(name):
 def test_gaps_in_time_are_the_learners_own(name):
     twins = Twins(*ALL[name], seed=3)
     clock = 0.0
-    for t in range(600):
+    for t in range(120 if name in OBJECTS else 600):
         clock += 10.0 ** twins.rng.uniform(-2, 3)
         chosen = twins.rng.permutation(20)[:6]
         times = clock + twins.rng.uniform(0, 1e-3, size=6)
@@ -196,7 +201,7 @@ def test_saved_and_loaded_it_goes_on_alike(name, strings, tmp_path):
     same(loaded, twins.singles)
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", STACKED)
 def test_threads_change_no_number(name):
     kind, config = ALL[name]
     rng, keys = np.random.default_rng(6), np.arange(9000)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import stillpoint as sp
+from stillpoint.core import persist
 
 T, H, SEASON = 2500, 12, 12
 
@@ -174,3 +175,15 @@ def test_a_copy_forecasts_what_would_be_and_leaves_its_original_alone():
     other.update(y[-1] + 20.0)
     assert other.predict() > before[0] + 1.0
     np.testing.assert_array_equal(model.predict(horizon=4), before)
+
+
+def test_changes_are_the_same_whether_values_came_one_by_one_or_at_once():
+    y = np.where(np.arange(300) < 150, 5.0, 9.0) + np.random.default_rng(5).normal(size=300)
+    models = [sp.Forecaster(season=None) for _ in range(3)]
+    models[0].track(y)
+    for model in models[1:]:
+        for value in y:
+            model.update(value)
+    assert models[1]._engine.watch._state is None  # nobody has asked: no memory for it
+    models[2] = persist.unpack(persist.pack(models[2]))
+    assert [model.changes for model in models] == 3 * [models[0].changes] != 3 * [[]]

@@ -155,3 +155,18 @@ def test_rows_in_bulk_whose_times_are_left_out_are_as_far_apart_as_one_by_one(st
         single.update(value)
     np.testing.assert_array_equal(bulk.track(Y[stop:], horizon=3), said)
     assert bulk.time == single.time
+
+
+def test_a_time_that_is_refused_leaves_a_round_opened_without_one_as_it_was():
+    model = small()
+    for t in range(5):
+        model.predict(time=float(t))
+        model.update(Y[t])
+    model.predict()
+    before, refused = model.arrays(), (np.nan, np.inf, 4.0, -1.0)
+    for time in refused:
+        with pytest.raises(ValueError, match="time must"):
+            model.predict(time=time)
+        for name, value in model.arrays().items():
+            np.testing.assert_array_equal(value, before[name])
+    assert model.predict(time=6.5) == model.predict()

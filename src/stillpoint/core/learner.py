@@ -112,6 +112,13 @@ class Learner(Configured, ABC):
             return answer
         return self._answer
 
+    def _check(self, time: float | None = None, x: Any = None) -> None:
+        """Refuse what `_begin` would, and change nothing."""
+        if self._is_open:
+            Learner._begin(self, time, x)  # of an open round it only looks
+        else:
+            self._coming(time)
+
     def _end(self, feedback: Any) -> None:
         """Close the open round."""
         self._close(feedback)

@@ -11,11 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 from stillpoint.alerts.changes import Change
 from stillpoint.core.array import Array
 from stillpoint.core.learner import Learner
-from stillpoint.core.validation import count, under
-from stillpoint.series import explain
+from stillpoint.core.validation import count, number, under
+from stillpoint.series import explain, restored
 from stillpoint.series.engine import Engine
 from stillpoint.series.features import Features
-from stillpoint.series.restored import number
 from stillpoint.series.times import late
 from stillpoint.series.timing import Timing
 
@@ -110,7 +109,7 @@ class SeriesLearner(Learner):
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
-        self.rounds, self.time = number(state, "rounds"), float(state["time"])
+        self.rounds, self.time = restored.number(state, "rounds"), float(state["time"])
         self._started, self._is_open = bool(state["started"]), bool(state["open"])
         self._engine.restore(under(state, "engine."))
         self._timing.restore(under(state, "timing."), self.rounds + self._is_open)
@@ -149,26 +148,45 @@ class SeriesLearner(Learner):
 
     def _begin(self, time: float | None = None, x: Any = None) -> Any:
         """Answer the open round or open the coming one; a time that was left out may come later."""
-        before = self._timing.before if self._is_open else None
-        if time is not None and before is not None and time != self.time:
-            self._check_later("time", time, before)
-            self._check_same(x)
+        before = self._retimed(time)
+        if before is not None:
+            self._check(time, x)
             x = self._timing.rows if x is None else x
             self._timing.take_back()
             self.time, self._is_open = before, False
         return super()._begin(time, x)
 
+    def _retimed(self, time: float | None) -> float | None:
+        """The time before the open round, where it has none and now gets this one."""
+        if time is None or not self._is_open or time == self.time:
+            return None
+        return self._timing.before
+
+    def _check(self, time: float | None = None, x: Any = None) -> None:
+        before = self._retimed(time)
+        if before is not None:
+            when = number("time", time, "drop rounds without a time")
+            self._check_later("time", when, before)
+            self._check_same(x)
+        elif self._is_open:
+            super()._check(time, x)
+        else:
+            self._in_order(time)
+
     def _coming(self, time: float | None) -> float:
-        timed = time is not None
+        when = self._in_order(time)
+        if time is not None:
+            self._timing.given(self.time, self._started)
+        self._left_out = time is None and self._started
+        return when
+
+    def _in_order(self, time: float | None) -> float:
+        """The time of the coming round, after the last one's."""
         if time is None and self._timing.timed:
             time = self._timing.coming(self.time)
         if time is not None and self._started:
             self._check_later("time", time, self.time)
-        when = super()._coming(time)
-        if timed:
-            self._timing.given(self.time, self._started)
-        self._left_out = not timed and self._started
-        return when
+        return super()._coming(time)
 
     def _coming_times(self, rounds: int, times: ArrayLike | None) -> Array:
         if times is not None and self._started and np.size(times):

@@ -1,5 +1,6 @@
 """Changes of a series: level or spread that moved, beside what its seasons explain."""
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -16,13 +17,15 @@ from stillpoint.series.harmonics import harmonics
 EVERY = 10_000.0  # rounds from one false alarm to the next, at least, on average
 _TINY = 1e-150  # values whose squares are no numbers count as 0
 _MANY = 4096  # values that may wait
+_PARTS = 64  # arrays in which they wait: many small ones take far more memory
 _MOST = 4  # frequencies in the detector's reference, those of the first season
 
 
 class Watch:
     """The detector of a forecaster, begun anew when its seasons change.
 
-    It takes values in when it is asked, or when many wait: who never asks need not compile it.
+    It takes values in when it is asked, or when many wait: who never asks need not compile it, and
+    many short series need no memory for it.
     """
 
     def __init__(self, row: int = 0) -> None:
@@ -34,8 +37,8 @@ class Watch:
         self._waiting: list[tuple[Array, Array]] = []
         self._count = 0
         self._frequencies = np.ascontiguousarray(harmonics(periods).frequencies[:_MOST])
-        columns = int(self._frequencies.shape[0] + (self._frequencies[:, 1] > 0.0).sum())
-        self._state = changes.build(EVERY, columns, row)
+        self._columns = int(self._frequencies.shape[0] + (self._frequencies[:, 1] > 0.0).sum())
+        self._state: changes.State | None = None  # before anything is taken in
 
     def renew(self, periods: tuple[float, ...], row: int, y: Array, seasonal: Array) -> None:
         """Begin anew with these seasons, from the values since `row`."""
@@ -50,12 +53,21 @@ class Watch:
         self._count += y.size
         if self._count >= _MANY:
             self._learn()
+        elif len(self._waiting) > _PARTS:
+            self._waiting = [self._joined()]
+
+    def _joined(self) -> tuple[Array, Array]:
+        """The values that wait, and how much of each was seasonal."""
+        y, seasonal = (np.concatenate(part) for part in zip(*self._waiting, strict=True))
+        return y, seasonal
 
     def _learn(self) -> None:
         """Take in what waits."""
         if self._count:
-            y, seasonal = (np.concatenate(part) for part in zip(*self._waiting, strict=True))
+            y, seasonal = self._joined()
             sizeable = np.where(np.abs(y) < _TINY, 0.0, y)
+            if self._state is None:
+                self._state = changes.build(EVERY, self._columns, self._start)
             row = int(self._state.clock[BY.row])
             watch(self._state, sizeable, seasonal, self._frequencies, row)
             self._waiting, self._count = [], 0
@@ -63,13 +75,14 @@ class Watch:
     @property
     def rows(self) -> int:
         """How many rows there were, those that wait among them."""
-        return int(self._state.clock[BY.row]) + self._count
+        row = self._start if self._state is None else int(self._state.clock[BY.row])
+        return row + self._count
 
     @property
     def records(self) -> list[Change]:
         """The changes so far; of those of the present detector the last 100."""
         self._learn()
-        return self._earlier + changes.records(self._state)
+        return self._earlier + ([] if self._state is None else changes.records(self._state))
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
@@ -81,7 +94,14 @@ class Watch:
             "earlier": np.array(notes).reshape(-1, 6),
             "waiting": np.concatenate([np.empty((0, 2)), *parts]),
         }
-        return own | {f"now.{name}": value for name, value in changes.arrays(self._state).items()}
+        now = self._new() if self._state is None else changes.arrays(self._state)
+        return own | {f"now.{name}": value for name, value in now.items()}
+
+    def _new(self) -> dict[str, Any]:
+        """What is saved of a detector that has taken nothing in."""
+        arrays = {name: value.copy() for name, value in _new(self._columns).items()}
+        arrays["clock"][BY.row] = self._start
+        return arrays
 
     def restore(self, state: dict[str, Any], active: tuple[float, ...]) -> None:
         """Inverse of `arrays`, of a forecaster with these seasons."""
@@ -106,4 +126,23 @@ class Watch:
         self._count = waiting.shape[0]
         self._waiting = [(waiting[:, 0].copy(), waiting[:, 1].copy())] if self._count else []
         own = {name[4:]: value for name, value in state.items() if name.startswith("now.")}
-        changes.restore(self._state, own)
+        if not _same(own, self._new()):
+            state_now = changes.build(EVERY, self._columns, self._start)
+            changes.restore(state_now, own)
+            self._state = state_now
+
+
+@lru_cache(maxsize=16)
+def _new(columns: int) -> dict[str, Any]:
+    """What is saved of a new detector with so many regressors for harmonics."""
+    return changes.arrays(changes.build(EVERY, columns))
+
+
+def _same(own: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Whether two states are the same, bit for bit."""
+    return own.keys() == other.keys() and all(
+        isinstance(own[name], np.ndarray)
+        and (own[name].dtype, own[name].shape) == (value.dtype, value.shape)
+        and own[name].tobytes() == value.tobytes()
+        for name, value in other.items()
+    )

@@ -5,13 +5,15 @@ from typing import Any
 
 from stillpoint.fleet.batch.base import Batch, Fault
 from stillpoint.fleet.batch.forecaster import ForecasterBatch
+from stillpoint.fleet.batch.forecasters import RegressionObjects, SeriesObjects, VariationObjects
 from stillpoint.fleet.batch.intervals import IntervalBatch, QuantileBatch
 from stillpoint.fleet.batch.late_intervals import LateIntervalBatch
 from stillpoint.fleet.batch.multiscale import MultiScaleBatch
 from stillpoint.fleet.batch.tracker import TrackerBatch
-from stillpoint.forecasters import KernelForecaster
+from stillpoint.forecasters import KernelForecaster, TrackingForecaster, VariationForecaster
 from stillpoint.intervals import IntervalTracker, QuantileTracker
 from stillpoint.learners import MultiScale, Tracker
+from stillpoint.series import Forecaster
 
 
 def _intervals(learner: IntervalTracker, threads: int) -> Batch:
@@ -20,11 +22,27 @@ def _intervals(learner: IntervalTracker, threads: int) -> Batch:
 
 # learners that a fleet can be made of, and the batch of each
 BATCHES: dict[type[Any], Callable[[Any, int], Batch]] = {
-    KernelForecaster: ForecasterBatch,
+    Forecaster: SeriesObjects,
     IntervalTracker: _intervals,
+    KernelForecaster: ForecasterBatch,
     MultiScale: MultiScaleBatch,
     QuantileTracker: QuantileBatch,
     Tracker: TrackerBatch,
+    TrackingForecaster: RegressionObjects,
+    VariationForecaster: VariationObjects,
 }
 
-__all__ = ["BATCHES", "Batch", "Fault"]
+
+def batch_of(kind: type[Any], learner: Any, threads: int, dtype: str) -> Batch:
+    """An empty batch of learners like this one, its states of this type."""
+    if dtype not in ("float64", "float32"):
+        raise ValueError(f'dtype must be "float64" or "float32": got {dtype!r}; choose one')
+    if dtype == "float32":
+        raise ValueError(
+            f'dtype must be "float64" for this fleet of {kind.__name__}: got {dtype!r}; float32 is'
+            ' for a Forecaster with pool="small" or "middle" and told seasons'
+        )
+    return BATCHES[kind](learner, threads)
+
+
+__all__ = ["BATCHES", "Batch", "Fault", "batch_of"]

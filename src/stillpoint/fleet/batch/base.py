@@ -2,9 +2,8 @@
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar
@@ -15,12 +14,14 @@ from numpy.typing import ArrayLike, NDArray
 from stillpoint.core.allocation import claim, zeros
 from stillpoint.core.validation import Array, real, stored
 from stillpoint.fleet.batch import _base
+from stillpoint.fleet.batch.ahead import Ahead
+from stillpoint.fleet.batch.faults import REMEDY as REMEDY
+from stillpoint.fleet.batch.faults import Fault as Fault
+from stillpoint.fleet.batch.faults import numbers as numbers
 from stillpoint.fleet.keys import Slots
 
 _LEAST = 4096  # rows a thread; below this starting it costs more than it saves
 _CACHE = 1 << 20  # bytes of states that can be met in any order
-# for a value of one key that its learner would refuse
-REMEDY = 'leave that key out, or build the fleet with on_bad="skip"'
 S = TypeVar("S", bound=NamedTuple)
 _AS_DECLARED: Mapping[str, str] = {}
 
@@ -31,22 +32,7 @@ def _pool(threads: int, process: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(threads)
 
 
-@dataclass(frozen=True)
-class Fault:
-    """Rows that cannot be taken, and why.
-
-    `what(row)` is the message, with the row's value and a remedy.
-    """
-
-    rows: NDArray[np.intp]
-    what: Callable[[int], str]
-    feedback: bool = False  # the round itself is sound, and can be closed without feedback
-
-    def __iter__(self) -> Iterator[tuple[int, str]]:
-        return ((row, self.what(row)) for row in self.rows.tolist())
-
-
-class Batch(ABC):
+class Batch(Ahead, ABC):
     """The states of many learners of one class and configuration.
 
     `data[name][slot]` is an array, or a number, of the learner at that place, `name` as in files. A
@@ -127,6 +113,9 @@ class Batch(ABC):
         """New keys begin at these places."""
         for name, blank in self._blank.items():
             self.data[name][slots] = blank
+
+    def forget(self, slots: Slots) -> None:
+        """The keys at these places are gone."""
 
     def take(self, slots: Slots) -> dict[str, NDArray[Any]]:
         """The states at these places, for saving."""
@@ -248,12 +237,11 @@ class Batch(ABC):
         """What update was given as arrays of its own, one row a key, and what is wrong with it."""
 
     @abstractmethod
-    def blank_plays(self, count: int) -> Any:
-        """Room for what `open` returns, NaN all over."""
-
-    @abstractmethod
     def open(self, slots: Slots, when: Array, centres: Array) -> Any:
-        """Open rounds, or look at those that are open."""
+        """Open rounds, or look at those that are open.
+
+        `centres` are the forecasts that intervals are around, or features.
+        """
 
     @abstractmethod
     def close(self, slots: Slots, when: Array, feedback: tuple[Array, ...]) -> None:
@@ -274,24 +262,3 @@ class Batch(ABC):
     @abstractmethod
     def adopt(self, slot: int, state: dict[str, Any]) -> None:
         """Take over what a learner's `arrays` returned."""
-
-
-def numbers(
-    name: str, given: ArrayLike, slots: Slots, limit: float, feedback: bool
-) -> tuple[Array, list[Fault]]:
-    """One number a key, within ±limit."""
-    values = np.array(real(name, given, "pass one number a key"), dtype=np.float64, order="C")
-    if values.shape != slots.shape:
-        raise ValueError(
-            f"{name} must be as many as keys: got shape {values.shape} for {slots.size} keys; pass"
-            " one number a key"
-        )
-    bad = ~(np.abs(values) <= limit)
-    if not bad.any():
-        return values, []
-
-    def what(row: int) -> str:
-        kind = f"be within ±{limit:g}" if np.isfinite(values[row]) else "be finite"
-        return f"{name} must {kind}: got {values[row]}; {REMEDY}"
-
-    return values, [Fault(np.flatnonzero(bad), what, feedback)]

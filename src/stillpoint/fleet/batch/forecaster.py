@@ -19,6 +19,7 @@ from stillpoint.forecasters.kernel_forecaster import CENTRE_BEFORE
 _FILTERS = ("mean", "covariance", "variance", "forecasts", "clock", "centre")
 _EXPERTS = ("aggregator.R", "aggregator.V", "aggregator.scalars")
 _NAMES = (*_FILTERS, *_EXPERTS)
+_COUNTED = 2.0**53  # from here on steps of 1 are lost
 
 
 class ForecasterBatch(Batch):
@@ -26,7 +27,7 @@ class ForecasterBatch(Batch):
     that where checks find it.
     """
 
-    timed = True
+    timed, horizon = True, 1
 
     def __init__(self, learner: KernelForecaster, threads: int) -> None:
         super().__init__(threads)
@@ -61,10 +62,6 @@ class ForecasterBatch(Batch):
         y, faults = numbers("y", given, slots, LARGEST, feedback=True)
         return (y,), faults
 
-    def blank_plays(self, count: int) -> Array:
-        """Forecasts."""
-        return np.full(count, np.nan)
-
     def open(self, slots: Slots, when: Array, centres: Array) -> Array:
         """Forecasts, one a key."""
         out = np.empty(slots.size)
@@ -78,6 +75,37 @@ class ForecasterBatch(Batch):
             self.open(slots, when, np.zeros(0))
         rounds = self._get("open", "started")
         self._run(_forecaster.finish, slots, *feedback, self._rule, self._batch(), *rounds)
+
+    def series(
+        self, slots: Slots, Y: ArrayLike, X: ArrayLike | None
+    ) -> tuple[Array, Any, list[Fault]]:
+        """As all forecasters; times must leave room for as many rounds."""
+        values, rows, faults = super().series(slots, Y, X)
+        last = self.data["time"][slots]
+        late = np.flatnonzero(last + values.shape[1] >= _COUNTED)
+
+        def what(row: int) -> str:
+            return (
+                f"time must increase: got steps of 1 after {last[row]}, which rounding swallows;"
+                " start nearer to 0"
+            )
+
+        return values, rows, [Fault(late, what), *faults] if late.size else faults
+
+    def track(
+        self, slots: Slots, Y: Array, X: Any, horizon: int, intervals: bool
+    ) -> tuple[Array, ...]:
+        """Round by round, all keys at once."""
+        out = np.empty((*Y.shape, 1))
+        for t in range(Y.shape[1]):
+            when = self.moments(slots, None)[0]
+            out[:, t, 0] = self.open(slots, when, X)
+            self.close(slots, when, (Y[:, t].copy(),))
+        return (out,)
+
+    def naive(self, slots: Slots) -> Array:
+        """Not kept."""
+        return np.full((slots.size, 2), np.nan)
 
     def _batch(self) -> single.State:
         experts = _aggregation.State._make((*self._get(*_EXPERTS), np.zeros(0)))

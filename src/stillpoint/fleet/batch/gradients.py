@@ -31,10 +31,6 @@ class GradientBatch(Batch):
         views: tuple[Any, _base.Clock] = self._views
         return views
 
-    def blank_plays(self, count: int) -> Array:
-        """Plays, (rows, dim)."""
-        return np.full((count, self.dim), np.nan)
-
     def feedback(self, slots: Slots, given: ArrayLike) -> tuple[tuple[Array, ...], list[Fault]]:
         """Gradients (rows, dim) and their norms; in one dimension (rows,) will do."""
         g = np.array(real("g", given, "pass one gradient a key"), dtype=np.float64, order="C")

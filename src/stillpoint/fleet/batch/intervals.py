@@ -98,10 +98,6 @@ class IntervalBatch(EstimatorBatch):
     def _ends(self, out: Array) -> tuple[Array, Array]:
         return (out[:, 0], out[:, 1]) if self._several else (out[:, 0, 0], out[:, 1, 0])
 
-    def blank_plays(self, count: int) -> tuple[Array, Array]:
-        """Ends (lo, hi)."""
-        return self._ends(np.full((count, *self._blank["ends"].shape), np.nan))
-
     def open(self, slots: Slots, when: Array, centres: Array) -> tuple[Array, Array]:
         """Ends (lo, hi), each (rows,), or (rows, coverages) where several were asked for."""
         out = np.empty((slots.size, *self._blank["ends"].shape))
@@ -138,10 +134,6 @@ class QuantileBatch(EstimatorBatch):
     def __init__(self, learner: QuantileTracker, threads: int) -> None:
         super().__init__(learner, threads)
         self._several, self._pivot = learner._several, learner._pivot
-
-    def blank_plays(self, count: int) -> Array:
-        """Quantiles."""
-        return np.full((count, len(self._aims)) if self._several else count, np.nan)
 
     def open(self, slots: Slots, when: Array, centres: Array) -> Array:
         """Quantiles, (rows,), or (rows, levels) where several were asked for."""

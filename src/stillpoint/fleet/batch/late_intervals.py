@@ -80,10 +80,6 @@ class LateIntervalBatch(Batch):
     def _ends(self, out: Array) -> tuple[Array, Array]:
         return (out[:, 0], out[:, 1]) if self._several else (out[:, 0, 0], out[:, 1, 0])
 
-    def blank_plays(self, count: int) -> tuple[Array, Array]:
-        """Ends (lo, hi)."""
-        return self._ends(np.full((count, *self._blank["ends"].shape[1:]), np.nan))
-
     def open(self, slots: Slots, when: Array, centres: Array) -> tuple[Array, Array]:
         """Ends (lo, hi), each (rows,), or (rows, coverages) where several were asked for."""
         out = np.empty((slots.size, *self._blank["ends"].shape[1:]))
