@@ -32,7 +32,7 @@ from stillpoint.series.pool import Pool
 from stillpoint.series.watch import Watch
 
 START, _UNIT = 3, 10  # values before there are experts, and after which units are told again
-_NEVER = 1 << 62
+_NEVER = 1 << 53  # a round that floats can still count: it is in files
 _PATIENCE = 64  # rounds until a series that does not vary is looked at again
 _MISFIT = 8.0  # how much larger or smaller than its history's deviation a unit may be
 # what single rounds hand over besides
@@ -68,8 +68,6 @@ class Engine:
         self.pool, self.horizon, self.features = pool, horizon, features
         self.periods, self.bands = periods, bands
         self._light = pool.half and periods is not None
-        self._rounds: Any = light_rounds if pool.half else _rounds
-        self._play_last: Any = light_bands.play_last if pool.half else _bands.play_last
         self.ahead = full(features, True)  # features known beyond the coming round
         self.calendar: tuple[float, ...] = ()  # seasons that the spacing of dates suggests
         self.usual = True  # whether they are used where the series has no others
@@ -116,6 +114,10 @@ class Engine:
             self.state = light.without_logarithms(self.state)
         else:
             self.state = None  # and be built anew
+
+    def _play_last(self, *given: Any) -> None:
+        """Open or close a round before there are experts; no attribute: engines are pickled."""
+        (light_bands if self.pool.half else _bands).play_last(*given)
 
     def path(self, horizon: int) -> Array:
         """Forecast the coming values, after `open`."""
@@ -172,7 +174,8 @@ class Engine:
         if closes and seasonal.size < y.size:
             seasonal = np.empty(y.size)
         given = y, X, known, self.ahead
-        self._rounds.play(self.state, *given, live, opens, closes, out, offsets, seasonal)
+        play = light_rounds.play if self.pool.half else _rounds.play
+        play(self.state, *given, live, opens, closes, out, offsets, seasonal)
 
     def _cover(self, rounds: int) -> None:
         """See that the tables of gains reach as far as so many more rounds."""

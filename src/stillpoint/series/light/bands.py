@@ -116,4 +116,3 @@ class LightBands(Bands):
 
     def _parts(self) -> dict[str, Any]:
         return {name: getattr(self.state, name) for name in OWN}
-

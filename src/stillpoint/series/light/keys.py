@@ -44,7 +44,8 @@ class Workshop:
         shifted: bool,
     ) -> None:
         self.pool, self.periods, self.horizon = pool, periods, horizon
-        self.bands = start.bands(pool, horizon, periods, coverage, level)
+        self._aims = coverage, level
+        self.bands = self.new_bands()
         units = layout.Scale(0.0, 1.0, 0.0, 1.0, True)
         built = layout.build(pool, periods, horizon, units, self.bands.state)
         self._ages, self._times = 0, -1
@@ -57,6 +58,17 @@ class Workshop:
         self.exact = zeros(built.scalars.size + built.bands.total.size + 1)
         self.exact[[1, 3]] = 1.0  # units
         self.kit = Kit(built, start.plain(built), row[:end].copy(), past, shifted)
+
+    def new_bands(self) -> Any:
+        """What tracks the intervals of a new series."""
+        return start.bands(self.pool, self.horizon, self.periods, *self._aims)
+
+    def loose(self) -> NDArray[np.bool_]:
+        """Which numbers of a row may be infinite or NaN: what intervals said, and their ends."""
+        row, bands = self.row.copy(), self.new_bands().state
+        bands.said[...], bands.offsets[...] = np.nan, np.nan
+        _packing.store_bands(row, self.kit.template.size, bands)
+        return np.isnan(row)
 
     def cover(self, age: int) -> None:
         """See that tables of gains, and of harmonics where they never repeat, reach this age."""
@@ -100,7 +112,9 @@ class Nursery:
             values[:old] = self.values
             self.values = values
             self._free.extend(range(old + more - 1, old - 1, -1))
-        return np.array([self._free.pop() for _ in range(count)], dtype=np.int64)
+        places = np.array([self._free.pop() for _ in range(count)], dtype=np.int64)
+        self.values[places] = 0.0
+        return places
 
     def leave(self, places: Slots) -> None:
         """Places that are free again."""
@@ -127,4 +141,3 @@ def counts(places: Slots) -> NDArray[np.int64]:
     new = zeros((places.size, len(OF)), np.int64)
     new[:, OF.now], new[:, OF.nest] = -1, places
     return new
-
