@@ -24,6 +24,7 @@ from stillpoint.series import (
     _scale,
     _structural,
 )
+from stillpoint.series._bands import play_last as play_last
 from stillpoint.series._knots import ISSUE, Knots
 from stillpoint.series._pool import ahead, experts
 from stillpoint.series._scale import AT, BY, within

@@ -121,7 +121,14 @@ class SeriesLearner(Learner):
             ("offsets", "ends", "said"),
             ("earlier", "waiting", "now.moments", "now.records"),
         )
-        engine = ["history", "scalars", *(f"bands.{name}" for name in bands)]
+        engine = [
+            "history",
+            "scalars",
+            "row",
+            "exact",
+            "nest",
+            *(f"bands.{name}" for name in bands),
+        ]
         engine += [f"watch.{name}" for name in watch]
         timing = ("gap", "value", "X", "rows", "last", "before.gap")
         names = (*(f"engine.{name}" for name in engine), *(f"timing.{name}" for name in timing))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from stillpoint.core.allocation import full
 from stillpoint.core.array import Array
 from stillpoint.core.validation import stored, under
-from stillpoint.series import _bands, _rounds, layout, restored, seasons
+from stillpoint.series import _rounds, layout, restored, seasons
 from stillpoint.series._scale import AT, BY
 from stillpoint.series._state import State
 from stillpoint.series.bands import Bands
@@ -24,15 +24,13 @@ from stillpoint.series.gains import LAST, shared
 from stillpoint.series.history import KEEP, History
 from stillpoint.series.knots import RULE, SEEN
 from stillpoint.series.layout import Scale
-from stillpoint.series.light import _bands as light_bands
 from stillpoint.series.light import _rounds as light_rounds
-from stillpoint.series.light import start as light
 from stillpoint.series.own import own
 from stillpoint.series.pool import Pool
 from stillpoint.series.watch import Watch
 
 START, _UNIT = 3, 10  # values before there are experts, and after which units are told again
-_NEVER = 1 << 53  # a round that floats can still count: it is in files
+_NEVER = 1 << 62
 _PATIENCE = 64  # rounds until a series that does not vary is looked at again
 _MISFIT = 8.0  # how much larger or smaller than its history's deviation a unit may be
 # what single rounds hand over besides
@@ -67,7 +65,8 @@ class Engine:
     ) -> None:
         self.pool, self.horizon, self.features = pool, horizon, features
         self.periods, self.bands = periods, bands
-        self._light = pool.half and periods is not None
+        rounds: Any = light_rounds if pool.half else _rounds
+        self._play_rounds, self._play_last = rounds.play, rounds.play_last
         self.ahead = full(features, True)  # features known beyond the coming round
         self.calendar: tuple[float, ...] = ()  # seasons that the spacing of dates suggests
         self.usual = True  # whether they are used where the series has no others
@@ -96,7 +95,7 @@ class Engine:
     def close(self, y: float, X: Array) -> None:
         """Learn a value, NaN if it is missing, of a round that was opened with X."""
         if self.state is not None and y <= 0.0 and self.state.clock[BY.logs]:
-            self._end_logarithms()
+            self.state = None  # the logarithm ends with the first value that has none
         value, seasonal = np.array([y]), np.zeros(1)
         if self.state is not None:
             self._play(value, self._no_rows, _NONE, self._one, closes=True, seasonal=seasonal)
@@ -106,18 +105,6 @@ class Engine:
             self.bands.start(y)
         row = X[:1] if X.shape[0] else np.full((1, self.features), np.nan)
         self._keep(value, row, np.array([X.shape[0]]), seasonal)
-
-    def _end_logarithms(self) -> None:
-        """Go on without them, before the first value that has none is learnt."""
-        if self._light and self.history.rounds >= light.gathered(self.active):
-            assert self.state is not None
-            self.state = light.without_logarithms(self.state)
-        else:
-            self.state = None  # and be built anew
-
-    def _play_last(self, *given: Any) -> None:
-        """Open or close a round before there are experts; no attribute: engines are pickled."""
-        (light_bands if self.pool.half else _bands).play_last(*given)
 
     def path(self, horizon: int) -> Array:
         """Forecast the coming values, after `open`."""
@@ -174,8 +161,7 @@ class Engine:
         if closes and seasonal.size < y.size:
             seasonal = np.empty(y.size)
         given = y, X, known, self.ahead
-        play = light_rounds.play if self.pool.half else _rounds.play
-        play(self.state, *given, live, opens, closes, out, offsets, seasonal)
+        self._play_rounds(self.state, *given, live, opens, closes, out, offsets, seasonal)
 
     def _cover(self, rounds: int) -> None:
         """See that the tables of gains reach as far as so many more rounds."""
@@ -208,10 +194,7 @@ class Engine:
 
     def _renew(self) -> None:
         """Build anew, and replay the history, if something has changed or nothing is there yet."""
-        values, X, known = self.history.values, self.history.features, self.history.known
-        if self._light:
-            first = light.first(values, self.periods or ())
-            values, X, known = values[first:], X[first:], known[first:]
+        values, X = self.history.values, self.history.features
         good = values[~np.isnan(values)]
         if good.size < START or np.ptp(good) == 0.0:
             self._next = self.history.rounds + _PATIENCE
@@ -221,7 +204,7 @@ class Engine:
         if wanted != self.active or self.state is None or due or self._misfit(good, X):
             self.active, self._ages = wanted, 0
             scale, features = Scale.of(good), layout.feature_scale(X)
-            early = self._light or not wanted or self.history.rounds < seasons.due(wanted[-1])
+            early = not wanted or self.history.rounds < seasons.due(wanted[-1])
             rule, bands = RULE if early else SEEN, self.bands.state
             self.state = layout.build(
                 self.pool, wanted, self.horizon, scale, bands, features=features, rule=rule
@@ -229,6 +212,7 @@ class Engine:
             self.builds += 1
             self._cover(values.size)
             room, part = np.empty((values.size, 1)), np.empty(values.size)
+            known = self.history.known
             self._play(values, X, known, room, True, True, seasonal=part, live=False)
             if self.watch.periods != wanted:
                 row = self.history.before + self.history.rounds - values.size
@@ -237,9 +221,6 @@ class Engine:
     def _wanted(self, filled: Array) -> tuple[float, ...]:
         """The seasons to have now; notes when to ask again."""
         n, look = self.history.rounds, self.history.rounds >= self._look
-        if self._light:
-            self._next = min((due for due in self._units() if due > n), default=_NEVER)
-            return self.periods or ()
         while self._look <= n:
             self._look = math.ceil(self._look * math.sqrt(2.0))
         self._next = min([self._look, n + KEEP // 2, *(due for due in self._units() if due > n)])
@@ -253,15 +234,11 @@ class Engine:
 
     def _units(self) -> list[int]:
         """Rounds after which units are told again: those of a few values mislead."""
-        if self._light:
-            return [_UNIT, light.gathered(self.periods or ())]
         return [_UNIT, *(seasons.due(m) for m in self.periods or ())]
 
     def _misfit(self, good: Array, X: Array) -> bool:
         """Whether the series has outgrown its unit, or a feature its own."""
         assert self.state is not None
-        if self._light:
-            return False
         units = layout.feature_scale(X)[1] / self.state.feature_scale[1]
         if self.history.rounds >= KEEP:
             units = np.append(units, float(np.std(good)) / self.state.scalars[AT.unit])
@@ -275,7 +252,7 @@ class Engine:
             shared_by_all = [f.gains, f.variances, f.row_of_age, f.frequencies, f.smooth]
             shared_by_all += [] if self.state.rolls else [self.state.rows]
             memo.update((id(table), table) for table in shared_by_all)
-        new = memo[id(self)] = object.__new__(Engine)
+        new = memo[id(self)] = object.__new__(type(self))
         new.__dict__.update(deepcopy(self.__dict__, memo))
         return new
 

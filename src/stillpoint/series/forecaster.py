@@ -11,10 +11,9 @@ from stillpoint.core.validation import Array, count, real
 from stillpoint.forecasters.aggregation import LARGEST, target_number
 from stillpoint.losses import Loss
 from stillpoint.series import arguments
-from stillpoint.series.light.start import bands
 from stillpoint.series.base import SeriesLearner
-from stillpoint.series.engine import Engine
 from stillpoint.series.features import Features
+from stillpoint.series.light.choice import bands, engine
 from stillpoint.series.pool import POOLS
 from stillpoint.series.timing import Timing
 
@@ -146,7 +145,7 @@ class Forecaster(SeriesLearner):
             raise ValueError(f'pool must be "small", "middle" or "full": got {pool!r}; choose one')
         self._features = Features(features, self.horizon)
         self._bands = bands(POOLS[pool], self.horizon, periods, coverage, arguments.level(loss))
-        self._engine = Engine(POOLS[pool], self.horizon, periods, self._bands, self._features.count)
+        self._engine = engine(POOLS[pool], self.horizon, periods, self._bands, self._features.count)
         self._timing = Timing(self._engine)
 
     @property

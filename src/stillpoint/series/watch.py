@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 from stillpoint.alerts import changes
-from stillpoint.alerts._state import BY
+from stillpoint.alerts._state import BY, State
 from stillpoint.alerts.changes import Change
+from stillpoint.core.allocation import claim
 from stillpoint.core.array import Array
 from stillpoint.core.validation import stored
 from stillpoint.series import restored
@@ -38,7 +39,8 @@ class Watch:
         self._count = 0
         self._frequencies = np.ascontiguousarray(harmonics(periods).frequencies[:_MOST])
         self._columns = int(self._frequencies.shape[0] + (self._frequencies[:, 1] > 0.0).sum())
-        self._state: changes.State | None = None  # before anything is taken in
+        claim(sum(value.nbytes for value in _new(self._columns).values()), 1)  # as it is saved
+        self._state: State | None = None  # before anything is taken in
 
     def renew(self, periods: tuple[float, ...], row: int, y: Array, seasonal: Array) -> None:
         """Begin anew with these seasons, from the values since `row`."""

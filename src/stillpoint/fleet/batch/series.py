@@ -1,6 +1,5 @@
 """Forecasters of many keys with a small pool: rows of numbers, one compiled loop over them."""
 
-import copy
 import os
 from itertools import pairwise
 from typing import Any
@@ -14,13 +13,16 @@ from stillpoint.fleet.batch.faults import COUNTED, uncounted
 from stillpoint.fleet.keys import Slots
 from stillpoint.series import Forecaster
 from stillpoint.series.arguments import level
-from stillpoint.series.light import restored
-from stillpoint.series.light._keys import OF, Keys, play
-from stillpoint.series.light.keys import Nursery, Workshop, counts
-from stillpoint.series.light.singles import as_single, from_single, grown
+from stillpoint.series.light._keys import Keys, play
+from stillpoint.series.light._plan import OF
+from stillpoint.series.light.bands import LightBands
+from stillpoint.series.light.choice import bands
+from stillpoint.series.light.engine import taken_out
+from stillpoint.series.light.keys import Nursery, Workshop, checked, counts
 from stillpoint.series.pool import POOLS
 from stillpoint.series.slots import shortened
 
+_NO_PARTS = np.empty((1, 0))
 _LEAST = 256  # rounds a thread; below this starting it costs more than it saves
 _BLOCK = 1 << 20  # ends of intervals that are worked out at once
 _LARGEST_SINGLE = 1e15  # size of values of float32, whose squares are kept
@@ -43,6 +45,7 @@ class SeriesBatch(Batch):
         if self._dtype == np.float32:
             self.largest = _LARGEST_SINGLE
         self._periods: tuple[float, ...] = learner._engine.periods or ()
+        self._level = level(learner.loss)
         self._shops: list[Workshop] = []  # one a thread
         shop = self._shop(0)
         self._nursery = Nursery(shop.gathered)
@@ -65,9 +68,10 @@ class SeriesBatch(Batch):
 
     def _shop(self, thread: int) -> Workshop:
         while len(self._shops) <= thread:
-            own = POOLS[self._new.pool], self._periods, self.horizon, self._new.coverage
-            shifted = self._dtype == np.float32
-            self._shops.append(Workshop(*own, level(self._new.loss), shifted))
+            pool, own = POOLS[self._new.pool], (self._periods, self.horizon)
+            asked = bands(pool, self.horizon, self._periods, self._new.coverage, self._level)
+            assert isinstance(asked, LightBands)
+            self._shops.append(Workshop(pool, *own, asked, self._dtype == np.float32))
         return self._shops[thread]
 
     @property
@@ -123,12 +127,19 @@ class SeriesBatch(Batch):
             stored(state, "counts", n, len(OF), dtype=np.int64),
             stored(state, "nests", None, shop.gathered),
         )
-        restored.check(shop, saved, self.largest)
+        checked(saved, shop)
+        own = saved.counts[:, OF.nest]
+        young, size = own >= 0, np.abs(saved.nests).max(initial=0.0, where=~np.isnan(saved.nests))
+        numbered = np.array_equal(own[young], np.arange(len(saved.nests)))
+        if not numbered or (own[~young] != -1).any() or size > self.largest:
+            raise ValueError(
+                "state 'nests' must be values of young keys, in their order: got others; save the"
+                " fleet again"
+            )
         when = stored(state, "time", n)
         if not (when == np.round(when)).all() or (np.abs(when) > COUNTED).any():
             raise ValueError("state 'time' must be whole numbers: got others; save the fleet again")
-        places, own = self.data["counts"][slots, OF.nest].copy(), saved.counts[:, OF.nest]
-        young = own >= 0
+        places = self.data["counts"][slots, OF.nest].copy()
         self._nursery.leave(places[~young])
         self._nursery.values[places[young]] = saved.nests
         own[young] = places[young]
@@ -136,22 +147,24 @@ class SeriesBatch(Batch):
         self.data["counts"][slots], self.data["time"][slots] = saved.counts, when
 
     def state(self, slot: int) -> dict[str, Any]:
-        """What `arrays` returns of a Forecaster that goes on as this key would."""
-        own, c = self._new.arrays(), self.data["counts"][slot].tolist()
-        timing = {name: value for name, value in own.items() if name.startswith("timing.")}
-        opened, answer = bool(c[OF.open]), np.nan
-        if opened:
+        """What `arrays` returns of a Forecaster that goes on as this key would.
+
+        Its history and its detector of changes begin with the round it is in.
+        """
+        c, opened, answer = self.data["counts"][slot], False, np.nan
+        if c[OF.open]:
             y = np.full((1, 1), np.nan)
-            answer = float(self._play(np.array([slot]), y, opens=True)[0][0, 0, 0])
-        engine = as_single(self._shop(0), self._keys, slot)
+            opened, answer = True, float(self._play(np.array([slot]), y, opens=True)[0][0, 0, 0])
+        engine = taken_out(self._shop(0), slot, self._keys)
+        own = {name: value for name, value in self._new.arrays().items() if "." in name}
         return {
-            "rounds": c[OF.rounds] + c[OF.before],
+            **own,
+            **{f"engine.{name}": value for name, value in engine.items()},
+            "rounds": int(c[OF.rounds] + c[OF.before]),
             "time": float(self.data["time"][slot]),
-            "started": self._started(slot),
+            "started": bool(self._started(slot)),
             "open": opened,
             "answer": answer,
-            **{f"engine.{name}": value for name, value in engine.items()},
-            **timing,
         }
 
     def adopt(self, slot: int, state: dict[str, Any]) -> None:
@@ -161,12 +174,13 @@ class SeriesBatch(Batch):
                 f"learner must have had no times to join this fleet: got one at {state['time']};"
                 " play its rounds in the fleet, or take a learner out of one"
             )
-        learner = copy.deepcopy(self._new)
-        learner.restore(state)
-        shop, keys = self._shop(0), self._keys
-        from_single(shop, keys, slot, learner._engine, learner._is_open)
-        self.data["time"][slot] = learner.time
-        if grown(shop, keys.counts[slot]):
+        given, c = (state[f"engine.{name}"] for name in ("nest", "counts"))
+        nest = self.data["counts"][slot, OF.nest]
+        self.data["counts"][slot], self.data["counts"][slot, OF.nest] = c, nest
+        self._nursery.values[nest] = given
+        self._shop(0).write(slot, self._keys, state["engine.row"], state["engine.exact"])
+        self.data["time"][slot] = state["time"]
+        if c[OF.nest] < 0:
             self.forget(np.array([slot]))
 
     # checks
@@ -261,8 +275,8 @@ class SeriesBatch(Batch):
         self, slots: Slots, y: Array, horizon: int, intervals: bool, closes: bool = False
     ) -> tuple[Array, ...]:
         """Forecasts of rounds (rows, T, horizon), then, if asked for, their ends lo and hi."""
-        bands = self._shop(0).bands
-        wanted = intervals or bands.shifts
+        asked = self._shop(0).bands
+        wanted = intervals or asked.shifts
         out, offsets, _ = self._play(
             slots, y, opens=True, closes=closes, horizon=horizon, ends=wanted
         )
@@ -273,9 +287,9 @@ class SeriesBatch(Batch):
         for first in range(0, rounds, step):
             part = slice(first, first + step)
             if intervals:
-                offset = bands.between(flat[part], horizon)
+                offset = asked.between(flat[part], horizon)
                 ends[:, part] = central[part][..., None] + offset
-            central[part] += bands.shift(flat[part], horizon)
+            central[part] += asked.shift(flat[part], horizon)
         if not intervals:
             return (out,)
         lo, hi = ends.reshape(2, *out.shape, self.coverages)
@@ -306,7 +320,7 @@ class SeriesBatch(Batch):
             shop, part = self._shop(thread), slice(a, b)
             shop.cover(age)
             given = slots[part], y[part], keys, shop.kit, opens, closes
-            given += out[part], offsets[part], said[part]
+            given += out[part], offsets[part], said[part], _NO_PARTS
             if parts == 1:
                 play(*given)
             else:

@@ -1,8 +1,9 @@
 """Many series with a small pool: one compiled loop over keys, each of which is a row.
 
-A key is read into a state to work in, its rounds are those of a single forecaster, and it is
-written back. Young keys, up to the rounds after which units are told for good, have their values
-kept beside (the nursery), from which they are built anew as single forecasters are.
+A row is read into room to work in, played, and written back. Young keys, up to the rounds after
+which units are told for good, have their values kept beside (the nursery), from which their experts
+are built anew. In rows of float32, numbers near the values themselves, or near their logarithms,
+count from the first one: a deviation is kept to seven digits whatever the level.
 """
 
 import math
@@ -12,169 +13,120 @@ import numpy as np
 
 from stillpoint.core.arithmetic import assign
 from stillpoint.core.jit import bare, njit
-from stillpoint.series import _phases
-from stillpoint.series._knots import ISSUE
-from stillpoint.series._rounds import take
-from stillpoint.series._scale import AT, BY, deviation
-from stillpoint.series._state import State
-from stillpoint.series._structural import IS
-from stillpoint.series.light import _bands, _packing
-from stillpoint.series.light._rounds import open_round, say
-from stillpoint.series.light._start import end_logarithms
-
-START, AGAIN = 3, 10  # values before there are experts; rounds after which units are told again
-
-
-class Counts(NamedTuple):
-    """Columns of `counts`."""
-
-    rounds: int = 0  # since the first value
-    now: int = 1  # of the experts' clock; −1: there are no experts yet
-    logs: int = 2  # whether logarithms are taken
-    bands: int = 3  # of the intervals' clock
-    issued: int = 4
-    open: int = 5  # whether a round is open
-    nest: int = 6  # the key's place in the nursery; −1: it has grown up
-    before: int = 7  # rounds before the first value
+from stillpoint.series._scale import AT
+from stillpoint.series.light import _estimates, _experts
+from stillpoint.series.light._knot import between
+from stillpoint.series.light._plan import ES, EXACT, OF, SUM, N, Plan
+from stillpoint.series.light._row import (
+    AGAIN,
+    START,
+    begin,
+    end_logarithms,
+    open_round,
+    said,
+    take,
+    waits,
+)
 
 
 class Keys(NamedTuple):
     """The series of many keys, along the first axis."""
 
     rows: np.ndarray  # (keys, numbers), of float64 or float32
-    exact: np.ndarray  # (keys, scalars + totals + 1): units and ranges, always of float64
-    counts: np.ndarray  # (keys, 8) ints, see Counts
+    exact: np.ndarray  # (keys, EXACT): units, ranges and totals, always of float64
+    counts: np.ndarray  # (keys, 8) ints, see `_plan.Counts`
     nests: np.ndarray  # (places, gathered): values of young keys
 
 
 class Kit(NamedTuple):
-    """What all keys share, and room to work in."""
+    """What all keys share, and room for one of them."""
 
-    log: State  # with logarithms, and
-    plain: State  # without: all but which filters take them is the same
-    template: np.ndarray  # (numbers,): the experts' part of a row before the first round
-    past: int  # lags that a row has
+    plan: Plan
+    row: np.ndarray  # room for a row
     shifted: bool  # whether rows count from the first value
 
 
-OF = Counts()
-LAST = -1  # of `exact`: the last value that was not missing
+@njit(cache=True)
+def shift(w: np.ndarray, c: np.ndarray, p: Plan, sign: float) -> None:
+    """Count levels and forecasts from the first value, or its logarithm; sign 1.0: no longer."""
+    n, raw, log, logs = p.n, sign * w[AT.centre], sign * w[AT.log_centre], c[OF.logs] > 0
+    for i in range(n[N.filters]):
+        w[n[N.means] + i * n[N.places]] += log if logs and p.kinds[i] > 0 else raw
+    for e in range(p.smoothers.shape[0]):
+        w[p.smoothers[e, ES.place]] += log if logs and p.smoothers[e, ES.log] > 0 else raw
+    for i in range(waits(0, n), waits(n[N.slots] + 1, n)):
+        w[i] += raw
+    for slot in range(n[N.slots] + 1):
+        w[n[N.said] + slot * (2 * n[N.estimates] + 1)] += raw
 
 
 @njit(cache=True)
-def load(k: int, keys: Keys, kit: Kit) -> State:
-    """The state of a key, in the room of the kit."""
-    c = keys.counts[k]
-    m = kit.log if c[OF.logs] > 0 else kit.plain
-    n, b, row, exact = m.scalars.size, m.bands, keys.rows[k], keys.exact[k]
-    assign(m.scalars, exact[:n])
-    assign(b.total, exact[n : n + b.total.size])
-    m.clock[BY.now], m.clock[BY.place], m.clock[BY.logs] = c[OF.now], kit.past, c[OF.logs]
-    b.clock[_bands.BY.now], b.clock[_bands.BY.issued] = c[OF.bands], c[OF.issued]
-    i = _packing.load_experts(row, kit.past, kit.past, m)
-    _packing.load_bands(row, i, b)
+def load(w: np.ndarray, k: int, keys: Keys, kit: Kit) -> None:
+    """Read a key into room to work in."""
+    row = keys.rows[k]
+    assign(w[:EXACT], keys.exact[k])
+    for i in range(row.size):
+        w[EXACT + i] = row[i]
     if kit.shifted:
-        _packing.levels(m, 1.0)
-    return m
+        shift(w, keys.counts[k], kit.plan, 1.0)
 
 
 @njit(cache=True)
-def store(k: int, keys: Keys, kit: Kit, m: State) -> None:
+def store(w: np.ndarray, k: int, keys: Keys, kit: Kit) -> None:
     """The inverse of `load`."""
-    c, n, b, row = keys.counts[k], m.scalars.size, m.bands, keys.rows[k]
-    assign(keys.exact[k, :n], m.scalars)
-    assign(keys.exact[k, n : n + b.total.size], b.total)
-    c[OF.logs] = m.clock[BY.logs]
-    if c[OF.now] >= 0:
-        c[OF.now] = m.clock[BY.now]
-    c[OF.bands], c[OF.issued] = b.clock[_bands.BY.now], b.clock[_bands.BY.issued]
     if kit.shifted:
-        _packing.levels(m, -1.0)
-    i = _packing.store_experts(row, kit.past, m.clock[BY.place], m)
-    _packing.store_bands(row, i, b)
+        shift(w, keys.counts[k], kit.plan, -1.0)
+    row = keys.rows[k]
+    assign(keys.exact[k], w[:EXACT])
+    for i in range(row.size):
+        row[i] = w[EXACT + i]
 
 
 @njit(cache=True)
-def begin(values: np.ndarray, kit: Kit, c: np.ndarray) -> State:
-    """Build the experts of a key from the values so far, NaN where one is missing."""
-    good = values[~np.isnan(values)]
-    logs = True
-    for value in good:
-        logs = logs and value > 0.0
-    m = kit.log if logs else kit.plain
-    s, place = m.scalars, kit.past
-    _packing.load_experts(kit.template, place, place, m)
-    s[:] = 0.0
-    s[AT.centre], s[AT.unit], s[AT.log_unit] = good[0], deviation(good), 1.0
-    if logs:
-        for i in range(good.size):
-            good[i] = math.log(good[i])
-        s[AT.log_centre], s[AT.log_unit] = good[0], deviation(good)
-    s[AT.low] = s[AT.high] = s[AT.centre]
-    s[AT.held], s[AT.reach] = np.nan, 1.0
-    m.clock[BY.now], m.clock[BY.place], m.clock[BY.logs] = 0, place, 1 if logs else 0
-    for i in range(m.filters.means.shape[0]):
-        log = m.filters.kinds[i, IS.log] > 0
-        m.filters.means[i, 0] = s[AT.log_centre] if log else s[AT.centre]
-    for i in range(m.phases.specs.shape[0]):
-        log = m.phases.specs[i, _phases.OF.log] > 0.0
-        m.phases.levels[i, _phases.AT.level] = s[AT.log_centre] if log else s[AT.centre]
-    for value in values:
-        open_round(m, False)
-        take(m, value)
-    c[OF.now] = m.clock[BY.now]
-    return m
-
-
-@njit(cache=True)
-def open_key(m: State, c: np.ndarray, last: float) -> float:
-    """Open the coming round of a key, and forecast its value."""
-    if c[OF.open] > 0:
-        said = m.knots.issued[m.clock[BY.slots], 0, ISSUE.forecast]
-        return float(said) if c[OF.now] >= 0 else last
-    c[OF.open] = 1
+def open_key(w: np.ndarray, c: np.ndarray, p: Plan) -> float:
+    """Open the coming round of a key, unless it is, and forecast its value."""
+    n, last, live = p.n, w[SUM.last], True
+    opened, c[OF.open] = c[OF.open] > 0, 1
     if c[OF.now] >= 0:
-        return open_round(m, True)
-    if c[OF.rounds] > 0:
-        opens, nothing = True, 0.0
-        _bands.play_last(m.bands, last, opens, nothing)
-    return last
+        if not opened:
+            open_round(w, c, p, live)
+        return said(w, n)
+    if c[OF.rounds] > 0 and not opened:
+        total = last * n[N.horizon]
+        _estimates.issue(last, last, total, _estimates.due(c, n), w, c, n, p.aims, p.order)
+    return float(last)
 
 
 @njit(cache=True)
-def close_key(m: State, k: int, y: float, keys: Keys, kit: Kit) -> State:
+def close_key(w: np.ndarray, c: np.ndarray, y: float, nests: np.ndarray, p: Plan) -> None:
     """Take in the value of the open round, NaN if it is missing."""
-    c, exact = keys.counts[k], keys.exact[k]
     c[OF.open] = 0
-    gathered, seen = keys.nests.shape[1], not math.isnan(y)
+    seen = not math.isnan(y)
     if c[OF.rounds] == 0 and not seen:
         c[OF.before] += 1
-        return m
+        return
     if c[OF.now] >= 0 and y <= 0.0 and c[OF.logs] > 0:
         if c[OF.nest] < 0:
-            end_logarithms(m)
-            m = kit.plain
+            end_logarithms(w, c, p)
         else:
-            c[OF.now] = -1
-        c[OF.logs] = 0
+            c[OF.now], c[OF.logs] = -1, 0
     if c[OF.rounds] > 0:
-        _bands.settle(m.bands, y)
+        _estimates.settle(y, w, c, p.n, p.aims)
     else:
-        m.bands.total[_bands.SUM.first] = y
+        w[SUM.first] = y
     if c[OF.now] >= 0:
-        take(m, y)
+        take(w, c, y, p)
     if seen:
-        exact[LAST] = y
+        w[SUM.last] = y
     c[OF.rounds] += 1
     if c[OF.nest] >= 0:
-        m = raise_key(m, y, c, keys.nests[c[OF.nest]], kit)
-        if c[OF.now] >= 0 and c[OF.rounds] >= gathered:
+        bring_up(w, c, y, nests[c[OF.nest]], p)
+        if c[OF.now] >= 0 and c[OF.rounds] >= nests.shape[1]:
             c[OF.nest] = -2 - c[OF.nest]  # its place is free
-    return m
 
 
 @njit(cache=True)
-def raise_key(m: State, y: float, c: np.ndarray, nest: np.ndarray, kit: Kit) -> State:
+def bring_up(w: np.ndarray, c: np.ndarray, y: float, nest: np.ndarray, p: Plan) -> None:
     """Add a value to those of a young key, and build its experts anew where that is due."""
     size = min(c[OF.rounds] - 1, nest.size)
     if size == nest.size:
@@ -187,14 +139,30 @@ def raise_key(m: State, y: float, c: np.ndarray, nest: np.ndarray, kit: Kit) -> 
         if not math.isnan(value):
             count, low, high = count + 1, min(low, value), max(high, value)
     due = c[OF.now] < 0 or c[OF.rounds] == AGAIN or c[OF.rounds] == nest.size
-    if not due or count < START or low == high:
-        return m
-    first = 0
-    while math.isnan(values[first]):
-        first += 1
-    m = begin(values[first:], kit, c)
-    c[OF.logs] = m.clock[BY.logs]
-    return m
+    if due and count >= START and low < high:
+        first = 0
+        while math.isnan(values[first]):
+            first += 1
+        begin(values[first:], w, c, p)
+
+
+@njit(cache=True)
+def repeated(w: np.ndarray, c: np.ndarray, p: Plan, out: np.ndarray) -> None:
+    """The last value and that of a season ago, NaN where there is none."""
+    out[0], out[1] = np.nan, np.nan
+    if c[OF.rounds] > 0:
+        out[0] = w[SUM.last]
+    if p.periods.size > 0 and c[OF.now] >= p.periods[0]:
+        out[1] = w[waits(p.n[N.slots], p.n) + 1]
+
+
+@njit(cache=True)
+def path(w: np.ndarray, c: np.ndarray, p: Plan, out: np.ndarray) -> None:
+    """Forecasts of the open round, as many as there is room for."""
+    none = 0
+    _experts.say_path(w, c, p, none, out.size, p.paths)
+    for h in range(1, out.size):
+        out[h] = between(h + 1, w, p.n, p.paths[h])
 
 
 @njit(cache=True, nogil=True)
@@ -208,39 +176,40 @@ def play(
     out: np.ndarray,
     offsets: np.ndarray,
     naive: np.ndarray,
+    seasonal: np.ndarray,
 ) -> None:
     """Open rounds of keys, close them, or both, a round for each column of y (keys, T).
 
     out (keys, T, horizon) takes the forecasts, offsets (keys, T, horizons, 2, coverages) the ends
-    of intervals less these, naive (keys, T, 2) the last value and that of a season ago, where they
-    have room; y is NaN where a value is missing. A round that is to be closed is opened first
+    of intervals less these, naive (keys, T, 2) the last value and that of a season ago, seasonal
+    (keys, T) the seasonal part of the first filter, where they have room; y is NaN where a value is missing. A round that is to be closed is opened first
     unless it is open. All that Python calls is this, so that it is compiled once.
     """
     keys, kit = bare(keys), bare(kit)
+    w, p = kit.row, kit.plan
     for i in range(slots.size):
         k = slots[i]
-        m, c = load(k, keys, kit), keys.counts[k]
+        load(w, k, keys, kit)
+        c = keys.counts[k]
         for t in range(y.shape[1]):
-            last = keys.exact[k, LAST]
-            if opens or c[OF.open] == 0:
-                out[i, t] = last
-                out[i, t, 0] = open_key(m, c, last)
-            if out.shape[2] > 1 and c[OF.now] >= 0:
-                say(m, out[i, t])
+            forecast = open_key(w, c, p)
+            if opens:
+                for h in range(out.shape[2]):
+                    out[i, t, h] = w[SUM.last]
+                if out.shape[2] > 1 and c[OF.now] >= 0:
+                    path(w, c, p, out[i, t])
+                out[i, t, 0] = forecast
             if offsets.shape[1] > 0:
-                offsets[i, t] = m.bands.offsets
+                at = p.n[N.offsets]
+                for j in range(offsets.shape[2]):
+                    for end in range(2):
+                        for one in range(offsets.shape[4]):
+                            offsets[i, t, j, end, one] = w[at]
+                            at += 1
             if naive.shape[1] > 0:
-                repeated(m, c, last, naive[i, t])
+                repeated(w, c, p, naive[i, t])
             if closes:
-                m = close_key(m, k, y[i, t], keys, kit)
-        store(k, keys, kit, m)
-
-
-@njit(cache=True)
-def repeated(m: State, c: np.ndarray, last: float, out: np.ndarray) -> None:
-    """The last value and that of a season ago, NaN where there is none."""
-    out[0], out[1] = np.nan, np.nan
-    if c[OF.rounds] > 0:
-        out[0] = last
-    if m.periods.size > 0 and c[OF.now] >= round(m.periods[0]):
-        out[1] = m.knots.waiting[m.clock[BY.slots], 0, 1]
+                close_key(w, c, y[i, t], keys.nests, p)
+                if seasonal.shape[1] > 0:
+                    seasonal[i, t] = w[p.n[N.seasonal] + 2] if c[OF.now] > 0 else 0.0
+        store(w, k, keys, kit)

@@ -10,6 +10,7 @@ from stillpoint.series._rounds import aggregate, know, take
 from stillpoint.series._scale import BY
 from stillpoint.series._state import State
 from stillpoint.series.light import _bands
+from stillpoint.series.light._bands import play_last as play_last
 from stillpoint.series.light._bands import settle
 
 

@@ -6,15 +6,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillpoint.core.allocation import zeros
+from stillpoint.core.array import Array
 from stillpoint.series import layout
 from stillpoint.series._harmonics import fill
-from stillpoint.series._state import State
+from stillpoint.series._scale import AT
 from stillpoint.series.gains import LAST, shared
-from stillpoint.series.light import _packing, start
-from stillpoint.series.light._keys import OF, Kit
+from stillpoint.series.light import _keys
+from stillpoint.series.light._keys import Keys, Kit
+from stillpoint.series.light._plan import EXACT, OF, N
+from stillpoint.series.light.bands import LightBands
+from stillpoint.series.light.plan import plan, split, tables
 from stillpoint.series.pool import Pool
+from stillpoint.series.restored import MOST
 
 Slots = NDArray[np.int64]
+_LEAST, _MOST = 16, 64
+_AGAIN = "save it again"
 
 
 class Workshop:
@@ -28,9 +35,9 @@ class Workshop:
         The seasons.
     horizon : int
         How far ahead forecasts go.
-    coverage, level
-        What intervals are to cover, and the quantile that forecasts are of, if any.
-    shifted : bool
+    bands : LightBands
+        What intervals are asked for.
+    shifted : bool, default False
         Whether rows count from the first value, as those of float32 do.
     """
 
@@ -39,61 +46,51 @@ class Workshop:
         pool: Pool,
         periods: tuple[float, ...],
         horizon: int,
-        coverage: Any,
-        level: float | None,
-        shifted: bool,
+        bands: LightBands,
+        shifted: bool = False,
     ) -> None:
         self.pool, self.periods, self.horizon = pool, periods, horizon
-        self._aims = coverage, level
-        self.bands = self.new_bands()
+        self.bands = bands
         units = layout.Scale(0.0, 1.0, 0.0, 1.0, True)
-        built = layout.build(pool, periods, horizon, units, self.bands.state)
-        self._ages, self._times = 0, -1
-        self.gathered = start.gathered(periods)
-        past = int(built.clock[1])  # lags end before the place of the first value
-        row = zeros(_size(built, past))
-        end = _packing.store_experts(row, past, past, built)
-        _packing.store_bands(row, end, built.bands)
-        self.row = row
-        self.exact = zeros(built.scalars.size + built.bands.total.size + 1)
-        self.exact[[1, 3]] = 1.0  # units
-        self.kit = Kit(built, start.plain(built), row[:end].copy(), past, shifted)
-
-    def new_bands(self) -> Any:
-        """What tracks the intervals of a new series."""
-        return start.bands(self.pool, self.horizon, self.periods, *self._aims)
-
-    def loose(self) -> NDArray[np.bool_]:
-        """Which numbers of a row may be infinite or NaN: what intervals said, and their ends."""
-        row, bands = self.row.copy(), self.new_bands().state
-        bands.said[...], bands.offsets[...] = np.nan, np.nan
-        _packing.store_bands(row, self.kit.template.size, bands)
-        return np.isnan(row)
+        self.built = layout.build(pool, periods, horizon, units, self.bands.state)
+        self.gathered = gathered(periods)
+        made, row = plan(self.built, horizon)
+        self.exact, self.row = row[:EXACT].copy(), row[EXACT:].copy()
+        self.exact[[AT.unit, AT.log_unit]] = 1.0
+        self.kit = Kit(made, row.copy(), shifted)
+        self._ages, self._times = 0, 0
 
     def cover(self, age: int) -> None:
         """See that tables of gains, and of harmonics where they never repeat, reach this age."""
-        log, plain = self.kit.log, self.kit.plain
         changed: dict[str, Any] = {}
         if min(age, LAST) >= self._ages:
             table = shared(self.periods, layout.models(self.pool)).up_to(age)
             self._ages = table.row_of_age.size
-            changed = table._asdict()
-        if log.rolls or self._times >= 0:
-            log, plain = self._with_rows(age, log), self._with_rows(age, plain)
+            changed |= tables(self.built, table)
+        if self.built.rolls and age + self.horizon >= self._times:
+            self._times = 2 * (age + self.horizon + 1)
+            changed["harmonics"] = self._harmonics(self._times)
         if changed:
-            log = log._replace(filters=log.filters._replace(**changed))
-            plain = plain._replace(filters=plain.filters._replace(**changed))
-        self.kit = self.kit._replace(log=log, plain=plain)
+            self.kit = self.kit._replace(plan=self.kit.plan._replace(**changed))
 
-    def _with_rows(self, age: int, state: State) -> State:
-        """A state whose harmonics are a table of all times up to this age and the horizon."""
-        need = age + self.horizon + 1
-        if need > self._times:
-            self._rows = zeros((2 * need, state.rows.shape[1]))
-            for time, row in enumerate(self._rows):
-                fill(state.filters.frequencies, time, row)
-            self._times = 2 * need
-        return state._replace(rows=self._rows, rolls=False)
+    def read(self, k: int, keys: Keys) -> tuple[Array, Array]:
+        """The row of a key and its exact part, as a single forecaster has them."""
+        w = self.kit.row
+        _keys.load(w, k, keys, self.kit)
+        return w[EXACT:].copy(), w[:EXACT].copy()
+
+    def write(self, k: int, keys: Keys, row: Array, exact: Array) -> None:
+        """The inverse of `read`, when the key has its counts."""
+        w = np.concatenate([exact, row])
+        _keys.store(w, k, keys, self.kit)
+
+    def _harmonics(self, times: int) -> Array:
+        """Those of all times so far: they do not repeat."""
+        frequencies = self.built.filters.frequencies
+        rows = zeros((times, self.built.rows.shape[1]))
+        for time, row in enumerate(rows):
+            fill(frequencies, time, row)
+        return split(rows, frequencies)
 
 
 class Nursery:
@@ -121,23 +118,38 @@ class Nursery:
         self._free.extend(places.tolist())
 
 
-def _size(state: State, past: int) -> int:
-    """How many numbers a row has: as many as are written into one that is long enough."""
-    most = 2 * sum(a.size for a in _arrays(state) if a.dtype == np.float64) + past
-    row = zeros(most)
-    end = _packing.store_experts(row, past, past, state)
-    return int(_packing.store_bands(row, end, state.bands))
-
-
-def _arrays(part: Any) -> list[NDArray[Any]]:
-    """All arrays of a named tuple, and of those in it."""
-    if isinstance(part, np.ndarray):
-        return [part]
-    return [array for item in part for array in _arrays(item)] if isinstance(part, tuple) else []
-
-
 def counts(places: Slots) -> NDArray[np.int64]:
     """Those of new keys at these places of the nursery."""
     new = zeros((places.size, len(OF)), np.int64)
     new[:, OF.now], new[:, OF.nest] = -1, places
     return new
+
+
+def gathered(periods: tuple[float, ...]) -> int:
+    """Rounds after which the values so far have told the units for good: two seasons, or fewer."""
+    season = round(periods[0]) if periods else 1
+    return min(max(_LEAST, 2 * season + 2), _MOST)
+
+
+def checked(keys: Keys, shop: Workshop) -> None:
+    """Make sure that restored keys are such as compiled rounds may meet; ValueError if not."""
+    c, e = keys.counts, keys.exact
+    rounds, now = c[:, OF.rounds], c[:, OF.now]
+    grown = c[:, OF.nest] < 0
+    good = (rounds >= 0) & (rounds <= MOST) & (now >= -1) & (now <= rounds) & (c[:, OF.before] >= 0)
+    good &= np.isin(c[:, OF.logs], (0, 1)) & np.isin(c[:, OF.open], (0, 1))
+    good &= (c[:, OF.bands] >= 0) & (c[:, OF.bands] <= MOST)
+    good &= np.isin(c[:, OF.issued] - c[:, OF.bands], (0, 1))
+    good &= c[:, OF.nest] < keys.nests.shape[0]
+    good &= ~grown | ((now >= 0) & (rounds >= shop.gathered))
+    good &= np.isfinite(np.delete(e, [AT.held, AT.expected], axis=1)).all(axis=1)
+    good &= (e[:, AT.unit] > 0.0) & (e[:, AT.log_unit] > 0.0) & (e[:, AT.low] <= e[:, AT.high])
+    good &= (c[:, OF.logs] == 0) | (now < 0) | (e[:, AT.low] > 0.0)
+    end = int(shop.kit.plan.n[N.end]) - EXACT
+    good &= np.isfinite(keys.rows[:, :end]).all(axis=1)
+    if not good.all():
+        at = int(np.argmin(good))
+        raise ValueError(
+            f"state 'counts' must fit the series: got {c[at].tolist()} with {e[at].tolist()};"
+            f" {_AGAIN}"
+        )
