@@ -50,7 +50,7 @@ COMMANDS = {
     },
     **{
         f"stillpoint fleet --learner {learner}": [*FLEET, "--learner", learner]
-        for learner in ("forecaster", "tracker", "multiscale", "quantile")
+        for learner in ("forecaster", "kernel", "tracker", "multiscale", "quantile")
     },
 }
 ROWS = "key,x,y\n" + "".join(f"{'ab'[t % 2]},{t % 5},{t * t % 3 % 2}\n" for t in range(40))

@@ -1,5 +1,5 @@
-"""`stillpoint fleet`: tables of many streams in, predictions and a summary out; killed and begun
-again, the same bytes.
+"""`stillpoint fleet` with learners of the next row: tables of many streams in, predictions and a
+summary out; killed and begun again, the same bytes.
 """
 
 import io
@@ -9,12 +9,13 @@ import signal
 import subprocess
 import sys
 from contextlib import closing, contextmanager
+from functools import partial
 
 import numpy as np
 import pytest
 
 from extras import package
-from stillpoint.commands import fleet
+from stillpoint.commands import fleet as any_fleet
 from stillpoint.commands.checkpoint import Checkpoint
 from stillpoint.commands.errors import Stop
 from stillpoint.commands.fleet_options import FleetOptions
@@ -23,12 +24,13 @@ from stillpoint.commands.formats import open_reader
 from stillpoint.commands.session import Session
 from stillpoint.fleet import RowPlayer
 
+fleet = partial(any_fleet, learner="kernel")
 LEARNERS = {
     "tracker": ("Tracker", {"loss": "squared"}, {"loss": "squared"}),
     "multiscale": ("MultiScale", {}, {}),
     "quantile": ("QuantileTracker", {"level": 0.8}, {"level": 0.8}),
     "interval": ("IntervalTracker", {"coverage": 0.7}, {"coverage": 0.7, "forecast": "guess"}),
-    "forecaster": ("KernelForecaster", {}, {}),
+    "kernel": ("KernelForecaster", {}, {}),
 }
 SCRIPT = """
 import os, signal, sys
@@ -54,7 +56,7 @@ places = {"sink": (session.Sink, "write"), "checkpoint": (Checkpoint, "save"),
 owner, name = places.get(when.split("-")[0], (None, None))
 if owner is not None:
     die_in(owner, name, when.endswith("after"))
-sys.exit(fleet(sys.argv[4], "sensor", "value", sys.argv[5], time="when",
+sys.exit(fleet(sys.argv[4], "sensor", "value", sys.argv[5], time="when", learner="kernel",
                checkpoint=sys.argv[6], quiet=True))
 """
 
@@ -339,7 +341,8 @@ def test_a_stop_before_the_first_row_leaves_whole_files(tmp_path):
     )
     stop = Stop()
     stop.signal = signal.SIGINT
-    options = FleetOptions(source, "value", out, key="sensor", time="when", checkpoint=state)
+    told = {"key": "sensor", "time": "when", "learner": "kernel", "checkpoint": state}
+    options = FleetOptions(source, "value", out, **told)
     with session(options, stop) as run:
         run.play()
         with pytest.raises(KeyboardInterrupt):  # no word of an input without rows
@@ -410,7 +413,13 @@ def test_what_cannot_be_used_is_one_line_and_exit_code_2(tmp_path, capsys):
         {
             "command": (
                 FleetOptions(
-                    source, "value", out, key="sensor", time="when", engine="spark"
+                    source,
+                    "value",
+                    out,
+                    key="sensor",
+                    time="when",
+                    engine="spark",
+                    learner="kernel",
                 ).command()
             )
         },
@@ -544,6 +553,8 @@ def test_standard_input(tmp_path):
         "stillpoint",
         "fleet",
         "-",
+        "--learner",
+        "kernel",
         "--key",
         "sensor",
         "--target",

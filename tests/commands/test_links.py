@@ -37,8 +37,9 @@ def test_links_stay_and_what_they_lead_to_is_written(tmp_path, linked, command):
             assert track(str(source), "y", out, quiet=True) == 0
             assert track(str(source), "y", tmp_path / "with", checkpoint=out, quiet=True) == 0
         else:
-            assert fleet(str(source), "k", "y", out, quiet=True) == 0
-            assert fleet(str(source), "k", "y", tmp_path / "with", checkpoint=out, quiet=True) == 0
+            assert fleet(str(source), "k", "y", out, learner="kernel", quiet=True) == 0
+            told = {"learner": "kernel", "checkpoint": out, "quiet": True}
+            assert fleet(str(source), "k", "y", tmp_path / "with", **told) == 0
     names = [
         "predictions.csv",
         "summary.json",

@@ -31,7 +31,8 @@ def told(tmp_path, capsys, text, code=0, name="d.csv", **options):
 def rejected(tmp_path, text, name="d.csv", **options):
     """Reasons by row of a fleet."""
     (tmp_path / name).write_text(text)
-    assert fleet(str(tmp_path / name), "k", "y", tmp_path / "o", quiet=True, **options) == 0
+    told = {"learner": "kernel", "quiet": True, **options}
+    assert fleet(str(tmp_path / name), "k", "y", tmp_path / "o", **told) == 0
     lines = (tmp_path / "o" / "predictions.csv").read_text().splitlines()[1:]
     return {i: line.split(",", 4)[-1] for i, line in enumerate(lines, 1) if not line.endswith(",")}
 
@@ -99,21 +100,16 @@ def test_dates_with_and_without_a_time_zone_do_not_mix(tmp_path, capsys, monkeyp
 
 def test_whether_dates_have_a_time_zone_is_known_after_going_on(tmp_path, capsys):
     source, options = tmp_path / "d.csv", {"time": "t", "checkpoint": tmp_path / "c", "quiet": True}
+    rows = options | {"checkpoint": tmp_path / "d", "learner": "kernel"}
     source.write_text("k,t,y\na,2025-01-01,1\n")
     assert track(str(source), "y", tmp_path / "o", **options) == 0
-    assert (
-        fleet(str(source), "k", "y", tmp_path / "f", **options | {"checkpoint": tmp_path / "d"})
-        == 0
-    )
+    assert fleet(str(source), "k", "y", tmp_path / "f", **rows) == 0
     with source.open("a") as file:
         file.write("a,2025-01-02T00:00Z,2\n")
     capsys.readouterr()
     assert track(str(source), "y", tmp_path / "o", **options) == 2
     assert "row 2: column 't' must hold dates that all have a time zone" in capsys.readouterr().err
-    assert (
-        fleet(str(source), "k", "y", tmp_path / "f", **options | {"checkpoint": tmp_path / "d"})
-        == 0
-    )
+    assert fleet(str(source), "k", "y", tmp_path / "f", **rows) == 0
     assert "all have a time zone" in (tmp_path / "f" / "predictions.csv").read_text()
 
 

@@ -206,7 +206,7 @@ def test_a_stray_quote_is_refused_after_a_megabyte(tmp_path, monkeypatch, capsys
     if command == "track":
         assert track(str(source), "y", tmp_path / "o", features="x", quiet=True) == 2
     else:
-        assert fleet(str(source), "key", "y", tmp_path / "o", quiet=True) == 2
+        assert fleet(str(source), "key", "y", tmp_path / "o", learner="kernel", quiet=True) == 2
     one_line(
         capsys,
         "row 10: a row must close its quotes: the one opened on line 11 stays open for 1 MiB",

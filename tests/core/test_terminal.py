@@ -114,6 +114,8 @@ def test_fleet_shows_keys_and_reasons(files, run):
     words = (
         "fleet",
         files / "bad.csv",
+        "--learner",
+        "kernel",
         "--key",
         f"k{EVIL}",
         "--target",
@@ -208,6 +210,8 @@ def test_a_terminal_gets_nothing_else(files):
     words = (
         "fleet",
         files / "bad.csv",
+        "--learner",
+        "kernel",
         "--key",
         f"k{EVIL}",
         "--target",

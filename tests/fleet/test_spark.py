@@ -266,7 +266,13 @@ def test_a_signal_while_spark_starts_is_heard(fleets, tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         spark.play(
             FleetOptions(
-                str(tmp_path / "a.csv"), "y", tmp_path / "out", key="k", time="t", engine="spark"
+                str(tmp_path / "a.csv"),
+                "y",
+                tmp_path / "out",
+                key="k",
+                time="t",
+                engine="spark",
+                learner="kernel",
             ),
             stop,
             False,
@@ -423,9 +429,8 @@ def test_numbers_or_dates_is_for_the_first_time_there_is_to_say(fleets, tmp_path
             for file in files:
                 last = text if file == files[-1] else ""
                 file.write_text("k,t,y\n" + many + f"a,{last},2\n", encoding="utf-8")
-            options = FleetOptions(
-                str(tmp_path), "y", tmp_path / "out", key="k", time="t", engine="spark"
-            )
+            told = {"key": "k", "time": "t", "engine": "spark", "learner": "kernel"}
+            options = FleetOptions(str(tmp_path), "y", tmp_path / "out", **told)
             assert _look(options, [str(file) for file in files]) == (["k", "t", "y"], ",", kind)
 
 
@@ -484,7 +489,7 @@ def test_without_java_one_line_says_so(fleets, tmp_path):
         "--time",
         "t",
     ]
-    command += ["--out", str(tmp_path / "out"), "--engine", "spark"]
+    command += ["--out", str(tmp_path / "out"), "--engine", "spark", "--learner", "kernel"]
     done = subprocess.run(
         command,
         capture_output=True,

@@ -154,10 +154,22 @@ def fleet(
     checkpoint: str | Path | None = None,
     engine: str = "local",
     threads: int = 1,
+    horizon: int | None = None,
+    season: str | Sequence[float] | None = None,
+    pool: str | None = None,
+    nonnegative: bool = False,
+    date_format: str | None = None,
+    forecasts: str | None = None,
+    predictions: str | None = None,
+    format: str | None = None,
     print_json: bool = False,
     quiet: bool = False,
 ) -> int:
     """Play the rows of a table with a learner for each key, predicting each row before its target.
+
+    Forecasters, the default, look many steps ahead: rows may come in any order, and one forecast a
+    key and step is written. The other learners predict the next row of their key, in the order of
+    the rows.
 
     Parameters
     ----------
@@ -167,12 +179,14 @@ def fleet(
     key, target
         The columns that say which stream a row belongs to, and what to predict.
     out
-        The folder for predictions (the columns named here, then prediction or lo and hi, then why
-        a row was rejected) and summary.json.
+        The folder for forecasts (key, time, step, forecast, lo, hi) and summary.json; of other
+        learners predictions.csv (the columns named here, then prediction or lo and hi, then why a
+        row was rejected).
     learner, loss, level, coverage
-        tracker, multiscale, quantile, interval or forecaster, and what these take.
+        forecaster, tracker, multiscale, quantile, interval or kernel, and what these take.
     time
-        A column of times, increasing for each key.
+        A column of times. Forecasters sort by it and find the slots of each key; for the others it
+        must increase for each key.
     forecast
         The column that intervals are around.
     checkpoint
@@ -181,6 +195,16 @@ def fleet(
         local, or spark, which writes predictions as a folder of Parquet files.
     threads
         Threads of the local engine; the numbers are the same for any.
+    horizon, season, nonnegative, date_format
+        Of forecasters, as for `track`; seasons are those of the spacing of dates, or found on a
+        sample of the keys. One season, or several.
+    pool
+        Of forecasters: "small" (the default) or "middle".
+    forecasts, predictions
+        How to write forecasts, csv (the default) or parquet; and predictions of each row, which are
+        left out unless this is told.
+    format
+        csv, jsonl or parquet, where the suffix does not tell.
     print_json, quiet
         Print the summary as JSON, or nothing but errors.
 
@@ -207,6 +231,14 @@ def fleet(
             checkpoint=None if checkpoint is None else Path(checkpoint),
             engine=engine,
             threads=threads,
+            horizon=horizon,
+            season=season if isinstance(season, str | None) else ",".join(map(str, season)),
+            pool=pool,
+            nonnegative=nonnegative,
+            date_format=date_format,
+            forecasts=forecasts,
+            predictions=predictions,
+            format=format,
         )
         from stillpoint.commands import fleets, session
 
@@ -217,6 +249,13 @@ def fleet(
             except ImportError as error:
                 raise ValueError(str(error)) from None
             spark.run(options, stop, print_json=print_json, quiet=quiet)
+            return
+        if learner == "forecaster":
+            from stillpoint.commands.forecasts import job
+
+            own = job.Forecasts(options)
+            told = {"print_json": print_json, "quiet": quiet}
+            session.run(own, stop, **told, kind=job.ForecastSession)
             return
         session.run(fleets.Fleet(options), stop, print_json=print_json, quiet=quiet)
 

@@ -42,8 +42,8 @@ def main(
     - `stillpoint track data.csv --target y --out results` forecasts every row before it is seen,
     and writes a report
 
-    - `stillpoint fleet sensors.csv --key sensor --target value --out results` one learner for each
-    key of a table
+    - `stillpoint fleet sales.csv --key sku --target sold --time day --out results` forecasts of
+    each key of a table
 
     - `stillpoint streams export walk --out walk.csv` a stream to play with
     """
@@ -197,10 +197,31 @@ def fleet(
     target: Annotated[
         str, typer.Option(help="The column to predict; rows where it is empty are only predicted.")
     ],
-    out: Annotated[Path, typer.Option(help="Folder for predictions and summary.json.")],
+    out: Annotated[Path, typer.Option(help="Folder for forecasts and summary.json.")],
     learner: Annotated[
-        str, typer.Option(help="tracker, multiscale, quantile, interval or forecaster.")
+        str,
+        typer.Option(
+            help="forecaster (many steps ahead), or for the next row tracker, multiscale,"
+            " quantile, interval or kernel."
+        ),
     ] = "forecaster",
+    horizon: Annotated[
+        int | None,
+        typer.Option(help="How many steps ahead to forecast. Default: one season of the times."),
+    ] = None,
+    season: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Seasons, in rows: auto, none, or periods such as 24,168. Default: those of the"
+            " dates, or found on a sample of the keys."
+        ),
+    ] = None,
+    pool: Annotated[
+        str | None, typer.Option(help="How many experts forecast: small (default) or middle.")
+    ] = None,
+    nonnegative: Annotated[
+        bool, typer.Option("--nonnegative", help="Keep forecasts at 0 or above.")
+    ] = False,
     loss: Annotated[
         str | None,
         typer.Option(
@@ -216,11 +237,26 @@ def fleet(
     time: Annotated[
         str | None,
         typer.Option(
-            help="A column of numbers or ISO dates, increasing for each key; Spark needs it."
+            help="A column of numbers or dates: forecasters sort by it, for others it must"
+            " increase for each key; Spark needs it."
         ),
     ] = None,
     forecast: Annotated[
         str | None, typer.Option(help="The column that intervals are around.")
+    ] = None,
+    date_format: Annotated[
+        str | None,
+        typer.Option(help="How --time writes dates, such as %d.%m.%Y, where values do not tell."),
+    ] = None,
+    format: Annotated[
+        str | None, typer.Option(help="csv, jsonl or parquet, where the suffix does not tell.")
+    ] = None,
+    forecasts: Annotated[
+        str | None, typer.Option(help="How to write forecasts: csv (default) or parquet.")
+    ] = None,
+    predictions: Annotated[
+        str | None,
+        typer.Option(help="Write forecasts of each row before it was seen, too: csv or parquet."),
     ] = None,
     checkpoint: Annotated[
         Path | None,
@@ -235,10 +271,12 @@ def fleet(
     json: Json = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print errors and notes only.")] = False,
 ) -> None:
-    """Many streams in one table: a learner for each key, every row predicted before its target is
-    seen.
+    """Many series in one table: forecasts of each key, with intervals; or another learner a key.
 
     Examples:
+
+    - `stillpoint fleet sales.csv --key sku --target sold --time day --horizon 28 --nonnegative
+    --out results`
 
     - `stillpoint fleet sensors.csv --key sensor --target value --learner quantile --level 0.95
     --out results`
@@ -262,6 +300,14 @@ def fleet(
             checkpoint=checkpoint,
             engine=engine,
             threads=threads,
+            horizon=horizon,
+            season=",".join(season) if season else None,
+            pool=pool,
+            nonnegative=nonnegative,
+            date_format=date_format,
+            forecasts=forecasts,
+            predictions=predictions,
+            format=format,
             print_json=json,
             quiet=quiet,
         )

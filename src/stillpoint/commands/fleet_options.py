@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stillpoint.commands.arguments import no_column, one_of, share, whole
+from stillpoint.commands.arguments import no_column, one_of, periods, share, whole
+from stillpoint.commands.dates import check_format
 from stillpoint.commands.errors import InputError
-from stillpoint.commands.options import Options
+from stillpoint.commands.options import FORMATS, MOST_AHEAD, Options
 
 if TYPE_CHECKING:
     from stillpoint.fleet.rows import RowPlayer
@@ -18,8 +19,10 @@ LEARNERS = {
     "multiscale": "MultiScale",
     "quantile": "QuantileTracker",
     "interval": "IntervalTracker",
-    "forecaster": "KernelForecaster",
+    "kernel": "KernelForecaster",
+    "forecaster": "Forecaster",
 }
+POOLS = ("small", "middle")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +37,15 @@ class FleetOptions(Options):
     forecast: str | None = None
     engine: str = "local"
     threads: int = 1
+    # of forecasters
+    horizon: int | None = None
+    season: str | None = None
+    pool: str | None = None
+    nonnegative: bool = False
+    date_format: str | None = None
+    forecasts: str | None = None
+    predictions: str | None = None
+    format: str | None = None
 
     def __post_init__(self) -> None:
         from stillpoint.fleet.rows import LOSSES, OUTPUTS
@@ -44,6 +56,7 @@ class FleetOptions(Options):
         if self.loss is not None:
             one_of("--loss", self.loss, LOSSES)
         self._check_learner()
+        self._check_forecaster()
         cores = "give how many cores to use"
         self._set("threads", whole("--threads", self.threads, cores))
         if self.loss == "pinball" and self.level is None:
@@ -86,21 +99,57 @@ class FleetOptions(Options):
 
         only = "only {} {} it; leave it out".format
         quantile = self.learner == "quantile" or self.loss == "pinball"
-        interval = self.learner == "interval"
+        interval, ahead = self.learner == "interval", self.learner == "forecaster"
         for option, given, fits, who in (
             ("loss", self.loss, LEARNERS[self.learner] in GRADIENT, "tracker and multiscale"),
             ("level", self.level, quantile, "quantile and --loss pinball"),
-            ("coverage", self.coverage, interval, "interval"),
+            ("coverage", self.coverage, interval or ahead, "interval and forecaster"),
             ("forecast", self.forecast, interval, "interval"),
+            ("horizon", self.horizon, ahead, "forecaster"),
+            ("season", self.season, ahead, "forecaster"),
+            ("pool", self.pool, ahead, "forecaster"),
+            ("nonnegative", self.nonnegative or None, ahead, "forecaster"),
+            ("date-format", self.date_format, ahead, "forecaster"),
+            ("forecasts", self.forecasts, ahead, "forecaster"),
+            ("predictions", self.predictions, ahead, "forecaster"),
         ):
             if given is not None and not fits:
                 raise InputError(
                     f"--{option} must fit the learner: got {given} for {self.learner};"
-                    f" {only(who, 'takes' if who == 'interval' else 'take')}"
+                    f" {only(who, 'take' if ' and ' in who else 'takes')}"
                 )
         for name, value in (("level", self.level), ("coverage", self.coverage)):
             if value is not None:
                 self._set(name, share(f"--{name}", value))
+
+    def _check_forecaster(self) -> None:
+        """Check what forecasters are told, and fill in what was not."""
+        if self.format is not None:
+            one_of("--format", self.format, FORMATS)
+        if self.learner != "forecaster":
+            return
+        if self.engine == "spark":
+            raise InputError(
+                "--learner must be another on Spark: got forecaster; use --engine local, or"
+                " --learner kernel"
+            )
+        self._set("coverage", 0.9 if self.coverage is None else self.coverage)
+        self._set("pool", self.pool or "small")
+        self._set("forecasts", self.forecasts or "csv")
+        one_of("--pool", str(self.pool), POOLS)
+        for name in ("forecasts", "predictions"):
+            if (given := getattr(self, name)) is not None:
+                one_of(f"--{name}", given, ("csv", "parquet"))
+        if self.horizon is not None:
+            remedy = "give how many rows ahead to forecast"
+            self._set("horizon", whole("--horizon", self.horizon, remedy))
+            if not 1 <= self.horizon <= MOST_AHEAD:
+                raise InputError(
+                    f"--horizon must be from 1 to {MOST_AHEAD:,}: got {self.horizon}; {remedy}"
+                )
+        self._set("season", None if self.season == "auto" else self.season)
+        periods(self.season)
+        check_format(self.date_format)
 
     @property
     def columns(self) -> list[str]:
@@ -143,8 +192,11 @@ class FleetOptions(Options):
     def command(self) -> dict[str, Any]:
         """Return what must not change between a run and its continuation."""
         names = ("engine", "key", "target", "time", "forecast", "learner", "loss", "level")
+        ahead = ("coverage", "horizon", "season", "pool", "forecasts", "predictions")
         return {
-            **{f"--{name}": getattr(self, name) for name in (*names, "coverage")},
+            **{f"--{name}": getattr(self, name) for name in (*names, *ahead)},
+            "--nonnegative": self.nonnegative or None,
+            "--date-format": self.date_format,
             "--out": str(self.out.resolve()),
             "SOURCE": str(Path(self.source).resolve()) if self.source != "-" else "-",
         }

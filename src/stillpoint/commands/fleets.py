@@ -53,7 +53,8 @@ class Fleet(Job):
     def source(self, stop: Stop) -> Source:
         """See Job."""
         refuse_inputs(self.options)
-        return Source(inputs(self.options.source), self._columns, stop, named=True)
+        o = self.options
+        return Source(inputs(o.source), self._columns, stop, format=o.format, named=True)
 
     def _columns(self, names: list[str], file: str) -> Sequence[str]:
         self.options.check(names, file)
@@ -244,16 +245,19 @@ def summed(options: FleetOptions, complete: bool, figures: Mapping[str, Any]) ->
 
 def refuse_inputs(options: FleetOptions) -> None:
     """Refuse outputs that are the input, or that would be inputs of the next run."""
-    spark = options.engine == "spark"
+    spark, ahead = options.engine == "spark", options.learner == "forecaster"
     written = ("spark.log" if spark else PREDICTIONS, SUMMARY)
-    for option, folder, names, tree in (
-        ("--out", options.out, written, "predictions"),
-        ("--checkpoint", options.checkpoint, saved.FILES, "spark"),
+    trees: list[tuple[str, ...]] = [("predictions",), ("spark",)] if spark else [(), ()]
+    if ahead:
+        trees = [("forecasts", "predictions", ".work"), ("rows", "states")]
+    for option, folder, names, own in (
+        ("--out", options.out, written, trees[0]),
+        ("--checkpoint", options.checkpoint, saved.FILES, trees[1]),
     ):
         refuse_folder_of_input(options.source, option, folder)
         for file in inputs(options.source):
             refuse_overwriting_input(file, option, folder, names)
-            if spark and file != "-":  # which deletes what a run before it left there
+            for tree in own if file != "-" else ():  # what a run before it left there is deleted
                 refuse_deleting_input(file, option, folder, tree)
 
 

@@ -1,11 +1,10 @@
 """All of one series, as compiled rounds see it."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from stillpoint.series._autoregression import Regressions
-from stillpoint.series._bands import Bands
 from stillpoint.series._effects import Effects
 from stillpoint.series._knots import Knots
 from stillpoint.series._phases import Phases
@@ -31,7 +30,7 @@ class State(NamedTuple):
     phases: Phases
     effects: Effects
     knots: Knots
-    bands: Bands
+    bands: Any  # `_bands.Bands`, or those of small pools
     steps: np.ndarray  # (H,) ints: 1, 2, …
     stops: np.ndarray  # ints: horizons of the knots and of the intervals
     forecasts: np.ndarray  # (bands,): of the coming round

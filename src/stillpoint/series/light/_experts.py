@@ -36,7 +36,7 @@ def smoothed(w: np.ndarray, spec: np.ndarray, steps: np.ndarray, time: int, h: i
         v += w[at + len(LEVELS) + max(spec[ES.first], 1) + int(time % steps[BY.second])]
     if steps[BY.memory] > 0.0:
         v += w[at + LEVELS.r] ** h * w[at + LEVELS.last]
-    return v
+    return float(v)
 
 
 @njit(cache=True)

@@ -13,9 +13,10 @@ import numpy as np
 
 from stillpoint.core.arithmetic import assign
 from stillpoint.core.jit import bare, njit
+from stillpoint.series._knots import ROW
 from stillpoint.series._scale import AT
 from stillpoint.series.light import _estimates, _experts
-from stillpoint.series.light._knot import between
+from stillpoint.series.light._knot import FIRST, between
 from stillpoint.series.light._plan import ES, EXACT, OF, SUM, N, Plan
 from stillpoint.series.light._row import (
     AGAIN,
@@ -61,6 +62,28 @@ def shift(w: np.ndarray, c: np.ndarray, p: Plan, sign: float) -> None:
 
 
 @njit(cache=True)
+def balance(w: np.ndarray, n: np.ndarray) -> None:
+    """Have weights sum to 1 again: times a level far from 0, what float32 lost would be much."""
+    K = n[N.experts]
+    for k in range(n[N.knots]):
+        block = n[N.weights] + k * n[N.block]
+        for row in (ROW.poly, ROW.blend):
+            even(w[block + row * K : block + (row + 1) * K])
+            even(w[block + FIRST * K + 2 * row : block + FIRST * K + 2 * row + 2])
+
+
+@njit(cache=True)
+def even(weights: np.ndarray) -> None:
+    """Make weights sum to 1, if they are any."""
+    total = 0.0
+    for weight in weights:
+        total += weight
+    if total > 0.0:
+        for i in range(weights.size):
+            weights[i] /= total
+
+
+@njit(cache=True)
 def load(w: np.ndarray, k: int, keys: Keys, kit: Kit) -> None:
     """Read a key into room to work in."""
     row = keys.rows[k]
@@ -69,6 +92,7 @@ def load(w: np.ndarray, k: int, keys: Keys, kit: Kit) -> None:
         w[EXACT + i] = row[i]
     if kit.shifted:
         shift(w, keys.counts[k], kit.plan, 1.0)
+        balance(w, kit.plan.n)
 
 
 @njit(cache=True)
@@ -180,10 +204,11 @@ def play(
 ) -> None:
     """Open rounds of keys, close them, or both, a round for each column of y (keys, T).
 
-    out (keys, T, horizon) takes the forecasts, offsets (keys, T, horizons, 2, coverages) the ends
-    of intervals less these, naive (keys, T, 2) the last value and that of a season ago, seasonal
-    (keys, T) the seasonal part of the first filter, where they have room; y is NaN where a value is missing. A round that is to be closed is opened first
-    unless it is open. All that Python calls is this, so that it is compiled once.
+    y is NaN where a value is missing; a round that is to be closed is opened first unless it is
+    open. Where there is room, out (keys, T, horizon) takes the forecasts, offsets (keys, T,
+    horizons, 2, coverages) the ends of intervals less these, naive (keys, T, 2) the last value and
+    that of a season ago, seasonal (keys, T) the seasonal part of the first filter. All that Python
+    calls is this, so that it is compiled once.
     """
     keys, kit = bare(keys), bare(kit)
     w, p = kit.row, kit.plan

@@ -85,7 +85,7 @@ def between(h: int, w: np.ndarray, n: np.ndarray, p: np.ndarray) -> float:
     for i in range(K):
         theta = (1.0 - part) * near[at + i] + part * far[at + i]
         more += theta * min(max(p[i] - f, -STEEP * sd), STEEP * sd)
-    return one * f + two * (f + min(max(more, -FURTHEST * sd), FURTHEST * sd))
+    return float(one * f + two * (f + min(max(more, -FURTHEST * sd), FURTHEST * sd)))
 
 
 @njit(cache=True)

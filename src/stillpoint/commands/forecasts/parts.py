@@ -1,0 +1,177 @@
+"""The keys of one part of a fleet: played from their rows, forecast, kept from run to run."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stillpoint.commands.fleet_options import FleetOptions
+from stillpoint.commands.forecasts import scores
+from stillpoint.commands.forecasts.grid import Clocks, Rounds, clocks, spread
+from stillpoint.commands.forecasts.plan import Plan
+from stillpoint.commands.forecasts.spill import Rows
+from stillpoint.core import container
+from stillpoint.core.persist import pack, unpack
+from stillpoint.core.validation import Array, stored
+from stillpoint.fleet import Fleet
+
+CELLS = 1 << 20  # rounds played at once, or those of one key
+_KIND, _VERSION = "fleet-part", 1
+COUNTS = ("late", "repeated", "empty")  # rows that were not learnt from, see Rounds
+
+
+class Told(NamedTuple):
+    """Forecasts and ends of their intervals, arrays of one shape."""
+
+    forecast: Array
+    lo: Array
+    hi: Array
+
+
+def build(options: FleetOptions, plan: Plan) -> Fleet:
+    """Return forecasters without keys."""
+    return Fleet(
+        "Forecaster",
+        horizon=plan.horizon,
+        season=list(plan.season) or None,
+        pool=options.pool,
+        coverage=options.coverage,
+    )
+
+
+class Part:
+    """Forecasters of some keys, and what they have come to.
+
+    Parameters
+    ----------
+    options, plan
+        Of the fleet.
+    data
+        What `pack` of an earlier run returned.
+    """
+
+    def __init__(self, options: FleetOptions, plan: Plan, data: bytes | None = None) -> None:
+        self.options, self.plan = options, plan
+        self.keys: list[str] = []
+        self.counts = dict.fromkeys(COUNTS, 0)
+        self.fleet, self.clocks = build(options, plan), clocks(0, plan.recent)
+        self.memory, self.sums = scores.before(0, plan.period), np.zeros((0, scores.COLUMNS))
+        if data is not None:
+            self._unpack(data)
+
+    def play(self, rows: Rows) -> tuple[Rounds, Told]:
+        """Learn rows; return them as rounds, with what was told of each before it was seen."""
+        self._enter(rows.keys)
+        places = {key: i for i, key in enumerate(self.keys)}
+        own = np.array([places[key] for key in rows.keys], np.int64)
+        counts = np.zeros(len(self.keys), np.int64)
+        counts[own] = rows.counts  # both are sorted, so that rows stay where they are
+        rounds = spread(Rows(self.keys, counts, rows.times, rows.values), self.plan, self.clocks)
+        for name in COUNTS:
+            self.counts[name] += int(getattr(rounds, name).sum())
+        told = Told(*(np.empty(rounds.values.size) for _ in range(3)))
+        for keys, own, cells in _blocks(rounds):
+            Y = np.full((keys.size, int(rounds.lengths[keys[0]])), np.nan)
+            Y[cells, rounds.places[own]] = rounds.values[own]
+            names = [self.keys[i] for i in keys.tolist()]
+            said = self._shaped(self.fleet.track(names, Y, intervals=True))
+            scores.score(keys, Y, said, self.memory, self.sums)
+            for kept, part in zip(told, said, strict=True):
+                kept[own] = part[cells, rounds.places[own]]
+        return rounds, told
+
+    def ahead(self) -> tuple[NDArray[np.int64], Told]:
+        """Return which keys have had a value, and their forecasts (keys, H)."""
+        known = np.flatnonzero(self.sums[:, scores.SEEN] > 0.0)
+        names, H = [self.keys[i] for i in known.tolist()], self.plan.horizon
+        if not names:
+            return known, Told(*(np.zeros((0, H)) for _ in range(3)))
+        forecast = self.fleet.predict(names, horizon=H)
+        return known, self._shaped((forecast, *self.fleet.interval(names, horizon=H)))
+
+    def result(self) -> dict[str, Any]:
+        """Return what this part comes to, as plain JSON."""
+        found = scores.result(self.keys, self.sums, self.plan.period > 0)
+        return {**found, **self.counts, "bytes": self.fleet.bytes_per_key}
+
+    def _shaped(self, parts: tuple[Array, ...]) -> Told:
+        """Return forecasts and ends as they are told: at 0 or above where that was asked for."""
+        if self.options.nonnegative:
+            parts = tuple(np.maximum(part, 0.0) for part in parts)
+        return Told(*parts)
+
+    def _enter(self, new: list[str]) -> None:
+        """Make room for keys; all are sorted."""
+        old = {key: i for i, key in enumerate(self.keys)}
+        if all(key in old for key in new):
+            return
+        keys = sorted({*old, *new})
+        own = np.flatnonzero([key in old for key in keys])  # in the same order as before
+        blank = clocks(len(keys), self.plan.recent)
+        memory = scores.before(len(keys), self.plan.period)
+        sums = np.zeros((len(keys), scores.COLUMNS))
+        pairs = [*zip(blank, self.clocks, strict=True), *zip(memory, self.memory, strict=True)]
+        for wide, narrow in [*pairs, (sums, self.sums)]:
+            wide[own] = narrow
+        self.keys, self.clocks, self.memory, self.sums = keys, blank, memory, sums
+
+    def pack(self, header: dict[str, Any]) -> tuple[bytes, memoryview]:
+        """Return the state in pieces, with a header of the caller's."""
+        texts = [key.encode("utf-8", "surrogatepass") for key in self.keys]
+        arrays = {
+            "keys": np.frombuffer(b"".join(texts), np.uint8),
+            "ends": np.cumsum([len(text) for text in texts], dtype=np.int64),
+            "fleet": np.frombuffer(pack(self.fleet), np.uint8),
+            **self.clocks._asdict(),
+            **self.memory._asdict(),
+            "sums": self.sums,
+        }
+        return container.write(_KIND, _VERSION, {**header, "counts": self.counts}, arrays)
+
+    def _unpack(self, data: bytes) -> None:
+        header, arrays = container.read(_KIND, _VERSION, data)
+        ends, raw = stored(arrays, "ends", None, dtype=np.int64), arrays["keys"].tobytes()
+        cuts = [0, *ends.tolist()]
+        self.keys = [raw[a:b].decode("utf-8", "surrogatepass") for a, b in pairwise(cuts)]
+        n, plan = len(self.keys), self.plan
+        self.clocks = Clocks(
+            stored(arrays, "anchors", n),
+            stored(arrays, "latest", n, plan.recent),
+            stored(arrays, "rows", n),
+        )
+        self.memory = scores.Before(
+            stored(arrays, "last", n), stored(arrays, "season", n, plan.period)
+        )
+        self.sums = stored(arrays, "sums", n, scores.COLUMNS)
+        self.counts = {name: int(header["counts"][name]) for name in COUNTS}
+        self.fleet = unpack(arrays["fleet"].tobytes())
+        if self.fleet.config != build(self.options, plan).config:
+            raise ValueError("it holds other forecasters")
+
+
+def header_of(data: bytes) -> dict[str, Any]:
+    """Return the header of a part that was packed; ValueError where it is not whole."""
+    return container.read(_KIND, _VERSION, data)[0]
+
+
+def _blocks(
+    rounds: Rounds,
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]]:
+    """Yield keys with equally many rounds, their rows, and the place of each row's key in them."""
+    lengths, keys = rounds.lengths, rounds.lengths.size
+    counts = np.bincount(rounds.codes, minlength=keys)
+    order = np.argsort(lengths, kind="stable")
+    order = order[lengths[order] > 0]
+    sizes = lengths[order]
+    rows = np.argsort(lengths[rounds.codes], kind="stable")  # as the keys: they were sorted by key
+    stops = np.cumsum(counts[order])
+    start, row = 0, 0
+    while start < order.size:
+        length = int(sizes[start])
+        same = int(np.searchsorted(sizes, length, side="right"))
+        stop = min(same, start + max(1, CELLS // length))
+        own = rows[row : stops[stop - 1]]
+        yield order[start:stop], own, np.repeat(np.arange(stop - start), counts[order[start:stop]])
+        start, row = stop, int(stops[stop - 1])
