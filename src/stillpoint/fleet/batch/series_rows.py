@@ -10,8 +10,8 @@ from stillpoint.fleet.batch.base import Batch
 from stillpoint.fleet.batch.faults import COUNTED
 from stillpoint.fleet.keys import Slots
 from stillpoint.series import Forecaster
-from stillpoint.series.arguments import level
 from stillpoint.series._scale import AT
+from stillpoint.series.arguments import level
 from stillpoint.series.light._keys import Keys
 from stillpoint.series.light._plan import OF, SUM
 from stillpoint.series.light.bands import LightBands
@@ -19,6 +19,7 @@ from stillpoint.series.light.choice import bands
 from stillpoint.series.light.keys import Nursery, Workshop, checked, counts
 from stillpoint.series.pool import POOLS
 
+_AGAIN = "save the fleet again"
 _LARGEST_SINGLE = 1e15  # size of values of float32, whose squares are kept
 
 
@@ -117,17 +118,16 @@ class SeriesRows(Batch):
             stored(state, "nests", None, shop.gathered),
         )
         checked(saved, shop)
-        own = saved.counts[:, OF.nest]
+        own, rounds = saved.counts[:, OF.nest], saved.counts[:, OF.rounds]
+        if (saved.counts[:, OF.bands] != np.maximum(rounds - 1, 0)).any():
+            raise ValueError(f"state 'counts' must go together: got others; {_AGAIN}")
         young, size = own >= 0, np.abs(saved.nests).max(initial=0.0, where=~np.isnan(saved.nests))
         numbered = np.array_equal(own[young], np.arange(len(saved.nests)))
         if not numbered or (own[~young] != -1).any() or size > self.largest:
-            raise ValueError(
-                "state 'nests' must be values of young keys, in their order: got others; save the"
-                " fleet again"
-            )
+            raise ValueError(f"state 'nests' must be values of young keys: got others; {_AGAIN}")
         when = stored(state, "time", n)
         if not (when == np.round(when)).all() or (np.abs(when) > COUNTED).any():
-            raise ValueError("state 'time' must be whole numbers: got others; save the fleet again")
+            raise ValueError(f"state 'time' must be whole numbers: got others; {_AGAIN}")
         places = self.data["counts"][slots, OF.nest].copy()
         self._nursery.leave(places[~young])
         self._nursery.values[places[young]] = saved.nests

@@ -50,7 +50,7 @@ class Kit(NamedTuple):
 @njit(cache=True)
 def shift(w: np.ndarray, c: np.ndarray, p: Plan, sign: float) -> None:
     """Count levels and forecasts from the first value, or its logarithm; sign 1.0: no longer."""
-    n, raw, log, logs = p.n, sign * w[AT.centre], sign * w[AT.log_centre], c[OF.logs] > 0
+    n, raw, log, logs = p.n, sign * w[SUM.first], sign * w[AT.log_centre], c[OF.logs] > 0
     for i in range(n[N.filters]):
         w[n[N.means] + i * n[N.places]] += log if logs and p.kinds[i] > 0 else raw
     for e in range(p.smoothers.shape[0]):
