@@ -2,15 +2,18 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+# Half the time of an install is bytecode of modules that nobody will import; Python makes that of the others when it meets them.
+INSTALL := -m pip install --quiet --disable-pip-version-check --no-compile
+PIP    := $(BIN)/python $(INSTALL)
 
 CHROMIUM := command -v chromium >/dev/null || (apt-get update -qq && apt-get install -y -qq chromium >/dev/null)
 JAVA     := command -v java >/dev/null || (apt-get update -qq && apt-get install -y -qq openjdk-17-jre-headless >/dev/null)
 
-.PHONY: demo test test-extras test-pythons test-minimum lint docs bench figures clean fuzz
+.PHONY: demo test extras test-extras test-pythons minimum test-minimum lint docs bench figures clean fuzz
 
 $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,bench,lab]'
+	$(PIP) -e '.[test,bench,lab]'
 	touch $@
 
 demo: $(VENV)/.ready
@@ -26,12 +29,17 @@ test: lint
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not extra and not slow"
 
 # Tests that need what a plain install does not have (river, torch, Spark, a browser) carry the marker `extra`; here they must run.
-test-extras: docs
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[river,sklearn,sktime,frames,real,series,parquet,dask,ray,spark]'
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0 triton
+# They build the site, too, as `make docs` does.
+extras: $(VENV)/.extras
+$(VENV)/.extras: $(VENV)/.ready
+	$(PIP) -e '.[docs,river,sklearn,sktime,frames,real,series,parquet,dask,ray,spark]' torch==2.13.0 triton
 	$(CHROMIUM)
 	$(JAVA)
-	STILLPOINT_EXTRAS=required $(BIN)/python -m pytest -m "extra and not slow"
+	touch $(VENV)/.docs $@
+
+# A file has one process, for Spark and the site start once there; in the order of their names Spark, the longest, does not come last.
+test-extras: $(VENV)/.extras
+	STILLPOINT_EXTRAS=required $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "extra and not slow"
 
 # Learners saved here go on bit for bit under other Pythons; those of this list that are not installed are passed over.
 PYTHONS ?= python3.12 python3.13 python3.14
@@ -47,30 +55,38 @@ test-pythons: $(VENV)/.ready
 
 # The lowest versions that pyproject.toml allows, Python 3.11 among them: a bound that nobody has run is a guess.
 MINIMUM := test_checks.py commands frames test_isolation.py test_robustness.py test_supply.py estimators intervals core report lab/test_sweep.py
+# Kills and full disks, and sizes that files make up, are met by the system and by this package's own counting, whatever the versions.
+VERSIONLESS := commands/test_faults.py commands/test_stops.py core/test_persist_sizes.py
 LOWEST  := build/minimum/venv/bin/python
-test-minimum: $(VENV)/.ready
+minimum: build/minimum/.ready
+build/minimum/.ready: $(VENV)/.ready tests/minimum.py
 	mkdir -p build/minimum
 	$(BIN)/python tests/minimum.py parquet sklearn river lab dask > build/minimum/constraints.txt
 	$(BIN)/python -m venv build/minimum/venv
-	$(LOWEST) -m pip install --quiet --disable-pip-version-check -c build/minimum/constraints.txt \
-		-e '.[parquet,sklearn,river,lab,dask]' pytest pytest-xdist hypothesis
+	$(LOWEST) $(INSTALL) -c build/minimum/constraints.txt -e '.[parquet,sklearn,river,lab,dask]' pytest pytest-xdist hypothesis
+	touch $@
+
+test-minimum: build/minimum/.ready
 	# left out: the runner for tests of commands in the oldest click does not keep the streams apart, and it takes
 	# words that begin with a control character for options
-	NUMBA_CACHE_DIR=$(CURDIR)/build/minimum/cache $(LOWEST) -m pytest -n 2 -m "not slow" $(MINIMUM:%=tests/%) \
+	NUMBA_CACHE_DIR=$(CURDIR)/build/minimum/cache $(LOWEST) -m pytest -n 2 --dist worksteal -m "not slow" $(MINIMUM:%=tests/%) $(VERSIONLESS:%=--ignore=tests/%) \
 		--deselect tests/lab/test_sweep.py::test_the_command_prints_means_lists_failures_and_goes_on \
 		--deselect tests/core/test_terminal.py::test_errors_of_usage_are_shown
 
 # Any calls on any learner, any text in the parsers, any bytes in the loaders; a finding stops it (fuzz/run.py --help).
 FUZZ_RUNS ?= 350000
 fuzz: $(VENV)/.ready
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[fuzz]'
+	$(PIP) -e '.[fuzz]'
 	for harness in api parsers loaders; do $(BIN)/python fuzz/run.py $$harness --runs $(FUZZ_RUNS) || exit 1; done
 	$(BIN)/python fuzz/run.py checkpoints --runs $$(($(FUZZ_RUNS) / 50))
 
+$(VENV)/.docs: $(VENV)/.ready
+	$(PIP) -e '.[docs]'
+	touch $@
+
 # The site, into site/: it opens from that folder, fetches nothing, and asks nothing of the network while it is built. A broken link,
 # or a docstring that names a parameter its function does not have, is an error.
-docs: $(VENV)/.ready
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+docs: $(VENV)/.docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 # All measured anew, on an otherwise idle machine, into docs/bench and the README (twenty minutes). What a GPU does is measured by
@@ -85,7 +101,7 @@ bench: $(VENV)/.ready
 	$(PAGE)/intervals.md benchmarks/intervals.py
 	$(PAGE)/intervals.md benchmarks/ahead.py
 	$(PAGE)/fleet.md benchmarks/fleet.py
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[spark]'
+	$(PIP) -e '.[spark]'
 	$(JAVA)
 	$(PAGE)/spark.md benchmarks/spark.py
 	$(PAGE)/targets.md benchmarks/targets.py
@@ -94,18 +110,18 @@ bench: $(VENV)/.ready
 		--stream reported --seeds 3 --first-seed 1000 --horizon 2000 --out build/reported
 	cp build/reported/regret.md docs/bench/reported.md
 	$(BIN)/stillpoint bench speed --out docs/bench
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[real]'
+	$(PIP) -e '.[real]'
 	$(PAGE)/intervals.md benchmarks/mapie_aci.py
 	$(PAGE)/estimators.md benchmarks/estimators.py
 	$(BIN)/stillpoint bench real --rounds 20000 --out docs/bench
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[series]'
+	$(PIP) -e '.[series]'
 	$(BIN)/stillpoint bench series --rounds 3000 --jobs 2 --out docs/bench
 	$(BIN)/python benchmarks/readme.py
 
 # What the examples print, the paper as a run, and the picture of the report.
 figures: $(VENV)/.ready
 	$(BIN)/python benchmarks/page.py docs/theory.md examples/kernel_tradeoffs.py
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[river,sklearn,sktime,parquet]'
+	$(PIP) -e '.[river,sklearn,sktime,parquet]'
 	$(BIN)/python tests/pages.py README.md docs/index.md docs/guide/*.md
 	$(BIN)/stillpoint reproduce --out build/reproduce
 	cp build/reproduce/reproduce.md build/reproduce/*.png docs/reproduce/

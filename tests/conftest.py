@@ -1,13 +1,19 @@
-"""Shared settings: seeded, unhurried Hypothesis runs; ids of tests; helpers of the tests and of
-fuzz/ can be imported.
+"""Shared settings: one thread for linear algebra; seeded, unhurried Hypothesis runs; ids of tests;
+helpers of the tests and of fuzz/ can be imported.
 """
 
+import os
 import signal
 import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+# Matrices of tests are small: threads take longer to wait for each other than one takes for the
+# work, thirty times as long where processes share the cores. NumPy looks when it is imported.
+for library in ("OPENBLAS", "OMP", "MKL"):
+    os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 
 # A shell's background jobs ignore Ctrl-C, and so would every process that tests start and
 # interrupt.

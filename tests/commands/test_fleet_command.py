@@ -4,6 +4,7 @@ summary out; killed and begun again, the same bytes.
 
 import io
 import json
+import os
 import re
 import signal
 import subprocess
@@ -14,8 +15,11 @@ from functools import partial
 import numpy as np
 import pytest
 
+from children import ended, forked, no_child_survives  # noqa: F401
 from extras import package
 from stillpoint.commands import fleet as any_fleet
+from stillpoint.commands import fleets
+from stillpoint.commands import session as sessions
 from stillpoint.commands.checkpoint import Checkpoint
 from stillpoint.commands.errors import Stop
 from stillpoint.commands.fleet_options import FleetOptions
@@ -32,33 +36,6 @@ LEARNERS = {
     "interval": ("IntervalTracker", {"coverage": 0.7}, {"coverage": 0.7, "forecast": "guess"}),
     "kernel": ("KernelForecaster", {}, {}),
 }
-SCRIPT = """
-import os, signal, sys
-from stillpoint.fleet import RowPlayer
-from stillpoint.commands import fleet, fleets, session
-from stillpoint.commands.checkpoint import Checkpoint
-fleets.BATCH, session.EVERY = 100, 0.0
-left, when, number = int(sys.argv[1]), sys.argv[2], getattr(signal, sys.argv[3])
-def die_in(owner, name, after):
-    plain = getattr(owner, name)
-    def dying(self, *args, **named):
-        global left
-        left -= 1
-        result = plain(self, *args, **named) if left or after else None
-        if not left:
-            if name == "write" and not after:
-                os.write(self._fd, b"half a ro")
-            os.kill(os.getpid(), number)
-        return result
-    setattr(owner, name, dying)
-places = {"sink": (session.Sink, "write"), "checkpoint": (Checkpoint, "save"),
-          "fleet": (RowPlayer, "play")}
-owner, name = places.get(when.split("-")[0], (None, None))
-if owner is not None:
-    die_in(owner, name, when.endswith("after"))
-sys.exit(fleet(sys.argv[4], "sensor", "value", sys.argv[5], time="when", learner="kernel",
-               checkpoint=sys.argv[6], quiet=True))
-"""
 
 
 def rows(n=1000, keys=20, seed=0):
@@ -261,13 +238,45 @@ def test_a_time_that_is_missing_costs_its_row_only(tmp_path, monkeypatch, kind):
     assert said == ["time must be given"] * 3 + [""] * 2 + ["time must be given"]
 
 
-def process(*arguments):
-    return subprocess.run(
-        [sys.executable, "-c", SCRIPT, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+PLACES = {
+    "sink": (sessions.Sink, "write"),
+    "checkpoint": (Checkpoint, "save"),
+    "fleet": (RowPlayer, "play"),
+}
+
+
+def die_in(owner, name, left, after, number):
+    """Send this process a signal at one of the calls to come of a method, before or after it."""
+    plain = getattr(owner, name)
+
+    def dying(self, *args, **named):
+        nonlocal left
+        left -= 1
+        result = plain(self, *args, **named) if left or after else None
+        if not left:
+            if name == "write" and not after:
+                os.write(self._fd, b"half a ro")
+            os.kill(os.getpid(), number)
+        return result
+
+    setattr(owner, name, dying)
+
+
+def process(left, where, number, source, folder):
+    """The exit code of the command in a child that is killed there, and what it says."""
+
+    def work():
+        fleets.BATCH, sessions.EVERY = 100, 0.0
+        if where is not None:
+            place, when = where.split("-")
+            die_in(*PLACES[place], left, when == "after", number)
+        sys.stderr = said.open("w", encoding="utf-8")
+        out, state = folder / "out", folder / "state"
+        return fleet(str(source), "sensor", "value", out, time="when", checkpoint=state, quiet=True)
+
+    said = folder / "said"
+    code = ended(forked(work))
+    return code, said.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("folder", [False, True])
@@ -288,15 +297,15 @@ def test_killed_anywhere_and_run_again_it_writes_the_same_bytes(tmp_path, folder
         (1, "checkpoint-after"),
         (2, "fleet-after"),
     ):
-        died = process(n, where, "SIGKILL", source, tmp_path / "out", tmp_path / "state")
-        assert died.returncode == -signal.SIGKILL, died.stderr
+        code, said = process(n, where, signal.SIGKILL, source, tmp_path)
+        assert code == -signal.SIGKILL, said
     if not folder:
-        stopped = process(1, "fleet-after", "SIGINT", source, tmp_path / "out", tmp_path / "state")
-        assert stopped.returncode == 130, stopped.stderr
-        assert "run the same command to go on" in stopped.stderr
+        code, said = process(1, "fleet-after", signal.SIGINT, source, tmp_path)
+        assert code == 130, said
+        assert "run the same command to go on" in said
     for _ in range(2):  # once more, when all is done, changes nothing
-        done = process(0, "none", "SIGKILL", source, tmp_path / "out", tmp_path / "state")
-        assert done.returncode == 0, done.stderr
+        code, said = process(0, None, signal.SIGKILL, source, tmp_path)
+        assert code == 0, said
         ours, theirs = (
             (tmp_path / out / "predictions.csv").read_bytes() for out in ("out", "whole")
         )
@@ -316,9 +325,7 @@ def test_killed_anywhere_and_run_again_it_writes_the_same_bytes(tmp_path, folder
     else:  # and so are rows that join the file
         with source.open("a", encoding="utf-8") as file:
             file.writelines(f"{key},{when},{y},{guess}\n" for key, when, y, guess in more)
-    assert (
-        process(0, "none", "SIGKILL", source, tmp_path / "out", tmp_path / "state").returncode == 0
-    )
+    assert process(0, None, signal.SIGKILL, source, tmp_path)[0] == 0
     summary = json.loads((tmp_path / "out" / "summary.json").read_text(encoding="utf-8"))
     assert (summary["rows"], summary["rejected"]["rows"]) == (1050, 0)
     assert fleet(str(source), "sensor", "value", tmp_path / "whole", time="when", quiet=True) == 0

@@ -19,6 +19,7 @@ import pytest
 import extras
 import loaders
 import stillpoint as sp
+from altered import Original, craft, parts
 from persisted import CORE, FIRST_FORMAT, PLAYED, STREAM, Case, all_cases, play
 from stillpoint.core import container, persist, registry
 from stillpoint.kernels import Gaussian
@@ -99,15 +100,6 @@ def files():
         play(case, learner, 0, PLAYED)
         made[name] = persist.pack(learner)
     return made
-
-
-def parts(data):
-    return container.read("learner", persist.FORMAT, data)
-
-
-def craft(header, arrays, version=persist.FORMAT):
-    """A file with a checksum that is right."""
-    return b"".join(container.write("learner", version, header, arrays))
 
 
 def sealed(body, version=persist.FORMAT):
@@ -297,7 +289,8 @@ def other_scalars(value):
 
 @pytest.mark.parametrize("name", CASES)
 def test_wrong_shapes_types_and_values_under_a_right_checksum(name, files):
-    case, (header, arrays) = CASES[name], parts(files[name])
+    case, original = CASES[name], Original(files[name])
+    header, arrays = original.header, original.arrays
     assert persist.pack(persist.unpack(craft(header, arrays))) == files[name]
     tried = 0
     for key, array in arrays.items():
@@ -310,29 +303,27 @@ def test_wrong_shapes_types_and_values_under_a_right_checksum(name, files):
                 and other.shape[1:] == array.shape[1:]
                 and may_be(key, array, len(other))
             ):
-                play_some(case, persist.unpack(craft(header, {**arrays, key: other})))
+                play_some(case, original.unpack(header, {**arrays, key: other}))
                 continue
             with pytest.raises(ValueError, match="must be what"):
-                persist.unpack(craft(header, {**arrays, key: other}))
+                original.unpack(header, {**arrays, key: other})
         less = {k: v for k, v in arrays.items() if k != key}
         more = {**arrays, f"{key}x": array}
         # without a centre it is a file of version 0.1
         of_before = key.rpartition(".")[2] == "centre" and "Forecaster" in name
         if of_before:
-            play_some(case, persist.unpack(craft(header, less)))
+            play_some(case, original.unpack(header, less))
         for changed in (more,) if of_before else (less, more):
             with pytest.raises(ValueError, match="must be what"):
-                persist.unpack(craft(header, changed))
+                original.unpack(header, changed)
         scalars = {**header["scalars"], key: 1.0}
         with pytest.raises(ValueError, match="must be what"):
-            persist.unpack(
-                craft({**header, "scalars": scalars}, {k: v for k, v in arrays.items() if k != key})
-            )
+            original.unpack({**header, "scalars": scalars}, less)
     for key, value in header["scalars"].items():
         for other in other_scalars(value):
-            data = craft({**header, "scalars": {**header["scalars"], key: other}}, arrays)
+            scalars = {**header["scalars"], key: other}
             with contextlib.suppress(ValueError):
-                play_some(case, persist.unpack(data))
+                play_some(case, original.unpack({**header, "scalars": scalars}, arrays))
     assert tried > 10 or not arrays  # a learner may keep numbers alone
 
 
@@ -346,7 +337,8 @@ def test_wrong_states_of_the_optional_faces_under_a_right_checksum(name):
     case = all_cases([name])[name]
     learner = case.build()
     play(case, learner, 0, PLAYED)
-    header, arrays = parts(persist.pack(learner))
+    original = Original(persist.pack(learner))
+    header, arrays = original.header, original.arrays
     for key, array in arrays.items():
         others = (
             wrong(array)
@@ -355,16 +347,16 @@ def test_wrong_states_of_the_optional_faces_under_a_right_checksum(name):
         )
         for other in others:
             if other.shape != array.shape or other.dtype != array.dtype:
-                data, core = craft(header, {**arrays, key: other}), key.removeprefix("core.")
+                changed, core = {**arrays, key: other}, key.removeprefix("core.")
                 if (
                     other.dtype == array.dtype
                     and other.shape[1:] == array.shape[1:]
                     and may_be(core, array, len(other))
                 ):
-                    persist.unpack(data)
+                    original.unpack(header, changed)
                     continue
                 with pytest.raises(ValueError, match="must be what"):
-                    persist.unpack(data)
+                    original.unpack(header, changed)
     for key in {"names", "labels", "features"} & set(header["scalars"]):
         for other in (
             1,
@@ -392,7 +384,8 @@ def play_some(case, learner):
 
 @pytest.mark.parametrize("name", CASES)
 def test_absurd_numbers_under_a_right_checksum_neither_crash_nor_hang(name, files):
-    case, (header, arrays) = CASES[name], parts(files[name])
+    case, original = CASES[name], Original(files[name])
+    header, arrays = original.header, original.arrays
     assert persist.pack(persist.unpack(craft(header, arrays))) == files[name]
     for key, array in arrays.items():
         for value in (np.nan, np.inf, -np.inf, -1.0, 1e300, 2.0**62, 0.5):
@@ -406,7 +399,7 @@ def test_absurd_numbers_under_a_right_checksum_neither_crash_nor_hang(name, file
             )
             other = np.full_like(array, value) if array.dtype.kind == "f" else other
             with contextlib.suppress(ValueError, ArithmeticError, np.linalg.LinAlgError):
-                play_some(case, persist.unpack(craft(header, {**arrays, key: other})))
+                play_some(case, original.unpack(header, {**arrays, key: other}))
 
 
 def npy(shape, dtype="<f8", data=b""):

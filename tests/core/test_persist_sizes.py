@@ -13,7 +13,8 @@ import pytest
 import extras
 import persisted
 import stillpoint as sp
-from core.test_persist_damage import CASES, craft, parts
+from altered import Original, craft, parts
+from core.test_persist_damage import CASES
 from persisted import PLAYED, Case, all_cases, play, y
 from stillpoint.commands.checkpoint import Checkpoint
 from stillpoint.commands.errors import InputError
@@ -80,13 +81,14 @@ def put(tree, path, value):
     }
 
 
-def load_within_bounds(data):
-    """The learner, or None where the file is refused; what it takes to find out goes with the
-    length of the file.
+def load_within_bounds(original, header):
+    """The learner of a file with this header, or None where it is refused; what it takes to find
+    out goes with the length of the file.
     """
+    length, unpack = original.opening(header, original.arrays)
     tracemalloc.start()
     try:
-        learner = persist.unpack(data)
+        learner = unpack()
     except ValueError as error:
         learner, message = None, str(error)
     else:
@@ -97,19 +99,26 @@ def load_within_bounds(data):
     assert learner is not None or re.fullmatch(
         "data must be what stillpoint.core.persist.pack returned: .*, and .*; .*", message
     )
-    assert peak < 30 * len(data) + (1 << 24)
+    assert peak < 30 * length + (1 << 24)
     return learner
+
+
+def configured(original, **config):
+    """The same with other arguments of the learner."""
+    changed = {**original.header, "config": {**original.header["config"], **config}}
+    return load_within_bounds(original, changed)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_number_blown_up_anywhere_in_the_header_is_refused_or_changes_no_size(name):
     data = file_of(name)
-    header, arrays = parts(data)
+    original = Original(data)
+    header, arrays = original.header, original.arrays
     persist.unpack(data)  # what is made once, at the first use, is not what a file asks for
     found = [path for key in ("config", "scalars") for path in numbers(header[key], (key,))]
     for path in found:
         for written in (1e-300, -1, *(written for size in SIZES for written in writings(size))):
-            learner = load_within_bounds(craft(put(header, path, written), arrays))
+            learner = load_within_bounds(original, put(header, path, written))
             if learner is not None:
                 state = learner.arrays()
                 assert all(state[key].shape == array.shape for key, array in arrays.items())
@@ -165,14 +174,9 @@ CURVED = (
 @pytest.mark.parametrize("long", LONG)
 @pytest.mark.parametrize("name", CURVED)
 def test_a_kernel_with_more_states_than_the_file_is_refused(name, long):
-    header, arrays = parts(file_of(name))
+    original = Original(file_of(name))
     field = "certify" if name == "Tracker" else "kernel"
-    assert (
-        load_within_bounds(
-            craft({**header, "config": {**header["config"], field: LONG[long]}}, arrays)
-        )
-        is None
-    )
+    assert configured(original, **{field: LONG[long]}) is None
 
 
 @pytest.mark.parametrize(
@@ -190,30 +194,23 @@ def test_a_kernel_with_more_states_than_the_file_is_refused(name, long):
     ids=lambda config: "-".join(map(str, config)),
 )
 def test_a_series_of_any_size_is_refused(config):
-    header, arrays = parts(file_of("SeriesForecaster"))
-    assert (
-        load_within_bounds(craft({**header, "config": {**header["config"], **config}}, arrays))
-        is None
-    )
+    original = Original(file_of("SeriesForecaster"))
+    assert configured(original, **config) is None
 
 
 def test_many_kernels_times_many_ridges_are_refused():
-    header, arrays = parts(file_of("KernelForecaster of kernels"))
+    original = Original(file_of("KernelForecaster of kernels"))
     config = {
         "kernels": {"tuple": [kernel("OU", rate=0.1)] * 2000},
         "ridges": {"tuple": [1.0 + i for i in range(2000)]},
     }
-    assert (
-        load_within_bounds(craft({**header, "config": {**header["config"], **config}}, arrays))
-        is None
-    )
+    assert configured(original, **config) is None
 
 
 def test_learners_within_learners_are_refused_together():
-    header, arrays = parts(file_of("baselines.Hedge"))
+    original = Original(file_of("baselines.Hedge"))
     each = {"learner": "baselines.OGD", "config": {"dim": {"int": hex(40_000)}, "step": 0.1}}
-    config = {**header["config"], "learners": {"tuple": [each] * 500}, "prior": None}
-    assert load_within_bounds(craft({**header, "config": config}, arrays)) is None
+    assert configured(original, learners={"tuple": [each] * 500}, prior=None) is None
 
 
 def comes_back(learner):
@@ -322,44 +319,31 @@ def spoilt(value):
                 yield other
 
 
-def pieces(learner):
-    state = learner.arrays()
-    header = parts(persist.pack(learner))[0]
-    return (
-        header,
-        {key: value for key, value in state.items() if isinstance(value, np.ndarray)},
-        state,
-    )
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_infinities_and_nan_that_no_running_learner_has_are_refused(name):
     case = case_of(name)
     learner = case.build()
     play(case, learner, 0, PLAYED)
     case.open(learner, PLAYED)
-    header, arrays, state = pieces(learner)
+    original = Original(persist.pack(learner))
+    header, arrays = original.header, original.arrays
     new = decode(encode(learner)).arrays()
     tried = 0
-    for key, value in state.items():
+    for key, value in learner.arrays().items():
         for other in spoilt(value):
-            scalars = (
-                header["scalars"]
-                if isinstance(value, np.ndarray)
-                else {**header["scalars"], key: encode(other)}
-            )
-            data = craft(
-                {**header, "scalars": scalars},
-                {**arrays, key: other} if isinstance(value, np.ndarray) else arrays,
-            )
             if key in learner._not_finite or (np.ndim(other) == 0 and other == new.get(key)):
                 continue
             tried += 1
+            is_array = isinstance(value, np.ndarray)
+            scalars = header["scalars"] if is_array else {**header["scalars"], key: encode(other)}
             with pytest.raises(
                 ValueError,
                 match=f"infinite or NaN at {key!r}, where that of such a learner is finite; ",
             ):
-                persist.unpack(data)
+                original.unpack(
+                    {**header, "scalars": scalars},
+                    {**arrays, key: other} if is_array else arrays,
+                )
     assert tried
 
 

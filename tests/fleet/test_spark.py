@@ -391,7 +391,7 @@ def test_the_command_gives_the_numbers_of_the_local_engine(fleets, tmp_path):
 
     def run(engine):
         own = [*command, "--out", str(tmp_path / engine), "--engine", engine]
-        return subprocess.run(own, capture_output=True, text=True, timeout=120)
+        return subprocess.run(own, capture_output=True, text=True, timeout=600)
 
     with ThreadPoolExecutor(2) as pool:
         ended = list(pool.map(run, ("local", "spark")))
@@ -494,7 +494,7 @@ def test_without_java_one_line_says_so(fleets, tmp_path):
         command,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
         env={**os.environ, "JAVA_HOME": "/nowhere"},
     )
     assert done.returncode == 2

@@ -85,8 +85,7 @@ def proximal_point(loss, w, c):
         low *= 2.0
     while slope(high) < 0.0:
         high *= 2.0
-    for _ in range(200):
-        middle = 0.5 * (low + high)
+    while low < (middle := 0.5 * (low + high)) < high:  # to the last bit
         low, high = (middle, high) if slope(middle) < 0.0 else (low, middle)
     return w + 0.5 * (low + high) * line
 

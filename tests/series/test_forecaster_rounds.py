@@ -71,7 +71,7 @@ def test_a_long_series_is_trimmed_and_built_anew_alike_in_bulk_and_one_by_one():
 def test_units_are_renewed_where_no_season_is_looked_for():
     y = wavy(13_000, ())
     y[6000:] *= 200.0
-    model = sp.Forecaster(1, season=None, pool="small")
+    model = sp.Forecaster(1, season=None, pool="full")
     model.track(y)
     assert model._engine.builds == 3  # with 3 and 10 values, and in its new unit
 

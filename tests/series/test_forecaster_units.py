@@ -56,7 +56,7 @@ def test_a_history_that_begins_with_a_missing_value_is_replayed_alike_in_any_uni
     y = wavy(9400, ()) - 60.0
     y[5000:] *= 30.0  # the unit is outgrown: all is built anew at round 9114
     y[850:1000] = np.nan  # what is kept begins in a gap
-    one, two = (sp.Forecaster(1, season=None, pool="small") for _ in range(2))
+    one, two = (sp.Forecaster(1, season=None, pool="full") for _ in range(2))
     said, other = one.track(y), (two.track(0.3 * y - 40.0) + 40.0) / 0.3
     assert one._engine.builds == two._engine.builds == 3
     np.testing.assert_allclose(other[1:], said[1:], rtol=0, atol=1e-8 * np.nanstd(y))

@@ -30,8 +30,13 @@ _PACKAGE = Path(__file__).parents[1]
 # machine; whoever has waited in vain compiles for itself, and waits for nobody again.
 _PATIENCE = 60.0
 # Nothing here is called from C. And left out, `fastmath` would be that of whoever calls a function
-# first: its bits would depend on which of its callers was compiled before the others.
-_OPTIONS: dict[str, Any] = {"no_cfunc_wrapper": True, "fastmath": False}
+# first: its bits would depend on which of its callers was compiled before the others. So is
+# `forceinline`, which is for parts that one function calls.
+_OPTIONS: dict[str, Any] = {
+    "no_cfunc_wrapper": True,
+    "fastmath": False,
+    "forceinline": False,
+}
 _listeners: list[Callable[[str], None]] = []
 
 

@@ -204,7 +204,7 @@ def judge(
         s[AT.settling] -= 1.0
         s[AT.variance] = min(s[AT.variance], SLACK * s[AT.recent])
     unit = max(s[AT.variance], square / CAP)
-    if unit <= max((1e-13 * width) ** 2, TINY):
+    if unit <= max((1e-13 * width) ** 2, (1e-14 * y) ** 2, TINY):
         return  # rounding: nothing to learn from
     scale = 1.0 / unit
     s[AT.record] = credit(a.experts[k], s[AT.record], out[ISSUE.poly], p, y, scale, a.rule)

@@ -91,8 +91,9 @@ class Forecaster(SeriesLearner):
     **Intervals** of horizon h are those of `c = ⌈h/s⌉` trackers in turn, s the rounds between
     origins, each of which has its value before its next turn; out of T of them at most
     `(1 − q)T + c(3√(q(1 − q)(T/c + 100)) + 1)` miss, on any series. Horizons 1, 3, 9, 27, … and
-    H are tracked (1, H/4 and H in the smaller pools), those between interpolated in log h. s is 1
-    up to H = 15, then 5 or more, and always 1 for the next value.
+    H are tracked, those between interpolated in log h. s is 1 up to H = 15, then 5 or more, and
+    always 1 for the next value. The smaller pools track 1, as promised, and about H/2, calibrated
+    by hits and misses; for these, targets come late and nothing is promised.
 
     **Robustness.** From the 51st round on, a value more than 20 error deviations off moves filters
     by that much only, until the next value confirms it. No expert goes more than one range of the

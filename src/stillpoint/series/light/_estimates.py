@@ -81,10 +81,9 @@ def issue(
     if c[OF.issued] > now:
         return
     c[OF.issued] = now + 1
-    fill(0, slots, one, w, n, aims, order)
-    if slots > 0 and now % n[N.stride] == 0:
-        k = 1
-        fill(k, (now // n[N.stride]) % slots, two, w, n, aims, order)
+    for k in range(2 if slots > 0 and now % n[N.stride] == 0 else 1):
+        slot = slots if k == 0 else (now // n[N.stride]) % slots
+        fill(k, slot, one if k == 0 else two, w, n, aims, order)
     if n[N.totals] > 0:
         if reach == n[N.horizon]:
             w[SUM.forecast], w[SUM.origin], w[SUM.gaps] = total, w[SUM.sum], w[SUM.missing]
@@ -132,13 +131,12 @@ def settle(y: float, w: np.ndarray, c: np.ndarray, n: np.ndarray, aims: np.ndarr
     w[SUM.sum] += y - w[SUM.first] if seen else 0.0
     w[SUM.missing] += 0.0 if seen else 1.0
     c[OF.bands] += 1
-    k, one = 0, 1
-    if seen and slots > 0:
-        origin = now - n[N.knot] + 1
-        if origin >= 0 and origin % n[N.stride] == 0:
-            learn(k + 1, (origin // n[N.stride]) % slots, y, slots - 1, w, n, aims)
-    if seen and c[OF.issued] > now:
-        learn(k, slots, y, one, w, n, aims)
+    origin, count = now - n[N.knot] + 1, 1 if seen and c[OF.issued] > now else 0
+    if count > 0 and slots > 0 and origin >= 0 and origin % n[N.stride] == 0:
+        count = 2
+    for k in range(count):
+        slot = slots if k == 0 else (origin // n[N.stride]) % slots
+        learn(k, slot, y, 1 if k == 0 else slots - 1, w, n, aims)
     H = n[N.horizon]
     if n[N.totals] > 0 and (now + 1) % H == 0 and w[SUM.missing] == w[SUM.gaps]:
         e = abs(w[SUM.sum] - w[SUM.origin] + H * w[SUM.first] - w[SUM.forecast])

@@ -39,14 +39,14 @@ def smoothed(w: np.ndarray, spec: np.ndarray, steps: np.ndarray, time: int, h: i
     return float(v)
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def regressors(
     spec: np.ndarray,
     lags: np.ndarray,
     x: np.ndarray,
     s: int,
     seasonal: np.ndarray,
-    unit: float,
+    per_unit: float,
     z: np.ndarray,
 ) -> None:
     """Fill z for place s of x; the seasonal part there is seasonal[3], those before it before."""
@@ -56,7 +56,7 @@ def regressors(
         if d > 0:
             z[i] -= x[s - lags[i] - d]
     for i in range(spec[AR.seasonal]):
-        z[n + i] = seasonal[3 - i] / unit
+        z[n + i] = seasonal[3 - i] * per_unit
     n += spec[AR.seasonal]
     if spec[AR.waves] > 0:
         _waves.fill(x[s - 1], x[s - 2], z[n:])
@@ -64,7 +64,7 @@ def regressors(
     z[n] = 1.0
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def say_next(w: np.ndarray, c: np.ndarray, p: Plan, out: np.ndarray) -> None:
     """out[expert] = forecasts of the next value; notes the filters' seasonal parts in it."""
     n, now, logs = p.n, c[COUNT.now], c[COUNT.logs] > 0
@@ -92,7 +92,7 @@ def say_next(w: np.ndarray, c: np.ndarray, p: Plan, out: np.ndarray) -> None:
         if now >= spec[AR.start]:
             size, at, d = spec[AR.size], spec[AR.coefficients], spec[AR.difference]
             z = p.room[:size]
-            regressors(spec, p.lags[a], x, W, seasonal, unit, z)
+            regressors(spec, p.lags[a], x, W, seasonal, 1.0 / unit, z)
             v = dot(w[at : at + size], z)
             if d > 0:
                 v += x[W - d]
@@ -106,14 +106,16 @@ def say_next(w: np.ndarray, c: np.ndarray, p: Plan, out: np.ndarray) -> None:
 
 
 @njit(cache=True)
-def say_path(w: np.ndarray, c: np.ndarray, p: Plan, only: int, steps: int, out: np.ndarray) -> None:
-    """out[h − 1, expert] = forecasts of the next values, up to `steps`; `only`: that one alone."""
+def say_path(
+    w: np.ndarray, c: np.ndarray, p: Plan, first: int, steps: int, out: np.ndarray
+) -> None:
+    """out[h − 1, expert] = forecasts of the next values, from `first` up to `steps`."""
     n, now, logs = p.n, c[COUNT.now], c[COUNT.logs] > 0
     W, P, H, lags = n[N.past], n[N.places], n[N.horizon], n[N.lags]
     x, ahead = p.room[64 : 64 + W + H], p.room[64 + W + H : 67 + W + 2 * H]
     for i in range(W):
         x[i] = w[lags + i]
-    centre, unit, first = w[AT.centre], w[AT.unit], max(only, 1)
+    centre, unit = w[AT.centre], w[AT.unit]
     low, high = limits(w)
     last, L = centre + unit * x[W - 1], p.harmonics.shape[0]
     for h in range(first, steps + 1):
@@ -150,7 +152,7 @@ def say_path(w: np.ndarray, c: np.ndarray, p: Plan, only: int, steps: int, out: 
         for h in range(1, steps + 1):
             v = x[W - 1]
             if now >= spec[AR.start]:
-                regressors(spec, p.lags[a], x, W + h - 1, ahead[h - 1 :], unit, z)
+                regressors(spec, p.lags[a], x, W + h - 1, ahead[h - 1 :], 1.0 / unit, z)
                 v = dot(theta, z)
                 if d > 0:
                     v += x[W + h - 1 - d]
@@ -168,7 +170,7 @@ def say_path(w: np.ndarray, c: np.ndarray, p: Plan, only: int, steps: int, out: 
         e += 1
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def regress(w: np.ndarray, c: np.ndarray, new: float, p: Plan) -> None:
     """Autoregressions learn from the value that comes after the lags, in units."""
     n = p.n
@@ -181,7 +183,7 @@ def regress(w: np.ndarray, c: np.ndarray, new: float, p: Plan) -> None:
         size, at, d = spec[AR.size], spec[AR.coefficients], spec[AR.difference]
         z, g, theta = p.room[:size], p.room[size : 2 * size], w[at : at + size]
         C = w[spec[AR.covariance] : spec[AR.covariance] + size * (size + 1) // 2]
-        regressors(spec, p.lags[a], x, W, seasonal, w[AT.unit], z)
+        regressors(spec, p.lags[a], x, W, seasonal, 1.0 / w[AT.unit], z)
         spread, error = times(C, z, g), new - dot(theta, z)
         if d > 0:
             error -= x[W - d]
@@ -192,12 +194,13 @@ def regress(w: np.ndarray, c: np.ndarray, new: float, p: Plan) -> None:
         if largest > WIND_UP:
             rate = 1.0
         S = spread + rate
+        step = error / S
         for i in range(size):
-            theta[i] += g[i] * error / S
+            theta[i] += g[i] * step
         absorb(C, g, S, 1.0 / rate, 0.0)
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def filter_all(w: np.ndarray, c: np.ndarray, y: float, log: float, seen: bool, p: Plan) -> None:
     """All filters take in a value and its logarithm, or only time passes, and move on."""
     n, age, logs = p.n, c[COUNT.now], c[COUNT.logs] > 0
@@ -240,7 +243,7 @@ def filter_all(w: np.ndarray, c: np.ndarray, y: float, log: float, seen: bool, p
     past[0], past[1], past[2] = past[1], past[2], past[3]
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def turn(
     mean: np.ndarray,
     gain: np.ndarray,
@@ -258,7 +261,7 @@ def turn(
         mean[Q + q] += along * sines[q] + across * cosines[q]
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def smooth_all(w: np.ndarray, c: np.ndarray, y: float, log: float, seen: bool, p: Plan) -> None:
     """All smoothers take in a value and its logarithm, or only time passes."""
     now, logs = c[COUNT.now], c[COUNT.logs] > 0

@@ -83,7 +83,7 @@ def even(weights: np.ndarray) -> None:
             weights[i] /= total
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def load(w: np.ndarray, k: int, keys: Keys, kit: Kit) -> None:
     """Read a key into room to work in."""
     row = keys.rows[k]
@@ -95,7 +95,7 @@ def load(w: np.ndarray, k: int, keys: Keys, kit: Kit) -> None:
         balance(w, kit.plan.n)
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def store(w: np.ndarray, k: int, keys: Keys, kit: Kit) -> None:
     """The inverse of `load`."""
     if kit.shifted:
@@ -106,14 +106,14 @@ def store(w: np.ndarray, k: int, keys: Keys, kit: Kit) -> None:
         row[i] = w[EXACT + i]
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def open_key(w: np.ndarray, c: np.ndarray, p: Plan) -> float:
     """Open the coming round of a key, unless it is, and forecast its value."""
-    n, last, live = p.n, w[SUM.last], True
+    n, last = p.n, w[SUM.last]
     opened, c[OF.open] = c[OF.open] > 0, 1
     if c[OF.now] >= 0:
         if not opened:
-            open_round(w, c, p, live)
+            open_round(w, c, p, n[N.one] > 0)  # live
         return said(w, n)
     if c[OF.rounds] > 0 and not opened:
         total = last * n[N.horizon]
@@ -121,7 +121,7 @@ def open_key(w: np.ndarray, c: np.ndarray, p: Plan) -> float:
     return float(last)
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def close_key(w: np.ndarray, c: np.ndarray, y: float, nests: np.ndarray, p: Plan) -> None:
     """Take in the value of the open round, NaN if it is missing."""
     c[OF.open] = 0
@@ -183,10 +183,9 @@ def repeated(w: np.ndarray, c: np.ndarray, p: Plan, out: np.ndarray) -> None:
 @njit(cache=True)
 def path(w: np.ndarray, c: np.ndarray, p: Plan, out: np.ndarray) -> None:
     """Forecasts of the open round, as many as there is room for."""
-    none = 0
-    _experts.say_path(w, c, p, none, out.size, p.paths)
+    _experts.say_path(w, c, p, p.n[N.one], out.size, p.paths)
     for h in range(1, out.size):
-        out[h] = between(h + 1, w, p.n, p.paths[h])
+        out[h] = between(p.parts[h], w, p.n, p.paths[h])
 
 
 @njit(cache=True, nogil=True)

@@ -44,10 +44,11 @@ def weigh(table: np.ndarray, K: int, record: float, seen: float) -> None:
         table[ROW.blend * K + i] = u
         mass += u
     early = WARM / (WARM + seen)
+    share, rest = early / mass, 1.0 - early
     for i in range(K):
         w = table[ROW.poly * K + i] / total if total > 0.0 else 1.0 / K
         table[ROW.poly * K + i] = w
-        table[ROW.blend * K + i] = (1.0 - early) * w + early * table[ROW.blend * K + i] / mass
+        table[ROW.blend * K + i] = rest * w + share * table[ROW.blend * K + i]
 
 
 @njit(cache=True)
@@ -64,13 +65,11 @@ def combine(block: np.ndarray, K: int, p: np.ndarray, out: np.ndarray) -> None:
 
 
 @njit(cache=True)
-def between(h: int, w: np.ndarray, n: np.ndarray, p: np.ndarray) -> float:
-    """The forecast of horizon h from the experts' p, weights interpolated between the knots."""
-    K, last, part = p.size, n[N.knots] - 1, 0.0
+def between(part: float, w: np.ndarray, n: np.ndarray, p: np.ndarray) -> float:
+    """The forecast of a horizon, part of the way from knot to knot, from the experts' p."""
+    K, last = p.size, n[N.knots] - 1
     near = w[n[N.weights] : n[N.weights] + n[N.block]]
     far = w[n[N.weights] + last * n[N.block] : n[N.weights] + (last + 1) * n[N.block]]
-    if last > 0:
-        part = min(math.log(h) / math.log(n[N.knot]), 1.0)
     f, at = 0.0, ROW.blend * K
     for i in range(K):
         f += ((1.0 - part) * near[at + i] + part * far[at + i]) * p[i]
@@ -178,7 +177,7 @@ def judge(
         s[AT.settling] -= 1.0
         s[AT.variance] = min(s[AT.variance], LATELY * s[AT.recent])
     unit = max(s[AT.variance], square / CAP)
-    if unit <= max((1e-13 * width) ** 2, TINY):
+    if unit <= max((1e-13 * width) ** 2, (1e-14 * y) ** 2, TINY):
         return  # rounding: nothing to learn from
     scale, f = 1.0 / unit, out[ISSUE.first]
     s[AT.record] = credit(block, s[AT.record], out[ISSUE.poly], said, y, scale, rule)
@@ -187,10 +186,11 @@ def judge(
     s[AT.pair_record] = credit(pair, s[AT.pair_record], out[ISSUE.pair], two, y, scale, rule)
     z, g, sd = room[: K + 1], room[K + 1 : 2 * K + 2], math.sqrt(s[AT.variance])
     theta, C = s[len(AT) : len(AT) + K + 1], s[len(AT) + K + 1 :]
+    per_sd = 1.0 / sd
     for i in range(K):
-        z[i] = min(max((said[i] - f) / sd, -STEEP), STEEP)
+        z[i] = min(max((said[i] - f) * per_sd, -STEEP), STEEP)
     z[K] = 1.0
-    target = min(max((y - f) / sd, -STEEP), STEEP)
+    target = min(max((y - f) * per_sd, -STEEP), STEEP)
     S = times(C, z, g) + 1.0
     error = (target - dot(theta, z)) / S
     for i in range(K + 1):

@@ -70,6 +70,7 @@ class Size(NamedTuple):
     said: int = 23  # slots: the forecast, then what was said and the end issued of each estimate
     offsets: int = 24  # (horizons, 2, coverages)
     end: int = 25  # of the experts' part, which begins anew with them
+    one: int = 26  # 1: for a constant in a call, Numba would compile the function once more
 
 
 class Spec(NamedTuple):
@@ -125,6 +126,7 @@ class Plan(NamedTuple):
     aims: np.ndarray  # (estimates, 2)
     order: np.ndarray  # (coverages,) ints, from the innermost outward
     rule: np.ndarray  # most, slack: see `_knots.Rule`
+    parts: np.ndarray  # (H,): how far a horizon is on the way from the first knot to the second
     template: np.ndarray  # (end,): the experts' part of a row before the first round
     room: np.ndarray  # numbers to work with
     paths: np.ndarray  # (H, experts): forecasts

@@ -43,10 +43,9 @@ def open_round(w: np.ndarray, c: np.ndarray, p: Plan, live: bool) -> None:
     if live:
         reach = _estimates.due(c, n)
     if reach == n[N.horizon] and reach > 1:
-        none = 0
-        _experts.say_path(w, c, p, none, reach, p.paths)
+        _experts.say_path(w, c, p, n[N.one], reach, p.paths)
         for h in range(reach):
-            total += between(h + 1, w, n, p.paths[h])
+            total += between(p.parts[h], w, n, p.paths[h])
     elif origin or reach > 1:
         _experts.say_path(w, c, p, n[N.knot], n[N.knot], p.paths)
     if origin:
@@ -56,7 +55,7 @@ def open_round(w: np.ndarray, c: np.ndarray, p: Plan, live: bool) -> None:
         combine(block, K, w[there : there + K], w[there + K : there + K + len(ISSUE)])
     if live:
         if reach > 1 and n[N.slots] > 0:
-            two = between(n[N.knot], w, n, p.paths[n[N.knot] - 1])
+            two = between(p.parts[n[N.knot] - 1], w, n, p.paths[n[N.knot] - 1])
         _estimates.issue(w[at + K + ISSUE.forecast], two, total, reach, w, c, n, p.aims, p.order)
 
 
@@ -100,13 +99,14 @@ def take(w: np.ndarray, c: np.ndarray, y: float, p: Plan) -> None:
     scalars = n[N.weights] + FIRST * (n[N.experts] + 2)
     if seen:
         width = w[AT.high] - w[AT.low]
-        k = 0
-        if now >= 1:  # not from the first round: experts were started from its value
-            judge(w, k, waits(n[N.slots], n), y, width, n, p.rule, p.room)
-        origin = now - n[N.knot] + 1
-        if n[N.slots] > 0 and origin >= 1 and origin % n[N.stride] == 0:
-            slot = (origin // n[N.stride]) % n[N.slots]
-            judge(w, k + 1, waits(slot, n), y, width, n, p.rule, p.room)
+        for k in range(n[N.knots]):
+            origin, slot = now, n[N.slots]
+            if k > 0:
+                origin = now - n[N.knot] + 1
+                slot = (origin // n[N.stride]) % n[N.slots]
+            # not from the first round: experts were started from its value
+            if origin >= 1 and (k == 0 or origin % n[N.stride] == 0):
+                judge(w, k, waits(slot, n), y, width, n, p.rule, p.room)
         if w[scalars + KNOT.seen] > BELIEVE:
             y, kept, jumped = doubted(y, forecast, w[scalars + KNOT.variance], w, n)
             if jumped:
@@ -180,7 +180,6 @@ def begin(values: np.ndarray, w: np.ndarray, c: np.ndarray, p: Plan) -> None:
     for e in range(p.smoothers.shape[0]):
         log = logs and p.smoothers[e, ES.log] > 0
         w[p.smoothers[e, ES.place]] = w[AT.log_centre] if log else w[AT.centre]
-    live = False
     for value in values:
-        open_round(w, c, p, live)
+        open_round(w, c, p, n[N.one] < 1)  # not live
         take(w, c, value, p)

@@ -4,6 +4,7 @@ The rounds are those of `_keys.play`, as in a fleet, and so are the numbers. Onc
 have told the units, nothing is built anew.
 """
 
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -151,7 +152,7 @@ class LightEngine(Engine):
         n, built = self._shop.kit.plan.n, self._shop.built
         w = np.concatenate([self._keys.exact[0], self._keys.rows[0]])
         clock, kinds = built.clock.copy(), built.filters.kinds.copy()
-        clock[CLOCK.now] = c[OF.now]
+        clock[CLOCK.now], clock[CLOCK.logs] = c[OF.now], c[OF.logs]
         kinds[:, IS.log] *= c[OF.logs]
         means = w[n[N.means] :][: n[N.filters] * n[N.places]].reshape(-1, n[N.places])
         seasons = joined(means[:, BASE:], built.filters.frequencies)
@@ -181,6 +182,11 @@ class LightEngine(Engine):
         """What other engines begin with."""
 
     # saving
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "LightEngine":
+        new = memo[id(self)] = object.__new__(LightEngine)
+        new.__dict__.update(deepcopy(self.__dict__, memo))
+        return new
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""

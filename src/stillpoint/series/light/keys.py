@@ -1,5 +1,6 @@
 """The series of many keys with a small pool, in rows of numbers."""
 
+from copy import copy, deepcopy
 from typing import Any
 
 import numpy as np
@@ -75,14 +76,26 @@ class Workshop:
 
     def read(self, k: int, keys: Keys) -> tuple[Array, Array]:
         """The row of a key and its exact part, as a single forecaster has them."""
+        if not self.kit.shifted:
+            return keys.rows[k].copy(), keys.exact[k].copy()
         w = self.kit.row
         _keys.load(w, k, keys, self.kit)
         return w[EXACT:].copy(), w[:EXACT].copy()
 
     def write(self, k: int, keys: Keys, row: Array, exact: Array) -> None:
         """The inverse of `read`, when the key has its counts."""
-        w = np.concatenate([exact, row])
-        _keys.store(w, k, keys, self.kit)
+        if self.kit.shifted:
+            _keys.store(np.concatenate([exact, row]), k, keys, self.kit)
+        else:
+            keys.rows[k], keys.exact[k] = row, exact
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Workshop":
+        """One with the same tables and room of its own."""
+        new = memo[id(self)] = copy(self)
+        plan, row = self.kit.plan, self.kit.row.copy()
+        plan = plan._replace(room=plan.room.copy(), paths=plan.paths.copy())
+        new.kit, new.bands = self.kit._replace(plan=plan, row=row), deepcopy(self.bands, memo)
+        return new
 
     def _harmonics(self, times: int) -> Array:
         """Those of all times so far: they do not repeat."""

@@ -78,6 +78,7 @@ def plan(built: State, horizon: int) -> tuple[Plan, Array]:
         (N.two_sided, b.rule.two_sided),
         (N.totals, b.totals < b.horizons.size),
         (N.knots, a.horizons.size),
+        (N.one, 1),
     ):
         n[place] = size
     parts: list[Array] = [zeros(EXACT)]
@@ -133,6 +134,7 @@ def plan(built: State, horizon: int) -> tuple[Plan, Array]:
         aims=b.aims,
         order=b.rule.order,
         rule=np.array(a.rule[:2]),
+        parts=np.where(a.lower > 0, 1.0, a.fraction) if two else zeros(horizon),
         template=row[: n[N.end]].copy(),
         room=zeros(_ROOM + past + 2 * horizon + 8),
         paths=zeros((horizon, K)),
