@@ -90,7 +90,7 @@ docs: $(VENV)/.docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 # All measured anew, on an otherwise idle machine, into docs/bench and the README (twenty minutes). What a GPU does is measured by
-# benchmarks/gpu.py, what the tests notice by benchmarks/mutants.py.
+# benchmarks/gpu.py and gpu_series.py, what the tests notice by benchmarks/mutants.py.
 PAGE := $(BIN)/python benchmarks/page.py docs/bench
 bench: $(VENV)/.ready
 	$(PAGE)/streaming.md benchmarks/streaming.py

@@ -14,7 +14,7 @@ FORECASTERS = {
     "auto": {"horizon": 5},
     "told": {"horizon": 12, "season": [4, 12], "coverage": [0.5, 0.9]},
     "features": {"horizon": 3, "season": None, "features": ["price", "day"], "pool": "middle"},
-    "median": {"horizon": 4, "season": 6, "loss": sp.losses.Absolute(), "pool": "small"},
+    "median": {"horizon": 4, "season": 6, "loss": sp.losses.Absolute()},
 }
 KEYS = ["a", 7, "c", 10**12]
 

@@ -115,7 +115,11 @@ class Keyed(Configured):
         if more:
             self._make_room(self._index.capacity + more)
         new = self._index.enter(names, slots)
-        self._batch.clear(new)
+        try:
+            self._batch.clear(new)
+        except MemoryError:
+            self._index.withdraw(new)
+            raise
         return names, slots, new
 
     @contextmanager

@@ -252,7 +252,7 @@ class Engine:
             shared_by_all = [f.gains, f.variances, f.row_of_age, f.frequencies, f.smooth]
             shared_by_all += [] if self.state.rolls else [self.state.rows]
             memo.update((id(table), table) for table in shared_by_all)
-        new = memo[id(self)] = object.__new__(Engine)
+        new = memo[id(self)] = object.__new__(type(self))
         new.__dict__.update(deepcopy(self.__dict__, memo))
         return new
 

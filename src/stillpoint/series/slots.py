@@ -25,6 +25,7 @@ _MILD, _STRONG = 1.2, 4.0  # how much all gaps, and recent ones, may differ from
 _LONG, _BESIDE, _SHARED, _ROW, MOST = 64, 64, 16, 8, 512
 # what it can come to at most, before it is looked at
 _HIGHEST = 1 << 40
+LEAST, _SEASONS = 64, 4  # empty slots in a row that are played: so many, or so many seasons
 
 
 class Slots:
@@ -137,3 +138,10 @@ def usual(times: Array, gap: float | None) -> float:
     if not told / _STRONG <= recent <= told * _STRONG:
         told = recent
     return gap if gap is not None and gap / _MILD <= told <= gap * _MILD else told
+
+
+def shortened(steps: NDArray[np.int64], periods: tuple[float, ...]) -> NDArray[np.int64]:
+    """Steps, and where they are very long others that lead to the same phase of these seasons."""
+    season = round(max(periods, default=1.0))
+    most = max(LEAST, _SEASONS * season)
+    return np.asarray(steps - np.maximum(0, steps - most + season - 1) // season * season)

@@ -20,9 +20,7 @@ from stillpoint.series import times
 from stillpoint.series.engine import Engine
 from stillpoint.series.grid import Grid
 from stillpoint.series.playing import play, say
-from stillpoint.series.slots import Slots
-
-_LEAST, _SEASONS = 64, 4  # empty slots in a row that are played: so many, or so many seasons
+from stillpoint.series.slots import LEAST, Slots, shortened
 
 
 class Timing:
@@ -175,7 +173,7 @@ class Timing:
             ahead = self._engine.horizon if known[i] else 0
             places = np.append(steps, self._grid.slots.steps(when[end : end + ahead]))
             # how long a break is played depends on the seasons that are known when it comes
-            breaks = [i + int(j) for j in np.flatnonzero(steps > _LEAST)]
+            breaks = [i + int(j) for j in np.flatnonzero(steps > LEAST)]
             for first, last in pairwise([i, *breaks, end]):
                 if last > first:
                     self._enter(int(steps[first - i]))
@@ -216,7 +214,7 @@ class Timing:
             self._last_step = -1
             first = int(np.flatnonzero(steps)[-1])  # of its slot
             played = steps[:first].copy()
-            for i in np.flatnonzero(played > _LEAST):
+            for i in np.flatnonzero(played > LEAST):
                 played[i] = self._played(int(played[i]))
             engine.begin_anew(*grid.rows.in_slots(played))
             if first < steps.size - 1:  # rows before it share the slot, which is to be learnt later
@@ -243,9 +241,7 @@ class Timing:
     def _played(self, step: int) -> int:
         """A step, or one that leads to the same phase where it is very long."""
         known = self._engine.active or self._engine.periods or self._engine.calendar
-        season = round(max(known, default=1.0))
-        most = max(_LEAST, _SEASONS * season)
-        return step - max(0, step - most + season - 1) // season * season
+        return int(shortened(np.array(step), known))
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""

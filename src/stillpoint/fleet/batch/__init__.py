@@ -9,6 +9,7 @@ from stillpoint.fleet.batch.forecasters import RegressionObjects, SeriesObjects,
 from stillpoint.fleet.batch.intervals import IntervalBatch, QuantileBatch
 from stillpoint.fleet.batch.late_intervals import LateIntervalBatch
 from stillpoint.fleet.batch.multiscale import MultiScaleBatch
+from stillpoint.fleet.batch.series import SeriesBatch
 from stillpoint.fleet.batch.tracker import TrackerBatch
 from stillpoint.forecasters import KernelForecaster, TrackingForecaster, VariationForecaster
 from stillpoint.intervals import IntervalTracker, QuantileTracker
@@ -37,10 +38,12 @@ def batch_of(kind: type[Any], learner: Any, threads: int, dtype: str) -> Batch:
     """An empty batch of learners like this one, its states of this type."""
     if dtype not in ("float64", "float32"):
         raise ValueError(f'dtype must be "float64" or "float32": got {dtype!r}; choose one')
+    if kind is Forecaster and SeriesBatch.takes(learner):
+        return SeriesBatch(learner, threads, dtype)
     if dtype == "float32":
         raise ValueError(
             f'dtype must be "float64" for this fleet of {kind.__name__}: got {dtype!r}; float32 is'
-            ' for a Forecaster with pool="small" or "middle" and told seasons'
+            ' for a Forecaster with pool="small" or "middle", told seasons and no features'
         )
     return BATCHES[kind](learner, threads)
 

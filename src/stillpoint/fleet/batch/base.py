@@ -27,7 +27,7 @@ _AS_DECLARED: Mapping[str, str] = {}
 
 
 @cache
-def _pool(threads: int, process: int) -> ThreadPoolExecutor:
+def pool(threads: int, process: int) -> ThreadPoolExecutor:
     """The threads of all batches of a process; no batch holds them: it is copied and pickled."""
     return ThreadPoolExecutor(threads)
 
@@ -153,9 +153,9 @@ class Batch(Ahead, ABC):
         parts = min(self._threads, order.size // _LEAST)
         if parts < 2:
             return kernel(order, slots, *rest) or 0
-        pool = _pool(self._threads, os.getpid())
+        workers = pool(self._threads, os.getpid())
         ends = np.linspace(0, order.size, parts + 1).astype(int)
-        jobs = [pool.submit(kernel, order[a:b], slots, *rest) for a, b in pairwise(ends)]
+        jobs = [workers.submit(kernel, order[a:b], slots, *rest) for a, b in pairwise(ends)]
         return sum(job.result() or 0 for job in jobs)
 
     def _in_order(self, slots: Slots) -> Slots:
@@ -196,13 +196,13 @@ class Batch(Ahead, ABC):
                 )
             given = given.reshape(-1)
         when, verdicts = np.empty(slots.size), np.empty(slots.size, np.uint8)
-        state = self._get("open", "started", "time")
-        if slots.size == 0 or not _base.moments(slots, given, when, verdicts, *state):
+        at, *state = self._clocks(slots)
+        if slots.size == 0 or not _base.moments(at, given, when, verdicts, *state):
             return when, self._outside(slots, when)
         last = state[2]
 
         def what(row: int) -> str:
-            got, before = when[row], last[slots[row]]
+            got, before = when[row], last[at[row]]
             if verdicts[row] == _base.NOT_FINITE:
                 return f"time must be finite: got {got}; drop rounds without a time"
             if verdicts[row] == _base.NOT_OPEN_ROUND:
@@ -219,6 +219,10 @@ class Batch(Ahead, ABC):
             Fault(np.flatnonzero(verdicts != _base.SOUND), what),
             *self._outside(slots, when),
         ]
+
+    def _clocks(self, slots: Slots) -> tuple[NDArray[Any], ...]:
+        """Where to find the rounds of these keys, then whether one is open, was ever, and when."""
+        return slots, *self._get("open", "started", "time")
 
     def _outside(self, slots: Slots, when: Array) -> list[Fault]:
         """Times that are in order, but that the learner cannot take."""

@@ -12,6 +12,8 @@ from stillpoint.fleet.keys import Slots
 # for a value of one key that its learner would refuse
 REMEDY = 'leave that key out, or build the fleet with on_bad="skip"'
 
+COUNTED = 2.0**53  # from here on steps of 1 are lost
+
 
 @dataclass(frozen=True)
 class Fault:
@@ -71,3 +73,16 @@ def table(Y: ArrayLike, slots: Slots, limit: float) -> tuple[Array, list[Fault]]
 def unlearnable(Y: Array, limit: float) -> NDArray[np.bool_]:
     """Where values are neither within ±limit nor missing."""
     return ~(np.abs(Y) <= limit) & ~np.isnan(Y)
+
+
+def uncounted(last: Array, rounds: int) -> list[Fault]:
+    """Rows whose times leave no room for so many rounds 1 apart after these."""
+    late = np.flatnonzero(last + rounds >= COUNTED)
+
+    def what(row: int) -> str:
+        return (
+            f"time must increase: got steps of 1 after {last[row]}, which rounding swallows;"
+            " start nearer to 0"
+        )
+
+    return [Fault(late, what)] if late.size else []

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from stillpoint.core.validation import Array
 from stillpoint.fleet.batch import _forecaster
 from stillpoint.fleet.batch.base import Batch, Fault, numbers
+from stillpoint.fleet.batch.faults import uncounted
 from stillpoint.fleet.keys import Slots
 from stillpoint.forecasters import KernelForecaster, _aggregation
 from stillpoint.forecasters import _kernel_forecaster as single
@@ -19,7 +20,6 @@ from stillpoint.forecasters.kernel_forecaster import CENTRE_BEFORE
 _FILTERS = ("mean", "covariance", "variance", "forecasts", "clock", "centre")
 _EXPERTS = ("aggregator.R", "aggregator.V", "aggregator.scalars")
 _NAMES = (*_FILTERS, *_EXPERTS)
-_COUNTED = 2.0**53  # from here on steps of 1 are lost
 
 
 class ForecasterBatch(Batch):
@@ -81,16 +81,7 @@ class ForecasterBatch(Batch):
     ) -> tuple[Array, Any, list[Fault]]:
         """As all forecasters; times must leave room for as many rounds."""
         values, rows, faults = super().series(slots, Y, X)
-        last = self.data["time"][slots]
-        late = np.flatnonzero(last + values.shape[1] >= _COUNTED)
-
-        def what(row: int) -> str:
-            return (
-                f"time must increase: got steps of 1 after {last[row]}, which rounding swallows;"
-                " start nearer to 0"
-            )
-
-        return values, rows, [Fault(late, what), *faults] if late.size else faults
+        return values, rows, [*uncounted(self.data["time"][slots], values.shape[1]), *faults]
 
     def track(
         self, slots: Slots, Y: Array, X: Any, horizon: int, intervals: bool

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from stillpoint.fleet.gpu.programs.base import length
 from stillpoint.fleet.gpu.trace import Number, exp, inverse, larger, size, where
+from stillpoint.losses import Loss
 from stillpoint.losses import _pointwise as losses
 
 _IN_SPACE = (losses.SQUARED, losses.ABSOLUTE, losses.HUBER)  # of the distance to a target
@@ -13,6 +14,25 @@ _OF_ONE = (losses.PINBALL, losses.LOGISTIC, losses.HINGE)  # of one number
 def supports(code: int, dim: int) -> bool:
     """Whether targets can be turned into gradients under this loss."""
     return code == losses.LINEAR or code in _IN_SPACE or (dim == 1 and code in _OF_ONE)
+
+
+def code(loss: Loss | None, dim: int) -> tuple[int, float] | None:
+    """Code and parameter of a loss whose gradients at such targets are learnt.
+
+    None where targets are gradients.
+    """
+    if loss is None:
+        return None
+    if not isinstance(loss, Loss):
+        raise ValueError(
+            f"loss must be one of sp.losses: got {loss!r}; pass an object, such as"
+            " sp.losses.Absolute()"
+        )
+    if not supports(loss.code, dim):
+        raise ValueError(
+            f"loss must have gradients at targets of {dim} numbers: got {loss!r}; pass gradients"
+        )
+    return None if loss.code == losses.LINEAR else (loss.code, float(loss.parameter))
 
 
 def gradient(

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 from stillpoint.core.validation import count, stored
-from stillpoint.fleet.gpu import triton
-from stillpoint.fleet.gpu.feedback import supports
+from stillpoint.fleet.gpu.feedback import code
 from stillpoint.fleet.gpu.programs import PROGRAMS
+from stillpoint.fleet.gpu.series.fleet import Forecasters
 from stillpoint.fleet.gpu.streams import Streams, lengthened
 from stillpoint.fleet.gpu.tensors import (
     Tensor,
@@ -20,17 +20,19 @@ from stillpoint.fleet.gpu.tensors import (
 )
 from stillpoint.intervals import IntervalTracker, QuantileTracker
 from stillpoint.losses import Loss
-from stillpoint.losses._pointwise import LINEAR
+from stillpoint.series import Forecaster
 
-_NAMES = {kind.__name__: kind for kind in PROGRAMS}
+_KINDS: tuple[type[Any], ...] = (*PROGRAMS, Forecaster)
+_NAMES = {kind.__name__: kind for kind in _KINDS}
 _MOST_DIM = 16
 
 
 class DeviceFleet:
     """One learner a stream, of one class and configuration, on a device: tensors in, tensors out.
 
-    learner: Tracker, MultiScale, IntervalTracker or QuantileTracker, as a class or by name; config:
-    its arguments (one coverage or level, dim up to 16, no domain but a ball around 0 for Tracker).
+    learner: Tracker, MultiScale, IntervalTracker, QuantileTracker or Forecaster, as a class or by
+    name; config: its arguments (one coverage or level, dim up to 16, no domain but a ball around 0
+    for Tracker; Forecaster with pool="small", seasons that are told or None, and no features).
     streams: how many; they go by their numbers 0, 1, ….
     device: where states live, as torch names it; None takes the GPU where there is one. On a GPU a
     round of all streams is one launch of a fused Triton kernel; elsewhere the same arithmetic runs
@@ -39,8 +41,8 @@ class DeviceFleet:
     States are float32, sums over all rounds in pairs of them: plays follow the float64 learners
     within about 1e-5 of their scale for nearly all streams, until rounding decides a comparison
     (docs/bench/gpu.md). A stream whose feedback is NaN, above 1e30 or above a lipschitz that was
-    told skips that round, counted in `rejected`. Loaded from a file, a fleet is on the GPU where
-    there is one.
+    told skips that round, counted in `rejected`; to a forecaster it is missing. Loaded from a file,
+    a fleet is on the GPU where there is one.
     """
 
     _class_names = ("learner",)  # of the configuration, which files have under names of their own
@@ -49,8 +51,8 @@ class DeviceFleet:
         self, learner: type[Any] | str, streams: int, *, device: Any = None, **config: Any
     ) -> None:
         torch = torch_module()
-        kind = _NAMES.get(learner) if isinstance(learner, str) else learner
-        if kind not in PROGRAMS:
+        kind: Any = _NAMES.get(learner) if isinstance(learner, str) else learner
+        if kind not in _KINDS:
             raise ValueError(
                 f"learner must be one of {sorted(_NAMES)}: got {learner!r}; pass one of them, as a"
                 " class or by name"
@@ -63,7 +65,12 @@ class DeviceFleet:
                 f"dim must be at most {_MOST_DIM} on a device: got {built.dim}; use a Fleet on"
                 " the CPU"
             )
-        self._streams = Streams(PROGRAMS[kind](built).for_rounds(1), streams, self.device)
+        self._series = Forecasters(built, streams, self.device) if kind is Forecaster else None
+        self._streams: Any = (
+            Streams(PROGRAMS[kind](built).for_rounds(1), streams, self.device)
+            if self._series is None
+            else self._series.streams
+        )
         # forecasts of open rounds, NaN where none is open; after a round of all streams they are
         # stale, and not `_told`
         self._forecasts = (
@@ -78,12 +85,13 @@ class DeviceFleet:
 
     @property
     def _not_finite(self) -> frozenset[str]:
-        return frozenset({"forecasts"})  # NaN where no round is open
+        # NaN where no round is open, or a value is missing; radii may be infinite
+        return frozenset({"forecasts"} if self._series is None else {"state", "nests"})
 
     @property
     def streams(self) -> int:
         """How many streams."""
-        return self._streams.count
+        return int(self._streams.count)
 
     def __len__(self) -> int:
         return self.streams
@@ -91,11 +99,11 @@ class DeviceFleet:
     @property
     def bytes_per_stream(self) -> int:
         """State of one stream now; experts and levels that join later add to it."""
-        return 4 * len(self._streams.program.columns) + 4
+        return int(self._streams.width)
 
     @property
     def rounds(self) -> Tensor:
-        """Rounds of each stream so far."""
+        """Rounds of each stream so far; of a forecaster since its first value."""
         return self._streams.rounds.clone()
 
     @property
@@ -103,11 +111,21 @@ class DeviceFleet:
         """Rounds of each stream so far whose feedback could not be used."""
         return self._streams.rejected.clone()
 
-    def predict(self, forecasts: Any = None, *, which: Any = None) -> Any:
+    def predict(
+        self, forecasts: Any = None, *, which: Any = None, horizon: int | None = None
+    ) -> Any:
         """Plays (n, dim), quantiles (n,), or for IntervalTracker ends (lo, hi) around the
-        forecasts; of all streams or some.
+        forecasts; of all streams or some. Of forecasters (n,), or (n, horizon).
         """
         at = self._at(which)
+        if self._series is not None:
+            self._no_forecasts(forecasts)
+            return self._series.predict(at, horizon)
+        if horizon is not None:
+            raise ValueError(
+                f"horizon must be left out for {self._kind.__name__}: got {horizon!r}; it looks"
+                " one round ahead"
+            )
         plays = (
             self._streams.plays[at].clone() if isinstance(at, slice) else self._streams.plays[at]
         )
@@ -128,12 +146,23 @@ class DeviceFleet:
         self._told = True
         return centres - plays[:, 0], centres + plays[:, 0]
 
+    def interval(self, *, which: Any = None, horizon: int | None = None) -> tuple[Tensor, Tensor]:
+        """Ends (n,) of forecasters' intervals of the next value, or (n, horizon) of the next."""
+        if self._series is None:
+            raise ValueError(
+                f"interval must be asked of forecasters: got {self._kind.__name__}; call predict"
+            )
+        return self._series.interval(self._at(which), horizon)
+
     def update(self, feedback: Any, *, which: Any = None) -> None:
         """Close the round of all streams, or of some, with a gradient (n, dim) or a target (n,)
         each, and open the next.
         """
         streams, at = self._streams, self._at(which)
         n = self.streams if isinstance(at, slice) else at.numel()
+        if self._series is not None:
+            self._series.update(at, feedback, n)
+            return
         inputs = streams.program.inputs
         if self._forecasts is None:
             fed = shaped("feedback", feedback, (n, inputs), self.device, flat=True)
@@ -154,15 +183,29 @@ class DeviceFleet:
             else:
                 self._forecasts[at] = np.nan
 
-    def track(self, targets: Any, forecasts: Any = None, *, loss: Loss | None = None) -> Any:
+    def track(
+        self,
+        targets: Any,
+        forecasts: Any = None,
+        *,
+        loss: Loss | None = None,
+        intervals: bool = False,
+    ) -> Any:
         """Many rounds of all streams in one launch: what predict would have said before each
-        (rounds, n[, dim]).
+        (rounds, n[, dim]); with the ends of forecasters' intervals, if asked for.
 
         targets: (rounds, n), or (rounds, n, dim); for learners of gradients turned into them under
         `loss`, left out where they are gradients already. forecasts: (rounds, n), for
         IntervalTracker. A NaN is a missing target.
         """
-        torch, streams, code = torch_module(), self._streams, self._code(loss)
+        torch, streams = torch_module(), self._streams
+        if loss is not None and "dim" not in self._config:
+            raise ValueError(
+                f"loss must be left out for {self._kind.__name__}: got {loss!r}; it has its own"
+            )
+        if self._series is not None:
+            self._no_forecasts(forecasts)
+            return self._series.track(targets, intervals)
         given = numbers("targets", targets, self.device)
         if given.ndim < 2:
             raise ValueError(
@@ -182,7 +225,13 @@ class DeviceFleet:
             (*shape[:2], streams.program.outputs), dtype=torch.float32, device=self.device
         )
         fed = fed.to(torch.float32).reshape(shape)
-        streams.play(self._at(None), streams.most + shape[0], fed, loss=code, out=out)
+        streams.play(
+            self._at(None),
+            streams.most + shape[0],
+            fed,
+            loss=code(loss, streams.program.inputs),
+            out=out,
+        )
         if self._forecasts is not None:
             self._told = False
             return centres - out[..., 0], centres + out[..., 0]
@@ -217,7 +266,7 @@ class DeviceFleet:
 
     def migrated(self, state: dict[str, Any]) -> dict[str, Any]:
         """A state that an older version saved as one of this version."""
-        return self._streams.migrated(state)
+        return state if self._series is not None else dict(self._streams.migrated(state))
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`, in a fleet built from the same `config`."""
@@ -239,26 +288,6 @@ class DeviceFleet:
             raise ValueError(
                 f"forecasts must be left out for {self._kind.__name__}: got some; it makes its own"
             )
-
-    def _code(self, loss: Loss | None) -> triton.Loss | None:
-        if loss is None:
-            return None
-        if "dim" not in self._config:
-            raise ValueError(
-                f"loss must be left out for {self._kind.__name__}: got {loss!r}; it has its own"
-            )
-        if not isinstance(loss, Loss):
-            raise ValueError(
-                f"loss must be one of sp.losses: got {loss!r}; pass an object, such as"
-                " sp.losses.Absolute()"
-            )
-        inputs = self._streams.program.inputs
-        if not supports(loss.code, inputs):
-            raise ValueError(
-                f"loss must have gradients at targets of {inputs} numbers: got {loss!r}; pass"
-                " gradients"
-            )
-        return None if loss.code == LINEAR else (loss.code, float(loss.parameter))
 
     def _at(self, which: Any) -> Any:
         """All streams, or the numbers of some, each once."""

@@ -84,6 +84,11 @@ class Streams:
             self.program, loss, self.state, self.rounds, self.plays, self.rejected, at, fed, out
         )
 
+    @property
+    def width(self) -> int:
+        """Bytes of a stream now."""
+        return 4 * len(self.program.columns) + 4
+
     def add(self, count: int) -> None:
         """Let so many new streams join at the end."""
         before, after = self.count, self.count + count

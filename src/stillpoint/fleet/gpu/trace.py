@@ -34,7 +34,7 @@ class Traced:
         self.trace, self.name = trace, name
 
     def _with(self, sign: str, other: Number, swap: bool = False) -> "Traced":
-        a, b = (_text(other), self.name) if swap else (self.name, _text(other))
+        a, b = (text(other), self.name) if swap else (self.name, text(other))
         return self.trace.name(f"{a} {sign} {b}")
 
     def __add__(self, other: Number) -> "Traced":
@@ -80,7 +80,8 @@ class Traced:
         return self._with("|", other)
 
 
-def _text(number: Number) -> str:
+def text(number: Number) -> str:
+    """How a kernel writes a number."""
     if isinstance(number, Traced):
         return number.name
     return (
@@ -96,7 +97,7 @@ def _call(name: str, *args: Number) -> Number:
     """A function of Triton's where an argument is traced, of torch's otherwise."""
     for arg in args:
         if isinstance(arg, Traced):
-            return arg.trace.name(f"tl.{name}({', '.join(map(_text, args))})")
+            return arg.trace.name(f"tl.{name}({', '.join(map(text, args))})")
     import torch
 
     return getattr(torch, name)(*args)

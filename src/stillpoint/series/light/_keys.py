@@ -13,9 +13,10 @@ import numpy as np
 
 from stillpoint.core.arithmetic import assign
 from stillpoint.core.jit import bare, njit
+from stillpoint.series._knots import ROW
 from stillpoint.series._scale import AT
 from stillpoint.series.light import _estimates, _experts
-from stillpoint.series.light._knot import between
+from stillpoint.series.light._knot import FIRST, between
 from stillpoint.series.light._plan import ES, EXACT, OF, SUM, N, Plan
 from stillpoint.series.light._row import (
     AGAIN,
@@ -49,7 +50,7 @@ class Kit(NamedTuple):
 @njit(cache=True)
 def shift(w: np.ndarray, c: np.ndarray, p: Plan, sign: float) -> None:
     """Count levels and forecasts from the first value, or its logarithm; sign 1.0: no longer."""
-    n, raw, log, logs = p.n, sign * w[AT.centre], sign * w[AT.log_centre], c[OF.logs] > 0
+    n, raw, log, logs = p.n, sign * w[SUM.first], sign * w[AT.log_centre], c[OF.logs] > 0
     for i in range(n[N.filters]):
         w[n[N.means] + i * n[N.places]] += log if logs and p.kinds[i] > 0 else raw
     for e in range(p.smoothers.shape[0]):
@@ -58,6 +59,28 @@ def shift(w: np.ndarray, c: np.ndarray, p: Plan, sign: float) -> None:
         w[i] += raw
     for slot in range(n[N.slots] + 1):
         w[n[N.said] + slot * (2 * n[N.estimates] + 1)] += raw
+
+
+@njit(cache=True)
+def balance(w: np.ndarray, n: np.ndarray) -> None:
+    """Have weights sum to 1 again: times a level far from 0, what float32 lost would be much."""
+    K = n[N.experts]
+    for k in range(n[N.knots]):
+        block = n[N.weights] + k * n[N.block]
+        for row in (ROW.poly, ROW.blend):
+            even(w[block + row * K : block + (row + 1) * K])
+            even(w[block + FIRST * K + 2 * row : block + FIRST * K + 2 * row + 2])
+
+
+@njit(cache=True)
+def even(weights: np.ndarray) -> None:
+    """Make weights sum to 1, if they are any."""
+    total = 0.0
+    for weight in weights:
+        total += weight
+    if total > 0.0:
+        for i in range(weights.size):
+            weights[i] /= total
 
 
 @njit(cache=True, forceinline=True)
@@ -69,6 +92,7 @@ def load(w: np.ndarray, k: int, keys: Keys, kit: Kit) -> None:
         w[EXACT + i] = row[i]
     if kit.shifted:
         shift(w, keys.counts[k], kit.plan, 1.0)
+        balance(w, kit.plan.n)
 
 
 @njit(cache=True, forceinline=True)

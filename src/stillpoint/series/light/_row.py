@@ -14,6 +14,7 @@ from stillpoint.series._scale import AT, deviation, extend, limits, within
 from stillpoint.series.light import _estimates, _experts
 from stillpoint.series.light._knot import FIRST, between, combine, judge
 from stillpoint.series.light._plan import ES, EXACT, LEVEL, OF, SCALARS, N, Plan
+from stillpoint.series.light._smoothers import smooth_all
 
 START, AGAIN = 3, 10  # values before there are experts; rounds after which units are told again
 
@@ -120,17 +121,18 @@ def take(w: np.ndarray, c: np.ndarray, y: float, p: Plan) -> None:
     if seen:
         _experts.regress(w, c, new, p)
     _experts.filter_all(w, c, y, log, seen, p)
-    _experts.smooth_all(w, c, y, log, seen, p)
+    smooth_all(w, c, y, log, seen, p)
     if seen and kept != y:
         new = in_units(kept, w)
         value = max(kept, 0.1 * w[AT.low]) if logs else kept
     if seen:  # what stands for a missing value is no evidence: over a long gap it would run away
         w[AT.low], w[AT.high] = min(w[AT.low], value), max(w[AT.high], value)
     extend(w, now, n[N.horizon])
-    first = n[N.lags]
-    for i in range(first, first + n[N.past] - 1):
-        w[i] = w[i + 1]
-    w[first + n[N.past] - 1] = new
+    x = w[n[N.lags] : n[N.lags] + n[N.past]]
+    later = x[1:]
+    for i in range(later.size):
+        x[i] = later[i]
+    x[later.size] = new
     c[OF.now] += 1
 
 

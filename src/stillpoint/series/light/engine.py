@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stillpoint.core.allocation import zeros
+from stillpoint.core.allocation import full, zeros
 from stillpoint.core.array import Array
 from stillpoint.core.validation import stored, under
 from stillpoint.series import restored
@@ -21,10 +21,10 @@ from stillpoint.series._scale import BY as CLOCK
 from stillpoint.series._state import State
 from stillpoint.series._structural import BASE, IS
 from stillpoint.series.engine import Engine
-from stillpoint.series.history import History
+from stillpoint.series.history import KEEP, History
 from stillpoint.series.light import _keys
 from stillpoint.series.light._keys import Keys
-from stillpoint.series.light._plan import EXACT, OF, SAID, SCORES, N
+from stillpoint.series.light._plan import EXACT, OF, SAID, SCORES, SUM, N
 from stillpoint.series.light.bands import LightBands
 from stillpoint.series.light.keys import Workshop, checked, counts
 from stillpoint.series.light.plan import joined
@@ -32,6 +32,7 @@ from stillpoint.series.pool import Pool
 from stillpoint.series.watch import Watch
 
 _ONE = np.zeros(1, dtype=np.int64)
+_LEFT = -2  # the nest of a key that has left the only one
 _NO_ENDS, _NO_NAIVE, _NO_PARTS = np.empty((1, 0, 0, 0, 0)), np.empty((1, 0, 2)), np.empty((1, 0))
 
 
@@ -113,8 +114,7 @@ class LightEngine(Engine):
 
     def _look_for_changes(self, row: int) -> None:
         """Begin to, at this row, beside the seasons."""
-        self.watch = Watch(row)
-        self.watch.renew(self.periods or (), row, np.empty(0), np.empty(0))
+        self.watch = changes_from(row, self.periods or ())
 
     def _tell(self) -> None:
         """Have the intervals at hand as they are in the row."""
@@ -209,3 +209,31 @@ class LightEngine(Engine):
         self._tell()
         self.watch.restore(under(state, "watch."), self.periods or ())
         restored.rows(self.watch.rows, self.history.before + self.history.rounds)
+
+
+def changes_from(row: int, periods: tuple[float, ...]) -> Watch:
+    """A detector that begins at this row."""
+    watch = Watch(row)
+    watch.renew(periods, row, np.empty(0), np.empty(0))
+    return watch
+
+
+def taken_out(shop: Workshop, k: int, keys: Keys) -> dict[str, Any]:
+    """What `arrays` returns of an engine that goes on as a key of a fleet.
+
+    The history and the detector of changes, which fleets do not keep, begin with its round.
+    """
+    c, (row, exact) = keys.counts[k].copy(), shop.read(k, keys)
+    rounds, before, nest = int(c[OF.rounds]), int(c[OF.before]), np.zeros(shop.gathered)
+    history = full((min(rounds, KEEP), 1), np.nan)
+    history[:1] = exact[SUM.last]
+    if c[OF.nest] >= 0:
+        nest[:] = keys.nests[c[OF.nest]]
+        values = nest[: min(rounds, nest.size)]
+        history[history.size - values.size :, 0] = values
+    c[OF.nest] = 0 if c[OF.nest] >= 0 else _LEFT
+    saved = {"history": history, "rounds": rounds, "before": before, "varied": bool(c[OF.now] >= 0)}
+    saved |= {"row": row, "exact": exact, "counts": c, "nest": nest}
+    saved |= {"builds": int(c[OF.now] >= 0), "calendar": np.empty(0)}
+    watch = changes_from(before + rounds, shop.periods).arrays()
+    return saved | {f"watch.{name}": value for name, value in watch.items()}

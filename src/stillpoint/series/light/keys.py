@@ -12,6 +12,7 @@ from stillpoint.series import layout
 from stillpoint.series._harmonics import fill
 from stillpoint.series._scale import AT
 from stillpoint.series.gains import LAST, shared
+from stillpoint.series.light import _keys
 from stillpoint.series.light._keys import Keys, Kit
 from stillpoint.series.light._plan import EXACT, OF, N
 from stillpoint.series.light.bands import LightBands
@@ -73,6 +74,21 @@ class Workshop:
         if changed:
             self.kit = self.kit._replace(plan=self.kit.plan._replace(**changed))
 
+    def read(self, k: int, keys: Keys) -> tuple[Array, Array]:
+        """The row of a key and its exact part, as a single forecaster has them."""
+        if not self.kit.shifted:
+            return keys.rows[k].copy(), keys.exact[k].copy()
+        w = self.kit.row
+        _keys.load(w, k, keys, self.kit)
+        return w[EXACT:].copy(), w[:EXACT].copy()
+
+    def write(self, k: int, keys: Keys, row: Array, exact: Array) -> None:
+        """The inverse of `read`, when the key has its counts."""
+        if self.kit.shifted:
+            _keys.store(np.concatenate([exact, row]), k, keys, self.kit)
+        else:
+            keys.rows[k], keys.exact[k] = row, exact
+
     def __deepcopy__(self, memo: dict[int, Any]) -> "Workshop":
         """One with the same tables and room of its own."""
         new = memo[id(self)] = copy(self)
@@ -106,7 +122,9 @@ class Nursery:
             values[:old] = self.values
             self.values = values
             self._free.extend(range(old + more - 1, old - 1, -1))
-        return np.array([self._free.pop() for _ in range(count)], dtype=np.int64)
+        places = np.array([self._free.pop() for _ in range(count)], dtype=np.int64)
+        self.values[places] = 0.0
+        return places
 
     def leave(self, places: Slots) -> None:
         """Places that are free again."""
