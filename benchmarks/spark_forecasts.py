@@ -5,9 +5,9 @@
 
 A log of all keys lies ready as Parquet, a row a key and hour (or day), a file an hour or several;
 seasons are told. Keys are young: until their longest season has been seen twice they keep values
-beside their state. The job plays all files at once: reading, shuffling by bucket, each key's series,
-forecasts with intervals written. The stream has one file a micro-batch: states out of and into
-files, forecasts of the keys that moved, written, the commit. Its first two micro-batches start
+beside their state. The job plays all files at once: reading, shuffling by bucket, each key's
+series, forecasts with intervals written. The stream has one file a micro-batch: states out of and
+into files, forecasts of the keys that moved, written, the commit. Its first two micro-batches start
 Python and load compiled code, and are left out of the rate.
 """
 
@@ -109,9 +109,8 @@ def main():
         f" local[2], {keys:,} keys."
     )
     print(f"Load of the machine before the run (1, 5, 15 minutes): {load}.\n")
-    print(
-        "| form | seasons | rows at once | steps ahead | rows/s | forecasts/s | each micro-batch, rows/s |"
-    )
+    heads = ("form", "seasons", "rows at once", "steps ahead", "rows/s", "forecasts/s")
+    print("| " + " | ".join((*heads, "rows/s, each micro-batch")) + " |")
     print("|---|---|---|---|---|---|---|")
     for kind, season, count, each, horizon in (
         ("job", [24, 168], hours, hours // 8, 24),
@@ -130,8 +129,8 @@ def main():
         rows = keys * (count if kind == "job" else each)
         single = ", ".join(f"{n / seconds:,.0f}" for n, seconds in told["batches"])
         single = single if kind == "stream" else "–"
-        cells = f"{kind} | {', '.join(map(str, season))} | {rows:,} | {horizon} | {rate:,.0f} | {made:,.0f} | {single}"
-        print(f"| {cells} |", flush=True)
+        cells = [kind, ", ".join(map(str, season)), f"{rows:,}", str(horizon), f"{rate:,.0f}"]
+        print("| " + " | ".join([*cells, f"{made:,.0f}", single]) + " |", flush=True)
 
 
 if __name__ == "__main__":
