@@ -192,7 +192,7 @@ def fleet(
     checkpoint
         A folder to go on from after a kill.
     engine
-        local, or spark, which writes predictions as a folder of Parquet files.
+        local, or spark, which writes predictions, or forecasts, as a folder of Parquet files.
     threads
         Threads of the local engine; the numbers are the same for any.
     horizon, season, nonnegative, date_format

@@ -4,6 +4,7 @@ Bucket b after its n-th micro-batch is the file b-n. The one before stays until 
 is under way, for then Spark has committed the later one: what is done again finds its beginning.
 """
 
+from collections.abc import Iterable
 from importlib import import_module
 from typing import Any
 
@@ -28,11 +29,12 @@ class StateFiles:
             data: bytes = file.read()
             return data
 
-    def write(self, bucket: int, number: int, data: bytes) -> None:
+    def write(self, bucket: int, number: int, pieces: Iterable[bytes | memoryview]) -> None:
         """Write a state whole, in place of one that an attempt left."""
         path = self._path(bucket, number)
         with self._system.open_output_stream(path + ".tmp") as file:
-            file.write(data)
+            for piece in pieces:
+                file.write(piece)
         self._system.move(path + ".tmp", path)
 
     def drop(self, bucket: int, number: int) -> None:

@@ -80,11 +80,11 @@ class SeriesBucket(StatefulProcessor):  # type: ignore[misc]
             data = files.read(bucket, number)
             files.drop(bucket, number - 1)
         part = Part(self.job.settings, self.job.plan, data)
-        played, data = play_series(self.job, part, rows), part.flat()
+        played, pieces = play_series(self.job, part, rows), part.flat()
         if files is not None:
-            files.write(bucket, number + 1, data)
-            data = b""
-        self._state.update((data, number + 1, told))
+            files.write(bucket, number + 1, pieces)
+            pieces = []
+        self._state.update((b"".join(pieces), number + 1, told))
         yield played
 
     def close(self) -> None:
