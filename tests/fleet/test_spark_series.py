@@ -137,10 +137,13 @@ def test_tables_and_streams_are_forecast_as_by_the_local_engine(fleets, spark, l
         part = spark.createDataFrame(some, "k string, day date, y double").coalesce(1)
         part.write.mode("append" if i else "overwrite").parquet(str(tmp_path / "in"))
         source = spark.readStream.schema("k string, day date, y double")
-        played = fleets.forecasts(source.parquet(str(tmp_path / "in")), plan, buckets=3, **NAMES)
+        states = {"buckets": 3, "states": str(tmp_path / "states")}
+        played = fleets.forecasts(source.parquet(str(tmp_path / "in")), plan, **states, **NAMES)
         query = played.writeStream.format("parquet").trigger(availableNow=True)
         query = query.option("checkpointLocation", str(tmp_path / "state"))
         query.start(str(tmp_path / "out")).awaitTermination()
+    kept = sorted(path.name for path in (tmp_path / "states").iterdir())
+    assert kept == [f"{bucket}-{number}" for bucket in range(3) for number in (1, 2)]
     out = spark.read.parquet(str(tmp_path / "out")).toPandas()
     assert len(out) == (2 * KEYS - 1) * HORIZON  # s4 had no row in the second micro-batch
     last = out.sort_values("day").groupby(["k", "step"]).tail(1)
