@@ -117,10 +117,7 @@ def main():
         ("stream", [7], 6, 1, 1),
         ("stream", [24, 168], 5, 1, 1),
         ("stream", [24, 168], 5, 1, 24),
-        ("stream", [24, 168], 20, 4, 24),
     ):
-        if given.quick and each > 1 and kind == "stream":
-            continue
         told = measure(kind, season, keys, count, each, horizon)
         later = told["batches"][WARM:] or told["batches"]
         spent = sum(seconds for _, seconds in later)
