@@ -104,6 +104,8 @@ bench: $(VENV)/.ready
 	$(PIP) -e '.[spark]'
 	$(JAVA)
 	$(PAGE)/spark.md benchmarks/spark.py
+	$(PAGE)/spark.md benchmarks/spark_forecasts.py
+	$(BIN)/python benchmarks/page.py docs/capacity.md benchmarks/capacity.py
 	$(PAGE)/targets.md benchmarks/targets.py
 	$(BIN)/stillpoint bench regret --stream chosen --first-seed 1000 --out docs/bench
 	$(BIN)/stillpoint bench regret --learner Tracker --learner MultiScale --learner MultiScale-free --learner Ader-D1 --learner OGD-sqrt \
