@@ -6,23 +6,20 @@ import numpy as np
 
 from stillpoint.core.arithmetic import dot
 from stillpoint.core.jit import njit
-from stillpoint.series import _knots
 from stillpoint.series._knots import (
     AT,
-    CAP,
     FADE,
     ISSUE,
-    MEMORY,
     RATE,
-    RECENT,
     ROW,
     STEEP,
     TINY,
     WANDER,
     WARM,
+    stacked,
+    unit_of,
 )
 from stillpoint.series._knots import REACH as FURTHEST
-from stillpoint.series._knots import SLACK as LATELY
 from stillpoint.series.light._plan import MOST, SLACK, N
 
 FIRST = len(ROW)  # rows of a table
@@ -59,7 +56,7 @@ def combine(block: np.ndarray, K: int, p: np.ndarray, out: np.ndarray) -> None:
     pair, scalars = block[FIRST * K : FIRST * (K + 2)], block[FIRST * (K + 2) :]
     theta = scalars[len(AT) : len(AT) + K + 1]
     f = dot(block[ROW.blend * K : ROW.blend * K + K], p)
-    g = _knots.stacked(f, p, theta, math.sqrt(scalars[AT.variance]))
+    g = stacked(f, p, theta, math.sqrt(scalars[AT.variance]))
     out[ISSUE.poly] = dot(block[ROW.poly * K : ROW.poly * K + K], p)
     out[ISSUE.first], out[ISSUE.stacked] = f, g
     out[ISSUE.pair] = pair[ROW.poly * 2] * f + pair[ROW.poly * 2 + 1] * g
@@ -169,16 +166,7 @@ def judge(
     said, out = w[waits : waits + K], w[waits + K : waits + K + len(ISSUE)]
     pair, s = block[FIRST * K : FIRST * (K + 2)], block[FIRST * (K + 2) :]
     square = (y - out[ISSUE.forecast]) ** 2
-    s[AT.memory] = (1.0 - 1.0 / MEMORY) * s[AT.memory] + 1.0
-    counted = square
-    if s[AT.memory] >= 11.0 and s[AT.variance] > 0.0:
-        counted = min(square, CAP * s[AT.variance])
-    s[AT.variance] += (counted - s[AT.variance]) / s[AT.memory]
-    s[AT.recent] += (counted - s[AT.recent]) / min(s[AT.memory], RECENT)
-    if s[AT.settling] > 0.0:
-        s[AT.settling] -= 1.0
-        s[AT.variance] = min(s[AT.variance], LATELY * s[AT.recent])
-    unit = max(s[AT.variance], square / CAP)
+    unit = unit_of(square, s)
     if unit <= max((1e-13 * width) ** 2, (1e-14 * y) ** 2, TINY):
         return  # rounding: nothing to learn from
     scale, f = 1.0 / unit, out[ISSUE.first]
