@@ -420,10 +420,10 @@ def test_the_command_gives_the_numbers_of_the_local_engine(fleets, tmp_path):
 
 def test_numbers_or_dates_is_for_the_first_time_there_is_to_say(fleets, tmp_path):
     from stillpoint.commands.fleet_options import FleetOptions
-    from stillpoint.commands.spark import _look
+    from stillpoint.commands.spark_files import look
 
     many = 1500 * "a,,1\n"  # more than are looked at in one go
-    for text, kind in (("2024-01-02", "date"), ("5", "number"), ("", "number")):
+    for text, kind in (("2024-01-02", "day"), ("5", "number"), ("", "number")):
         for names in (["a"], ["a", "b"]):  # in the first file, and in a later one
             files = [tmp_path / f"{name}.csv" for name in names]
             for file in files:
@@ -431,7 +431,7 @@ def test_numbers_or_dates_is_for_the_first_time_there_is_to_say(fleets, tmp_path
                 file.write_text("k,t,y\n" + many + f"a,{last},2\n", encoding="utf-8")
             told = {"key": "k", "time": "t", "engine": "spark", "learner": "kernel"}
             options = FleetOptions(str(tmp_path), "y", tmp_path / "out", **told)
-            assert _look(options, [str(file) for file in files]) == (["k", "t", "y"], ",", kind)
+            assert look(options, [str(file) for file in files]) == (["k", "t", "y"], ",", kind)
 
 
 def test_a_checkpoint_is_of_one_job(fleets):
