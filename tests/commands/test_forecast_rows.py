@@ -198,6 +198,13 @@ def test_the_gap_of_keys_that_have_a_row_now_and_then_is_the_day():
     assert abs(plans.plan(options(), rows_of(*hourly), True).gap - 3600.0) < 60.0
 
 
+def test_one_key_with_many_more_rows_does_not_set_the_gap_of_all():
+    daily = [[(DAY * i, float(i % 7)) for i in range(60)] for _ in range(12)]
+    hot = [(DAY / 24 * i, float(i % 5)) for i in range(1000)]
+    few = [[(DAY * i, 1.0), (DAY * (i + 9), 2.0)] for i in range(20)]
+    assert plans.plan(options(), rows_of(*daily, hot, *few), True).gap == DAY
+
+
 def test_keys_of_one_row_have_the_gap_between_keys():
     one = rows_of(*([(DAY * (7 * k + 4), 1.0)] for k in range(5)))
     assert plans.plan(options(), one, True).gap == 7 * DAY

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from stillpoint.commands import cells
 from stillpoint.commands.checkpoint import counted, part
-from stillpoint.commands.dates import read, recognised
+from stillpoint.commands.dates import digits, read, recognised
 from stillpoint.commands.errors import InputError, RowError
 from stillpoint.commands.fleet_options import FleetOptions
 from stillpoint.commands.formats import Batch
@@ -84,7 +84,10 @@ class Intake:
         """Tell from the first times there are how all are written."""
         if not given:
             return
-        self.kind = "date" if self.form is not None else cells.time_kind(given[0])
+        kind = cells.time_kind(given[0])
+        if kind == "number" and self.form is None:
+            self.form = digits(given)
+        self.kind = "date" if self.form is not None else kind
         self.like = str(given[0]).strip()
         if self.kind == "date" and self.form is None:
             try:
