@@ -3,8 +3,8 @@
 import copy
 import pickle
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
+from time import sleep
 
 import numpy as np
 import pytest
@@ -393,7 +393,7 @@ def test_an_interrupt_waits_for_the_threads_that_write_states(monkeypatch):
 
     def work():
         go.wait()
-        time.sleep(0.01)
+        sleep(0.01)
         over.append(True)
 
     def interrupted(jobs):
