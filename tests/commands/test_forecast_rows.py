@@ -1,6 +1,7 @@
 """Rows of many keys for forecasts: sorted on disk in bounded memory, put in slots of their keys."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from stillpoint.commands.forecasts.intake import Intake
 from stillpoint.commands.forecasts.plan import Plan
 from stillpoint.commands.forecasts.spill import HASHES, Rows, Spill
 from stillpoint.commands.forecasts.times import Times
+from stillpoint.commands.formats import Batch
 
 DAY = 86_400.0
 
@@ -258,3 +260,25 @@ def test_numbers_go_on_as_numbers():
     intake._look(["1"], "t")
     assert Times(intake, plain(2.0)).ahead(np.array([7.0])) == ["9", "11", "13"]
     assert Times(intake, plain(0.5)).ahead(np.array([7.0])) == ["7.5", "8", "8.5"]
+
+
+@pytest.mark.parametrize("as_text", [True, False])
+def test_an_hour_that_comes_twice_is_two_hours_and_times_keep_their_zone(as_text):
+    berlin = ZoneInfo("Europe/Berlin")
+    begin = datetime(2024, 10, 26, 22, tzinfo=UTC)
+    cells = [(begin + timedelta(hours=i)).astimezone(berlin) for i in range(12)]
+    cells = list(map(str, cells)) if as_text else cells
+    intake = Intake(options())
+    taken = intake.read(Batch([["a"] * 12, np.arange(12.0).tolist(), cells], 12))
+    assert np.diff(taken.times).tolist() == [3600.0] * 11
+    again = Intake(options())
+    Intake.check(intake.state())
+    again.restore(intake.state())
+    times = Times(again, Plan(True, True, 3600.0, None, (), 1, ""))
+    assert times.ahead(taken.times[-1:]) == ["2024-10-27 11:00:00+01:00"]
+    days = Times(again, Plan(True, True, DAY, None, (), 2, ""))
+    midnight = datetime(2024, 10, 26, tzinfo=berlin).timestamp()
+    assert days.ahead(np.array([midnight])) == [
+        "2024-10-27 00:00:00+02:00",
+        "2024-10-28 00:00:00+01:00",
+    ]

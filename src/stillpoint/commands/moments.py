@@ -91,7 +91,7 @@ class Coming:
         self._texts, self._form = texts, form
         if dated:
             self._moments = [moment(text, form) for text in texts]
-            self._zone = _zone(zone)
+            self._zone = zone_named(zone)
             self._clocked = ":" in self._last or any(at.hour or at.minute for at in self._moments)
             self._months = round(gap * 12 / 365.25 / DAY)
             self._day = _day_of_month(self._moments, self._months) if gap >= 27.0 * DAY else 0
@@ -162,13 +162,14 @@ def zone_like(texts: Sequence[str]) -> str | None:
     """Return a time zone whose clock shows these times, among them some where it was changed."""
     times = [datetime.fromisoformat(text.strip()) for text in texts]
     for name in sorted(available_timezones()) if times else ():
-        zone = _zone(name)
+        zone = zone_named(name)
         if zone and all(at.astimezone(zone).utcoffset() == at.utcoffset() for at in times):
             return name
     return None
 
 
-def _zone(name: str | None) -> tzinfo | None:
+def zone_named(name: str | None) -> tzinfo | None:
+    """Return the time zone of that name; None where there is none."""
     try:
         return None if name is None else ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError):
