@@ -54,6 +54,7 @@ MORE = {
     "Fleet of IntervalTracker": fleet(sp.IntervalTracker, lambda t: STREAM[t]),
     "Fleet of late IntervalTracker": fleet(sp.IntervalTracker, lambda t: STREAM[t], delay=2),
     "Fleet of KernelForecaster": fleet(sp.KernelForecaster, lambda t: STREAM[t]),
+    "Fleet of small pools": fleet(sp.Forecaster, lambda t: STREAM[t], pool="small", season=[7]),
     "Fleet of VariationForecaster": fleet(sp.VariationForecaster, lambda t: STREAM[t]),
     "Fleet of TrackingForecaster": Case(
         lambda: sp.Fleet(sp.TrackingForecaster, dim=2),

@@ -188,12 +188,8 @@ def credit(
 
 
 @njit(cache=True)
-def judge(
-    k: int, slot: int, y: float, width: float, a: Knots, z: np.ndarray, g: np.ndarray
-) -> None:
-    """Knot k learns from the value of what stands in this slot; width is the range of values."""
-    s, out, p = a.scalars[k], a.issued[slot, k], a.waiting[slot, k]
-    square = (y - out[ISSUE.forecast]) ** 2
+def unit_of(square: float, s: np.ndarray) -> float:
+    """Add a squared error to σ², and return what this round is to be counted in."""
     s[AT.memory] = (1.0 - 1.0 / MEMORY) * s[AT.memory] + 1.0
     counted = square
     if s[AT.memory] >= 11.0 and s[AT.variance] > 0.0:
@@ -203,7 +199,17 @@ def judge(
     if s[AT.settling] > 0.0:
         s[AT.settling] -= 1.0
         s[AT.variance] = min(s[AT.variance], SLACK * s[AT.recent])
-    unit = max(s[AT.variance], square / CAP)
+    return float(max(s[AT.variance], square / CAP))
+
+
+@njit(cache=True)
+def judge(
+    k: int, slot: int, y: float, width: float, a: Knots, z: np.ndarray, g: np.ndarray
+) -> None:
+    """Knot k learns from the value of what stands in this slot; width is the range of values."""
+    s, out, p = a.scalars[k], a.issued[slot, k], a.waiting[slot, k]
+    square = (y - out[ISSUE.forecast]) ** 2
+    unit = unit_of(square, s)
     if unit <= max((1e-13 * width) ** 2, (1e-14 * y) ** 2, TINY):
         return  # rounding: nothing to learn from
     scale = 1.0 / unit

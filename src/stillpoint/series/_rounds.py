@@ -128,9 +128,12 @@ def put(lags: np.ndarray, s: np.ndarray, place: int, value: float) -> None:
 
 @njit(cache=True)
 def doubted(
-    y: float, forecast: float, variance: float, s: np.ndarray, lags: np.ndarray, place: int
-) -> tuple[float, float, bool]:
-    """What the filters take for y, what is kept of it among the lags, and whether it has jumped."""
+    y: float, forecast: float, variance: float, s: np.ndarray
+) -> tuple[float, float, bool, float]:
+    """What the filters take for y, what is kept of it among the lags, and whether it has jumped.
+
+    Last comes the value before, if this one confirms it: it belongs among the lags as it was.
+    """
     sd, held, confirmed, jumped = math.sqrt(variance), s[AT.held], False, False
     if not math.isnan(held):
         stayed, back = abs(y - held), abs(y - s[AT.expected])
@@ -139,17 +142,16 @@ def doubted(
         s[AT.returned] = FORGET * s[AT.returned] + (1.0 if back < BACK * stayed else 0.0)
         jumped = confirmed and abs(held - s[AT.expected]) > JUMP * sd
     if confirmed:
-        put(lags, s, place - 1, held)
         s[AT.low], s[AT.high] = min(s[AT.low], held), max(s[AT.high], held)
         s[AT.held] = np.nan
-        return y, y, jumped
+        return y, y, jumped, held
     less = within(y, forecast - DOUBT * sd, forecast + DOUBT * sd)
     s[AT.held], s[AT.expected] = y if less != y else np.nan, forecast
     if s[AT.returned] >= SPIKY * (s[AT.stayed] + 1.0):
-        return less, less, False
+        return less, less, False, np.nan
     low, high = _scale.limits(s)
     taken = within(y, forecast - REACH * sd, forecast + REACH * sd)
-    return taken, within(y, low, high), False
+    return taken, within(y, low, high), False, np.nan
 
 
 @njit(cache=True)
@@ -170,7 +172,9 @@ def take(m: State, y: float) -> None:
         judge(y, s[AT.high] - s[AT.low], clock, m.knots, m.work)
         if m.knots.scalars[0, _knots.AT.seen] > BELIEVE:
             variance = m.knots.scalars[0, _knots.AT.variance]
-            y, kept, jumped = doubted(y, forecast, variance, s, m.lags, place)
+            y, kept, jumped, before = doubted(y, forecast, variance, s)
+            if not math.isnan(before):
+                put(m.lags, s, place - 1, before)
             if jumped:
                 m.knots.scalars[:, _knots.AT.settling] = _knots.SETTLING
     value, log = y if seen else forecast, 0.0

@@ -8,15 +8,15 @@ import numpy as np
 
 from stillpoint.core.arithmetic import dot
 from stillpoint.core.jit import njit
-from stillpoint.series import _phases, _waves
+from stillpoint.series import _waves
 from stillpoint.series._autoregression import WIND_UP
-from stillpoint.series._phases import AT as LEVELS
 from stillpoint.series._scale import AT, exponential, limits, within
 from stillpoint.series._structural import GAP
 from stillpoint.series._structural import OF as MODEL
 from stillpoint.series.light._knot import absorb, times
-from stillpoint.series.light._plan import AR, BASE, BY, DEVIATION, ES, LEVEL, SLOPE, N, Plan
+from stillpoint.series.light._plan import AR, BASE, DEVIATION, ES, LEVEL, SLOPE, N, Plan
 from stillpoint.series.light._plan import OF as COUNT
+from stillpoint.series.light._smoothers import smoothed
 
 
 @njit(cache=True)
@@ -25,18 +25,14 @@ def bring(value: float, log: bool, low: float, high: float) -> float:
     return within(exponential(value) if log else value, low, high)
 
 
-@njit(cache=True)
-def smoothed(w: np.ndarray, spec: np.ndarray, steps: np.ndarray, time: int, h: int) -> float:
-    """What a smoother says of a time, h steps ahead."""
-    at = spec[ES.place]
-    v = w[at + LEVELS.level]
-    if spec[ES.first] > 0:
-        v += w[at + len(LEVELS) + int(time % steps[BY.first])]
-    if spec[ES.seasons] > 1 and spec[ES.second] > 0:
-        v += w[at + len(LEVELS) + max(spec[ES.first], 1) + int(time % steps[BY.second])]
-    if steps[BY.memory] > 0.0:
-        v += w[at + LEVELS.r] ** h * w[at + LEVELS.last]
-    return float(v)
+@njit(cache=True, fastmath={"reassoc"})
+def season(mean: np.ndarray, row: np.ndarray) -> float:
+    """The seasonal part of a mean, at the time whose harmonics are in row."""
+    Q, total = row.size // 2, 0.0
+    one, two, cosines, sines = mean[BASE:], mean[BASE + Q :], row[:Q], row[Q:]
+    for q in range(Q):
+        total += one[q] * cosines[q] + two[q] * sines[q]
+    return total
 
 
 @njit(cache=True, forceinline=True)
@@ -80,7 +76,7 @@ def say_next(w: np.ndarray, c: np.ndarray, p: Plan, out: np.ndarray) -> None:
     parts = w[n[N.seasonal] + 3 : n[N.seasonal] + 3 + n[N.filters]]
     for i in range(n[N.filters]):
         mean = w[n[N.means] + i * P : n[N.means] + (i + 1) * P]
-        parts[i] = dot(mean[BASE:], row)
+        parts[i] = season(mean, row)
         v = mean[LEVEL] + mean[DEVIATION] + parts[i]
         out[e] = bring(v, logs and p.kinds[i] > 0, low, high)
         e += 1
@@ -135,15 +131,15 @@ def say_path(
                 power *= model[MODEL.damping]
                 memory *= model[MODEL.memory]
             if h >= first:
-                part = dot(mean[BASE:], p.harmonics[(now + h - 1) % L])
+                part = season(mean, p.harmonics[(now + h - 1) % L])
                 v = mean[LEVEL] + slope + memory * mean[DEVIATION] + part
                 out[h - 1, e] = bring(v, log, low, high)
         e += 1
-    mean = w[n[N.means] + BASE : n[N.means] + P]
+    mean = w[n[N.means] : n[N.means] + P]
     for i in range(3):
         ahead[i] = w[n[N.seasonal] + i]
     for h in range(steps if n[N.waves] > 0 else 0):
-        ahead[3 + h] = dot(mean, p.harmonics[(now + h) % L])
+        ahead[3 + h] = season(mean, p.harmonics[(now + h) % L])
     small, large = (low - centre) / unit, (high - centre) / unit
     for a in range(p.specs.shape[0]):
         spec = p.specs[a]
@@ -255,48 +251,8 @@ def turn(
 ) -> None:
     """Add the gain, which is of the frame that turns with the harmonics, to their coefficients."""
     Q = smooth.size
+    other, aside = mean[Q:], gain[Q:]
     for q in range(Q):
-        along, across = gain[q] * own + smooth[q] * more, gain[Q + q] * own
+        along, across = gain[q] * own + smooth[q] * more, aside[q] * own
         mean[q] += along * cosines[q] - across * sines[q]
-        mean[Q + q] += along * sines[q] + across * cosines[q]
-
-
-@njit(cache=True, forceinline=True)
-def smooth_all(w: np.ndarray, c: np.ndarray, y: float, log: float, seen: bool, p: Plan) -> None:
-    """All smoothers take in a value and its logarithm, or only time passes."""
-    now, logs = c[COUNT.now], c[COUNT.logs] > 0
-    for e in range(p.smoothers.shape[0]):
-        spec, steps = p.smoothers[e], p.steps[e]
-        at, first, second = spec[ES.place], max(spec[ES.first], 1), max(spec[ES.second], 1)
-        i = at + len(LEVELS) + int(now % steps[BY.first])
-        j = at + len(LEVELS) + first + int(now % steps[BY.second])
-        level = w[at : at + len(LEVELS)]
-        if not seen:
-            level[LEVELS.last] *= level[LEVELS.r]
-            continue
-        w[i + first + second] += 1.0
-        w[j + first + second] += 1.0
-        two = spec[ES.seasons] > 1 and spec[ES.second] > 0
-        error = (log if logs and spec[ES.log] > 0 else y) - level[LEVELS.level]
-        if spec[ES.first] > 0:
-            error -= w[i]
-        if two:
-            error -= w[j]
-        new = error
-        if steps[BY.memory] > 0.0:
-            last = level[LEVELS.last]
-            level[LEVELS.products] = _phases.FORGET * level[LEVELS.products] + error * last
-            level[LEVELS.squares] = _phases.FORGET * level[LEVELS.squares] + last * last
-            new -= level[LEVELS.r] * last
-            level[LEVELS.r] = 0.0
-            if level[LEVELS.squares] > 0.0:
-                r = level[LEVELS.products] / level[LEVELS.squares]
-                level[LEVELS.r] = min(max(r, 0.0), 0.999)
-        a = max(steps[BY.level], 1.0 / (now + 2.0))
-        level[LEVELS.level] += a * new
-        rest = (1.0 - a) * new
-        if spec[ES.first] > 0:
-            w[i] += max(steps[BY.phase], 1.0 / (w[i + first + second] + 0.5)) * rest
-        if two:
-            w[j] += max(steps[BY.phase], 1.0 / (w[j + first + second] + 2.0)) * rest
-        level[LEVELS.last] = error
+        other[q] += along * sines[q] + across * cosines[q]

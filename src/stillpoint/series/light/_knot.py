@@ -6,23 +6,20 @@ import numpy as np
 
 from stillpoint.core.arithmetic import dot
 from stillpoint.core.jit import njit
-from stillpoint.series import _knots
 from stillpoint.series._knots import (
     AT,
-    CAP,
     FADE,
     ISSUE,
-    MEMORY,
     RATE,
-    RECENT,
     ROW,
     STEEP,
     TINY,
     WANDER,
     WARM,
+    stacked,
+    unit_of,
 )
 from stillpoint.series._knots import REACH as FURTHEST
-from stillpoint.series._knots import SLACK as LATELY
 from stillpoint.series.light._plan import MOST, SLACK, N
 
 FIRST = len(ROW)  # rows of a table
@@ -32,23 +29,25 @@ FIRST = len(ROW)  # rows of a table
 def weigh(table: np.ndarray, K: int, record: float, seen: float) -> None:
     """Fill the rows of weights of a table (rows·K)."""
     total, least, mass = 0.0, np.inf, 0.0
+    squares, losses = table[ROW.squares * K :], table[ROW.loss * K :]
+    poly, blend = table[ROW.poly * K :], table[ROW.blend * K :]
     for i in range(K):
         w = 0.0
         if table[i] > 0.0:
-            w = table[i] / (record + table[ROW.squares * K + i])
-        table[ROW.poly * K + i] = w
+            w = table[i] / (record + squares[i])
+        poly[i] = w
         total += w
-        least = min(least, table[ROW.loss * K + i])
+        least = min(least, losses[i])
     for i in range(K):
-        u = math.exp(-RATE * (table[ROW.loss * K + i] - least))
-        table[ROW.blend * K + i] = u
+        u = math.exp(-RATE * (losses[i] - least))
+        blend[i] = u
         mass += u
     early = WARM / (WARM + seen)
     share, rest = early / mass, 1.0 - early
     for i in range(K):
-        w = table[ROW.poly * K + i] / total if total > 0.0 else 1.0 / K
-        table[ROW.poly * K + i] = w
-        table[ROW.blend * K + i] = rest * w + share * table[ROW.blend * K + i]
+        w = poly[i] / total if total > 0.0 else 1.0 / K
+        poly[i] = w
+        blend[i] = rest * w + share * blend[i]
 
 
 @njit(cache=True)
@@ -57,7 +56,7 @@ def combine(block: np.ndarray, K: int, p: np.ndarray, out: np.ndarray) -> None:
     pair, scalars = block[FIRST * K : FIRST * (K + 2)], block[FIRST * (K + 2) :]
     theta = scalars[len(AT) : len(AT) + K + 1]
     f = dot(block[ROW.blend * K : ROW.blend * K + K], p)
-    g = _knots.stacked(f, p, theta, math.sqrt(scalars[AT.variance]))
+    g = stacked(f, p, theta, math.sqrt(scalars[AT.variance]))
     out[ISSUE.poly] = dot(block[ROW.poly * K : ROW.poly * K + K], p)
     out[ISSUE.first], out[ISSUE.stacked] = f, g
     out[ISSUE.pair] = pair[ROW.poly * 2] * f + pair[ROW.poly * 2 + 1] * g
@@ -103,7 +102,7 @@ def credit(
     for i in range(K):
         far = max(far, abs(steep * (poly - p[i])))
     share = rule[MOST] / far if far > rule[MOST] else 1.0
-    own = (poly - y) ** 2 * scale
+    own, squares, losses = (poly - y) ** 2 * scale, table[K:], table[ROW.loss * K :]
     for i in range(K):
         d = poly - p[i]
         if abs(d) < least:  # experts that agree up to rounding
@@ -112,27 +111,27 @@ def credit(
         if r > 0.0:
             r = max(r - max((loss - own) * share - rule[SLACK], 0.0), 0.0)
         table[i] += r
-        table[K + i] += r * r
+        squares[i] += r * r
         record = max(record, r * r)
-        table[ROW.loss * K + i] = (1.0 - FADE) * table[ROW.loss * K + i] + loss
+        losses[i] = (1.0 - FADE) * losses[i] + loss
     return record
 
 
-@njit(cache=True)
+@njit(cache=True, fastmath={"reassoc"})
 def times(C: np.ndarray, z: np.ndarray, g: np.ndarray) -> float:
     """g = Cz, C by its upper triangle; returns z'Cz."""
-    n, at = z.size, 0
+    n, at, total = z.size, 0, 0.0
     for i in range(n):
         g[i] = 0.0
     for i in range(n):
-        zi, row = z[i], C[at] * z[i]
-        for j in range(i + 1, n):
-            c = C[at + j - i]
-            row += c * z[j]
-            g[j] += c * zi
-        g[i] += row
+        # parts of arrays: Numba lets places below 0 count from the end, and would look at each
+        row, ahead, out = C[at : at + n - i], z[i:], g[i:]
+        zi, own = z[i], 0.0
+        for j in range(n - i):
+            own += row[j] * ahead[j]
+            out[j] += row[j] * zi
+        g[i] += own - row[0] * zi
         at += n - i
-    total = 0.0
     for i in range(n):
         total += g[i] * z[i]
     return total
@@ -143,10 +142,10 @@ def absorb(C: np.ndarray, g: np.ndarray, S: float, scale: float, drift: float) -
     """C = (C − gg'/S)·scale + drift·I, by its upper triangle."""
     n, at, inverse = g.size, 0, 1.0 / S
     for i in range(n):
-        gi = g[i]
-        for j in range(i, n):
-            C[at + j - i] = (C[at + j - i] - (gi * g[j]) * inverse) * scale
-        C[at] += drift
+        row, ahead, own = C[at : at + n - i], g[i:], g[i] * inverse
+        for j in range(n - i):
+            row[j] = (row[j] - own * ahead[j]) * scale
+        row[0] += drift
         at += n - i
 
 
@@ -167,16 +166,7 @@ def judge(
     said, out = w[waits : waits + K], w[waits + K : waits + K + len(ISSUE)]
     pair, s = block[FIRST * K : FIRST * (K + 2)], block[FIRST * (K + 2) :]
     square = (y - out[ISSUE.forecast]) ** 2
-    s[AT.memory] = (1.0 - 1.0 / MEMORY) * s[AT.memory] + 1.0
-    counted = square
-    if s[AT.memory] >= 11.0 and s[AT.variance] > 0.0:
-        counted = min(square, CAP * s[AT.variance])
-    s[AT.variance] += (counted - s[AT.variance]) / s[AT.memory]
-    s[AT.recent] += (counted - s[AT.recent]) / min(s[AT.memory], RECENT)
-    if s[AT.settling] > 0.0:
-        s[AT.settling] -= 1.0
-        s[AT.variance] = min(s[AT.variance], LATELY * s[AT.recent])
-    unit = max(s[AT.variance], square / CAP)
+    unit = unit_of(square, s)
     if unit <= max((1e-13 * width) ** 2, (1e-14 * y) ** 2, TINY):
         return  # rounding: nothing to learn from
     scale, f = 1.0 / unit, out[ISSUE.first]

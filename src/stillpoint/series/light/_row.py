@@ -9,11 +9,12 @@ from stillpoint.core.jit import njit
 from stillpoint.series._knots import AT as KNOT
 from stillpoint.series._knots import ISSUE, SETTLING
 from stillpoint.series._phases import AT as LEVELS
-from stillpoint.series._rounds import BACK, BELIEVE, DOUBT, FARTHEST, FORGET, JUMP, REACH, SPIKY
-from stillpoint.series._scale import AT, deviation, extend, limits, within
+from stillpoint.series._rounds import BELIEVE, FARTHEST, doubted
+from stillpoint.series._scale import AT, deviation, extend, within
 from stillpoint.series.light import _estimates, _experts
 from stillpoint.series.light._knot import FIRST, between, combine, judge
 from stillpoint.series.light._plan import ES, EXACT, LEVEL, OF, SCALARS, N, Plan
+from stillpoint.series.light._smoothers import smooth_all
 
 START, AGAIN = 3, 10  # values before there are experts; rounds after which units are told again
 
@@ -66,32 +67,6 @@ def in_units(value: float, w: np.ndarray) -> float:
 
 
 @njit(cache=True)
-def doubted(
-    y: float, forecast: float, variance: float, w: np.ndarray, n: np.ndarray
-) -> tuple[float, float, bool]:
-    """What the filters take for y, what is kept of it among the lags, and whether it has jumped."""
-    sd, held, confirmed, jumped = math.sqrt(variance), w[AT.held], False, False
-    if not math.isnan(held):
-        stayed, back = abs(y - held), abs(y - w[AT.expected])
-        confirmed = stayed < back
-        w[AT.stayed] = FORGET * w[AT.stayed] + (0.0 if back < BACK * stayed else 1.0)
-        w[AT.returned] = FORGET * w[AT.returned] + (1.0 if back < BACK * stayed else 0.0)
-        jumped = confirmed and abs(held - w[AT.expected]) > JUMP * sd
-    if confirmed:
-        w[n[N.lags] + n[N.past] - 1] = in_units(held, w)
-        w[AT.low], w[AT.high] = min(w[AT.low], held), max(w[AT.high], held)
-        w[AT.held] = np.nan
-        return y, y, jumped
-    less = within(y, forecast - DOUBT * sd, forecast + DOUBT * sd)
-    w[AT.held], w[AT.expected] = y if less != y else np.nan, forecast
-    if w[AT.returned] >= SPIKY * (w[AT.stayed] + 1.0):
-        return less, less, False
-    low, high = limits(w)
-    taken = within(y, forecast - REACH * sd, forecast + REACH * sd)
-    return taken, within(y, low, high), False
-
-
-@njit(cache=True)
 def take(w: np.ndarray, c: np.ndarray, y: float, p: Plan) -> None:
     """Knots and experts learn from the value of this round, and time moves on."""
     n, seen, kept, forecast = p.n, not math.isnan(y), y, said(w, p.n)
@@ -108,7 +83,9 @@ def take(w: np.ndarray, c: np.ndarray, y: float, p: Plan) -> None:
             if origin >= 1 and (k == 0 or origin % n[N.stride] == 0):
                 judge(w, k, waits(slot, n), y, width, n, p.rule, p.room)
         if w[scalars + KNOT.seen] > BELIEVE:
-            y, kept, jumped = doubted(y, forecast, w[scalars + KNOT.variance], w, n)
+            y, kept, jumped, before = doubted(y, forecast, w[scalars + KNOT.variance], w)
+            if not math.isnan(before):
+                w[n[N.lags] + n[N.past] - 1] = in_units(before, w)
             if jumped:
                 for k in range(n[N.knots]):
                     w[scalars + k * n[N.block] + KNOT.settling] = SETTLING
@@ -120,17 +97,18 @@ def take(w: np.ndarray, c: np.ndarray, y: float, p: Plan) -> None:
     if seen:
         _experts.regress(w, c, new, p)
     _experts.filter_all(w, c, y, log, seen, p)
-    _experts.smooth_all(w, c, y, log, seen, p)
+    smooth_all(w, c, y, log, seen, p)
     if seen and kept != y:
         new = in_units(kept, w)
         value = max(kept, 0.1 * w[AT.low]) if logs else kept
     if seen:  # what stands for a missing value is no evidence: over a long gap it would run away
         w[AT.low], w[AT.high] = min(w[AT.low], value), max(w[AT.high], value)
     extend(w, now, n[N.horizon])
-    first = n[N.lags]
-    for i in range(first, first + n[N.past] - 1):
-        w[i] = w[i + 1]
-    w[first + n[N.past] - 1] = new
+    x = w[n[N.lags] : n[N.lags] + n[N.past]]
+    later = x[1:]
+    for i in range(later.size):
+        x[i] = later[i]
+    x[later.size] = new
     c[OF.now] += 1
 
 
