@@ -8,7 +8,7 @@ import pytest
 from test_track_series import forecast
 
 from stillpoint.commands import tracking
-from stillpoint.commands.dates import recognised
+from stillpoint.commands.dates import digits, recognised
 from stillpoint.commands.errors import RowError
 from tracked import bad, run, write
 
@@ -75,7 +75,17 @@ def test_a_form_of_quarters_has_a_year(tmp_path, capsys):
 def test_a_date_that_could_be_in_two_forms_is_refused():
     with pytest.raises(RowError, match=r"could be %d/%m/%Y or %m/%d/%Y; give --date-format %d/"):
         recognised(["01/02/2024", "02/02/2024"], "t")
+    with pytest.raises(RowError, match=r"got '01/02/2024', which could be"):  # the first tells not
+        recognised(["01/01/2024", "01/02/2024", "01/03/2024"], "t")
+    assert recognised(["01/01/2024", "01/31/2024", "02/01/2024"], "t") == "%m/%d/%Y"
     assert recognised(["05/05/2024"], "t") in ("%d/%m/%Y", "%m/%d/%Y")  # the same in both
+
+
+def test_numbers_are_dates_where_all_are():
+    assert digits(["20240131", "20240201"]) == "%Y%m%d"
+    assert digits([202412, 202501]) == "%Y%m"
+    for others in (["20240131", "20240132"], ["202412", "202413"], [20240131], ["1", "2"]):
+        assert digits(others) is None
 
 
 @pytest.mark.parametrize(

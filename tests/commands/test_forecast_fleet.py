@@ -234,6 +234,30 @@ def test_what_cannot_be_used_costs_its_row_only(tmp_path, capsys):
         assert reason in printed
 
 
+def test_days_written_as_numbers_are_days(tmp_path):
+    rows = table(series())
+    run(write(tmp_path / "iso.csv", rows), tmp_path / "iso")
+    rows = [(key, day.replace("-", ""), sold) for key, day, sold in rows]
+    run(write(tmp_path / "s.csv", rows), tmp_path / "o")
+    for key, told in read(tmp_path / "iso").items():
+        for row, same in zip(told, read(tmp_path / "o")[key], strict=True):
+            assert {**row, "time": row["time"].replace("-", "")} == same
+
+
+def test_dates_in_no_known_form_are_refused_with_the_option_to_tell(tmp_path, capsys):
+    source = write(tmp_path / "s.csv", [("a", "01-Jan-24", "1"), ("a", "02-Jan-24", "2")])
+    assert run(source, tmp_path / "o") == 2
+    assert "or give --date-format such as" in capsys.readouterr().err
+
+
+def test_keys_without_a_value_are_told(tmp_path, capsys):
+    rows = [*table(series()), ("void", "2024-01-01", ""), ("void", "2024-01-02", "")]
+    run(write(tmp_path / "s.csv", rows), tmp_path / "o")
+    assert "1 of 5 keys have no value yet, and no forecast" in capsys.readouterr().err
+    assert "void" not in read(tmp_path / "o")
+    assert summary(tmp_path / "o")["valueless_keys"] == 1
+
+
 def test_of_rows_with_one_day_the_last_counts_and_that_is_said(tmp_path, capsys):
     rows = sorted(table(series(2, 40)))
     again = (rows[5][0], rows[5][1], "999")

@@ -1,6 +1,7 @@
 """Rows of many keys for forecasts: sorted on disk in bounded memory, put in slots of their keys."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from stillpoint.commands.forecasts import spill as spilling
 from stillpoint.commands.forecasts.intake import Intake
 from stillpoint.commands.forecasts.spill import HASHES, Rows, Spill
 from stillpoint.commands.forecasts.times import Times
+from stillpoint.commands.formats import Batch
 from stillpoint.fleet.series import plan as plans
 from stillpoint.fleet.series.grid import clocks, spread
 from stillpoint.fleet.series.plan import Plan
@@ -204,6 +206,13 @@ def test_the_gap_of_keys_that_have_a_row_now_and_then_is_the_day():
     assert abs(planned(options(), rows_of(*hourly), True).gap - 3600.0) < 60.0
 
 
+def test_one_key_with_many_more_rows_does_not_set_the_gap_of_all():
+    daily = [[(DAY * i, float(i % 7)) for i in range(60)] for _ in range(12)]
+    hot = [(DAY / 24 * i, float(i % 5)) for i in range(1000)]
+    few = [[(DAY * i, 1.0), (DAY * (i + 9), 2.0)] for i in range(20)]
+    assert planned(options(), rows_of(*daily, hot, *few), True).gap == DAY
+
+
 def test_keys_of_one_row_have_the_gap_between_keys():
     one = rows_of(*([(DAY * (7 * k + 4), 1.0)] for k in range(5)))
     assert planned(options(), one, True).gap == 7 * DAY
@@ -257,3 +266,25 @@ def test_numbers_go_on_as_numbers():
     intake._look(["1"], "t")
     assert Times(intake, plain(2.0)).ahead(np.array([7.0])) == ["9", "11", "13"]
     assert Times(intake, plain(0.5)).ahead(np.array([7.0])) == ["7.5", "8", "8.5"]
+
+
+@pytest.mark.parametrize("as_text", [True, False])
+def test_an_hour_that_comes_twice_is_two_hours_and_times_keep_their_zone(as_text):
+    berlin = ZoneInfo("Europe/Berlin")
+    begin = datetime(2024, 10, 26, 22, tzinfo=UTC)
+    cells = [(begin + timedelta(hours=i)).astimezone(berlin) for i in range(12)]
+    cells = list(map(str, cells)) if as_text else cells
+    intake = Intake(options())
+    taken = intake.read(Batch([["a"] * 12, np.arange(12.0).tolist(), cells], 12))
+    assert np.diff(taken.times).tolist() == [3600.0] * 11
+    again = Intake(options())
+    Intake.check(intake.state())
+    again.restore(intake.state())
+    times = Times(again, Plan(True, True, 3600.0, None, (), 1, ""))
+    assert times.ahead(taken.times[-1:]) == ["2024-10-27 11:00:00+01:00"]
+    days = Times(again, Plan(True, True, DAY, None, (), 2, ""))
+    midnight = datetime(2024, 10, 26, tzinfo=berlin).timestamp()
+    assert days.ahead(np.array([midnight])) == [
+        "2024-10-27 00:00:00+02:00",
+        "2024-10-28 00:00:00+01:00",
+    ]

@@ -2,12 +2,17 @@
 
 import copy
 import pickle
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from time import sleep
 
 import numpy as np
 import pytest
 
 import stillpoint as sp
 from stillpoint.core import persist
+from stillpoint.fleet.batch import base
+from stillpoint.fleet.batch import series as batches
 from stillpoint.fleet.batch.series import SeriesBatch
 
 SMALL = {"horizon": 6, "season": [7], "pool": "small"}
@@ -364,3 +369,44 @@ def test_files_with_states_that_no_fleet_comes_to_are_refused(opened):
         with pytest.raises(ValueError, match="must"):
             restored.restore({**state, **part})
         same_state(restored.arrays(), state)
+
+
+def test_an_interrupted_fleet_has_played_its_rounds_and_goes_on(monkeypatch):
+    Y, play = series(3, 60), batches.play
+    whole, cut = fleet_of(SMALL), fleet_of(SMALL)
+    whole.track(KEYS, Y[:, :40])
+
+    def interrupted(*args):
+        play(*args)  # compiled: Ctrl-C is met when it is over
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(batches, "play", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        cut.track(KEYS, Y[:, :40])
+    monkeypatch.setattr(batches, "play", play)
+    again = persist.unpack(persist.pack(cut))
+    expected = whole.track(KEYS, Y[:, 40:])
+    for fleet in (cut, again):
+        np.testing.assert_array_equal(fleet.track(KEYS, Y[:, 40:]), expected)
+
+
+def test_an_interrupt_waits_for_the_threads_that_write_states(monkeypatch):
+    go, over, wait = threading.Event(), [], base.wait
+
+    def work():
+        go.wait()
+        sleep(0.01)
+        over.append(True)
+
+    def interrupted(jobs):
+        if not go.is_set():
+            go.set()
+            raise KeyboardInterrupt
+        return wait(jobs)
+
+    monkeypatch.setattr(base, "wait", interrupted)
+    with ThreadPoolExecutor(1) as pool:
+        jobs = [pool.submit(work) for _ in range(2)]
+        with pytest.raises(KeyboardInterrupt):
+            base.finished(jobs)
+        assert len(over) == 2

@@ -37,7 +37,7 @@ _DAYS = (
     "Q%q %Y",
 )
 _CLOCKS = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p", "T%H:%M:%S")
-_REMEDY = "write ISO dates such as 2025-01-31, or give --date-format such as %d.%m.%Y"
+REMEDY = "write ISO dates such as 2025-01-31, or give --date-format such as %d.%m.%Y"
 
 
 def check_format(given: str | None) -> None:
@@ -76,14 +76,26 @@ def recognised(cells: Sequence[Any], name: str) -> str | None:
     able = able or forms
     if len(able) > 1:
         able = [form for form in able if _increases(texts, form)] or able
-    if len({read(first, form) for form in able}) > 1:
+    either = next((text for text in texts if _differs(text, able)), None)  # 01/01 does not tell
+    if either is not None:
         both = " or ".join(able[:2])
         raise RowError(
             0,
-            f"column {show_name(name)} must tell day and month apart: got {show_cell(first)}, which"
-            f" could be {both}; give --date-format {_shell(able[0])} or {_shell(able[1])}",
+            f"column {show_name(name)} must tell day and month apart: got {show_cell(either)},"
+            f" which could be {both}; give --date-format {_shell(able[0])} or {_shell(able[1])}",
         )
     return able[0]
+
+
+def digits(cells: Sequence[Any]) -> str | None:
+    """Return the form of numbers that are all dates, as 20250131 or 202501 are; None for others."""
+    texts = {str(cell).strip() for cell in cells}
+    for form, length in (("%Y%m%d", 8), ("%Y%m", 6)) if len(texts) > 1 else ():
+        if all(len(text) == length and text[:2] in ("19", "20") for text in texts) and all(
+            text.isdecimal() and _fits(text, form) for text in texts
+        ):
+            return form
+    return None
 
 
 def read(cell: Any, form: str | None, zoned: bool | None = None) -> float:
@@ -110,7 +122,7 @@ def written(at: datetime, form: str, like: Sequence[str]) -> str:
 def what_is_wrong(name: str, form: str | None) -> tuple[str, str]:
     """Return what a column of dates must hold, and what to do about a cell that is none."""
     if form is None:
-        return f"column {show_name(name)} must hold ISO dates", _REMEDY
+        return f"column {show_name(name)} must hold ISO dates", REMEDY
     return f"column {show_name(name)} must hold dates as {form}", "repair it"
 
 
@@ -135,6 +147,13 @@ def _fits(text: str, form: str) -> bool:
     except ValueError:
         return missing(text)
     return True
+
+
+def _differs(text: str, forms: Sequence[str]) -> bool:
+    """Whether a date is another one in another form."""
+    if missing(text):
+        return False
+    return len({read(text, form) for form in forms if _fits(text, form)}) > 1
 
 
 def _increases(texts: Sequence[str], form: str) -> bool:

@@ -60,7 +60,7 @@ class Coming:
         if dated:
             past = [moment(text, form) for text in texts]
             clocked = ":" in self._last or any(at.hour or at.minute for at in past)
-            self._dates = Dates(past, gap, week, clocked, _zone(zone))
+            self._dates = Dates(past, gap, week, clocked, zone_named(zone))
 
     def text(self, slots: int) -> str:
         """Return the time so many slots after the last row, or before it."""
@@ -95,13 +95,14 @@ def zone_like(texts: Sequence[str]) -> str | None:
     """Return a time zone whose clock shows these times, among them some where it was changed."""
     times = [datetime.fromisoformat(text.strip()) for text in texts]
     for name in sorted(available_timezones()) if times else ():
-        zone = _zone(name)
+        zone = zone_named(name)
         if zone and all(at.astimezone(zone).utcoffset() == at.utcoffset() for at in times):
             return name
     return None
 
 
-def _zone(name: str | None) -> tzinfo | None:
+def zone_named(name: str | None) -> tzinfo | None:
+    """Return the time zone of that name; None where there is none."""
     try:
         return None if name is None else ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError):

@@ -26,16 +26,9 @@ class Recent:
         """Keep the last texts; first: the first cell of all of them."""
         self.zone = self.zone or zone_of(first)
         if first is not None and self.zone is None and self.form is None:
-            self._note([*self.texts[-1:], *texts])
+            self._clocks = [*self._clocks, *changed([*self.texts[-1:], *texts])][-_CLOCKS:]
         keep = RECENT + min(horizon, _TEXTS)
         self.texts = [*self.texts, *texts[-keep:]][-keep:]
-
-    def _note(self, texts: Sequence[str]) -> None:
-        """Keep times between which the offset from universal time has changed."""
-        offsets = [found[1] if (found := _OFFSET.search(text)) else "" for text in texts]
-        for (before, after), (one, other) in zip(pairwise(texts), pairwise(offsets), strict=True):
-            if one != other:
-                self._clocks = [*self._clocks, before, after][-_CLOCKS:]
 
     def state(self) -> dict[str, Any]:
         """Return the state, for saving."""
@@ -58,3 +51,10 @@ class Recent:
             return None
         zone = self.zone or zone_like(self._clocks)
         return Coming(self.texts[-RECENT:], dated, gap, zone, slots.week, self.form)
+
+
+def changed(texts: Sequence[str]) -> list[str]:
+    """Return the last times between which the offset from universal time has changed."""
+    offsets = [found[1] if (found := _OFFSET.search(text)) else "" for text in texts]
+    pairs = zip(pairwise(texts), pairwise(offsets), strict=True)
+    return [text for both, (one, other) in pairs if one != other for text in both][-_CLOCKS:]

@@ -57,6 +57,11 @@ def figures(
             f"forecasts were worse than the last value, by {100 * (scaled - 1):.3g}% for the usual"
             " key; look at the worst keys, tell --season, or take the last value"
         )
+    if blank := found["valueless_keys"]:
+        session.notes.append(
+            f"{blank:,} of {found['keys']:,} keys have no value yet, and no forecast; fill in"
+            f" {o.target!r}, or drop their rows"
+        )
     if repeated:
         session.notes.append(
             f"{repeated:,} rows were of a slot in which their key had a later row, which counts;"

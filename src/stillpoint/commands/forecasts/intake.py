@@ -10,10 +10,12 @@ from numpy.typing import NDArray
 
 from stillpoint.commands import cells
 from stillpoint.commands.checkpoint import counted, part
-from stillpoint.commands.dates import read, recognised
+from stillpoint.commands.dates import digits, read, recognised
 from stillpoint.commands.errors import InputError, RowError
 from stillpoint.commands.fleet_options import FleetOptions
 from stillpoint.commands.formats import Batch
+from stillpoint.commands.moments import zone_like, zone_of
+from stillpoint.commands.recents import changed
 from stillpoint.core.validation import Array
 from stillpoint.fleet.waves import numbered
 from stillpoint.forecasters.aggregation import LARGEST
@@ -41,6 +43,7 @@ class Intake:
         self.kind, self.like = "", ""  # of times: "number" or "date", and the first as it is
         self.form = options.date_format  # of dates; None: ISO's
         self.zoned: bool | None = None  # whether dates have a time zone
+        self.zone: str | None = None  # its name, where the input tells it
 
     def read(self, batch: Batch) -> Taken:
         """Return the rows of a batch that can be used, in their order; count the others."""
@@ -84,7 +87,10 @@ class Intake:
         """Tell from the first times there are how all are written."""
         if not given:
             return
-        self.kind = "date" if self.form is not None else cells.time_kind(given[0])
+        kind = cells.time_kind(given[0])
+        if kind == "number" and self.form is None:
+            self.form = digits(given)
+        self.kind = "date" if self.form is not None else kind
         self.like = str(given[0]).strip()
         if self.kind == "date" and self.form is None:
             try:
@@ -92,10 +98,14 @@ class Intake:
             except RowError as error:
                 raise InputError(error.what) from None
             if self.form is None:
-                self.zoned = cells.first_zone(given)
+                self.zoned, self.zone = cells.first_zone(given), zone_of(given[0])
+                if self.zoned and self.zone is None:
+                    self.zone = _zone(given)
 
     def _dates(self, given: Sequence[Any], name: str, why: cells.Reasons) -> Array:
         """Return dates in seconds; each is read once: many keys have the same."""
+        if self.zone is not None and any(getattr(cell, "fold", 0) for cell in given):
+            return self._read(given, name, why)  # an hour that comes twice is equal to itself
         index: dict[Any, int] = {}
         try:
             places = [index.setdefault(cell, len(index)) for cell in given]
@@ -116,7 +126,7 @@ class Intake:
 
     def state(self) -> dict[str, Any]:
         """Return the state as plain JSON."""
-        names = ("rows", "numbers", "kind", "like", "form", "zoned")
+        names = ("rows", "numbers", "kind", "like", "form", "zoned", "zone")
         return {name: getattr(self, name) for name in names} | {"reasons": dict(self.reasons)}
 
     @staticmethod
@@ -128,11 +138,19 @@ class Intake:
         for name in ("kind", "like"):
             part(state, name, str)
         part(state, "numbers", bool)
-        if not isinstance(state["form"], str | None) or state["zoned"] not in (None, False, True):
+        texts = isinstance(state["form"], str | None) and isinstance(state.get("zone"), str | None)
+        if not texts or state["zoned"] not in (None, False, True):
             raise ValueError("its header holds dates in no known form")
 
     def restore(self, state: dict[str, Any]) -> None:
         """Restore what `state` returned."""
         for name in ("rows", "numbers", "kind", "like", "form", "zoned"):
             setattr(self, name, state[name])
+        self.zone = state.get("zone")
         self.reasons = Counter(state["reasons"])
+
+
+def _zone(given: Sequence[Any]) -> str | None:
+    """Return a time zone whose clock shows these dates, where it was changed among them."""
+    texts = {cell for cell in given if isinstance(cell, str) and cells.has_zone(cell)}
+    return zone_like(changed(sorted(texts, key=lambda text: (cells.seconds(text), text))))

@@ -12,6 +12,7 @@ from typing import Any
 
 from stillpoint.commands.arguments import periods
 from stillpoint.commands.checkpoint import Checkpoint, counted, part
+from stillpoint.commands.dates import REMEDY
 from stillpoint.commands.errors import InputError, Stop, Stopped
 from stillpoint.commands.fleet_options import FleetOptions
 from stillpoint.commands.fleets import refuse_inputs
@@ -145,7 +146,8 @@ class Forecasts(Job):
             (reason, _), *_ = self.intake.reasons.most_common(1)
             raise InputError(
                 f"the input must have rows that can be used: got none of {self.intake.rows:,} in"
-                f" {self.options.source}, mostly because {reason}; check the columns"
+                f" {self.options.source}, mostly because {reason};"
+                f" {REMEDY if 'ISO date' in reason else 'check the columns'}"
             )
         dated = self.intake.kind == "date"
         o = self.options

@@ -6,7 +6,7 @@ import numpy as np
 
 from stillpoint.commands.dates import moment, written
 from stillpoint.commands.forecasts.intake import Intake
-from stillpoint.commands.moments import Coming, write
+from stillpoint.commands.moments import Coming, write, zone_named
 from stillpoint.core.validation import Array
 from stillpoint.fleet.series.plan import Plan
 
@@ -19,7 +19,9 @@ class Times:
 
     def __init__(self, intake: Intake, plan: Plan) -> None:
         self._plan, self._form, self._like = plan, intake.form, intake.like or "1"
+        self._name = intake.zone
         self._zone = moment(self._like, self._form).tzinfo if plan.dated else None
+        self._zone = zone_named(self._name) or self._zone
         self._known: dict[tuple[float, ...], list[str]] = {}
 
     def text(self, time: float) -> str:
@@ -45,8 +47,7 @@ class Times:
         found = self._known.get(recent)
         if found is None:
             plan, past = self._plan, [self.text(time) for time in recent]
-            zone, week = getattr(self._zone, "key", None), plan.week
-            coming = Coming(past, plan.dated, plan.gap, zone, week, self._form)
+            coming = Coming(past, plan.dated, plan.gap, self._name, plan.week, self._form)
             found = [coming.text(step) for step in range(1, plan.horizon + 1)]
             if len(self._known) >= _MOST:
                 self._known.clear()

@@ -2,8 +2,8 @@
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import cache
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar
@@ -30,6 +30,19 @@ _AS_DECLARED: Mapping[str, str] = {}
 def pool(threads: int, process: int) -> ThreadPoolExecutor:
     """The threads of all batches of a process; no batch holds them: it is copied and pickled."""
     return ThreadPoolExecutor(threads)
+
+
+def finished(jobs: Sequence[Future[Any]]) -> list[Any]:
+    """Results of jobs; an interrupt is raised when all are over: states must not move on later."""
+    interrupt: KeyboardInterrupt | None = None
+    while not all(job.done() for job in jobs):
+        try:
+            wait(jobs)
+        except KeyboardInterrupt as error:
+            interrupt = error
+    if interrupt is not None:
+        raise interrupt
+    return [job.result() for job in jobs]
 
 
 class Batch(Ahead, ABC):
@@ -156,7 +169,7 @@ class Batch(Ahead, ABC):
         workers = pool(self._threads, os.getpid())
         ends = np.linspace(0, order.size, parts + 1).astype(int)
         jobs = [workers.submit(kernel, order[a:b], slots, *rest) for a, b in pairwise(ends)]
-        return sum(job.result() or 0 for job in jobs)
+        return sum(number or 0 for number in finished(jobs))
 
     def _in_order(self, slots: Slots) -> Slots:
         """Rows in the order of their places.

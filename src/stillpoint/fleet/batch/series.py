@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from stillpoint.core.validation import Array
-from stillpoint.fleet.batch.base import Fault, numbers, pool
+from stillpoint.fleet.batch.base import Fault, finished, numbers, pool
 from stillpoint.fleet.batch.faults import COUNTED, uncounted
 from stillpoint.fleet.batch.series_rows import SeriesRows
 from stillpoint.fleet.keys import Slots
@@ -188,10 +188,13 @@ class SeriesBatch(SeriesRows):
 
         for thread in range(parts):
             self._shop(thread).cover(age)
-        if parts == 1:
-            run(0)
-        else:
-            list(pool(self._threads, os.getpid()).map(run, range(parts)))
-        if closes:
-            self._release(slots)
+        try:
+            if parts == 1:
+                run(0)
+            else:
+                workers = pool(self._threads, os.getpid())
+                finished([workers.submit(run, thread) for thread in range(parts)])
+        finally:  # an interrupt comes after the rounds, which are played
+            if closes:
+                self._release(slots)
         return out, offsets, said

@@ -21,6 +21,7 @@ KEYS = 200  # of the sample: those with most rows
 _VALUES = 1 << 15  # of a key in which seasons are looked for
 # how far gaps may be from whole multiples of the usual one, and how many must not be
 _OFF, _OFTEN = 0.2, 0.9
+_VOTES = 30  # gaps of one key that count: a key with many rows is one key
 _MONTHS = 12  # times of each key that tell days of months
 _TURNS = 28  # seasons after which weeks and leap years repeat
 
@@ -153,21 +154,27 @@ def _gap(rows: Rows, dated: bool) -> float:
     """Return the usual gap between rows of one key, or of several where no key has two times.
 
     The median, unless most gaps are no multiples of it and are of the tenth part: keys that have a
-    row only now and then.
+    row only now and then. All gaps of a key together count as much as _VOTES at most.
     """
     codes = np.repeat(np.arange(len(rows.keys)), rows.counts)
     order = np.lexsort((rows.times, codes))
     gaps, same = np.diff(rows.times[order]), np.diff(codes[order]) == 0
-    gaps = gaps[same & (gaps > 0.0)]
+    own = same & (gaps > 0.0)
+    gaps, codes = gaps[own], codes[order][1:][own]
     if not gaps.size:
         gaps = np.diff(np.unique(rows.times))
+        codes = np.arange(gaps.size)
     if not gaps.size:
         return DAY if dated else 1.0
-    middle, low = float(np.median(gaps)), float(np.quantile(gaps, 0.1, method="lower"))
+    counts = np.bincount(codes)[codes]
+    weights = np.minimum(counts, _VOTES) / counts
+    order = np.argsort(gaps, kind="stable")
+    shares = np.cumsum(weights[order]) / weights.sum()
+    middle, low = (float(gaps[order[np.searchsorted(shares, q - 1e-9)]]) for q in (0.5, 0.1))
     for gap in (middle, low):
         parts = gaps / gap
         off = np.abs(parts - np.maximum(np.round(parts), 1.0))
-        if float(np.mean(off <= _OFF)) >= _OFTEN:
+        if float(np.average(off <= _OFF, weights=weights)) >= _OFTEN:
             return gap
     return middle
 

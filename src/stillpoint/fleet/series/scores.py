@@ -92,6 +92,7 @@ def result(keys: list[str], sums: Array, seasonal: bool) -> dict[str, Any]:
     ]
     return {
         "keys": len(keys),
+        "valueless_keys": int((sums[:, SEEN] == 0.0).sum()),
         "scored_keys": int(own.size),
         "sums": sums.sum(axis=0).tolist(),
         "logs": logs,
@@ -120,6 +121,7 @@ def merged(parts: list[dict[str, Any]], seasonal: bool) -> dict[str, Any]:
     return {
         "targets": int(sums[SEEN]),
         "keys": sum(part["keys"] for part in parts),
+        "valueless_keys": sum(part.get("valueless_keys", 0) for part in parts),
         "scored": {
             "rounds": int(scored),
             "keys": keys,
