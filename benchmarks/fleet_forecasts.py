@@ -3,9 +3,10 @@
     python benchmarks/fleet_forecasts.py [--keys 20000]     # eight minutes; prints Markdown
 
 "In step": one round of all keys, `predict` and `update`, after 100 rounds of each. "Replayed":
-`track` of 100 rounds of each key. "Alone": a single `Forecaster`, `track` of 3000 rounds, its detector of changes included. All on
-one thread, microseconds of processor time a series-round, the best of three. "Bytes": state of a
-key, the table that finds it apart. Errors of intervals and forecasts are not measured here.
+`track` of 100 rounds of each key. "Alone": a single `Forecaster`, `track` of 3000 rounds, its
+detector of changes included. All on one thread, microseconds of processor time a series-round, the
+best of three. "Bytes": state of a key, the table that finds it apart. Errors of intervals and
+forecasts are not measured here.
 """
 
 import argparse
