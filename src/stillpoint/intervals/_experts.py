@@ -17,6 +17,7 @@ import numpy as np
 
 from stillpoint.core._poly import CAP, FORGET, WEIGHTS, credit, running_mean, weigh
 from stillpoint.core.jit import njit
+from stillpoint.intervals._guard import behind, push
 from stillpoint.losses._pointwise import PINBALL, value
 
 
@@ -73,10 +74,6 @@ STEPS = np.array([0.02] * 6 + [0.02, 0.06, 0.2])
 SIGNED = np.array([0.04] * 6 + [0.05, 0.15, 0.5])  # the same for values
 SCALED, EXPERTS, MIDDLE = 6, 9, 3  # the expert with memory 50 gives the unit of a quantile's steps
 WINSOR = 30.0
-PUSH, WIDTH, HEAD = 0.1, 3.0, 100.0  # of the guard: see `debt` and `push`
-# of the guard's exponent: past it the push grows without limit, to radii of 1e100 that are finite
-# and of no use
-MOST = 2.0
 # how far from the aggregate experts are heard, in mean losses over the rarer side's share
 REACH = 3.0
 TINY = 1e-250  # scores between 0 and this count as this: products of smaller ones are not floats
@@ -133,21 +130,9 @@ def settle(y: float, q: float, experts: np.ndarray, regrets: np.ndarray, s: np.n
 
 
 @njit(cache=True)
-def behind(q: float, seen: float, misses: float) -> float:
-    """Misses beyond their share, D = misses − (1 − q)t, over h(t) = 3√(q(1 − q)(t + 100))."""
-    return (misses - (1.0 - q) * seen) / (WIDTH * math.sqrt(q * (1.0 - q) * (seen + HEAD)))
-
-
-@njit(cache=True)
 def debt(q: float, s: np.ndarray) -> float:
     """How far an estimator is behind."""
     return float(behind(q, s[AT.seen], s[AT.misses]))
-
-
-@njit(cache=True)
-def push(x: float) -> float:
-    """How hard the guard pushes outward, 0.1·x/(1 − x²) for |x| < 1."""
-    return min(max(PUSH * x / (1.0 - x * x), -MOST), MOST)
 
 
 @njit(cache=True)

@@ -28,8 +28,8 @@ from stillpoint.intervals._experts import (
     hear_values,
     learn_score,
     learn_value,
-    push,
 )
+from stillpoint.intervals._guard import push
 from stillpoint.intervals._interval import Rule, uncross
 from stillpoint.intervals._slow import SLOW, learn_slow, say
 

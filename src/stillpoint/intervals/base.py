@@ -14,7 +14,7 @@ from stillpoint.core.allocation import zeros
 from stillpoint.core.arithmetic import LARGEST
 from stillpoint.core.learner import Learner
 from stillpoint.core.validation import Array, number, real
-from stillpoint.intervals import _experts
+from stillpoint.intervals import _experts, _guard
 from stillpoint.intervals._experts import AIM, AT, EXPERTS
 
 Levels = float | Sequence[float]
@@ -124,7 +124,7 @@ def promise(levels: ArrayLike, T: ArrayLike) -> tuple[Array, Array]:
     """
     q, seen = np.asarray(levels, dtype=np.float64), np.asarray(T, dtype=np.float64)
     alpha = 1.0 - q
-    h = _experts.WIDTH * np.sqrt(q * alpha * (seen + _experts.HEAD))
+    h = _guard.WIDTH * np.sqrt(q * alpha * (seen + _guard.HEAD))
     return alpha * seen - h - alpha, alpha * seen + h + 1.0 - alpha
 
 

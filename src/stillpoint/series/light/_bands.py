@@ -14,7 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from stillpoint.core.jit import bare, njit
-from stillpoint.intervals._experts import AIM, behind, push
+from stillpoint.intervals._experts import AIM
+from stillpoint.intervals._guard import behind, push
 from stillpoint.intervals._interval import Rule, uncross
 from stillpoint.intervals._slow import SLOW, learn_slow, say
 

@@ -5,7 +5,8 @@ import math
 import numpy as np
 
 from stillpoint.core.jit import njit
-from stillpoint.intervals._experts import AIM, behind, push
+from stillpoint.intervals._experts import AIM
+from stillpoint.intervals._guard import behind, push
 from stillpoint.intervals._interval import uncross
 from stillpoint.intervals._slow import SLOW, learn_slow, say
 from stillpoint.series.light._bands import MEMORY

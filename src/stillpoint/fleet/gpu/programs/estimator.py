@@ -22,7 +22,8 @@ from stillpoint.fleet.gpu.trace import (
     smaller,
     where,
 )
-from stillpoint.intervals._experts import EXPERTS, HEAD, MOST, PUSH, REACH, WIDTH
+from stillpoint.intervals._experts import EXPERTS, REACH
+from stillpoint.intervals._guard import HEAD, MOST, PUSH, WIDTH
 from stillpoint.intervals.base import QuantileEstimators
 
 # scales are kept within this of the largest score: from 0 they could not grow again

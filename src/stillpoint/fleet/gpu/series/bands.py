@@ -20,17 +20,8 @@ from stillpoint.fleet.gpu.trace import (
     smaller,
     where,
 )
-from stillpoint.intervals._experts import (
-    FEW,
-    HEAD,
-    LEAST,
-    MARGIN,
-    MEAN,
-    MOST,
-    PUSH,
-    WIDTH,
-    WINSOR,
-)
+from stillpoint.intervals._experts import FEW, LEAST, MARGIN, MEAN, WINSOR
+from stillpoint.intervals._guard import HEAD, MOST, PUSH, WIDTH
 from stillpoint.intervals._slow import MEMORY, STEP, TURNS
 
 NOTHING = -1.0  # said before there is anything to say
