@@ -1,6 +1,7 @@
 """Laws of drift and of noise that several streams share, with memories counted in rounds."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stillpoint.core.validation import Array, count
 
@@ -25,14 +26,14 @@ def reverting(T: int, rng: np.random.Generator, memory: float, *, dim: int = 1) 
     return np.asarray(u)
 
 
-def pieces(T: int, rng: np.random.Generator, stay: float) -> Array:
+def pieces(T: int, rng: np.random.Generator, stay: float) -> NDArray[np.int64]:
     """The number of each round's piece, 0, 1, …: a new one with probability 1/stay a round."""
     fresh = rng.random(T) < 1.0 / stay
     fresh[0] = False
     return np.cumsum(fresh)
 
 
-def two_states(T: int, rng: np.random.Generator, first: float, second: float) -> Array:
+def two_states(T: int, rng: np.random.Generator, first: float, second: float) -> NDArray[np.int64]:
     """A Markov chain of states 0 and 1, from 0, with mean stays of `first` and `second` rounds."""
     leave, draws, state = (1.0 / first, 1.0 / second), rng.random(T), 0
     states = np.empty(T, dtype=np.int64)
@@ -64,6 +65,6 @@ def centred_exponential(T: int, rng: np.random.Generator, *, level: float = 0.5)
     return np.asarray(rng.exponential(size=T) + np.log1p(-level))
 
 
-def two_of(rng: np.random.Generator, dim: int) -> Array:
+def two_of(rng: np.random.Generator, dim: int) -> NDArray[np.int64]:
     """Two coordinates of `dim`, drawn without replacement."""
     return rng.choice(dim, size=2, replace=False)

@@ -84,7 +84,7 @@ def regimes(T: int, seed: Seed) -> Stream:
     """A walk that is calm for some 500 rounds and wild for some 50, in turn."""
     rng = np.random.default_rng(seed)
     step = np.where(two_states(rounds(T), rng, 500.0, 50.0) == 1, 0.15, 0.002)
-    u = np.cumsum(step * rng.standard_normal(T))
+    u = rng.uniform(-3, 3) + np.cumsum(step * rng.standard_normal(T))
     y = u + 0.5 * rng.logistic(size=T)
     note = "a walk with steps 0.002, at times 0.15, logistic noise 0.5; median by Pinball loss"
     return Stream("unseen/regimes", Pinball(0.5).on(y), u[:, None], note)
