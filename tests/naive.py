@@ -119,18 +119,117 @@ class StaticParameterFree:
         self.V += g @ g
 
 
+class Bank:
+    """Tracker's filters line by line; weights pass on by a matrix of transitions."""
+
+    every, age, ratio, scales, levels = 8, 0.1, 4.0, 8, 8
+
+    def __init__(self, dim, radius):
+        self.n, self.r, self.q, self.jumps, self.last = 0, 0.0, 0.0, 0.0, None
+        self.sigma = 2.0 * radius
+        self.names = [("level", 0)]
+        self.kappa = {("level", 0): 0.5}
+        self.held = {("level", 0): np.zeros((4, dim))}  # a, b, va, vb
+        self.mu = {("level", 0): np.full(self.scales, 1.0 / self.scales)}
+
+    def join(self, rounds):
+        """Level k after 2·4^k rounds, a copy of the one before; trend k with level k + 2."""
+        k = sum(kind == "level" for kind, _ in self.names)
+        if k == self.levels or rounds < 2 * 4**k:
+            return
+        pairs = [(("level", k), ("level", k - 1))]
+        if k >= 2:
+            pairs.append((("trend", k - 2), ("level", k - 2)))
+        for new, old in pairs:
+            self.names.append(new)
+            self.kappa[new] = 0.5 * 4.0 ** -new[1]
+            self.held[new] = self.held[old] * np.array([1.0, 1.0, 0.0, 0.0])[:, None]
+            self.mu[new] = np.zeros(self.scales)
+
+    def update(self, w, g):
+        a = np.linalg.norm(g)
+        self.n += 1
+        if self.n == 1:
+            self.r = a**2
+        elif a**2 > 100 * self.r:
+            self.r = a**2 / 100
+        G, s = g / np.sqrt(self.r), 1.0
+        if len(g) > 1:
+            if self.last is not None:
+                cosine = self.last @ g / np.linalg.norm(self.last) / a
+                self.q += max(0.01, 1 / self.n) * (cosine**2 - self.q)
+                s = np.clip(1 / max(self.q, 1e-9), 1.0, len(g))
+            self.last = g.copy()
+        sigmas = self.sigma * self.ratio ** -np.arange(float(self.scales))
+        x = 0.0
+        for name in self.names:
+            A, B, VA, VB = self.held[name]
+            for i, sigma in enumerate(sigmas):
+                e = A + (w - B) / sigma
+                e = e * min(1.0, 1.0 / max(np.linalg.norm(e), 1e-300))
+                self.mu[name][i] *= (1 + np.clip(s * (G @ e - e @ e / 2), -6, 4) / 8) ** 8
+            kappa, ra, rb = self.kappa[name], G - A, w - B
+            if name[0] == "trend":
+                VA, VB = VA + kappa**2 / 2 * ra, VB + kappa**2 / 2 * rb
+            A, B = A + kappa * ra + VA, B + kappa * rb + VB
+            self.held[name] = np.array([A, B, VA, VB])
+            for weight, sigma in zip(self.mu[name], sigmas, strict=True):
+                x = x + weight * (B - sigma * A)
+        self.r += max(0.005, 1 / self.n) * (a**2 - self.r)
+        return x / sum(mu.sum() for mu in self.mu.values())
+
+    def move(self, x):
+        names, total = self.names, sum(mu.sum() for mu in self.mu.values())
+        mu = np.array([self.mu[name] / total for name in names])
+        if ("level", 1) in self.mu:
+            lived = names.index(("level", 1))
+            self.jumps += self.every * self.age * self.kappa["level", 1] * mu[lived].sum()
+        H = self.every * min((0.15 + self.jumps) / (30 + self.n), 0.02)
+        go = np.zeros((len(names), len(names)))  # from, to
+        for i, (kind, k) in enumerate(names):
+            twin = "trend" if kind == "level" else "level"
+            for to in ((kind, k + 1), (twin, k)):
+                if to in names:
+                    go[i, names.index(to)] = self.every * self.age * self.kappa[kind, k]
+            go[i, i] = 1.0 - go[i].sum()
+        go *= 1 - H
+        law = mu.sum(axis=0)
+        near = np.array([sum(0.3**j * law[i + j] for j in range(8 - i)) for i in range(8)])
+        law = np.array([sum(0.7**j * near[i - j] for j in range(i + 1)) for i in range(8)])
+        mass, held = mu.sum(axis=1), {}
+        for j, name in enumerate(names):
+            shares = go[:, j] * mass
+            parts = np.array([self.held[other] for other in names])
+            jump = H if j == 0 else 0.0
+            new = np.tensordot(shares, parts, 1)
+            new[1] += jump * x
+            new /= shares.sum() + jump + 1e-250
+            held[name] = new * np.array([1.0, 1.0, *[name[0] == "trend"] * 2])[:, None]
+        self.held = held
+        mu = go.T @ mu
+        mu[0] += H * law / law.sum()
+        self.mu = dict(zip(names, mu, strict=True))
+
+    def widen(self, radius):
+        while 2 * radius >= 4 * self.sigma:
+            self.sigma *= 4
+            for name in self.names:
+                self.mu[name] = np.append(0.0, self.mu[name][:-1])
+            self.mu["level", 0][0] = 0.05
+
+
 class Tracker:
     """Tracker line by line, exact norms, lists of vectors; `heuristic` may replace the next x_h."""
 
-    eps, up, down, lam, C, c, delta, b = 1e-3, 0.7, 1.0, 0.8, 0.5, 8.0, 1e-5, 4.0
+    eps, C, c, delta, b = 1e-3, 1.4, 8.0, 1e-5, 4.0
 
     def __init__(self, dim, cap=1e150, heuristic=None):
         self.D = min(self.eps, cap)
-        self.ell, self.Gam, self.cap, self.heuristic = np.log(self.D), 0.0, cap, heuristic
-        self.m, self.n = np.zeros(dim), 0.0
+        self.Gam, self.cap, self.heuristic = 0.0, cap, heuristic
+        self.bank = Bank(dim, self.D)
         self.xh, self.Lh, self.X, self.Vk, self.V, self.t = np.zeros(dim), 0.0, 0.0, 0.0, 0.0, 0
         self.x, self.L, self.w = [], [], np.zeros(dim)
-        self.ph, self.epochs = 1.0, 1
+        self.epochs, self.R, self.n = 1, 0.0, 0
 
     def ball(self, v):
         return v * min(1.0, self.D / max(np.linalg.norm(v), 1e-300))
@@ -140,6 +239,7 @@ class Tracker:
         while self.t >= self.b ** (2 * len(self.x)):
             self.x.append(self.w.copy())
             self.L.append(-self.X)
+        self.bank.join(self.t)
         if self.Gam == 0:
             self.w = self.xh.copy()
             return self.w
@@ -151,7 +251,7 @@ class Tracker:
         q = np.exp(logs - logs.max())
         q /= q.sum()
         self.w = q[0] * self.xh + sum(share * x for share, x in zip(q[1:], self.x, strict=True))
-        self.ph, self.weights = q[0], q
+        self.weights = q
         return self.w
 
     def update(self, g):
@@ -159,31 +259,36 @@ class Tracker:
         if a == 0:
             return
         if self.Gam == 0:
-            self.Gam, self.ph = a, 1.0
+            self.Gam = a
         after = max(self.Gam, a)
         g = g * min(1.0, self.Gam / a)
         a = np.linalg.norm(g)
+        self.n += 1
         self.X -= g @ self.w
         self.Vk += a**2
         self.V += a**2
         self.Lh += g @ self.xh
+        self.R = (1 + self.R) * (1 - 0.8 * (g @ self.w) / (self.D * self.Gam))
         for i in range(len(self.x)):
             self.L[i] += g @ self.x[i]
             self.x[i] = self.ball(self.x[i] - self.D * self.b**-i / self.Gam * g)
-        if self.n > 0:
-            rho = g @ self.m / (self.Gam * self.n)
-            self.ell += self.ph * (self.up if rho > 0 else self.down) * rho
-        self.ell = np.clip(self.ell, np.log(self.D / (self.V / self.Gam**2 + 1)), np.log(self.D))
-        self.m, self.n = self.lam * self.m + g, self.lam * self.n + a
-        self.xh = self.ball(self.w - np.exp(self.ell) / self.Gam * g)
+        self.xh = self.ball(self.bank.update(self.w, g))
+        if self.n % self.bank.every == 0:
+            self.bank.move(self.xh)
         if self.heuristic is not None:
             self.xh = self.ball(self.heuristic(self, g))
         self.Gam = after
-        if self.D < self.cap and self.X >= self.C * self.D * np.sqrt(self.Vk + self.Gam**2):
+        alarm = self.R >= 0.5 * self.n * np.log(np.e + self.n) ** 2
+        share = min(self.C, 0.2 + 0.02 * self.V / self.Gam**2)
+        if self.D < self.cap and (
+            alarm or self.X >= share * self.D * np.sqrt(self.Vk + self.Gam**2)
+        ):
             self.D = min(2 * self.D, self.cap)
             self.X = self.Vk = self.Lh = 0.0
             self.L = [0.0] * len(self.L)
             self.epochs += 1
+            self.R *= 0.5 if alarm else 1.0
+            self.bank.widen(self.D)
 
 
 def erfi_magnitude(S, V, h, scale, alpha=0.75, z0=4.0):

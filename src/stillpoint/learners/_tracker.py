@@ -1,8 +1,8 @@
-"""Tracker's round, compiled.
+"""Tracker's round, compiled: the guard and the ball around the bank of filters.
 
-Each round reads a row for its inner product with the gradient, moves it, and mixes it into the
-play. ‖x‖² of each expert is carried along by ‖x − ηg‖² = ‖x‖² − 2η⟨g, x⟩ + η²‖g‖², so that
-projecting needs no pass of its own.
+Each round reads an expert's row for its inner product with the gradient, moves it, and mixes it
+into the play. ‖x‖² of each expert is carried along by ‖x − ηg‖² = ‖x‖² − 2η⟨g, x⟩ + η²‖g‖², so
+that projecting needs no pass of its own.
 """
 
 import math
@@ -14,17 +14,19 @@ from stillpoint.core.arithmetic import assign, dot, usable_norm
 from stillpoint.core.array import Array
 from stillpoint.core.jit import bare, njit
 from stillpoint.domains import _sets as domains
+from stillpoint.learners._ageing import EVERY, move, widen
+from stillpoint.learners._bank import Bank, follow, level_due
 from stillpoint.losses import _pointwise as losses
 
 EPS = 1e-3  # the radius at first
-UP = 0.7  # log(step) moves by this times the correlation of gradients, where that is above 0,
-DOWN = 1.0  # and by this where it is below
-FADE = 0.8  # of the trace, a round
-GROW = 0.5  # the radius doubles when the gain of an epoch reaches this times D√V
+GROW = 1.4  # the radius doubles when the gain of an epoch reaches this times D√V,
+GROW_FIRST, GROW_MORE = 0.2, 0.02  # or this much and this much more a round, while that is less,
+BET, ALARM, KEEP = 0.8, 0.5, 0.5  # or when an alarm says that the target has left the ball
 RATE = 8.0  # Hedge's learning rate is this over 2D√V
 DELTA = 1e-5  # the prior of all OGDs together
 BASE = 4.0  # the ratio of their steps
 CAP = 1e150  # the radius stops here: its square still fits a float
+_LARGEST = 1e300  # of the alarm, where the radius cannot grow
 _NEGLIGIBLE = 1e-18  # a share below this would not show in any digit
 
 # log prior of h, then of OGD i: δ/((i+1)(i+2)), which sum to 1 with those that have not joined yet
@@ -35,16 +37,15 @@ class Places(NamedTuple):
     """Where the numbers of a run stand in `State.scalars`."""
 
     radius: int = 0  # D
-    log_step: int = 1  # log of h's step times Γ
-    top: int = 2  # Γ, the largest gradient so far
-    trace: int = 3  # n, the normaliser of the trace m
-    gain: int = 4  # −Σ⟨g, w⟩ of the epoch
-    epoch_squares: int = 5  # Σ‖g‖² of the epoch
-    squares: int = 6  # Σ‖g‖²
-    total: int = 7  # Σ‖g‖
-    epochs: int = 8  # K
-    share: int = 9  # p_h, the share of h in the play
-    limit: int = 10  # the radius never grows past this
+    top: int = 1  # Γ, the largest gradient so far
+    gain: int = 2  # −Σ⟨g, w⟩ of the epoch
+    epoch_squares: int = 3  # Σ‖g‖² of the epoch
+    squares: int = 4  # Σ‖g‖²
+    total: int = 5  # Σ‖g‖
+    epochs: int = 6  # K
+    limit: int = 7  # the radius never grows past this
+    alarm: int = 8  # R, the bets that the gain goes on
+    rounds: int = 9  # with a gradient
 
 
 class Rows(NamedTuple):
@@ -52,7 +53,7 @@ class Rows(NamedTuple):
 
     play: int = 0  # w
     heuristic: int = 1  # h
-    trend: int = 2  # m, the trace of gradients
+    last: int = 2  # the gradient before, where d > 1
     experts: int = 3  # the first OGD; the others follow
 
 
@@ -63,11 +64,30 @@ ROW = Rows()
 class State(NamedTuple):
     """What Tracker has learnt, with n OGDs in d dimensions."""
 
-    scalars: Array  # (11,), at the places above
+    scalars: Array  # (10,), at the places above
     losses: Array  # (1 + n,), Hedge's losses in this epoch: of h, then of each OGD
     squares: Array  # (n,), ‖x‖² of each OGD
     rows: Array  # (3 + n, d), at the rows above
     weights: Array  # (1 + n,), shares of the play: of h, then of each OGD
+
+
+def expert_due(experts: int) -> float:
+    """The round in which one more OGD joins, where there are so many."""
+    return BASE ** (2 * experts)
+
+
+def due(experts: int, levels: int) -> float:
+    """The round before which an OGD or a filter joins next."""
+    return min(expert_due(experts), level_due(levels))
+
+
+def from_first(stats: Array, rounds: int) -> Array:
+    """The numbers of a run from those of 0.1's first Tracker, which had no alarm."""
+    scalars = np.zeros(len(AT))
+    kept = (AT.radius, AT.top, AT.gain, AT.epoch_squares, AT.squares, AT.total, AT.epochs, AT.limit)
+    scalars[list(kept)] = stats[[0, 2, 4, 5, 6, 7, 8, 10]]
+    scalars[AT.rounds] = rounds
+    return scalars
 
 
 @njit(cache=True, forceinline=True)
@@ -77,7 +97,7 @@ def mix(state: State) -> None:
     if s[AT.top] == 0.0:
         assign(rows[ROW.play], rows[ROW.heuristic])
         p[:] = 0.0
-        p[0] = s[AT.share] = 1.0
+        p[0] = 1.0
         return
     largest = s[AT.top]
     eta = RATE / (2.0 * s[AT.radius] * math.sqrt(s[AT.epoch_squares] + largest * largest))
@@ -100,7 +120,6 @@ def mix(state: State) -> None:
         elif share > _NEGLIGIBLE:
             for j in range(w.size):
                 w[j] += share * row[j]
-    s[AT.share] = p[0]
 
 
 @njit(cache=True)
@@ -110,38 +129,60 @@ def _shrink(square: float, radius: float) -> float:
 
 
 @njit(cache=True, forceinline=True)
-def learn(state: State, g: Array, size: float) -> None:
+def learn(state: State, bank: Bank, g: Array, size: float) -> None:
     """Take in the gradient g, of norm `size`, of the round that was mixed last; g is clipped."""
     if size == 0.0:
         return
     s, rows = state.scalars, state.rows
     if s[AT.top] == 0.0:
-        s[AT.top], s[AT.share] = size, 1.0
+        s[AT.top] = size
     top = s[AT.top]
     after = max(top, size)
     if size > top:  # clip to the past maximum
         for j in range(g.size):
             g[j] *= top / size
         size = top
-    w, D = rows[ROW.play], s[AT.radius]
+    w, x, D = rows[ROW.play], rows[ROW.heuristic], s[AT.radius]
     along = dot(g, w)
     s[AT.gain] -= along
     s[AT.epoch_squares] += size * size
     s[AT.squares] += size * size
-    state.losses[0] += dot(g, rows[ROW.heuristic])
-    _descend(state, g, size, D / top)
-    step = _tune(state, g, size)
-    shrink = _shrink(max(dot(w, w) - 2.0 * step * along + (step * size) * (step * size), 0.0), D)
-    x = rows[ROW.heuristic]
-    for j in range(x.size):
-        x[j] = shrink * (w[j] - step * g[j])
-    s[AT.top] = after
     s[AT.total] += size
-    if D < s[AT.limit] and s[AT.gain] >= GROW * D * math.sqrt(s[AT.epoch_squares] + after * after):
-        s[AT.radius] = min(2.0 * D, s[AT.limit])
-        s[AT.gain] = s[AT.epoch_squares] = 0.0
-        s[AT.epochs] += 1.0
-        state.losses[:] = 0.0
+    s[AT.rounds] += 1.0
+    s[AT.alarm] = min((1.0 + s[AT.alarm]) * (1.0 - BET * along / (D * top)), _LARGEST)
+    state.losses[0] += dot(g, x)
+    _descend(state, g, size, D / top)
+    follow(bank, w, g, size, rows[ROW.last], x)
+    shrink = _shrink(dot(x, x), D)
+    for j in range(x.size):
+        x[j] *= shrink
+    if int(bank.numbers[0]) % EVERY == 0:
+        move(bank, x)
+    s[AT.top] = after
+    if D < s[AT.limit]:
+        _grow(state, bank)
+
+
+@njit(cache=True)
+def _grow(state: State, bank: Bank) -> None:
+    """Double the radius if the epoch's gain, or an alarm, says that the target is outside.
+
+    The alarm is the statistic of Shiryaev and Roberts, of bets on the gain, whose mean is t under
+    noise: R ← (1 + R)(1 − 0.8⟨g, w⟩/(DΓ)), raised at t·ln(e + t)²/2.
+    """
+    s = state.scalars
+    D, t, square = s[AT.radius], s[AT.rounds], s[AT.top] * s[AT.top]
+    alarm = s[AT.alarm] >= ALARM * t * math.log(math.e + t) ** 2
+    share = min(GROW, GROW_FIRST + GROW_MORE * s[AT.squares] / square)
+    if not alarm and s[AT.gain] < share * D * math.sqrt(s[AT.epoch_squares] + square):
+        return
+    if alarm:
+        s[AT.alarm] *= KEEP
+    s[AT.radius] = min(2.0 * D, s[AT.limit])
+    s[AT.gain] = s[AT.epoch_squares] = 0.0
+    s[AT.epochs] += 1.0
+    state.losses[:] = 0.0
+    widen(bank, s[AT.radius])
 
 
 @njit(cache=True, forceinline=True)
@@ -161,24 +202,6 @@ def _descend(state: State, g: Array, size: float, step: float) -> None:
         step /= BASE
 
 
-@njit(cache=True, forceinline=True)
-def _tune(state: State, g: Array, size: float) -> float:
-    """Return the step of h, after its logarithm followed the correlation of g with the trace."""
-    s, m = state.scalars, state.rows[ROW.trend]
-    D, top = s[AT.radius], s[AT.top]
-    if s[AT.trace] > 0.0:
-        # the normaliser knows the past only: dividing by |g| would bias the step for skewed
-        # gradients
-        rho = dot(g, m) / (top * s[AT.trace])
-        s[AT.log_step] += s[AT.share] * (UP if rho > 0.0 else DOWN) * rho
-    least = math.log(D / (s[AT.squares] / top / top + 1.0))
-    s[AT.log_step] = min(max(s[AT.log_step], least), math.log(D))
-    for j in range(m.size):
-        m[j] = FADE * m[j] + g[j]
-    s[AT.trace] = FADE * s[AT.trace] + size
-    return float(math.exp(s[AT.log_step]) / top)
-
-
 @njit(cache=True)
 def mix_round(scalars: Array, losses: Array, squares: Array, rows: Array, weights: Array) -> None:
     """`mix` of a state's fields: from Python, arrays are passed faster than a tuple of them."""
@@ -187,22 +210,33 @@ def mix_round(scalars: Array, losses: Array, squares: Array, rows: Array, weight
 
 @njit(cache=True)
 def learn_round(
-    scalars: Array, losses: Array, squares: Array, rows: Array, weights: Array, g: Array
+    scalars: Array,
+    losses: Array,
+    squares: Array,
+    rows: Array,
+    weights: Array,
+    numbers: Array,
+    filters: Array,
+    velocities: Array,
+    beliefs: Array,
+    g: Array,
 ) -> bool:
     """`learn` of a state's fields; returns whether the radius has reached the largest there is."""
-    learn(State(scalars, losses, squares, rows, weights), g, usable_norm(g))
+    state = State(scalars, losses, squares, rows, weights)
+    learn(state, Bank(numbers, filters, velocities, beliefs), g, usable_norm(g))
     return bool(scalars[AT.radius] >= CAP)
 
 
 @njit(cache=True)
 def play_rounds(
-    state: State, domain: domains.Region, rounds: losses.Rounds, out: losses.Outputs
+    state: State, bank: Bank, domain: domains.Region, rounds: losses.Rounds, out: losses.Outputs
 ) -> int:
     """Play a block of rounds and return how many.
 
     Stops at a round whose gradient is not finite: it is predicted, not learnt from.
     """
-    state, domain, rounds, out = bare(state), bare(domain), bare(rounds), bare(out)
+    state, bank, domain = bare(state), bare(bank), bare(domain)
+    rounds, out = bare(rounds), bare(out)
     scratch = np.empty(state.rows.shape[1])
     proposal = state.rows[ROW.play]
     for t in range(out.losses.size):
@@ -220,5 +254,5 @@ def play_rounds(
         elif size > state.scalars[AT.top]:  # `learn` will clip it, and `out` keeps what came
             assign(scratch, g)
             fed = scratch
-        learn(state, fed, size)
+        learn(state, bank, fed, size)
     return out.losses.size

@@ -1,9 +1,9 @@
-"""Tracker: a heuristic that tunes its own step, guarded by OGDs, in a ball that grows by gains.
+"""Tracker: an ageing bank of filters, guarded by OGDs, in a ball that grows by gains.
 
-The heuristic h steps from the play, w − step·g, and moves log(step) so that successive gradients
-are uncorrelated. Hedge with prior 1 − δ on h and δ on projected OGDs with steps D·4^{−i}/Γ (the
-experts of Zhang, Lu & Zhou 2018) keeps Ader's guarantee whatever h does. The ball's radius D
-doubles when the gain −Σ⟨g, w⟩ of an epoch reaches D√V/2.
+The heuristic h is where a bank of filters believes the target to be (`_bank.py`). Hedge with prior
+1 − δ on h and δ on projected OGDs with steps D·4^{−i}/Γ (the experts of Zhang, Lu & Zhou 2018)
+keeps Ader's guarantee whatever h does. The ball's radius D doubles when the gain −Σ⟨g, w⟩ of an
+epoch reaches 1.4·D√V, less in the first rounds, or when bets on the gain raise an alarm.
 """
 
 import math
@@ -18,7 +18,7 @@ from stillpoint.domains import Ball, Domain, Everywhere, _sets
 from stillpoint.domains.base import as_domain
 from stillpoint.kernels import Kernel
 from stillpoint.kernels.base import as_kernel
-from stillpoint.learners import _tracker
+from stillpoint.learners import _bank, _tracker
 from stillpoint.learners._tracker import AT, ROW
 from stillpoint.learners.base import GradientLearner
 from stillpoint.losses import LossStream
@@ -28,7 +28,7 @@ from stillpoint.regret.ledger import Ledger
 
 _BLOCK = 65536
 _MOST = _tracker.LOG_PRIOR.size - 2  # experts: one joins each time the rounds have grown 16-fold
-NAMES = {"scalars": "stats"}  # of fields, in files
+NAMES = {"scalars": "stats", "numbers": "bank"}  # of fields, in files
 
 
 class Tracker(GradientLearner):
@@ -74,18 +74,20 @@ class Tracker(GradientLearner):
         self._projection = None if capped else self.domain
         limit = min(self.domain.reach(self.dim), _tracker.CAP)
         scalars = zeros(len(AT))
-        scalars[AT.radius] = min(_tracker.EPS, limit)
-        scalars[AT.log_step] = math.log(scalars[AT.radius])
-        scalars[[AT.epochs, AT.share]] = 1.0
-        scalars[AT.limit] = limit
+        scalars[AT.radius] = radius = min(_tracker.EPS, limit)
+        scalars[AT.epochs], scalars[AT.limit] = 1.0, limit
         rows = zeros((ROW.experts, self.dim))
-        self._hold(_tracker.State(scalars, zeros(1), zeros(0), rows, full(1, 1.0)))
+        self._hold(
+            _tracker.State(scalars, zeros(1), zeros(0), rows, full(1, 1.0)),
+            _bank.new_bank(self.dim, radius),
+        )
 
-    def _hold(self, state: _tracker.State) -> None:
+    def _hold(self, state: _tracker.State, bank: _bank.Bank) -> None:
         """Keep the arrays of a state as attributes: every round passes them one by one."""
         self._scalars, self._losses, self._squares, self._rows, self._weights = state
+        self._bank = bank
         self._view = self._rows[ROW.play]
-        self._due = _tracker.BASE ** (2 * self._squares.size)  # the round the next expert joins in
+        self._due = _tracker.due(self._squares.size, _bank.levels_of(bank))
 
     @property
     def _state(self) -> _tracker.State:
@@ -107,9 +109,14 @@ class Tracker(GradientLearner):
 
     @property
     def step(self) -> float:
-        """The heuristic's own step: it moves by step·g from the play."""
-        s = self._scalars
-        return math.exp(s[AT.log_step]) / float(s[AT.top]) if s[AT.top] > 0.0 else 0.0
+        """The step of the bank's mean: a gradient g moves what it proposes by about −step·g."""
+        bank, total = self._bank, float(self._bank.beliefs.sum())
+        mean = float(bank.numbers[_bank.AT.mean])
+        if mean == 0.0 or total == 0.0:
+            return 0.0
+        scales = bank.numbers[_bank.AT.scale] * _bank.RATIO ** -np.arange(float(_bank.SCALES))
+        rates = _bank.RATES[: len(bank.beliefs)]
+        return float(rates @ bank.beliefs @ scales) / total / math.sqrt(mean)
 
     @property
     def weights(self) -> Array:
@@ -129,7 +136,7 @@ class Tracker(GradientLearner):
         Notes
         -----
         With K epochs, n experts, m = max(M, D), V = Γ·Σ‖g‖ and a = (2/8)·log(n(n + 1)/δ) + 8/2,
-        R ≤ (7a/3 + 1/2)m√(K(V + KΓ²)) + (35/3)√(m(Km + P)V) + KmΓ + Γ(D + M), whatever the
+        R ≤ (7a/3 + 7/5)m√(K(V + KΓ²)) + (35/3)√(m(Km + P)V) + KmΓ + Γ(D + M), whatever the
         heuristic does.
         """
         P, M = nonnegative("path_length", path_length), nonnegative("magnitude", magnitude)
@@ -152,21 +159,49 @@ class Tracker(GradientLearner):
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
-        return {**super().arrays(), **saved(self._state, NAMES)}
+        return {**super().arrays(), **saved(self._state, NAMES), **saved(self._bank, NAMES)}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Inverse of `arrays`."""
+        """Inverse of `arrays`.
+
+        Files of 0.1 have no bank: guard, radius and certificate go on, and a bank begins at the
+        last play.
+        """
         super().restore(state)
         experts = stored(state, "squares", None).size
         counted("squares", experts, _MOST)
+        rows = stored(state, "rows", ROW.experts + experts, self.dim)
+        if NAMES["numbers"] in state:
+            scalars, bank = stored(state, NAMES["scalars"], len(AT)), self._stored_bank(state)
+        else:
+            scalars = _tracker.from_first(stored(state, NAMES["scalars"], 11), self.rounds)
+            bank = _bank.new_bank(self.dim, float(scalars[AT.radius]))
+            bank.filters[0, 1] = rows[ROW.play]
+            rows[ROW.last] = 0.0
         self._hold(
             _tracker.State(
-                scalars=stored(state, NAMES["scalars"], len(AT)),
+                scalars=scalars,
                 losses=stored(state, "losses", 1 + experts),
                 squares=stored(state, "squares", experts),
-                rows=stored(state, "rows", ROW.experts + experts, self.dim),
+                rows=rows,
                 weights=stored(state, "weights", 1 + experts),
+            ),
+            bank,
+        )
+
+    def _stored_bank(self, state: dict[str, Any]) -> _bank.Bank:
+        n = stored(state, "beliefs", None, _bank.SCALES).shape[0]
+        levels = next((k for k in range(1, _bank.LEVELS + 1) if _bank.rows_of(k) == n), 0)
+        if levels == 0:
+            raise ValueError(
+                f"beliefs must be of a bank of 1 to {_bank.LEVELS} levels: got {n} rows; the file"
+                " was changed"
             )
+        return _bank.Bank(
+            numbers=stored(state, NAMES["numbers"], _bank.NUMBERS),
+            filters=stored(state, "filters", n, 2, self.dim),
+            velocities=stored(state, "velocities", _bank.trends_of(levels), 2, self.dim),
+            beliefs=stored(state, "beliefs", n, _bank.SCALES),
         )
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -175,21 +210,24 @@ class Tracker(GradientLearner):
         self._view = self._rows[ROW.play]
 
     def _join(self) -> None:
-        """Let the experts join that are due: expert i at round 16^i.
+        """Let experts and filters join that are due: expert i in round 16^i, level k after 2·4^k.
 
-        It starts where the last play was, with the loss of one that had played as the learner did.
+        An expert starts where the last play was, with the loss of one that had played as the
+        learner did.
         """
         while self.rounds + 1 >= self._due:
-            state, last = self._state, self._view
-            self._hold(
-                _tracker.State(
+            state, bank, last = self._state, self._bank, self._view
+            if self.rounds + 1 >= _tracker.expert_due(state.squares.size):
+                state = _tracker.State(
                     state.scalars,
                     losses=np.append(state.losses, -state.scalars[AT.gain]),
                     squares=np.append(state.squares, last @ last),
                     rows=np.vstack([state.rows, last]),
                     weights=np.append(state.weights, 0.0),
                 )
-            )
+            if self.rounds + 1 >= _bank.level_due(_bank.levels_of(bank)):
+                bank = _bank.grown(bank)
+            self._hold(state, bank)
 
     def _propose(self, time: float) -> Array:
         if self.rounds + 1 >= self._due:
@@ -205,7 +243,7 @@ class Tracker(GradientLearner):
         if self._projection is not None:
             _sets.surrogate(fed, self._view, play, fed)
         if _tracker.learn_round(
-            self._scalars, self._losses, self._squares, self._rows, self._weights, fed
+            self._scalars, self._losses, self._squares, self._rows, self._weights, *self._bank, fed
         ):
             self._warn_saturated(_tracker.CAP)
 
@@ -228,7 +266,9 @@ class Tracker(GradientLearner):
         )
         assert domain is not None
         outputs = Outputs(out["plays"][rows], out["losses"][rows], out["gradients"][rows])
-        n = _tracker.play_rounds(self._state, domain, losses.compiled.part(rows), outputs)
+        n = _tracker.play_rounds(
+            self._state, self._bank, domain, losses.compiled.part(rows), outputs
+        )
         if self.radius >= _tracker.CAP:
             self._warn_saturated(_tracker.CAP)
         return self._finish_block(times, first, int(n), stop - first, out)
