@@ -10,20 +10,23 @@ from stillpoint.core.array import Array
 from stillpoint.core.jit import bare, njit
 from stillpoint.domains import _sets as domains
 from stillpoint.fleet.batch._base import Clock, Flags, Slots
+from stillpoint.learners._bank import Bank
 from stillpoint.learners._tracker import AT, CAP, ROW, State, learn, mix
 
 
 class States(NamedTuple):
-    """The states of n Trackers, with room for the same number of experts each."""
+    """The states of n Trackers, with room for the same number of experts and filters each."""
 
     own: State  # every array with a leading axis of n
+    bank: Bank  # likewise
     experts: NDArray[np.int8]  # (n,), how many have joined
+    levels: NDArray[np.int8]  # (n,), likewise
     played: Array  # (n, d), the plays; (0, d) where they are not projected
 
 
 @njit(cache=True, nogil=True, forceinline=True)
 def part(states: States, k: int) -> State:
-    """The state of one key."""
+    """The guard of one key."""
     own, n = states.own, states.experts[k]
     return State(
         own.scalars[k],
@@ -34,16 +37,29 @@ def part(states: States, k: int) -> State:
     )
 
 
+@njit(cache=True, nogil=True, forceinline=True)
+def bank_part(states: States, k: int) -> Bank:
+    """The bank of one key."""
+    bank, levels = states.bank, states.levels[k]
+    trends = max(levels - 2, 0)
+    return Bank(
+        bank.numbers[k],
+        bank.filters[k, : levels + trends],
+        bank.velocities[k, :trends],
+        bank.beliefs[k, : levels + trends],
+    )
+
+
 @njit(cache=True, nogil=True)
 def joining(
-    slots: Slots, due: Array, opened: Flags, rounds: Slots, experts: NDArray[np.int8]
+    slots: Slots, due: Array, opened: Flags, rounds: Slots, joined: NDArray[np.int8]
 ) -> Slots:
-    """Which places open a round that an expert joins in: expert i at round due[i]."""
+    """Which places open a round that one more joins in: the one after i at round due[i]."""
     count = 0
     found = np.empty(slots.size, np.int64)
     for i in range(slots.size):
         k = slots[i]
-        if not opened[k] and rounds[k] + 1.0 >= due[experts[k]]:
+        if not opened[k] and rounds[k] + 1.0 >= due[joined[k]]:
             found[count] = k
             count += 1
     return found[:count]
@@ -87,7 +103,7 @@ def close_rounds(
         if states.played.shape[0] > 0:
             domains.surrogate(g[i], states.own.rows[k, ROW.play], states.played[k], g[i])
             size = usable_norm(g[i])
-        learn(part(states, k), g[i], size)
+        learn(part(states, k), bank_part(states, k), g[i], size)
         if states.own.scalars[k, AT.radius] >= CAP and not clock.warned[k]:
             clock.warned[k] = True
             saturated += 1
