@@ -168,15 +168,13 @@ def source(program: Program, loss: Loss | None) -> str:
         "else:",
         "    at = lane",
         "wide = tl.cast(stride, tl.int64)",
-        *(
-            f"s{c} = tl.load(state + (wide * {c} + at), mask=inside, other=0.0)"
-            for c in range(len(columns))
-        ),
+        *(f"s{c} = tl.zeros([BLOCK], tl.float32)" for c in range(len(columns))),
+        *_once(len(columns), "s{c} = tl.load({p}, mask=inside, other=0.0)"),
         "rounds = tl.load(counts + at, mask=inside, other=0)",
         "row = lane",
         "for _ in range(span):",
         *("    " + line for line in loop),
-        *(f"tl.store(state + (wide * {c} + at), s{c}, mask=inside)" for c in range(len(columns))),
+        *_once(len(columns), "tl.store({p}, s{c}, mask=inside)"),
         "tl.store(counts + at, rounds, mask=inside)",
         *last.lines,
         *(
@@ -187,3 +185,21 @@ def source(program: Program, loss: Loss | None) -> str:
     head = "def rounds_of_streams(state, counts, plays, bad, which, feed, out, batch, stride, span,"
     head += " BLOCK: tl.constexpr, SOME: tl.constexpr, RECORD: tl.constexpr):"
     return "\n".join([head, *("    " + line for line in lines), ""])
+
+
+def _once(columns: int, line: str) -> list[str]:
+    """Lines that load, or store, every column c, for which the given one has its address p.
+
+    Triton looks through all operations that depend on a load or store whose address was computed,
+    to find a layout for them: minutes for hundreds of columns. It does not where the address comes
+    from a turn of a loop. The one here has one turn, as LLVM finds out, and leaves no trace. Where
+    a thread has more than one stream, layouts do differ, and columns are few.
+    """
+    if columns <= DOUBLED:
+        return [line.format(c=c, p=f"state + (wide * {c} + at)") for c in range(columns)]
+    return [
+        *(f"p{c} = state + (wide * {c} + at)" for c in range(columns)),
+        "for _ in range(1 + (tl.program_id(1) >> 31)):",
+        *("    " + line.format(c=c, p=f"p{c}") for c in range(columns)),
+        *(f"    p{c} += wide" for c in range(columns)),
+    ]
