@@ -9,8 +9,8 @@ import stillpoint as sp
 from stillpoint.fleet.gpu import DeviceFleet, triton
 
 triton.THREADS = triton.WARP
-# more than a program has streams; past the round in which Tracker's second expert joins
-N, ROUNDS = 70, 18
+# more than a program has streams; past the move by which Tracker's first trend gets weight
+N, ROUNDS = 70, 42
 CASES = [
     ("Tracker", {"dim": 1}),
     ("Tracker", {"dim": 3}),

@@ -119,14 +119,21 @@ class Streams:
 
     def migrated(self, state: dict[str, Any]) -> dict[str, Any]:
         """A state that an older version saved as one of this version: without the columns that are
-        no longer kept.
+        no longer kept, and with new ones as streams begin with them.
         """
-        columns = list(state["columns"])
-        kept = [i for i, name in enumerate(columns) if name not in self.program.gone]
-        if len(kept) == len(columns):
+        columns, gone = list(state["columns"]), self.program.gone
+        if not any(name in gone for name in columns):
             return state
+        counted("most", state["most"], 2**31 - 2)
+        program = self.program.for_rounds(state["most"] + 1)
         values = stored(state, "state", len(columns), self.count, dtype=np.float32)
-        return {**state, "columns": [columns[i] for i in kept], "state": values[kept]}
+        rows = {name: row for name, row in zip(columns, values, strict=True) if name not in gone}
+        for name in program.come:
+            begins = np.float32(program.begin.get(name, 0.0))
+            rows.setdefault(name, np.full(self.count, begins))
+        names = [name for name in program.columns if name in rows]
+        names += [name for name in rows if name not in program.columns]  # which `restore` refuses
+        return {**state, "columns": names, "state": np.stack([rows[name] for name in names])}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`; nothing changes where it raises ValueError."""

@@ -8,8 +8,8 @@ round, since eight of them may leave the range of float32; "mass" is their sum h
 alone since the last move.
 
 What a round does to all streams alike is arithmetic with rates that are 0 where a stream has no
-gradient, does not move weights, or has not got the filter yet: such a filter has no weight, and is
-overwritten by the first weight that it receives.
+gradient, does not move weights, or has not got the filter yet. A filter that joins is no copy of
+another: it has no weight, and is overwritten by the first that it receives.
 """
 
 from collections.abc import Sequence
@@ -80,8 +80,10 @@ class FilterBank:
         self._beliefs = [names(f"belief{f}.", SCALES) for f in rows]
         self._va = [names(f"va{k}.", dim) for k in range(self._trends)]
         self._vb = [names(f"vb{k}.", dim) for k in range(self._trends)]
-        self._level_of = {level_row(k): k for k in range(levels)}
         self._trend_of = {trend_row(k): k for k in range(self._trends)}
+        # the level that a filter joins with
+        self._joins = {level_row(k): k for k in range(levels)}
+        self._joins |= {trend_row(k): k + 2 for k in range(self._trends)}
         groups = (*self._a, *self._b, *self._va, *self._vb, *self._beliefs)
         self.columns = (
             *pairs("seen", "jumps"),  # rounds with a gradient, jumps of the target
@@ -108,7 +110,7 @@ class FilterBank:
         s["mean"] = where(live, mean * (found * rsqrt(found)), s["mean"])
 
         inverses = [inverse(s["span"]) * RATIO**i for i in _SCALES]
-        rates = {k: where(live, float(RATES[level_row(k)]), 0.0) for k in range(self.levels)}
+        joined = [live, *(live & self._joined(s, k) for k in range(1, self.levels))]
         sums, weighted = [], []
         for f, (row_a, row_b) in enumerate(zip(self._a, self._b, strict=True)):
             a, b = [s[name] for name in row_a], [s[name] for name in row_b]
@@ -116,7 +118,7 @@ class FilterBank:
             mass, spread = self._weigh(s, f, a, away, inverses, g, strength)
             sums.append(mass)
             weighted.append(spread)
-            self._pull(s, f, g, away, rates, one)
+            self._pull(s, f, g, away, joined[self._joins[f]])
         sum_ = total(sums)
         over = where(live, inverse(larger(sum_, _LEAST)), 1.0)
         s["mass"] = larger(where(live, s["mass"] * sum_, s["mass"]), _LEAST)
@@ -132,8 +134,9 @@ class FilterBank:
             new = choose(live, moved[j].times(inside), h[j])
             step = (new.high - h[j].high) + (new.low - h[j].low)
             put(s, f"h{j}", new)
-            for row in self._b:
-                s[row[j]] = s[row[j]] - step
+            steps = [where(has, step, 0.0) for has in joined]
+            for f, row in enumerate(self._b):
+                s[row[j]] = s[row[j]] - steps[self._joins[f]]
         self._move(s, [x * over for x in sums], over, live)
 
     def _strength(self, s: State, over_n: Number, live: Number) -> Number:
@@ -180,26 +183,19 @@ class FilterBank:
         return total(masses), total(spreads)
 
     def _pull(
-        self,
-        s: State,
-        f: int,
-        g: Sequence[Number],
-        away: Sequence[Number],
-        rates: dict[int, Number],
-        one: Number,
+        self, s: State, f: int, g: Sequence[Number], away: Sequence[Number], live: Number
     ) -> None:
         """Move a filter towards the gradient and the play."""
-        trend = self._trend_of.get(f)
-        k = self._level_of[f] if trend is None else trend
-        for j in range(self._dim):
-            a, b = self._a[f][j], self._b[f][j]
-            ahead = g[j] - s[a]
-            s[a], s[b] = s[a] + rates[k] * ahead, s[b] + rates[k] * away[j]
-            if trend is not None:
-                va, vb, rate = self._va[k][j], self._vb[k][j], 0.5 * float(RATES[f])
-                s[va] = s[va] + rate * rates[k] * ahead
-                s[vb] = s[vb] + rate * rates[k] * away[j]
-                s[a], s[b] = s[a] + one * s[va], s[b] + one * s[vb]
+        rate, trend = where(live, float(RATES[f]), 0.0), self._trend_of.get(f)
+        ahead = [x - s[name] for x, name in zip(g, self._a[f], strict=True)]
+        for rows, velocities, gaps in ((self._a, self._va, ahead), (self._b, self._vb, away)):
+            for j, gap in enumerate(gaps):
+                name = rows[f][j]
+                s[name] = s[name] + rate * gap
+                if trend is not None:
+                    velocity = velocities[trend][j]
+                    s[velocity] = s[velocity] + 0.5 * float(RATES[f]) * rate * gap
+                    s[name] = s[name] + where(live, s[velocity], 0.0)
 
     def _move(self, s: State, masses: Sequence[Number], over: Number, live: Number) -> None:
         """Normalise weights and, every eighth round with a gradient, let them pass on."""
@@ -233,12 +229,14 @@ class FilterBank:
         for name, x in zip(self._beliefs[0], law, strict=True):
             s[name] = s[name] + jump * x
 
+    def _joined(self, s: State, level: int) -> Number:
+        return s["rounds"] + 1 >= int(level_due(level))
+
     def _rate(self, s: State, moves: Number, rests: Number, k: int, level: int) -> Number:
         """The share that a filter of rate k passes on, once this level has joined."""
         if level >= self.levels:
             return 0.0
-        joined = s["rounds"] + 1 >= int(level_due(level))
-        return where(moves & joined, AGE * float(RATES[level_row(k)]), 0.0) * rests
+        return where(moves & self._joined(s, level), AGE * float(RATES[level_row(k)]), 0.0) * rests
 
     def _law(self, s: State) -> list[Number]:
         """Weights of scales after a jump: geometric around those in use."""

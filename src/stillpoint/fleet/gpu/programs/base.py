@@ -21,6 +21,7 @@ class Program(ABC):
 
     columns: tuple[str, ...]
     gone: tuple[str, ...] = ()  # columns that states saved by older versions have besides
+    come: tuple[str, ...] = ()  # those that such states may lack
     begin: dict[str, float]
     inputs = 1  # numbers that a round is fed with
     outputs = 1  # numbers that it plays

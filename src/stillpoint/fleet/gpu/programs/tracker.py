@@ -86,6 +86,7 @@ class TrackerProgram(Program):
             *self._bank.columns,
         )
         self.gone = (*pairs("total", "log_step"), "trace", *names("m", d))
+        self.come = ("alarm", *self._bank.columns)
         self.begin = {"radius": min(EPS, self._limit), **self._bank.begin}
 
     def for_rounds(self, rounds: int) -> "TrackerProgram":
