@@ -39,10 +39,11 @@ class DeviceFleet:
     through torch operations, far slower.
 
     States are float32, sums over all rounds in pairs of them: plays follow the float64 learners
-    within about 1e-5 of their scale for nearly all streams, until rounding decides a comparison
-    (docs/bench/gpu.md). A stream whose feedback is NaN, above 1e30 or above a lipschitz that was
-    told skips that round, counted in `rejected`; to a forecaster it is missing. Loaded from a file,
-    a fleet is on the GPU where there is one.
+    within about 1e-5 of their scale for nearly all streams, until rounding decides a comparison;
+    those of Tracker for about a thousand rounds, and then its losses (docs/bench/gpu.md). A stream
+    whose feedback is NaN, above 1e30 or above a lipschitz that was told skips that round, counted
+    in `rejected`; to a forecaster it is missing. Loaded from a file, a fleet is on the GPU where
+    there is one.
     """
 
     _class_names = ("learner",)  # of the configuration, which files have under names of their own
