@@ -9,18 +9,22 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from stillpoint.core.allocation import zeros
 from stillpoint.core.validation import Array, counted, finite, nonnegative, positive, stored
 from stillpoint.domains import Domain
-from stillpoint.learners import _constrained, _multiscale
+from stillpoint.learners import _multiscale
 from stillpoint.learners.constrained import ConstrainedLearner
 from stillpoint.losses import LossStream
 from stillpoint.losses._pointwise import Outputs
-from stillpoint.memory import _levels
 from stillpoint.memory.levels import LevelMemory
-from stillpoint.potentials import Erfi
+from stillpoint.potentials import CAP, Erfi
 from stillpoint.regret.ledger import Ledger
+
+
+_FLOAT = np.dtype(np.float64)
+_LAID = frozenset({"_held", "_round", "_play", "_given"})  # parts of one array, which copies lay anew
 
 
 @dataclass(frozen=True)
@@ -80,10 +84,12 @@ class MultiScale(ConstrainedLearner):
         self.potential = Erfi(positive("budget", budget, "give the scale of targets, such as 0.1"))
         self._parameters = self.potential.parameters
         self.memory = LevelMemory(base, self.dim)
-        self.ledger = Ledger(
-            self.memory if self._as_given else LevelMemory(base, self.dim), shared=self._as_given
-        )
+        # the memory of the true gradients, where they are not what the learner is fed
+        self._true = None if self._as_given else LevelMemory(base, self.dim)
+        self.ledger = Ledger(self._true or self.memory, shared=self._as_given)
         self._coefficients = zeros(0)
+        self._round: _multiscale.Round | None = None
+        self._lay()
 
     @property
     def budget(self) -> float:
@@ -114,6 +120,17 @@ class MultiScale(ConstrainedLearner):
         super().restore(state)
         self._coefficients = stored(state, "coefficients", None)
         counted("coefficients", self._coefficients.size, self.memory.rates.size)
+        memory, true = self.memory, self._true
+        if true is not None and (true.squares.size, true.time) != (
+            memory.squares.size,
+            memory.time,
+        ):
+            raise ValueError(
+                "state 'ledger.memory' must be at the time of 'memory', with as many levels: got"
+                f" {true.squares.size} at {true.time} for {memory.squares.size} at {memory.time};"
+                " save the learner again"
+            )
+        self._lay()
 
     def levels(self) -> list[Level]:
         """The time scales at work, the static one first: how much each has gathered and plays."""
@@ -188,33 +205,111 @@ class MultiScale(ConstrainedLearner):
         ]
         return float(sum(each)) + self.cost_of_scale(magnitude)
 
-    def _propose(self, time: float) -> Array:
-        memory = self.memory
-        decays = memory.move(time)
-        if self._coefficients.size != memory.rates.size:
-            self._coefficients = np.append(
-                self._coefficients, np.zeros(memory.rates.size - self._coefficients.size)
+    def _lay(self) -> None:
+        """Lay all that a round reads and writes into one array, where that is not so already.
+
+        The state's arrays are parts of it: compiled code gets the one, not each of them.
+        """
+        memory, true = self.memory, self._true
+        if self._round is None or not (
+            memory.squares is self._round.levels.squares
+            and (true is None or true.squares is self._round.true.squares)
+        ):
+            count, rule = memory.rates.size, self._rule
+            plan = _multiscale.Places(
+                dim=self.dim,
+                levels=count,
+                true=0 if true is None else count,
+                fixed=rule.fixed,
+                scale_free=rule.scale_free,
+                ball=rule.ball,
+                constrained=not self._free,
+                kind=rule.domain.kind,
+                sides=rule.domain.parameters.size,
             )
-        saturated = _multiscale.propose_round(
-            self._scalars,
-            self._proposal,
-            self._fixed,
-            memory.states,
-            memory.squares,
-            memory.variances,
-            decays,
-            self._parameters,
-            self._coefficients,
-        )
-        return self._constrain(saturated)
+            self._plan = np.array(plan, dtype=np.int64)
+            self._held = zeros(_multiscale.length(self._plan))
+            self._round = parts = _multiscale.places(self._plan, self._held)
+            parts.limits[:] = rule.limit, rule.radius_scale
+            parts.domain[:] = rule.domain.parameters
+            parts.potential[:] = self._parameters
+            for into, own in zip(parts.own, self._state, strict=True):
+                into[:] = own
+            self._scalars, self._proposal, self._inner = parts.own
+            parts.coefficients[: self._coefficients.size] = self._coefficients
+            self._coefficients = parts.coefficients
+            self._play, self._given = parts.play, parts.given
+            memory.lay(parts.levels)
+            if true is not None:
+                true.lay(parts.true)
+            self._gap = np.nan
+        if self._is_open:
+            self._play[:] = self._answer
+
+    def __getstate__(self) -> dict[str, Any]:
+        # pickles and deep copies do not keep that one array is a part of another
+        return {name: value for name, value in vars(self).items() if name not in _LAID}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._round = None
+        self._lay()
+
+    def _open(self, when: float, x: None) -> Array:
+        memory, true = self.memory, self._true
+        gap = when - memory.time
+        if gap != self._gap or when >= memory.next_start:
+            decays = memory.move(when)
+            if true is not None:
+                true.move(when)
+            self._lay()
+            self._round.factors[:], self._gap = decays, gap
+        memory.time = when
+        if true is not None:
+            true.time = when
+        if _multiscale.open_round(self._plan, self._held) and self._rule.unbounded:
+            self._warn_saturated(CAP)
+        if not self._compiled:
+            self._play[:] = self.domain.project(self._inner)
+        return self._play
+
+    def _propose(self, time: float) -> Array:
+        return self._open(time, None)
+
+    def update(self, g: ArrayLike, time: float | None = None) -> None:
+        """Tell the learner a subgradient at the play of the open round.
+
+        Parameters
+        ----------
+        g : array of shape (dim,)
+            The subgradient; with dim 1 a plain number will do.
+        time : float, optional
+            When the round is; opens it where none is open.
+        """
+        # what most calls are like, checked and learnt from at once
+        if self._is_open and time is None and type(g) is np.ndarray and g.dtype is _FLOAT:
+            if g.shape == self._given.shape and self._took(g):
+                self._closed()
+                return
+        super().update(g, time)
+
+    def _took(self, g: Array) -> bool:
+        """Learn from g, or return False if it cannot be taken: then nothing has changed."""
+        self._given[:] = g
+        taken, linear, total, true = _multiscale.close_round(self._plan, self._held)
+        if taken:
+            self.ledger.linear_loss += linear
+            self.memory.squared_norm = total
+            if self._true is not None:
+                self._true.squared_norm = true
+        return taken
+
+    def _close(self, feedback: Array | None) -> None:
+        if feedback is not None:
+            self._took(feedback)
 
     def _learn(self, g: Array, play: Array) -> None:
-        memory, fed = self.memory, self._feed(g, play)
-        memory.squared_norm = _levels.add_round(
-            memory.states, memory.squares, memory.variances, fed
-        )
-        if self._scale_free:
-            _constrained.observe(self._scalars, False, True, 0.0, g)
+        self._took(g)
 
     def _can_compile(self) -> bool:
         """Whether the domain has a compiled form, and no round is open."""
@@ -226,10 +321,9 @@ class MultiScale(ConstrainedLearner):
         """Play in compiled code up to the round where the next level starts."""
         memory = self.memory
         stop, decays = memory.block(times, first)
-        count = memory.rates.size
-        self._coefficients = np.append(
-            self._coefficients, np.zeros(count - self._coefficients.size)
-        )
+        if self._true is not None:
+            self._true.start_due(float(times[first]))
+        self._lay()
         rows, squared_norms = slice(first, stop), np.empty(stop - first)
         n, saturated = _multiscale.play_rounds(
             self._state,
@@ -242,5 +336,8 @@ class MultiScale(ConstrainedLearner):
             Outputs(out["plays"][rows], out["losses"][rows], out["gradients"][rows]),
             squared_norms,
         )
-        memory.diagonal = float(count)
-        return self._settle(int(n), saturated, squared_norms, times, first, out)
+        memory.diagonal = float(memory.rates.size)
+        try:
+            return self._settle(int(n), saturated, squared_norms, times, first, out)
+        finally:
+            self._lay()
