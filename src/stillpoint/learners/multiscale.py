@@ -9,22 +9,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from stillpoint.core.allocation import zeros
 from stillpoint.core.validation import Array, counted, finite, nonnegative, positive, stored
 from stillpoint.domains import Domain
 from stillpoint.learners import _multiscale
-from stillpoint.learners.constrained import ConstrainedLearner
+from stillpoint.learners.multiscale_rounds import MultiScaleRounds
 from stillpoint.losses import LossStream
 from stillpoint.losses._pointwise import Outputs
 from stillpoint.memory.levels import LevelMemory
-from stillpoint.potentials import CAP, Erfi
+from stillpoint.potentials import Erfi
 from stillpoint.regret.ledger import Ledger
-
-
-_FLOAT = np.dtype(np.float64)
-_LAID = frozenset({"_held", "_round", "_play", "_given"})  # parts of one array, which copies lay anew
 
 
 @dataclass(frozen=True)
@@ -38,7 +33,7 @@ class Level:
     share: float  # ‖w^j‖, its part of the last play
 
 
-class MultiScale(ConstrainedLearner):
+class MultiScale(MultiScaleRounds):
     """Online learner for gradients on every time scale at once, with a strict guarantee.
 
     With `lipschitz` it loses at most Σ_j budget·√(αU_j) to 0, whatever happens.
@@ -68,8 +63,6 @@ class MultiScale(ConstrainedLearner):
     M or P_T.
     """
 
-    memory: LevelMemory
-
     def __init__(
         self,
         dim: int,
@@ -88,7 +81,6 @@ class MultiScale(ConstrainedLearner):
         self._true = None if self._as_given else LevelMemory(base, self.dim)
         self.ledger = Ledger(self._true or self.memory, shared=self._as_given)
         self._coefficients = zeros(0)
-        self._round: _multiscale.Round | None = None
         self._lay()
 
     @property
@@ -119,16 +111,13 @@ class MultiScale(ConstrainedLearner):
         """Inverse of `arrays`."""
         super().restore(state)
         self._coefficients = stored(state, "coefficients", None)
-        counted("coefficients", self._coefficients.size, self.memory.rates.size)
         memory, true = self.memory, self._true
-        if true is not None and (true.squares.size, true.time) != (
-            memory.squares.size,
-            memory.time,
-        ):
+        counted("coefficients", self._coefficients.size, memory.rates.size)
+        if true is not None and (true.rates.size, true.time) != (memory.rates.size, memory.time):
             raise ValueError(
                 "state 'ledger.memory' must be at the time of 'memory', with as many levels: got"
-                f" {true.squares.size} at {true.time} for {memory.squares.size} at {memory.time};"
-                " save the learner again"
+                f" {true.rates.size} at {true.time} for {memory.rates.size} at {memory.time}; save"
+                " the learner again"
             )
         self._lay()
 
@@ -205,112 +194,6 @@ class MultiScale(ConstrainedLearner):
         ]
         return float(sum(each)) + self.cost_of_scale(magnitude)
 
-    def _lay(self) -> None:
-        """Lay all that a round reads and writes into one array, where that is not so already.
-
-        The state's arrays are parts of it: compiled code gets the one, not each of them.
-        """
-        memory, true = self.memory, self._true
-        if self._round is None or not (
-            memory.squares is self._round.levels.squares
-            and (true is None or true.squares is self._round.true.squares)
-        ):
-            count, rule = memory.rates.size, self._rule
-            plan = _multiscale.Places(
-                dim=self.dim,
-                levels=count,
-                true=0 if true is None else count,
-                fixed=rule.fixed,
-                scale_free=rule.scale_free,
-                ball=rule.ball,
-                constrained=not self._free,
-                kind=rule.domain.kind,
-                sides=rule.domain.parameters.size,
-            )
-            self._plan = np.array(plan, dtype=np.int64)
-            self._held = zeros(_multiscale.length(self._plan))
-            self._round = parts = _multiscale.places(self._plan, self._held)
-            parts.limits[:] = rule.limit, rule.radius_scale
-            parts.domain[:] = rule.domain.parameters
-            parts.potential[:] = self._parameters
-            for into, own in zip(parts.own, self._state, strict=True):
-                into[:] = own
-            self._scalars, self._proposal, self._inner = parts.own
-            parts.coefficients[: self._coefficients.size] = self._coefficients
-            self._coefficients = parts.coefficients
-            self._play, self._given = parts.play, parts.given
-            memory.lay(parts.levels)
-            if true is not None:
-                true.lay(parts.true)
-            self._gap = np.nan
-        if self._is_open:
-            self._play[:] = self._answer
-
-    def __getstate__(self) -> dict[str, Any]:
-        # pickles and deep copies do not keep that one array is a part of another
-        return {name: value for name, value in vars(self).items() if name not in _LAID}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._round = None
-        self._lay()
-
-    def _open(self, when: float, x: None) -> Array:
-        memory, true = self.memory, self._true
-        gap = when - memory.time
-        if gap != self._gap or when >= memory.next_start:
-            decays = memory.move(when)
-            if true is not None:
-                true.move(when)
-            self._lay()
-            self._round.factors[:], self._gap = decays, gap
-        memory.time = when
-        if true is not None:
-            true.time = when
-        if _multiscale.open_round(self._plan, self._held) and self._rule.unbounded:
-            self._warn_saturated(CAP)
-        if not self._compiled:
-            self._play[:] = self.domain.project(self._inner)
-        return self._play
-
-    def _propose(self, time: float) -> Array:
-        return self._open(time, None)
-
-    def update(self, g: ArrayLike, time: float | None = None) -> None:
-        """Tell the learner a subgradient at the play of the open round.
-
-        Parameters
-        ----------
-        g : array of shape (dim,)
-            The subgradient; with dim 1 a plain number will do.
-        time : float, optional
-            When the round is; opens it where none is open.
-        """
-        # what most calls are like, checked and learnt from at once
-        if self._is_open and time is None and type(g) is np.ndarray and g.dtype is _FLOAT:
-            if g.shape == self._given.shape and self._took(g):
-                self._closed()
-                return
-        super().update(g, time)
-
-    def _took(self, g: Array) -> bool:
-        """Learn from g, or return False if it cannot be taken: then nothing has changed."""
-        self._given[:] = g
-        taken, linear, total, true = _multiscale.close_round(self._plan, self._held)
-        if taken:
-            self.ledger.linear_loss += linear
-            self.memory.squared_norm = total
-            if self._true is not None:
-                self._true.squared_norm = true
-        return taken
-
-    def _close(self, feedback: Array | None) -> None:
-        if feedback is not None:
-            self._took(feedback)
-
-    def _learn(self, g: Array, play: Array) -> None:
-        self._took(g)
-
     def _can_compile(self) -> bool:
         """Whether the domain has a compiled form, and no round is open."""
         return not self._is_open and self._compiled
@@ -324,6 +207,8 @@ class MultiScale(ConstrainedLearner):
         if self._true is not None:
             self._true.start_due(float(times[first]))
         self._lay()
+        assert self._round is not None
+        self._coefficients = self._round.coefficients
         rows, squared_norms = slice(first, stop), np.empty(stop - first)
         n, saturated = _multiscale.play_rounds(
             self._state,

@@ -67,7 +67,7 @@ class LevelMemory(Memory):
         self.states, self.squares, self.variances = state
 
     def lay(self, into: _levels.State) -> None:
-        """Move the state into other arrays of the same shapes, which are the memory's from now on."""
+        """Move the state into other arrays of these shapes, and keep it there from now on."""
         for new, own in zip(into, self.state, strict=True):
             new[...] = own
         self._hold(into)
