@@ -10,6 +10,7 @@ import stillpoint as sp
 from stillpoint.domains import Ball, Box, Projection
 from stillpoint.learners import _multiscale_round as single
 from stillpoint.learners import base
+from stillpoint.learners.multiscale_rounds import lay
 from stillpoint.losses import Absolute
 
 KINDS = {
@@ -38,9 +39,7 @@ def rounds(learner, rng, number):
 @pytest.mark.parametrize("true", [False, True])
 def test_parts_cover_the_array_once(levels, true):
     learner = sp.MultiScale(3, domain=Box(-np.ones(3), np.ones(3)))
-    plan, held, laid = single.lay(
-        3, levels, levels * true, learner._rule, True, learner._parameters
-    )
+    plan, held, laid = lay(3, levels, levels * true, learner._rule, True, learner._parameters)
     assert held.size == single.length(plan)
     held[:] = np.arange(held.size)
     own, levels_, true_ = laid.own, laid.levels, laid.true

@@ -10,12 +10,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stillpoint.core.allocation import zeros
 from stillpoint.core.arithmetic import assign, dot, usable_norm
 from stillpoint.core.array import Array
 from stillpoint.core.jit import bare, njit
 from stillpoint.learners import _constrained as constrained
-from stillpoint.learners._constrained import AT, Rule, State
+from stillpoint.learners._constrained import AT, State
 from stillpoint.learners._multiscale import propose
 from stillpoint.memory import _levels as memory
 
@@ -94,32 +93,6 @@ def length(plan: Numbers) -> int:
     d, n, m = plan[IN.dim], plan[IN.levels], plan[IN.true]
     fixed = len(AT) + 6 * d + 3 + plan[IN.sides] + plan[IN.potential]
     return int(fixed + (4 + d) * n + (2 + d) * m)
-
-
-def lay(
-    dim: int, levels: int, true: int, rule: Rule, constrained: bool, potential: Array
-) -> tuple[Numbers, Array, Round]:
-    """Make plan and array of rounds with so many levels, and the parts of it; the state is 0."""
-    plan = np.array(
-        Plan(
-            dim,
-            levels,
-            true,
-            rule.fixed,
-            rule.scale_free,
-            rule.ball,
-            constrained,
-            rule.domain.kind,
-            rule.domain.parameters.size,
-            potential.size,
-        ),
-        dtype=np.int64,
-    )
-    held = zeros(length(plan))
-    laid = parts(plan, held)
-    laid.limits[:] = rule.limit, rule.radius_scale
-    laid.domain[:], laid.potential[:] = rule.domain.parameters, potential
-    return plan, held, laid
 
 
 _parts = njit(cache=True, forceinline=True)(parts)

@@ -5,8 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from stillpoint.core.allocation import zeros
 from stillpoint.core.validation import Array
 from stillpoint.learners import _multiscale_round as single
+from stillpoint.learners._constrained import Rule
 from stillpoint.learners.constrained import ConstrainedLearner
 from stillpoint.memory.levels import LevelMemory
 from stillpoint.potentials import CAP
@@ -41,7 +43,7 @@ class MultiScaleRounds(ConstrainedLearner):
             and (true is None or true.squares is self._round.true.squares)
         ):
             count = memory.rates.size
-            self._plan, self._held, self._round = laid = single.lay(
+            self._plan, self._held, self._round = laid = lay(
                 self.dim,
                 count,
                 0 if true is None else count,
@@ -122,3 +124,29 @@ class MultiScaleRounds(ConstrainedLearner):
     def _close(self, feedback: Array | None) -> None:
         if feedback is not None:
             self._took(feedback)
+
+
+def lay(
+    dim: int, levels: int, true: int, rule: Rule, constrained: bool, potential: Array
+) -> tuple[single.Numbers, Array, single.Round]:
+    """Make plan and array of rounds with so many levels, and the parts of it; the state is 0."""
+    plan = np.array(
+        single.Plan(
+            dim,
+            levels,
+            true,
+            rule.fixed,
+            rule.scale_free,
+            rule.ball,
+            constrained,
+            rule.domain.kind,
+            rule.domain.parameters.size,
+            potential.size,
+        ),
+        dtype=np.int64,
+    )
+    held = zeros(single.length(plan))
+    laid = single.parts(plan, held)
+    laid.limits[:] = rule.limit, rule.radius_scale
+    laid.domain[:], laid.potential[:] = rule.domain.parameters, potential
+    return plan, held, laid
