@@ -15,6 +15,7 @@ from stillpoint.core.arithmetic import assign
 from stillpoint.core.jit import bare, njit
 from stillpoint.series._knots import ROW
 from stillpoint.series._scale import AT
+from stillpoint.series._typos import believed, upset
 from stillpoint.series.light import _estimates, _experts
 from stillpoint.series.light._knot import FIRST, between
 from stillpoint.series.light._plan import ES, EXACT, OF, SUM, N, Plan
@@ -158,16 +159,29 @@ def bring_up(w: np.ndarray, c: np.ndarray, y: float, nest: np.ndarray, p: Plan) 
             nest[i] = nest[i + 1]
         size -= 1
     nest[size] = y
-    values, count, low, high = nest[: size + 1], 0, math.inf, -math.inf
+    due = c[OF.now] < 0 or c[OF.rounds] == AGAIN or c[OF.rounds] == nest.size
+    if not due and upset(nest[: size + 1], size) == 0:
+        return
+    values, count, low, high = believed(nest[: size + 1]), 0, math.inf, -math.inf
     for value in values:
         if not math.isnan(value):
             count, low, high = count + 1, min(low, value), max(high, value)
-    due = c[OF.now] < 0 or c[OF.rounds] == AGAIN or c[OF.rounds] == nest.size
-    if due and count >= START and low < high:
+    if count >= START and low < high:
         first = 0
         while math.isnan(values[first]):
             first += 1
+        if w[SUM.first] < low or w[SUM.first] > high:
+            count_from(values[first], w, c, p.n)
         begin(values[first:], w, c, p)
+
+
+@njit(cache=True)
+def count_from(value: float, w: np.ndarray, c: np.ndarray, n: np.ndarray) -> None:
+    """Have another value in place of the first, from which totals count, and rows of float32."""
+    less, rounds = value - w[SUM.first], c[OF.bands]
+    w[SUM.sum] -= less * (rounds - w[SUM.missing])
+    w[SUM.origin] -= less * ((rounds - 1) // n[N.horizon] * n[N.horizon] - w[SUM.gaps])
+    w[SUM.first] = value
 
 
 @njit(cache=True)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from stillpoint.core.validation import stored
 from stillpoint.fleet.gpu.series import bands, rounds
 from stillpoint.fleet.gpu.series.plan import ISSUED
+from stillpoint.fleet.gpu.series.typos import believable
 from stillpoint.fleet.gpu.series.values import Ring
 from stillpoint.fleet.gpu.tensors import Tensor, torch_module, zeros
 from stillpoint.series.light._row import AGAIN, START
@@ -94,11 +95,19 @@ class Nursery:
         """Build experts where that is due; returns where it was."""
         torch, s = torch_module(), self._streams
         past, most = s.past[which], s.plan.gathered
-        due = (s.now[which] < 0) | (past == AGAIN) | (past == most)
+        kept, values = past.clamp(max=most).long(), self.nests[which]
+        places = torch.arange(most, device=s.device)
+        values = torch.where(places < kept[:, None], values, torch.nan)
+        below, above = believable(values)
+        last = places == kept[:, None] - 1
+        before = believable(torch.where(last, torch.nan, values))
+        strange = (values < below[:, None]) | (values > above[:, None])
+        due = (s.now[which] < 0) | (past == AGAIN) | (past == most) | (strange & last).any(1)
+        due |= (below.isinf() != before[0].isinf()) | (above.isinf() != before[1].isinf())
         if not bool(due.any()):
             return due
-        kept, values = past.clamp(max=most).long(), self.nests[which]
-        good = (torch.arange(most, device=s.device) < kept[:, None]) & ~values.isnan()
+        values = torch.where(strange, torch.nan, values)
+        good = ~values.isnan()
         low = torch.where(good, values, torch.inf).amin(1)
         high = torch.where(good, values, -torch.inf).amax(1)
         due &= (good.sum(1) >= START) & (low < high)
