@@ -81,15 +81,18 @@ class Twin:
         self.values = [*self.values, y][-most:]
         before, now = doubted(self.values[:-1]), doubted(self.values)
         young = self.rounds <= most or self.state is None
-        if self.state is None or self.rounds in (10, most) or (young and before != now):
-            self.build()
+        upset = young and before != now
+        if self.state is None or self.rounds in (10, most) or upset:
+            self.build(upset)
 
-    def build(self):
+    def build(self, upset):
         values = np.array(self.values)
         values[doubted(self.values)] = np.nan
         good = values[~np.isnan(values)]
         if good.size < 3 or np.ptp(good) == 0.0:
             return
+        if upset:
+            self.bands.forget(values)
         scale = Scale.of(good)
         self.state = layout.build(self.pool, self.periods, self.horizon, scale, self.bands.state)
         for value in values[int(np.argmin(np.isnan(values))) :]:

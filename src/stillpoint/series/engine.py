@@ -69,10 +69,9 @@ class Engine:
         self.ahead = full(features, True)  # features known beyond the coming round
         self.calendar: tuple[float, ...] = ()  # seasons that the spacing of dates suggests
         self.usual = True  # whether they are used where the series has no others
-        self.history = History(features)
+        self.history, self.watch = History(features), Watch()
         # of each engine its own: threads may play different ones at the same time
         self._no_rows, self._one = np.empty((0, features)), np.empty((1, 1))
-        self.watch = Watch()
         self.active: tuple[float, ...] = ()
         self.builds = 0  # how often experts were built
         self.state: State | None = None
@@ -169,9 +168,8 @@ class Engine:
         age = int(self.state.clock[BY.now]) + rounds
         if age > self._ages:
             table = shared(self.active, layout.models(self.pool)).up_to(age)
-            self._ages = table.row_of_age.size
-            if self._ages > LAST:
-                self._ages = _NEVER
+            size = table.row_of_age.size
+            self._ages = _NEVER if size > LAST else size
             filters = self.state.filters._replace(**table._asdict())
             self.state = self.state._replace(filters=filters)
 
@@ -200,6 +198,8 @@ class Engine:
         if good.size < START or np.ptp(good) == 0.0:
             self._next = self.history.rounds + _PATIENCE
             return
+        if upset:
+            self.bands.forget(values)
         wanted = self._wanted(seasons.filled(values))
         due = upset or self.history.rounds in self._units()
         if wanted != self.active or self.state is None or due or self._misfit(good, X):

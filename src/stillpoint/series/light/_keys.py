@@ -160,28 +160,22 @@ def bring_up(w: np.ndarray, c: np.ndarray, y: float, nest: np.ndarray, p: Plan) 
         size -= 1
     nest[size] = y
     due = c[OF.now] < 0 or c[OF.rounds] == AGAIN or c[OF.rounds] == nest.size
-    if not due and upset(nest[: size + 1], size) == 0:
+    doubts = upset(nest[: size + 1], size) > 0
+    if not (due or doubts):
         return
     values, count, low, high = believed(nest[: size + 1]), 0, math.inf, -math.inf
+    last = w[SUM.last]
     for value in values:
         if not math.isnan(value):
-            count, low, high = count + 1, min(low, value), max(high, value)
+            count, low, high, last = count + 1, min(low, value), max(high, value), value
     if count >= START and low < high:
         first = 0
         while math.isnan(values[first]):
             first += 1
-        if w[SUM.first] < low or w[SUM.first] > high:
-            count_from(values[first], w, c, p.n)
+        if doubts:
+            w[SUM.first] = values[first]
+            _estimates.forget(last, w, p.n)
         begin(values[first:], w, c, p)
-
-
-@njit(cache=True)
-def count_from(value: float, w: np.ndarray, c: np.ndarray, n: np.ndarray) -> None:
-    """Have another value in place of the first, from which totals count, and rows of float32."""
-    less, rounds = value - w[SUM.first], c[OF.bands]
-    w[SUM.sum] -= less * (rounds - w[SUM.missing])
-    w[SUM.origin] -= less * ((rounds - 1) // n[N.horizon] * n[N.horizon] - w[SUM.gaps])
-    w[SUM.first] = value
 
 
 @njit(cache=True)

@@ -20,6 +20,9 @@ from stillpoint.series.light._row import AGAIN, START
 if TYPE_CHECKING:
     from stillpoint.fleet.gpu.series.streams import SeriesStreams
 
+# what an estimate of intervals has learnt, but for hits and misses
+ESTIMATE = ("scale", "number", "multiple", "multiple~", "square", "product", "before", "learnt")
+
 
 class Nursery:
     """The young ones of some streams.
@@ -102,8 +105,9 @@ class Nursery:
         last = places == kept[:, None] - 1
         before = believable(torch.where(last, torch.nan, values))
         strange = (values < below[:, None]) | (values > above[:, None])
-        due = (s.now[which] < 0) | (past == AGAIN) | (past == most) | (strange & last).any(1)
-        due |= (below.isinf() != before[0].isinf()) | (above.isinf() != before[1].isinf())
+        doubts = (strange & last).any(1) | (below.isinf() != before[0].isinf())
+        doubts |= above.isinf() != before[1].isinf()
+        due = doubts | (s.now[which] < 0) | (past == AGAIN) | (past == most)
         if not bool(due.any()):
             return due
         values = torch.where(strange, torch.nan, values)
@@ -117,6 +121,7 @@ class Nursery:
             part = due & (sizes == size)
             steps = first[part, None] + torch.arange(size, device=s.device)
             self._begin(which[part], values[part].gather(1, steps))
+        self._forget(which[due & doubts], values[due & doubts])
         return due
 
     def _begin(self, which: Tensor, values: Tensor) -> None:
@@ -137,6 +142,26 @@ class Nursery:
         s.centre(which, values[:, 0])
         s.launch(which, values.T.contiguous(), None, None, 0, 0, live=False)
         s.now[which] = values.shape[1]
+
+    def _forget(self, which: Tensor, values: Tensor) -> None:
+        """Intervals forget what they learnt of values that are not believed any longer.
+
+        values (streams, rounds) are those that are; see `series.light._estimates.forget`.
+        """
+        torch, s, q = torch_module(), self._streams, self._streams.plan
+        if not which.numel():
+            return
+        state, places = s.columns(which), torch.arange(values.shape[1], device=s.device)
+        place = torch.where(values.isnan(), -1, places).amax(1)
+        last = values.gather(1, place[:, None])[:, 0]
+        u = ((last - s.centres(which)) / state[q.places["unit"][0]].double()).float()
+        for name, (start, count) in q.places.items():
+            kind, part = name.partition(":")[0], state[start : start + count]
+            if kind in ESTIMATE:
+                part[:] = 0.0
+            elif kind == "issued":
+                part[:: len(ISSUED)], part[2 :: len(ISSUED)] = bands.NOTHING, u
+        s.put(which, state)
 
     def _moved(self, old: Tensor, centre: Tensor, unit: Tensor) -> Tensor:
         """What intervals know, in new units."""
