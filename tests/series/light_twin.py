@@ -33,10 +33,9 @@ def doubted(values):
         signs = {np.sign(values[j]) for j in order if j not in (*out, i)}
         if i in out or width == 0.0 or len(order) < 5 or len(signs) > 1 or 0.0 in signs:
             continue
-        apart = max(sizes) / min(sizes)
-        if apart < (1.5 if values[i] == 0.0 else 3.0):
-            if values[i] == 0.0 or abs(values[i]) > 30.0 * max(sizes):
-                out.append(i)
+        apart, times = max(sizes) / min(sizes), abs(values[i]) / max(sizes)
+        if (times == 0.0 and apart < 1.5) or (times > 30.0 and apart < 3.0):
+            out.append(i)
     return sorted(out)
 
 
