@@ -29,6 +29,18 @@ def test_forecasts_after_a_typo_are_those_without_it(pool, season, typo, at):
     assert error < 1.2 * usual
 
 
+@pytest.mark.parametrize("at", [15, 20, 45])
+@pytest.mark.parametrize("size", [1e6, -1e6])
+@pytest.mark.parametrize("season", [None, [7]])
+def test_so_are_those_after_a_later_typo(season, size, at):
+    y = steady(T)
+    wrong = y.copy()
+    wrong[at] *= size
+    said, right = (sp.Forecaster(1, season=season, pool="small").track(v) for v in (wrong, y))
+    error, usual = (np.sqrt(np.mean((f - y)[at + 5 :] ** 2)) for f in (said, right))
+    assert error < 2.0 * usual
+
+
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_so_are_those_of_fleets(dtype):
     y = steady(T)
