@@ -220,8 +220,8 @@ def test_few_keys_of_finer_spacing_than_most_are_refused_by_name():
     message = "got a day for most and an hour for '4'; forecast these apart"
     with pytest.raises(ValueError, match=message):
         planned(options(), rows_of(*daily, hourly), True)
+    numbers = [[(t / hour, y) for t, y in one] for one in (*daily, hourly)]
     with pytest.raises(ValueError, match=r"got 24 for most and 1 for '4'"):
-        numbers = [[(t / hour, y) for t, y in one] for one in (*daily, hourly)]
         planned(options(), rows_of(*numbers), False)
     # as many of each, keys with rows only now and then, and a few rows: hours, of which some lack
     some = [[(DAY * t * t / 2.0, 1.0) for t in range(30)] for _ in range(4)]

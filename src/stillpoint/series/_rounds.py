@@ -1,11 +1,12 @@
 """Rounds of Forecaster: experts forecast, the knots aggregate, values are judged and taken in.
 
 Values that lie far from what was forecast are not believed at once. From the 51st round judged on
-(from the 13th on those beyond 1000 deviations), filters learn from y clipped to the forecast ± 20 error deviations, lags and range see y clipped to
-one range beyond the range so far; the aggregation sees y itself. A value beyond 5 deviations is
-held: if the next lies nearer to it than to what had been forecast, it is confirmed, put among the
-lags, and the next is believed as it is. Where such values have mostly gone back at once, the series
-has spikes, and filters and lags see them clipped to 5 deviations: they are not carried forward.
+(from the 13th on those beyond 1000 deviations), filters learn from y clipped to the forecast ± 20
+error deviations, lags and range see y clipped to one range beyond the range so far; the aggregation
+sees y itself. A value beyond 5 deviations is held: if the next lies nearer to it than to what had
+been forecast, it is confirmed, put among the lags, and the next is believed as it is. Where such
+values have mostly gone back at once, the series has spikes, and filters and lags see them clipped
+to 5 deviations: they are not carried forward.
 """
 
 import math

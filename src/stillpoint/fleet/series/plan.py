@@ -190,7 +190,8 @@ def _refuse_mixed(
 
     Keys that have a row only now and then are none of these: their gaps vary.
     """
-    wide, fine = [], []
+    wide: list[tuple[str, float]] = []
+    fine: list[tuple[str, float]] = []
     for code, own in enumerate(np.split(gaps, np.cumsum(np.bincount(codes))[:-1])):
         usual = float(np.median(own)) if own.size >= _SOME else 0.0
         if usual and float(np.mean(np.abs(own - usual) <= _OFF * usual)) >= _OFTEN:

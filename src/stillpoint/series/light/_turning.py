@@ -40,6 +40,7 @@ def turn_to(p: Plan, time: int, steps: int) -> None:
 @njit(cache=True)
 def row_of(p: Plan, time: int, h: int) -> np.ndarray:
     """The row of a time, the h-th of those made ready; of a table it is there anyway."""
+    row: np.ndarray = p.harmonics[time % p.harmonics.shape[0]]
     if p.n[N.fine] > 0:
-        return p.turned[h]
-    return p.harmonics[time % p.harmonics.shape[0]]
+        row = p.turned[h]
+    return row
