@@ -52,9 +52,9 @@ class Tracker(GradientLearner):
     0 is O(D_T√T), and an adversary with linear losses can lift D_T by equal gradients followed by
     noise. Where losing to 0 must be excluded whatever happens, use `MultiScale(lipschitz=…)`.
 
-    Start-up takes about log₂(scale/1e-3) rounds. A constant target under heavy noise costs 1.7 to 2
-    times the best step, at worst 5 (11 where targets are 0.01); targets smaller than 1e-3 see that
-    scale. Rounds are counted, gaps between times ignored.
+    Start-up takes about 1.7·log₂(scale/1e-3) rounds; targets smaller than 1e-3 see that scale.
+    After equal gradients that are followed by noise, regret against 0 is several times the
+    radius they led to, times √T. Rounds are counted, gaps between times ignored.
     """
 
     def __init__(
