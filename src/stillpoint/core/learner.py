@@ -210,7 +210,7 @@ def migrate_parts(parts: dict[str, Any], state: dict[str, Any]) -> dict[str, Any
                 if name.startswith(prefix)
             }
             newer = {prefix + name: value for name, value in part.migrated(mine).items()}
-            state = {**newer, **state}
+            state = {**state, **newer}
     return state
 
 
