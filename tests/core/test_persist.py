@@ -164,6 +164,27 @@ def test_files_of_format_1_go_on_as_recorded(name, tmp_path):
             np.testing.assert_allclose(plays, recorded, rtol=1e-12)
 
 
+def test_a_tracker_of_0_1_keeps_guard_and_radius_and_begins_its_bank_at_the_last_play():
+    """What 0.1 saved of the guard, by the places of its scalars; `step` and trace are gone."""
+    with np.load(DATA / "Tracker.npz") as file:
+        stats, rows, losses = (file[f"array.{name}"] for name in ("stats", "rows", "losses"))
+    learner = sp.load(DATA / "Tracker.npz")
+    now = learner.arrays()
+    assert learner.radius == stats[0] > 0.0
+    assert now["stats"][:8].tolist() == stats[[0, 2, 4, 5, 6, 7, 8, 10]].tolist()
+    assert np.array_equal(now["rows"][[0, 1]], rows[[0, 1]])
+    assert np.array_equal(now["rows"][3:], rows[3:])
+    assert np.array_equal(now["losses"], losses)
+    assert np.array_equal(now["filters"], [[np.zeros(learner.dim), rows[0]]])
+    assert now["bank"][2] == 2.0 * learner.radius  # the largest scale
+    # K epochs, Γ and Σ‖g‖ are all that the bound takes from a run
+    D, top, K, total = learner.radius, stats[2], stats[8], stats[7]
+    a = 2 / 8 * np.log(len(losses) * (len(losses) - 1) / 1e-5) + 4
+    bound = (7 * a / 3 + 1.4) * D * np.sqrt(K * (top * total + K * top**2))
+    bound += 35 / 3 * np.sqrt(D * K * D * top * total) + K * D * top + top * D
+    assert learner.bound(0.0, 0.0) == pytest.approx(bound, rel=1e-12)
+
+
 @pytest.mark.parametrize("name", [*MARKOV, *DENSE])
 def test_every_kernel_survives_saving(name, tmp_path):
     kernel = {**MARKOV, **DENSE}[name]

@@ -81,13 +81,22 @@ def due(experts: int, levels: int) -> float:
     return min(expert_due(experts), level_due(levels))
 
 
-def from_first(stats: Array, rounds: int) -> Array:
-    """The numbers of a run from those of 0.1's first Tracker, which had no alarm."""
-    scalars = np.zeros(len(AT))
+def from_first(stats: Array, rows: Array, rounds: int) -> tuple[Array, Array]:
+    """The numbers and rows of a Tracker of 0.1, which had no alarm and kept a trace of gradients.
+
+    Parameters
+    ----------
+    stats, rows
+        As 0.1 saved them.
+    rounds
+        How many were over.
+    """
+    scalars, rows = np.zeros(len(AT)), rows.copy()
     kept = (AT.radius, AT.top, AT.gain, AT.epoch_squares, AT.squares, AT.total, AT.epochs, AT.limit)
     scalars[list(kept)] = stats[[0, 2, 4, 5, 6, 7, 8, 10]]
     scalars[AT.rounds] = rounds
-    return scalars
+    rows[ROW.last] = 0.0
+    return scalars, rows
 
 
 @njit(cache=True, forceinline=True)

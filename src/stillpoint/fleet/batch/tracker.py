@@ -135,9 +135,7 @@ class TrackerBatch(GradientBatch):
         self.saturated += self._run(_tracker.close_rounds, slots, *feedback, *self._grouped())
 
     def put(self, slots: Slots, state: dict[str, Any]) -> None:
-        """Inverse of `take`; files of 0.1 have no banks."""
-        if "bank" not in state:
-            state = self._from_first(slots, state)
+        """Inverse of `take`."""
         width = stored(state, "beliefs", slots.size, None, _bank.SCALES).shape[1]
         most = max((k for k in range(1, _bank.LEVELS + 1) if _bank.rows_of(k) <= width), default=0)
         levels = stored(state, "levels", slots.size, dtype=np.dtype(np.int8))
@@ -149,23 +147,23 @@ class TrackerBatch(GradientBatch):
         self._room_for_levels(most)
         super().put(slots, state)
 
-    def _from_first(self, slots: Slots, state: dict[str, Any]) -> dict[str, Any]:
-        """The states of 0.1's Trackers, each with a bank that begins at its last play."""
-        count = slots.size
+    def migrated(self, state: dict[str, Any]) -> dict[str, Any]:
+        """`Tracker.migrated` of every key."""
+        if "bank" in state:
+            return state
+        count = len(state["stats"])
         names = ("bank", "filters", "velocities", "beliefs", "levels")
         new = {name: np.repeat(self._blank[name][None], count, axis=0) for name in names}
         stats, rows = (
             stored(state, "stats", count, 11),
             stored(state, "rows", count, None, self.dim),
         )
-        rounds = stored(state, "rounds", count, dtype=np.dtype(np.int64))
-        pairs = zip(stats, rounds, strict=True)
-        found = [single.from_first(each, int(n)) for each, n in pairs]
-        new["stats"] = np.array(found).reshape(count, len(AT))
+        new |= {"stats": np.zeros((count, len(AT))), "rows": rows}
+        for i, rounds in enumerate(stored(state, "rounds", count, dtype=np.dtype(np.int64))):
+            new["stats"][i], rows[i] = single.from_first(stats[i], rows[i], int(rounds))
         new["bank"][:, _bank.AT.scale] = _bank.WIDEST * new["stats"][:, AT.radius]
         new["filters"][:, 0, 1] = rows[:, ROW.play]
-        rows[:, ROW.last] = 0.0
-        return {**state, **new, "rows": rows}
+        return {**state, **new}
 
     def state(self, slot: int) -> dict[str, Any]:
         """As `Tracker.arrays`."""

@@ -143,3 +143,23 @@ def settle(y: float, w: np.ndarray, c: np.ndarray, n: np.ndarray, aims: np.ndarr
         e = abs(w[SUM.sum] - w[SUM.origin] + H * w[SUM.first] - w[SUM.forecast])
         w[SUM.number] = (1.0 - 1.0 / MEMORY) * w[SUM.number] + 1.0
         w[SUM.scale] += (e - w[SUM.scale]) / w[SUM.number]
+
+
+@njit(cache=True)
+def forget(last: float, w: np.ndarray, n: np.ndarray) -> None:
+    """Forget all but hits and misses, where values were learnt that are not believed any longer.
+
+    Forecasts that wait may have been made from these: they count as the last value believed.
+    """
+    m = n[N.estimates]
+    for k in range(2):
+        for j in range(m):
+            at = n[N.slow] + (k * m + j) * SCORES
+            w[at : at + SAID] = 0.0
+    for slot in range(n[N.slots] + 1):
+        at = n[N.said] + slot * (2 * m + 1)
+        w[at] = last
+        for j in range(m):
+            w[at + 1 + 2 * j] = np.nan
+    w[SUM.sum] = w[SUM.scale] = w[SUM.number] = 0.0
+    w[SUM.missing] += 1.0  # a total that waits is none

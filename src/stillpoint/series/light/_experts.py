@@ -17,6 +17,7 @@ from stillpoint.series.light._knot import absorb, times
 from stillpoint.series.light._plan import AR, BASE, DEVIATION, ES, LEVEL, SLOPE, N, Plan
 from stillpoint.series.light._plan import OF as COUNT
 from stillpoint.series.light._smoothers import smoothed
+from stillpoint.series.light._turning import row_of, turn_to
 
 
 @njit(cache=True)
@@ -72,7 +73,8 @@ def say_next(w: np.ndarray, c: np.ndarray, p: Plan, out: np.ndarray) -> None:
     for m in p.periods:
         out[e] = centre + unit * x[W - m] if now >= m else last
         e += 1
-    row = p.harmonics[now % p.harmonics.shape[0]]
+    turn_to(p, now, n[N.one])
+    row = row_of(p, now, 0)
     parts = w[n[N.seasonal] + 3 : n[N.seasonal] + 3 + n[N.filters]]
     for i in range(n[N.filters]):
         mean = w[n[N.means] + i * P : n[N.means] + (i + 1) * P]
@@ -113,7 +115,8 @@ def say_path(
         x[i] = w[lags + i]
     centre, unit = w[AT.centre], w[AT.unit]
     low, high = limits(w)
-    last, L = centre + unit * x[W - 1], p.harmonics.shape[0]
+    last = centre + unit * x[W - 1]
+    turn_to(p, now, steps)
     for h in range(first, steps + 1):
         out[h - 1, 0] = last
         e = 1
@@ -131,7 +134,7 @@ def say_path(
                 power *= model[MODEL.damping]
                 memory *= model[MODEL.memory]
             if h >= first:
-                part = season(mean, p.harmonics[(now + h - 1) % L])
+                part = season(mean, row_of(p, now + h - 1, h - 1))
                 v = mean[LEVEL] + slope + memory * mean[DEVIATION] + part
                 out[h - 1, e] = bring(v, log, low, high)
         e += 1
@@ -139,7 +142,7 @@ def say_path(
     for i in range(3):
         ahead[i] = w[n[N.seasonal] + i]
     for h in range(steps if n[N.waves] > 0 else 0):
-        ahead[3 + h] = season(mean, p.harmonics[(now + h) % L])
+        ahead[3 + h] = season(mean, row_of(p, now + h, h))
     small, large = (low - centre) / unit, (high - centre) / unit
     for a in range(p.specs.shape[0]):
         spec = p.specs[a]
@@ -202,7 +205,8 @@ def filter_all(w: np.ndarray, c: np.ndarray, y: float, log: float, seen: bool, p
     n, age, logs = p.n, c[COUNT.now], c[COUNT.logs] > 0
     P, Q = n[N.places], n[N.waves]
     at = p.row_of_age[min(age, p.row_of_age.size - 1)]
-    row = p.harmonics[age % p.harmonics.shape[0]]
+    turn_to(p, age, n[N.one])
+    row = row_of(p, age, 0)
     cosines, sines, total = row[:Q], row[Q:], 0.0
     past = w[n[N.seasonal] : n[N.seasonal] + 3 + n[N.filters]]
     for i in range(n[N.filters]):

@@ -15,6 +15,7 @@ from stillpoint.core.arithmetic import assign
 from stillpoint.core.jit import bare, njit
 from stillpoint.series._knots import ROW
 from stillpoint.series._scale import AT
+from stillpoint.series._typos import believed, upset
 from stillpoint.series.light import _estimates, _experts
 from stillpoint.series.light._knot import FIRST, between
 from stillpoint.series.light._plan import ES, EXACT, OF, SUM, N, Plan
@@ -158,15 +159,22 @@ def bring_up(w: np.ndarray, c: np.ndarray, y: float, nest: np.ndarray, p: Plan) 
             nest[i] = nest[i + 1]
         size -= 1
     nest[size] = y
-    values, count, low, high = nest[: size + 1], 0, math.inf, -math.inf
+    due = c[OF.now] < 0 or c[OF.rounds] == AGAIN or c[OF.rounds] == nest.size
+    doubts = upset(nest[: size + 1], size) > 0
+    if not (due or doubts):
+        return
+    values, count, low, high = believed(nest[: size + 1]), 0, math.inf, -math.inf
+    last = w[SUM.last]
     for value in values:
         if not math.isnan(value):
-            count, low, high = count + 1, min(low, value), max(high, value)
-    due = c[OF.now] < 0 or c[OF.rounds] == AGAIN or c[OF.rounds] == nest.size
-    if due and count >= START and low < high:
+            count, low, high, last = count + 1, min(low, value), max(high, value), value
+    if count >= START and low < high:
         first = 0
         while math.isnan(values[first]):
             first += 1
+        if doubts:
+            w[SUM.first] = values[first]
+            _estimates.forget(last, w, p.n)
         begin(values[first:], w, c, p)
 
 

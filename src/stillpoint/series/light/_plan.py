@@ -71,6 +71,7 @@ class Size(NamedTuple):
     offsets: int = 24  # (horizons, 2, coverages)
     end: int = 25  # of the experts' part, which begins anew with them
     one: int = 26  # 1: for a constant in a call, Numba would compile the function once more
+    fine: int = 27  # rows of `harmonics` before those of `_turning`; 0: they are periodic
 
 
 class Spec(NamedTuple):
@@ -122,6 +123,7 @@ class Plan(NamedTuple):
     variances: np.ndarray  # (F, rows)
     row_of_age: np.ndarray  # ints
     harmonics: np.ndarray  # (times, 2·waves): cosines, then sines, 0 where there is none
+    turned: np.ndarray  # (H, 2·waves): such rows, where they are not of a table
     smooth: np.ndarray  # (waves,)
     aims: np.ndarray  # (estimates, 2)
     order: np.ndarray  # (coverages,) ints, from the innermost outward

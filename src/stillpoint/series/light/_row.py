@@ -9,7 +9,7 @@ from stillpoint.core.jit import njit
 from stillpoint.series._knots import AT as KNOT
 from stillpoint.series._knots import ISSUE, SETTLING
 from stillpoint.series._phases import AT as LEVELS
-from stillpoint.series._rounds import BELIEVE, FARTHEST, doubted
+from stillpoint.series._rounds import FARTHEST, doubted, doubtful
 from stillpoint.series._scale import AT, deviation, extend, within
 from stillpoint.series.light import _estimates, _experts
 from stillpoint.series.light._knot import FIRST, between, combine, judge
@@ -82,8 +82,9 @@ def take(w: np.ndarray, c: np.ndarray, y: float, p: Plan) -> None:
             # not from the first round: experts were started from its value
             if origin >= 1 and (k == 0 or origin % n[N.stride] == 0):
                 judge(w, k, waits(slot, n), y, width, n, p.rule, p.room)
-        if w[scalars + KNOT.seen] > BELIEVE:
-            y, kept, jumped, before = doubted(y, forecast, w[scalars + KNOT.variance], w)
+        variance = w[scalars + KNOT.variance]
+        if doubtful(y, forecast, w[scalars + KNOT.seen], variance, w):
+            y, kept, jumped, before = doubted(y, forecast, variance, w)
             if not math.isnan(before):
                 w[n[N.lags] + n[N.past] - 1] = in_units(before, w)
             if jumped:

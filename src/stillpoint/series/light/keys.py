@@ -9,14 +9,13 @@ from numpy.typing import NDArray
 from stillpoint.core.allocation import zeros
 from stillpoint.core.array import Array
 from stillpoint.series import layout
-from stillpoint.series._harmonics import fill
 from stillpoint.series._scale import AT
 from stillpoint.series.gains import LAST, shared
 from stillpoint.series.light import _keys
 from stillpoint.series.light._keys import Keys, Kit
 from stillpoint.series.light._plan import EXACT, OF, N
 from stillpoint.series.light.bands import LightBands
-from stillpoint.series.light.plan import plan, split, tables
+from stillpoint.series.light.plan import plan, tables, turning
 from stillpoint.series.pool import Pool
 from stillpoint.series.restored import MOST
 
@@ -70,7 +69,8 @@ class Workshop:
             changed |= tables(self.built, table)
         if self.built.rolls and age + self.horizon >= self._times:
             self._times = 2 * (age + self.horizon + 1)
-            changed["harmonics"] = self._harmonics(self._times)
+            own = self.built.filters.frequencies, self.built.rows.shape[1]
+            changed["harmonics"] = turning(*own, self._times)
         if changed:
             self.kit = self.kit._replace(plan=self.kit.plan._replace(**changed))
 
@@ -93,17 +93,11 @@ class Workshop:
         """One with the same tables and room of its own."""
         new = memo[id(self)] = copy(self)
         plan, row = self.kit.plan, self.kit.row.copy()
-        plan = plan._replace(room=plan.room.copy(), paths=plan.paths.copy())
+        plan = plan._replace(
+            room=plan.room.copy(), paths=plan.paths.copy(), turned=plan.turned.copy()
+        )
         new.kit, new.bands = self.kit._replace(plan=plan, row=row), deepcopy(self.bands, memo)
         return new
-
-    def _harmonics(self, times: int) -> Array:
-        """Those of all times so far: they do not repeat."""
-        frequencies = self.built.filters.frequencies
-        rows = zeros((times, self.built.rows.shape[1]))
-        for time, row in enumerate(rows):
-            fill(frequencies, time, row)
-        return split(rows, frequencies)
 
 
 class Nursery:
