@@ -1,9 +1,11 @@
 """Many series with a small pool: one compiled loop over keys, each of which is a row.
 
-A row is read into room to work in, played, and written back. Young keys, up to the rounds after
-which units are told for good, have their values kept beside (the nursery), from which their experts
-are built anew. In rows of float32, numbers near the values themselves, or near their logarithms,
-count from the first one: a deviation is kept to seven digits whatever the level.
+Rows are read into room to work in, up to LANES of them at once, played, and written back. Rows go
+together that are at the same round; lanes that are left are copies of the first. Young keys, up to
+the rounds after which units are told for good, are played alone: their values are kept beside (the
+nursery), from which their experts are built anew. In rows of float32, numbers near the values
+themselves, or near their logarithms, count from the first one: a deviation is kept to seven digits
+whatever the level.
 """
 
 import math
@@ -11,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stillpoint.core.arithmetic import assign
 from stillpoint.core.jit import bare, njit
-from stillpoint.series._knots import ROW
+from stillpoint.core.lanes import LANES, get, put, some, spread, where
+from stillpoint.series._knots import ISSUE, ROW
 from stillpoint.series._scale import AT
 from stillpoint.series.light import _estimates, _experts
 from stillpoint.series.light._knot import FIRST, between
@@ -24,7 +26,6 @@ from stillpoint.series.light._row import (
     begin,
     end_logarithms,
     open_round,
-    said,
     take,
     waits,
 )
@@ -40,25 +41,29 @@ class Keys(NamedTuple):
 
 
 class Kit(NamedTuple):
-    """What all keys share, and room for one of them."""
+    """What all keys share, and room for some of them."""
 
     plan: Plan
-    row: np.ndarray  # room for a row
+    row: np.ndarray  # (numbers, LANES): room for rows, then for flags and values
     shifted: bool  # whether rows count from the first value
 
 
 @njit(cache=True)
-def shift(w: np.ndarray, c: np.ndarray, p: Plan, sign: float) -> None:
+def shift(w: np.ndarray, p: Plan, sign: float) -> None:
     """Count levels and forecasts from the first value, or its logarithm; sign 1.0: no longer."""
-    n, raw, log, logs = p.n, sign * w[SUM.first], sign * w[AT.log_centre], c[OF.logs] > 0
+    n, raw, log = p.n, sign * get(w, SUM.first), sign * get(w, AT.log_centre)
+    log = where(get(w, n[N.flags]) > 0.0, log, raw)
     for i in range(n[N.filters]):
-        w[n[N.means] + i * n[N.places]] += log if logs and p.kinds[i] > 0 else raw
+        at = n[N.means] + i * n[N.places]
+        put(w, at, get(w, at) + (log if p.kinds[i] > 0 else raw))
     for e in range(p.smoothers.shape[0]):
-        w[p.smoothers[e, ES.place]] += log if logs and p.smoothers[e, ES.log] > 0 else raw
-    for i in range(waits(0, n), waits(n[N.slots] + 1, n)):
-        w[i] += raw
+        at = p.smoothers[e, ES.place]
+        put(w, at, get(w, at) + (log if p.smoothers[e, ES.log] > 0 else raw))
+    for at in range(waits(0, n), waits(n[N.slots] + 1, n)):
+        put(w, at, get(w, at) + raw)
     for slot in range(n[N.slots] + 1):
-        w[n[N.said] + slot * (2 * n[N.estimates] + 1)] += raw
+        at = n[N.said] + slot * (2 * n[N.estimates] + 1)
+        put(w, at, get(w, at) + raw)
 
 
 @njit(cache=True)
@@ -68,83 +73,94 @@ def balance(w: np.ndarray, n: np.ndarray) -> None:
     for k in range(n[N.knots]):
         block = n[N.weights] + k * n[N.block]
         for row in (ROW.poly, ROW.blend):
-            even(w[block + row * K : block + (row + 1) * K])
-            even(w[block + FIRST * K + 2 * row : block + FIRST * K + 2 * row + 2])
+            even(w, block + row * K, K)
+            even(w, block + FIRST * K + 2 * row, 2 * n[N.one])
 
 
 @njit(cache=True)
-def even(weights: np.ndarray) -> None:
+def even(w: np.ndarray, first: int, count: int) -> None:
     """Make weights sum to 1, if they are any."""
-    total = 0.0
-    for weight in weights:
-        total += weight
-    if total > 0.0:
-        for i in range(weights.size):
-            weights[i] /= total
+    total = spread(0.0)
+    for i in range(first, first + count):
+        total += get(w, i)
+    for i in range(first, first + count):
+        put(w, i, where(total > 0.0, get(w, i) / total, get(w, i)))
 
 
-@njit(cache=True, forceinline=True)
-def load(w: np.ndarray, k: int, keys: Keys, kit: Kit) -> None:
-    """Read a key into room to work in."""
-    row = keys.rows[k]
-    assign(w[:EXACT], keys.exact[k])
-    for i in range(row.size):
-        w[EXACT + i] = row[i]
+@njit(cache=True)
+def load(w: np.ndarray, slots: np.ndarray, keys: Keys, kit: Kit) -> None:
+    """Read keys, LANES at most, into room to work in."""
+    flags = kit.plan.n[N.flags]
+    for lane in range(LANES):
+        k = slots[lane if lane < slots.size else 0]
+        row, exact = keys.rows[k], keys.exact[k]
+        for i in range(EXACT):
+            w[i, lane] = exact[i]
+        for i in range(row.size):
+            w[EXACT + i, lane] = row[i]
+        w[flags, lane] = keys.counts[k, OF.logs]
     if kit.shifted:
-        shift(w, keys.counts[k], kit.plan, 1.0)
+        shift(w, kit.plan, 1.0)
         balance(w, kit.plan.n)
 
 
-@njit(cache=True, forceinline=True)
-def store(w: np.ndarray, k: int, keys: Keys, kit: Kit) -> None:
+@njit(cache=True)
+def store(w: np.ndarray, slots: np.ndarray, keys: Keys, kit: Kit) -> None:
     """The inverse of `load`."""
+    flags = kit.plan.n[N.flags]
     if kit.shifted:
-        shift(w, keys.counts[k], kit.plan, -1.0)
-    row = keys.rows[k]
-    assign(keys.exact[k], w[:EXACT])
-    for i in range(row.size):
-        row[i] = w[EXACT + i]
+        shift(w, kit.plan, -1.0)
+    for lane in range(slots.size):
+        k = slots[lane]
+        row, exact = keys.rows[k], keys.exact[k]
+        for i in range(EXACT):
+            exact[i] = w[i, lane]
+        for i in range(row.size):
+            row[i] = w[EXACT + i, lane]
+        keys.counts[k, OF.logs] = int(w[flags, lane])
 
 
-@njit(cache=True, forceinline=True)
-def open_key(w: np.ndarray, c: np.ndarray, p: Plan) -> float:
-    """Open the coming round of a key, unless it is, and forecast its value."""
-    n, last = p.n, w[SUM.last]
+@njit(cache=True)
+def open_keys(w: np.ndarray, c: np.ndarray, p: Plan) -> None:
+    """Open the coming round of keys, unless it is, and put forecasts of its values into room."""
+    n, said = p.n, get(w, SUM.last)
     opened, c[OF.open] = c[OF.open] > 0, 1
     if c[OF.now] >= 0:
         if not opened:
             open_round(w, c, p, n[N.one] > 0)  # live
-        return said(w, n)
-    if c[OF.rounds] > 0 and not opened:
-        total = last * n[N.horizon]
-        _estimates.issue(last, last, total, _estimates.due(c, n), w, c, n, p.aims, p.order)
-    return float(last)
+        said = get(w, waits(n[N.slots], n) + n[N.experts] + ISSUE.forecast)
+    elif c[OF.rounds] > 0 and not opened:
+        total = said * float(n[N.horizon])
+        _estimates.issue(said, said, total, _estimates.due(c, n), w, c, p)
+    put(p.paths, 0, said)
 
 
-@njit(cache=True, forceinline=True)
-def close_key(w: np.ndarray, c: np.ndarray, y: float, nests: np.ndarray, p: Plan) -> None:
-    """Take in the value of the open round, NaN if it is missing."""
+@njit(cache=True)
+def close_keys(w: np.ndarray, c: np.ndarray, nests: np.ndarray, p: Plan) -> None:
+    """Take in the values of the open round, NaN where they are missing, which are in room."""
+    n, y = p.n, get(w, p.n[N.flags] + 1)
     c[OF.open] = 0
-    seen = not math.isnan(y)
-    if c[OF.rounds] == 0 and not seen:
+    first, young = w[n[N.flags] + 1, 0], c[OF.nest] >= 0
+    if c[OF.rounds] == 0 and math.isnan(first):
         c[OF.before] += 1
         return
-    if c[OF.now] >= 0 and y <= 0.0 and c[OF.logs] > 0:
-        if c[OF.nest] < 0:
-            end_logarithms(w, c, p)
+    ends = (y <= 0.0) & (get(w, n[N.flags]) > 0.0)
+    if c[OF.now] >= 0 and some(ends):
+        if young:
+            c[OF.now] = -1
+            put(w, n[N.flags], 0.0)
         else:
-            c[OF.now], c[OF.logs] = -1, 0
+            end_logarithms(w, ends, p)
     if c[OF.rounds] > 0:
-        _estimates.settle(y, w, c, p.n, p.aims)
+        _estimates.settle(y, w, c, p)
     else:
-        w[SUM.first] = y
+        put(w, SUM.first, y)
     if c[OF.now] >= 0:
         take(w, c, y, p)
-    if seen:
-        w[SUM.last] = y
+    put(w, SUM.last, where(y == y, y, get(w, SUM.last)))
     c[OF.rounds] += 1
-    if c[OF.nest] >= 0:
-        bring_up(w, c, y, nests[c[OF.nest]], p)
+    if young:
+        bring_up(w, c, first, nests[c[OF.nest]], p)
         if c[OF.now] >= 0 and c[OF.rounds] >= nests.shape[1]:
             c[OF.nest] = -2 - c[OF.nest]  # its place is free
 
@@ -152,18 +168,18 @@ def close_key(w: np.ndarray, c: np.ndarray, y: float, nests: np.ndarray, p: Plan
 @njit(cache=True)
 def bring_up(w: np.ndarray, c: np.ndarray, y: float, nest: np.ndarray, p: Plan) -> None:
     """Add a value to those of a young key, and build its experts anew where that is due."""
-    size = min(c[OF.rounds] - 1, nest.size)
-    if size == nest.size:
-        for i in range(size - 1):
+    count = min(c[OF.rounds] - 1, nest.size)
+    if count == nest.size:
+        for i in range(count - 1):
             nest[i] = nest[i + 1]
-        size -= 1
-    nest[size] = y
-    values, count, low, high = nest[: size + 1], 0, math.inf, -math.inf
+        count -= 1
+    nest[count] = y
+    values, good, low, high = nest[: count + 1], 0, math.inf, -math.inf
     for value in values:
         if not math.isnan(value):
-            count, low, high = count + 1, min(low, value), max(high, value)
+            good, low, high = good + 1, min(low, value), max(high, value)
     due = c[OF.now] < 0 or c[OF.rounds] == AGAIN or c[OF.rounds] == nest.size
-    if due and count >= START and low < high:
+    if due and good >= START and low < high:
         first = 0
         while math.isnan(values[first]):
             first += 1
@@ -171,21 +187,27 @@ def bring_up(w: np.ndarray, c: np.ndarray, y: float, nest: np.ndarray, p: Plan) 
 
 
 @njit(cache=True)
-def repeated(w: np.ndarray, c: np.ndarray, p: Plan, out: np.ndarray) -> None:
-    """The last value and that of a season ago, NaN where there is none."""
-    out[0], out[1] = np.nan, np.nan
-    if c[OF.rounds] > 0:
-        out[0] = w[SUM.last]
-    if p.periods.size > 0 and c[OF.now] >= p.periods[0]:
-        out[1] = w[waits(p.n[N.slots], p.n) + 1]
+def path(w: np.ndarray, c: np.ndarray, p: Plan, steps: int, out: np.ndarray) -> None:
+    """Forecasts of the open round, so many, in room at places from `out` on."""
+    n, logs = p.n, get(w, p.n[N.flags]) > 0.0
+    _experts.say_path(w, c, p, logs, n[N.one], steps, p.paths)
+    for h in range(1, steps):
+        put(out, h, between(p.parts[h], w, n, p.paths, h * n[N.experts]))
 
 
 @njit(cache=True)
-def path(w: np.ndarray, c: np.ndarray, p: Plan, out: np.ndarray) -> None:
-    """Forecasts of the open round, as many as there is room for."""
-    _experts.say_path(w, c, p, p.n[N.one], out.size, p.paths)
-    for h in range(1, out.size):
-        out[h] = between(p.parts[h], w, p.n, p.paths[h])
+def together(slots: np.ndarray, starts: np.ndarray, i: int, counts: np.ndarray) -> int:
+    """How many keys from slot i on are played together: they are at the same round, and grown."""
+    own, j = counts[slots[i]], i + 1
+    while j < min(slots.size, i + LANES) and own[OF.nest] < 0 and starts[j] == starts[i]:
+        other = counts[slots[j]]
+        for place in (OF.now, OF.bands, OF.issued, OF.open):
+            if own[place] != other[place]:
+                return j - i
+        if other[OF.nest] >= 0:
+            return j - i
+        j += 1
+    return j - i
 
 
 @njit(cache=True, nogil=True)
@@ -209,31 +231,71 @@ def play(
     that of a season ago, seasonal (keys, T) the seasonal part of the first filter. All that Python
     calls is this, so that it is compiled once.
     """
-    keys, kit = bare(keys), bare(kit)
-    w, p = kit.row, kit.plan
-    for i in range(slots.size):
-        k = slots[i]
-        load(w, k, keys, kit)
-        c = keys.counts[k]
-        for t in range(y.shape[1]):
-            forecast = open_key(w, c, p)
-            if opens:
-                for h in range(out.shape[2]):
-                    out[i, t, h] = w[SUM.last]
-                if out.shape[2] > 1 and c[OF.now] >= 0:
-                    path(w, c, p, out[i, t])
-                out[i, t, 0] = forecast
-            if offsets.shape[1] > 0:
-                at = p.n[N.offsets]
-                for j in range(offsets.shape[2]):
-                    for end in range(2):
-                        for one in range(offsets.shape[4]):
-                            offsets[i, t, j, end, one] = w[at]
-                            at += 1
-            if naive.shape[1] > 0:
-                repeated(w, c, p, naive[i, t])
-            if closes:
-                close_key(w, c, y[i, t], keys.nests, p)
-                if seasonal.shape[1] > 0:
-                    seasonal[i, t] = w[p.n[N.seasonal] + 2] if c[OF.now] > 0 else 0.0
-        store(w, k, keys, kit)
+    keys, kit, slots = bare(keys), bare(kit), bare(slots)
+    w, p, n, T = kit.row, kit.plan, kit.plan.n, y.shape[1]
+    starts, c = np.zeros(slots.size, dtype=np.int64), np.empty(len(OF), dtype=np.int64)
+    # first the young ones, until they are grown; then the others
+    for young in range(1 if closes and T > 1 else 0, -1, -1):
+        i = 0
+        while i < slots.size:
+            count, k = 1, slots[i]
+            if young < 1:
+                count = together(slots, starts, i, keys.counts)
+            elif keys.counts[k, OF.nest] < 0:
+                i += 1
+                continue
+            t, some_keys = starts[i], slots[i : i + count]
+            if t >= T:
+                i += count
+                continue
+            for j in range(len(OF)):
+                c[j] = keys.counts[k, j]
+            load(w, some_keys, keys, kit)
+            while t < T and (young < 1 or c[OF.nest] >= 0):
+                open_keys(w, c, p)
+                shown = w[n[N.flags] + 2 :]
+                if opens:
+                    for h in range(out.shape[2]):
+                        put(shown, h, get(w, SUM.last))
+                    put(shown, 0, get(p.paths, 0))
+                    if out.shape[2] > 1 and c[OF.now] >= 0:
+                        path(w, c, p, out.shape[2], shown)
+                    for lane in range(count):
+                        for h in range(out.shape[2]):
+                            out[i + lane, t, h] = shown[h, lane]
+                if offsets.shape[1] > 0:
+                    for lane in range(count):
+                        at = n[N.offsets]
+                        for j in range(offsets.shape[2]):
+                            for end in range(2):
+                                for one in range(offsets.shape[4]):
+                                    offsets[i + lane, t, j, end, one] = w[at, lane]
+                                    at += 1
+                if naive.shape[1] > 0:
+                    ago = waits(n[N.slots], n) + 1
+                    known = p.periods.size > 0 and c[OF.now] >= p.periods[0]
+                    for lane in range(count):
+                        last = w[SUM.last, lane] if c[OF.rounds] > 0 else math.nan
+                        naive[i + lane, t, 0] = last
+                        naive[i + lane, t, 1] = w[ago, lane] if known else math.nan
+                if closes:
+                    for lane in range(LANES):
+                        w[n[N.flags] + 1, lane] = y[i + (lane if lane < count else 0), t]
+                    close_keys(w, c, keys.nests, p)
+                    if seasonal.shape[1] > 0:
+                        for lane in range(count):
+                            part = w[n[N.seasonal] + 2, lane]
+                            seasonal[i + lane, t] = part if c[OF.now] > 0 else 0.0
+                t += 1
+            store(w, some_keys, keys, kit)
+            more = c[OF.rounds] - keys.counts[k, OF.rounds]
+            for lane in range(count):
+                own = keys.counts[slots[i + lane]]
+                own[OF.rounds] += more
+                for j in (OF.now, OF.bands, OF.issued, OF.open):
+                    own[j] = c[j]
+            if count == 1:
+                keys.counts[k, OF.nest], keys.counts[k, OF.before] = c[OF.nest], c[OF.before]
+            for lane in range(count):
+                starts[i + lane] = t
+            i += count

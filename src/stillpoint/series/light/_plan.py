@@ -71,6 +71,7 @@ class Size(NamedTuple):
     offsets: int = 24  # (horizons, 2, coverages)
     end: int = 25  # of the experts' part, which begins anew with them
     one: int = 26  # 1: for a constant in a call, Numba would compile the function once more
+    flags: int = 27  # in room, after all numbers of a row: whether logarithms are taken
 
 
 class Spec(NamedTuple):
@@ -128,8 +129,9 @@ class Plan(NamedTuple):
     rule: np.ndarray  # most, slack: see `_knots.Rule`
     parts: np.ndarray  # (H,): how far a horizon is on the way from the first knot to the second
     template: np.ndarray  # (end,): the experts' part of a row before the first round
-    room: np.ndarray  # numbers to work with
-    paths: np.ndarray  # (H, experts): forecasts
+    room: np.ndarray  # (numbers, LANES) to work with
+    paths: np.ndarray  # (H·experts, LANES): forecasts
+    turned: np.ndarray  # (2·waves,): room for a gain
 
 
 N, OF, SUM, AR, ES, BY = Size(), Counts(), Total(), Spec(), Smoother(), Step()

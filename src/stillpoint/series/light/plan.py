@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from stillpoint.core.allocation import zeros
 from stillpoint.core.array import Array
+from stillpoint.core.lanes import LANES
 from stillpoint.intervals._slow import SLOW
 from stillpoint.series._autoregression import OF as SPEC
 from stillpoint.series._knots import ISSUE
@@ -54,6 +55,14 @@ def tables(built: State, table: Table) -> dict[str, Array]:
         "variances": table.variances[which],
         "row_of_age": table.row_of_age,
     }
+
+
+def lanes(numbers: int) -> Array:
+    """Room for so many numbers of LANES series, (numbers, LANES), in whole lines of a cache."""
+    width = LANES * 8
+    room = zeros(numbers * LANES + LANES)
+    first = -room.ctypes.data % width // 8
+    return room[first : first + numbers * LANES].reshape(numbers, LANES)
 
 
 def plan(built: State, horizon: int) -> tuple[Plan, Array]:
@@ -116,6 +125,7 @@ def plan(built: State, horizon: int) -> tuple[Plan, Array]:
     put(N.said, zeros((slots + 1, 2 * b.aims.shape[0] + 1)))
     put(N.offsets, b.offsets)
     row = np.concatenate(parts)
+    n[N.flags] = row.size
     made = Plan(
         n=n,
         periods=np.array([round(m) for m in built.periods], dtype=np.int64),
@@ -136,8 +146,9 @@ def plan(built: State, horizon: int) -> tuple[Plan, Array]:
         rule=np.array(a.rule[:2]),
         parts=np.where(a.lower > 0, 1.0, a.fraction) if two else zeros(horizon),
         template=row[: n[N.end]].copy(),
-        room=zeros(_ROOM + past + 2 * horizon + 8),
-        paths=zeros((horizon, K)),
+        room=lanes(_ROOM + past + 2 * horizon + 8),
+        paths=lanes(horizon * K),
+        turned=zeros(2 * Q),
     )
     return made, row
 
