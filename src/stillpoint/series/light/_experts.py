@@ -212,7 +212,7 @@ def regress(w: np.ndarray, c: np.ndarray, new: Lanes, seen: Lanes, p: Plan) -> N
         wound = largest > WIND_UP
         S = times(w, C, room, count) + where(wound, 1.0, rate)
         inverse = 1.0 / S
-        step, inverse = where(seen, error * inverse, 0.0), where(seen, inverse, 0.0)
+        step, inverse = where(seen, error / S, 0.0), where(seen, inverse, 0.0)
         for i in range(count):
             put(w, theta + i, get(w, theta + i) + get(room, count + i) * step)
         scale = where(seen & ~wound, 1.0 / rate, 1.0)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stillpoint.core.jit import bare, njit
-from stillpoint.core.lanes import LANES, get, put, some, spread, where
+from stillpoint.core.lanes import LANES, gather, get, put, scatter, some, spread, where
 from stillpoint.series._knots import ISSUE, ROW
 from stillpoint.series._scale import AT
 from stillpoint.series.light import _estimates, _experts
@@ -89,16 +89,16 @@ def even(w: np.ndarray, first: int, count: int) -> None:
 
 @njit(cache=True)
 def load(w: np.ndarray, slots: np.ndarray, keys: Keys, kit: Kit) -> None:
-    """Read keys, LANES at most, into room to work in."""
-    flags = kit.plan.n[N.flags]
+    """Read LANES keys into room to work in."""
+    flags, size = kit.plan.n[N.flags], keys.rows.shape[1]
+    for i in range(0, EXACT, LANES):
+        at = min(i, EXACT - LANES)
+        gather(keys.exact, slots, at, w, at)
+    for i in range(0, size, LANES):
+        at = min(i, size - LANES)
+        gather(keys.rows, slots, at, w, EXACT + at)
     for lane in range(LANES):
-        k = slots[lane if lane < slots.size else 0]
-        row, exact = keys.rows[k], keys.exact[k]
-        for i in range(EXACT):
-            w[i, lane] = exact[i]
-        for i in range(row.size):
-            w[EXACT + i, lane] = row[i]
-        w[flags, lane] = keys.counts[k, OF.logs]
+        w[flags, lane] = keys.counts[slots[lane], OF.logs]
     if kit.shifted:
         shift(w, kit.plan, 1.0)
         balance(w, kit.plan.n)
@@ -107,17 +107,17 @@ def load(w: np.ndarray, slots: np.ndarray, keys: Keys, kit: Kit) -> None:
 @njit(cache=True)
 def store(w: np.ndarray, slots: np.ndarray, keys: Keys, kit: Kit) -> None:
     """The inverse of `load`."""
-    flags = kit.plan.n[N.flags]
+    flags, size = kit.plan.n[N.flags], keys.rows.shape[1]
     if kit.shifted:
         shift(w, kit.plan, -1.0)
-    for lane in range(slots.size):
-        k = slots[lane]
-        row, exact = keys.rows[k], keys.exact[k]
-        for i in range(EXACT):
-            exact[i] = w[i, lane]
-        for i in range(row.size):
-            row[i] = w[EXACT + i, lane]
-        keys.counts[k, OF.logs] = int(w[flags, lane])
+    for i in range(0, EXACT, LANES):
+        at = min(i, EXACT - LANES)
+        scatter(keys.exact, slots, at, w, at)
+    for i in range(0, size, LANES):
+        at = min(i, size - LANES)
+        scatter(keys.rows, slots, at, w, EXACT + at)
+    for lane in range(LANES):
+        keys.counts[slots[lane], OF.logs] = int(w[flags, lane])
 
 
 @njit(cache=True)
@@ -234,6 +234,7 @@ def play(
     keys, kit, slots = bare(keys), bare(kit), bare(slots)
     w, p, n, T = kit.row, kit.plan, kit.plan.n, y.shape[1]
     starts, c = np.zeros(slots.size, dtype=np.int64), np.empty(len(OF), dtype=np.int64)
+    group = np.empty(LANES, dtype=np.int64)
     # first the young ones, until they are grown; then the others
     for young in range(1 if closes and T > 1 else 0, -1, -1):
         i = 0
@@ -244,13 +245,15 @@ def play(
             elif keys.counts[k, OF.nest] < 0:
                 i += 1
                 continue
-            t, some_keys = starts[i], slots[i : i + count]
+            t = starts[i]
             if t >= T:
                 i += count
                 continue
             for j in range(len(OF)):
                 c[j] = keys.counts[k, j]
-            load(w, some_keys, keys, kit)
+            for lane in range(LANES):
+                group[lane] = slots[i + (lane if lane < count else 0)]
+            load(w, group, keys, kit)
             while t < T and (young < 1 or c[OF.nest] >= 0):
                 open_keys(w, c, p)
                 shown = w[n[N.flags] + 2 :]
@@ -287,7 +290,7 @@ def play(
                             part = w[n[N.seasonal] + 2, lane]
                             seasonal[i + lane, t] = part if c[OF.now] > 0 else 0.0
                 t += 1
-            store(w, some_keys, keys, kit)
+            store(w, group, keys, kit)
             more = c[OF.rounds] - keys.counts[k, OF.rounds]
             for lane in range(count):
                 own = keys.counts[slots[i + lane]]
