@@ -88,14 +88,13 @@ def even(w: np.ndarray, first: int, count: int) -> None:
 
 
 @njit(cache=True)
-def load(w: np.ndarray, slots: np.ndarray, keys: Keys, kit: Kit) -> None:
-    """Read LANES keys into room to work in."""
-    flags, size = kit.plan.n[N.flags], keys.rows.shape[1]
+def load(w: np.ndarray, slots: np.ndarray, tiles: np.ndarray, keys: Keys, kit: Kit) -> None:
+    """Read these tiles of LANES keys into room to work in."""
+    flags = kit.plan.n[N.flags]
     for i in range(0, EXACT, LANES):
         at = min(i, EXACT - LANES)
         gather(keys.exact, slots, at, w, at)
-    for i in range(0, size, LANES):
-        at = min(i, size - LANES)
+    for at in tiles:
         gather(keys.rows, slots, at, w, EXACT + at)
     for lane in range(LANES):
         w[flags, lane] = keys.counts[slots[lane], OF.logs]
@@ -105,16 +104,15 @@ def load(w: np.ndarray, slots: np.ndarray, keys: Keys, kit: Kit) -> None:
 
 
 @njit(cache=True)
-def store(w: np.ndarray, slots: np.ndarray, keys: Keys, kit: Kit) -> None:
+def store(w: np.ndarray, slots: np.ndarray, tiles: np.ndarray, keys: Keys, kit: Kit) -> None:
     """The inverse of `load`."""
-    flags, size = kit.plan.n[N.flags], keys.rows.shape[1]
+    flags = kit.plan.n[N.flags]
     if kit.shifted:
         shift(w, kit.plan, -1.0)
     for i in range(0, EXACT, LANES):
         at = min(i, EXACT - LANES)
         scatter(keys.exact, slots, at, w, at)
-    for i in range(0, size, LANES):
-        at = min(i, size - LANES)
+    for at in tiles:
         scatter(keys.rows, slots, at, w, EXACT + at)
     for lane in range(LANES):
         keys.counts[slots[lane], OF.logs] = int(w[flags, lane])
@@ -253,7 +251,7 @@ def play(
                 c[j] = keys.counts[k, j]
             for lane in range(LANES):
                 group[lane] = slots[i + (lane if lane < count else 0)]
-            load(w, group, keys, kit)
+            load(w, group, p.tiles if closes else p.read, keys, kit)
             while t < T and (young < 1 or c[OF.nest] >= 0):
                 open_keys(w, c, p)
                 shown = w[n[N.flags] + 2 :]
@@ -290,7 +288,7 @@ def play(
                             part = w[n[N.seasonal] + 2, lane]
                             seasonal[i + lane, t] = part if c[OF.now] > 0 else 0.0
                 t += 1
-            store(w, group, keys, kit)
+            store(w, group, p.tiles if closes else p.written, keys, kit)
             more = c[OF.rounds] - keys.counts[k, OF.rounds]
             for lane in range(count):
                 own = keys.counts[slots[i + lane]]

@@ -132,6 +132,11 @@ class Plan(NamedTuple):
     room: np.ndarray  # (numbers, LANES) to work with
     paths: np.ndarray  # (H·experts, LANES): forecasts
     turned: np.ndarray  # (2·waves,): room for a gain
+    # where in a row, less EXACT, tiles of LANES numbers begin: all, those that a round reads when
+    # it is opened, and those that it writes then
+    tiles: np.ndarray
+    read: np.ndarray
+    written: np.ndarray
 
 
 N, OF, SUM, AR, ES, BY = Size(), Counts(), Total(), Spec(), Smoother(), Step()

@@ -79,7 +79,7 @@ class Workshop:
         """The row of a key and its exact part, as a single forecaster has them."""
         if not self.kit.shifted:
             return keys.rows[k].copy(), keys.exact[k].copy()
-        _keys.load(self.kit.row, np.full(LANES, k), keys, self.kit)
+        _keys.load(self.kit.row, np.full(LANES, k), self.kit.plan.tiles, keys, self.kit)
         w = self.kit.row[: EXACT + self.row.size, 0].copy()
         return w[EXACT:], w[:EXACT]
 
@@ -89,7 +89,7 @@ class Workshop:
             w = self.kit.row
             w[: EXACT + row.size] = np.concatenate([exact, row])[:, None]
             w[EXACT + row.size] = keys.counts[k, OF.logs]
-            _keys.store(w, np.full(LANES, k), keys, self.kit)
+            _keys.store(w, np.full(LANES, k), self.kit.plan.tiles, keys, self.kit)
         else:
             keys.rows[k], keys.exact[k] = row, exact
 

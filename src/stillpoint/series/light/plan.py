@@ -11,7 +11,7 @@ from stillpoint.core.array import Array
 from stillpoint.core.lanes import LANES
 from stillpoint.intervals._slow import SLOW
 from stillpoint.series._autoregression import OF as SPEC
-from stillpoint.series._knots import ISSUE
+from stillpoint.series._knots import ISSUE, ROW
 from stillpoint.series._phases import AT as LEVELS
 from stillpoint.series._phases import OF as PHASE
 from stillpoint.series._scale import BY as CLOCK
@@ -63,6 +63,13 @@ def lanes(numbers: int) -> Array:
     room = zeros(numbers * LANES + LANES)
     first = -room.ctypes.data % width // 8
     return room[first : first + numbers * LANES].reshape(numbers, LANES)
+
+
+def _tiles(some: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Where tiles of a row, of LANES numbers each, begin that hold some of these numbers."""
+    own = some[EXACT:]
+    starts = np.minimum(np.arange(0, own.size, LANES), own.size - LANES)
+    return starts[[bool(own[at : at + LANES].any()) for at in starts]]
 
 
 def plan(built: State, horizon: int) -> tuple[Plan, Array]:
@@ -126,6 +133,15 @@ def plan(built: State, horizon: int) -> tuple[Plan, Array]:
     put(N.offsets, b.offsets)
     row = np.concatenate(parts)
     n[N.flags] = row.size
+    reads, writes = np.ones(row.size, dtype=bool), np.zeros(row.size, dtype=bool)
+    for spec in specs:
+        reads[spec[-1] : spec[-1] + spec[-3] * (spec[-3] + 1) // 2] = False
+    for k in range(a.horizons.size):
+        at = n[N.weights] + k * n[N.block]
+        reads[at : at + ROW.poly * K] = False
+        reads[at + n[N.block] - (K + 1) * (K + 2) // 2 : at + n[N.block]] = False
+    writes[n[N.seasonal] + 3 : n[N.seasonal] + 3 + F] = True
+    writes[n[N.waiting] : n[N.end]] = writes[n[N.said] :] = True
     made = Plan(
         n=n,
         periods=np.array([round(m) for m in built.periods], dtype=np.int64),
@@ -149,6 +165,9 @@ def plan(built: State, horizon: int) -> tuple[Plan, Array]:
         room=lanes(_ROOM + past + 2 * horizon + 8),
         paths=lanes(horizon * K),
         turned=zeros(2 * Q),
+        tiles=_tiles(np.ones_like(reads)),
+        read=_tiles(reads | writes),
+        written=_tiles(writes),
     )
     return made, row
 
