@@ -18,8 +18,8 @@ _PER_LN2 = 1.0 / math.log(2.0)
 # ln 2 in two parts, the first of 32 bits: a whole number times it is exact
 _HIGH = 0.693147180369123816490
 _LOW = 1.90821492927058770002e-10
-_EXP = tuple(1.0 / math.factorial(k) for k in range(13, -1, -1))
-_LOG = tuple(2.0 / k for k in range(23, 0, -2))
+_EXP = tuple(1.0 / math.factorial(k) for k in range(13))
+_LOG = tuple(2.0 / (2 * k + 1) for k in range(12))
 _SMALLEST, _MANY, _FURTHEST = 2.2250738585072014e-308, 54.0, 700.0
 
 
@@ -29,16 +29,27 @@ def within(v: Lanes, low: Lanes, high: Lanes) -> Lanes:
     return least(most(v, low), high)
 
 
+@njit(cache=True, forceinline=True)
+def _polynomial(v: Lanes, c: tuple[float, ...]) -> Lanes:
+    """Σ_k c_k v^k, k < 12: in pairs, and pairs of them, that need not wait for each other."""
+    two = v * v
+    four = two * two
+    one = (c[0] + c[1] * v) + (c[2] + c[3] * v) * two
+    more = (c[4] + c[5] * v) + (c[6] + c[7] * v) * two
+    most = (c[8] + c[9] * v) + (c[10] + c[11] * v) * two
+    return one + (more + most * four) * four
+
+
 @njit(cache=True)
 def exponential(v: Lanes) -> Lanes:
     """exp(v), of v between ±700: e^v = 2^n e^r, |r| ≤ ln(2)/2, and Taylor's sum of the latter."""
     v = least(most(v, -_FURTHEST), _FURTHEST)
     n = nearest(v * _PER_LN2)
     r = (v - n * _HIGH) - n * _LOW
-    total = spread(_EXP[0])
-    for k in range(1, 14):
-        total = total * r + _EXP[k]
-    return total * two_to(n)
+    total = _polynomial(r, _EXP)
+    square = r * r
+    square = square * square
+    return (total + square * square * square * _EXP[12]) * two_to(n)
 
 
 @njit(cache=True)
@@ -53,7 +64,4 @@ def logarithm(v: Lanes) -> Lanes:
     n = where(tiny, n - _MANY, n)
     s = (m - 1.0) / (m + 1.0)
     square = s * s
-    total = spread(_LOG[0])
-    for k in range(1, 12):
-        total = total * square + _LOG[k]
-    return n * _HIGH + (n * _LOW + total * s)
+    return n * _HIGH + (n * _LOW + _polynomial(square, _LOG) * s)

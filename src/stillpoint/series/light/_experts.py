@@ -81,6 +81,41 @@ def regressors(
 
 
 @njit(cache=True)
+def told(
+    w: np.ndarray,
+    spec: np.ndarray,
+    lags: np.ndarray,
+    x: np.ndarray,
+    s: int,
+    seasonal: np.ndarray,
+    last: int,
+    per_unit: Lanes,
+    room: np.ndarray,
+) -> Lanes:
+    """What an autoregression says of place s of x: see `regressors`.
+
+    The latest lags come last in the sum: those before them need not wait for the step before.
+    """
+    d, n, theta = spec[AR.difference], spec[AR.lags], spec[AR.coefficients]
+    if spec[AR.waves] > 0:
+        regressors(spec, lags, x, s, seasonal, last, per_unit, room)
+        v = fitted(w, theta, room, spec[AR.size])
+    else:
+        v = get(w, theta + spec[AR.size] - 1)
+        for i in range(spec[AR.seasonal]):
+            v += get(w, theta + n + i) * (get(seasonal, last - i) * per_unit)
+        if d > 0:
+            for i in range(n - 1, -1, -1):
+                v += get(w, theta + i) * (get(x, s - lags[i]) - get(x, s - lags[i] - d))
+        else:
+            for i in range(n - 1, -1, -1):
+                v += get(w, theta + i) * get(x, s - lags[i])
+    if d > 0:
+        v += get(x, s - d)
+    return v
+
+
+@njit(cache=True)
 def say_next(w: np.ndarray, c: np.ndarray, p: Plan, logs: Lanes, out: int) -> None:
     """Put experts' forecasts of the next value at `out`; notes the filters' seasonal parts."""
     n, now, e = p.n, c[COUNT.now], out + 1
@@ -108,11 +143,7 @@ def say_next(w: np.ndarray, c: np.ndarray, p: Plan, logs: Lanes, out: int) -> No
     for a in range(p.specs.shape[0]):
         spec = p.specs[a]
         if now >= spec[AR.start]:
-            count, d = spec[AR.size], spec[AR.difference]
-            regressors(spec, p.lags[a], w, lags + W, w, parts, per_unit, p.room)
-            v = fitted(w, spec[AR.coefficients], p.room, count)
-            if d > 0:
-                v += get(w, lags + W - d)
+            v = told(w, spec, p.lags[a], w, lags + W, w, parts, per_unit, p.room)
             put(w, e, within(centre + unit * within(v, small, large), low, high))
         else:
             put(w, e, last)
@@ -169,15 +200,12 @@ def say_path(
     small, large = (low - centre) * per_unit, (high - centre) * per_unit
     for a in range(p.specs.shape[0]):
         spec = p.specs[a]
-        count, d, begun = spec[AR.size], spec[AR.difference], now >= spec[AR.start]
+        begun = now >= spec[AR.start]
         for h in range(1, steps + 1):
             s = x + W + h - 1
             v = get(room, x + W - 1)
             if begun:
-                regressors(spec, p.lags[a], room, s, room, ahead + 2 + h, per_unit, room)
-                v = fitted(w, spec[AR.coefficients], room, count)
-                if d > 0:
-                    v += get(room, s - d)
+                v = told(w, spec, p.lags[a], room, s, room, ahead + 2 + h, per_unit, room)
                 v = within(v, small, large)
             put(room, s, v)
             put(out, (h - 1) * K + e, within(centre + unit * v, low, high) if begun else last)

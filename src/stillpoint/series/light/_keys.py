@@ -83,8 +83,9 @@ def even(w: np.ndarray, first: int, count: int) -> None:
     total = spread(0.0)
     for i in range(first, first + count):
         total += get(w, i)
+    part = where(total > 0.0, 1.0 / total, 1.0)
     for i in range(first, first + count):
-        put(w, i, where(total > 0.0, get(w, i) / total, get(w, i)))
+        put(w, i, get(w, i) * part)
 
 
 @njit(cache=True)

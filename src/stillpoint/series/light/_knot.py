@@ -45,26 +45,36 @@ def fitted(w: np.ndarray, theta: int, z: np.ndarray, n: int) -> Lanes:
 
 
 @njit(cache=True)
-def weigh(w: np.ndarray, table: int, K: int, record: Lanes, seen: Lanes, mask: Lanes) -> None:
+def weigh(
+    w: np.ndarray,
+    table: int,
+    K: int,
+    record: Lanes,
+    seen: Lanes,
+    mask: Lanes,
+    room: np.ndarray,
+) -> None:
     """Fill the rows of weights of a table (rows·K) at this place, in the lanes of the mask."""
     squares, losses = table + ROW.squares * K, table + ROW.loss * K
     poly, blend = table + ROW.poly * K, table + ROW.blend * K
     total, mass, lowest = spread(0.0), spread(0.0), get(w, losses)
-    for i in range(K):
-        regret = get(w, table + i)
-        total += where(regret > 0.0, regret / (record + get(w, squares + i)), 0.0)
+    for i in range(1, K):
         lowest = least(lowest, get(w, losses + i))
-    for i in range(K):
-        mass += exponential(RATE * (lowest - get(w, losses + i)))
-    early = WARM / (seen + WARM)
-    share, rest, any_regret = early / mass, 1.0 - early, total > 0.0
     for i in range(K):
         regret = get(w, table + i)
         own = where(regret > 0.0, regret / (record + get(w, squares + i)), 0.0)
-        own = where(any_regret, own / total, 1.0 / K)
         u = exponential(RATE * (lowest - get(w, losses + i)))
+        put(room, i, own)
+        put(room, K + i, u)
+        total += own
+        mass += u
+    early, credited = WARM / (seen + WARM), total > 0.0
+    share, rest, part = early / mass, 1.0 - early, 1.0 / total
+    for i in range(K):
+        own = where(credited, get(room, i) * part, 1.0 / K)
+        both = rest * own + share * get(room, K + i)
         put(w, poly + i, where(mask, own, get(w, poly + i)))
-        put(w, blend + i, where(mask, rest * own + share * u, get(w, blend + i)))
+        put(w, blend + i, where(mask, both, get(w, blend + i)))
 
 
 @njit(cache=True)
@@ -218,7 +228,7 @@ def judge(
     room: np.ndarray,
 ) -> None:
     """Knot k learns from the value of what waits at this place; width is the range of values."""
-    K = n[N.experts]
+    K, two = n[N.experts], 2 * n[N.one]
     block, out = n[N.weights] + k * n[N.block], waits + K
     pair, s = block + FIRST * K, block + FIRST * (K + 2)
     error = y - get(w, out + ISSUE.forecast)
@@ -237,7 +247,7 @@ def judge(
     put(room, 0, f)
     put(room, 1, get(w, out + ISSUE.stacked))
     other = get(w, s + AT.pair_record)
-    other = credit(w, pair, 2, other, get(w, out + ISSUE.pair), room, 0, y, scale, rule, learns)
+    other = credit(w, pair, two, other, get(w, out + ISSUE.pair), room, 0, y, scale, rule, learns)
     put(w, s + AT.pair_record, other)
     M, theta = K + 1, s + len(AT)
     C = theta + M
@@ -254,5 +264,5 @@ def judge(
     absorb(w, C, room, M, inverse, spread(1.0), drift)
     judged = get(w, s + AT.seen) + where(learns, 1.0, 0.0)
     put(w, s + AT.seen, judged)
-    weigh(w, block, K, record, judged, learns)
-    weigh(w, pair, 2, other, judged, learns)
+    weigh(w, block, K, record, judged, learns, room)
+    weigh(w, pair, two, other, judged, learns, room)
