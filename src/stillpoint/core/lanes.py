@@ -36,7 +36,12 @@ class _Mask(types.Type):
     """The type of masks."""
 
 
+class _Block(types.Type):
+    """The type of an array (numbers, LANES) by the place of its first number."""
+
+
 _vector, _mask, _float = _Kind(name="stillpoint.lanes"), _Mask(name="stillpoint.mask"), types.float64
+_block = _Block(name="stillpoint.block")
 
 
 @register_model(_Kind)
@@ -49,6 +54,12 @@ class _VectorModel(models.PrimitiveModel):
 class _MaskModel(models.PrimitiveModel):
     def __init__(self, manager: Any, kind: Any) -> None:
         super().__init__(manager, kind, ir.VectorType(ir.IntType(1), LANES))
+
+
+@register_model(_Block)
+class _BlockModel(models.PrimitiveModel):
+    def __init__(self, manager: Any, kind: Any) -> None:
+        super().__init__(manager, kind, ir.DoubleType().as_pointer())
 
 
 def _spread(builder: Any, value: Any) -> Any:
@@ -131,9 +142,21 @@ def _compiled(plain: Any) -> Any:
 
 def _row(context: Any, builder: Any, kind: Any, array: Any, row: Any) -> Any:
     """Where a row of an array (numbers, LANES) is."""
-    data = context.make_array(kind)(context, builder, array).data
+    data = array
+    if kind is not _block:
+        data = context.make_array(kind)(context, builder, array).data
     place = builder.mul(row, ir.Constant(row.type, LANES))
     return builder.bitcast(builder.gep(data, [place]), _FLOATS.as_pointer())
+
+
+@_compiled(lambda w: w)
+def block(typing: Any, w: Any) -> Any:
+    """block(w): an array (numbers, LANES) as one word, for `get` and `put`; some caller holds it."""
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return context.make_array(sig.args[0])(context, builder, args[0]).data
+
+    return _block(w), code
 
 
 @_compiled(lambda w, i: w[i].copy())

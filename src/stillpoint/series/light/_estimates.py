@@ -16,8 +16,9 @@ from stillpoint.series.light._slow import learn_slow, say
 
 
 @njit(cache=True)
-def due(c: np.ndarray, n: np.ndarray) -> int:
+def due(p: Plan) -> int:
     """How far ahead intervals are to be issued in the coming round: 1, the knot, or the horizon."""
+    c, n = p.c, p.n
     if c[OF.issued] <= c[OF.bands]:
         if n[N.totals] > 0 and c[OF.bands] % n[N.horizon] == 0:
             return int(n[N.horizon])
@@ -27,26 +28,19 @@ def due(c: np.ndarray, n: np.ndarray) -> int:
 
 
 @njit(cache=True)
-def fill(
-    k: int,
-    slot: int,
-    f: Lanes,
-    w: np.ndarray,
-    n: np.ndarray,
-    aims: np.ndarray,
-    order: np.ndarray,
-) -> None:
+def fill(k: int, slot: int, f: Lanes, w: np.ndarray, p: Plan) -> None:
     """Note what is said around a forecast, and its ends less it."""
+    n = p.n
     m, C, two_sided = n[N.estimates], n[N.coverages], n[N.two_sided] > 0
     said, ends = n[N.said] + slot * (2 * m + 1), n[N.offsets] + 2 * C * k
     put(w, said, f)
     for j in range(m):
-        at, q = n[N.slow] + (k * m + j) * SCORES, aims[j, AIM.level]
+        at, q = n[N.slow] + (k * m + j) * SCORES, p.aims[j, AIM.level]
         seen, misses = get(w, at + SAID), get(w, at + SAID + 1)
         # as `_guard.behind` and `_guard.push`
         x = (misses - (1.0 - q) * seen) / (WIDTH * root(q * (1.0 - q) * (seen + HEAD)))
         push = least(most(PUSH * x / (1.0 - x * x), -MOST), MOST)
-        plain, pushes = say(two_sided, aims[j], w, at), x > -1.0
+        plain, pushes = say(p, j, w, at), x > -1.0
         if two_sided:
             end = where(pushes, plain + 2.0 * push * get(w, at + SLOW.scale), plain)
         else:
@@ -54,7 +48,7 @@ def fill(
         put(w, said + 1 + 2 * j, plain)
         put(w, said + 2 + 2 * j, where((x < 1.0) & (plain == plain), end, math.inf))
     low, high = spread(math.inf), spread(-math.inf)
-    for j in order:
+    for j in p.order:
         if two_sided:
             below, above = get(w, said + 2 + 4 * j), get(w, said + 4 + 4 * j)
             told = (size(below) < math.inf) & (size(above) < math.inf)
@@ -72,11 +66,9 @@ def fill(
 
 
 @njit(cache=True)
-def issue(
-    one: Lanes, two: Lanes, total: Lanes, reach: int, w: np.ndarray, c: np.ndarray, p: Plan
-) -> None:
+def issue(one: Lanes, two: Lanes, total: Lanes, reach: int, w: np.ndarray, p: Plan) -> None:
     """Issue intervals around forecasts of the next value, the knot and the total, where due."""
-    n, now = p.n, c[OF.bands]
+    n, c, now = p.n, p.c, p.c[OF.bands]
     slots = n[N.slots]
     if c[OF.issued] > now:
         return
@@ -85,18 +77,19 @@ def issue(
         slot, f = slots, one
         if k > 0:
             slot, f = (now // n[N.stride]) % slots, two
-        fill(k, slot, f, w, n, p.aims, p.order)
+        fill(k, slot, f, w, p)
     if n[N.totals] > 0:
         if reach == n[N.horizon]:
             put(w, SUM.forecast, total)
             put(w, SUM.origin, get(w, SUM.sum))
             put(w, SUM.gaps, get(w, SUM.missing))
-        around(w, n)
+        around(w, p)
 
 
 @njit(cache=True)
-def around(w: np.ndarray, n: np.ndarray) -> None:
+def around(w: np.ndarray, p: Plan) -> None:
     """Ends of totals: their mean error times the factor of the last of the other horizons."""
+    n = p.n
     C, m, k = n[N.coverages], n[N.estimates], 1 if n[N.slots] > 0 else 0
     ends, scale = n[N.offsets] + 2 * C * k, get(w, SUM.scale)
     known = get(w, SUM.number) > 0.0
@@ -112,16 +105,10 @@ def around(w: np.ndarray, n: np.ndarray) -> None:
 
 @njit(cache=True)
 def learn(
-    k: int,
-    slot: int,
-    y: Lanes,
-    seen: Lanes,
-    turns: int,
-    w: np.ndarray,
-    n: np.ndarray,
-    aims: np.ndarray,
+    k: int, slot: int, y: Lanes, seen: Lanes, turns: int, w: np.ndarray, p: Plan
 ) -> None:
     """Learn the target of what was issued in this slot."""
+    n = p.n
     m, two_sided = n[N.estimates], n[N.two_sided] > 0
     said = n[N.said] + slot * (2 * m + 1)
     e = y - get(w, said)
@@ -135,13 +122,13 @@ def learn(
         put(w, at + SAID + 1, where(missed, misses + 1.0, misses))
         # the first is that of a forecaster that may have seen nothing
         learns = seen & (count > 0.0)
-        learn_slow(e, score, get(w, said + 1 + 2 * j), aims[j], two_sided, turns, w, at, learns)
+        learn_slow(e, score, get(w, said + 1 + 2 * j), p, j, turns, w, at, learns)
 
 
 @njit(cache=True)
-def settle(y: Lanes, w: np.ndarray, c: np.ndarray, p: Plan) -> None:
+def settle(y: Lanes, w: np.ndarray, p: Plan) -> None:
     """Take in the value of the round, NaN if it is missing."""
-    n, now, seen = p.n, c[OF.bands], y == y
+    n, c, now, seen = p.n, p.c, p.c[OF.bands], y == y
     slots, H = n[N.slots], n[N.horizon]
     first, total, missing = get(w, SUM.first), get(w, SUM.sum), get(w, SUM.missing)
     total, missing = where(seen, total + (y - first), total), where(seen, missing, missing + 1.0)
@@ -155,7 +142,7 @@ def settle(y: Lanes, w: np.ndarray, c: np.ndarray, p: Plan) -> None:
         slot, turns = slots, n[N.one]
         if k > 0:
             slot, turns = (origin // n[N.stride]) % slots, slots - 1
-        learn(k, slot, y, seen, turns, w, n, p.aims)
+        learn(k, slot, y, seen, turns, w, p)
     if n[N.totals] > 0 and (now + 1) % H == 0:
         whole = missing == get(w, SUM.gaps)
         e = size(total - get(w, SUM.origin) + float(H) * first - get(w, SUM.forecast))

@@ -8,7 +8,7 @@ import numpy as np
 
 from stillpoint.core._lanes import exponential, within
 from stillpoint.core.jit import njit
-from stillpoint.core.lanes import Lanes, floor, get, most, put, size, some, spread, where
+from stillpoint.core.lanes import Lanes, block, floor, get, most, put, size, some, spread, where
 from stillpoint.series._autoregression import WIND_UP
 from stillpoint.series._scale import AT
 from stillpoint.series._structural import GAP
@@ -37,8 +37,9 @@ def bring(v: Lanes, log: bool, logs: Lanes, low: Lanes, high: Lanes) -> Lanes:
 
 
 @njit(cache=True)
-def season(w: np.ndarray, mean: int, row: np.ndarray) -> Lanes:
-    """The seasonal part of the mean at this place, at the time whose harmonics are in row."""
+def season(w: np.ndarray, mean: int, time: int, p: Plan) -> Lanes:
+    """The seasonal part of the mean at this place, at a time."""
+    row = p.harmonics[time % p.harmonics.shape[0]]
     Q, one, two = row.size // 2, spread(0.0), spread(0.0)
     cosines, sines, first = row[:Q], row[Q:], mean + BASE
     for q in range(Q):
@@ -49,16 +50,10 @@ def season(w: np.ndarray, mean: int, row: np.ndarray) -> Lanes:
 
 @njit(cache=True)
 def regressors(
-    spec: np.ndarray,
-    lags: np.ndarray,
-    x: np.ndarray,
-    s: int,
-    seasonal: np.ndarray,
-    last: int,
-    per_unit: Lanes,
-    z: np.ndarray,
+    a: int, x: np.ndarray, s: int, seasonal: np.ndarray, last: int, per_unit: Lanes, p: Plan
 ) -> None:
-    """Fill z for place s of x; the seasonal part there is at place `last`, those before before."""
+    """Fill room for place s of x; the seasonal part there is at `last`, those before before."""
+    spec, lags, z = p.specs[a], p.lags[a], block(p.room)
     d, n = spec[AR.difference], spec[AR.lags]
     if d > 0:
         for i in range(n):
@@ -83,23 +78,23 @@ def regressors(
 @njit(cache=True)
 def told(
     w: np.ndarray,
-    spec: np.ndarray,
-    lags: np.ndarray,
+    a: int,
     x: np.ndarray,
     s: int,
     seasonal: np.ndarray,
     last: int,
     per_unit: Lanes,
-    room: np.ndarray,
+    p: Plan,
 ) -> Lanes:
     """What an autoregression says of place s of x: see `regressors`.
 
     The latest lags come last in the sum: those before them need not wait for the step before.
     """
+    spec, lags = p.specs[a], p.lags[a]
     d, n, theta = spec[AR.difference], spec[AR.lags], spec[AR.coefficients]
     if spec[AR.waves] > 0:
-        regressors(spec, lags, x, s, seasonal, last, per_unit, room)
-        v = fitted(w, theta, room, spec[AR.size])
+        regressors(a, x, s, seasonal, last, per_unit, p)
+        v = fitted(w, theta, block(p.room), spec[AR.size])
     else:
         v = get(w, theta + spec[AR.size] - 1)
         for i in range(spec[AR.seasonal]):
@@ -116,9 +111,9 @@ def told(
 
 
 @njit(cache=True)
-def say_next(w: np.ndarray, c: np.ndarray, p: Plan, logs: Lanes, out: int) -> None:
+def say_next(w: np.ndarray, p: Plan, logs: Lanes, out: int) -> None:
     """Put experts' forecasts of the next value at `out`; notes the filters' seasonal parts."""
-    n, now, e = p.n, c[COUNT.now], out + 1
+    n, now, e = p.n, p.c[COUNT.now], out + 1
     W, P, lags = n[N.past], n[N.places], n[N.lags]
     centre, unit = get(w, AT.centre), get(w, AT.unit)
     low, high = limits(w)
@@ -130,10 +125,10 @@ def say_next(w: np.ndarray, c: np.ndarray, p: Plan, logs: Lanes, out: int) -> No
         else:
             put(w, e, last)
         e += 1
-    row, parts = p.harmonics[now % p.harmonics.shape[0]], n[N.seasonal] + 3
+    parts = n[N.seasonal] + 3
     for i in range(n[N.filters]):
         mean = n[N.means] + i * P
-        part = season(w, mean, row)
+        part = season(w, mean, now, p)
         put(w, parts + i, part)
         v = get(w, mean + LEVEL) + get(w, mean + DEVIATION) + part
         put(w, e, bring(v, p.kinds[i] > 0, logs, low, high))
@@ -143,30 +138,28 @@ def say_next(w: np.ndarray, c: np.ndarray, p: Plan, logs: Lanes, out: int) -> No
     for a in range(p.specs.shape[0]):
         spec = p.specs[a]
         if now >= spec[AR.start]:
-            v = told(w, spec, p.lags[a], w, lags + W, w, parts, per_unit, p.room)
+            v = told(w, a, w, lags + W, w, parts, per_unit, p)
             put(w, e, within(centre + unit * within(v, small, large), low, high))
         else:
             put(w, e, last)
         e += 1
     for i in range(p.smoothers.shape[0]):
-        v = smoothed(w, p.smoothers[i], p.steps[i], now, n[N.one])
+        v = smoothed(w, p, i, now, n[N.one])
         put(w, e, bring(v, p.smoothers[i, ES.log] > 0, logs, low, high))
         e += 1
 
 
 @njit(cache=True)
-def say_path(
-    w: np.ndarray, c: np.ndarray, p: Plan, logs: Lanes, first: int, steps: int, out: np.ndarray
-) -> None:
-    """Put forecasts of the next values, from `first` up to `steps`, at (h − 1)·experts of out."""
-    n, now = p.n, c[COUNT.now]
-    W, P, H, K, lags, room = n[N.past], n[N.places], n[N.horizon], n[N.experts], n[N.lags], p.room
+def say_path(w: np.ndarray, p: Plan, logs: Lanes, first: int, steps: int) -> None:
+    """Put forecasts of the next values, from `first` up to `steps`, at (h − 1)·experts of paths."""
+    n, now, room, out = p.n, p.c[COUNT.now], block(p.room), block(p.paths)
+    W, P, H, K, lags = n[N.past], n[N.places], n[N.horizon], n[N.experts], n[N.lags]
     x, ahead = 64, 64 + W + H
     for i in range(W):
         put(room, x + i, get(w, lags + i))
     centre, unit = get(w, AT.centre), get(w, AT.unit)
     low, high = limits(w)
-    last, L = centre + unit * get(w, lags + W - 1), p.harmonics.shape[0]
+    last = centre + unit * get(w, lags + W - 1)
     for h in range(first, steps + 1):
         at = (h - 1) * K
         put(out, at, last)
@@ -187,7 +180,7 @@ def say_path(
                 power *= model[MODEL.damping]
                 memory *= model[MODEL.memory]
             if h >= first:
-                part = season(w, mean, p.harmonics[(now + h - 1) % L])
+                part = season(w, mean, now + h - 1, p)
                 v = get(w, mean + LEVEL) + slope * get(w, mean + SLOPE)
                 v = v + memory * get(w, mean + DEVIATION) + part
                 put(out, (h - 1) * K + e, bring(v, p.kinds[i] > 0, logs, low, high))
@@ -195,7 +188,7 @@ def say_path(
     for i in range(3):
         put(room, ahead + i, get(w, n[N.seasonal] + i))
     for h in range(steps if n[N.waves] > 0 else 0):
-        put(room, ahead + 3 + h, season(w, n[N.means], p.harmonics[(now + h) % L]))
+        put(room, ahead + 3 + h, season(w, n[N.means], now + h, p))
     per_unit = 1.0 / unit
     small, large = (low - centre) * per_unit, (high - centre) * per_unit
     for a in range(p.specs.shape[0]):
@@ -205,31 +198,31 @@ def say_path(
             s = x + W + h - 1
             v = get(room, x + W - 1)
             if begun:
-                v = told(w, spec, p.lags[a], room, s, room, ahead + 2 + h, per_unit, room)
+                v = told(w, a, room, s, room, ahead + 2 + h, per_unit, p)
                 v = within(v, small, large)
             put(room, s, v)
             put(out, (h - 1) * K + e, within(centre + unit * v, low, high) if begun else last)
         e += 1
     for i in range(p.smoothers.shape[0]):
         for h in range(first, steps + 1):
-            v = smoothed(w, p.smoothers[i], p.steps[i], now + h - 1, h)
+            v = smoothed(w, p, i, now + h - 1, h)
             own = bring(v, p.smoothers[i, ES.log] > 0, logs, low, high)
             put(out, (h - 1) * K + e, own)
         e += 1
 
 
 @njit(cache=True)
-def regress(w: np.ndarray, c: np.ndarray, new: Lanes, seen: Lanes, p: Plan) -> None:
+def regress(w: np.ndarray, new: Lanes, seen: Lanes, p: Plan) -> None:
     """Autoregressions learn from the value that comes after the lags, in units."""
-    n, room = p.n, p.room
+    n, room = p.n, block(p.room)
     s, parts, per_unit = n[N.lags] + n[N.past], n[N.seasonal] + 3, 1.0 / get(w, AT.unit)
     for a in range(p.specs.shape[0]):
         spec = p.specs[a]
-        if c[COUNT.now] < spec[AR.start]:
+        if p.c[COUNT.now] < spec[AR.start]:
             continue
         count, theta, d = spec[AR.size], spec[AR.coefficients], spec[AR.difference]
         C, rate = spec[AR.covariance], p.rates[a]
-        regressors(spec, p.lags[a], w, s, w, parts, per_unit, room)
+        regressors(a, w, s, w, parts, per_unit, p)
         error = new - fitted(w, theta, room, count)
         if d > 0:
             error -= get(w, s - d)
@@ -249,10 +242,10 @@ def regress(w: np.ndarray, c: np.ndarray, new: Lanes, seen: Lanes, p: Plan) -> N
 
 @njit(cache=True)
 def filter_all(
-    w: np.ndarray, c: np.ndarray, y: Lanes, log: Lanes, seen: Lanes, logs: Lanes, p: Plan
+    w: np.ndarray, y: Lanes, log: Lanes, seen: Lanes, logs: Lanes, p: Plan
 ) -> None:
     """All filters take in a value and its logarithm, or only time passes, and move on."""
-    n, age = p.n, c[COUNT.now]
+    n, age = p.n, p.c[COUNT.now]
     P, Q, past = n[N.places], n[N.waves], n[N.seasonal]
     age_row = p.row_of_age[min(age, p.row_of_age.size - 1)]
     row = p.harmonics[age % p.harmonics.shape[0]]

@@ -14,7 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from stillpoint.core.jit import bare, njit
-from stillpoint.core.lanes import LANES, gather, get, put, scatter, some, spread, where
+from stillpoint.core.lanes import LANES, block, gather, get, put, scatter, some, spread, where
+from stillpoint.core.reference import refer
 from stillpoint.series._knots import ISSUE, ROW
 from stillpoint.series._scale import AT
 from stillpoint.series.light import _estimates, _experts
@@ -59,7 +60,7 @@ def shift(w: np.ndarray, p: Plan, sign: float) -> None:
     for e in range(p.smoothers.shape[0]):
         at = p.smoothers[e, ES.place]
         put(w, at, get(w, at) + (log if p.smoothers[e, ES.log] > 0 else raw))
-    for at in range(waits(0, n), waits(n[N.slots] + 1, n)):
+    for at in range(waits(0, p), waits(n[N.slots] + 1, p)):
         put(w, at, get(w, at) + raw)
     for slot in range(n[N.slots] + 1):
         at = n[N.said] + slot * (2 * n[N.estimates] + 1)
@@ -67,9 +68,9 @@ def shift(w: np.ndarray, p: Plan, sign: float) -> None:
 
 
 @njit(cache=True)
-def balance(w: np.ndarray, n: np.ndarray) -> None:
+def balance(w: np.ndarray, p: Plan) -> None:
     """Have weights sum to 1 again: times a level far from 0, what float32 lost would be much."""
-    K = n[N.experts]
+    n, K = p.n, p.n[N.experts]
     for k in range(n[N.knots]):
         block = n[N.weights] + k * n[N.block]
         for row in (ROW.poly, ROW.blend):
@@ -89,9 +90,9 @@ def even(w: np.ndarray, first: int, count: int) -> None:
 
 
 @njit(cache=True)
-def load(w: np.ndarray, slots: np.ndarray, tiles: np.ndarray, keys: Keys, kit: Kit) -> None:
-    """Read these tiles of LANES keys into room to work in."""
-    flags = kit.plan.n[N.flags]
+def load(slots: np.ndarray, tiles: np.ndarray, keys: Keys, kit: Kit, p: Plan) -> None:
+    """Read these tiles of LANES keys into room to work in; p is their plan."""
+    w, flags = kit.row, p.n[N.flags]
     for i in range(0, EXACT, LANES):
         at = min(i, EXACT - LANES)
         gather(keys.exact, slots, at, w, at)
@@ -100,16 +101,16 @@ def load(w: np.ndarray, slots: np.ndarray, tiles: np.ndarray, keys: Keys, kit: K
     for lane in range(LANES):
         w[flags, lane] = keys.counts[slots[lane], OF.logs]
     if kit.shifted:
-        shift(w, kit.plan, 1.0)
-        balance(w, kit.plan.n)
+        shift(block(w), p, 1.0)
+        balance(block(w), p)
 
 
 @njit(cache=True)
-def store(w: np.ndarray, slots: np.ndarray, tiles: np.ndarray, keys: Keys, kit: Kit) -> None:
+def store(slots: np.ndarray, tiles: np.ndarray, keys: Keys, kit: Kit, p: Plan) -> None:
     """The inverse of `load`."""
-    flags = kit.plan.n[N.flags]
+    w, flags = kit.row, p.n[N.flags]
     if kit.shifted:
-        shift(w, kit.plan, -1.0)
+        shift(block(w), p, -1.0)
     for i in range(0, EXACT, LANES):
         at = min(i, EXACT - LANES)
         scatter(keys.exact, slots, at, w, at)
@@ -120,26 +121,43 @@ def store(w: np.ndarray, slots: np.ndarray, tiles: np.ndarray, keys: Keys, kit: 
 
 
 @njit(cache=True)
-def open_keys(w: np.ndarray, c: np.ndarray, p: Plan) -> None:
-    """Open the coming round of keys, unless it is, and put forecasts of its values into room."""
-    n, said = p.n, get(w, SUM.last)
-    opened, c[OF.open] = c[OF.open] > 0, 1
-    if c[OF.now] >= 0:
-        if not opened:
-            open_round(w, c, p, n[N.one] > 0)  # live
-        said = get(w, waits(n[N.slots], n) + n[N.experts] + ISSUE.forecast)
-    elif c[OF.rounds] > 0 and not opened:
-        total = said * float(n[N.horizon])
-        _estimates.issue(said, said, total, _estimates.due(c, n), w, c, p)
-    put(p.paths, 0, said)
+def read(slots: np.ndarray, keys: Keys, kit: Kit) -> None:
+    """`load` from Python, of whole rows."""
+    p = refer(kit.plan)
+    load(slots, p.tiles, keys, kit, p)
 
 
 @njit(cache=True)
-def close_keys(w: np.ndarray, c: np.ndarray, nests: np.ndarray, p: Plan) -> None:
-    """Take in the values of the open round, NaN where they are missing, which are in room."""
-    n, y = p.n, get(w, p.n[N.flags] + 1)
+def write(slots: np.ndarray, keys: Keys, kit: Kit) -> None:
+    """`store` from Python, of whole rows."""
+    p = refer(kit.plan)
+    store(slots, p.tiles, keys, kit, p)
+
+
+@njit(cache=True)
+def open_keys(w: np.ndarray, p: Plan) -> None:
+    """Open the coming round of keys, unless it is, and put forecasts of its values into room."""
+    n, c, said = p.n, p.c, get(w, SUM.last)
+    opened, c[OF.open] = c[OF.open] > 0, 1
+    if c[OF.now] >= 0:
+        if not opened:
+            open_round(w, p, n[N.one] > 0)  # live
+        said = get(w, waits(n[N.slots], p) + n[N.experts] + ISSUE.forecast)
+    elif c[OF.rounds] > 0 and not opened:
+        total = said * float(n[N.horizon])
+        _estimates.issue(said, said, total, _estimates.due(p), w, p)
+    put(w, n[N.flags] + 2, said)
+
+
+@njit(cache=True)
+def close_keys(w: np.ndarray, first: float, nests: np.ndarray, p: Plan) -> None:
+    """Take in the values of the open round, NaN where they are missing, which are in room.
+
+    The value of the first lane is that of a young key.
+    """
+    n, c, y = p.n, p.c, get(w, p.n[N.flags] + 1)
     c[OF.open] = 0
-    first, young = w[n[N.flags] + 1, 0], c[OF.nest] >= 0
+    young = c[OF.nest] >= 0
     if c[OF.rounds] == 0 and math.isnan(first):
         c[OF.before] += 1
         return
@@ -151,22 +169,23 @@ def close_keys(w: np.ndarray, c: np.ndarray, nests: np.ndarray, p: Plan) -> None
         else:
             end_logarithms(w, ends, p)
     if c[OF.rounds] > 0:
-        _estimates.settle(y, w, c, p)
+        _estimates.settle(y, w, p)
     else:
         put(w, SUM.first, y)
     if c[OF.now] >= 0:
-        take(w, c, y, p)
+        take(w, y, p)
     put(w, SUM.last, where(y == y, y, get(w, SUM.last)))
     c[OF.rounds] += 1
     if young:
-        bring_up(w, c, first, nests[c[OF.nest]], p)
+        bring_up(w, first, nests[c[OF.nest]], p)
         if c[OF.now] >= 0 and c[OF.rounds] >= nests.shape[1]:
             c[OF.nest] = -2 - c[OF.nest]  # its place is free
 
 
 @njit(cache=True)
-def bring_up(w: np.ndarray, c: np.ndarray, y: float, nest: np.ndarray, p: Plan) -> None:
+def bring_up(w: np.ndarray, y: float, nest: np.ndarray, p: Plan) -> None:
     """Add a value to those of a young key, and build its experts anew where that is due."""
+    c = p.c
     count = min(c[OF.rounds] - 1, nest.size)
     if count == nest.size:
         for i in range(count - 1):
@@ -182,16 +201,16 @@ def bring_up(w: np.ndarray, c: np.ndarray, y: float, nest: np.ndarray, p: Plan) 
         first = 0
         while math.isnan(values[first]):
             first += 1
-        begin(values[first:], w, c, p)
+        begin(values[first:], w, p)
 
 
 @njit(cache=True)
-def path(w: np.ndarray, c: np.ndarray, p: Plan, steps: int, out: np.ndarray) -> None:
-    """Forecasts of the open round, so many, in room at places from `out` on."""
+def path(w: np.ndarray, p: Plan, steps: int) -> None:
+    """Put forecasts of the open round, so many, into room; the first is there."""
     n, logs = p.n, get(w, p.n[N.flags]) > 0.0
-    _experts.say_path(w, c, p, logs, n[N.one], steps, p.paths)
+    _experts.say_path(w, p, logs, n[N.one], steps)
     for h in range(1, steps):
-        put(out, h, between(p.parts[h], w, n, p.paths, h * n[N.experts]))
+        put(w, n[N.flags] + 2 + h, between(h, w, p))
 
 
 @njit(cache=True)
@@ -231,8 +250,9 @@ def play(
     calls is this, so that it is compiled once.
     """
     keys, kit, slots = bare(keys), bare(kit), bare(slots)
-    w, p, n, T = kit.row, kit.plan, kit.plan.n, y.shape[1]
-    starts, c = np.zeros(slots.size, dtype=np.int64), np.empty(len(OF), dtype=np.int64)
+    room, p, T = kit.row, refer(kit.plan), y.shape[1]
+    w, n, c = block(room), p.n, p.c
+    shown, starts = n[N.flags] + 2, np.zeros(slots.size, dtype=np.int64)
     group = np.empty(LANES, dtype=np.int64)
     # first the young ones, until they are grown; then the others
     for young in range(1 if closes and T > 1 else 0, -1, -1):
@@ -252,44 +272,42 @@ def play(
                 c[j] = keys.counts[k, j]
             for lane in range(LANES):
                 group[lane] = slots[i + (lane if lane < count else 0)]
-            load(w, group, p.tiles if closes else p.read, keys, kit)
+            load(group, p.tiles if closes else p.read, keys, kit, p)
             while t < T and (young < 1 or c[OF.nest] >= 0):
-                open_keys(w, c, p)
-                shown = w[n[N.flags] + 2 :]
+                open_keys(w, p)
                 if opens:
-                    for h in range(out.shape[2]):
-                        put(shown, h, get(w, SUM.last))
-                    put(shown, 0, get(p.paths, 0))
+                    for h in range(1, out.shape[2]):
+                        put(w, shown + h, get(w, SUM.last))
                     if out.shape[2] > 1 and c[OF.now] >= 0:
-                        path(w, c, p, out.shape[2], shown)
+                        path(w, p, out.shape[2])
                     for lane in range(count):
                         for h in range(out.shape[2]):
-                            out[i + lane, t, h] = shown[h, lane]
+                            out[i + lane, t, h] = room[shown + h, lane]
                 if offsets.shape[1] > 0:
                     for lane in range(count):
                         at = n[N.offsets]
                         for j in range(offsets.shape[2]):
                             for end in range(2):
                                 for one in range(offsets.shape[4]):
-                                    offsets[i + lane, t, j, end, one] = w[at, lane]
+                                    offsets[i + lane, t, j, end, one] = room[at, lane]
                                     at += 1
                 if naive.shape[1] > 0:
-                    ago = waits(n[N.slots], n) + 1
+                    ago = waits(n[N.slots], p) + 1
                     known = p.periods.size > 0 and c[OF.now] >= p.periods[0]
                     for lane in range(count):
-                        last = w[SUM.last, lane] if c[OF.rounds] > 0 else math.nan
+                        last = room[SUM.last, lane] if c[OF.rounds] > 0 else math.nan
                         naive[i + lane, t, 0] = last
-                        naive[i + lane, t, 1] = w[ago, lane] if known else math.nan
+                        naive[i + lane, t, 1] = room[ago, lane] if known else math.nan
                 if closes:
                     for lane in range(LANES):
-                        w[n[N.flags] + 1, lane] = y[i + (lane if lane < count else 0), t]
-                    close_keys(w, c, keys.nests, p)
+                        room[n[N.flags] + 1, lane] = y[i + (lane if lane < count else 0), t]
+                    close_keys(w, y[i, t], keys.nests, p)
                     if seasonal.shape[1] > 0:
                         for lane in range(count):
-                            part = w[n[N.seasonal] + 2, lane]
+                            part = room[n[N.seasonal] + 2, lane]
                             seasonal[i + lane, t] = part if c[OF.now] > 0 else 0.0
                 t += 1
-            store(w, group, p.tiles if closes else p.written, keys, kit)
+            store(group, p.tiles if closes else p.written, keys, kit, p)
             more = c[OF.rounds] - keys.counts[k, OF.rounds]
             for lane in range(count):
                 own = keys.counts[slots[i + lane]]

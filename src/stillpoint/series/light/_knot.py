@@ -4,7 +4,7 @@ import numpy as np
 
 from stillpoint.core._lanes import exponential, within
 from stillpoint.core.jit import njit
-from stillpoint.core.lanes import Lanes, get, least, most, put, root, size, some, spread, where
+from stillpoint.core.lanes import Lanes, block, get, least, most, put, root, size, some, spread, where
 from stillpoint.series._knots import (
     AT,
     CAP,
@@ -21,7 +21,7 @@ from stillpoint.series._knots import (
 )
 from stillpoint.series._knots import REACH as FURTHEST
 from stillpoint.series._knots import SLACK as LAG
-from stillpoint.series.light._plan import MOST, SLACK, N
+from stillpoint.series.light._plan import MOST, SLACK, N, Plan
 
 FIRST = len(ROW)  # rows of a table
 
@@ -78,16 +78,16 @@ def weigh(
 
 
 @njit(cache=True)
-def combine(w: np.ndarray, block: int, K: int, p: int) -> None:
+def combine(w: np.ndarray, table: int, K: int, p: int) -> None:
     """Make the forecasts of a knot from those of the experts at p, after which they are put."""
-    pair, scalars, out = block + FIRST * K, block + FIRST * (K + 2), p + K
+    pair, scalars, out = table + FIRST * K, table + FIRST * (K + 2), p + K
     theta, sd = scalars + len(AT), root(get(w, scalars + AT.variance))
-    f = dot(w, block + ROW.blend * K, p, K)
+    f = dot(w, table + ROW.blend * K, p, K)
     more, steep = get(w, theta + K) * sd, STEEP * sd
     for i in range(K):
         more += get(w, theta + i) * within(get(w, p + i) - f, -1.0 * steep, steep)
     g = f + within(more, -FURTHEST * sd, FURTHEST * sd)
-    put(w, out + ISSUE.poly, dot(w, block + ROW.poly * K, p, K))
+    put(w, out + ISSUE.poly, dot(w, table + ROW.poly * K, p, K))
     put(w, out + ISSUE.first, f)
     put(w, out + ISSUE.stacked, g)
     at = pair + ROW.poly * 2
@@ -97,9 +97,10 @@ def combine(w: np.ndarray, block: int, K: int, p: int) -> None:
 
 
 @njit(cache=True)
-def between(part: float, w: np.ndarray, n: np.ndarray, paths: np.ndarray, p: int) -> Lanes:
-    """The forecast of a horizon, part of the way from knot to knot, from the experts' at p."""
-    K, rest = n[N.experts], 1.0 - part
+def between(h: int, w: np.ndarray, plan: Plan) -> Lanes:
+    """The forecast of horizon h + 1 from the experts' in paths, weights between the knots'."""
+    n, part, paths = plan.n, plan.parts[h], block(plan.paths)
+    K, rest, p = n[N.experts], 1.0 - part, h * n[N.experts]
     near = n[N.weights]
     far = near + (n[N.knots] - 1) * n[N.block]
     f, at = spread(0.0), ROW.blend * K
@@ -131,14 +132,15 @@ def credit(
     at: int,
     y: Lanes,
     scale: Lanes,
-    rule: np.ndarray,
+    plan: Plan,
     mask: Lanes,
 ) -> Lanes:
     """`_knots.credit`, of a table in a row, in the lanes of the mask; experts' are in p at `at`."""
+    most_, slack = plan.rule[MOST], plan.rule[SLACK]
     steep, lowest, far = 2.0 * (poly - y) * scale, 1e-9 / root(scale), spread(0.0)
     for i in range(K):
         far = most(far, size(steep * (poly - get(p, at + i))))
-    share = where(far > rule[MOST], rule[MOST] / far, 1.0)
+    share = where(far > most_, most_ / far, 1.0)
     own = (poly - y) * (poly - y) * scale
     squares, losses = table + K, table + ROW.loss * K
     for i in range(K):
@@ -146,7 +148,7 @@ def credit(
         d = poly - said
         d = where(size(d) < lowest, 0.0, d)  # experts that agree up to rounding
         r, loss = steep * d * share, (y - said) * (y - said) * scale
-        less = most(r - most((loss - own) * share - rule[SLACK], 0.0), 0.0)
+        less = most(r - most((loss - own) * share - slack, 0.0), 0.0)
         r = where(mask, where(r > 0.0, less, r), 0.0)
         put(w, table + i, get(w, table + i) + r)
         put(w, squares + i, get(w, squares + i) + r * r)
@@ -223,14 +225,13 @@ def judge(
     y: Lanes,
     seen: Lanes,
     width: Lanes,
-    n: np.ndarray,
-    rule: np.ndarray,
-    room: np.ndarray,
+    plan: Plan,
 ) -> None:
     """Knot k learns from the value of what waits at this place; width is the range of values."""
+    n, room = plan.n, block(plan.room)
     K, two = n[N.experts], 2 * n[N.one]
-    block, out = n[N.weights] + k * n[N.block], waits + K
-    pair, s = block + FIRST * K, block + FIRST * (K + 2)
+    table, out = n[N.weights] + k * n[N.block], waits + K
+    pair, s = table + FIRST * K, table + FIRST * (K + 2)
     error = y - get(w, out + ISSUE.forecast)
     square = error * error
     unit = unit_of(square, w, s, seen)
@@ -241,13 +242,13 @@ def judge(
     scale, f = 1.0 / unit, get(w, out + ISSUE.first)
     record = get(w, s + AT.record)
     record = credit(
-        w, block, K, record, get(w, out + ISSUE.poly), w, waits, y, scale, rule, learns
+        w, table, K, record, get(w, out + ISSUE.poly), w, waits, y, scale, plan, learns
     )
     put(w, s + AT.record, record)
     put(room, 0, f)
     put(room, 1, get(w, out + ISSUE.stacked))
     other = get(w, s + AT.pair_record)
-    other = credit(w, pair, two, other, get(w, out + ISSUE.pair), room, 0, y, scale, rule, learns)
+    other = credit(w, pair, two, other, get(w, out + ISSUE.pair), room, 0, y, scale, plan, learns)
     put(w, s + AT.pair_record, other)
     M, theta = K + 1, s + len(AT)
     C = theta + M
@@ -264,5 +265,5 @@ def judge(
     absorb(w, C, room, M, inverse, spread(1.0), drift)
     judged = get(w, s + AT.seen) + where(learns, 1.0, 0.0)
     put(w, s + AT.seen, judged)
-    weigh(w, block, K, record, judged, learns, room)
+    weigh(w, table, K, record, judged, learns, room)
     weigh(w, pair, two, other, judged, learns, room)

@@ -129,6 +129,7 @@ class Plan(NamedTuple):
     rule: np.ndarray  # most, slack: see `_knots.Rule`
     parts: np.ndarray  # (H,): how far a horizon is on the way from the first knot to the second
     template: np.ndarray  # (end,): the experts' part of a row before the first round
+    c: np.ndarray  # counters of the series that are being played, see Counts
     room: np.ndarray  # (numbers, LANES) to work with
     paths: np.ndarray  # (H·experts, LANES): forecasts
     turned: np.ndarray  # (2·waves,): room for a gain

@@ -23,39 +23,40 @@ START, AGAIN = 3, 10  # values before there are experts; rounds after which unit
 
 
 @njit(cache=True)
-def waits(slot: int, n: np.ndarray) -> int:
+def waits(slot: int, p: Plan) -> int:
     """Where the forecasts of a slot are."""
+    n = p.n
     return int(n[N.waiting] + slot * (n[N.experts] + len(ISSUE)))
 
 
 @njit(cache=True)
-def open_round(w: np.ndarray, c: np.ndarray, p: Plan, live: bool) -> None:
+def open_round(w: np.ndarray, p: Plan, live: bool) -> None:
     """Forecast the next value, at origins the knot's, and issue intervals if it is live."""
     n, logs = p.n, get(w, p.n[N.flags]) > 0.0
-    K, now, reach, two, total = n[N.experts], c[OF.now], 1, spread(0.0), spread(0.0)
-    at = waits(n[N.slots], n)
-    _experts.say_next(w, c, p, logs, at)
+    K, now, reach, two, total = n[N.experts], p.c[OF.now], 1, spread(0.0), spread(0.0)
+    at = waits(n[N.slots], p)
+    _experts.say_next(w, p, logs, at)
     combine(w, n[N.weights], K, at)
     origin = n[N.slots] > 0 and now % n[N.stride] == 0
     if live:
-        reach = _estimates.due(c, n)
+        reach = _estimates.due(p)
     if reach == n[N.horizon] and reach > 1:
-        _experts.say_path(w, c, p, logs, n[N.one], reach, p.paths)
+        _experts.say_path(w, p, logs, n[N.one], reach)
         for h in range(reach):
-            total += between(p.parts[h], w, n, p.paths, h * K)
+            total += between(h, w, p)
     elif origin or reach > 1:
-        _experts.say_path(w, c, p, logs, n[N.knot], n[N.knot], p.paths)
+        _experts.say_path(w, p, logs, n[N.knot], n[N.knot])
     far = (n[N.knot] - 1) * K
     if origin:
-        there = waits((now // n[N.stride]) % n[N.slots], n)
+        there = waits((now // n[N.stride]) % n[N.slots], p)
         for i in range(K):
             put(w, there + i, get(p.paths, far + i))
         combine(w, n[N.weights] + n[N.block], K, there)
     if live:
         if reach > 1 and n[N.slots] > 0:
-            two = between(p.parts[n[N.knot] - 1], w, n, p.paths, far)
+            two = between(n[N.knot] - 1, w, p)
         one = get(w, at + K + ISSUE.forecast)
-        _estimates.issue(one, two, total, reach, w, c, p)
+        _estimates.issue(one, two, total, reach, w, p)
 
 
 @njit(cache=True)
@@ -116,11 +117,11 @@ def extend(w: np.ndarray, now: int, H: int) -> None:
 
 
 @njit(cache=True)
-def take(w: np.ndarray, c: np.ndarray, y: Lanes, p: Plan) -> None:
+def take(w: np.ndarray, y: Lanes, p: Plan) -> None:
     """Knots and experts learn from the value of this round, and time moves on."""
-    n, now, seen, logs = p.n, c[OF.now], y == y, get(w, p.n[N.flags]) > 0.0
+    n, now, seen, logs = p.n, p.c[OF.now], y == y, get(w, p.n[N.flags]) > 0.0
     scalars = n[N.weights] + FIRST * (n[N.experts] + 2)
-    forecast = get(w, waits(n[N.slots], n) + n[N.experts] + ISSUE.forecast)
+    forecast = get(w, waits(n[N.slots], p) + n[N.experts] + ISSUE.forecast)
     end, kept, log = n[N.lags] + n[N.past] - 1, y, spread(0.0)
     if some(seen):
         width = get(w, AT.high) - get(w, AT.low)
@@ -131,7 +132,7 @@ def take(w: np.ndarray, c: np.ndarray, y: Lanes, p: Plan) -> None:
                 slot = (origin // n[N.stride]) % n[N.slots]
             # not from the first round: experts were started from its value
             if origin >= 1 and (k == 0 or origin % n[N.stride] == 0):
-                judge(w, k, waits(slot, n), y, seen, width, n, p.rule, p.room)
+                judge(w, k, waits(slot, p), y, seen, width, p)
         doubts = seen & (get(w, scalars + KNOT.seen) > BELIEVE)
         if some(doubts):
             held, sd = get(w, AT.held), root(get(w, scalars + KNOT.variance))
@@ -147,9 +148,9 @@ def take(w: np.ndarray, c: np.ndarray, y: Lanes, p: Plan) -> None:
         log = logarithm(value)
     new = in_units(value, w)
     if some(seen):
-        _experts.regress(w, c, new, seen, p)
-    _experts.filter_all(w, c, y, log, seen, logs, p)
-    smooth_all(w, now, y, log, seen, logs, p.smoothers, p.steps)
+        _experts.regress(w, new, seen, p)
+    _experts.filter_all(w, y, log, seen, logs, p)
+    smooth_all(w, y, log, seen, logs, p)
     other = seen & (kept != y)
     if some(other):
         own = where(logs, most(kept, lowest), kept)
@@ -162,7 +163,7 @@ def take(w: np.ndarray, c: np.ndarray, y: Lanes, p: Plan) -> None:
     for i in range(n[N.lags], end):
         put(w, i, get(w, i + 1))
     put(w, end, new)
-    c[OF.now] += 1
+    p.c[OF.now] += 1
 
 
 @njit(cache=True)
@@ -192,7 +193,7 @@ def end_logarithms(w: np.ndarray, ends: Lanes, p: Plan) -> None:
 
 
 @njit(cache=True)
-def begin(values: np.ndarray, w: np.ndarray, c: np.ndarray, p: Plan) -> None:
+def begin(values: np.ndarray, w: np.ndarray, p: Plan) -> None:
     """Build the experts from the values so far, NaN where one is missing, and play these.
 
     All lanes are of one series.
@@ -219,7 +220,7 @@ def begin(values: np.ndarray, w: np.ndarray, c: np.ndarray, p: Plan) -> None:
     put(w, AT.held, math.nan)
     put(w, AT.reach, 1.0)
     put(w, n[N.flags], 1.0 if logs else 0.0)
-    c[OF.now] = 0
+    p.c[OF.now] = 0
     for i in range(n[N.filters]):
         own = log_centre if logs and p.kinds[i] > 0 else centre
         put(w, n[N.means] + i * n[N.places] + LEVEL, own)
@@ -227,5 +228,5 @@ def begin(values: np.ndarray, w: np.ndarray, c: np.ndarray, p: Plan) -> None:
         own = log_centre if logs and p.smoothers[e, ES.log] > 0 else centre
         put(w, p.smoothers[e, ES.place], own)
     for value in values:
-        open_round(w, c, p, n[N.one] < 1)  # not live
-        take(w, c, spread(value), p)
+        open_round(w, p, n[N.one] < 1)  # not live
+        take(w, spread(value), p)

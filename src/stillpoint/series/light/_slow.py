@@ -9,6 +9,7 @@ from stillpoint.core.jit import njit
 from stillpoint.core.lanes import Lanes, get, least, most, put, root, size, some, where
 from stillpoint.intervals._experts import AIM, FEW, LEAST, MARGIN, MEAN, STRETCH, WINSOR
 from stillpoint.intervals._slow import MEMORY, SIGNED, SLOW, STEP, TURNS
+from stillpoint.series.light._plan import N, Plan
 
 _SHORT = 1e-5  # exp(v) − 1 of less is its series
 
@@ -33,8 +34,9 @@ def widening(z: float, scores: Lanes) -> Lanes:
 
 
 @njit(cache=True)
-def say(two_sided: bool, aim: np.ndarray, w: np.ndarray, at: int) -> Lanes:
-    """What the slow estimate at this place says now; NaN before it has learnt enough."""
+def say(p: Plan, j: int, w: np.ndarray, at: int) -> Lanes:
+    """What slow estimate j, at this place, says now; NaN before it has learnt enough."""
+    two_sided, first = p.n[N.two_sided] > 0, p.aims[j, AIM.first]
     n, scale, multiple = worth(w, at), get(w, at + SLOW.scale), get(w, at + SLOW.multiple)
     few, fewest = n <= FEW, LEAST
     if two_sided:
@@ -42,13 +44,13 @@ def say(two_sided: bool, aim: np.ndarray, w: np.ndarray, at: int) -> Lanes:
         said = multiple * scale
         if some(few):
             known = most(n, LEAST + 1.0)
-            wider = widening(MEAN * aim[AIM.first], known - 1.0) * root(1.0 + 1.0 / known)
+            wider = widening(MEAN * first, known - 1.0) * root(1.0 + 1.0 / known)
             said = where(few, said * wider, said)
         said = get(w, at + SLOW.centre) + said
     else:
         said = exponential(multiple) * scale
         if some(few):
-            wider = widening(MEAN * math.exp(aim[AIM.first]), n)
+            wider = widening(MEAN * math.exp(first), n)
             said = where(few, said * wider, said)
     return where(get(w, at + SLOW.learnt) < fewest, math.nan, said)
 
@@ -58,15 +60,16 @@ def learn_slow(
     e: Lanes,
     y: Lanes,
     said: Lanes,
-    aim: np.ndarray,
-    two_sided: bool,
+    p: Plan,
+    j: int,
     turns: int,
     w: np.ndarray,
     at: int,
     learns: Lanes,
 ) -> None:
     """Learn a score or a side's residual y, to which it had said this; e: the residual y − f."""
-    q, first, late = aim[AIM.level], aim[AIM.first], float(turns)
+    q, first, late = p.aims[j, AIM.level], p.aims[j, AIM.first], float(turns)
+    two_sided = p.n[N.two_sided] > 0
     rare, n, scale = min(q, 1.0 - q), get(w, at + SLOW.learnt), get(w, at + SLOW.scale)
     put(w, at + SLOW.learnt, where(learns, n + 1.0, n))
     begins = learns & (n == 0.0)

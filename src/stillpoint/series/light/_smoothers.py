@@ -6,12 +6,14 @@ from stillpoint.core.jit import njit
 from stillpoint.core.lanes import Lanes, get, least, most, put, spread, where
 from stillpoint.series._phases import AT as LEVELS
 from stillpoint.series._phases import FORGET
-from stillpoint.series.light._plan import BY, ES
+from stillpoint.series.light._plan import BY, ES, Plan
+from stillpoint.series.light._plan import OF as COUNT
 
 
 @njit(cache=True)
-def smoothed(w: np.ndarray, spec: np.ndarray, steps: np.ndarray, time: int, h: int) -> Lanes:
-    """What a smoother says of a time, h steps ahead."""
+def smoothed(w: np.ndarray, p: Plan, e: int, time: int, h: int) -> Lanes:
+    """What smoother e says of a time, h steps ahead."""
+    spec, steps = p.smoothers[e], p.steps[e]
     at = spec[ES.place]
     v = get(w, at + LEVELS.level)
     if spec[ES.first] > 0:
@@ -31,18 +33,12 @@ def smoothed(w: np.ndarray, spec: np.ndarray, steps: np.ndarray, time: int, h: i
 
 @njit(cache=True)
 def smooth_all(
-    w: np.ndarray,
-    now: int,
-    y: Lanes,
-    log: Lanes,
-    seen: Lanes,
-    logs: Lanes,
-    smoothers: np.ndarray,
-    stepping: np.ndarray,
+    w: np.ndarray, y: Lanes, log: Lanes, seen: Lanes, logs: Lanes, p: Plan
 ) -> None:
     """All smoothers take in a value and its logarithm, or only time passes."""
-    for e in range(smoothers.shape[0]):
-        spec, steps = smoothers[e], stepping[e]
+    now = p.c[COUNT.now]
+    for e in range(p.smoothers.shape[0]):
+        spec, steps = p.smoothers[e], p.steps[e]
         at, first, second = spec[ES.place], max(spec[ES.first], 1), max(spec[ES.second], 1)
         i = at + len(LEVELS) + int(now % steps[BY.first])
         j = at + len(LEVELS) + first + int(now % steps[BY.second])

@@ -79,7 +79,7 @@ class Workshop:
         """The row of a key and its exact part, as a single forecaster has them."""
         if not self.kit.shifted:
             return keys.rows[k].copy(), keys.exact[k].copy()
-        _keys.load(self.kit.row, np.full(LANES, k), self.kit.plan.tiles, keys, self.kit)
+        _keys.read(np.full(LANES, k), keys, self.kit)
         w = self.kit.row[: EXACT + self.row.size, 0].copy()
         return w[EXACT:], w[:EXACT]
 
@@ -89,7 +89,7 @@ class Workshop:
             w = self.kit.row
             w[: EXACT + row.size] = np.concatenate([exact, row])[:, None]
             w[EXACT + row.size] = keys.counts[k, OF.logs]
-            _keys.store(w, np.full(LANES, k), self.kit.plan.tiles, keys, self.kit)
+            _keys.write(np.full(LANES, k), keys, self.kit)
         else:
             keys.rows[k], keys.exact[k] = row, exact
 
@@ -98,7 +98,7 @@ class Workshop:
         new = memo[id(self)] = copy(self)
         p, row = self.kit.plan, lanes(self.kit.row.shape[0])
         own = {"room": lanes(p.room.shape[0]), "paths": lanes(p.paths.shape[0])}
-        p = p._replace(turned=p.turned.copy(), **own)
+        p = p._replace(c=p.c.copy(), turned=p.turned.copy(), **own)
         new.kit, new.bands = self.kit._replace(plan=p, row=row), deepcopy(self.bands, memo)
         return new
 

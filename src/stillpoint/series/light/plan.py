@@ -19,7 +19,7 @@ from stillpoint.series._state import State
 from stillpoint.series._structural import BASE, IS
 from stillpoint.series.gains import Table
 from stillpoint.series.light._plan import BY as STEP
-from stillpoint.series.light._plan import EXACT, N, Plan
+from stillpoint.series.light._plan import EXACT, OF, N, Plan
 
 _ROOM = 64  # numbers that regressors need, at most
 
@@ -162,6 +162,7 @@ def plan(built: State, horizon: int) -> tuple[Plan, Array]:
         rule=np.array(a.rule[:2]),
         parts=np.where(a.lower > 0, 1.0, a.fraction) if two else zeros(horizon),
         template=row[: n[N.end]].copy(),
+        c=zeros(len(OF), np.int64),
         room=lanes(_ROOM + past + 2 * horizon + 8),
         paths=lanes(horizon * K),
         turned=zeros(2 * Q),
