@@ -40,7 +40,11 @@ class _Block(types.Type):
     """The type of an array (numbers, LANES) by the place of its first number."""
 
 
-_vector, _mask, _float = _Kind(name="stillpoint.lanes"), _Mask(name="stillpoint.mask"), types.float64
+_vector, _mask, _float = (
+    _Kind(name="stillpoint.lanes"),
+    _Mask(name="stillpoint.mask"),
+    types.float64,
+)
 _block = _Block(name="stillpoint.block")
 
 
@@ -300,7 +304,9 @@ def _parts(context: Any, builder: Any, kinds: Any, args: Any) -> tuple[list[Any]
         kind = ir.VectorType(context.get_data_type(kinds[0].dtype), LANES)
         places.append(builder.bitcast(at, kind.as_pointer()))
     rows = [
-        _row(context, builder, kinds[3], args[3], builder.add(args[4], ir.Constant(args[4].type, j)))
+        _row(
+            context, builder, kinds[3], args[3], builder.add(args[4], ir.Constant(args[4].type, j))
+        )
         for j in range(LANES)
     ]
     return places, rows

@@ -104,9 +104,7 @@ def around(w: np.ndarray, p: Plan) -> None:
 
 
 @njit(cache=True)
-def learn(
-    k: int, slot: int, y: Lanes, seen: Lanes, turns: int, w: np.ndarray, p: Plan
-) -> None:
+def learn(k: int, slot: int, y: Lanes, seen: Lanes, turns: int, w: np.ndarray, p: Plan) -> None:
     """Learn the target of what was issued in this slot."""
     n = p.n
     m, two_sided = n[N.estimates], n[N.two_sided] > 0

@@ -241,9 +241,7 @@ def regress(w: np.ndarray, new: Lanes, seen: Lanes, p: Plan) -> None:
 
 
 @njit(cache=True)
-def filter_all(
-    w: np.ndarray, y: Lanes, log: Lanes, seen: Lanes, logs: Lanes, p: Plan
-) -> None:
+def filter_all(w: np.ndarray, y: Lanes, log: Lanes, seen: Lanes, logs: Lanes, p: Plan) -> None:
     """All filters take in a value and its logarithm, or only time passes, and move on."""
     n, age = p.n, p.c[COUNT.now]
     P, Q, past = n[N.places], n[N.waves], n[N.seasonal]

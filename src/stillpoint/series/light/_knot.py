@@ -4,7 +4,19 @@ import numpy as np
 
 from stillpoint.core._lanes import exponential, within
 from stillpoint.core.jit import njit
-from stillpoint.core.lanes import Lanes, block, get, least, most, put, root, size, some, spread, where
+from stillpoint.core.lanes import (
+    Lanes,
+    block,
+    get,
+    least,
+    most,
+    put,
+    root,
+    size,
+    some,
+    spread,
+    where,
+)
 from stillpoint.series._knots import (
     AT,
     CAP,
@@ -241,9 +253,7 @@ def judge(
         return
     scale, f = 1.0 / unit, get(w, out + ISSUE.first)
     record = get(w, s + AT.record)
-    record = credit(
-        w, table, K, record, get(w, out + ISSUE.poly), w, waits, y, scale, plan, learns
-    )
+    record = credit(w, table, K, record, get(w, out + ISSUE.poly), w, waits, y, scale, plan, learns)
     put(w, s + AT.record, record)
     put(room, 0, f)
     put(room, 1, get(w, out + ISSUE.stacked))

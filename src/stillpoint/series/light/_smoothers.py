@@ -32,9 +32,7 @@ def smoothed(w: np.ndarray, p: Plan, e: int, time: int, h: int) -> Lanes:
 
 
 @njit(cache=True)
-def smooth_all(
-    w: np.ndarray, y: Lanes, log: Lanes, seen: Lanes, logs: Lanes, p: Plan
-) -> None:
+def smooth_all(w: np.ndarray, y: Lanes, log: Lanes, seen: Lanes, logs: Lanes, p: Plan) -> None:
     """All smoothers take in a value and its logarithm, or only time passes."""
     now = p.c[COUNT.now]
     for e in range(p.smoothers.shape[0]):
