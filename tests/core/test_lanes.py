@@ -7,18 +7,17 @@ import pytest
 
 from stillpoint.core._lanes import exponential, logarithm, within
 from stillpoint.core.jit import njit
+from stillpoint.core.lane_tiles import gather, scatter
 from stillpoint.core.lanes import (
     LANES,
     block,
     floor,
-    gather,
     get,
     least,
     most,
     nearest,
     put,
     root,
-    scatter,
     size,
     some,
     spread,

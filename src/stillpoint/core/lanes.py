@@ -22,10 +22,10 @@ from numba.core.typing.templates import ConcreteTemplate, infer_global, signatur
 from numba.extending import intrinsic, models, register_model
 
 LANES = 8
-Lanes = np.ndarray  # what vectors and masks are to a type checker
+Lanes = Any  # a vector or a mask, to a type checker
 
 _config: Any = numba.config
-_FLOATS, _BITS = ir.VectorType(ir.DoubleType(), LANES), ir.VectorType(ir.IntType(64), LANES)
+FLOATS, _BITS = ir.VectorType(ir.DoubleType(), LANES), ir.VectorType(ir.IntType(64), LANES)
 
 
 class _Kind(types.Type):
@@ -51,7 +51,7 @@ _block = _Block(name="stillpoint.block")
 @register_model(_Kind)
 class _VectorModel(models.PrimitiveModel):
     def __init__(self, manager: Any, kind: Any) -> None:
-        super().__init__(manager, kind, _FLOATS)
+        super().__init__(manager, kind, FLOATS)
 
 
 @register_model(_Mask)
@@ -70,7 +70,7 @@ def _spread(builder: Any, value: Any) -> Any:
     """A number in all lanes; a vector as it is."""
     if isinstance(value.type, ir.VectorType):
         return value
-    empty = ir.Constant(_FLOATS, ir.Undefined)
+    empty = ir.Constant(FLOATS, ir.Undefined)
     one = builder.insert_element(empty, value, ir.Constant(ir.IntType(32), 0))
     every = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
     return builder.shuffle_vector(one, empty, every)
@@ -135,7 +135,7 @@ _operators()
 # functions
 
 
-def _compiled(plain: Any) -> Any:
+def compiled(plain: Any) -> Any:
     """A function with code of its own; without compilation it is `plain`."""
 
     def chosen(typing: Any) -> Any:
@@ -144,18 +144,18 @@ def _compiled(plain: Any) -> Any:
     return chosen
 
 
-def _row(context: Any, builder: Any, kind: Any, array: Any, row: Any) -> Any:
+def row_of(context: Any, builder: Any, kind: Any, array: Any, row: Any) -> Any:
     """Where a row of an array (numbers, LANES) is."""
     data = array
     if kind is not _block:
         data = context.make_array(kind)(context, builder, array).data
     place = builder.mul(row, ir.Constant(row.type, LANES))
-    return builder.bitcast(builder.gep(data, [place]), _FLOATS.as_pointer())
+    return builder.bitcast(builder.gep(data, [place]), FLOATS.as_pointer())
 
 
-@_compiled(lambda w: w)
+@compiled(lambda w: w)
 def block(typing: Any, w: Any) -> Any:
-    """block(w): an array (numbers, LANES) as one word, for `get` and `put`; some caller holds it."""
+    """block(w): an array (numbers, LANES), which some caller holds, as one word."""
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         return context.make_array(sig.args[0])(context, builder, args[0]).data
@@ -163,35 +163,35 @@ def block(typing: Any, w: Any) -> Any:
     return _block(w), code
 
 
-@_compiled(lambda w, i: w[i].copy())
+@compiled(lambda w, i: w[i].copy())
 def get(typing: Any, w: Any, i: Any) -> Any:
     """get(w, i): row i of an array (numbers, LANES)."""
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        return builder.load(_row(context, builder, sig.args[0], *args), align=8)
+        return builder.load(row_of(context, builder, sig.args[0], *args), align=8)
 
     return _vector(w, types.intp), code
 
 
-@_compiled(lambda w, i, v: w.__setitem__(i, v))
+@compiled(lambda w, i, v: w.__setitem__(i, v))
 def put(typing: Any, w: Any, i: Any, v: Any) -> Any:
     """put(w, i, v): write v, a vector or a number for all lanes, to row i."""
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        at = _row(context, builder, sig.args[0], *args[:2])
+        at = row_of(context, builder, sig.args[0], *args[:2])
         builder.store(_spread(builder, args[2]), at, align=8)
         return context.get_dummy_value()
 
     return types.void(w, types.intp, _vector if v is _vector else _float), code
 
 
-@_compiled(lambda value: np.full(LANES, value))
+@compiled(lambda value: np.full(LANES, value))
 def spread(typing: Any, value: Any) -> Any:
     """spread(value): a number in all lanes."""
     return _vector(_float), lambda context, builder, sig, args: _spread(builder, args[0])
 
 
-@_compiled(np.where)
+@compiled(np.where)
 def where(typing: Any, mask: Any, a: Any, b: Any) -> Any:
     """where(mask, a, b): a in lanes where mask holds, b elsewhere; vectors or numbers."""
 
@@ -213,14 +213,14 @@ def _choice(sign: str) -> Any:
 
 
 # as min and max of two numbers: the first of them unless the second is less, or more
-least = _compiled(lambda a, b: np.where(np.less(b, a), b, a))(_choice("<"))
-most = _compiled(lambda a, b: np.where(np.greater(b, a), b, a))(_choice(">"))
+least = compiled(lambda a, b: np.where(np.less(b, a), b, a))(_choice("<"))
+most = compiled(lambda a, b: np.where(np.greater(b, a), b, a))(_choice(">"))
 
 
 def _native(name: str) -> Any:
     def typing(typing: Any, v: Any) -> Any:
         def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-            kind = ir.FunctionType(_FLOATS, [_FLOATS])
+            kind = ir.FunctionType(FLOATS, [FLOATS])
             full = f"llvm.{name}.v{LANES}f64"
             return builder.call(cgutils.get_or_insert_function(builder.module, kind, full), args)
 
@@ -229,13 +229,13 @@ def _native(name: str) -> Any:
     return typing
 
 
-root = _compiled(np.sqrt)(_native("sqrt"))
-size = _compiled(np.abs)(_native("fabs"))
-nearest = _compiled(np.rint)(_native("rint"))
-floor = _compiled(np.floor)(_native("floor"))
+root = compiled(np.sqrt)(_native("sqrt"))
+size = compiled(np.abs)(_native("fabs"))
+nearest = compiled(np.rint)(_native("rint"))
+floor = compiled(np.floor)(_native("floor"))
 
 
-@_compiled(np.any)
+@compiled(np.any)
 def some(typing: Any, mask: Any) -> Any:
     """some(mask): whether it holds in any lane."""
 
@@ -250,111 +250,23 @@ def _constant(value: int) -> Any:
     return ir.Constant(_BITS, [value] * LANES)
 
 
-@_compiled(lambda v: np.ldexp(1.0, v.astype(int)))
+@compiled(lambda v: np.ldexp(1.0, v.astype(int)))
 def two_to(typing: Any, v: Any) -> Any:
     """two_to(v): 2^v, for whole numbers from −1022 to 1023."""
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         power = builder.add(builder.fptosi(args[0], _BITS), _constant(1023))
-        return builder.bitcast(builder.shl(power, _constant(52)), _FLOATS)
+        return builder.bitcast(builder.shl(power, _constant(52)), FLOATS)
 
     return _vector(_vector), code
 
 
-@_compiled(lambda v: np.frexp(v)[1] - 1.0)
+@compiled(lambda v: np.frexp(v)[1] - 1.0)
 def power(typing: Any, v: Any) -> Any:
     """power(v): the whole number n with 2^n ≤ v < 2^(n + 1), for normal v > 0."""
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         bits = builder.lshr(builder.bitcast(args[0], _BITS), _constant(52))
-        return builder.sitofp(builder.sub(bits, _constant(1023)), _FLOATS)
+        return builder.sitofp(builder.sub(bits, _constant(1023)), FLOATS)
 
     return _vector(_vector), code
-
-
-# from rows of single series to lanes, and back
-
-
-def _turned(builder: Any, rows: list[Any]) -> list[Any]:
-    """The transpose of LANES vectors: blocks of 1, 2, 4 … numbers change sides."""
-    size = 1
-    while size < LANES:
-        for r in range(LANES):
-            if not r & size:
-                a, b = rows[r], rows[r + size]
-                left = [j + LANES - size if j & size else j for j in range(LANES)]
-                right = [j + LANES if j & size else j + size for j in range(LANES)]
-                rows[r], rows[r + size] = (
-                    builder.shuffle_vector(
-                        a, b, ir.Constant(ir.VectorType(ir.IntType(32), LANES), mask)
-                    )
-                    for mask in (left, right)
-                )
-        size *= 2
-    return rows
-
-
-def _parts(context: Any, builder: Any, kinds: Any, args: Any) -> tuple[list[Any], list[Any]]:
-    """Where LANES numbers in each of some rows of an array are, and these rows of lanes."""
-    table, keys = (context.make_array(kinds[i])(context, builder, args[i]) for i in (0, 1))
-    width, places = builder.extract_value(table.shape, 1), []
-    for lane in range(LANES):
-        key = builder.load(builder.gep(keys.data, [ir.Constant(ir.IntType(64), lane)]))
-        at = builder.gep(table.data, [builder.add(builder.mul(key, width), args[2])])
-        kind = ir.VectorType(context.get_data_type(kinds[0].dtype), LANES)
-        places.append(builder.bitcast(at, kind.as_pointer()))
-    rows = [
-        _row(
-            context, builder, kinds[3], args[3], builder.add(args[4], ir.Constant(args[4].type, j))
-        )
-        for j in range(LANES)
-    ]
-    return places, rows
-
-
-def _gather_plain(table: Any, keys: Any, i: int, w: Any, at: int) -> None:
-    w[at : at + LANES] = table[keys, i : i + LANES].T
-
-
-def _scatter_plain(table: Any, keys: Any, i: int, w: Any, at: int) -> None:
-    table[keys, i : i + LANES] = w[at : at + LANES].T
-
-
-def _tile(table: Any, keys: Any, w: Any) -> Any:
-    return types.void(table, keys, types.intp, w, types.intp)
-
-
-@_compiled(_gather_plain)
-def gather(typing: Any, table: Any, keys: Any, i: Any, w: Any, at: Any) -> Any:
-    """gather(table, keys, i, w, at): columns i … of LANES rows of a table to rows `at` … of w."""
-
-    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        places, rows = _parts(context, builder, sig.args, args)
-        size = sig.args[0].dtype.bitwidth // 8
-        read = [builder.load(place, align=size) for place in places]
-        if size < 8:
-            read = [builder.fpext(each, _FLOATS) for each in read]
-        for row, value in zip(rows, _turned(builder, read), strict=True):
-            builder.store(value, row, align=8)
-        return context.get_dummy_value()
-
-    return _tile(table, keys, w), code
-
-
-@_compiled(_scatter_plain)
-def scatter(typing: Any, table: Any, keys: Any, i: Any, w: Any, at: Any) -> Any:
-    """scatter(table, keys, i, w, at): the inverse of `gather`."""
-
-    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        places, rows = _parts(context, builder, sig.args, args)
-        size = sig.args[0].dtype.bitwidth // 8
-        written = _turned(builder, [builder.load(row, align=8) for row in rows])
-        if size < 8:
-            kind = ir.VectorType(ir.FloatType(), LANES)
-            written = [builder.fptrunc(each, kind) for each in written]
-        # lanes that are copies of the first come first, so that the first is what stays
-        for place, value in reversed(list(zip(places, written, strict=True))):
-            builder.store(value, place, align=size)
-        return context.get_dummy_value()
-
-    return _tile(table, keys, w), code

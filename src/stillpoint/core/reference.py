@@ -11,10 +11,9 @@ from typing import Any
 import numba
 from llvmlite import ir
 from numba.core import cgutils, types
-from numba.core.datamodel import models
 from numba.core.imputils import lower_getattr_generic
 from numba.core.typing.templates import AttributeTemplate, infer_getattr
-from numba.extending import intrinsic, register_model
+from numba.extending import intrinsic, models, register_model
 
 from stillpoint.core.jit import stripped
 
@@ -40,7 +39,7 @@ class _Model(models.PrimitiveModel):
 class _Fields(AttributeTemplate):
     key = _Reference
 
-    def generic_resolve(self, kind: Any, name: str) -> Any:
+    def generic_resolve(self, kind: Any, name: str) -> Any:  # type: ignore[override]
         """The type of a field."""
         if name in kind.tuple.fields:
             return kind.tuple[kind.tuple.fields.index(name)]

@@ -13,7 +13,7 @@ from stillpoint.series._phases import AT as LEVELS
 from stillpoint.series._rounds import BACK, BELIEVE, DOUBT, FARTHEST, FORGET, JUMP, REACH, SPIKY
 from stillpoint.series._scale import AT, LEAST, STEADY, deviation
 from stillpoint.series._scale import FARTHEST as MOST
-from stillpoint.series.light import _estimates, _experts
+from stillpoint.series.light import _estimates, _experts, _regressions
 from stillpoint.series.light._experts import limits
 from stillpoint.series.light._knot import FIRST, between, combine, judge
 from stillpoint.series.light._plan import ES, EXACT, LEVEL, OF, SCALARS, N, Plan
@@ -148,7 +148,7 @@ def take(w: np.ndarray, y: Lanes, p: Plan) -> None:
         log = logarithm(value)
     new = in_units(value, w)
     if some(seen):
-        _experts.regress(w, new, seen, p)
+        _regressions.regress(w, new, seen, p)
     _experts.filter_all(w, y, log, seen, logs, p)
     smooth_all(w, y, log, seen, logs, p)
     other = seen & (kept != y)

@@ -13,9 +13,9 @@ from stillpoint.series import layout
 from stillpoint.series._harmonics import fill
 from stillpoint.series._scale import AT
 from stillpoint.series.gains import LAST, shared
-from stillpoint.series.light import _keys
-from stillpoint.series.light._keys import Keys, Kit
+from stillpoint.series.light import _storage
 from stillpoint.series.light._plan import EXACT, OF, N
+from stillpoint.series.light._storage import Keys, Kit
 from stillpoint.series.light.bands import LightBands
 from stillpoint.series.light.plan import lanes, plan, split, tables
 from stillpoint.series.pool import Pool
@@ -79,7 +79,7 @@ class Workshop:
         """The row of a key and its exact part, as a single forecaster has them."""
         if not self.kit.shifted:
             return keys.rows[k].copy(), keys.exact[k].copy()
-        _keys.read(np.full(LANES, k), keys, self.kit)
+        _storage.read(np.full(LANES, k), keys, self.kit)
         w = self.kit.row[: EXACT + self.row.size, 0].copy()
         return w[EXACT:], w[:EXACT]
 
@@ -89,7 +89,7 @@ class Workshop:
             w = self.kit.row
             w[: EXACT + row.size] = np.concatenate([exact, row])[:, None]
             w[EXACT + row.size] = keys.counts[k, OF.logs]
-            _keys.write(np.full(LANES, k), keys, self.kit)
+            _storage.write(np.full(LANES, k), keys, self.kit)
         else:
             keys.rows[k], keys.exact[k] = row, exact
 
