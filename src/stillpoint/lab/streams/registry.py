@@ -27,6 +27,8 @@ from stillpoint.lab.streams.hard import (
     scale_jumps,
 )
 from stillpoint.lab.streams.reactive import ReactiveStream, fleeing, orthogonal, random_signs
+from stillpoint.lab.streams.unseen import UNSEEN
+from stillpoint.lab.streams.unseen_vectors import UNSEEN_VECTORS
 from stillpoint.losses import Huber
 
 AnyStream = Stream | ReactiveStream
@@ -133,6 +135,7 @@ def all_streams() -> tuple[Spec, ...]:
         ("noise", random_signs),
         ("adversaries", orthogonal),
         ("adversaries", fleeing),
+        *(("unseen", make) for make in (*UNSEEN, *UNSEEN_VECTORS)),
     ]
     return (
         *specs,
