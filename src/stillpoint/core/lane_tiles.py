@@ -3,7 +3,7 @@
 from typing import Any
 
 from llvmlite import ir
-from numba.core import types
+from numba.core import cgutils, types
 
 from stillpoint.core.lanes import FLOATS, LANES, compiled, row_of
 
@@ -25,8 +25,8 @@ def _turned(builder: Any, rows: list[Any]) -> list[Any]:
     return rows
 
 
-def _parts(context: Any, builder: Any, kinds: Any, args: Any) -> tuple[list[Any], list[Any]]:
-    """Where LANES numbers in each of some rows of an array are, and these rows of lanes."""
+def _places(context: Any, builder: Any, kinds: Any, args: Any) -> list[Any]:
+    """Where LANES numbers in each of some rows of an array are."""
     table, keys = (context.make_array(kinds[i])(context, builder, args[i]) for i in (0, 1))
     width, places = builder.extract_value(table.shape, 1), []
     for lane in range(LANES):
@@ -34,13 +34,16 @@ def _parts(context: Any, builder: Any, kinds: Any, args: Any) -> tuple[list[Any]
         at = builder.gep(table.data, [builder.add(builder.mul(key, width), args[2])])
         kind = ir.VectorType(context.get_data_type(kinds[0].dtype), LANES)
         places.append(builder.bitcast(at, kind.as_pointer()))
-    rows = [
-        row_of(
-            context, builder, kinds[3], args[3], builder.add(args[4], ir.Constant(args[4].type, j))
-        )
-        for j in range(LANES)
-    ]
-    return places, rows
+    return places
+
+
+def _parts(context: Any, builder: Any, kinds: Any, args: Any) -> tuple[list[Any], list[Any]]:
+    """Where LANES numbers in each of some rows of an array are, and these rows of lanes."""
+    rows = []
+    for j in range(LANES):
+        at = builder.add(args[4], ir.Constant(args[4].type, j))
+        rows.append(row_of(context, builder, kinds[3], args[3], at))
+    return _places(context, builder, kinds, args), rows
 
 
 def _gather_plain(table: Any, keys: Any, i: int, w: Any, at: int) -> None:
@@ -89,3 +92,20 @@ def scatter(typing: Any, table: Any, keys: Any, i: Any, w: Any, at: Any) -> Any:
         return context.get_dummy_value()
 
     return _tile(table, keys, w), code
+
+
+@compiled(lambda table, keys, i: None)
+def prefetch(typing: Any, table: Any, keys: Any, i: Any) -> Any:
+    """prefetch(table, keys, i): have columns i … of LANES rows of a table on their way."""
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        one, byte = ir.IntType(32), ir.IntType(8).as_pointer()
+        kind = ir.FunctionType(ir.VoidType(), [byte, one, one, one])
+        name = "llvm.prefetch.p0"
+        function = cgutils.get_or_insert_function(builder.module, kind, name)
+        for place in _places(context, builder, sig.args, args):
+            flags = [ir.Constant(one, value) for value in (0, 2, 1)]
+            builder.call(function, [builder.bitcast(place, byte), *flags])
+        return context.get_dummy_value()
+
+    return types.void(table, keys, types.intp), code

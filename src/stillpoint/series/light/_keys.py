@@ -148,7 +148,7 @@ def play(
     room, p, T = kit.row, refer(kit.plan), y.shape[1]
     w, n, c = block(room), p.n, p.c
     shown, starts = n[N.flags] + 2, np.zeros(slots.size, dtype=np.int64)
-    group = np.empty(LANES, dtype=np.int64)
+    group, after = np.empty(LANES, dtype=np.int64), np.empty(LANES, dtype=np.int64)
     # first the young ones, until they are grown; then the others
     for young in range(1 if closes and T > 1 else 0, -1, -1):
         i = 0
@@ -167,7 +167,8 @@ def play(
                 c[j] = keys.counts[k, j]
             for lane in range(LANES):
                 group[lane] = slots[i + (lane if lane < count else 0)]
-            load(group, p.tiles if closes else p.read, keys, kit, p)
+                after[lane] = slots[min(i + count + lane, slots.size - 1)]
+            load(group, after, p.tiles if closes else p.read, keys, kit, p)
             while t < T and (young < 1 or c[OF.nest] >= 0):
                 open_keys(w, p)
                 if opens:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stillpoint.core.jit import njit
-from stillpoint.core.lane_tiles import gather, scatter
+from stillpoint.core.lane_tiles import gather, prefetch, scatter
 from stillpoint.core.lanes import LANES, block, get, put, spread, where
 from stillpoint.core.reference import refer
 from stillpoint.series._knots import ROW
@@ -77,14 +77,20 @@ def even(w: np.ndarray, first: int, count: int) -> None:
 
 
 @njit(cache=True)
-def load(slots: np.ndarray, tiles: np.ndarray, keys: Keys, kit: Kit, p: Plan) -> None:
-    """Read these tiles of LANES keys into room to work in; p is their plan."""
+def load(
+    slots: np.ndarray, after: np.ndarray, tiles: np.ndarray, keys: Keys, kit: Kit, p: Plan
+) -> None:
+    """Read these tiles of LANES keys into room to work in; p is their plan.
+
+    Those of the keys that come after them are called for already.
+    """
     w, flags = kit.row, p.n[N.flags]
     for i in range(0, EXACT, LANES):
         at = min(i, EXACT - LANES)
         gather(keys.exact, slots, at, w, at)
     for at in tiles:
         gather(keys.rows, slots, at, w, EXACT + at)
+        prefetch(keys.rows, after, at)
     for lane in range(LANES):
         w[flags, lane] = keys.counts[slots[lane], OF.logs]
     if kit.shifted:
@@ -111,7 +117,7 @@ def store(slots: np.ndarray, tiles: np.ndarray, keys: Keys, kit: Kit, p: Plan) -
 def read(slots: np.ndarray, keys: Keys, kit: Kit) -> None:
     """`load` from Python, of whole rows."""
     p = refer(kit.plan)
-    load(slots, p.tiles, keys, kit, p)
+    load(slots, slots, p.tiles, keys, kit, p)
 
 
 @njit(cache=True)
