@@ -5,7 +5,7 @@ read-only install of a user without a home), fails the call that compiled it whe
 and every call after a power cut that left half a file. It looks at a function's own file only, so
 that an edit of one that it calls would go unseen. And processes that start together compile the
 same functions, each for itself. All that this package uses of Numba's private parts is here and in
-`core/linking.py`.
+`core/linking.py`; types of its own are in `core/lanes.py` and `core/reference.py`.
 """
 
 import ast

@@ -1,7 +1,7 @@
 """Where the numbers of a series are in its row, and what all series of a fleet share.
 
-A series is one row of numbers. Compiled rounds get the row, its counters and this plan: passing
-hundreds of arrays from function to function would cost more than the arithmetic of a round.
+A series is one row of numbers. Compiled rounds get such rows, eight at once, and this plan, by
+reference: passing arrays from function to function would cost more than the arithmetic of a round.
 """
 
 from typing import NamedTuple
