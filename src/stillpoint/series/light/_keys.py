@@ -168,7 +168,7 @@ def play(
             for lane in range(LANES):
                 group[lane] = slots[i + (lane if lane < count else 0)]
                 after[lane] = slots[min(i + count + lane, slots.size - 1)]
-            load(group, after, p.tiles if closes else p.read, keys, kit, p)
+            load(group, after, count == 1, p.tiles if closes else p.read, keys, kit, p)
             while t < T and (young < 1 or c[OF.nest] >= 0):
                 open_keys(w, p)
                 if opens:
@@ -203,7 +203,7 @@ def play(
                             part = room[n[N.seasonal] + 2, lane]
                             seasonal[i + lane, t] = part if c[OF.now] > 0 else 0.0
                 t += 1
-            store(group, p.tiles if closes else p.written, keys, kit, p)
+            store(group, count == 1, p.tiles if closes else p.written, keys, kit, p)
             more = c[OF.rounds] - keys.counts[k, OF.rounds]
             for lane in range(count):
                 own = keys.counts[slots[i + lane]]

@@ -78,50 +78,72 @@ def even(w: np.ndarray, first: int, count: int) -> None:
 
 @njit(cache=True)
 def load(
-    slots: np.ndarray, after: np.ndarray, tiles: np.ndarray, keys: Keys, kit: Kit, p: Plan
+    slots: np.ndarray,
+    after: np.ndarray,
+    alone: bool,
+    tiles: np.ndarray,
+    keys: Keys,
+    kit: Kit,
+    p: Plan,
 ) -> None:
-    """Read these tiles of LANES keys into room to work in; p is their plan.
+    """Read these tiles of LANES keys, or of one alone, into room to work in; p is their plan.
 
     Those of the keys that come after them are called for already.
     """
-    w, flags = kit.row, p.n[N.flags]
-    for i in range(0, EXACT, LANES):
-        at = min(i, EXACT - LANES)
-        gather(keys.exact, slots, at, w, at)
-    for at in tiles:
-        gather(keys.rows, slots, at, w, EXACT + at)
-        prefetch(keys.rows, after, at)
+    room, w, flags, first = kit.row, block(kit.row), p.n[N.flags], slots[0]
+    if alone:
+        for i in range(EXACT):
+            put(w, i, keys.exact[first, i])
+        row = keys.rows[first]
+        for at in tiles:
+            for i in range(at, at + LANES):
+                put(w, EXACT + i, float(row[i]))
+    else:
+        for i in range(0, EXACT, LANES):
+            at = min(i, EXACT - LANES)
+            gather(keys.exact, slots, at, room, at)
+        for at in tiles:
+            gather(keys.rows, slots, at, room, EXACT + at)
+            prefetch(keys.rows, after, at)
     for lane in range(LANES):
-        w[flags, lane] = keys.counts[slots[lane], OF.logs]
+        room[flags, lane] = keys.counts[slots[lane], OF.logs]
     if kit.shifted:
-        shift(block(w), p, 1.0)
-        balance(block(w), p)
+        shift(w, p, 1.0)
+        balance(w, p)
 
 
 @njit(cache=True)
-def store(slots: np.ndarray, tiles: np.ndarray, keys: Keys, kit: Kit, p: Plan) -> None:
+def store(slots: np.ndarray, alone: bool, tiles: np.ndarray, keys: Keys, kit: Kit, p: Plan) -> None:
     """The inverse of `load`."""
-    w, flags = kit.row, p.n[N.flags]
+    room, flags, first = kit.row, p.n[N.flags], slots[0]
     if kit.shifted:
-        shift(block(w), p, -1.0)
-    for i in range(0, EXACT, LANES):
-        at = min(i, EXACT - LANES)
-        scatter(keys.exact, slots, at, w, at)
-    for at in tiles:
-        scatter(keys.rows, slots, at, w, EXACT + at)
+        shift(block(room), p, -1.0)
+    if alone:
+        for i in range(EXACT):
+            keys.exact[first, i] = room[i, 0]
+        row = keys.rows[first]
+        for at in tiles:
+            for i in range(at, at + LANES):
+                row[i] = room[EXACT + i, 0]
+    else:
+        for i in range(0, EXACT, LANES):
+            at = min(i, EXACT - LANES)
+            scatter(keys.exact, slots, at, room, at)
+        for at in tiles:
+            scatter(keys.rows, slots, at, room, EXACT + at)
     for lane in range(LANES):
-        keys.counts[slots[lane], OF.logs] = int(w[flags, lane])
+        keys.counts[slots[lane], OF.logs] = int(room[flags, lane])
 
 
 @njit(cache=True)
 def read(slots: np.ndarray, keys: Keys, kit: Kit) -> None:
     """`load` from Python, of whole rows."""
     p = refer(kit.plan)
-    load(slots, slots, p.tiles, keys, kit, p)
+    load(slots, slots, p.n[N.one] > 0, p.tiles, keys, kit, p)
 
 
 @njit(cache=True)
 def write(slots: np.ndarray, keys: Keys, kit: Kit) -> None:
     """`store` from Python, of whole rows."""
     p = refer(kit.plan)
-    store(slots, p.tiles, keys, kit, p)
+    store(slots, p.n[N.one] > 0, p.tiles, keys, kit, p)
