@@ -198,10 +198,12 @@ def begin(values: np.ndarray, w: np.ndarray, p: Plan) -> None:
 
     All lanes are of one series.
     """
-    n, logs = p.n, True
-    good = values[~np.isnan(values)]
-    for value in good:
-        logs = logs and value > 0.0
+    n, logs, count, good = p.n, True, 0, np.empty(values.size)
+    for value in values:
+        if not math.isnan(value):
+            good[count] = value
+            count, logs = count + 1, logs and value > 0.0
+    good = good[:count]
     for i in range(EXACT, n[N.end]):
         put(w, i, p.template[i])
     for i in range(SCALARS):
