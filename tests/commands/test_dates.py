@@ -8,7 +8,7 @@ import pytest
 from test_track_series import forecast
 
 from stillpoint.commands import tracking
-from stillpoint.commands.dates import digits, recognised
+from stillpoint.commands.dates import digits, kind_and_form, recognised
 from stillpoint.commands.errors import RowError
 from tracked import bad, run, write
 
@@ -84,8 +84,17 @@ def test_a_date_that_could_be_in_two_forms_is_refused():
 def test_numbers_are_dates_where_all_are():
     assert digits(["20240131", "20240201"]) == "%Y%m%d"
     assert digits([202412, 202501]) == "%Y%m"
-    for others in (["20240131", "20240132"], ["202412", "202413"], [20240131], ["1", "2"]):
+    assert digits([20240131]) == "%Y%m%d"
+    for others in (["20240131", "20240132"], ["202412", "202413"], [202401], ["1", "2"]):
         assert digits(others) is None
+
+
+def test_times_are_told_in_one_way():
+    assert kind_and_form(["20240131", "20240201"], "t") == ("date", "%Y%m%d")
+    assert kind_and_form([1.0, 2.0], "t") == ("number", None)
+    assert kind_and_form(["2024-01-31"], "t") == ("date", None)
+    assert kind_and_form(["31.01.2024"], "t") == ("date", "%d.%m.%Y")
+    assert kind_and_form(["3101"], "t", "%d%m") == ("date", "%d%m")
 
 
 @pytest.mark.parametrize(
@@ -95,6 +104,7 @@ def test_numbers_are_dates_where_all_are():
         ("%d.%m.%Y", {}),
         ("%B %d, %Y", {}),
         ("%Y%m%d", {"date_format": "%Y%m%d"}),
+        ("%Y%m%d", {}),
         ("%d|%m|%y", {"date_format": "%d|%m|%y"}),
         ("%d/%m/%Y", {"date_format": "%d/%m/%Y"}),
     ],

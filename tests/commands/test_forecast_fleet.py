@@ -327,7 +327,9 @@ def test_what_cannot_be_asked_for_is_one_line(tmp_path, capsys):
     cases = [
         ({"horizon": 0}, "--horizon must be from 1 to 10,000: got 0"),
         ({"season": "often"}, "--season must be auto, none, or periods"),
-        ({"season": "7,5000"}, "season must be at most 4092 rounds"),
+        ({"season": "7,5000"}, "--season must be periods of at most 4092 rows.*got 7,5000; leave"),
+        ({"season": "7,7"}, "--season must name each period once: got 7,7; give them such as 24,"),
+        ({"season": "2,3,4,5,6,7,8,9,10"}, "--season must have at most 8 periods: got 2,3"),
         ({"pool": "large"}, "--pool must be one of small, middle"),
         ({"forecasts": "xml"}, "--forecasts must be one of csv, parquet"),
         ({"predictions": "xml"}, "--predictions must be one of csv, parquet"),

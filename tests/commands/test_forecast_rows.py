@@ -213,6 +213,22 @@ def test_one_key_with_many_more_rows_does_not_set_the_gap_of_all():
     assert planned(options(), rows_of(*daily, hot, *few), True).gap == DAY
 
 
+def test_few_keys_of_finer_spacing_than_most_are_refused_by_name():
+    daily = [[(DAY * t, 1.0) for t in range(30)] for _ in range(4)]
+    hour = 3600.0
+    hourly = [(hour * t, 1.0) for t in range(200)]
+    message = "got a day for most and an hour for '4'; forecast these apart"
+    with pytest.raises(ValueError, match=message):
+        planned(options(), rows_of(*daily, hourly), True)
+    numbers = [[(t / hour, y) for t, y in one] for one in (*daily, hourly)]
+    with pytest.raises(ValueError, match=r"got 24 for most and 1 for '4'"):
+        planned(options(), rows_of(*numbers), False)
+    # as many of each, keys with rows only now and then, and a few rows: hours, of which some lack
+    some = [[(DAY * t * t / 2.0, 1.0) for t in range(30)] for _ in range(4)]
+    for others in (daily[:1], some, [one[:5] for one in daily]):
+        assert planned(options(), rows_of(*others, hourly), True).gap == hour
+
+
 def test_keys_of_one_row_have_the_gap_between_keys():
     one = rows_of(*([(DAY * (7 * k + 4), 1.0)] for k in range(5)))
     assert planned(options(), one, True).gap == 7 * DAY

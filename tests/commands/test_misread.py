@@ -245,13 +245,7 @@ def test_a_mark_of_byte_order_and_names_in_other_cases_are_read_as_they_are(tmp_
     )
 
 
-def test_dates_written_as_whole_numbers_are_told(tmp_path, capsys):
-    summary = told(tmp_path, capsys, "t,y\n20250131,1\n20250201,2\n", time="t")
-    note = (
-        "column 't' was read as numbers: got 20250201, which looks like a date; write dates as"
-        " 2025-02-01"
-    )
-    assert summary["notes"] == [note]
+def test_times_that_look_like_seconds_since_1970_are_told(tmp_path, capsys):
     for last, unit in ((1735689660, "seconds"), (1735689660000, "milliseconds")):
         notes = told(tmp_path, capsys, f"t,y\n{last - 60},1\n{last},2\n", time="t")["notes"]
         assert notes == [
@@ -261,6 +255,14 @@ def test_dates_written_as_whole_numbers_are_told(tmp_path, capsys):
     for times in ("20250131,20251399", "1,2", "5000000000,5000000060"):
         first, last = times.split(",")
         assert not told(tmp_path, capsys, f"t,y\n{first},1\n{last},2\n", time="t")["notes"]
+
+
+def test_numbers_that_are_dates_beside_others_are_told(tmp_path, capsys):
+    text = "t,y\n20250131,1\n20250150,2\n20250201,3\n"
+    assert told(tmp_path, capsys, text, time="t")["notes"] == [
+        "column 't' was read as numbers: got 20250201, which looks like a date; write dates as"
+        " 2025-02-01"
+    ]
 
 
 def test_very_long_names_and_cells_are_cut_in_messages(tmp_path, capsys):

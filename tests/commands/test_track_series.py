@@ -12,7 +12,7 @@ import pytest
 
 import stillpoint as sp
 from stillpoint.alerts.changes import Change
-from stillpoint.commands import _scores, outlook, session, track, tracking
+from stillpoint.commands import _scores, arguments, outlook, session, track, tracking
 from stillpoint.core import container
 from tracked import bad, floats, read, run, write
 
@@ -235,6 +235,7 @@ def test_quantiles_of_a_series_are_forecast_at_every_horizon(series, tmp_path, a
         ({"nonnegative": True, "learner": "regression"}, ["got it with --learner regression"]),
         ({"horizon": 0}, ["--horizon must be from 1 to 10,000: got 0"]),
         ({"horizon": 20_000}, ["from 1 to 10,000: got 20000"]),
+        ({"season": "7,7"}, ["--season must name each period once: got 7,7", "24,168"]),
         ({"season": "weekly"}, ["--season must be auto, none, or periods", "24,168"]),
         ({"learner": "kalman"}, ["--learner must be one of auto, forecaster, regression"]),
         ({"horizon": 3, "features": "a"}, ["--horizon must be for a series", "name --time"]),
@@ -415,3 +416,12 @@ def test_days_alone_say_nothing_of_clocks(tmp_path):
     run(source, tmp_path / "o", time="t", checkpoint=tmp_path / "c")
     header, _ = container.read("track", 2, (tmp_path / "c" / "checkpoint.npz").read_bytes())
     assert header["series"]["clocks"] == []
+
+
+def test_the_longest_season_and_their_number_are_those_of_forecasters():
+    assert arguments.periods("4092") == [4092.0]
+    assert sp.Forecaster(1, season=[4092]) is not None
+    with pytest.raises(ValueError, match="at most 4092"):
+        sp.Forecaster(1, season=[4093])
+    with pytest.raises(ValueError, match="at most 8 periods"):
+        sp.Forecaster(1, season=list(range(2, 11)))

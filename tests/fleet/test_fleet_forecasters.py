@@ -294,8 +294,17 @@ def test_states_are_float64_but_for_some():
     for kind, config in ((sp.Tracker, {"dim": 1}), (sp.VariationForecaster, {})):
         with pytest.raises(ValueError, match=r'dtype must be "float64".*pool="small"'):
             sp.Fleet(kind, dtype="float32", **config)
-    with pytest.raises(ValueError, match="dtype must be"):
-        sp.Fleet(sp.Tracker, dim=1, dtype="half")
+    for other in ("half", np.int64, None, 32, "single precision"):
+        with pytest.raises(ValueError, match="dtype must be"):
+            sp.Fleet(sp.Tracker, dim=1, dtype=other)
+
+
+@pytest.mark.parametrize("dtype", ["float32", np.float32, np.dtype(np.float32)])
+def test_a_type_may_be_given_by_name_or_as_numpy_has_it(dtype):
+    fleet = sp.Fleet(sp.Forecaster, pool="small", season=[7], dtype=dtype)
+    assert fleet.dtype == fleet.config["dtype"] == "float32"
+    assert sp.Fleet(**fleet.config).dtype == "float32"
+    assert sp.Fleet(sp.Tracker, dim=1, dtype=float).dtype == "float64"
 
 
 def test_bad_rows_are_rejected_with_the_reason_and_the_others_go_on():

@@ -81,6 +81,23 @@ def test_forecasts_paths_and_intervals_are_those_of_single_forecasters(config):
     assert device.rejected.tolist() == [0] * 7 + [6, 0]
 
 
+def test_gross_errors_among_the_first_values_are_not_believed(torch):
+    y, every = series(60)[:, :6], 5
+    y[:] = 100.0 + 5.0 * (y - y.mean(axis=0)) / y.std(axis=0)
+    unit = y.std(axis=0)
+    y[[0, 1, 2, 4, 7, 9], np.arange(6)] *= [1e6, -1e6, 0.0, 1e6, -1e6, 100.0]
+    y = y.astype(np.float32).astype(float)
+    device, (said, radius) = fleet(6, **WEEK), singles(y, every, **WEEK)
+    for t in range(60):
+        if t > 5:
+            gap = np.abs(device.predict().numpy() - said[t, :, 0]) / unit
+            np.testing.assert_array_less(gap, 3e-4)
+        if t > 12 and t % every == 0:
+            low, high = device.interval(horizon=14)
+            np.testing.assert_allclose(0.5 * (high - low).numpy(), radius[t], rtol=1e-3)
+        device.update(y[t])
+
+
 def test_two_seasons_whose_longer_one_is_no_lag(torch):
     config = {"season": [4, 13], "horizon": 9}
     y = series(60, seed=1)[:, :4]

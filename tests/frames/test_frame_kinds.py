@@ -294,3 +294,12 @@ def test_what_is_wrong_with_a_frame_is_said_in_one_line(columns):
         assert "\n" not in str(error.value)
         for part in parts:
             assert part in str(error.value)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_dates_that_are_whole_numbers_go_on_as_such(columns, kind):
+    days = [int(f"{day:%Y%m%d}") for day in columns["day"]]
+    frame = package(kind).DataFrame({"day": days, "sold": columns["sold"]})
+    result = sp.track(frame, "sold", time="day", horizon=3)
+    assert listed(result.forecast, "time") == [20240321, 20240322, 20240323]
+    assert result.summary["unit_of_time"] == "day"

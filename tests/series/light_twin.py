@@ -16,6 +16,29 @@ NONE = np.empty((0, 0))
 NO_ENDS = np.empty((0, 0, 0, 0))
 
 
+def doubted(values):
+    """Which of the values are taken for gross errors."""
+    order = [i for i in np.argsort(values, kind="stable") if not np.isnan(values[i])]
+    out = []
+    if len(order) < 4:
+        return out
+    sorted_ = [values[i] for i in order]
+    width = sorted_[-2] - sorted_[1]
+    if width > 0.0 and sorted_[1] - sorted_[0] > 1000.0 * width:
+        out.append(order[0])
+    if width > 0.0 and sorted_[-1] - sorted_[-2] > 1000.0 * width:
+        out.append(order[-1])
+    for i in (order[0], order[-1]):
+        sizes = [abs(values[j]) for j in order if j not in (*out, i)]
+        signs = {np.sign(values[j]) for j in order if j not in (*out, i)}
+        if i in out or width == 0.0 or len(order) < 5 or len(signs) > 1 or 0.0 in signs:
+            continue
+        apart, times = max(sizes) / min(sizes), abs(values[i]) / max(sizes)
+        if (times == 0.0 and apart < 1.5) or (times > 30.0 and apart < 3.0):
+            out.append(i)
+    return sorted(out)
+
+
 class Twin:
     """One series, from named arrays; units are told after 3 and 10 rounds, and for good."""
 
@@ -55,14 +78,20 @@ class Twin:
         self.last = self.last if np.isnan(y) else y
         self.rounds += 1
         self.values = [*self.values, y][-most:]
-        if self.state is None or self.rounds in (10, most):
-            self.build()
+        before, now = doubted(self.values[:-1]), doubted(self.values)
+        young = self.rounds <= most or self.state is None
+        upset = young and before != now
+        if self.state is None or self.rounds in (10, most) or upset:
+            self.build(upset)
 
-    def build(self):
+    def build(self, upset):
         values = np.array(self.values)
+        values[doubted(self.values)] = np.nan
         good = values[~np.isnan(values)]
         if good.size < 3 or np.ptp(good) == 0.0:
             return
+        if upset:
+            self.bands.forget(values)
         scale = Scale.of(good)
         self.state = layout.build(self.pool, self.periods, self.horizon, scale, self.bands.state)
         for value in values[int(np.argmin(np.isnan(values))) :]:

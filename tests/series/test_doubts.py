@@ -56,12 +56,28 @@ def test_a_jump_is_believed_when_it_is_confirmed():
     assert np.abs(said[-10:] - (far + y[20:30] - y[0])).max() < 60.0
 
 
-def test_in_the_first_rounds_everything_is_believed():
+def test_in_the_first_rounds_almost_everything_is_believed():
     m, _ = started(30)
+    played(m, np.array([1e2]))
+    assert value(m) == pytest.approx(1e2)
+    assert np.isnan(m.scalars[HELD])
+    assert m.scalars[AT.high] == pytest.approx(1e2)
+
+
+def test_what_is_beyond_a_thousand_deviations_is_doubted_early():
+    m, y = started(30)
+    high = m.scalars[AT.high]
+    played(m, np.array([1e6]))
+    assert m.scalars[HELD] == 1e6
+    assert m.scalars[AT.high] < high + 50.0
+    played(m, y[-1:])
+    assert np.isnan(m.scalars[HELD])
+    m, _ = started(30)
+    played(m, np.array([1e6, 1e6 + 1.0]))  # two are a jump
+    assert value(m, back=2) == pytest.approx(1e6)
+    m, _ = started(10)
     played(m, np.array([1e6]))
     assert value(m) == pytest.approx(1e6)
-    assert np.isnan(m.scalars[HELD])
-    assert m.scalars[AT.high] == pytest.approx(1e6)
 
 
 def test_a_spike_of_any_size_leaves_all_finite():

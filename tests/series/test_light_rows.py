@@ -35,6 +35,10 @@ SERIES = {
         + 40.0 * (np.arange(T) > 180)
     ),
     "far from 0": lambda T: 1e6 + wavy(T, (7.0,)),
+    "a typo first": lambda T: np.where(np.arange(T) == 0, 1e7, wavy(T, (7.0,), level=20.0)),
+    "two typos": lambda T: np.where(
+        np.isin(np.arange(T), (4, 12)), 1e4 * (np.arange(T) - 8), wavy(T, (7.0,), level=20.0)
+    ),
 }
 SEASONS = {"two": (7.0, 30.5), "one": (7.0,), "none": ()}
 

@@ -7,8 +7,9 @@ from typing import Any
 from stillpoint.commands.errors import InputError, show_name, show_names
 from stillpoint.core.words import suggest
 
-# of a share and of what it leaves, as the trackers have it; they are too heavy to be asked here
-_LEAST = 1e-6
+# as the learners have them, which are too heavy to be asked here: of a share and of what it leaves;
+# how many seasons, and of how many rows
+_LEAST, _SEASONS, _LONGEST = 1e-6, 8, 4092
 
 
 def one_of(option: str, given: str, known: Sequence[str]) -> None:
@@ -63,4 +64,15 @@ def periods(given: str | None) -> str | list[float] | None:
             f"--season must be auto, none, or periods of 2 rows or more: got {given!r}; give them"
             " such as 24,168"
         )
+    for wrong, what, remedy in (
+        (len(set(found)) < len(found), "name each period once", "give them such as 24,168"),
+        (len(found) > _SEASONS, f"have at most {_SEASONS} periods", "leave out the least"),
+        (
+            max(found) > _LONGEST,
+            f"be periods of at most {_LONGEST} rows, of which two are kept",
+            "leave the longest out, or give coarser rows",
+        ),
+    ):
+        if wrong:
+            raise InputError(f"--season must {what}: got {given}; {remedy}")
     return found

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from stillpoint.commands.cells import is_date, missing, seconds
+from stillpoint.commands.cells import is_date, missing, seconds, time_kind
 from stillpoint.commands.errors import InputError, RowError, show_cell, show_name
 
 # the usual forms; where day and month could be either, values tell
@@ -87,14 +87,33 @@ def recognised(cells: Sequence[Any], name: str) -> str | None:
     return able[0]
 
 
+def kind_and_form(
+    given: Sequence[Any], name: str, form: str | None = None
+) -> tuple[str, str | None]:
+    """Return how a column of times is written, told from its first cells, none of them missing.
+
+    That is "number" or "date", and the form of dates that are not ISO's, or the one given. RowError
+    where a form could be another.
+    """
+    kind = time_kind(given[0])
+    if form is None and kind == "number":
+        form = digits(given)
+    elif form is None:
+        form = recognised(given, name)
+    return "number" if kind == "number" and form is None else "date", form
+
+
 def digits(cells: Sequence[Any]) -> str | None:
-    """Return the form of numbers that are all dates, as 20250131 or 202501 are; None for others."""
+    """Return the form of numbers that are all dates, as 20250131 or 202501 are; None for others.
+
+    One alone tells if it has a day.
+    """
     texts = {str(cell).strip() for cell in cells}
-    for form, length in (("%Y%m%d", 8), ("%Y%m", 6)) if len(texts) > 1 else ():
+    for form, length in ("%Y%m%d", 8), ("%Y%m", 6):
         if all(len(text) == length and text[:2] in ("19", "20") for text in texts) and all(
             text.isdecimal() and _fits(text, form) for text in texts
         ):
-            return form
+            return form if len(texts) > 1 or length == 8 else None
     return None
 
 

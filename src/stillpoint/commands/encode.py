@@ -20,10 +20,9 @@ from stillpoint.commands.cells import (
     read_flag,
     read_numbers,
     refusing,
-    time_kind,
 )
+from stillpoint.commands.dates import kind_and_form, what_is_wrong
 from stillpoint.commands.dates import read as read_date
-from stillpoint.commands.dates import recognised, what_is_wrong
 from stillpoint.commands.errors import RowError, show_cell, show_name
 from stillpoint.commands.formats import Batch, Cells
 from stillpoint.commands.labels import read_labels, write_cell
@@ -123,10 +122,8 @@ class Encoder:
         times, texts, clock, zoned = np.full(T, np.nan), None, self.time_kind, self.zoned
         form = self.date_form
         if self.options.time is not None:
-            given = "" if form is None else "date"
-            clock = clock or given or time_kind(columns[1][0])
-            if clock == "date" and form is None and not self.time_kind:
-                form = recognised(columns[1], self.options.time)
+            if not clock:
+                clock, form = kind_and_form(columns[1], self.options.time, form)
             if zoned is None and clock == "date" and form is None:
                 zoned = has_zone(columns[1][0])
             times, texts = self._times(columns[1], clock, zoned, form)

@@ -108,7 +108,8 @@ class Learner(Configured, ABC):
             if time is not None or self._admits or when <= self.time:  # else there is no doubt
                 when = self._coming(time)
             answer = self._open(when, x)
-            self._opened(when, answer)
+            # `_opened`, without what a call costs every round
+            self.time, self._started, self._is_open, self._answer = when, True, True, answer
             return answer
         return self._answer
 

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, DTypeLike
 
 from stillpoint.core.validation import count
-from stillpoint.fleet.batch import BATCHES, batch_of
+from stillpoint.fleet.batch import BATCHES, batch_of, type_named
 from stillpoint.fleet.forecasting import Forecasting, part, spread
 from stillpoint.fleet.keyed import GivenKeys
 from stillpoint.fleet.keys import KeyIndex, Slots
@@ -27,8 +27,8 @@ class Fleet(Forecasting):
         What happens to a value that the learner would refuse, such as NaN. "raise": ValueError, and
         no key moves. "skip": the round of that key is closed without feedback, or with a bad time,
         forecast or feature not opened; `rejected` says why.
-    dtype : {"float64", "float32"}
-        Of the states; "float32" is for compiled Forecasters, whose forecasts it moves by about 1e-5
+    dtype : {"float64", "float32"} or a NumPy type
+        Of the states; float32 is for compiled Forecasters, whose forecasts it moves by about 1e-5
         of a series' deviation.
     **config
         The learner's arguments.
@@ -74,7 +74,7 @@ class Fleet(Forecasting):
         *,
         threads: int = 1,
         on_bad: str = "raise",
-        dtype: str = "float64",
+        dtype: DTypeLike = "float64",
         **config: Any,
     ) -> None:
         kind = _NAMES.get(learner) if isinstance(learner, str) else learner
@@ -87,8 +87,8 @@ class Fleet(Forecasting):
             raise ValueError(f"on_bad must be 'raise' or 'skip': got {on_bad!r}; choose one")
         self._kind, self.threads, self.on_bad = kind, count("threads", threads), on_bad
         built = kind(**config)
-        self._config, self.dtype = dict(built.config), dtype
-        self._batch = batch_of(kind, built, self.threads, dtype)
+        self._config, self.dtype = dict(built.config), type_named(dtype)
+        self._batch = batch_of(kind, built, self.threads, self.dtype)
         self._index = KeyIndex()
         self._warned = False
         self.rejected = []

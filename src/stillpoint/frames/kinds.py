@@ -138,6 +138,8 @@ class Framed:
             return self._objects(clock.moments(texts), first[0])
         if objects or series.dtype in (nw.String, nw.Categorical, nw.Enum):
             return nw.new_series(TIME, list(texts), nw.String, backend=backend)
+        if series.dtype.is_integer() and clock.form is not None:  # dates such as 20250131
+            return nw.new_series(TIME, [int(text) for text in texts], nw.Int64, backend=backend)
         dated = clock.kind == "date"
         values: list[Any] = clock.moments(texts) if dated else clock.numbers(texts).tolist()
         if series.dtype == nw.Date:

@@ -45,28 +45,12 @@ def propose(
             S = max(S, norm(states[j]))
         m = potentials.magnitude(potentials.ERFI, parameters, S, variances[j], h, 0.0)
         saturated = saturated or m >= potentials.CAP
-        coefficients[j] = m / S if m != 0.0 else 0.0
-        if coefficients[j] != 0.0:
+        coefficients[j] = c = m / S if m != 0.0 else 0.0
+        if c != 0.0:
+            row = states[j]
             for i in range(z.size):
-                z[i] -= coefficients[j] * states[j, i]
+                z[i] -= c * row[i]
     return saturated
-
-
-@njit(cache=True)
-def propose_round(
-    scalars: Array,
-    z: Array,
-    fixed: bool,
-    states: Array,
-    squares: Array,
-    variances: Array,
-    factors: Array,
-    parameters: Array,
-    coefficients: Array,
-) -> bool:
-    """`propose` with the levels' fields: from Python they are passed faster than a tuple."""
-    levels = bare(memory.State(states, squares, variances))
-    return propose(scalars, z, fixed, levels, factors, parameters, coefficients)
 
 
 @njit(cache=True)

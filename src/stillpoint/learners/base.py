@@ -73,17 +73,17 @@ class GradientLearner(Learner):
         """Whether `_propose` may refuse a time: a kernel, one before the first it lives on."""
         return not self._started
 
-    @abstractmethod
     def _propose(self, time: float) -> Array:
-        """Move to `time` and return the play, shape (dim,)."""
+        """Move to `time` and return the play, (dim,). Not needed with an `_open` of one's own."""
+        raise NotImplementedError(f"{type(self).__name__} proposes nothing")
 
     @abstractmethod
     def _check_gradient(self, g: Array, size: float) -> None:
         """Raise ValueError if the learner cannot take g, of norm `size`."""
 
-    @abstractmethod
     def _learn(self, g: Array, play: Array) -> None:
-        """Take in the gradient of the open round."""
+        """Take in the gradient of the open round. Not needed with a `_close` of one's own."""
+        raise NotImplementedError(f"{type(self).__name__} learns nothing")
 
     def predict(self, time: float | None = None) -> Array:
         """Return the play for the coming round.

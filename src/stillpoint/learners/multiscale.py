@@ -13,11 +13,10 @@ import numpy as np
 from stillpoint.core.allocation import zeros
 from stillpoint.core.validation import Array, counted, finite, nonnegative, positive, stored
 from stillpoint.domains import Domain
-from stillpoint.learners import _constrained, _multiscale
-from stillpoint.learners.constrained import ConstrainedLearner
+from stillpoint.learners import _multiscale
+from stillpoint.learners.multiscale_rounds import MultiScaleRounds
 from stillpoint.losses import LossStream
 from stillpoint.losses._pointwise import Outputs
-from stillpoint.memory import _levels
 from stillpoint.memory.levels import LevelMemory
 from stillpoint.potentials import Erfi
 from stillpoint.regret.ledger import Ledger
@@ -34,7 +33,7 @@ class Level:
     share: float  # ‖w^j‖, its part of the last play
 
 
-class MultiScale(ConstrainedLearner):
+class MultiScale(MultiScaleRounds):
     """Online learner for gradients on every time scale at once, with a strict guarantee.
 
     With `lipschitz` it loses at most Σ_j budget·√(αU_j) to 0, whatever happens.
@@ -64,8 +63,6 @@ class MultiScale(ConstrainedLearner):
     M or P_T.
     """
 
-    memory: LevelMemory
-
     def __init__(
         self,
         dim: int,
@@ -80,10 +77,11 @@ class MultiScale(ConstrainedLearner):
         self.potential = Erfi(positive("budget", budget, "give the scale of targets, such as 0.1"))
         self._parameters = self.potential.parameters
         self.memory = LevelMemory(base, self.dim)
-        self.ledger = Ledger(
-            self.memory if self._as_given else LevelMemory(base, self.dim), shared=self._as_given
-        )
+        # the memory of the true gradients, where they are not what the learner is fed
+        self._true = None if self._as_given else LevelMemory(base, self.dim)
+        self.ledger = Ledger(self._true or self.memory, shared=self._as_given)
         self._coefficients = zeros(0)
+        self._lay()
 
     @property
     def budget(self) -> float:
@@ -113,7 +111,15 @@ class MultiScale(ConstrainedLearner):
         """Inverse of `arrays`."""
         super().restore(state)
         self._coefficients = stored(state, "coefficients", None)
-        counted("coefficients", self._coefficients.size, self.memory.rates.size)
+        memory, true = self.memory, self._true
+        counted("coefficients", self._coefficients.size, memory.rates.size)
+        if true is not None and (true.rates.size, true.time) != (memory.rates.size, memory.time):
+            raise ValueError(
+                "state 'ledger.memory' must be at the time of 'memory', with as many levels: got"
+                f" {true.rates.size} at {true.time} for {memory.rates.size} at {memory.time}; save"
+                " the learner again"
+            )
+        self._lay()
 
     def levels(self) -> list[Level]:
         """The time scales at work, the static one first: how much each has gathered and plays."""
@@ -188,34 +194,6 @@ class MultiScale(ConstrainedLearner):
         ]
         return float(sum(each)) + self.cost_of_scale(magnitude)
 
-    def _propose(self, time: float) -> Array:
-        memory = self.memory
-        decays = memory.move(time)
-        if self._coefficients.size != memory.rates.size:
-            self._coefficients = np.append(
-                self._coefficients, np.zeros(memory.rates.size - self._coefficients.size)
-            )
-        saturated = _multiscale.propose_round(
-            self._scalars,
-            self._proposal,
-            self._fixed,
-            memory.states,
-            memory.squares,
-            memory.variances,
-            decays,
-            self._parameters,
-            self._coefficients,
-        )
-        return self._constrain(saturated)
-
-    def _learn(self, g: Array, play: Array) -> None:
-        memory, fed = self.memory, self._feed(g, play)
-        memory.squared_norm = _levels.add_round(
-            memory.states, memory.squares, memory.variances, fed
-        )
-        if self._scale_free:
-            _constrained.observe(self._scalars, False, True, 0.0, g)
-
     def _can_compile(self) -> bool:
         """Whether the domain has a compiled form, and no round is open."""
         return not self._is_open and self._compiled
@@ -226,10 +204,11 @@ class MultiScale(ConstrainedLearner):
         """Play in compiled code up to the round where the next level starts."""
         memory = self.memory
         stop, decays = memory.block(times, first)
-        count = memory.rates.size
-        self._coefficients = np.append(
-            self._coefficients, np.zeros(count - self._coefficients.size)
-        )
+        if self._true is not None:
+            self._true.start_due(float(times[first]))
+        self._lay()
+        assert self._round is not None
+        self._coefficients = self._round.coefficients
         rows, squared_norms = slice(first, stop), np.empty(stop - first)
         n, saturated = _multiscale.play_rounds(
             self._state,
@@ -242,5 +221,8 @@ class MultiScale(ConstrainedLearner):
             Outputs(out["plays"][rows], out["losses"][rows], out["gradients"][rows]),
             squared_norms,
         )
-        memory.diagonal = float(count)
-        return self._settle(int(n), saturated, squared_norms, times, first, out)
+        memory.diagonal = float(memory.rates.size)
+        try:
+            return self._settle(int(n), saturated, squared_norms, times, first, out)
+        finally:
+            self._lay()

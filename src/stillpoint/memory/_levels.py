@@ -28,8 +28,9 @@ class Decays(NamedTuple):
 def decay(states: Array, factors: Array) -> None:
     """Row j ← factors[j]·row j."""
     for j in range(states.shape[0]):
-        for i in range(states.shape[1]):
-            states[j, i] *= factors[j]
+        row, factor = states[j], factors[j]
+        for i in range(row.size):
+            row[i] *= factor
 
 
 @njit(cache=True, forceinline=True)

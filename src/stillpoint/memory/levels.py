@@ -60,11 +60,17 @@ class LevelMemory(Memory):
         self._hold(_levels.State(zeros((0, dim)), zeros(0), zeros(0)))
         self.rates: Array = zeros(0)
         self._gap, self._decays = np.nan, zeros(0)
-        self._next_start = -np.inf
+        self.next_start = -np.inf
 
     def _hold(self, state: _levels.State) -> None:
-        """Keep the arrays of a state as attributes: every round passes them one by one."""
+        """Keep the arrays of a state as attributes."""
         self.states, self.squares, self.variances = state
+
+    def lay(self, into: _levels.State) -> None:
+        """Move the state into other arrays of these shapes, and keep it there from now on."""
+        for new, own in zip(into, self.state, strict=True):
+            new[...] = own
+        self._hold(into)
 
     @property
     def state(self) -> _levels.State:
@@ -82,7 +88,7 @@ class LevelMemory(Memory):
 
     def start_due(self, time: float) -> None:
         """Start the levels that are due at `time`."""
-        if time < self._next_start:
+        if time < self.next_start:
             return
         if not np.isfinite(self.time):
             self.kernel = Levels(self.kernel.base, time - 1.0)
@@ -94,7 +100,7 @@ class LevelMemory(Memory):
             count = self.rates.size + due
             self.rates = np.append(0.0, self.kernel.base ** (1.0 - np.arange(1.0, count)))
             self._gap = np.nan
-        self._next_start = self.starts(self.rates.size)
+        self.next_start = self.starts(self.rates.size)
 
     def decays(self, gap: float) -> Array:
         """e^{−a_j·gap} of each level; all 1 before the first round, where the gap is infinite.
@@ -186,4 +192,4 @@ class LevelMemory(Memory):
         self.rates = np.append(0.0, self.kernel.base ** (1.0 - np.arange(1.0, count)))[:count]
         self._restore_common(state)
         self._gap = np.nan
-        self._next_start = self.starts(count) if np.isfinite(self.time) else -np.inf
+        self.next_start = self.starts(count) if np.isfinite(self.time) else -np.inf

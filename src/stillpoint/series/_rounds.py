@@ -1,11 +1,12 @@
 """Rounds of Forecaster: experts forecast, the knots aggregate, values are judged and taken in.
 
-Values that lie far from what was forecast are not believed at once. From the 51st round judged on,
-filters learn from y clipped to the forecast ± 20 error deviations, lags and range see y clipped to
-one range beyond the range so far; the aggregation sees y itself. A value beyond 5 deviations is
-held: if the next lies nearer to it than to what had been forecast, it is confirmed, put among the
-lags, and the next is believed as it is. Where such values have mostly gone back at once, the series
-has spikes, and filters and lags see them clipped to 5 deviations: they are not carried forward.
+Values that lie far from what was forecast are not believed at once. From the 51st round judged on
+(from the 13th on those beyond 1000 deviations), filters learn from y clipped to the forecast ± 20
+error deviations, lags and range see y clipped to one range beyond the range so far; the aggregation
+sees y itself. A value beyond 5 deviations is held: if the next lies nearer to it than to what had
+been forecast, it is confirmed, put among the lags, and the next is believed as it is. Where such
+values have mostly gone back at once, the series has spikes, and filters and lags see them clipped
+to 5 deviations: they are not carried forward.
 """
 
 import math
@@ -30,7 +31,8 @@ from stillpoint.series._pool import ahead, experts
 from stillpoint.series._scale import AT, BY, within
 from stillpoint.series._state import State
 
-BELIEVE = 50.0  # rounds judged before values are doubted
+# rounds judged before values are doubted, and before those beyond JUMP are
+BELIEVE, EARLY = 50.0, 12.0
 # error deviations: beyond DOUBT values are to be confirmed, filters follow at most REACH
 DOUBT, REACH, JUMP = 5.0, 20.0, 1000.0
 # a series has spikes if values went BACK SPIKY times as often as not, one more having stayed
@@ -127,6 +129,13 @@ def put(lags: np.ndarray, s: np.ndarray, place: int, value: float) -> None:
 
 
 @njit(cache=True)
+def doubtful(y: float, forecast: float, judged: float, variance: float, s: np.ndarray) -> bool:
+    """Whether a value may be doubted after so many rounds judged, or may confirm the one before."""
+    early = judged > EARLY and abs(y - forecast) > JUMP * math.sqrt(variance)
+    return judged > BELIEVE or early or not math.isnan(s[AT.held])
+
+
+@njit(cache=True)
 def doubted(
     y: float, forecast: float, variance: float, s: np.ndarray
 ) -> tuple[float, float, bool, float]:
@@ -170,8 +179,9 @@ def take(m: State, y: float) -> None:
     forecast = m.knots.issued[clock[BY.slots], 0, ISSUE.forecast]
     if seen:
         judge(y, s[AT.high] - s[AT.low], clock, m.knots, m.work)
-        if m.knots.scalars[0, _knots.AT.seen] > BELIEVE:
-            variance = m.knots.scalars[0, _knots.AT.variance]
+        judged = m.knots.scalars[0, _knots.AT.seen]
+        variance = m.knots.scalars[0, _knots.AT.variance]
+        if doubtful(y, forecast, judged, variance, s):
             y, kept, jumped, before = doubted(y, forecast, variance, s)
             if not math.isnan(before):
                 put(m.lags, s, place - 1, before)

@@ -99,6 +99,22 @@ class Bands:
         """Begin with the first value."""
         self.state.sums[_bands.FIRST] = first
 
+    def forget(self, values: Array) -> None:
+        """Forget all but hits and misses, where values were learnt that are not believed any more.
+
+        Parameters
+        ----------
+        values : Array
+            Those that are believed, NaN where one is missing. Forecasts that wait may have been
+            made from others: they count as the last of these.
+        """
+        s, good = self.state, values[~np.isnan(values)]
+        t = s.turns
+        t.experts[...], t.regrets[...], t.slow[...], t.said[...] = 0.0, 0.0, 0.0, np.nan
+        t.scalars[..., [i for i in AT if i not in (AT.seen, AT.misses)]] = 0.0
+        t.forecasts[...] = good[-1]
+        s.sums[:] = 0.0, s.sums[_bands.SUM.missing] + 1.0, good[0]  # totals that wait are none
+
     def ends(self, horizon: int) -> tuple[Array, Array]:
         """Ends of the intervals of the next values, less their forecasts: (horizon, coverages)."""
         low, high = self.between(self.state.offsets[None], horizon)

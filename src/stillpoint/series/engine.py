@@ -33,8 +33,7 @@ START, _UNIT = 3, 10  # values before there are experts, and after which units a
 _NEVER = 1 << 62
 _PATIENCE = 64  # rounds until a series that does not vary is looked at again
 _MISFIT = 8.0  # how much larger or smaller than its history's deviation a unit may be
-# what single rounds hand over besides
-_NAN, _NONE = np.array([np.nan]), np.zeros(1, dtype=np.int64)
+_NAN, _NONE = np.array([np.nan]), np.zeros(1, dtype=np.int64)  # handed over in single rounds
 _NO_ENDS, _NO_PARTS = np.empty((0, 0, 0, 0)), np.empty(0)
 
 
@@ -70,10 +69,9 @@ class Engine:
         self.ahead = full(features, True)  # features known beyond the coming round
         self.calendar: tuple[float, ...] = ()  # seasons that the spacing of dates suggests
         self.usual = True  # whether they are used where the series has no others
-        self.history = History(features)
+        self.history, self.watch = History(features), Watch()
         # of each engine its own: threads may play different ones at the same time
         self._no_rows, self._one = np.empty((0, features)), np.empty((1, 1))
-        self.watch = Watch()
         self.active: tuple[float, ...] = ()
         self.builds = 0  # how often experts were built
         self.state: State | None = None
@@ -138,6 +136,7 @@ class Engine:
                 if self.state.clock[BY.logs]:
                     ends = np.flatnonzero(y[i:j] <= 0.0)
                     j = i + int(ends[0]) if ends.size else j
+                j = i + (self.history.upset_by(y[i:j]) or j - i)
                 self._cover(j - i)
                 part = np.empty(j - i)
                 self._play(y[i:j], X[i:], known[i:j], out[i:j], True, True, offsets[i:j], part)
@@ -169,9 +168,8 @@ class Engine:
         age = int(self.state.clock[BY.now]) + rounds
         if age > self._ages:
             table = shared(self.active, layout.models(self.pool)).up_to(age)
-            self._ages = table.row_of_age.size
-            if self._ages > LAST:
-                self._ages = _NEVER
+            size = table.row_of_age.size
+            self._ages = _NEVER if size > LAST else size
             filters = self.state.filters._replace(**table._asdict())
             self.state = self.state._replace(filters=filters)
 
@@ -187,20 +185,23 @@ class Engine:
     def _keep(self, y: Array, X: Array, known: NDArray[Any], seasonal: Array) -> None:
         """Add rounds to the history, and build anew where that is due."""
         self.watch.take(y, seasonal)
+        upset = self.history.upset_by(y) > 0
         self.history.extend(y, X, known)
         new = self.state is None and self.history.varied
-        if new or self.history.rounds >= self._next:
-            self._renew()
+        if new or upset or self.history.rounds >= self._next:
+            self._renew(upset)
 
-    def _renew(self) -> None:
+    def _renew(self, upset: bool) -> None:
         """Build anew, and replay the history, if something has changed or nothing is there yet."""
-        values, X = self.history.values, self.history.features
+        values, X, known = self.history.believed
         good = values[~np.isnan(values)]
         if good.size < START or np.ptp(good) == 0.0:
             self._next = self.history.rounds + _PATIENCE
             return
+        if upset:
+            self.bands.forget(values)
         wanted = self._wanted(seasons.filled(values))
-        due = self.history.rounds in self._units()
+        due = upset or self.history.rounds in self._units()
         if wanted != self.active or self.state is None or due or self._misfit(good, X):
             self.active, self._ages = wanted, 0
             scale, features = Scale.of(good), layout.feature_scale(X)
@@ -212,7 +213,6 @@ class Engine:
             self.builds += 1
             self._cover(values.size)
             room, part = np.empty((values.size, 1)), np.empty(values.size)
-            known = self.history.known
             self._play(values, X, known, room, True, True, seasonal=part, live=False)
             if self.watch.periods != wanted:
                 row = self.history.before + self.history.rounds - values.size

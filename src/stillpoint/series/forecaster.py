@@ -96,8 +96,9 @@ class Forecaster(SeriesLearner):
     by hits and misses; for these, targets come late and nothing is promised.
 
     **Robustness.** From the 51st round on, a value more than 20 error deviations off moves filters
-    by that much only, until the next value confirms it. No expert goes more than one range of the
-    values beyond them, unless that has grown steadily. A round costs the same at any age.
+    by that much only, until the next value confirms it; a gross error earlier is left out. No
+    expert goes more than one range of the values beyond them, unless that has grown steadily. A
+    round costs the same at any age.
 
     References
     ----------

@@ -9,6 +9,7 @@ from stillpoint.core.allocation import zeros
 from stillpoint.core.array import Array
 from stillpoint.core.validation import stored
 from stillpoint.series import restored
+from stillpoint.series._typos import YOUNG, believed, upset
 
 KEEP = 8192  # rounds
 
@@ -64,6 +65,25 @@ class History:
     def values(self) -> Array:
         """The last values."""
         return np.ascontiguousarray(self._kept[:, 0])
+
+    @property
+    def believed(self) -> tuple[Array, Array, NDArray[np.int64]]:
+        """Values, features and rows known, from the first value that is believed on.
+
+        Values are NaN where they are missing or, among the first, not believed.
+        """
+        values = self.values
+        if self.rounds == values.size:
+            values = believed(values)
+        first = int(np.argmin(np.isnan(values))) if values.size else 0
+        return values[first:], self.features[first:], self.known[first:]
+
+    def upset_by(self, y: Array) -> int:
+        """How many coming values it takes to believe others of the first ones; 0: these do not."""
+        if self.rounds >= YOUNG or not self.size:
+            return 0
+        values = np.concatenate([self._rows[: self.size, 0], y[: YOUNG - self.size]])
+        return max(upset(values, self.size) - self.size, 0)
 
     @property
     def features(self) -> Array:

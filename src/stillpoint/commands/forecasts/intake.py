@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from stillpoint.commands import cells
 from stillpoint.commands.checkpoint import counted, part
-from stillpoint.commands.dates import digits, read, recognised
+from stillpoint.commands.dates import kind_and_form, read
 from stillpoint.commands.errors import InputError, RowError
 from stillpoint.commands.fleet_options import FleetOptions
 from stillpoint.commands.formats import Batch
@@ -87,20 +87,16 @@ class Intake:
         """Tell from the first times there are how all are written."""
         if not given:
             return
-        kind = cells.time_kind(given[0])
-        if kind == "number" and self.form is None:
-            self.form = digits(given)
-        self.kind = "date" if self.form is not None else kind
         self.like = str(given[0]).strip()
+        try:
+            different = list({str(cell): cell for cell in given}.values())
+            self.kind, self.form = kind_and_form(different, name, self.form)
+        except RowError as error:
+            raise InputError(error.what) from None
         if self.kind == "date" and self.form is None:
-            try:
-                self.form = recognised(list(dict.fromkeys(given)), name)
-            except RowError as error:
-                raise InputError(error.what) from None
-            if self.form is None:
-                self.zoned, self.zone = cells.first_zone(given), zone_of(given[0])
-                if self.zoned and self.zone is None:
-                    self.zone = _zone(given)
+            self.zoned, self.zone = cells.first_zone(given), zone_of(given[0])
+            if self.zoned and self.zone is None:
+                self.zone = _zone(given)
 
     def _dates(self, given: Sequence[Any], name: str, why: cells.Reasons) -> Array:
         """Return dates in seconds; each is read once: many keys have the same."""

@@ -29,7 +29,6 @@ from stillpoint.core.jit import compiling
 from stillpoint.fleet.series import plan
 from stillpoint.fleet.series.parts import build
 from stillpoint.fleet.series.rows import Rows
-from stillpoint.series.arguments import periods as check_periods
 
 BATCH = 1 << 16  # rows read at once
 ROWS, STATES = 1 << 20, 128 << 20  # of a part: rows, and bytes of forecasters and forecasts
@@ -48,8 +47,6 @@ class Forecasts(Job):
 
     def __init__(self, options: FleetOptions) -> None:
         output.refuse_without_parquet(options.forecasts, options.predictions)
-        if isinstance(told := periods(options.season), list):
-            check_periods(told)  # before a row is read
         self.options: FleetOptions = options
         self.no_rows = f"the input must have rows: got none in {options.source}; check the file"
         self.intake = Intake(options)

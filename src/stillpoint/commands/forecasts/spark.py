@@ -27,7 +27,6 @@ from stillpoint.fleet.series.plan import Plan
 from stillpoint.fleet.spark.columns import BUCKET, Columns
 from stillpoint.fleet.spark.forecasts import find, played
 from stillpoint.fleet.spark.series import FIGURES, STEP, TOLD
-from stillpoint.series.arguments import periods as check_periods
 
 RESULTS, STATE, STATES = "results.json", "spark", "states"
 _WRITERS = "spark.sql.maxConcurrentOutputFileWriters"
@@ -57,8 +56,6 @@ class _Counted:
 def play(options: FleetOptions, stop: Stop, bar: bool) -> tuple[dict[str, Any], list[str]]:
     """Play what is there; return the summary and notes."""
     begun, o, run = time.perf_counter(), options, _Run()
-    if isinstance(told := periods(o.season), list):
-        check_periods(told)  # before a row is read
     kind, given = files.one_format(o), inputs(o.source)
     look = files.look(o, given)
     o.check(look[0], given[0])

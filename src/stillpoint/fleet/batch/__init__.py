@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from stillpoint.fleet.batch.base import Batch, Fault
 from stillpoint.fleet.batch.forecaster import ForecasterBatch
 from stillpoint.fleet.batch.forecasters import RegressionObjects, SeriesObjects, VariationObjects
@@ -34,10 +36,19 @@ BATCHES: dict[type[Any], Callable[[Any, int], Batch]] = {
 }
 
 
+def type_named(dtype: Any) -> str:
+    """The name of a type of states, however it was given."""
+    try:
+        name = np.dtype(dtype).name if dtype is not None else ""
+    except TypeError:
+        name = ""
+    if name not in ("float64", "float32"):
+        raise ValueError(f'dtype must be "float64" or "float32": got {dtype!r}; choose one')
+    return name
+
+
 def batch_of(kind: type[Any], learner: Any, threads: int, dtype: str) -> Batch:
     """An empty batch of learners like this one, its states of this type."""
-    if dtype not in ("float64", "float32"):
-        raise ValueError(f'dtype must be "float64" or "float32": got {dtype!r}; choose one')
     if kind is Forecaster and SeriesBatch.takes(learner):
         return SeriesBatch(learner, threads, dtype)
     if dtype == "float32":
@@ -48,4 +59,4 @@ def batch_of(kind: type[Any], learner: Any, threads: int, dtype: str) -> Batch:
     return BATCHES[kind](learner, threads)
 
 
-__all__ = ["BATCHES", "Batch", "Fault", "batch_of"]
+__all__ = ["BATCHES", "Batch", "Fault", "batch_of", "type_named"]

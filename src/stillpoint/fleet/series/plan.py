@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stillpoint.core.validation import Array
 from stillpoint.fleet.series.rows import Rows
@@ -14,7 +15,7 @@ from stillpoint.series.grid import Grid
 from stillpoint.series.history import KEEP
 from stillpoint.series.seasons import DAY
 from stillpoint.series.slots import Slots
-from stillpoint.series.spacing import LONGEST, steps_of
+from stillpoint.series.spacing import LONGEST, steps_of, unit
 from stillpoint.series.weeks import Week
 
 KEYS = 200  # of the sample: those with most rows
@@ -22,6 +23,7 @@ _VALUES = 1 << 15  # of a key in which seasons are looked for
 # how far gaps may be from whole multiples of the usual one, and how many must not be
 _OFF, _OFTEN = 0.2, 0.9
 _VOTES = 30  # gaps of one key that count: a key with many rows is one key
+_SOME, _NAMED = 5, 3  # gaps of a key that tell its own; keys that a message names
 _MONTHS = 12  # times of each key that tell days of months
 _TURNS = 28  # seasons after which weeks and leap years repeat
 
@@ -175,8 +177,40 @@ def _gap(rows: Rows, dated: bool) -> float:
         parts = gaps / gap
         off = np.abs(parts - np.maximum(np.round(parts), 1.0))
         if float(np.average(off <= _OFF, weights=weights)) >= _OFTEN:
+            if gap < middle:
+                _refuse_mixed(rows.keys, gaps, codes, gap, dated)
             return gap
     return middle
+
+
+def _refuse_mixed(
+    keys: list[str], gaps: Array, codes: NDArray[np.int64], gap: float, dated: bool
+) -> None:
+    """Refuse rows of which few keys have this gap, and most a wider one, row after row.
+
+    Keys that have a row only now and then are none of these: their gaps vary.
+    """
+    wide: list[tuple[str, float]] = []
+    fine: list[tuple[str, float]] = []
+    for code, own in enumerate(np.split(gaps, np.cumsum(np.bincount(codes))[:-1])):
+        usual = float(np.median(own)) if own.size >= _SOME else 0.0
+        if usual and float(np.mean(np.abs(own - usual) <= _OFF * usual)) >= _OFTEN:
+            (wide if usual > (1.0 + _OFF) * gap else fine).append((keys[code], usual))
+    if len(wide) <= len(fine) or not fine:
+        return
+    names = ", ".join(repr(name) for name, _ in fine[:_NAMED])
+    more = f" and {len(fine) - _NAMED} others" if len(fine) > _NAMED else ""
+    most = _told(float(np.median([usual for _, usual in wide])), dated)
+    raise ValueError(
+        f"times must be as far apart for all keys: got {most} for most and {_told(gap, dated)} for"
+        f" {names}{more}; forecast these apart from the others"
+    )
+
+
+def _told(gap: float, dated: bool) -> str:
+    """Return how far apart times are, in words."""
+    name = unit(gap) if dated else None
+    return f"a{'n' if name == 'hour' else ''} {name}" if name else f"{gap:g}{' s' * dated}"
 
 
 def _with_seasons(plan: Plan, series: list[Array]) -> Plan:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from stillpoint.fleet.batch import type_named
 from stillpoint.fleet.series import plan as planning
 from stillpoint.fleet.series.parts import Part, Settings, build
 from stillpoint.fleet.series.plan import Plan
@@ -155,7 +156,7 @@ def forecasts(
         A row a key and step: key and time under their own names, step, forecast, lo, hi.
     """
     columns = Columns(frame, key, target, time)
-    settings = Settings(pool, coverage, nonnegative, dtype)
+    settings = Settings(pool, coverage, nonnegative, type_named(dtype))
     rows = played(columns, plan, settings, buckets, moved=frame.isStreaming, states=states)
     return rows.filter(f"{STEP} > 0").drop(BUCKET, FIGURES)
 

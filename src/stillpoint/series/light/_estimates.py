@@ -148,3 +148,25 @@ def settle(y: Lanes, w: np.ndarray, p: Plan) -> None:
         more = (1.0 - 1.0 / MEMORY) * number + 1.0
         put(w, SUM.number, where(whole, more, number))
         put(w, SUM.scale, where(whole, scale + (e - scale) / more, scale))
+
+
+@njit(cache=True)
+def forget(last: float, w: np.ndarray, p: Plan) -> None:
+    """Forget all but hits and misses, where values were learnt that are not believed any longer.
+
+    Forecasts that wait may have been made from these: they count as the last value believed.
+    """
+    n, m = p.n, p.n[N.estimates]
+    for k in range(2):
+        for j in range(m):
+            at = n[N.slow] + (k * m + j) * SCORES
+            for i in range(at, at + SAID):
+                put(w, i, 0.0)
+    for slot in range(n[N.slots] + 1):
+        at = n[N.said] + slot * (2 * m + 1)
+        put(w, at, last)
+        for j in range(m):
+            put(w, at + 1 + 2 * j, math.nan)
+    for i in (SUM.sum, SUM.scale, SUM.number):
+        put(w, i, 0.0)
+    put(w, SUM.missing, get(w, SUM.missing) + 1.0)  # a total that waits is none

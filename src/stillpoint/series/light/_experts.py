@@ -16,6 +16,7 @@ from stillpoint.series.light._plan import AR, BASE, DEVIATION, ES, LEVEL, SLOPE,
 from stillpoint.series.light._plan import OF as COUNT
 from stillpoint.series.light._regressions import told
 from stillpoint.series.light._smoothers import smoothed
+from stillpoint.series.light._turning import row_of, turn_to
 
 
 @njit(cache=True, forceinline=True)
@@ -35,9 +36,9 @@ def bring(v: Lanes, log: bool, logs: Lanes, low: Lanes, high: Lanes) -> Lanes:
 
 
 @njit(cache=True)
-def season(w: np.ndarray, mean: int, time: int, p: Plan) -> Lanes:
-    """The seasonal part of the mean at this place, at a time."""
-    row = p.harmonics[time % p.harmonics.shape[0]]
+def season(w: np.ndarray, mean: int, time: int, h: int, p: Plan) -> Lanes:
+    """The seasonal part of the mean at this place, at a time: see `_turning.row_of`."""
+    row = row_of(p, time, h)
     Q, one, two = row.size // 2, spread(0.0), spread(0.0)
     cosines, sines, first = row[:Q], row[Q:], mean + BASE
     for q in range(Q):
@@ -61,10 +62,11 @@ def say_next(w: np.ndarray, p: Plan, logs: Lanes, out: int) -> None:
         else:
             put(w, e, last)
         e += 1
+    turn_to(p, now, n[N.one])
     parts = n[N.seasonal] + 3
     for i in range(n[N.filters]):
         mean = n[N.means] + i * P
-        part = season(w, mean, now, p)
+        part = season(w, mean, now, n[N.one] - 1, p)
         put(w, parts + i, part)
         v = get(w, mean + LEVEL) + get(w, mean + DEVIATION) + part
         put(w, e, bring(v, p.kinds[i] > 0, logs, low, high))
@@ -96,6 +98,7 @@ def say_path(w: np.ndarray, p: Plan, logs: Lanes, first: int, steps: int) -> Non
     centre, unit = get(w, AT.centre), get(w, AT.unit)
     low, high = limits(w)
     last = centre + unit * get(w, lags + W - 1)
+    turn_to(p, now, steps)
     for h in range(first, steps + 1):
         at = (h - 1) * K
         put(out, at, last)
@@ -116,7 +119,7 @@ def say_path(w: np.ndarray, p: Plan, logs: Lanes, first: int, steps: int) -> Non
                 power *= model[MODEL.damping]
                 memory *= model[MODEL.memory]
             if h >= first:
-                part = season(w, mean, now + h - 1, p)
+                part = season(w, mean, now + h - 1, h - 1, p)
                 v = get(w, mean + LEVEL) + slope * get(w, mean + SLOPE)
                 v = v + memory * get(w, mean + DEVIATION) + part
                 put(out, (h - 1) * K + e, bring(v, p.kinds[i] > 0, logs, low, high))
@@ -124,7 +127,7 @@ def say_path(w: np.ndarray, p: Plan, logs: Lanes, first: int, steps: int) -> Non
     for i in range(3):
         put(room, ahead + i, get(w, n[N.seasonal] + i))
     for h in range(steps if n[N.waves] > 0 else 0):
-        put(room, ahead + 3 + h, season(w, n[N.means], now + h, p))
+        put(room, ahead + 3 + h, season(w, n[N.means], now + h, h, p))
     per_unit = 1.0 / unit
     small, large = (low - centre) * per_unit, (high - centre) * per_unit
     for a in range(p.specs.shape[0]):
@@ -153,7 +156,8 @@ def filter_all(w: np.ndarray, y: Lanes, log: Lanes, seen: Lanes, logs: Lanes, p:
     n, age = p.n, p.c[COUNT.now]
     P, Q, past = n[N.places], n[N.waves], n[N.seasonal]
     age_row = p.row_of_age[min(age, p.row_of_age.size - 1)]
-    row = p.harmonics[age % p.harmonics.shape[0]]
+    turn_to(p, age, n[N.one])
+    row = row_of(p, age, n[N.one] - 1)
     for i in range(n[N.filters]):
         mean, model, g = n[N.means] + i * P, p.models[i], n[N.gaps] + 2 * i
         level, slope, deviation = (
@@ -188,9 +192,9 @@ def filter_all(w: np.ndarray, y: Lanes, log: Lanes, seen: Lanes, logs: Lanes, p:
         level += gain[LEVEL] * own
         slope += gain[SLOPE] * own
         deviation += gain[DEVIATION] * own
-        turn(gain[BASE:], row[:Q], row[Q:], p.turned)
+        turn(gain[BASE:], row[:Q], row[Q:], p.gain)
         for q in range(2 * Q):
-            put(w, mean + BASE + q, get(w, mean + BASE + q) + p.turned[q] * own)
+            put(w, mean + BASE + q, get(w, mean + BASE + q) + p.gain[q] * own)
         gone = where(seen, 0.0, 1.0)
         put(w, g, gap + gone)
         put(w, g + 1, gaps + gone)

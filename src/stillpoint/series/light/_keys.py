@@ -14,6 +14,7 @@ from stillpoint.core.jit import bare, njit
 from stillpoint.core.lanes import LANES, block, get, put, some, where
 from stillpoint.core.reference import refer
 from stillpoint.series._knots import ISSUE
+from stillpoint.series._typos import believed, upset
 from stillpoint.series.light import _estimates, _experts
 from stillpoint.series.light._knot import between
 from stillpoint.series.light._plan import OF, SUM, N, Plan
@@ -87,15 +88,21 @@ def bring_up(w: np.ndarray, y: float, nest: np.ndarray, p: Plan) -> None:
             nest[i] = nest[i + 1]
         count -= 1
     nest[count] = y
-    values, good, low, high = nest[: count + 1], 0, math.inf, -math.inf
+    due = c[OF.now] < 0 or c[OF.rounds] == AGAIN or c[OF.rounds] == nest.size
+    doubts = upset(nest[: count + 1], count) > 0
+    if not (due or doubts):
+        return
+    values, good, low, high, last = believed(nest[: count + 1]), 0, math.inf, -math.inf, y
     for value in values:
         if not math.isnan(value):
-            good, low, high = good + 1, min(low, value), max(high, value)
-    due = c[OF.now] < 0 or c[OF.rounds] == AGAIN or c[OF.rounds] == nest.size
-    if due and good >= START and low < high:
+            good, low, high, last = good + 1, min(low, value), max(high, value), value
+    if good >= START and low < high:
         first = 0
         while math.isnan(values[first]):
             first += 1
+        if doubts:
+            put(w, SUM.first, values[first])
+            _estimates.forget(last, w, p)
         begin(values[first:], w, p)
 
 

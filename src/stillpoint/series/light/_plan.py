@@ -71,7 +71,8 @@ class Size(NamedTuple):
     offsets: int = 24  # (horizons, 2, coverages)
     end: int = 25  # of the experts' part, which begins anew with them
     one: int = 26  # 1: for a constant in a call, Numba would compile the function once more
-    flags: int = 27  # in room, after all numbers of a row: whether logarithms are taken
+    fine: int = 27  # rows of `harmonics` before those of `_turning`; 0: they are periodic
+    flags: int = 28  # in room, after all numbers of a row: whether logarithms are taken
 
 
 class Spec(NamedTuple):
@@ -123,6 +124,7 @@ class Plan(NamedTuple):
     variances: np.ndarray  # (F, rows)
     row_of_age: np.ndarray  # ints
     harmonics: np.ndarray  # (times, 2·waves): cosines, then sines, 0 where there is none
+    turned: np.ndarray  # (H, 2·waves): such rows, where they are not of a table
     smooth: np.ndarray  # (waves,)
     aims: np.ndarray  # (estimates, 2)
     order: np.ndarray  # (coverages,) ints, from the innermost outward
@@ -132,7 +134,7 @@ class Plan(NamedTuple):
     c: np.ndarray  # counters of the series that are being played, see Counts
     room: np.ndarray  # (numbers, LANES) to work with
     paths: np.ndarray  # (H·experts, LANES): forecasts
-    turned: np.ndarray  # (2·waves,): room for a gain
+    gain: np.ndarray  # (2·waves,): room for one
     # where in a row, less EXACT, tiles of LANES numbers begin: all, those that a round reads when
     # it is opened, and those that it writes then
     tiles: np.ndarray

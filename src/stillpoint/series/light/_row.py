@@ -10,7 +10,17 @@ from stillpoint.core.lanes import Lanes, get, least, most, put, root, size, some
 from stillpoint.series._knots import AT as KNOT
 from stillpoint.series._knots import ISSUE, SETTLING
 from stillpoint.series._phases import AT as LEVELS
-from stillpoint.series._rounds import BACK, BELIEVE, DOUBT, FARTHEST, FORGET, JUMP, REACH, SPIKY
+from stillpoint.series._rounds import (
+    BACK,
+    BELIEVE,
+    DOUBT,
+    EARLY,
+    FARTHEST,
+    FORGET,
+    JUMP,
+    REACH,
+    SPIKY,
+)
 from stillpoint.series._scale import AT, LEAST, STEADY, deviation
 from stillpoint.series._scale import FARTHEST as MOST
 from stillpoint.series.light import _estimates, _experts, _regressions
@@ -133,9 +143,11 @@ def take(w: np.ndarray, y: Lanes, p: Plan) -> None:
             # not from the first round: experts were started from its value
             if origin >= 1 and (k == 0 or origin % n[N.stride] == 0):
                 judge(w, k, waits(slot, p), y, seen, width, p)
-        doubts = seen & (get(w, scalars + KNOT.seen) > BELIEVE)
+        held, sd = get(w, AT.held), root(get(w, scalars + KNOT.variance))
+        judged = get(w, scalars + KNOT.seen)
+        early = (judged > EARLY) & (size(y - forecast) > JUMP * sd)
+        doubts = seen & ((judged > BELIEVE) | early | (held == held))  # as `_rounds.doubtful`
         if some(doubts):
-            held, sd = get(w, AT.held), root(get(w, scalars + KNOT.variance))
             y, kept, jumped, confirmed = doubted(y, forecast, sd, doubts, w)
             put(w, end, where(confirmed, in_units(held, w), get(w, end)))
             if some(jumped):

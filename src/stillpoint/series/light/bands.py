@@ -13,7 +13,7 @@ from stillpoint.intervals._slow import SLOW
 from stillpoint.intervals.base import promise
 from stillpoint.series.bands import Bands
 from stillpoint.series.light import _bands
-from stillpoint.series.light._bands import AT, SUM
+from stillpoint.series.light._bands import AT, IS, SUM
 from stillpoint.series.restored import MOST
 
 OWN = ("slow", "scalars", "said", "forecasts", "total", "clock", "offsets")
@@ -72,6 +72,14 @@ class LightBands(Bands):
     def start(self, first: float) -> None:
         """Begin with the first value."""
         self.state.total[SUM.first] = first
+
+    def forget(self, values: Array) -> None:
+        """See `Bands.forget`."""
+        s, good = self.state, values[~np.isnan(values)]
+        s.slow[...], s.said[..., IS.plain] = 0.0, np.nan
+        s.forecasts[...] = good[-1]
+        s.total[[SUM.sum, SUM.scale, SUM.number]], s.total[SUM.first] = 0.0, good[0]
+        s.total[SUM.missing] += 1.0
 
     def account(self, horizon: int) -> dict[str, Array]:
         """Intervals of a tracked horizon: how many were judged, missed, and may be by theorem."""

@@ -10,14 +10,13 @@ from stillpoint.core.allocation import zeros
 from stillpoint.core.array import Array
 from stillpoint.core.lanes import LANES
 from stillpoint.series import layout
-from stillpoint.series._harmonics import fill
 from stillpoint.series._scale import AT
 from stillpoint.series.gains import LAST, shared
 from stillpoint.series.light import _storage
 from stillpoint.series.light._plan import EXACT, OF, N
 from stillpoint.series.light._storage import Keys, Kit
 from stillpoint.series.light.bands import LightBands
-from stillpoint.series.light.plan import lanes, plan, split, tables
+from stillpoint.series.light.plan import lanes, plan, tables, turning
 from stillpoint.series.pool import Pool
 from stillpoint.series.restored import MOST
 
@@ -71,7 +70,8 @@ class Workshop:
             changed |= tables(self.built, table)
         if self.built.rolls and age + self.horizon >= self._times:
             self._times = 2 * (age + self.horizon + 1)
-            changed["harmonics"] = self._harmonics(self._times)
+            own = self.built.filters.frequencies, self.built.rows.shape[1]
+            changed["harmonics"] = turning(*own, self._times)
         if changed:
             self.kit = self.kit._replace(plan=self.kit.plan._replace(**changed))
 
@@ -98,17 +98,9 @@ class Workshop:
         new = memo[id(self)] = copy(self)
         p, row = self.kit.plan, lanes(self.kit.row.shape[0])
         own = {"room": lanes(p.room.shape[0]), "paths": lanes(p.paths.shape[0])}
-        p = p._replace(c=p.c.copy(), turned=p.turned.copy(), **own)
+        p = p._replace(c=p.c.copy(), gain=p.gain.copy(), turned=p.turned.copy(), **own)
         new.kit, new.bands = self.kit._replace(plan=p, row=row), deepcopy(self.bands, memo)
         return new
-
-    def _harmonics(self, times: int) -> Array:
-        """Those of all times so far: they do not repeat."""
-        frequencies = self.built.filters.frequencies
-        rows = zeros((times, self.built.rows.shape[1]))
-        for time, row in enumerate(rows):
-            fill(frequencies, time, row)
-        return split(rows, frequencies)
 
 
 class Nursery:

@@ -11,6 +11,7 @@ from stillpoint.core.array import Array
 from stillpoint.core.lanes import LANES
 from stillpoint.intervals._slow import SLOW
 from stillpoint.series._autoregression import OF as SPEC
+from stillpoint.series._harmonics import fill
 from stillpoint.series._knots import ISSUE, ROW
 from stillpoint.series._phases import AT as LEVELS
 from stillpoint.series._phases import OF as PHASE
@@ -20,6 +21,7 @@ from stillpoint.series._structural import BASE, IS
 from stillpoint.series.gains import Table
 from stillpoint.series.light._plan import BY as STEP
 from stillpoint.series.light._plan import EXACT, OF, N, Plan
+from stillpoint.series.light._turning import FINE
 
 _ROOM = 64  # numbers that regressors need, at most
 
@@ -44,6 +46,18 @@ def joined(parts: Array, frequencies: Array) -> Array:
     Q = frequencies.shape[0]
     columns = [[q, Q + q] if both else [q] for q, both in enumerate(frequencies[:, 1] > 0.0)]
     return np.ascontiguousarray(parts[..., [i for pair in columns for i in pair]])
+
+
+def turning(frequencies: Array, columns: int, times: int) -> Array:
+    """Harmonics from which `_turning` makes those of all times below `times`."""
+    near = zeros((min(times, FINE), columns))
+    far = zeros((-(-times // FINE) if times > FINE else 0, columns))
+    whole = frequencies * [FINE, 1.0]
+    whole[:, 0] -= np.floor(whole[:, 0])
+    for of, rows in ((frequencies, near), (whole, far)):
+        for time, row in enumerate(rows):
+            fill(of, time, row)
+    return split(np.concatenate([near, far]), frequencies)
 
 
 def tables(built: State, table: Table) -> dict[str, Array]:
@@ -95,6 +109,7 @@ def plan(built: State, horizon: int) -> tuple[Plan, Array]:
         (N.totals, b.totals < b.horizons.size),
         (N.knots, a.horizons.size),
         (N.one, 1),
+        (N.fine, FINE if built.rolls else 0),
     ):
         n[place] = size
     parts: list[Array] = [zeros(EXACT)]
@@ -156,6 +171,7 @@ def plan(built: State, horizon: int) -> tuple[Plan, Array]:
         variances=zeros((F, 0)),
         row_of_age=zeros(0, np.int64),
         harmonics=split(built.rows, f.frequencies),
+        turned=zeros((horizon, 2 * Q)),
         smooth=np.ascontiguousarray(split(f.smooth, f.frequencies)[:Q]),
         aims=b.aims,
         order=b.rule.order,
@@ -165,7 +181,7 @@ def plan(built: State, horizon: int) -> tuple[Plan, Array]:
         c=zeros(len(OF), np.int64),
         room=lanes(_ROOM + past + 2 * horizon + 8),
         paths=lanes(horizon * K),
-        turned=zeros(2 * Q),
+        gain=zeros(2 * Q),
         tiles=_tiles(np.ones_like(reads)),
         read=_tiles(reads | writes),
         written=_tiles(writes),

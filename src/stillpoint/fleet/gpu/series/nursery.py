@@ -12,12 +12,16 @@ from numpy.typing import NDArray
 from stillpoint.core.validation import stored
 from stillpoint.fleet.gpu.series import bands, rounds
 from stillpoint.fleet.gpu.series.plan import ISSUED
+from stillpoint.fleet.gpu.series.typos import believable
 from stillpoint.fleet.gpu.series.values import Ring
 from stillpoint.fleet.gpu.tensors import Tensor, torch_module, zeros
 from stillpoint.series.light._row import AGAIN, START
 
 if TYPE_CHECKING:
     from stillpoint.fleet.gpu.series.streams import SeriesStreams
+
+# what an estimate of intervals has learnt, but for hits and misses
+ESTIMATE = ("scale", "number", "multiple", "multiple~", "square", "product", "before", "learnt")
 
 
 class Nursery:
@@ -94,11 +98,20 @@ class Nursery:
         """Build experts where that is due; returns where it was."""
         torch, s = torch_module(), self._streams
         past, most = s.past[which], s.plan.gathered
-        due = (s.now[which] < 0) | (past == AGAIN) | (past == most)
+        kept, values = past.clamp(max=most).long(), self.nests[which]
+        places = torch.arange(most, device=s.device)
+        values = torch.where(places < kept[:, None], values, torch.nan)
+        below, above = believable(values)
+        last = places == kept[:, None] - 1
+        before = believable(torch.where(last, torch.nan, values))
+        strange = (values < below[:, None]) | (values > above[:, None])
+        doubts = (strange & last).any(1) | (below.isinf() != before[0].isinf())
+        doubts |= above.isinf() != before[1].isinf()
+        due = doubts | (s.now[which] < 0) | (past == AGAIN) | (past == most)
         if not bool(due.any()):
             return due
-        kept, values = past.clamp(max=most).long(), self.nests[which]
-        good = (torch.arange(most, device=s.device) < kept[:, None]) & ~values.isnan()
+        values = torch.where(strange, torch.nan, values)
+        good = ~values.isnan()
         low = torch.where(good, values, torch.inf).amin(1)
         high = torch.where(good, values, -torch.inf).amax(1)
         due &= (good.sum(1) >= START) & (low < high)
@@ -108,6 +121,7 @@ class Nursery:
             part = due & (sizes == size)
             steps = first[part, None] + torch.arange(size, device=s.device)
             self._begin(which[part], values[part].gather(1, steps))
+        self._forget(which[due & doubts], values[due & doubts])
         return due
 
     def _begin(self, which: Tensor, values: Tensor) -> None:
@@ -128,6 +142,26 @@ class Nursery:
         s.centre(which, values[:, 0])
         s.launch(which, values.T.contiguous(), None, None, 0, 0, live=False)
         s.now[which] = values.shape[1]
+
+    def _forget(self, which: Tensor, values: Tensor) -> None:
+        """Intervals forget what they learnt of values that are not believed any longer.
+
+        values (streams, rounds) are those that are; see `series.light._estimates.forget`.
+        """
+        torch, s, q = torch_module(), self._streams, self._streams.plan
+        if not which.numel():
+            return
+        state, places = s.columns(which), torch.arange(values.shape[1], device=s.device)
+        place = torch.where(values.isnan(), -1, places).amax(1)
+        last = values.gather(1, place[:, None])[:, 0]
+        u = ((last - s.centres(which)) / state[q.places["unit"][0]].double()).float()
+        for name, (start, count) in q.places.items():
+            kind, part = name.partition(":")[0], state[start : start + count]
+            if kind in ESTIMATE:
+                part[:] = 0.0
+            elif kind == "issued":
+                part[:: len(ISSUED)], part[2 :: len(ISSUED)] = bands.NOTHING, u
+        s.put(which, state)
 
     def _moved(self, old: Tensor, centre: Tensor, unit: Tensor) -> Tensor:
         """What intervals know, in new units."""

@@ -19,6 +19,7 @@ from stillpoint.series._rounds import (
     BACK,
     BELIEVE,
     DOUBT,
+    EARLY,
     FORGET,
     JUMP,
     REACH,
@@ -89,9 +90,10 @@ class Believed(NamedTuple):
 
 def believed(m: Machine, u: Number, seen: Number, forecast: Number, before: Number) -> Believed:
     """How far a value is believed; see `series._rounds`."""
-    sd, judged = root(m.get("variance.0")), m.get("judged.0") > BELIEVE
+    sd, judged = root(m.get("variance.0")), m.get("judged.0")
     held, expected, doubting = m.get("held"), m.get("expected"), m.get("doubting") > 0.0
-    asks = seen & judged
+    early = (judged > EARLY) & (size(u - forecast) > JUMP * sd)
+    asks = seen & ((judged > BELIEVE) | early | doubting)
     open_ = asks & doubting
     stayed_by, back = size(u - held), size(u - expected)
     confirmed = open_ & (stayed_by < back)
