@@ -5,7 +5,7 @@ read-only install of a user without a home), fails the call that compiled it whe
 and every call after a power cut that left half a file. It looks at a function's own file only, so
 that an edit of one that it calls would go unseen. And processes that start together compile the
 same functions, each for itself. All that this package uses of Numba's private parts is here and in
-`core/linking.py`.
+`core/linking.py`; types of its own are in `core/lanes.py` and `core/reference.py`.
 """
 
 import ast
@@ -230,23 +230,24 @@ def njit(*, cache: bool, **options: Any) -> Callable[[F], F]:
     return compiled
 
 
-def _bare(typing: Any, value: Any) -> Any:
+def stripped(context: Any, builder: Any, kind: Any, given: Any) -> Any:
+    """Code for a value of this type whose arrays have no count of references."""
     null: Any = cgutils.get_null_value
+    if isinstance(kind, types.Array):
+        view = context.make_array(kind)(context, builder, given)
+        view.meminfo = null(view.meminfo.type)
+        return view._getvalue()
+    if isinstance(kind, types.BaseTuple):
+        parts: Any = kind
+        for i, part in enumerate(parts):
+            own = stripped(context, builder, part, builder.extract_value(given, i))
+            given = builder.insert_value(given, own, i)
+    return given
 
-    def strip(context: Any, builder: Any, kind: Any, given: Any) -> Any:
-        if isinstance(kind, types.Array):
-            view = context.make_array(kind)(context, builder, given)
-            view.meminfo = null(view.meminfo.type)
-            return view._getvalue()
-        if isinstance(kind, types.BaseTuple):
-            parts: Any = kind
-            for i, part in enumerate(parts):
-                stripped = strip(context, builder, part, builder.extract_value(given, i))
-                given = builder.insert_value(given, stripped, i)
-        return given
 
+def _bare(typing: Any, value: Any) -> Any:
     def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return strip(context, builder, signature.args[0], args[0])
+        return stripped(context, builder, signature.args[0], args[0])
 
     return value(value), code
 

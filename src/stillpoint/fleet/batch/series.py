@@ -176,8 +176,12 @@ class SeriesBatch(SeriesRows):
         offsets = np.empty((n, T * ends, *shop.bands.state.offsets.shape))
         if not n * T:
             return out, offsets, said
-        now = self.data["counts"][slots, OF.now]
-        age = max(int(now.max()), shop.gathered) + T
+        back = None
+        clocks = self.data["counts"][slots][:, [OF.open, OF.issued, OF.bands, OF.now]].T
+        age = max(int(clocks[-1].max()), shop.gathered) + T
+        if (clocks != clocks[:, :1]).any():  # keys at the same round are played together
+            order = np.lexsort(clocks)
+            slots, y, back = slots[order], y[order], np.argsort(order)
         parts = max(1, min(self._threads, n, n * T // _LEAST))
         bounds, keys = np.linspace(0, n, parts + 1).astype(int), self._keys
 
@@ -197,4 +201,6 @@ class SeriesBatch(SeriesRows):
         finally:  # an interrupt comes after the rounds, which are played
             if closes:
                 self._release(slots)
+        if back is not None:
+            return out[back], offsets[back], said[back]
         return out, offsets, said

@@ -12,8 +12,8 @@ from stillpoint.fleet.keys import Slots
 from stillpoint.series import Forecaster
 from stillpoint.series._scale import AT
 from stillpoint.series.arguments import level
-from stillpoint.series.light._keys import Keys
 from stillpoint.series.light._plan import OF, SUM
+from stillpoint.series.light._storage import Keys
 from stillpoint.series.light.bands import LightBands
 from stillpoint.series.light.choice import bands
 from stillpoint.series.light.keys import Nursery, Workshop, checked, counts

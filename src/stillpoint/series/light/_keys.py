@@ -1,199 +1,133 @@
 """Many series with a small pool: one compiled loop over keys, each of which is a row.
 
-A row is read into room to work in, played, and written back. Young keys, up to the rounds after
-which units are told for good, have their values kept beside (the nursery), from which their experts
-are built anew. In rows of float32, numbers near the values themselves, or near their logarithms,
-count from the first one: a deviation is kept to seven digits whatever the level.
+Rows are read into room to work in, up to LANES of them at once, played, and written back. Rows go
+together that are at the same round; lanes that are left are copies of the first. Young keys, up to
+the rounds after which units are told for good, are played alone: their values are kept beside (the
+nursery), from which their experts are built anew.
 """
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
-from stillpoint.core.arithmetic import assign
 from stillpoint.core.jit import bare, njit
-from stillpoint.series._knots import ROW
-from stillpoint.series._scale import AT
+from stillpoint.core.lanes import LANES, block, get, put, some, where
+from stillpoint.core.reference import refer
+from stillpoint.series._knots import ISSUE
 from stillpoint.series._typos import believed, upset
 from stillpoint.series.light import _estimates, _experts
-from stillpoint.series.light._knot import FIRST, between
-from stillpoint.series.light._plan import ES, EXACT, OF, SUM, N, Plan
+from stillpoint.series.light._knot import between
+from stillpoint.series.light._plan import OF, SUM, N, Plan
 from stillpoint.series.light._row import (
     AGAIN,
     START,
     begin,
     end_logarithms,
     open_round,
-    said,
     take,
     waits,
 )
-
-
-class Keys(NamedTuple):
-    """The series of many keys, along the first axis."""
-
-    rows: np.ndarray  # (keys, numbers), of float64 or float32
-    exact: np.ndarray  # (keys, EXACT): units, ranges and totals, always of float64
-    counts: np.ndarray  # (keys, 8) ints, see `_plan.Counts`
-    nests: np.ndarray  # (places, gathered): values of young keys
-
-
-class Kit(NamedTuple):
-    """What all keys share, and room for one of them."""
-
-    plan: Plan
-    row: np.ndarray  # room for a row
-    shifted: bool  # whether rows count from the first value
+from stillpoint.series.light._storage import Keys, Kit, load, store
 
 
 @njit(cache=True)
-def shift(w: np.ndarray, c: np.ndarray, p: Plan, sign: float) -> None:
-    """Count levels and forecasts from the first value, or its logarithm; sign 1.0: no longer."""
-    n, raw, log, logs = p.n, sign * w[SUM.first], sign * w[AT.log_centre], c[OF.logs] > 0
-    for i in range(n[N.filters]):
-        w[n[N.means] + i * n[N.places]] += log if logs and p.kinds[i] > 0 else raw
-    for e in range(p.smoothers.shape[0]):
-        w[p.smoothers[e, ES.place]] += log if logs and p.smoothers[e, ES.log] > 0 else raw
-    for i in range(waits(0, n), waits(n[N.slots] + 1, n)):
-        w[i] += raw
-    for slot in range(n[N.slots] + 1):
-        w[n[N.said] + slot * (2 * n[N.estimates] + 1)] += raw
-
-
-@njit(cache=True)
-def balance(w: np.ndarray, n: np.ndarray) -> None:
-    """Have weights sum to 1 again: times a level far from 0, what float32 lost would be much."""
-    K = n[N.experts]
-    for k in range(n[N.knots]):
-        block = n[N.weights] + k * n[N.block]
-        for row in (ROW.poly, ROW.blend):
-            even(w[block + row * K : block + (row + 1) * K])
-            even(w[block + FIRST * K + 2 * row : block + FIRST * K + 2 * row + 2])
-
-
-@njit(cache=True)
-def even(weights: np.ndarray) -> None:
-    """Make weights sum to 1, if they are any."""
-    total = 0.0
-    for weight in weights:
-        total += weight
-    if total > 0.0:
-        for i in range(weights.size):
-            weights[i] /= total
-
-
-@njit(cache=True, forceinline=True)
-def load(w: np.ndarray, k: int, keys: Keys, kit: Kit) -> None:
-    """Read a key into room to work in."""
-    row = keys.rows[k]
-    assign(w[:EXACT], keys.exact[k])
-    for i in range(row.size):
-        w[EXACT + i] = row[i]
-    if kit.shifted:
-        shift(w, keys.counts[k], kit.plan, 1.0)
-        balance(w, kit.plan.n)
-
-
-@njit(cache=True, forceinline=True)
-def store(w: np.ndarray, k: int, keys: Keys, kit: Kit) -> None:
-    """The inverse of `load`."""
-    if kit.shifted:
-        shift(w, keys.counts[k], kit.plan, -1.0)
-    row = keys.rows[k]
-    assign(keys.exact[k], w[:EXACT])
-    for i in range(row.size):
-        row[i] = w[EXACT + i]
-
-
-@njit(cache=True, forceinline=True)
-def open_key(w: np.ndarray, c: np.ndarray, p: Plan) -> float:
-    """Open the coming round of a key, unless it is, and forecast its value."""
-    n, last = p.n, w[SUM.last]
+def open_keys(w: np.ndarray, p: Plan) -> None:
+    """Open the coming round of keys, unless it is, and put forecasts of its values into room."""
+    n, c, said = p.n, p.c, get(w, SUM.last)
     opened, c[OF.open] = c[OF.open] > 0, 1
     if c[OF.now] >= 0:
         if not opened:
-            open_round(w, c, p, n[N.one] > 0)  # live
-        return said(w, n)
-    if c[OF.rounds] > 0 and not opened:
-        total = last * n[N.horizon]
-        _estimates.issue(last, last, total, _estimates.due(c, n), w, c, n, p.aims, p.order)
-    return float(last)
+            open_round(w, p, n[N.one] > 0)  # live
+        said = get(w, waits(n[N.slots], p) + n[N.experts] + ISSUE.forecast)
+    elif c[OF.rounds] > 0 and not opened:
+        total = said * float(n[N.horizon])
+        _estimates.issue(said, said, total, _estimates.due(p), w, p)
+    put(w, n[N.flags] + 2, said)
 
 
-@njit(cache=True, forceinline=True)
-def close_key(w: np.ndarray, c: np.ndarray, y: float, nests: np.ndarray, p: Plan) -> None:
-    """Take in the value of the open round, NaN if it is missing."""
+@njit(cache=True)
+def close_keys(w: np.ndarray, first: float, nests: np.ndarray, p: Plan) -> None:
+    """Take in the values of the open round, NaN where they are missing, which are in room.
+
+    The value of the first lane is that of a young key.
+    """
+    n, c, y = p.n, p.c, get(w, p.n[N.flags] + 1)
     c[OF.open] = 0
-    seen = not math.isnan(y)
-    if c[OF.rounds] == 0 and not seen:
+    young = c[OF.nest] >= 0
+    if c[OF.rounds] == 0 and math.isnan(first):
         c[OF.before] += 1
         return
-    if c[OF.now] >= 0 and y <= 0.0 and c[OF.logs] > 0:
-        if c[OF.nest] < 0:
-            end_logarithms(w, c, p)
+    ends = (y <= 0.0) & (get(w, n[N.flags]) > 0.0)
+    if c[OF.now] >= 0 and some(ends):
+        if young:
+            c[OF.now] = -1
+            put(w, n[N.flags], 0.0)
         else:
-            c[OF.now], c[OF.logs] = -1, 0
+            end_logarithms(w, ends, p)
     if c[OF.rounds] > 0:
-        _estimates.settle(y, w, c, p.n, p.aims)
+        _estimates.settle(y, w, p)
     else:
-        w[SUM.first] = y
+        put(w, SUM.first, y)
     if c[OF.now] >= 0:
-        take(w, c, y, p)
-    if seen:
-        w[SUM.last] = y
+        take(w, y, p)
+    put(w, SUM.last, where(y == y, y, get(w, SUM.last)))
     c[OF.rounds] += 1
-    if c[OF.nest] >= 0:
-        bring_up(w, c, y, nests[c[OF.nest]], p)
+    if young:
+        bring_up(w, first, nests[c[OF.nest]], p)
         if c[OF.now] >= 0 and c[OF.rounds] >= nests.shape[1]:
             c[OF.nest] = -2 - c[OF.nest]  # its place is free
 
 
 @njit(cache=True)
-def bring_up(w: np.ndarray, c: np.ndarray, y: float, nest: np.ndarray, p: Plan) -> None:
+def bring_up(w: np.ndarray, y: float, nest: np.ndarray, p: Plan) -> None:
     """Add a value to those of a young key, and build its experts anew where that is due."""
-    size = min(c[OF.rounds] - 1, nest.size)
-    if size == nest.size:
-        for i in range(size - 1):
+    c = p.c
+    count = min(c[OF.rounds] - 1, nest.size)
+    if count == nest.size:
+        for i in range(count - 1):
             nest[i] = nest[i + 1]
-        size -= 1
-    nest[size] = y
+        count -= 1
+    nest[count] = y
     due = c[OF.now] < 0 or c[OF.rounds] == AGAIN or c[OF.rounds] == nest.size
-    doubts = upset(nest[: size + 1], size) > 0
+    doubts = upset(nest[: count + 1], count) > 0
     if not (due or doubts):
         return
-    values, count, low, high = believed(nest[: size + 1]), 0, math.inf, -math.inf
-    last = w[SUM.last]
+    values, good, low, high, last = believed(nest[: count + 1]), 0, math.inf, -math.inf, y
     for value in values:
         if not math.isnan(value):
-            count, low, high, last = count + 1, min(low, value), max(high, value), value
-    if count >= START and low < high:
+            good, low, high, last = good + 1, min(low, value), max(high, value), value
+    if good >= START and low < high:
         first = 0
         while math.isnan(values[first]):
             first += 1
         if doubts:
-            w[SUM.first] = values[first]
-            _estimates.forget(last, w, p.n)
-        begin(values[first:], w, c, p)
+            put(w, SUM.first, values[first])
+            _estimates.forget(last, w, p)
+        begin(values[first:], w, p)
 
 
 @njit(cache=True)
-def repeated(w: np.ndarray, c: np.ndarray, p: Plan, out: np.ndarray) -> None:
-    """The last value and that of a season ago, NaN where there is none."""
-    out[0], out[1] = np.nan, np.nan
-    if c[OF.rounds] > 0:
-        out[0] = w[SUM.last]
-    if p.periods.size > 0 and c[OF.now] >= p.periods[0]:
-        out[1] = w[waits(p.n[N.slots], p.n) + 1]
+def path(w: np.ndarray, p: Plan, steps: int) -> None:
+    """Put forecasts of the open round, so many, into room; the first is there."""
+    n, logs = p.n, get(w, p.n[N.flags]) > 0.0
+    _experts.say_path(w, p, logs, n[N.one], steps)
+    for h in range(1, steps):
+        put(w, n[N.flags] + 2 + h, between(h, w, p))
 
 
 @njit(cache=True)
-def path(w: np.ndarray, c: np.ndarray, p: Plan, out: np.ndarray) -> None:
-    """Forecasts of the open round, as many as there is room for."""
-    _experts.say_path(w, c, p, p.n[N.one], out.size, p.paths)
-    for h in range(1, out.size):
-        out[h] = between(p.parts[h], w, p.n, p.paths[h])
+def together(slots: np.ndarray, starts: np.ndarray, i: int, counts: np.ndarray) -> int:
+    """How many keys from slot i on are played together: they are at the same round, and grown."""
+    own, j = counts[slots[i]], i + 1
+    while j < min(slots.size, i + LANES) and own[OF.nest] < 0 and starts[j] == starts[i]:
+        other = counts[slots[j]]
+        for place in (OF.now, OF.bands, OF.issued, OF.open):
+            if own[place] != other[place]:
+                return j - i
+        if other[OF.nest] >= 0:
+            return j - i
+        j += 1
+    return j - i
 
 
 @njit(cache=True, nogil=True)
@@ -217,31 +151,74 @@ def play(
     that of a season ago, seasonal (keys, T) the seasonal part of the first filter. All that Python
     calls is this, so that it is compiled once.
     """
-    keys, kit = bare(keys), bare(kit)
-    w, p = kit.row, kit.plan
-    for i in range(slots.size):
-        k = slots[i]
-        load(w, k, keys, kit)
-        c = keys.counts[k]
-        for t in range(y.shape[1]):
-            forecast = open_key(w, c, p)
-            if opens:
-                for h in range(out.shape[2]):
-                    out[i, t, h] = w[SUM.last]
-                if out.shape[2] > 1 and c[OF.now] >= 0:
-                    path(w, c, p, out[i, t])
-                out[i, t, 0] = forecast
-            if offsets.shape[1] > 0:
-                at = p.n[N.offsets]
-                for j in range(offsets.shape[2]):
-                    for end in range(2):
-                        for one in range(offsets.shape[4]):
-                            offsets[i, t, j, end, one] = w[at]
-                            at += 1
-            if naive.shape[1] > 0:
-                repeated(w, c, p, naive[i, t])
-            if closes:
-                close_key(w, c, y[i, t], keys.nests, p)
-                if seasonal.shape[1] > 0:
-                    seasonal[i, t] = w[p.n[N.seasonal] + 2] if c[OF.now] > 0 else 0.0
-        store(w, k, keys, kit)
+    keys, kit, slots = bare(keys), bare(kit), bare(slots)
+    room, p, T = kit.row, refer(kit.plan), y.shape[1]
+    w, n, c = block(room), p.n, p.c
+    shown, starts = n[N.flags] + 2, np.zeros(slots.size, dtype=np.int64)
+    group, after = np.empty(LANES, dtype=np.int64), np.empty(LANES, dtype=np.int64)
+    # first the young ones, until they are grown; then the others
+    for young in range(1 if closes and T > 1 else 0, -1, -1):
+        i = 0
+        while i < slots.size:
+            count, k = 1, slots[i]
+            if young < 1:
+                count = together(slots, starts, i, keys.counts)
+            elif keys.counts[k, OF.nest] < 0:
+                i += 1
+                continue
+            t = starts[i]
+            if t >= T:
+                i += count
+                continue
+            for j in range(len(OF)):
+                c[j] = keys.counts[k, j]
+            for lane in range(LANES):
+                group[lane] = slots[i + (lane if lane < count else 0)]
+                after[lane] = slots[min(i + count + lane, slots.size - 1)]
+            load(group, after, count == 1, p.tiles if closes else p.read, keys, kit, p)
+            while t < T and (young < 1 or c[OF.nest] >= 0):
+                open_keys(w, p)
+                if opens:
+                    for h in range(1, out.shape[2]):
+                        put(w, shown + h, get(w, SUM.last))
+                    if out.shape[2] > 1 and c[OF.now] >= 0:
+                        path(w, p, out.shape[2])
+                    for lane in range(count):
+                        for h in range(out.shape[2]):
+                            out[i + lane, t, h] = room[shown + h, lane]
+                if offsets.shape[1] > 0:
+                    for lane in range(count):
+                        at = n[N.offsets]
+                        for j in range(offsets.shape[2]):
+                            for end in range(2):
+                                for one in range(offsets.shape[4]):
+                                    offsets[i + lane, t, j, end, one] = room[at, lane]
+                                    at += 1
+                if naive.shape[1] > 0:
+                    ago = waits(n[N.slots], p) + 1
+                    known = p.periods.size > 0 and c[OF.now] >= p.periods[0]
+                    for lane in range(count):
+                        last = room[SUM.last, lane] if c[OF.rounds] > 0 else math.nan
+                        naive[i + lane, t, 0] = last
+                        naive[i + lane, t, 1] = room[ago, lane] if known else math.nan
+                if closes:
+                    for lane in range(LANES):
+                        room[n[N.flags] + 1, lane] = y[i + (lane if lane < count else 0), t]
+                    close_keys(w, y[i, t], keys.nests, p)
+                    if seasonal.shape[1] > 0:
+                        for lane in range(count):
+                            part = room[n[N.seasonal] + 2, lane]
+                            seasonal[i + lane, t] = part if c[OF.now] > 0 else 0.0
+                t += 1
+            store(group, count == 1, p.tiles if closes else p.written, keys, kit, p)
+            more = c[OF.rounds] - keys.counts[k, OF.rounds]
+            for lane in range(count):
+                own = keys.counts[slots[i + lane]]
+                own[OF.rounds] += more
+                for j in (OF.now, OF.bands, OF.issued, OF.open):
+                    own[j] = c[j]
+            if count == 1:
+                keys.counts[k, OF.nest], keys.counts[k, OF.before] = c[OF.nest], c[OF.before]
+            for lane in range(count):
+                starts[i + lane] = t
+            i += count

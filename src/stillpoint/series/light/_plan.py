@@ -1,7 +1,7 @@
 """Where the numbers of a series are in its row, and what all series of a fleet share.
 
-A series is one row of numbers. Compiled rounds get the row, its counters and this plan: passing
-hundreds of arrays from function to function would cost more than the arithmetic of a round.
+A series is one row of numbers. Compiled rounds get such rows, eight at once, and this plan, by
+reference: passing arrays from function to function would cost more than the arithmetic of a round.
 """
 
 from typing import NamedTuple
@@ -72,6 +72,7 @@ class Size(NamedTuple):
     end: int = 25  # of the experts' part, which begins anew with them
     one: int = 26  # 1: for a constant in a call, Numba would compile the function once more
     fine: int = 27  # rows of `harmonics` before those of `_turning`; 0: they are periodic
+    flags: int = 28  # in room, after all numbers of a row: whether logarithms are taken
 
 
 class Spec(NamedTuple):
@@ -130,8 +131,15 @@ class Plan(NamedTuple):
     rule: np.ndarray  # most, slack: see `_knots.Rule`
     parts: np.ndarray  # (H,): how far a horizon is on the way from the first knot to the second
     template: np.ndarray  # (end,): the experts' part of a row before the first round
-    room: np.ndarray  # numbers to work with
-    paths: np.ndarray  # (H, experts): forecasts
+    c: np.ndarray  # counters of the series that are being played, see Counts
+    room: np.ndarray  # (numbers, LANES) to work with
+    paths: np.ndarray  # (H·experts, LANES): forecasts
+    gain: np.ndarray  # (2·waves,): room for one
+    # where in a row, less EXACT, tiles of LANES numbers begin: all, those that a round reads when
+    # it is opened, and those that it writes then
+    tiles: np.ndarray
+    read: np.ndarray
+    written: np.ndarray
 
 
 N, OF, SUM, AR, ES, BY = Size(), Counts(), Total(), Spec(), Smoother(), Step()

@@ -1,8 +1,9 @@
-"""Smoothing by phase, in the row of a series: the formulas of `series._phases`."""
+"""Smoothing by phase, in rows of lanes: the formulas of `series._phases`."""
 
 import numpy as np
 
 from stillpoint.core.jit import njit
+from stillpoint.core.lanes import Lanes, get, least, most, put, spread, where
 from stillpoint.series._phases import AT as LEVELS
 from stillpoint.series._phases import FORGET
 from stillpoint.series.light._plan import BY, ES, Plan
@@ -10,55 +11,61 @@ from stillpoint.series.light._plan import OF as COUNT
 
 
 @njit(cache=True)
-def smoothed(w: np.ndarray, spec: np.ndarray, steps: np.ndarray, time: int, h: int) -> float:
-    """What a smoother says of a time, h steps ahead."""
+def smoothed(w: np.ndarray, p: Plan, e: int, time: int, h: int) -> Lanes:
+    """What smoother e says of a time, h steps ahead."""
+    spec, steps = p.smoothers[e], p.steps[e]
     at = spec[ES.place]
-    v = w[at + LEVELS.level]
+    v = get(w, at + LEVELS.level)
     if spec[ES.first] > 0:
-        v += w[at + len(LEVELS) + int(time % steps[BY.first])]
+        v += get(w, at + len(LEVELS) + int(time % steps[BY.first]))
     if spec[ES.seasons] > 1 and spec[ES.second] > 0:
-        v += w[at + len(LEVELS) + max(spec[ES.first], 1) + int(time % steps[BY.second])]
+        v += get(w, at + len(LEVELS) + max(spec[ES.first], 1) + int(time % steps[BY.second]))
     if steps[BY.memory] > 0.0:
-        v += w[at + LEVELS.r] ** h * w[at + LEVELS.last]
-    return float(v)
+        factor, square, rest = spread(1.0), get(w, at + LEVELS.r), h
+        while rest > 0:  # r^h
+            if rest % 2 > 0:
+                factor *= square
+            square *= square
+            rest //= 2
+        v += factor * get(w, at + LEVELS.last)
+    return v
 
 
-@njit(cache=True, forceinline=True)
-def smooth_all(w: np.ndarray, c: np.ndarray, y: float, log: float, seen: bool, p: Plan) -> None:
+@njit(cache=True)
+def smooth_all(w: np.ndarray, y: Lanes, log: Lanes, seen: Lanes, logs: Lanes, p: Plan) -> None:
     """All smoothers take in a value and its logarithm, or only time passes."""
-    now, logs = c[COUNT.now], c[COUNT.logs] > 0
+    now = p.c[COUNT.now]
     for e in range(p.smoothers.shape[0]):
         spec, steps = p.smoothers[e], p.steps[e]
         at, first, second = spec[ES.place], max(spec[ES.first], 1), max(spec[ES.second], 1)
         i = at + len(LEVELS) + int(now % steps[BY.first])
         j = at + len(LEVELS) + first + int(now % steps[BY.second])
-        level = w[at : at + len(LEVELS)]
-        if not seen:
-            level[LEVELS.last] *= level[LEVELS.r]
-            continue
-        w[i + first + second] += 1.0
-        w[j + first + second] += 1.0
-        two = spec[ES.seasons] > 1 and spec[ES.second] > 0
-        error = (log if logs and spec[ES.log] > 0 else y) - level[LEVELS.level]
+        one, two = i + first + second, j + first + second  # values seen
+        level, last = get(w, at + LEVELS.level), get(w, at + LEVELS.last)
+        r = get(w, at + LEVELS.r)
+        for place in (one, two):
+            put(w, place, get(w, place) + where(seen, 1.0, 0.0))
+        both = spec[ES.seasons] > 1 and spec[ES.second] > 0
+        error = (where(logs, log, y) if spec[ES.log] > 0 else y) - level
         if spec[ES.first] > 0:
-            error -= w[i]
-        if two:
-            error -= w[j]
+            error -= get(w, i)
+        if both:
+            error -= get(w, j)
         new = error
         if steps[BY.memory] > 0.0:
-            last = level[LEVELS.last]
-            level[LEVELS.products] = FORGET * level[LEVELS.products] + error * last
-            level[LEVELS.squares] = FORGET * level[LEVELS.squares] + last * last
-            new -= level[LEVELS.r] * last
-            level[LEVELS.r] = 0.0
-            if level[LEVELS.squares] > 0.0:
-                r = level[LEVELS.products] / level[LEVELS.squares]
-                level[LEVELS.r] = min(max(r, 0.0), 0.999)
+            products, squares = get(w, at + LEVELS.products), get(w, at + LEVELS.squares)
+            more, larger = FORGET * products + error * last, FORGET * squares + last * last
+            new = new - r * last
+            again = where(larger > 0.0, least(most(more / larger, 0.0), 0.999), 0.0)
+            put(w, at + LEVELS.products, where(seen, more, products))
+            put(w, at + LEVELS.squares, where(seen, larger, squares))
+            put(w, at + LEVELS.r, where(seen, again, r))
+        new = where(seen, new, 0.0)
         a = max(steps[BY.level], 1.0 / (now + 2.0))
-        level[LEVELS.level] += a * new
+        put(w, at + LEVELS.level, level + a * new)
         rest = (1.0 - a) * new
         if spec[ES.first] > 0:
-            w[i] += max(steps[BY.phase], 1.0 / (w[i + first + second] + 0.5)) * rest
-        if two:
-            w[j] += max(steps[BY.phase], 1.0 / (w[j + first + second] + 2.0)) * rest
-        level[LEVELS.last] = error
+            put(w, i, get(w, i) + most(1.0 / (get(w, one) + 0.5), steps[BY.phase]) * rest)
+        if both:
+            put(w, j, get(w, j) + most(1.0 / (get(w, two) + 2.0), steps[BY.phase]) * rest)
+        put(w, at + LEVELS.last, where(seen, error, last * r))

@@ -23,8 +23,8 @@ from stillpoint.series._structural import BASE, IS
 from stillpoint.series.engine import Engine
 from stillpoint.series.history import KEEP, History
 from stillpoint.series.light import _keys
-from stillpoint.series.light._keys import Keys
 from stillpoint.series.light._plan import EXACT, OF, SAID, SCORES, SUM, N
+from stillpoint.series.light._storage import Keys
 from stillpoint.series.light.bands import LightBands
 from stillpoint.series.light.keys import Workshop, checked, counts
 from stillpoint.series.light.plan import joined

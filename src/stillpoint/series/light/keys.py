@@ -8,14 +8,15 @@ from numpy.typing import NDArray
 
 from stillpoint.core.allocation import zeros
 from stillpoint.core.array import Array
+from stillpoint.core.lanes import LANES
 from stillpoint.series import layout
 from stillpoint.series._scale import AT
 from stillpoint.series.gains import LAST, shared
-from stillpoint.series.light import _keys
-from stillpoint.series.light._keys import Keys, Kit
+from stillpoint.series.light import _storage
 from stillpoint.series.light._plan import EXACT, OF, N
+from stillpoint.series.light._storage import Keys, Kit
 from stillpoint.series.light.bands import LightBands
-from stillpoint.series.light.plan import plan, tables, turning
+from stillpoint.series.light.plan import lanes, plan, tables, turning
 from stillpoint.series.pool import Pool
 from stillpoint.series.restored import MOST
 
@@ -57,7 +58,7 @@ class Workshop:
         made, row = plan(self.built, horizon)
         self.exact, self.row = row[:EXACT].copy(), row[EXACT:].copy()
         self.exact[[AT.unit, AT.log_unit]] = 1.0
-        self.kit = Kit(made, row.copy(), shifted)
+        self.kit = Kit(made, lanes(row.size + 2 + horizon), shifted)
         self._ages, self._times = 0, 0
 
     def cover(self, age: int) -> None:
@@ -78,25 +79,27 @@ class Workshop:
         """The row of a key and its exact part, as a single forecaster has them."""
         if not self.kit.shifted:
             return keys.rows[k].copy(), keys.exact[k].copy()
-        w = self.kit.row
-        _keys.load(w, k, keys, self.kit)
-        return w[EXACT:].copy(), w[:EXACT].copy()
+        _storage.read(np.full(LANES, k), keys, self.kit)
+        w = self.kit.row[: EXACT + self.row.size, 0].copy()
+        return w[EXACT:], w[:EXACT]
 
     def write(self, k: int, keys: Keys, row: Array, exact: Array) -> None:
         """The inverse of `read`, when the key has its counts."""
         if self.kit.shifted:
-            _keys.store(np.concatenate([exact, row]), k, keys, self.kit)
+            w = self.kit.row
+            w[: EXACT + row.size] = np.concatenate([exact, row])[:, None]
+            w[EXACT + row.size] = keys.counts[k, OF.logs]
+            _storage.write(np.full(LANES, k), keys, self.kit)
         else:
             keys.rows[k], keys.exact[k] = row, exact
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Workshop":
         """One with the same tables and room of its own."""
         new = memo[id(self)] = copy(self)
-        plan, row = self.kit.plan, self.kit.row.copy()
-        plan = plan._replace(
-            room=plan.room.copy(), paths=plan.paths.copy(), turned=plan.turned.copy()
-        )
-        new.kit, new.bands = self.kit._replace(plan=plan, row=row), deepcopy(self.bands, memo)
+        p, row = self.kit.plan, lanes(self.kit.row.shape[0])
+        own = {"room": lanes(p.room.shape[0]), "paths": lanes(p.paths.shape[0])}
+        p = p._replace(c=p.c.copy(), gain=p.gain.copy(), turned=p.turned.copy(), **own)
+        new.kit, new.bands = self.kit._replace(plan=p, row=row), deepcopy(self.bands, memo)
         return new
 
 

@@ -8,10 +8,11 @@ from numpy.typing import NDArray
 
 from stillpoint.core.allocation import zeros
 from stillpoint.core.array import Array
+from stillpoint.core.lanes import LANES
 from stillpoint.intervals._slow import SLOW
 from stillpoint.series._autoregression import OF as SPEC
 from stillpoint.series._harmonics import fill
-from stillpoint.series._knots import ISSUE
+from stillpoint.series._knots import ISSUE, ROW
 from stillpoint.series._phases import AT as LEVELS
 from stillpoint.series._phases import OF as PHASE
 from stillpoint.series._scale import BY as CLOCK
@@ -19,7 +20,7 @@ from stillpoint.series._state import State
 from stillpoint.series._structural import BASE, IS
 from stillpoint.series.gains import Table
 from stillpoint.series.light._plan import BY as STEP
-from stillpoint.series.light._plan import EXACT, N, Plan
+from stillpoint.series.light._plan import EXACT, OF, N, Plan
 from stillpoint.series.light._turning import FINE
 
 _ROOM = 64  # numbers that regressors need, at most
@@ -68,6 +69,21 @@ def tables(built: State, table: Table) -> dict[str, Array]:
         "variances": table.variances[which],
         "row_of_age": table.row_of_age,
     }
+
+
+def lanes(numbers: int) -> Array:
+    """Room for so many numbers of LANES series, (numbers, LANES), in whole lines of a cache."""
+    width = LANES * 8
+    room = zeros(numbers * LANES + LANES)
+    first = -room.ctypes.data % width // 8
+    return room[first : first + numbers * LANES].reshape(numbers, LANES)
+
+
+def _tiles(some: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Where tiles of a row, of LANES numbers each, begin that hold some of these numbers."""
+    own = some[EXACT:]
+    starts = np.minimum(np.arange(0, own.size, LANES), own.size - LANES)
+    return starts[[bool(own[at : at + LANES].any()) for at in starts]]
 
 
 def plan(built: State, horizon: int) -> tuple[Plan, Array]:
@@ -131,6 +147,16 @@ def plan(built: State, horizon: int) -> tuple[Plan, Array]:
     put(N.said, zeros((slots + 1, 2 * b.aims.shape[0] + 1)))
     put(N.offsets, b.offsets)
     row = np.concatenate(parts)
+    n[N.flags] = row.size
+    reads, writes = np.ones(row.size, dtype=bool), np.zeros(row.size, dtype=bool)
+    for spec in specs:
+        reads[spec[-1] : spec[-1] + spec[-3] * (spec[-3] + 1) // 2] = False
+    for k in range(a.horizons.size):
+        at = n[N.weights] + k * n[N.block]
+        reads[at : at + ROW.poly * K] = False
+        reads[at + n[N.block] - (K + 1) * (K + 2) // 2 : at + n[N.block]] = False
+    writes[n[N.seasonal] + 3 : n[N.seasonal] + 3 + F] = True
+    writes[n[N.waiting] : n[N.end]] = writes[n[N.said] :] = True
     made = Plan(
         n=n,
         periods=np.array([round(m) for m in built.periods], dtype=np.int64),
@@ -152,8 +178,13 @@ def plan(built: State, horizon: int) -> tuple[Plan, Array]:
         rule=np.array(a.rule[:2]),
         parts=np.where(a.lower > 0, 1.0, a.fraction) if two else zeros(horizon),
         template=row[: n[N.end]].copy(),
-        room=zeros(_ROOM + past + 2 * horizon + 8),
-        paths=zeros((horizon, K)),
+        c=zeros(len(OF), np.int64),
+        room=lanes(_ROOM + past + 2 * horizon + 8),
+        paths=lanes(horizon * K),
+        gain=zeros(2 * Q),
+        tiles=_tiles(np.ones_like(reads)),
+        read=_tiles(reads | writes),
+        written=_tiles(writes),
     )
     return made, row
 
