@@ -11,16 +11,17 @@ from stillpoint.learners._bank import AT, LEAST, RATES, RATIO, SCALES, WIDEST, B
 
 EVERY = 8  # rounds between moves of weights
 AGE = 0.1 * EVERY  # a filter of rate κ passes on this times κ, to the next slower and to its twin
-_LARGER, _SMALLER = 0.3, 0.7  # after a jump: scales around those in use, geometric at these ratios
-_NEW_SCALE = 0.05  # the weight of a scale that is added; weights had sum 1 at the last move
-_JUMPS, _ROUNDS, _MOST = 0.15, 30.0, 0.02  # prior of the jumps' rate, and its largest value
-_LIVED = 1  # weight that this level passes on is of targets that had jumped, and stayed
+LARGER, SMALLER = 0.3, 0.7  # after a jump: scales around those in use, geometric at these ratios
+NEW_SCALE = 0.05  # the weight of a scale that is added; weights had sum 1 at the last move
+JUMPS, ROUNDS, MOST = 0.15, 30.0, 0.02  # prior of the jumps' rate, and its largest value
+LIVED = 1  # weight that this level passes on is of targets that had jumped, and stayed
 
 
 @njit(cache=True)
 def _mass(row: Array) -> float:
     """The sum of a filter's weights."""
-    return ((row[0] + row[1]) + (row[2] + row[3])) + ((row[4] + row[5]) + (row[6] + row[7]))
+    pairs = (row[0] + row[1]) + (row[2] + row[3])
+    return float(pairs + ((row[4] + row[5]) + (row[6] + row[7])))
 
 
 @njit(cache=True, error_model="numpy")
@@ -38,9 +39,9 @@ def _normalise(bank: Bank) -> None:
         for i in range(scales):
             beliefs[f, i] *= over
     for i in range(SCALES - 2, -1, -1):
-        law[i] += _LARGER * law[i + 1]
+        law[i] += LARGER * law[i + 1]
     for i in range(1, SCALES):
-        law[i] += _SMALLER * law[i - 1]
+        law[i] += SMALLER * law[i - 1]
     over = 1.0 / max(_mass(law), LEAST)
     for i in range(SCALES):
         law[i] *= over
@@ -53,9 +54,9 @@ def move(bank: Bank, x: Array) -> None:
     numbers, filters, velocities, beliefs = bank
     trends = velocities.shape[0]
     levels = beliefs.shape[0] - trends
-    if levels > _LIVED:
-        numbers[AT.jumps] += AGE * RATES[_LIVED] * _mass(beliefs[_LIVED])
-    jump = EVERY * min((_JUMPS + numbers[AT.jumps]) / (_ROUNDS + numbers[AT.rounds]), _MOST)
+    if levels > LIVED:
+        numbers[AT.jumps] += AGE * RATES[LIVED] * _mass(beliefs[LIVED])
+    jump = EVERY * min((JUMPS + numbers[AT.jumps]) / (ROUNDS + numbers[AT.rounds]), MOST)
     for k in range(levels - 1, -1, -1):  # slow ones first: they receive from those that follow
         own = k if k < 2 else 2 * k - 2
         faster = max(own - 1 if k < 3 else own - 2, 0)
@@ -141,4 +142,4 @@ def widen(bank: Bank, radius: float) -> None:
             for i in range(SCALES - 1, 0, -1):
                 beliefs[f, i] = beliefs[f, i - 1]
             beliefs[f, 0] = 0.0
-        beliefs[0, 0] = _NEW_SCALE
+        beliefs[0, 0] = NEW_SCALE

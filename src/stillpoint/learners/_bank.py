@@ -23,7 +23,7 @@ LEVELS = 8  # filters of a level; trends at the rates of all but the two slowest
 SCALES = 8
 RATIO = 4.0  # of rates, and of scales
 WIDEST = 2.0  # the largest scale is kept within a factor 4 of this times the radius
-_SLOW, _BURST = 0.005, 100.0  # averaging of ‖g‖²; a gradient of ten times the usual size resets it
+SLOW, BURST = 0.005, 100.0  # averaging of ‖g‖²; a gradient of ten times the usual size resets it
 LEAST = 1e-250  # added to sums of weights that divide
 _POWERS = RATIO ** np.arange(float(SCALES))
 _FRACTIONS = 1.0 / _POWERS
@@ -227,7 +227,7 @@ def _strength(bank: Bank, g: Array, size: float, last: Array) -> float:
         return 1.0
     cosine = inner / before / size
     numbers[AT.align] += max(0.01, 1.0 / numbers[AT.rounds]) * (cosine * cosine - numbers[AT.align])
-    return min(max(1.0 / max(numbers[AT.align], 1e-9), 1.0), float(g.size))
+    return float(min(max(1.0 / max(numbers[AT.align], 1e-9), 1.0), g.size))
 
 
 @njit(cache=True, error_model="numpy")
@@ -238,14 +238,14 @@ def follow(bank: Bank, w: Array, g: Array, size: float, last: Array, x: Array) -
     n, square = numbers[AT.rounds], size * size
     if n == 1.0:
         numbers[AT.mean] = square
-    elif square > _BURST * numbers[AT.mean]:
-        numbers[AT.mean] = square / _BURST
+    elif square > BURST * numbers[AT.mean]:
+        numbers[AT.mean] = square / BURST
     unit = 1.0 / math.sqrt(numbers[AT.mean])
     if g.size == 1:
         x[0] = _follow_number(bank, w[0], unit * g[0])
     else:
         _follow_vector(bank, w, g, unit, _strength(bank, g, size, last), x)
-    numbers[AT.mean] += max(_SLOW, 1.0 / n) * (square - numbers[AT.mean])
+    numbers[AT.mean] += max(SLOW, 1.0 / n) * (square - numbers[AT.mean])
 
 
 @njit(cache=True, error_model="numpy")

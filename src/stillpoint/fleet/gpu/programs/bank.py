@@ -34,23 +34,23 @@ from stillpoint.fleet.gpu.trace import (
     where,
 )
 from stillpoint.learners._ageing import (
-    _JUMPS,
-    _LARGER,
-    _LIVED,
-    _MOST,
-    _NEW_SCALE,
-    _ROUNDS,
-    _SMALLER,
     AGE,
     EVERY,
+    JUMPS,
+    LARGER,
+    LIVED,
+    MOST,
+    NEW_SCALE,
+    ROUNDS,
+    SMALLER,
 )
 from stillpoint.learners._bank import (
-    _BURST,
-    _SLOW,
+    BURST,
     LEVELS,
     RATES,
     RATIO,
     SCALES,
+    SLOW,
     WIDEST,
     level_due,
     level_row,
@@ -102,11 +102,11 @@ class FilterBank:
         put(s, "seen", pair(s, "seen").plus(one))
         over_n = inverse(larger(s["seen"], 1.0))
         size = s["size"]
-        mean = where(s["seen"] < 1.5, size, larger(s["mean"], _BURST**-0.5 * size))
+        mean = where(s["seen"] < 1.5, size, larger(s["mean"], BURST**-0.5 * size))
         unit = inverse(larger(mean, _LEAST))
         g, square = [x * unit for x in fed], size * unit * (size * unit)
         strength = self._strength(s, over_n, live) if self._dim > 1 else one
-        found = 1.0 + larger(over_n, _SLOW) * (square - 1.0)
+        found = 1.0 + larger(over_n, SLOW) * (square - 1.0)
         s["mean"] = where(live, mean * (found * rsqrt(found)), s["mean"])
 
         inverses = [inverse(s["span"]) * RATIO**i for i in _SCALES]
@@ -202,12 +202,12 @@ class FilterBank:
         moves = live & (s["phase"] > EVERY - 1.5)
         s["phase"] = where(moves, 0.0, where(live, s["phase"] + 1.0, s["phase"]))
         s["mass"] = where(moves, 1.0, s["mass"])
-        if self.levels > _LIVED:
-            rate = AGE * float(RATES[level_row(_LIVED)])
-            more = where(moves, rate * masses[level_row(_LIVED)], 0.0)
+        if self.levels > LIVED:
+            rate = AGE * float(RATES[level_row(LIVED)])
+            more = where(moves, rate * masses[level_row(LIVED)], 0.0)
             put(s, "jumps", pair(s, "jumps").plus(more))
-        chance = (_JUMPS + s["jumps"]) * inverse(_ROUNDS + s["seen"])
-        jump = where(moves, EVERY * smaller(chance, _MOST), 0.0)
+        chance = (JUMPS + s["jumps"]) * inverse(ROUNDS + s["seen"])
+        jump = where(moves, EVERY * smaller(chance, MOST), 0.0)
         law = self._law(s)
         # what passes on from the level, or the trend, of rate k: to the next slower one; both cross
         rests = 1.0 - jump
@@ -242,9 +242,9 @@ class FilterBank:
         """Weights of scales after a jump: geometric around those in use."""
         law = [total([s[row[i]] for row in self._beliefs]) for i in _SCALES]
         for i in reversed(_SCALES[:-1]):
-            law[i] = law[i] + _LARGER * law[i + 1]
+            law[i] = law[i] + LARGER * law[i + 1]
         for i in _SCALES[1:]:
-            law[i] = law[i] + _SMALLER * law[i - 1]
+            law[i] = law[i] + SMALLER * law[i - 1]
         over = inverse(larger(total(law), _LEAST))
         return [x * over for x in law]
 
@@ -294,5 +294,5 @@ class FilterBank:
         for f, row in enumerate(self._beliefs):
             for i in reversed(_SCALES[1:]):
                 s[row[i]] = where(short, s[row[i - 1]], s[row[i]])
-            new = smaller(_NEW_SCALE * inverse(s["mass"]), _MOST_NEW) if f == 0 else 0.0
+            new = smaller(NEW_SCALE * inverse(s["mass"]), _MOST_NEW) if f == 0 else 0.0
             s[row[0]] = where(short, new, s[row[0]])
