@@ -20,23 +20,142 @@ static R within(R x, R low, R high) { return least(most(x, low), high); }
 static R gradient(int given, double in, R w) { return given ? (R)in : (R)((w > in) - (w < in)); }
 
 /* --- Tracker ------------------------------------------------------------------------------------------- */
-typedef struct { R D, ell, top, m, n, h, Lh, X, Vk, V, w, ph; R x[EXPERTS], L[EXPERTS]; int count; double due; long t; } Tracker;
+#define LEVELS 8
+#define SCALES 8
+typedef struct {
+    long t, n, due;
+    int count, levels;
+    R D, top, X, Vk, V, Lh, alarm, w, h, x[EXPERTS], L[EXPERTS];
+    R r, sigma, jumps, a[2][LEVELS], b[2][LEVELS], va[LEVELS], vb[LEVELS], mu[2][LEVELS][SCALES];
+} Tracker; /* filters: [0] of a level, [1] of a trend */
+
+static R kappa(int k) { return (R)0.5 * pow((R)4, -(R)k); }
+
+static int here(const Tracker *s, int kind, int k) { return k >= 0 && k < (kind ? s->levels - 2 : s->levels); }
+
+static R mass(const R *mu) {
+    R total = 0;
+    for (int i = 0; i < SCALES; i++) total += mu[i];
+    return total;
+}
 
 void *tracker_new(void) {
     Tracker *s = calloc(1, sizeof *s);
-    s->D = 1e-3;
-    s->ell = log(s->D);
-    s->ph = 1;
-    s->due = 1;
+    s->D = (R)0.001;
+    s->sigma = 2 * s->D;
+    s->due = s->levels = 1;
+    for (int i = 0; i < SCALES; i++) s->mu[0][0][i] = (R)1 / SCALES;
     return s;
+}
+
+static R follow(Tracker *s, R g) { /* the filters' mean proposal */
+    R x = 0, total = 0, square = g * g;
+    s->n++;
+    if (s->n == 1) s->r = square;
+    else if (square > 100 * s->r) s->r = square / 100;
+    R G = g / sqrt(s->r);
+    for (int kind = 0; kind < 2; kind++) {
+        for (int k = 0; here(s, kind, k); k++) {
+            R *a = &s->a[kind][k], *b = &s->b[kind][k], ra = G - *a, rb = s->w - *b, sigma = s->sigma;
+            R old_a = *a, old_b = *b;
+            if (kind) { s->va[k] += kappa(k) * kappa(k) / 2 * ra; s->vb[k] += kappa(k) * kappa(k) / 2 * rb; }
+            *a += kappa(k) * ra + (kind ? s->va[k] : 0);
+            *b += kappa(k) * rb + (kind ? s->vb[k] : 0);
+            for (int i = 0; i < SCALES; i++, sigma /= 4) {
+                R e = within(old_a + (s->w - old_b) / sigma, -1, 1);
+                s->mu[kind][k][i] *= pow(1 + within(G * e - e * e / 2, -6, 4) / 8, 8);
+                total += s->mu[kind][k][i];
+                x += s->mu[kind][k][i] * (*b - sigma * *a);
+            }
+        }
+    }
+    s->r += most((R)0.005, (R)1 / s->n) * (square - s->r);
+    return x / total;
+}
+
+static void move(Tracker *s) {
+    R law[SCALES] = {0}, near[SCALES], far[SCALES], total = 0, rest = 0;
+    for (int kind = 0; kind < 2; kind++)
+        for (int k = 0; here(s, kind, k); k++)
+            for (int i = 0; i < SCALES; i++) law[i] += s->mu[kind][k][i];
+    total = mass(law);
+    for (int kind = 0; kind < 2; kind++)
+        for (int k = 0; here(s, kind, k); k++)
+            for (int i = 0; i < SCALES; i++) s->mu[kind][k][i] /= total;
+    for (int i = 0; i < SCALES; i++) {
+        near[i] = 0;
+        for (int j = i; j < SCALES; j++) near[i] += pow((R)0.3, j - i) * law[j];
+    }
+    for (int i = 0; i < SCALES; i++) {
+        far[i] = 0;
+        for (int j = 0; j <= i; j++) far[i] += pow((R)0.7, i - j) * near[j];
+        rest += far[i];
+    }
+    if (s->levels > 1) s->jumps += 8 * (R)0.1 * kappa(1) * mass(s->mu[0][1]);
+    R H = 8 * least(((R)0.15 + s->jumps) / (30 + s->n), (R)0.02);
+    Tracker o = *s; /* as it was */
+    for (int kind = 0; kind < 2; kind++) {
+        for (int k = 0; here(s, kind, k); k++) {
+            R pass = 8 * (R)0.1 * kappa(k), before = 4 * pass;
+            int twin = here(s, 1 - kind, k);
+            R stay = (1 - H) * (1 - (here(s, kind, k + 1) ? pass : 0) - (twin ? pass : 0));
+            R come = k ? (1 - H) * before : 0, cross = twin ? (1 - H) * pass : 0;
+            R m0 = stay * mass(o.mu[kind][k]), m1 = k ? come * mass(o.mu[kind][k - 1]) : 0;
+            R m2 = twin ? cross * mass(o.mu[1 - kind][k]) : 0, m3 = k == 0 && !kind ? H : 0;
+            R all = m0 + m1 + m2 + m3 + (R)1e-250;
+            int j = k ? k - 1 : 0;
+            s->a[kind][k] = (m0 * o.a[kind][k] + m1 * o.a[kind][j] + m2 * o.a[1 - kind][k]) / all;
+            s->b[kind][k] = (m0 * o.b[kind][k] + m1 * o.b[kind][j] + m2 * o.b[1 - kind][k] + m3 * s->h) / all;
+            if (kind) {
+                s->va[k] = (m0 * o.va[k] + m1 * o.va[j]) / all;
+                s->vb[k] = (m0 * o.vb[k] + m1 * o.vb[j]) / all;
+            }
+            for (int i = 0; i < SCALES; i++)
+                s->mu[kind][k][i] = stay * o.mu[kind][k][i] + come * o.mu[kind][j][i]
+                    + cross * o.mu[1 - kind][k][i] + m3 * far[i] / rest;
+        }
+    }
+}
+
+static void join(Tracker *s) {
+    for (; s->t >= s->due; s->due *= 16) {
+        s->x[s->count] = s->w;
+        s->L[s->count++] = -s->X;
+    }
+    if (s->levels < LEVELS && s->t >= 2L << 2 * s->levels) {
+        int k = s->levels++;
+        s->a[0][k] = s->a[0][k - 1];
+        s->b[0][k] = s->b[0][k - 1];
+        if (k >= 2) {
+            s->a[1][k - 2] = s->a[0][k - 2];
+            s->b[1][k - 2] = s->b[0][k - 2];
+        }
+    }
+}
+
+static void grow(Tracker *s) {
+    R t = s->n, square = s->top * s->top;
+    int alarm = s->alarm >= (R)0.5 * t * pow(log(exp((R)1) + t), 2);
+    R share = least((R)1.4, (R)0.2 + (R)0.02 * s->V / square);
+    if (s->D >= 1e150 || !(alarm || s->X >= share * s->D * sqrt(s->Vk + square))) return;
+    if (alarm) s->alarm /= 2;
+    s->D *= 2;
+    s->X = s->Vk = s->Lh = 0;
+    for (int i = 0; i < s->count; i++) s->L[i] = 0;
+    for (; 2 * s->D >= 4 * s->sigma; s->sigma *= 4) {
+        for (int kind = 0; kind < 2; kind++)
+            for (int k = 0; here(s, kind, k); k++) {
+                for (int i = SCALES - 1; i > 0; i--) s->mu[kind][k][i] = s->mu[kind][k][i - 1];
+                s->mu[kind][k][0] = 0;
+            }
+        s->mu[0][0][0] = (R)0.05;
+    }
 }
 
 void tracker_run(Tracker *s, const double *in, int given, double *out, long rounds) {
     for (long t = 0; t < rounds; t++) {
-        for (s->t++; s->t >= s->due; s->due *= 16) {
-            s->x[s->count] = s->w;
-            s->L[s->count++] = -s->X;
-        }
+        s->t++;
+        join(s);
         if (s->top == 0) {
             s->w = s->h;
         } else {
@@ -51,13 +170,12 @@ void tracker_run(Tracker *s, const double *in, int given, double *out, long roun
                 total += q;
                 mean += q * (i ? s->x[i - 1] : s->h);
             }
-            s->ph = exp(logs[0] - best) / total;
             s->w = mean / total;
         }
         out[t] = s->w;
         R g = gradient(given, in[t], s->w), a = fabs(g);
         if (a == 0) continue;
-        if (s->top == 0) { s->top = a; s->ph = 1; }
+        if (s->top == 0) s->top = a;
         R after = most(s->top, a);
         g *= least(1, s->top / a);
         a = fabs(g);
@@ -65,25 +183,16 @@ void tracker_run(Tracker *s, const double *in, int given, double *out, long roun
         s->Vk += a * a;
         s->V += a * a;
         s->Lh += g * s->h;
+        s->alarm = (1 + s->alarm) * (1 - (R)0.8 * g * s->w / (s->D * s->top));
         R step = s->D / s->top;
         for (int i = 0; i < s->count; i++, step /= 4) {
             s->L[i] += g * s->x[i];
             s->x[i] = within(s->x[i] - step * g, -s->D, s->D);
         }
-        if (s->n > 0) {
-            R rho = g * s->m / (s->top * s->n);
-            s->ell += s->ph * (rho > 0 ? (R)0.7 : 1) * rho;
-        }
-        s->ell = within(s->ell, log(s->D / (s->V / (s->top * s->top) + 1)), log(s->D));
-        s->m = (R)0.8 * s->m + g;
-        s->n = (R)0.8 * s->n + a;
-        s->h = within(s->w - exp(s->ell) / s->top * g, -s->D, s->D);
+        s->h = within(follow(s, g), -s->D, s->D);
+        if (s->n % 8 == 0) move(s);
         s->top = after;
-        if (s->D < 1e150 && s->X >= (R)0.5 * s->D * sqrt(s->Vk + s->top * s->top)) {
-            s->D *= 2;
-            s->X = s->Vk = s->Lh = 0;
-            for (int i = 0; i < s->count; i++) s->L[i] = 0;
-        }
+        grow(s);
     }
 }
 

@@ -37,7 +37,7 @@ STREAMS = {
     "pinball": Pinball(0.9).on(
         np.random.default_rng(2).standard_normal(1500) * (1 + np.sin(T / 100))
     ),
-    "huber": Huber(0.1).on(np.sin(T / 60)),
+    "huber": Huber(0.1).on(np.sin(T / 60) + 0.1 * np.random.default_rng(3).standard_normal(1500)),
     "bursts": Linear().on(
         np.where(T % 100 < 30, np.sin(T), 0.0)[:, None] * 10.0 ** (T // 500)[:, None]
     ),

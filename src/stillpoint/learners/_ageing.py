@@ -136,7 +136,7 @@ def _exchange(
 def widen(bank: Bank, radius: float) -> None:
     """Add scales as the ball has grown, and drop the finest."""
     numbers, _, _, beliefs = bank
-    while WIDEST * radius >= RATIO * numbers[AT.scale]:
+    while 0.0 < RATIO * numbers[AT.scale] <= WIDEST * radius:
         numbers[AT.scale] *= RATIO
         for f in range(beliefs.shape[0]):
             for i in range(SCALES - 1, 0, -1):

@@ -20,6 +20,7 @@ from stillpoint.kernels import Kernel
 from stillpoint.kernels.base import as_kernel
 from stillpoint.learners import _bank, _tracker
 from stillpoint.learners._tracker import AT, ROW
+from stillpoint.learners.bank import grown, levels_of, new_bank
 from stillpoint.learners.base import GradientLearner
 from stillpoint.losses import LossStream
 from stillpoint.losses._pointwise import Outputs
@@ -79,7 +80,7 @@ class Tracker(GradientLearner):
         rows = zeros((ROW.experts, self.dim))
         self._hold(
             _tracker.State(scalars, zeros(1), zeros(0), rows, full(1, 1.0)),
-            _bank.new_bank(self.dim, radius),
+            new_bank(self.dim, radius),
         )
 
     def _hold(self, state: _tracker.State, bank: _bank.Bank) -> None:
@@ -87,7 +88,7 @@ class Tracker(GradientLearner):
         self._scalars, self._losses, self._squares, self._rows, self._weights = state
         self._bank = bank
         self._view = self._rows[ROW.play]
-        self._due = _tracker.due(self._squares.size, _bank.levels_of(bank))
+        self._due = _tracker.due(self._squares.size, levels_of(bank))
 
     @property
     def _state(self) -> _tracker.State:
@@ -169,7 +170,7 @@ class Tracker(GradientLearner):
             return state
         rows = stored(state, "rows", None, self.dim)
         scalars, rows = _tracker.from_first(stored(state, "stats", 11), rows, int(state["rounds"]))
-        bank = _bank.new_bank(self.dim, float(scalars[AT.radius]))
+        bank = new_bank(self.dim, float(scalars[AT.radius]))
         bank.filters[0, 1] = rows[ROW.play]
         return {**state, **saved(bank, NAMES), NAMES["scalars"]: scalars, "rows": rows}
 
@@ -225,8 +226,8 @@ class Tracker(GradientLearner):
                     rows=np.vstack([state.rows, last]),
                     weights=np.append(state.weights, 0.0),
                 )
-            if self.rounds + 1 >= _bank.level_due(_bank.levels_of(bank)):
-                bank = _bank.grown(bank)
+            if self.rounds + 1 >= _bank.level_due(levels_of(bank)):
+                bank = grown(bank)
             self._hold(state, bank)
 
     def _propose(self, time: float) -> Array:
