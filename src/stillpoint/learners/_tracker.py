@@ -15,6 +15,7 @@ from stillpoint.core.array import Array
 from stillpoint.core.jit import bare, njit
 from stillpoint.domains import _sets as domains
 from stillpoint.learners._ageing import EVERY, move, widen
+from stillpoint.learners._bank import AT as BANK
 from stillpoint.learners._bank import Bank, follow, level_due
 from stillpoint.losses import _pointwise as losses
 
@@ -165,7 +166,7 @@ def learn(state: State, bank: Bank, g: Array, size: float) -> None:
     shrink = _shrink(dot(x, x), D)
     for j in range(x.size):
         x[j] *= shrink
-    if int(bank.numbers[0]) % EVERY == 0:
+    if int(bank.numbers[BANK.rounds]) % EVERY == 0:
         move(bank, x)
     s[AT.top] = after
     if D < s[AT.limit]:
