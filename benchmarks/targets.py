@@ -3,11 +3,13 @@
     python benchmarks/targets.py            # some minutes; prints Markdown
 
 Ratios are to OGD whose step is chosen in hindsight, geometric means over streams and seeds. On the
-sign flips the comparator loses nothing, so that regret is total loss.
+sign flips the comparator loses nothing, so that regret is total loss. Last come the size of regret
+against 0 and the radius on linear losses whose gradients are random signs, the first of them equal.
 """
 
 import numpy as np
 
+import stillpoint as sp
 from stillpoint.lab.bench.regret import regret_bench
 
 SHORT, LONG = (2_000, 20_000), (1_000, 10_000, 30_000)
@@ -31,6 +33,19 @@ def tens(regrets):
     """Least and largest mean over ten seeds in a row: how far another set of seeds may lie."""
     means = regrets.reshape(-1, 10).mean(axis=1)
     return f"{means.min():.0f}–{means.max():.0f}"
+
+
+def against_zero(push, runs=120, rounds=20_000):
+    """Median, 90% and largest of |regret against 0| and of the radius, under noise."""
+    found = []
+    for seed in range(9000, 9000 + runs):
+        g = np.sign(np.random.default_rng(seed).standard_normal(rounds))
+        g[:push] = -1.0
+        learner = sp.Tracker(1)
+        run = sp.play(learner, sp.losses.Linear().on(g[:, None]))
+        found.append((abs(run.losses.sum()), learner.radius))
+    figures = np.quantile(found, [0.5, 0.9, 1.0], axis=0).T
+    return " | ".join(" / ".join(f"{x:.2g}" for x in row) for row in figures)
 
 
 def main():
@@ -63,6 +78,9 @@ def main():
             f"| {title} | {span} | {spelled(horizons)} | {goal} | {means} | {errors} | {spreads} |",
             flush=True,
         )
+    print("\n| equal signs first | regret against 0 | radius |\n|---|---|---|")
+    for push in (0, 20):
+        print(f"| {push} | {against_zero(push)} |", flush=True)
 
 
 if __name__ == "__main__":

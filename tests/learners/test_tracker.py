@@ -421,6 +421,17 @@ def test_other_domains_by_projection():
     assert np.allclose(off_centre.plays[-1], 1 - 0.5 / np.sqrt(2), atol=0.02)
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_a_target_that_leaves_the_ball_late_is_seen_within_forty_rounds(seed):
+    """By the alarm: the gain alone would have to reach 1.4·D√V, in 140 rounds at the least."""
+    noise = 0.3 * np.random.default_rng(seed).standard_normal(10_040)
+    learner = sp.Tracker(1)
+    sp.play(learner, Absolute().on(0.5 + noise[:10_000]))
+    before = learner.radius
+    sp.play(learner, Absolute().on(50.0 + noise[10_000:]))
+    assert learner.radius > before
+
+
 def test_gradients_that_never_turn_stop_at_the_cap():
     learner = sp.Tracker(1)
     with pytest.warns(RuntimeWarning, match="give a bounded domain"):

@@ -54,8 +54,8 @@ class Tracker(GradientLearner):
     noise. Where losing to 0 must be excluded whatever happens, use `MultiScale(lipschitz=…)`.
 
     Start-up takes about 1.7·log₂(scale/1e-3) rounds; targets smaller than 1e-3 see that scale.
-    After equal gradients that are followed by noise, regret against 0 is several times the
-    radius they led to, times √T. Rounds are counted, gaps between times ignored.
+    Equal gradients that are followed by noise leave plays near the radius they led to: regret
+    against 0 is then a good part of D√T. Rounds are counted, gaps between times ignored.
     """
 
     def __init__(

@@ -19,7 +19,7 @@ _DUE = np.array([single.expert_due(i) for i in range(single.LOG_PRIOR.size)])
 _LEVEL_DUE = np.array([_bank.level_due(i) for i in range(_bank.LEVELS + 1)])
 _FIRST = 3  # experts that there is room for at first: enough for 4095 rounds
 _FIRST_LEVELS = 4  # likewise, for 511
-_AT_KEYS = ("rows", "losses", "weights", "squares")  # one row more for each expert
+_BY_EXPERT = ("rows", "losses", "weights", "squares")  # one row more for each expert
 
 
 class TrackerBatch(GradientBatch):
@@ -191,7 +191,7 @@ class TrackerBatch(GradientBatch):
         self._room_for_levels(levels)
         for name in ("rounds", "time", "started", "warned", "stats", "bank"):
             self.data[name][slot] = state[name]
-        for name in (*_AT_KEYS, "filters", "velocities", "beliefs"):
+        for name in (*_BY_EXPERT, "filters", "velocities", "beliefs"):
             self.data[name][slot, : len(state[name])] = state[name]
         self.data["levels"][slot] = levels
         self.data["experts"][slot], self.data["open"][slot] = count, "play" in state
