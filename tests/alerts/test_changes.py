@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from naive_changes import detect
 
-from stillpoint.alerts import Change, Changes, _bets, _changes, _ranks
+from stillpoint.alerts import Change, Changes, _bets, _changes
 from stillpoint.alerts import changes as module
 from stillpoint.alerts._state import BY
 
@@ -84,19 +84,6 @@ def test_a_slow_twin_finds_the_same_with_harmonics_and_what_is_seasonal():
     assert abs(change.start - 500) <= 2
     assert change.before == pytest.approx(100.0, abs=0.2)
     assert change.after == pytest.approx(106.0, abs=0.6)
-
-
-def test_ranks_are_counts_in_a_window_that_moves():
-    rng = np.random.default_rng(0)
-    window, past = _ranks.Window(np.zeros(50), np.zeros(50), np.zeros(2, np.int64)), []
-    for value in rng.integers(0, 30, 400) * 1.0:
-        kept = np.array(past[-50:])
-        less = _ranks.below(window.ordered, kept.size, value)
-        assert less == np.sum(kept < value)
-        assert _ranks.tied(window.ordered, kept.size, value, less) == np.sum(kept == value)
-        _ranks.insert(window, value, less)
-        past.append(value)
-        assert window.ordered[: len(past)].tolist() == sorted(past[-50:])[:50]
 
 
 def test_ranks_beyond_the_last_5000_errors_do_not_count():

@@ -1,5 +1,8 @@
-"""Alerts on a stream of numbers: changes, with their time, size and evidence."""
+"""Alerts on a stream of numbers: rows that do not fit, and changes, each with a rate of its own.
 
-from stillpoint.alerts.changes import Change, Changes
+Names are found when they are asked for: `Forecaster` looks for changes, and `Anomalies` forecasts.
+"""
 
-__all__ = ["Change", "Changes"]
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -97,19 +97,20 @@ def judge(s: State, y: float, value: float, harmonics: np.ndarray) -> bool:
     v = standardise(f, y, jitter(s))
     error, S = error_of(f, v, harmonics)
     r, n = comparable(error, S), w.clock[_ranks.BY.filled]
-    less = _ranks.below(w.ordered, n, r)
+    less = _ranks.below(w, r)
     row, evidence = s.clock[BY.row], 0.0
     if n >= RANKED:
-        ties, u = _ranks.tied(w.ordered, n, r, less), uniform(s)
+        ties, u = _ranks.up_to(w, r) - less, uniform(s)
         down = (less + u * (ties + 1)) / (n + 1)
         up = (n - less - ties + (1.0 - u) * (ties + 1)) / (n + 1)
         evidence = _bets.bet(b, down, up, row, value, total)
         k = n // TAIL
-        error = min(max(r, w.ordered[k]), w.ordered[n - 1 - k]) * math.sqrt(S)
+        low, high = _ranks.smallest(w, k), _ranks.smallest(w, n - 1 - k)
+        error = min(max(r, low), high) * math.sqrt(S)
     else:
         _bets.rest(b, row, total)
     s.scalars[AT.evidence] = evidence
-    _ranks.insert(w, r, less)
+    _ranks.insert(w, r)
     _reference.learn(f, v, error, S)
     return bool(evidence >= s.scalars[AT.every])
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from stillpoint.alerts import _ranks
 from stillpoint.alerts._bets import BETS, Bets
 from stillpoint.alerts._ranks import Window
 from stillpoint.alerts._reference import Reference
@@ -66,7 +67,7 @@ class State(NamedTuple):
     clock: np.ndarray  # (9,) ints, see Clock
     recent: np.ndarray  # (30, 2 + harmonics), a ring, see Recent
     regression: np.ndarray  # (7 + harmonics, 4 + harmonics), see reference
-    errors: np.ndarray  # (2, 5000), see window
+    errors: np.ndarray  # a window of the last 5000, see window
     bets: np.ndarray  # (3, 12), see bets
     moments: np.ndarray  # (25, 3), the last row those of all values since the last change
     records: np.ndarray  # (100, 6), a ring, see Entry
@@ -92,7 +93,7 @@ def reference(s: State) -> Reference:
 @njit(cache=True)
 def window(s: State) -> Window:
     """Its errors, comparable."""
-    return Window(s.errors[0], s.errors[1], s.clock[BY.ranked :])
+    return _ranks.view(s.errors, MOST, s.clock[BY.ranked :])
 
 
 @njit(cache=True)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stillpoint.alerts import _changes
+from stillpoint.alerts import _changes, _ranks
 from stillpoint.alerts._bets import BETS
 from stillpoint.alerts._reference import LAGS
 from stillpoint.alerts._state import (
@@ -21,6 +21,7 @@ from stillpoint.alerts._state import (
     OF,
     SCALARS,
     State,
+    window,
 )
 from stillpoint.core.allocation import zeros
 from stillpoint.core.learner import Learner
@@ -204,7 +205,7 @@ def build(every: float, harmonics: int = 0, row: int = 0) -> State:
         clock=zeros(CLOCKS, np.int64),
         recent=zeros((FIRST, OF.harmonics + harmonics)),
         regression=zeros((d + 3, d)),
-        errors=zeros((2, MOST)),
+        errors=zeros(_ranks.size(MOST)),
         bets=zeros((3, BETS)),
         moments=zeros((MOMENTS, 3)),
         records=zeros((KEPT, len(IN))),
@@ -227,7 +228,7 @@ def _record(s: State, i: int) -> Change:
 
 def arrays(s: State) -> dict[str, Any]:
     """Return a detector's state, for saving."""
-    errors = s.errors[1, : s.clock[BY.ranked]]
+    errors = s.errors[: s.clock[BY.ranked]]
     return {**saved(_fixed(s)), "errors": errors.copy(), "records": _kept(s).copy()}
 
 
@@ -253,7 +254,8 @@ def restore(s: State, state: dict[str, Any]) -> None:
             f"state 'scalars' must have a scale above 0: got {scale}; save the detector again"
         )
     put_back(_fixed(s), state)
-    s.errors[0, : errors.size], s.errors[1, : errors.size] = np.sort(errors), errors
+    s.errors[: errors.size] = errors
+    _ranks.refill(window(s))
     _kept(s)[:] = notes
 
 

@@ -1,0 +1,2 @@
+from .changes import Change as Change
+from .changes import Changes as Changes
