@@ -1,5 +1,6 @@
 """Changes: a slow twin, false alarms, what is found and how exactly, gaps, units, saving."""
 
+import bisect
 import copy
 
 import numpy as np
@@ -117,14 +118,14 @@ EXCHANGEABLE = ["normal", "Poisson", "rare events", "lognormal"]
 def test_ranks_without_change_take_as_many_rows_to_an_alarm_as_promised(name):
     rng, every, waits = np.random.default_rng(8), 200.0, []
     for _ in range(150):
-        window, bets, total = np.empty(5000), _changes.bets(module.build(every)), np.zeros(3)
+        window, bets, total = [], _changes.bets(module.build(every)), np.zeros(3)
         for t, value in enumerate(LAWS[name](rng, 5000)):
-            less = _ranks.below(window, t, value)
-            ties, u = _ranks.tied(window, t, value, less), rng.random()
+            less = bisect.bisect_left(window, value)
+            ties, u = bisect.bisect_right(window, value) - less, rng.random()
             down = (less + u * (ties + 1)) / (t + 1)
             if _bets.bet(bets, down, 1.0 - down, t, value, total) >= every:
                 break
-            window[less + 1 : t + 1], window[less] = window[less:t].copy(), value
+            window.insert(less, value)
         waits.append(t + 1)
     deviation = np.std(waits) / np.sqrt(len(waits))
     assert np.mean(waits) - 2.0 * deviation > every

@@ -17,7 +17,7 @@ STREAMS = {
 
 
 def new_window(most):
-    return _ranks.view(np.zeros(_ranks.size(most)), most, np.zeros(2, np.int64))
+    return _ranks.window_in(np.zeros(_ranks.size(most)), most, np.zeros(2, np.int64))
 
 
 @pytest.mark.parametrize("most", [1, 5, 130, 700])

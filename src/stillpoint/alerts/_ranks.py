@@ -1,8 +1,8 @@
 """A window of the last numbers, kept in order, so that a new one's rank is found in O(√N).
 
 Numbers are in blocks of about 64, ascending within and from block to block: one that comes or goes
-moves those of its own block. A block that is full, or empty, has all spread evenly anew, which takes
-as long as reading them once, and at least 60 rounds pass until the next time.
+moves those of its own block. Where a block is full, or empty, all are spread evenly anew, which
+takes as long as reading them once; at least 60 rounds pass until the next time.
 """
 
 from typing import NamedTuple
@@ -40,7 +40,7 @@ def size(most: int) -> int:
 
 
 @njit(cache=True)
-def view(floats: np.ndarray, most: int, clock: np.ndarray) -> Window:
+def window_in(floats: np.ndarray, most: int, clock: np.ndarray) -> Window:
     """The window in an array of `size(most)` floats and one of two counts."""
     blocks = max(1, most // USUAL)
     first = most + 1 + blocks

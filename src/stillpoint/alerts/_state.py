@@ -93,7 +93,7 @@ def reference(s: State) -> Reference:
 @njit(cache=True)
 def window(s: State) -> Window:
     """Its errors, comparable."""
-    return _ranks.view(s.errors, MOST, s.clock[BY.ranked :])
+    return _ranks.window_in(s.errors, MOST, s.clock[BY.ranked :])
 
 
 @njit(cache=True)
