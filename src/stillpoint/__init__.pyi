@@ -5,6 +5,8 @@ from . import lab as lab
 from . import losses as losses
 from . import potentials as potentials
 from . import regret as regret
+from .alerts import Anomalies as Anomalies
+from .alerts import Changes as Changes
 from .core.persist import load as load
 from .core.persist import save as save
 from .fleet import Fleet as Fleet

@@ -1,0 +1,297 @@
+"""Anomalies: rows that do not fit, with a p-value each and a rate of alarms that is kept."""
+
+import copy
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from stillpoint.alerts import _anomalies
+from stillpoint.alerts import anomaly as kept
+from stillpoint.alerts._anomalies import AT, BY, KEPT, MOST
+from stillpoint.alerts.anomaly import LARGEST, LONGEST, Anomaly, bound, record
+from stillpoint.alerts.source import Source
+from stillpoint.core.allocation import zeros
+from stillpoint.core.array import Array
+from stillpoint.core.learner import Learner, not_finite_in
+from stillpoint.core.validation import counted, number, under
+from stillpoint.intervals import IntervalTracker
+from stillpoint.intervals.base import value, values
+from stillpoint.series import seasons
+
+LEAST = 1e-6  # of the rate: 5000 ranks twice have no smaller p-value
+
+
+class Anomalies(Learner):
+    """Detect rows of a stream that do not fit, with a rate of alarms that is kept.
+
+    `update(y)` gives an `Anomaly` in a row that is an alarm, else None. Nothing to tune.
+
+    Parameters
+    ----------
+    rate : float, default 0.001
+        The share of rows that may be called unusual where nothing is.
+    forecaster : object, optional
+        What tells each row before it comes: with `predict()` and `update(y)`, such as
+        `sp.VariationForecaster()`, or river's `forecast(1)` learner behind these two. None is
+        `sp.Forecaster()`. It is not asked where forecasts are given, see `update`.
+    period : int, optional
+        Rows of the season that the long-run level has; 1 for none. None: found in the stream.
+
+    Attributes
+    ----------
+    rounds : int
+        How many rows there were.
+    p, p_forecast, p_level : float
+        p-values of the last row, see `Anomaly`; NaN if it was missing.
+    alarms, exceedances : int
+        How many alarms so far, and rows with p ≤ rate.
+
+    See Also
+    --------
+    - `Changes`: where level or spread of a stream have moved for good.
+    - `IntervalTracker`: intervals that hold a share of the rows.
+
+    Notes
+    -----
+    With f_t the forecast of y_t and m_t the mean of all values before, by phase of the season where
+    there is one, e_t = y_t − f_t and d_t = y_t − m_t,
+
+        b_t = |mean(d_{t−10}, …, d_{t−1})|
+        p₁ = (1 + #{past |e| ≥ |e_t|})/(n + 1),   p₂ = (1 + #{past b ≥ b_t})/(n + 1)
+        s = −ln p₁ − ln p₂,   p = (1 + s)·e^−s
+
+    over the last 5000 rows. A row is an exceedance if p ≤ rate, and an alarm if no other exceedance
+    was in the 100 rows before, so that a stretch is told once. What holds:
+
+    - If the errors are exchangeable, P(p₁ ≤ a) ≤ a for every a (a conformal p-value; Vovk,
+      Gammerman & Shafer 2005).
+    - On a stationary stream whose ranks of errors do not depend on the past, the share of
+      exceedances goes to `rate`.
+    - On any stream, alarms ≤ rate·T + 3√(rate(1 − rate)(T + 100)) + 1 after T values, see
+      `alarm_bound`: an alarm beyond is not raised.
+
+    No p-value is below `rate` before there are enough ranks: about 100 rows for 0.001, 360 for
+    0.0001. Constant streams have p = 1. Detection does not depend on shifts and units. A season is
+    looked for after 24, 34, 49, … rows, and the long-run level then learnt anew from the last 5000.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import stillpoint as sp
+    >>> y = np.random.default_rng(0).normal(20.0, 1.0, 600)
+    >>> y[500] += 8.0
+    >>> alerts = sp.Anomalies(rate=0.001, forecaster=sp.VariationForecaster())
+    >>> p, found = alerts.track(y)
+    >>> [(anomaly.row, anomaly.sign) for anomaly in found]
+    [(500, 1)]
+    >>> alerts.alarms <= alerts.alarm_bound()
+    True
+    """
+
+    def __init__(
+        self, rate: float = 1e-3, *, forecaster: Any = None, period: int | None = None
+    ) -> None:
+        super().__init__()
+        remedy = "give a share of rows, such as 0.001"
+        self._rate = number("rate", rate, remedy)
+        if not LEAST <= self._rate <= 0.5:
+            raise ValueError(f"rate must be from {LEAST:g} to 0.5: got {rate!r}; {remedy}")
+        self._period = None if period is None else _checked(period)
+        told = {None: "auto", 1: None}.get(self._period, self._period)
+        self._source = Source(forecaster, told)
+        self._band = IntervalTracker(1.0 - self._rate, empty=False)
+        self._state = kept.build(self._rate, self._period or 1)
+        self._look = seasons.LEAST if period is None else 0  # row to look for a season, 0: never
+
+    # what is known
+
+    @property
+    def rate(self) -> float:
+        """The share of rows that may be called unusual where nothing is."""
+        return self._rate
+
+    @property
+    def period(self) -> int:
+        """Rows of the season that the long-run level has; 1 if there is none."""
+        return int(self._state.phases.shape[0])
+
+    @property
+    def p(self) -> float:
+        """The p-value of the last row; NaN if it was missing."""
+        return float(self._state.scalars[AT.p])
+
+    @property
+    def p_forecast(self) -> float:
+        """The p-value of its error alone."""
+        return float(self._state.scalars[AT.forecast])
+
+    @property
+    def p_level(self) -> float:
+        """The p-value of how far the ten rows before it had left the long-run level."""
+        return float(self._state.scalars[AT.long_run])
+
+    @property
+    def alarms(self) -> int:
+        """How many alarms there were."""
+        return int(self._state.clock[BY.alarms])
+
+    @property
+    def exceedances(self) -> int:
+        """How many rows had p ≤ rate."""
+        return int(self._state.clock[BY.exceedances])
+
+    @property
+    def records(self) -> list[Anomaly]:
+        """The last 100 alarms, oldest first."""
+        return [record(self._state, i) for i in range(max(self.alarms - KEPT, 0), self.alarms)]
+
+    def alarm_bound(self) -> float:
+        """How many alarms there can be by now at most, on any stream.
+
+        rate·T + 3√(rate(1 − rate)(T + 100)) + 1 after T values.
+        """
+        return bound(self._rate, int(self._state.clock[BY.values]))
+
+    # rounds
+
+    def score(self, y: float, *, forecast: float | None = None) -> float:
+        """Return the p-value that a row with this value would have; nothing is learnt."""
+        target = value("y", y, "pass a number")
+        return float(_anomalies.judge(self._state, target, self._source.expect(forecast))[0])
+
+    def update(self, y: float, *, forecast: float | None = None) -> Anomaly | None:
+        """Take in a row; returns the anomaly that it is, if it is an alarm.
+
+        Parameters
+        ----------
+        y : float
+            The value; `skip` if it is missing.
+        forecast : float, optional
+            What was forecast of it elsewhere, NaN if nothing was. Given in every row or in none;
+            where it is, `forecaster` is never asked.
+        """
+        target = value("y", y, "call skip() for a missing value")
+        expected = self._source.expect(forecast)
+        self._source.learn(target, forecast)
+        before = self.alarms
+        self._begin()
+        self._end((target, expected))
+        return record(self._state, before) if self.alarms > before else None
+
+    def skip(self) -> None:
+        """Pass a row whose value is missing."""
+        self._source.skip()
+        super().skip()
+
+    def _open(self, when: float, x: None) -> None:
+        """There is nothing to answer."""
+
+    def _close(self, feedback: tuple[float, float] | None) -> None:
+        y, expected = (math.nan, math.nan) if feedback is None else feedback
+        lo, hi = -math.inf, math.inf
+        if math.isnan(expected):
+            self._band.skip()
+        else:
+            lo, hi = self._band.predict(expected)
+            self._band.update(y)
+        _anomalies.update(y, expected, lo, hi, *self._state)
+        if self._state.clock[BY.row] == self._look:
+            self._find_season()
+
+    def track(
+        self, y: ArrayLike, forecasts: ArrayLike | None = None
+    ) -> tuple[Array, list[Anomaly]]:
+        """Take in a whole stream.
+
+        Parameters
+        ----------
+        y : array-like of shape (T,)
+            Values; NaN is a missing one.
+        forecasts : array-like of shape (T,), optional
+            What was forecast of each elsewhere, NaN where nothing was; see `update`.
+
+        Returns
+        -------
+        p : array of shape (T,)
+            The p-value of each row, NaN where it is missing.
+        found : list of Anomaly
+            The alarms: those of `update`, bit for bit.
+        """
+        targets = values("y", y, missing=True)
+        self._begin_bulk("y")
+        expected = self._source.track(targets, forecasts)
+        nothing = np.isnan(expected)
+        ends = np.stack(
+            self._band.track(np.where(nothing, 0.0, expected), np.where(nothing, np.nan, targets))
+        )
+        ends[:, nothing] = [[-math.inf], [math.inf]]
+        p, found, t = np.empty(targets.size), list[Anomaly](), 0
+        while t < targets.size:
+            before, row = self.alarms, int(self._state.clock[BY.row])
+            stop = min(targets.size, t + self._look - row) if self._look else targets.size
+            t = _anomalies.track(self._state, targets, expected, ends, t, stop, p)
+            if self.alarms > before:
+                found.append(record(self._state, before))
+            if self._state.clock[BY.row] == self._look:
+                self._find_season()
+        self._follow()
+        return p, found
+
+    # the season of the long-run level
+
+    def _find_season(self) -> None:
+        """Look for the season, and learn the long-run level anew if it has changed."""
+        row = self._look
+        self._look = min(math.ceil(row * math.sqrt(2.0)), row + MOST // 2)
+        y = np.roll(self._state.history, -row)[-min(row, MOST) :]
+        y = y[np.argmin(np.isnan(y)) :]
+        if np.isnan(y).all():
+            return
+        found = [m for m in seasons.detect(seasons.filled(y)) if m <= LONGEST][:1]
+        period = int(found[0]) if found else 1
+        if period != self.period:
+            self._state = self._state._replace(phases=zeros((period, 2)))
+            _anomalies.replay(self._state)
+
+    # saving
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The arguments that build this detector anew."""
+        return {"rate": self._rate, "forecaster": self._source.given, "period": self._period}
+
+    @property
+    def _not_finite(self) -> frozenset[str]:
+        own = frozenset({"scalars", "history", "records"})
+        return own | not_finite_in("band.", self._band) | self._source._not_finite
+
+    def arrays(self) -> dict[str, Any]:
+        """The state, for saving: its own, that of its interval and that of its forecaster."""
+        band = {f"band.{name}": each for name, each in self._band.arrays().items()}
+        return {**kept.arrays(self._state), "look": self._look, **band, **self._source.arrays()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Inverse of `arrays`; ValueError, and nothing is written, where it cannot be."""
+        look, new = int(state["look"]), kept.restored(state, self._rate, self._period)
+        counted("look", look, LARGEST)
+        if bool(look) != (self._period is None) or (look and look <= new.clock[BY.row]):
+            raise ValueError(f"state 'look' must be a row to come: got {look}; save it again")
+        band, source = copy.deepcopy(self._band), self._source.restored(state)
+        band.restore(under(state, "band."))
+        self._state, self._band, self._source, self._look = new, band, source, look
+        self._follow()
+        self._is_open = False
+
+    def _follow(self) -> None:
+        self.rounds = int(self._state.clock[BY.row])
+        self.time, self._started = float(self.rounds), self.rounds > 0
+
+
+def _checked(period: Any) -> int:
+    remedy = f"give a whole number of rows from 1, which is none, to {LONGEST}; None to find it"
+    result = number("period", period, remedy)
+    if not 1.0 <= result <= LONGEST or result != int(result):
+        raise ValueError(f"period must be a number of rows: got {period!r}; {remedy}")
+    return int(result)

@@ -1,0 +1,141 @@
+"""Where the forecasts of a detector come from: its own forecaster, or whoever calls it."""
+
+import copy
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from stillpoint.core.array import Array
+from stillpoint.core.learner import not_finite_in
+from stillpoint.core.validation import counted, under
+from stillpoint.forecasters.series import SeriesForecaster
+from stillpoint.intervals.base import value, values
+from stillpoint.series import Forecaster
+
+_MEND = "mend the forecaster"
+
+
+class Source:
+    """Forecasts of the coming rows, given in every row or in none.
+
+    Parameters
+    ----------
+    forecaster : object, optional
+        With `predict()` and `update(y)`; None is sp.Forecaster(), built when it is asked.
+    season : object
+        That of sp.Forecaster().
+    """
+
+    def __init__(self, forecaster: Any, season: Any) -> None:
+        if forecaster is not None and not all(
+            callable(getattr(forecaster, name, None)) for name in ("predict", "update")
+        ):
+            raise ValueError(
+                f"forecaster must have predict() and update(y): got {forecaster!r}; give one such"
+                " as sp.VariationForecaster(), or pass forecasts to update and track"
+            )
+        self.given, self._season = forecaster, season
+        self._own = forecaster
+        self._told: bool | None = None  # whether forecasts are given; None before the first row
+        self._seen = False  # whether a value has come
+
+    def expect(self, forecast: float | None) -> float:
+        """Return the forecast of the coming row, given or asked for; NaN if there is none."""
+        self._check(forecast is not None, repr(forecast))
+        if forecast is not None:
+            missing = isinstance(forecast, float) and math.isnan(forecast)
+            return math.nan if missing else value("forecast", forecast, "pass NaN for none")
+        fresh = self._fresh
+        said = value("forecast", self._model().predict(), _MEND)
+        return math.nan if fresh else said
+
+    def learn(self, y: float, forecast: float | None) -> None:
+        """Take in the value of the row."""
+        if forecast is None:
+            self._model().update(y)
+        self._told, self._seen = forecast is not None, True
+
+    def skip(self) -> None:
+        """Pass a row whose value is missing."""
+        if not self._told and hasattr(self._own, "skip"):
+            self._own.skip()
+
+    def track(self, y: Array, forecasts: ArrayLike | None) -> Array:
+        """Return the forecasts of rows, each made before its value, and take these in."""
+        self._check(forecasts is not None, "an array")
+        if forecasts is not None:
+            out = values("forecasts", forecasts, missing=True)
+            if out.shape != y.shape:
+                raise ValueError(
+                    f"forecasts must be as many as y: got {out.size} for {y.size}; pass one a row,"
+                    " NaN for none"
+                )
+        else:
+            fresh, known = self._fresh, np.flatnonzero(~np.isnan(y))
+            out = self._play(y)
+            if fresh:
+                out[: known[0] + 1 if known.size else y.size] = np.nan
+        if y.size:
+            self._told = forecasts is not None
+            self._seen |= not np.isnan(y).all()
+        return out
+
+    def _play(self, y: Array) -> Array:
+        model = self._model()
+        if isinstance(model, Forecaster | SeriesForecaster):
+            return np.array(model.track(y), dtype=np.float64)
+        out = np.empty(y.size)
+        for t, target in enumerate(y.tolist()):
+            out[t] = value("forecast", model.predict(), _MEND)
+            if target == target:
+                model.update(target)
+            elif hasattr(model, "skip"):
+                model.skip()
+        return out
+
+    @property
+    def _fresh(self) -> bool:
+        """Whether the forecaster has seen nothing: what it says then is no forecast."""
+        return not self._seen and getattr(self._model(), "rounds", 0) == 0
+
+    def _model(self) -> Any:
+        if self._own is None:
+            self._own = Forecaster(season=self._season)
+        return self._own
+
+    def _check(self, told: bool, got: str) -> None:
+        if self._told is not None and self._told != told:
+            raise ValueError(
+                f"forecast must be given in every row or in none: got {got if told else 'none'},"
+                f" and rows before had {'one' if self._told else 'none'}; build another detector"
+            )
+
+    @property
+    def _not_finite(self) -> frozenset[str]:
+        """As `Configured._not_finite`."""
+        return not_finite_in("forecaster.", self._own)
+
+    def arrays(self) -> dict[str, Any]:
+        """Return the state, for saving."""
+        state = {"told": -1 if self._told is None else int(self._told), "seen": self._seen}
+        if self._own is None:
+            return state
+        if not hasattr(self._own, "arrays"):
+            raise ValueError(
+                "the forecaster must be one of this library to be saved with its detector: got"
+                f" {self._own!r}; pass its forecasts to update and track, and save it by its own"
+                " means"
+            )
+        own = self._own.arrays()
+        return state | {f"forecaster.{name}": each for name, each in own.items()}
+
+    def restored(self, state: dict[str, Any]) -> "Source":
+        """Return what was saved; ValueError where no detector has it."""
+        told, own, new = int(state["told"]), under(state, "forecaster."), copy.deepcopy(self)
+        counted("told", told + 1, 2)
+        new._told, new._seen = None if told < 0 else bool(told), bool(state["seen"])
+        if own:
+            new._model().restore(own)
+        return new
