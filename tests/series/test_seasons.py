@@ -208,3 +208,12 @@ def test_a_told_season_is_used_at_once_others_when_they_were_seen_twice():
     assert model.seasons == []
     model.update(y[2])
     assert model.seasons == [12.0]
+
+
+@pytest.mark.parametrize("n", [300, 1000, 3000, 8000])
+def test_of_a_sine_in_noise_the_period_is_found_and_no_multiple_of_it(n):
+    wave = 3.0 * np.sin(np.arange(n) * np.pi / 12)
+    found = [
+        seasons.detect(wave + np.random.default_rng(seed).normal(size=n))[:1] for seed in range(20)
+    ]
+    assert found.count((24.0,)) >= 18

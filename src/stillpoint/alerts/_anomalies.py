@@ -5,10 +5,10 @@ season, e_t = y_t − f_t and d_t = y_t − m_t,
 
     b_t = |mean(d_{t−10}, …, d_{t−1})|            how far the rows before t have left the long run
     p₁ = (1 + #{past |e| ≥ |e_t|})/(n + 1),  p₂ = (1 + #{past b ≥ b_t})/(n + 1)    of the last 5000
-    s = −ln p₁ − ln p₂,  p = (1 + s)·e^−s         (Fisher 1932: the product of two)
 
-b_t leaves row t out: with it p₁ and p₂ would share y_t, and p be too small. Ties count against a
-row being unusual. An exceedance is a row with p ≤ rate; an alarm is one if the last exceedance was
+and p is that of their product, where among the largest errors p₁ goes by how far out the error is
+(`_pvalues`). b_t leaves row t out: with it p₁ and p₂ would share y_t, and p be too small. An
+exceedance is a row with p ≤ rate; an alarm is one if the last exceedance was
 more than 100 rows ago, and no more than rate·t + 3√(rate(1 − rate)(t + 100)) alarms were before it.
 """
 
@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stillpoint.alerts import _ranks
+from stillpoint.alerts._pvalues import beyond, joined, share
 from stillpoint.core.jit import bare, njit
 from stillpoint.intervals._guard import behind
 
@@ -94,20 +95,6 @@ def stretches(s: State) -> _ranks.Window:
 
 
 @njit(cache=True)
-def share(w: _ranks.Window, value: float) -> float:
-    """The p-value of a number: (1 + how many are as large or larger)/(1 + how many there are)."""
-    n = w.clock[_ranks.BY.filled]
-    return float((1 + n - _ranks.below(w, value)) / (1 + n))
-
-
-@njit(cache=True)
-def joined(p: float, other: float) -> float:
-    """The p-value of the product of two, (1 + s)·e^−s (Fisher 1932)."""
-    product = p * other
-    return min(product * (1.0 - math.log(product)), 1.0)
-
-
-@njit(cache=True)
 def admits(rate: float, rows: float, alarms: float) -> bool:
     """Whether there may be one more alarm after so many in so many rows."""
     return behind(1.0 - rate, rows, alarms) <= 1.0
@@ -165,12 +152,13 @@ def replay(s: State) -> None:
 @njit(cache=True)
 def judge(s: State, y: float, forecast: float) -> tuple[float, float, float]:
     """(p, p₁, p₂) of a value, if it came now; a forecast of NaN is none."""
-    first, second, b = 1.0, 1.0, stretch(s)
+    first = far = second = 1.0
+    b = stretch(s)
     if not math.isnan(forecast):
-        first = share(errors(s), abs(y - forecast))
+        first, far = share(errors(s), abs(y - forecast)), beyond(errors(s), abs(y - forecast))
     if not math.isnan(b):
         second = share(stretches(s), b)
-    return joined(first, second), first, second
+    return joined(far, second), first, second
 
 
 @njit(cache=True)

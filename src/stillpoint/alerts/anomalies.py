@@ -62,19 +62,21 @@ class Anomalies(Learner):
         p₁ = (1 + #{past |e| ≥ |e_t|})/(n + 1),   p₂ = (1 + #{past b ≥ b_t})/(n + 1)
         s = −ln p₁ − ln p₂,   p = (1 + s)·e^−s
 
-    over the last 5000 rows. A row is an exceedance if p ≤ rate, and an alarm if no other exceedance
-    was in the 100 rows before, so that a stretch is told once. What holds:
+    over the last 5000 rows; in p, of an error among the largest 1% (or 10), p₁ is that of a Pareto
+    tail fitted to these, with what they leave open about it. A row is an exceedance if p ≤ rate,
+    and an alarm if no other exceedance was in the 100 rows before: a stretch is told once. What
+    holds:
 
     - If the errors are exchangeable, P(p₁ ≤ a) ≤ a for every a (a conformal p-value; Vovk,
       Gammerman & Shafer 2005).
-    - On a stationary stream whose ranks of errors do not depend on the past, the share of
-      exceedances goes to `rate`.
+    - On a stationary stream whose ranks of errors do not depend on the past, and whose errors have
+      a Pareto tail or a lighter one, the share of exceedances goes to `rate`, or below.
     - On any stream, alarms ≤ rate·T + 3√(rate(1 − rate)(T + 100)) + 1 after T values, see
       `alarm_bound`: an alarm beyond is not raised.
 
-    No p-value is below `rate` before there are enough ranks: about 100 rows for 0.001, 360 for
-    0.0001. Constant streams have p = 1. Detection does not depend on shifts and units. A season is
-    looked for after 24, 34, 49, … rows, and the long-run level then learnt anew from the last 5000.
+    A lone error, however large, hardly is an alarm in the first 100 rows at a rate of 0.001.
+    Constant streams have p = 1. Detection does not depend on shifts and units. A season is looked
+    for after 24, 34, 49, … rows, and the long-run level then learnt anew from the last 5000.
 
     Examples
     --------

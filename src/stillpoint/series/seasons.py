@@ -89,8 +89,9 @@ def detect(y: Array) -> tuple[float, ...]:
         return ()
     m, k = _peak(r1, n, n / 3, 0.15), _peak(r0, n, n / 4 if n > 100 else n / 3, 0.3)
     k = _usual(k, r0)
-    if k and m > 1.5 * k and abs(m / k - round(m / k)) < 0.05:
-        m = k  # differences repeat, too, but are noise at the period itself
+    multiple = m > 1.5 * k > 0 and abs(m / k - round(m / k)) < 0.05
+    if multiple or (m > 0.85 * k > 0 and r1[k - 1 : k + 2].max() > r1[m] - 4.0 / math.sqrt(n)):
+        m = k  # differences repeat, too, but are noise near the period itself
     m = m or k
     if not m:
         return ()
