@@ -13,6 +13,7 @@ import numpy as np
 
 from stillpoint.alerts import _bets, _ranks, _reference
 from stillpoint.alerts._bets import deviation, measure
+from stillpoint.alerts._random import random
 from stillpoint.alerts._reference import LAGS, comparable, error_of, standardise
 from stillpoint.alerts._state import AT, BY, FIRST, IN, KEPT, OF, State, bets, reference, window
 from stillpoint.core.jit import bare, njit
@@ -24,22 +25,11 @@ ROUNDING = 1e-12  # steps this far below the values are none
 SMALL = 1e-300  # least scale
 
 
-_ODD, _ONE, _TWO = (
-    np.uint64(0x9E3779B97F4A7C15),
-    np.uint64(0xBF58476D1CE4E5B9),
-    np.uint64(0x94D049BB133111EB),
-)
-
-
 @njit(cache=True)
 def uniform(s: State) -> float:
-    """The next random number in (0, 1): that of its index in SplitMix64 (Steele et al. 2014)."""
+    """The next random number in (0, 1)."""
     s.clock[BY.draws] += 1
-    bits = np.uint64(s.clock[BY.draws]) * _ODD
-    bits = (bits ^ (bits >> np.uint64(30))) * _ONE
-    bits = (bits ^ (bits >> np.uint64(27))) * _TWO
-    bits ^= bits >> np.uint64(31)
-    return (float(bits >> np.uint64(12)) + 0.5) * 2.0**-52
+    return random(s.clock[BY.draws])
 
 
 @njit(cache=True)
