@@ -2,8 +2,10 @@
 
 import numpy as np
 
-KINDS = ["level up", "level down", "wider", "narrower"]
-EPS = np.tile([0.2, 0.5, 0.8], 4)
+KINDS = ["level up"] * 2 + ["level down"] * 2 + ["wider"] * 2 + ["narrower"] * 2
+KINDS += ["level up", "level down"] * 2 + ["season"]
+EPS = np.tile([0.2, 0.5], 4)
+TILTS = np.sqrt(3.0) * np.array([0.2, -0.2, 0.7, -0.7])
 MASK = (1 << 64) - 1
 
 
@@ -21,101 +23,113 @@ class Random:
         return (((z ^ z >> 31) >> 12) + 0.5) * 2.0**-52
 
 
+def harmonics(row, period):
+    """Cosines and sines of at most four harmonics; no sine at two rows a cycle."""
+    out = []
+    for k in range(1, min(int(period / 2), 4) + 1 if period else 1):
+        out.append(np.cos(2 * np.pi * k * row / period))
+        if 2 * k != period:
+            out.append(np.sin(2 * np.pi * k * row / period))
+    return out
+
+
 class Reference:
-    """Regression on the last three values and harmonics, from first rows or pseudo-targets."""
+    """Regression on the last three values, season and time, begun with thirty values."""
 
-    def __init__(self, y, harmonics, step, uniform, idle=0):
-        moved = [(uniform() - 0.5) * step for _ in y]
-        self.centre = np.mean(y)
-        moved = np.asarray(y) - self.centre + moved
-        self.scale = np.std(moved, ddof=1)
-        self.v = list(moved / self.scale)
-        rows = [self.row(self.v[:i], harmonics[i]) for i in range(3, 30)]
-        self.precision = np.eye(rows[0].size) / 100 + sum(np.outer(z, z) for z in rows)
-        self.sums = sum(z * v for z, v in zip(rows, self.v[3:], strict=True))
+    def __init__(self, rows, y, step, uniform, period, trend, idle=0):
+        self.period, self.trend, self.origin = period, trend, rows[-1] + 1
+        self.centre = np.median(y)
+        sizes = np.abs(np.asarray(y) - self.centre)
+        scale = 1.4826 * np.median(sizes) or np.sqrt(np.sum(sizes**2) / 29)
+        self.scale = np.hypot(scale, step / np.sqrt(12))
+        moved = np.asarray(y) - self.centre + [(uniform() - 0.5) * step for _ in y]
+        self.v = list(np.clip(moved / self.scale, -3, 3))
+        first = [self.row(self.v[:i], rows[i]) for i in range(3, 30)]
+        self.precision = np.eye(first[0].size) / 100 + sum(np.outer(z, z) for z in first)
+        self.sums = sum(z * v for z, v in zip(first, self.v[3:], strict=True))
         self.precision, self.sums = (x * (1 + idle / 30) for x in (self.precision, self.sums))
-        reach = step / 2 / self.scale
-        self.r = [((2 * i + 1) / min(idle, 5000) - 1) * reach for i in range(min(idle, 5000))]
+        reach, count = step / 2 / self.scale, min(idle, 5000)
+        self.r = [((2 * i + 1) / count - 1) * reach for i in range(count)]
+        self.season = np.zeros(len(harmonics(0, period)))
 
-    @staticmethod
-    def row(v, harmonics):
-        return np.concatenate([[1.0], v[:-4:-1], harmonics])
+    def row(self, v, row):
+        time = [(row - self.origin) / 30] if self.trend else []
+        return np.concatenate([[1.0], v[:-4:-1], harmonics(row, self.period), time])
 
-    def rank(self, y, harmonics, move, uniform):
-        """(u, 1 − u) of a value that is then learnt; None while there are few ranks."""
+    def rank(self, row, y, move, uniform):
+        """(u, 1 − u, κ of the season) of a value that is then learnt; None with few ranks."""
         v = (y - self.centre + move) / self.scale
-        z = self.row(self.v, harmonics)
-        S = 1 + z @ np.linalg.solve(self.precision, z)
-        forecast = z @ np.linalg.solve(self.precision, self.sums)
+        z = self.row(self.v, row)
+        leverage = z @ np.linalg.solve(self.precision, z)
+        S, forecast = 1 + leverage, z @ np.linalg.solve(self.precision, self.sums)
         past = np.sort(self.r[-5000:])
         n, r, answer = past.size, (v - forecast) / np.sqrt(S), None
         learnt = r
-        if n >= 20:
+        if n >= 30:
             less, same, U = np.sum(past < r), np.sum(past == r), uniform()
-            up = n - less - same + (1 - U) * (same + 1)
-            answer = (less + U * (same + 1)) / (n + 1), up / (n + 1)
-            learnt = np.clip(r, past[n // 50], past[n - 1 - n // 50])
-        self.precision += np.outer(z, z)
-        self.sums += z * (forecast + learnt * np.sqrt(S))
+            u = (less + U * (same + 1)) / (n + 1)
+            waves = np.array(harmonics(row, self.period))
+            tilt = waves @ self.season if self.period else 0.0
+            if self.period:
+                share = 2 / (4 * self.period) * (np.sqrt(3) * (2 * u - 1) - tilt)
+                self.season = self.season + share * waves
+            up = (n - less - same + (1 - U) * (same + 1)) / (n + 1)
+            answer = u, up, np.sqrt(3) * tilt
+            learnt = np.clip(r, past[n // 15], past[n - 1 - n // 15])
+        weight = min(1, 2 * z.size / (n + 30) / leverage)
+        self.precision += weight * np.outer(z, z)
+        self.sums += weight * z * (forecast + learnt * np.sqrt(S))
         self.r.append(r)
         self.v.append(v)
         return answer
 
 
-def detect(y, every, harmonics=None, seasonal=None):
-    """Records (row, start, kind, before, after, evidence), and M after every row."""
-    harmonics = np.empty((len(y), 0)) if harmonics is None else harmonics
-    value = np.asarray(y) - (0 if seasonal is None else seasonal)
+def payoffs(down, up, tilt, seasonal):
+    x = np.repeat([up, down, 2 * min(up, down), abs(up - down)], 2)
+    powers = EPS * np.maximum(x, 1e-15) ** (EPS - 1)
+    κ = np.append(TILTS, np.clip(tilt, -2 * np.sqrt(3), 2 * np.sqrt(3)))
+    tilts = np.exp(κ * (down - up)) / np.where(κ == 0, 1, np.sinh(κ) / (κ + (κ == 0)))
+    return np.append(powers, tilts if seasonal else tilts[:-1])
+
+
+def detect(y, every, period=0, trend=False):
+    """Records (row, start, kind, evidence), and M after every row."""
     uniform, found, evidence, step = Random(), [], [], 0.0
-    rows = []  # of the recent values since the last change, and then of all of them
-    reference, first, seen, idle, M = None, 0, [], 0, 0.0
+    reference, seen, since, M = None, [], 0, 0.0
+    bets = 13 if period else 12
     for t, now in enumerate(y):
         if np.isnan(now):
             evidence.append(M)
             continue
+        last = seen[-30:]
         if seen and abs(now - y[seen[-1]]) > 1e-12 * (abs(now) + abs(y[seen[-1]])):
             gap = abs(now - y[seen[-1]])
-            if step == 0 and len(rows) >= 30:
-                last = rows[-30:]
-                reference = Reference(y[last], harmonics[last], gap, uniform, idle)
-                sums, cusums, begins = np.zeros(12), np.zeros(12), np.full(12, t)
+            if step == 0 and since >= 30:
+                reference = Reference(last, y[last], gap, uniform, period, trend, since - 30)
+                sums, cusums, begins = np.zeros(bets), np.zeros(bets), np.full(bets, t)
             step = min(step, gap) if step else gap
         seen.append(t)
+        since += 1
         M, changed = 0.0, False
         if reference is not None:
-            move = (uniform() - 0.5) * step
-            u = reference.rank(now, harmonics[t], move, uniform)
+            u = reference.rank(t, now, (uniform() - 0.5) * step, uniform)
             if u is None:
-                sums, cusums, begins = np.zeros(12), np.zeros(12), np.full(12, t + 1)
+                sums, cusums, begins = np.zeros(bets), np.zeros(bets), np.full(bets, t + 1)
             else:
-                down, up = u
-                x = np.repeat([up, down, 2 * min(up, down), abs(up - down)], 3)
-                f = EPS * np.maximum(x, 1e-15) ** (EPS - 1)
+                f = payoffs(*u, bool(period))
                 sums, cusums = (1 + sums) * f, np.maximum(0, cusums + np.log(f))
                 begins = np.where(cusums > 0, begins, t + 1)
                 M = sums.mean()
                 changed = M >= every
         evidence.append(M)
-        rows.append(t)
-        idle += reference is None and len(rows) > 30
         if changed:
-            k = np.argmax(sums)
+            k = np.argmax(sums[:12])
+            k = 12 if period and sums[12] > 0.1 * sums[k] else k
             start = min(begins[k], t)
-            before = [i for i in seen if first <= i < begins[k]]
-            found.append([t, start, k // 3, before])
-            first, reference, idle = start, None, 0
-            rows = [i for i in seen if i >= start][-30:]
-        if reference is None and len(rows) >= 30 and step > 0:
-            reference = Reference(y[rows[-30:]], harmonics[rows[-30:]], step, uniform)
-        if found and t <= found[-1][0] + 50:
-            found[-1][4:] = [[i for i in seen if i >= first], evidence[found[-1][0]]]
-
-    def size(kind, rows):
-        if kind < 2:
-            return np.mean(value[rows])
-        return np.std(value[rows], ddof=1) if len(rows) > 1 else 0.0
-
-    return [
-        (t, start, KINDS[kind], size(kind, before), size(kind, after), M)
-        for t, start, kind, before, after, M in found
-    ], np.array(evidence)
+            found.append((t, start, KINDS[k], M))
+            since, reference = sum(i >= start for i in seen), None
+        if reference is None and since >= 30 and step > 0:
+            last = seen[-30:]
+            reference = Reference(last, y[last], step, uniform, period, trend)
+            sums, cusums, begins = np.zeros(bets), np.zeros(bets), np.full(bets, t + 1)
+    return found, np.array(evidence)

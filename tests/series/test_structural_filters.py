@@ -7,7 +7,7 @@ import pytest
 from series_twins import HOUR, MODELS, NAMES, Kalman, filters, row, wavy
 
 from stillpoint.series import _structural
-from stillpoint.series._harmonics import fill
+from stillpoint.core._harmonics import fill
 from stillpoint.series.gains import Gains, Model, shared
 from stillpoint.series.harmonics import harmonics
 

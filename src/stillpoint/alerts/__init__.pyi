@@ -1,4 +1,4 @@
 from .anomalies import Anomalies as Anomalies
 from .anomaly import Anomaly as Anomaly
-from .changes import Change as Change
+from .change import Change as Change
 from .changes import Changes as Changes

@@ -1,8 +1,15 @@
 """Bets against the ranks of a stream: what they have won is evidence that it has changed.
 
 Where nothing changes, the rank u_t ∈ (0, 1) of row t among those before is uniform and independent
-of theirs. Twelve bets pay f_k(x) = εx^(ε−1), ε ∈ {0.2, 0.5, 0.8}, at x = 1 − u (the level went up),
-u (down), 1 − |2u − 1| (wider) and |2u − 1| (narrower): E f_k = 1 then. With
+of theirs. Eight bets pay f(x) = εx^(ε−1), ε ∈ {0.2, 0.5}, at x = 1 − u (the level went up), u
+(down), 1 − |2u − 1| (wider) and |2u − 1| (narrower): they win most on extreme rows. Four more pay
+
+    f(u) = e^(κ(2u − 1))·κ/sinh κ,    κ = ±√3·0.2, ±√3·0.7
+
+which for small moves of a normal level is 95% as good as knowing how far it moved (Wilcoxon 1945).
+In a stream with a season one more pays the same with κ_t = √3·β'B(t), where B(t) are its harmonics
+and β the regression on them of the scores √3(2u − 1) of the last four periods: errors that repeat.
+All of them have E f = 1 where nothing changes, whatever was before. With
 
     M_k ← (1 + M_k)·f_k,   M = mean of the M_k                       (Shiryaev & Roberts)
     S_k ← max(0, S_k + ln f_k),   begun in the row after its last 0  (Page's cusum)
@@ -17,62 +24,53 @@ import numpy as np
 
 from stillpoint.core.jit import njit
 
-DIRECTIONS, BETS = 4, 12
-EXPONENTS = np.array([0.2, 0.5, 0.8])
+DIRECTIONS = 4
+EXPONENTS = np.array([0.2, 0.5])
 LOGS = np.log(EXPONENTS)
+ROOT = math.sqrt(3.0)
+TILTS = ROOT * np.array([0.2, -0.2, 0.7, -0.7])
+POWERS = DIRECTIONS * EXPONENTS.size
+SEASON = POWERS + TILTS.size  # the last bet
+BETS = SEASON + 1
 LEAST = 1e-15  # of x: payoffs stay finite
+STEEPEST = 2.0 * ROOT  # κ of the season: two deviations
+
+UP, DOWN, WIDER, NARROWER, SLOPE_UP, SLOPE_DOWN, MOVED = range(7)
+KINDS = np.array([UP, UP, DOWN, DOWN, WIDER, WIDER, NARROWER, NARROWER, UP, DOWN, UP, DOWN, MOVED])
 
 
 class Bets(NamedTuple):
-    """What each of the bets has won, three for each direction."""
+    """What each of the bets has won."""
 
-    sums: np.ndarray  # (12,): M_k
-    cusums: np.ndarray  # (12,): S_k
-    begins: np.ndarray  # (12,): the row in which S_k has begun
-    before: np.ndarray  # (12, 3): moments of the rows since the last change and before that
-    after: np.ndarray  # (12, 3): and of those from it on
-
-
-@njit(cache=True)
-def measure(moments: np.ndarray, value: float) -> None:
-    """Add a value to its count, mean and sum of squared deviations (Welford 1962)."""
-    moments[0] += 1.0
-    gap = value - moments[1]
-    moments[1] += gap / moments[0]
-    moments[2] += gap * (value - moments[1])
+    sums: np.ndarray  # (13,): M_k
+    cusums: np.ndarray  # (13,): S_k
+    begins: np.ndarray  # (13,): the row in which S_k has begun
+    lengths: np.ndarray  # (13,): values since
 
 
 @njit(cache=True)
-def deviation(moments: np.ndarray) -> float:
-    """The standard deviation; 0 of a single value."""
-    return math.sqrt(moments[2] / max(moments[0] - 1.0, 1.0))
-
-
-@njit(cache=True)
-def rest(b: Bets, row: int, total: np.ndarray) -> None:
-    """Win nothing yet: all begin in the row after this one, before which there is `total`."""
+def rest(b: Bets, row: int) -> None:
+    """Win nothing yet: all begin in the row after this one."""
     for k in range(BETS):
-        b.sums[k] = b.cusums[k] = 0.0
-        split(b, k, row, total)
+        b.sums[k] = b.cusums[k] = b.lengths[k] = 0.0
+        b.begins[k] = row + 1
 
 
 @njit(cache=True)
-def split(b: Bets, k: int, row: int, total: np.ndarray) -> None:
-    """Bet k begins in the row after this one."""
-    b.begins[k] = row + 1
-    for i in range(3):
-        b.before[k, i] = total[i]
-        b.after[k, i] = 0.0
+def tilted(tilt: float, score: float) -> float:
+    """The logarithm of what a tilt κ pays at 2u − 1."""
+    if abs(tilt) < 1e-4:
+        return tilt * (score - tilt / 6.0)
+    return tilt * score - math.log(math.sinh(tilt) / tilt)
 
 
 @njit(cache=True)
-def bet(b: Bets, down: float, up: float, row: int, value: float, total: np.ndarray) -> float:
+def bet(b: Bets, down: float, up: float, row: int, season: float) -> float:
     """Place the bets on a row's rank, down = u and up = 1 − u; returns M.
 
-    `value` is the row's own, `total` the moments of the values since the last change, this one
-    among them.
+    `season` is κ_t, or NaN in a stream without.
     """
-    M = 0.0
+    M, count = 0.0, SEASON
     for d in range(DIRECTIONS):
         x = up
         if d == 1:
@@ -83,23 +81,34 @@ def bet(b: Bets, down: float, up: float, row: int, value: float, total: np.ndarr
             x = abs(up - down)
         log = math.log(max(x, LEAST))
         for i in range(EXPONENTS.size):
-            k = d * EXPONENTS.size + i
             gain = LOGS[i] + (EXPONENTS[i] - 1.0) * log
-            b.sums[k] = (1.0 + b.sums[k]) * math.exp(gain)
-            M += b.sums[k]
-            b.cusums[k] = max(0.0, b.cusums[k] + gain)
-            if b.cusums[k] > 0.0:
-                measure(b.after[k], value)
-            else:
-                split(b, k, row, total)
-    return M / BETS
+            M += _place(b, d * EXPONENTS.size + i, gain, row)
+    for i in range(TILTS.size):
+        M += _place(b, POWERS + i, tilted(TILTS[i], down - up), row)
+    if not math.isnan(season):
+        count += 1
+        steep = min(max(season, -STEEPEST), STEEPEST)
+        M += _place(b, SEASON, tilted(steep, down - up), row)
+    return M / count
+
+
+@njit(cache=True)
+def _place(b: Bets, k: int, gain: float, row: int) -> float:
+    """Bet k wins e^gain; returns M_k."""
+    b.sums[k] = (1.0 + b.sums[k]) * math.exp(gain)
+    b.cusums[k] = max(0.0, b.cusums[k] + gain)
+    if b.cusums[k] > 0.0:
+        b.lengths[k] += 1.0
+    else:
+        b.begins[k], b.lengths[k] = row + 1, 0.0
+    return float(b.sums[k])
 
 
 @njit(cache=True)
 def best(b: Bets) -> int:
-    """The bet that has won most."""
+    """The bet that has won most; that on the season if it has won a tenth of that."""
     k = 0
-    for i in range(1, BETS):
+    for i in range(1, SEASON):
         if b.sums[i] > b.sums[k]:
             k = i
-    return k
+    return SEASON if b.sums[SEASON] > 0.1 * b.sums[k] else k

@@ -1,10 +1,11 @@
 """Rounds of Changes: a reference that does not follow, ranks of its errors, bets on the ranks.
 
-All is begun anew at each change, with the rows after it. The first 30 rows set centre and scale of
-the reference, and 20 errors more are ranked before bets count. Values first move by U(−½, ½) times
-the smallest step between two of them so far: coefficients near 0 would put the errors of discrete
-data in an order of their own. Ties of ranks are broken at random. The reference learns from errors
-within the inner 96% of those before, and no further: single outliers would spoil it.
+All is begun anew at each change, with the values after it. The first 30 set centre and scale of the
+reference, by medians, and fit it, cut at three scales; 30 errors more are ranked before bets count.
+Values first move by U(−½, ½) times the smallest step between two of them so far: coefficients near
+0 would put the errors of discrete data in an order of their own. Ties of ranks are broken at
+random. The reference learns from errors within the inner 87% of those before, and no further: of a
+skewed law the mean would take long to be known, and single outliers would spoil it.
 """
 
 import math
@@ -12,15 +13,16 @@ import math
 import numpy as np
 
 from stillpoint.alerts import _bets, _ranks, _reference
-from stillpoint.alerts._bets import deviation, measure
+from stillpoint.alerts._bets import ROOT
 from stillpoint.alerts._random import random
-from stillpoint.alerts._reference import LAGS, comparable, error_of, standardise
+from stillpoint.alerts._reference import LAGS, comparable, error_of, regressors, standardise
 from stillpoint.alerts._state import AT, BY, FIRST, IN, KEPT, OF, State, bets, reference, window
 from stillpoint.core.jit import bare, njit
 
-RANKED = 20  # errors before bets count
-TAIL = 50  # one error in so many, on each side, is learnt from only as far as the others reach
-REFRESH = 50  # rows after a change in which its size is measured further
+RANKED = 30  # errors before bets count
+TAIL = 15  # one error in so many, on each side, is learnt from only as far as the others reach
+CUT = 3.0  # scales to which the first values are cut
+NORMAL = 1.4826  # deviation of a normal law over the median of its sizes
 ROUNDING = 1e-12  # steps this far below the values are none
 SMALL = 1e-300  # least scale
 
@@ -38,42 +40,69 @@ def jitter(s: State) -> float:
     return (uniform(s) - 0.5) * float(s.scalars[AT.step])
 
 
+# beginnings
+
+
 @njit(cache=True)
-def begin(s: State) -> None:
-    """Fit the reference to the first rows, those of a full ring; no errors are ranked yet."""
-    f, oldest, moments = reference(s), s.clock[BY.place], np.zeros(3)
+def begin(s: State, first: int) -> None:
+    """Fit the reference to thirty values, from the one of that number on; no errors are ranked."""
+    f, kept, room = reference(s), s.history.shape[0], np.empty((2, FIRST))
     for i in range(FIRST):
-        measure(moments, s.recent[i, OF.value])
-    centre, draws = moments[1], s.clock[BY.draws]
-    for i in range(3):
-        moments[i] = 0.0
+        room[0, i] = s.history[(first + i) % kept, OF.value]
+    centre = _median(room[0], room[1])
+    total = 0.0
     for i in range(FIRST):
-        y = s.recent[(oldest + i) % FIRST, OF.value]
-        measure(moments, (y - centre) + jitter(s))
-    _reference.reset(f, centre, max(deviation(moments), SMALL))
-    s.clock[BY.draws] = draws  # the same random numbers again
+        room[0, i] = abs(room[0, i] - centre)
+        total += room[0, i] * (room[0, i] / (FIRST - 1))
+    scale = NORMAL * _median(room[0], room[1])
+    if scale == 0.0:
+        scale = math.sqrt(total)  # more than half are equal
+    step = s.scalars[AT.step] / math.sqrt(12.0)
+    _reference.reset(f, centre, max(math.hypot(scale, step), SMALL))
+    last = int(s.history[(first + FIRST - 1) % kept, OF.row])
+    s.clock[BY.origin], s.clock[BY.begun] = last + 1, 1
     for i in range(FIRST):
-        row = s.recent[(oldest + i) % FIRST]
-        v = standardise(f, row[OF.value], jitter(s))
-        if i < LAGS:
-            _reference.remember(f, v)
-        else:
-            error, S = error_of(f, v, row[OF.harmonics :])
-            _reference.learn(f, v, error, S)
+        row = int(s.history[(first + i) % kept, OF.row])
+        v = standardise(f, s.history[(first + i) % kept, OF.value], jitter(s))
+        v = min(max(v, -CUT), CUT)
+        if i >= LAGS:
+            regressors(f, s.waves, row, timed(s, row))
+            error, S = error_of(f, v)
+            _reference.learn(f, error, S, 0)
+        _reference.remember(f, v)
     _ranks.spread_evenly(window(s), 0, 0.0)
-    s.clock[BY.begun] = 1
+    for i in range(s.season.size):
+        s.season[i] = 0.0
+    _bets.rest(bets(s), last)
+
+
+@njit(cache=True)
+def _median(values: np.ndarray, ordered: np.ndarray) -> float:
+    for i in range(values.size):
+        j = i
+        while j > 0 and ordered[j - 1] > values[i]:
+            ordered[j] = ordered[j - 1]
+            j -= 1
+        ordered[j] = values[i]
+    n = values.size
+    return float(0.5 * ordered[(n - 1) // 2] + 0.5 * ordered[n // 2])
+
+
+@njit(cache=True)
+def timed(s: State, row: int) -> float:
+    """The column of time: in stretches as long as the first values."""
+    return float((row - s.clock[BY.origin]) / FIRST)
 
 
 @njit(cache=True)
 def begin_late(s: State) -> None:
-    """Begin with the first step, after rows that all had the same value.
+    """Begin with the first step, after values that were all the same.
 
     As if they had been moved by that step, their errors were spread evenly, and the coefficients
     have learnt from all of them.
     """
-    begin(s)
-    _bets.rest(bets(s), s.clock[BY.row] - 1, s.moments[-1])
-    f, idle = reference(s), s.clock[BY.idle]
+    begin(s, s.clock[BY.values] - FIRST)
+    f, idle = reference(s), s.clock[BY.since] - FIRST
     _ranks.spread_evenly(window(s), idle, 0.5 * s.scalars[AT.step] / f.units[1])
     for i in range(f.theta.size):
         for j in range(f.theta.size):
@@ -81,137 +110,145 @@ def begin_late(s: State) -> None:
 
 
 @njit(cache=True)
-def judge(s: State, y: float, value: float, harmonics: np.ndarray) -> bool:
+def replay(s: State) -> None:
+    """Have the columns of this state learnt from the values since the last change; no bets."""
+    values, kept = s.clock[BY.values], s.history.shape[0]
+    first = values - min(s.clock[BY.since], kept)
+    s.scalars[AT.evidence], s.clock[BY.begun] = 0.0, 0
+    if values - first < FIRST or s.scalars[AT.step] == 0.0:
+        return
+    begin(s, first)
+    for i in range(first + FIRST, values):
+        row = int(s.history[i % kept, OF.row])
+        judge(s, row, s.history[i % kept, OF.value], False)
+    _bets.rest(bets(s), s.clock[BY.row] - 1)
+
+
+# rounds
+
+
+@njit(cache=True)
+def judge(s: State, row: int, y: float, betting: bool) -> bool:
     """Rank a value's error, bet on the rank, and learn; whether the stream has changed."""
-    f, w, b, total = reference(s), window(s), bets(s), s.moments[-1]
+    f, w, evidence = reference(s), window(s), 0.0
     v = standardise(f, y, jitter(s))
-    error, S = error_of(f, v, harmonics)
+    regressors(f, s.waves, row, timed(s, row))
+    error, S = error_of(f, v)
     r, n = comparable(error, S), w.clock[_ranks.BY.filled]
-    less = _ranks.below(w, r)
-    row, evidence = s.clock[BY.row], 0.0
     if n >= RANKED:
-        ties, u = _ranks.up_to(w, r) - less, uniform(s)
+        less, u = _ranks.below(w, r), uniform(s)
+        ties = _ranks.up_to(w, r) - less
         down = (less + u * (ties + 1)) / (n + 1)
         up = (n - less - ties + (1.0 - u) * (ties + 1)) / (n + 1)
-        evidence = _bets.bet(b, down, up, row, value, total)
+        if betting:
+            evidence = _bets.bet(bets(s), down, up, row, season(s, f.z, down - up))
         k = n // TAIL
-        low, high = _ranks.smallest(w, k), _ranks.smallest(w, n - 1 - k)
-        error = min(max(r, low), high) * math.sqrt(S)
-    else:
-        _bets.rest(b, row, total)
+        within = min(max(r, _ranks.smallest(w, k)), _ranks.smallest(w, n - 1 - k))
+        if within != r:
+            error = within * math.sqrt(S)
+    elif betting:
+        _bets.rest(bets(s), row)
     s.scalars[AT.evidence] = evidence
     _ranks.insert(w, r)
-    _reference.learn(f, v, error, S)
+    _reference.learn(f, error, S, n + FIRST)
+    _reference.remember(f, v)
     return bool(evidence >= s.scalars[AT.every])
 
 
 @njit(cache=True)
-def declare(s: State, value: float) -> None:
-    """Note the change, and begin anew with the rows after it, the last 30 at most."""
-    b, total, row = bets(s), s.moments[-1], s.clock[BY.row]
-    k = _bets.best(b)
-    if b.after[k, 0] == 0.0:  # the cusum says nothing: this row is all that there is
-        measure(b.after[k], value)
-    start, kind = min(int(b.begins[k]), row), k // _bets.EXPONENTS.size
-    for i in range(3):
-        total[i] = b.after[k, i]
-    note = s.records[s.clock[BY.found] % KEPT]
-    note[IN.row], note[IN.start], note[IN.kind] = row, start, kind
-    note[IN.before] = b.before[k, 1] if kind < 2 else deviation(b.before[k])
-    note[IN.evidence] = s.scalars[AT.evidence]
-    s.clock[BY.found] += 1
-    s.clock[BY.begun] = s.clock[BY.idle] = s.clock[BY.held] = 0
-    for i in range(FIRST):
-        s.clock[BY.held] += s.recent[i, OF.row] >= start
-    _bets.rest(b, row, total)
+def season(s: State, z: np.ndarray, score: float) -> float:
+    """κ_t of the bet on the season, which then learns the score 2u − 1; NaN without a season."""
+    if s.season.size == 0:
+        return math.nan
+    foretold = 0.0
+    for i in range(s.season.size):
+        foretold += s.season[i] * z[1 + LAGS + i]
+    share = (2.0 / s.scalars[AT.memory]) * (ROOT * score - foretold)
+    for i in range(s.season.size):
+        s.season[i] += share * z[1 + LAGS + i]
+    return ROOT * foretold
 
 
 @njit(cache=True)
-def close_round(s: State, y: float, seasonal: float, harmonics: np.ndarray) -> bool:
+def declare(s: State) -> None:
+    """Note the change, and begin anew with the values after it."""
+    b, row, note = bets(s), s.clock[BY.row], s.records[s.clock[BY.found] % KEPT]
+    k = _bets.best(b)
+    start, since = min(int(b.begins[k]), row), max(int(b.lengths[k]), 1)
+    note[IN.row], note[IN.start], note[IN.kind] = row, start, _bets.KINDS[k]
+    note[IN.before] = note[IN.after] = 0.0
+    note[IN.evidence] = s.scalars[AT.evidence]
+    s.clock[BY.found] += 1
+    s.clock[BY.begun], s.clock[BY.since] = 0, since
+    _bets.rest(b, row)
+
+
+@njit(cache=True)
+def close_round(s: State, y: float, seasonal: float) -> bool:
     """Take in the value of a row, NaN if it is missing; whether a change is declared in it.
 
     Parameters
     ----------
     s : State
-        What `stillpoint.alerts.changes.build` has built.
+        What `stillpoint.alerts.change.build` has built.
     y : float
         The value.
     seasonal : float
-        How much of it is seasonal: sizes of changes are without; 0 if that is not known.
-    harmonics : array of shape (harmonics,)
-        Further regressors of the reference in this row.
+        How much of it is seasonal, kept for sizes of changes; NaN if that is not known.
     """
-    a, clock = s.scalars, s.clock
-    row, changed = clock[BY.row], False
+    a, clock, changed = s.scalars, s.clock, False
+    row = clock[BY.row]
     if math.isnan(y):
         clock[BY.row] += 1
         return False
-    total = s.moments[-1]
-    if total[0] > 0.0:
+    if clock[BY.values] > 0:
         step = abs(y - a[AT.last])
         if step > ROUNDING * (abs(y) + abs(a[AT.last])):
             if a[AT.step] == 0.0:
                 a[AT.step] = step
-                if clock[BY.held] == FIRST:
+                if clock[BY.since] >= FIRST:
                     begin_late(s)
             a[AT.step] = min(a[AT.step], step)
-    a[AT.last], value = y, y - seasonal
-    measure(total, value)
+    a[AT.last] = y
+    keep = s.history[clock[BY.values] % s.history.shape[0]]
+    keep[OF.row], keep[OF.value], keep[OF.seasonal] = row, y, seasonal
+    clock[BY.values] += 1
+    clock[BY.since] += 1
     if clock[BY.begun]:
-        changed = judge(s, y, value, harmonics)
+        changed = judge(s, row, y, True)
     else:
         a[AT.evidence] = 0.0
-    keep = s.recent[clock[BY.place]]
-    keep[OF.row], keep[OF.value] = row, y
-    for i in range(keep.size - OF.harmonics):
-        keep[OF.harmonics + i] = harmonics[i]
-    clock[BY.place] = (clock[BY.place] + 1) % FIRST
-    if clock[BY.held] < FIRST:
-        clock[BY.held] += 1
-    elif clock[BY.begun] == 0:
-        clock[BY.idle] += 1
     if changed:
-        declare(s, value)
-    if clock[BY.begun] == 0 and clock[BY.held] == FIRST and a[AT.step] > 0.0:
-        begin(s)
-    refresh(s)
+        declare(s)
+    if clock[BY.begun] == 0 and clock[BY.since] >= FIRST and a[AT.step] > 0.0:
+        begin(s, clock[BY.values] - FIRST)
     clock[BY.row] += 1
     return changed
 
 
 @njit(cache=True)
-def refresh(s: State) -> None:
-    """Measure the size of the last change further, while it is young."""
-    if s.clock[BY.found] > 0:
-        note = s.records[(s.clock[BY.found] - 1) % KEPT]
-        if s.clock[BY.row] <= note[IN.row] + REFRESH:
-            total = s.moments[-1]
-            note[IN.after] = total[1] if note[IN.kind] < 2.0 else deviation(total)
-
-
-@njit(cache=True)
-def track(s: State, y: np.ndarray, first: int, harmonics: np.ndarray) -> int:
-    """Take in values from `first` on, as far as the first change; returns how far that is."""
+def track(s: State, y: np.ndarray, seasonal: np.ndarray, first: int, stop: int) -> int:
+    """Take in values from `first` on, as far as `stop` or a change; returns how far that is."""
     s = bare(s)
-    for t in range(first, y.size):
-        if close_round(s, y[t], 0.0, harmonics):
+    for t in range(first, stop):
+        if close_round(s, y[t], seasonal[t]):
             return t + 1
-    return int(y.size)
+    return stop
 
 
 @njit(cache=True)
 def update(
     y: float,
-    none: np.ndarray,
     scalars: np.ndarray,
     clock: np.ndarray,
-    recent: np.ndarray,
+    history: np.ndarray,
+    waves: np.ndarray,
+    season: np.ndarray,
     regression: np.ndarray,
     errors: np.ndarray,
     bets: np.ndarray,
-    moments: np.ndarray,
     records: np.ndarray,
 ) -> bool:
     """`close_round` from Python, where a NamedTuple takes longer to hand over than its arrays."""
-    s = State(scalars, clock, recent, regression, errors, bets, moments, records)
-    return close_round(bare(s), y, 0.0, none)
+    s = State(scalars, clock, history, waves, season, regression, errors, bets, records)
+    return close_round(bare(s), y, math.nan)

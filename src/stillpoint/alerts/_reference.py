@@ -1,11 +1,13 @@
 """A regression of values on the last three, which does not forget: what a change stands out from.
 
-With v = (y − centre)/scale and z = (1, v_{t−1}, v_{t−2}, v_{t−3}, harmonics), e = v − z'θ,
+With v = (y − centre)/scale and z = (1, v_{t−1}, v_{t−2}, v_{t−3}, harmonics, time), e = v − z'θ,
 
     S = 1 + z'Cz;  r = e/√S;  θ += Cz e/S;  C −= Cz(Cz)'/S          θ₀ = 0, C₀ = 100·I
 
 is ridge regression; the r are exchangeable, nearly, if nothing changes. An adaptive forecaster
-would follow a change; without lags any memory of the stream would look like one.
+would follow a change; without lags any memory of the stream would look like one. Rows whose z is
+far from all others count less, w = min(1, 2(d/n)/z'Cz) with S = 1/w + z'Cz in what is learnt: after
+a jump a few of them would make the regression one that follows (Mallows 1975).
 """
 
 import math
@@ -13,11 +15,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from stillpoint.core._harmonics import fill
 from stillpoint.core.jit import njit
 
 LAGS = 3
 PRIOR = 100.0  # variance of coefficients, in units of the values' own
 FAR = 1e6  # standardised values beyond it would cost C its digits: their squares times 1e-16
+USUAL = 2.0  # z'Cz of that many times the usual one count whole
 
 
 class Reference(NamedTuple):
@@ -25,9 +29,10 @@ class Reference(NamedTuple):
 
     units: np.ndarray  # (2,): centre and scale
     lags: np.ndarray  # (3,): the last values, the latest first
-    theta: np.ndarray  # (4 + harmonics,)
-    C: np.ndarray  # (4 + harmonics, 4 + harmonics)
-    work: np.ndarray  # (2, 4 + harmonics): room for z and Cz
+    theta: np.ndarray  # (columns,)
+    C: np.ndarray  # (columns, columns)
+    z: np.ndarray  # (columns,): regressors
+    g: np.ndarray  # (columns,): Cz
 
 
 @njit(cache=True)
@@ -47,33 +52,42 @@ def standardise(f: Reference, y: float, move: float) -> float:
 
 
 @njit(cache=True)
-def error_of(f: Reference, v: float, harmonics: np.ndarray) -> tuple[float, float]:
-    """e and S of a value; leaves z and Cz in `work`."""
-    z, g, d = f.work[0], f.work[1], f.theta.size
-    z[0] = 1.0
+def regressors(f: Reference, waves: np.ndarray, row: int, time: float) -> None:
+    """Put together z of a row; `time` is used if there is a column for it."""
+    f.z[f.z.size - 1] = time
+    f.z[0] = 1.0
     for i in range(LAGS):
-        z[1 + i] = f.lags[i]
-    for i in range(d - 1 - LAGS):
-        z[1 + LAGS + i] = harmonics[i]
+        f.z[1 + i] = f.lags[i]
+    fill(waves, row, f.z[1 + LAGS :])
+
+
+@njit(cache=True)
+def error_of(f: Reference, v: float) -> tuple[float, float]:
+    """e and S of a value; leaves Cz in `g`."""
     error, spread = v, 0.0
-    for i in range(d):
-        g[i] = 0.0
-        for j in range(d):
-            g[i] += f.C[i, j] * z[j]
-        error -= z[i] * f.theta[i]
-        spread += z[i] * g[i]
+    for i in range(f.z.size):
+        f.g[i] = 0.0
+        for j in range(f.z.size):
+            f.g[i] += f.C[i, j] * f.z[j]
+        error -= f.z[i] * f.theta[i]
+        spread += f.z[i] * f.g[i]
     return error, 1.0 + max(spread, 0.0)
 
 
 @njit(cache=True)
-def learn(f: Reference, v: float, error: float, S: float) -> None:
-    """Learn from a value, after `error_of`, and put it before the lags."""
-    g = f.work[1]
-    for i in range(g.size):
-        f.theta[i] += g[i] * (error / S)
-        for j in range(g.size):
-            f.C[i, j] -= g[i] * (g[j] / S)
-    remember(f, v)
+def learn(f: Reference, error: float, S: float, count: int) -> None:
+    """Learn from a value's error, after `error_of`, and forget z.
+
+    `count` are the values before, or 0: then the row counts whole.
+    """
+    d = f.z.size
+    S = max(S, (S - 1.0) * (1.0 + count / (USUAL * d)))
+    for i in range(d):
+        f.z[i] = f.g[i] / S
+        f.theta[i] += f.z[i] * error
+    for i in range(d):
+        for j in range(d):
+            f.C[i, j] -= f.g[i] * f.z[j]
 
 
 @njit(cache=True)

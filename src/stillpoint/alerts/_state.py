@@ -8,12 +8,12 @@ from typing import NamedTuple
 import numpy as np
 
 from stillpoint.alerts import _ranks
-from stillpoint.alerts._bets import BETS, Bets
+from stillpoint.alerts._bets import Bets
 from stillpoint.alerts._ranks import Window
-from stillpoint.alerts._reference import Reference
+from stillpoint.alerts._reference import LAGS, Reference
 from stillpoint.core.jit import njit
 
-FIRST, MOST = 30, 5000  # rows that set centre and scale; ranks kept
+FIRST, MOST = 30, 5000  # values that set centre and scale; ranks and values kept
 KEPT = 100  # changes
 
 
@@ -24,29 +24,30 @@ class Scalar(NamedTuple):
     last: int = 1  # value
     step: int = 2  # the smallest between values so far, 0 before there is one
     evidence: int = 3  # M
-    units: int = 4  # the reference's centre and scale
-    lags: int = 6  # and the last values in its units, three
+    memory: int = 4  # values that the bet on the season goes by, four periods; 0 without a season
+    units: int = 5  # the reference's centre and scale
+    lags: int = 7  # and the last values in its units, three
 
 
 class Clock(NamedTuple):
     """Places in `clock`."""
 
     row: int = 0  # of the coming value
-    held: int = 1  # values since the last change among the recent ones
-    place: int = 2  # of the coming value among the recent ones
+    values: int = 1  # so far, those that are missing apart
+    since: int = 2  # values since the last change
     begun: int = 3  # whether there is a regression
-    idle: int = 4  # rows in which all values were the same, after the first 30
+    origin: int = 4  # the row in which it has begun
     draws: int = 5  # random numbers drawn
     found: int = 6  # changes
     ranked: int = 7  # the clock of the window of errors, two numbers
 
 
-class Recent(NamedTuple):
-    """Columns of `recent`."""
+class Taken(NamedTuple):
+    """Columns of `history`."""
 
     row: int = 0
     value: int = 1
-    harmonics: int = 2  # and as many further ones as there are of them
+    seasonal: int = 2
 
 
 class Entry(NamedTuple):
@@ -63,18 +64,19 @@ class Entry(NamedTuple):
 class State(NamedTuple):
     """All that a detector of changes keeps."""
 
-    scalars: np.ndarray  # (9,), see Scalar
+    scalars: np.ndarray  # (10,), see Scalar
     clock: np.ndarray  # (9,) ints, see Clock
-    recent: np.ndarray  # (30, 2 + harmonics), a ring, see Recent
-    regression: np.ndarray  # (7 + harmonics, 4 + harmonics), see reference
+    history: np.ndarray  # (5000, 3): the last values, a ring, see Taken
+    waves: np.ndarray  # (waves, 2): cycles a row, and whether there is a sine beside the cosine
+    season: np.ndarray  # (columns of waves,): scores regressed on them
+    regression: np.ndarray  # (columns + 3, columns), see reference
     errors: np.ndarray  # a window of the last 5000, see window
-    bets: np.ndarray  # (3, 12), see bets
-    moments: np.ndarray  # (25, 3), the last row those of all values since the last change
+    bets: np.ndarray  # (4, 13), see bets
     records: np.ndarray  # (100, 6), a ring, see Entry
 
 
-AT, BY, OF, IN = Scalar(), Clock(), Recent(), Entry()
-SCALARS, CLOCKS, MOMENTS = 9, 9, 2 * BETS + 1
+AT, BY, OF, IN = Scalar(), Clock(), Taken(), Entry()
+SCALARS, CLOCKS = AT.lags + LAGS, BY.ranked + 2
 
 
 @njit(cache=True)
@@ -86,7 +88,8 @@ def reference(s: State) -> Reference:
         a[AT.lags :],
         s.regression[d],
         s.regression[:d],
-        s.regression[d + 1 :],
+        s.regression[d + 1],
+        s.regression[d + 2],
     )
 
 
@@ -99,5 +102,4 @@ def window(s: State) -> Window:
 @njit(cache=True)
 def bets(s: State) -> Bets:
     """What is won on their ranks."""
-    b, m = s.bets, s.moments
-    return Bets(b[0], b[1], b[2], m[:BETS], m[BETS : 2 * BETS])
+    return Bets(s.bets[0], s.bets[1], s.bets[2], s.bets[3])

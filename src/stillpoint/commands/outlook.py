@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from stillpoint.alerts.changes import Change
+from stillpoint.alerts.change import Change
 from stillpoint.commands._rows import BUCKET
 from stillpoint.commands._scores import SUM, Scores
 from stillpoint.commands.beside import NAIVE

@@ -13,13 +13,13 @@ import math
 
 import numpy as np
 
+from stillpoint.core._harmonics import fill
 from stillpoint.core.arithmetic import assign
 from stillpoint.core.jit import bare, njit
 from stillpoint.series import (
     _autoregression,
     _bands,
     _effects,
-    _harmonics,
     _knots,
     _phases,
     _scale,
@@ -215,7 +215,7 @@ def take(m: State, y: float) -> None:
     advance(clock, m.lags, m.steps.size)
     if m.rolls:
         time = clock[BY.now] + m.steps.size
-        _harmonics.fill(f.frequencies, time, m.rows[time % m.rows.shape[0]])
+        fill(f.frequencies, time, m.rows[time % m.rows.shape[0]])
 
 
 @njit(cache=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from stillpoint.alerts.changes import Change
+from stillpoint.alerts.change import Change
 from stillpoint.core.array import Array
 from stillpoint.core.learner import Learner
 from stillpoint.core.validation import count, number, under

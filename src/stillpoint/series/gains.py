@@ -22,9 +22,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from stillpoint.core._harmonics import fill
 from stillpoint.core.array import Array
 from stillpoint.series import _gains
-from stillpoint.series._harmonics import fill
 from stillpoint.series._structural import BASE
 from stillpoint.series.harmonics import Harmonics, harmonics
 

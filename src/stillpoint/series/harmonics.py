@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from stillpoint.core._harmonics import fill
 from stillpoint.core.array import Array
-from stillpoint.series._harmonics import fill
 
 # harmonics of the first season, and of those after it: 31 of a week reach the sidebands 7j ± 3 of
 # a day's first four, so that a weekday may have hours of its own

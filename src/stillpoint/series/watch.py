@@ -1,25 +1,22 @@
-"""Changes of a series: level or spread that moved, beside what its seasons explain."""
+"""Changes of a series, beside what its seasons explain."""
 
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from stillpoint.alerts import changes
-from stillpoint.alerts._state import BY, State
-from stillpoint.alerts.changes import Change
+from stillpoint.alerts._state import BY
+from stillpoint.alerts.change import KINDS, Change
+from stillpoint.alerts.detector import Detector
 from stillpoint.core.allocation import claim
 from stillpoint.core.array import Array
 from stillpoint.core.validation import stored
 from stillpoint.series import restored
-from stillpoint.series._watch import watch
-from stillpoint.series.harmonics import harmonics
 
 EVERY = 10_000.0  # rounds from one false alarm to the next, at least, on average
 _TINY = 1e-150  # values whose squares are no numbers count as 0
 _MANY = 4096  # values that may wait
 _PARTS = 64  # arrays in which they wait: many small ones take far more memory
-_MOST = 4  # frequencies in the detector's reference, those of the first season
 
 
 class Watch:
@@ -37,10 +34,9 @@ class Watch:
         self.periods, self._start = periods, row
         self._waiting: list[tuple[Array, Array]] = []
         self._count = 0
-        self._frequencies = np.ascontiguousarray(harmonics(periods).frequencies[:_MOST])
-        self._columns = int(self._frequencies.shape[0] + (self._frequencies[:, 1] > 0.0).sum())
-        claim(sum(value.nbytes for value in _new(self._columns).values()), 1)  # as it is saved
-        self._state: State | None = None  # before anything is taken in
+        self._period = periods[0] if periods else 0.0
+        claim(sum(value.nbytes for value in _new(self._period).values()), 1)  # as it is saved
+        self._detector: Detector | None = None  # before anything is taken in
 
     def renew(self, periods: tuple[float, ...], row: int, y: Array, seasonal: Array) -> None:
         """Begin anew with these seasons, from the values since `row`."""
@@ -68,27 +64,26 @@ class Watch:
         if self._count:
             y, seasonal = self._joined()
             sizeable = np.where(np.abs(y) < _TINY, 0.0, y)
-            if self._state is None:
-                self._state = changes.build(EVERY, self._columns, self._start)
-            row = int(self._state.clock[BY.row])
-            watch(self._state, sizeable, seasonal, self._frequencies, row)
+            if self._detector is None:
+                self._detector = Detector(EVERY, self._period, self._start)
+            self._detector.take(sizeable, seasonal)
             self._waiting, self._count = [], 0
 
     @property
     def rows(self) -> int:
         """How many rows there were, those that wait among them."""
-        row = self._start if self._state is None else int(self._state.clock[BY.row])
+        row = self._start if self._detector is None else self._detector.row
         return row + self._count
 
     @property
     def records(self) -> list[Change]:
         """The changes so far; of those of the present detector the last 100."""
         self._learn()
-        return self._earlier + ([] if self._state is None else changes.records(self._state))
+        return self._earlier + ([] if self._detector is None else self._detector.records)
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
-        notes = [(*c[:2], changes.KINDS.index(c.kind), *c[3:]) for c in self._earlier]
+        notes = [(*c[:2], KINDS.index(c.kind), *c[3:]) for c in self._earlier]
         parts = [np.stack(part, axis=1) for part in self._waiting]
         own = {
             "periods": np.array(self.periods),
@@ -96,13 +91,14 @@ class Watch:
             "earlier": np.array(notes).reshape(-1, 6),
             "waiting": np.concatenate([np.empty((0, 2)), *parts]),
         }
-        now = self._new() if self._state is None else changes.arrays(self._state)
+        now = self._new() if self._detector is None else self._detector.arrays()
         return own | {f"now.{name}": value for name, value in now.items()}
 
     def _new(self) -> dict[str, Any]:
         """What is saved of a detector that has taken nothing in."""
-        arrays = {name: value.copy() for name, value in _new(self._columns).items()}
+        arrays = {name: value.copy() for name, value in _new(self._period).items()}
         arrays["clock"][BY.row] = self._start
+        arrays["shape"][2] += self._start
         return arrays
 
     def restore(self, state: dict[str, Any], active: tuple[float, ...]) -> None:
@@ -115,8 +111,7 @@ class Watch:
             )
         notes = stored(state, "earlier", None, 6).tolist()
         self._earlier = [
-            Change(int(note[0]), int(note[1]), changes.KINDS[int(note[2])], *note[3:])
-            for note in notes
+            Change(int(note[0]), int(note[1]), KINDS[int(note[2])], *note[3:]) for note in notes
         ]
         self._begin(periods, restored.number(state, "start"))
         waiting = stored(state, "waiting", None, 2)
@@ -129,15 +124,19 @@ class Watch:
         self._waiting = [(waiting[:, 0].copy(), waiting[:, 1].copy())] if self._count else []
         own = {name[4:]: value for name, value in state.items() if name.startswith("now.")}
         if not _same(own, self._new()):
-            state_now = changes.build(EVERY, self._columns, self._start)
-            changes.restore(state_now, own)
-            self._state = state_now
+            detector = Detector(EVERY, self._period)
+            detector.restore(own)
+            if detector.period != self._period:
+                raise ValueError(
+                    f"state 'shape' must have the season: got {detector.period:g}; save it again"
+                )
+            self._detector = detector
 
 
 @lru_cache(maxsize=16)
-def _new(columns: int) -> dict[str, Any]:
-    """What is saved of a new detector with so many regressors for harmonics."""
-    return changes.arrays(changes.build(EVERY, columns))
+def _new(period: float) -> dict[str, Any]:
+    """What is saved of a new detector of a stream with this season."""
+    return Detector(EVERY, period).arrays()
 
 
 def _same(own: dict[str, Any], other: dict[str, Any]) -> bool:

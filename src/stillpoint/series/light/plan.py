@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stillpoint.core._harmonics import fill
 from stillpoint.core.allocation import zeros
 from stillpoint.core.array import Array
 from stillpoint.core.lanes import LANES
 from stillpoint.intervals._slow import SLOW
 from stillpoint.series._autoregression import OF as SPEC
-from stillpoint.series._harmonics import fill
 from stillpoint.series._knots import ISSUE, ROW
 from stillpoint.series._phases import AT as LEVELS
 from stillpoint.series._phases import OF as PHASE

@@ -1,0 +1,165 @@
+"""How large a change is, and of what kind, once more is known; what shape a stream has.
+
+Sizes are of the values before a change, since the one before it, and of those after, up to 50 rows
+after the alarm. Then a change of level is one of slope or season if the slopes or seasons on its
+two sides differ by many deviations: a few rows, which are enough for an alarm, cannot tell these
+apart. Deviations are those of least squares, widened for the correlation ρ of neighbours by
+√((1 + ρ)/(1 − ρ)).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from stillpoint.alerts import change
+from stillpoint.alerts._bets import DOWN, MOVED, NARROWER, SLOPE_DOWN, SLOPE_UP, UP, WIDER
+from stillpoint.alerts._reference import LAGS
+from stillpoint.alerts._state import BY, IN, KEPT, OF, State
+from stillpoint.core.array import Array
+
+REFRESH = 50  # rows after a change in which its size is measured further
+EVIDENT, GONE = 5.0, 2.0  # deviations from 0 of a slope that is there, or no longer
+SLOPED = 4.0  # deviations between slopes that are others
+LEAST, MANY = 60, 2000  # values to tell a shape, and at most
+
+
+class Fit(NamedTuple):
+    """Level, slope and season of some values."""
+
+    coefficients: Array  # (2 + columns,): level at their middle, slope a row, season
+    covariance: Array  # of these
+
+
+def taken(s: State, since: int | None = None) -> Array:
+    """Rows (row, value, seasonal) of the values that are kept, in order; the last so many."""
+    values, kept = int(s.clock[BY.values]), s.history.shape[0]
+    count = min(values, kept, values if since is None else since)
+    return np.asarray(s.history[np.arange(values - count, values) % kept])
+
+
+def measure(s: State, finally_: bool) -> None:
+    """Write the size of the last change into its record, as far as it is known, and its kind."""
+    found = int(s.clock[BY.found])
+    note = s.records[(found - 1) % KEPT]
+    past = taken(s)
+    past = past[past[:, OF.row] <= note[IN.row] + REFRESH]
+    if found > 1:
+        past = past[past[:, OF.row] >= s.records[(found - 2) % KEPT][IN.start]]
+    later = past[:, OF.row] >= note[IN.start]
+    before, after = past[~later], past[later]
+    if finally_ and note[IN.kind] in (UP, DOWN, WIDER, NARROWER):
+        note[IN.kind] = _kind(s, int(note[IN.kind]), before, after)
+    season = _fit(s.waves, before).coefficients[2:]
+    for place, part in ((IN.before, before), (IN.after, after)):
+        note[place] = _size(s, int(note[IN.kind]), part, season)
+
+
+def _kind(s: State, kind: int, before: Array, after: Array) -> int:
+    """The kind of a change, as those of its sides differ; as it was where too few can tell."""
+    least = 2 * s.season.size + 10
+    if min(before.shape[0], after.shape[0]) < least:
+        return kind
+    one, other = _fit(s.waves, before), _fit(s.waves, after)
+    gap, P = other.coefficients - one.coefficients, one.covariance + other.covariance
+    if s.season.size and after.shape[0] * s.waves[0, 0] >= 1.0 and _moved(gap[2:], P[2:, 2:]):
+        return MOVED
+    if kind in (UP, DOWN) and abs(gap[1]) > SLOPED * np.sqrt(P[1, 1]):
+        return SLOPE_UP if gap[1] > 0.0 else SLOPE_DOWN
+    return kind
+
+
+def _moved(gap: Array, P: Array) -> bool:
+    """Whether coefficients are far from 0 together, for their covariance."""
+    return bool(gap @ np.linalg.solve(P, gap) > EVIDENT**2 + 2.0 * gap.size)
+
+
+def _size(s: State, kind: int, part: Array, season: Array) -> float:
+    if not part.shape[0]:
+        return 0.0
+    if kind == MOVED:
+        period = 1.0 / s.waves[0, 0] if s.season.size else 1.0
+        pattern = (
+            columns(s.waves, np.arange(np.ceil(period))) @ _fit(s.waves, part).coefficients[2:]
+        )
+        return float(np.ptp(pattern)) / 2.0
+    told = part[:, OF.seasonal]
+    rows = part[:, OF.row]
+    y = part[:, OF.value] - np.where(np.isnan(told), columns(s.waves, rows) @ season, told)
+    if kind in (UP, DOWN):
+        return float(y.mean())
+    if kind in (WIDER, NARROWER):
+        return float(y.std(ddof=1)) if y.size > 1 else 0.0
+    t = rows - rows.mean()
+    return float((t * (y - y.mean())).sum() / max((t * t).sum(), 1.0))
+
+
+def columns(waves: Array, rows: Array) -> Array:
+    """The columns of a season in these rows, as `fill` makes them."""
+    turns = rows[:, None] * waves[:, 0]
+    angles = 2.0 * np.pi * (turns - np.floor(turns))
+    both = np.stack([np.cos(angles), np.sin(angles)], axis=2).reshape(rows.size, -1)
+    return both[:, np.column_stack([waves[:, 1] >= 0.0, waves[:, 1] > 0.0]).ravel()]
+
+
+def _fit(waves: Array, part: Array) -> Fit:
+    """Level, slope and season by least squares; zeros where there are too few values."""
+    rows, y = part[:, OF.row], part[:, OF.value]
+    size = 2 + int((waves >= 0.0)[:, 0].sum() + (waves > 0.0)[:, 1].sum())
+    scale = float(np.abs(y).max()) if y.size else 0.0
+    if rows.size <= size or scale == 0.0:
+        return Fit(np.zeros(size), np.eye(size))
+    X = np.column_stack([np.ones(rows.size), rows - rows.mean(), columns(waves, rows)])
+    theta, P, e = _least_squares(X, y / scale)
+    ρ = min(max(float(e[1:] @ e[:-1]) / max(float(e @ e), 1e-300), 0.0), 0.99)
+    P *= float(e @ e) / (rows.size - size) * (1.0 + ρ) / (1.0 - ρ)
+    return Fit(theta * scale, P * scale * scale)
+
+
+def _least_squares(X: Array, y: Array) -> tuple[Array, Array, Array]:
+    """Coefficients, their covariance in units of the noise's, and what is left."""
+    P: Array = np.asarray(np.linalg.inv(X.T @ X + 1e-9 * np.eye(X.shape[1])), dtype=np.float64)
+    theta = P @ (X.T @ y)
+    return theta, P, y - X @ theta
+
+
+def shape(s: State, waves: Array, trend: bool) -> tuple[bool, bool]:
+    """Whether the values since the last change have this season, and a trend, beside their memory.
+
+    A regression on the last three values, the season and time tells, by how many deviations its
+    coefficients are from 0: a wandering stream has trends and waves for a while, but its last value
+    tells them. Where too few values can tell, yes, and as it is now.
+    """
+    part = taken(s, min(int(s.clock[BY.since]), MANY))
+    if part.shape[0] < LEAST or np.ptp(part[:, OF.value]) == 0.0:
+        return True, trend
+    theta, P, e = _with_memory(part, waves)
+    P *= max(float(e @ e), 1e-300) / e.size
+    first = 2 + LAGS
+    season = theta.size == first or _moved(theta[first:], P[first:, first:])
+    return season, bool(abs(theta[0]) > (GONE if trend else EVIDENT) * np.sqrt(P[0, 0]))
+
+
+def nearest(s: State, period: float, now: float) -> float:
+    """The period near a found one that fits best; the one in use if it is as good."""
+    part = taken(s, min(int(s.clock[BY.since]), MANY))
+    if period == now or part.shape[0] < LEAST or np.ptp(part[:, OF.value]) == 0.0:
+        return period
+    width = max(1, int(period) // 12)
+    near = [float(m) for m in range(int(period) - width, int(period) + width + 1) if m > 2]
+    left = {}
+    for m in {*near, *([now] if now else [])}:
+        e = _with_memory(part, change.waves(m))[2]
+        left[m] = float(e @ e) * (0.98 if m == now else 1.0)
+    return min(left, key=lambda m: left[m])
+
+
+def _with_memory(part: Array, waves: Array) -> tuple[Array, Array, Array]:
+    """Regression of values on time, the last three and a season, in some unit."""
+    rows, y = part[:, OF.row], part[:, OF.value]
+    middle = float(np.median(y))
+    v = (y - middle) / float(np.abs(y - middle).max())
+    t = (rows - rows.mean()) / np.ptp(rows)
+    lags = [v[LAGS - i : v.size - i] for i in range(1, LAGS + 1)]
+    ones = np.ones(v.size - LAGS)
+    X = np.column_stack([t[LAGS:], ones, *lags, columns(waves, rows[LAGS:])])
+    return _least_squares(X, v[LAGS:])

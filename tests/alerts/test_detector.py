@@ -1,0 +1,191 @@
+"""Changes in streams with seasons and trends: what is found, its name, and what is no change."""
+
+import numpy as np
+import pytest
+from scipy.signal import lfilter
+
+from stillpoint.alerts import Changes
+from stillpoint.alerts._state import BY
+from stillpoint.alerts.change import build, has_trend, waves
+from stillpoint.alerts.detector import Detector
+from stillpoint.alerts.sizes import columns
+from stillpoint.core._harmonics import fill
+
+
+def noise(rng, rows, memory=0.0):
+    y = lfilter([1.0], [1.0, -memory], rng.normal(size=rows + 100))[100:]
+    return y * np.sqrt(1.0 - memory**2)
+
+
+def bump(t, period=24):
+    return 4.0 * np.exp(-(((t % period) / period - 0.3) ** 2) / 0.01)
+
+
+def first_after(detector, y, row):
+    return next((each for each in detector.track(y) if each.row >= row), None)
+
+
+def outcomes(change, streams=12, rows=2000, later=400, season=bump, memory=0.0):
+    """The first change declared after one in the season or the trend of each of some streams."""
+    found = []
+    for seed in range(streams):
+        t = np.arange(rows + later)
+        y = np.where(t < rows, season(t), change(t, t - rows))
+        y = y + noise(np.random.default_rng([3, seed]), t.size, memory)
+        found.append(first_after(Changes(), y, rows))
+    return found
+
+
+# seasons
+
+SEASONS = {
+    "a quarter later": lambda t, since: bump(t - 6),
+    "three rows later": lambda t, since: bump(t - 3),
+    "gone": lambda t, since: np.full(t.size, 4.0 * np.sqrt(np.pi) / 10),
+    "twice as large": lambda t, since: 2.0 * bump(t) - 4.0 * np.sqrt(np.pi) / 10,
+}
+
+
+@pytest.mark.parametrize("name", SEASONS)
+def test_a_moved_season_is_found_and_called_one(name):
+    found = outcomes(SEASONS[name])
+    assert sum(each is not None for each in found) >= 11
+    records = [each for each in found if each]
+    assert np.median([each.row for each in records]) <= 2060
+    assert np.mean([each.kind == "season" for each in records]) >= 0.7
+    sizes = [(each.before, each.after) for each in records if each.kind == "season"]
+    before, after = np.median(sizes, axis=0)
+    assert before == pytest.approx(1.8, abs=0.4)
+    if name == "gone":
+        assert after < 0.8
+    if name == "twice as large":
+        assert after == pytest.approx(2.0 * before, rel=0.3)
+
+
+def test_a_level_that_moves_beside_a_season_is_called_one():
+    found = outcomes(lambda t, since: bump(t) + 2.0)
+    assert [each.kind for each in found].count("level up") >= 10
+    sizes = [each.after - each.before for each in found if each.kind == "level up"]
+    assert np.median(sizes) == pytest.approx(2.0, abs=0.2)
+
+
+def test_a_season_is_found_with_its_period_and_only_where_there_is_one():
+    rng, t = np.random.default_rng(5), np.arange(1500)
+    for y, period in [
+        (bump(t) + noise(rng, t.size), 24),
+        (np.where(t % 7 > 4, -3.0, 0.0) + noise(rng, t.size, 0.5), 7),
+        (noise(rng, t.size), 1),
+        (noise(rng, t.size, 0.99), 1),
+        (np.cumsum(noise(rng, t.size)), 1),
+    ]:
+        detector = Changes()
+        detector.track(y)
+        assert detector.period == period
+
+
+def test_after_a_change_the_season_is_still_known():
+    rng, t = np.random.default_rng(6), np.arange(1100)
+    detector = Changes()
+    detector.track(bump(t) + noise(rng, t.size) + np.where(t < 1000, 0.0, 8.0))
+    assert [each.kind for each in detector.records] == ["level up"]
+    assert detector.period == 24
+
+
+# slopes
+
+
+def test_a_moved_slope_is_found_and_mostly_called_one_fifty_rows_later():
+    found = outcomes(lambda t, since: 0.05 * since, season=lambda t: 0.0 * t)
+    assert all(found)
+    assert np.median([each.row for each in found]) <= 2040
+    slopes = [each for each in found if each.kind == "slope up"]
+    assert len(slopes) >= 9
+    assert np.median([each.after for each in slopes]) == pytest.approx(0.05, abs=0.015)
+    assert np.median([each.before for each in slopes]) == pytest.approx(0.0, abs=0.005)
+
+
+@pytest.mark.parametrize("memory", [0.0, 0.8])
+def test_a_trend_is_no_change_and_one_that_ends_is(memory):
+    rng, t, alarms, ends = np.random.default_rng(7), np.arange(4400), 0, []
+    for _ in range(8):
+        y = 0.02 * np.minimum(t, 4000) + noise(rng, t.size, memory)
+        found = Changes().track(y)
+        alarms += sum(each.row < 4000 for each in found)
+        ends += [each for each in found if each.row >= 4000][:1]
+    assert alarms <= 4  # 32 000 rows without a change
+    assert len(ends) >= 7
+    assert {each.kind for each in ends} <= {"slope down", "level down"}
+
+
+def test_a_trend_joins_the_reference_and_leaves_it():
+    rng, t = np.random.default_rng(8), np.arange(3000)
+    detector = Detector(10_000.0)
+    detector.take(0.05 * t[:1000] + rng.normal(size=1000))
+    assert has_trend(detector.state)
+    detector.take(50.0 + rng.normal(size=2000))
+    assert not has_trend(detector.state)
+
+
+# parts
+
+
+@pytest.mark.parametrize("period", [0.0, 2.0, 3.0, 4.0, 7.0, 24.0, 365.25])
+def test_columns_of_a_season_are_those_of_compiled_code(period):
+    cycles, rows = waves(period), np.array([0.0, 1.0, 5.0, 1e6 + 3.0])
+    table = columns(cycles, rows)
+    assert table.shape[1] == build(10.0, period).season.size
+    row = np.empty(table.shape[1])
+    for i, t in enumerate(rows):
+        fill(cycles, int(t), row)
+        assert table[i] == pytest.approx(row, abs=1e-9)
+    if period:
+        assert np.linalg.matrix_rank(columns(cycles, np.arange(40.0))) == table.shape[1]
+
+
+def test_calls_and_bulk_agree_where_season_and_trend_are_found():
+    rng, t = np.random.default_rng(9), np.arange(1200)
+    y = bump(t) + 0.02 * t + noise(rng, t.size) + np.where(t < 700, 0.0, 5.0)
+    y[rng.random(t.size) < 0.05] = np.nan
+    one, other = Changes(), Changes()
+    for value in y:
+        one.skip() if np.isnan(value) else one.update(value)
+    for part in np.split(y, [100, 101, 705, 760]):
+        other.track(part)
+    assert one.records == other.records != []
+    assert one.period == other.period == 24
+    left, right = one.arrays(), other.arrays()
+    assert all(np.array_equal(left[name], right[name], equal_nan=True) for name in left)
+
+
+@pytest.mark.parametrize("cut", [90, 500, 702, 730, 1100])
+def test_a_detector_with_a_season_is_restored_bit_for_bit(cut):
+    rng, t = np.random.default_rng(10), np.arange(1200)
+    y = bump(t) + 0.02 * t + noise(rng, t.size) + np.where(t < 700, 0.0, 5.0)
+    detector, restored = Changes(), Changes()
+    detector.track(y[:cut])
+    restored.restore(detector.arrays())
+    assert restored.track(y[cut:]) == detector.track(y[cut:])
+    assert restored.records == detector.records
+    assert restored.evidence == detector.evidence
+    assert restored.rounds == detector.rounds == 1200
+
+
+def test_a_told_period_is_kept_and_its_file_fits_no_other():
+    detector = Changes(period=12)
+    detector.track(noise(np.random.default_rng(11), 800))
+    assert detector.period == 12
+    with pytest.raises(ValueError, match="period that was told"):
+        Changes(period=7).restore(detector.arrays())
+    Changes(period=12).restore(detector.arrays())
+
+
+def test_what_is_learnt_anew_for_a_season_places_no_bets():
+    rng, t = np.random.default_rng(12), np.arange(500)
+    detector = Detector(10_000.0)
+    detector.take(bump(t) + noise(rng, t.size))
+    before = detector.state.clock.copy()
+    detector._rebuild(24.0, False)
+    assert not detector.records
+    assert (detector.state.bets[0] == 0.0).all()
+    kept = [BY.row, BY.values, BY.since, BY.found]
+    assert (detector.state.clock[kept] == before[kept]).all()
