@@ -1,6 +1,5 @@
 """Changes with the interface of river's drift detectors."""
 
-import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -31,8 +30,7 @@ class Changes(base.DriftAndWarningDetector, Configured):
     drift_detected : bool
         Whether the last value declared a change.
     warning_detected : bool
-        Whether it did not, and the evidence is at least √every: half of what a change needs, as
-        digits go.
+        Whether it did not, and a tenth of the evidence that declares a change is there.
     change : stillpoint.alerts.Change or None
         The last change: where it began, its kind, and the level or spread before and after, which
         is measured further for 50 rows.
@@ -80,7 +78,7 @@ class Changes(base.DriftAndWarningDetector, Configured):
         else:
             found = self._core.update(value("x", x, "pass None for a missing value"))
         self._drift_detected = found is not None
-        self._warning_detected = found is None and self.evidence >= math.sqrt(self.every)
+        self._warning_detected = found is None and 10.0 * self.evidence >= self.every
 
     @property
     def config(self) -> dict[str, Any]:
