@@ -176,6 +176,18 @@ def river_faces():
 
     labels = ["on", "off", 7]
     return {
+        "river.Anomalies": Case(
+            lambda: river.Anomalies(
+                0.05, regressor=river.TrackingRegressor(), period=7, grace_period=5
+            ),
+            lambda model, t: [model.score_one(named(t), y(t)), model.alarms],
+            lambda model, t: model.learn_one(named(t), y(t)),
+        ),
+        "river.Changes": Case(
+            lambda: river.Changes(every=50),
+            lambda model, t: [model.drift_detected, model.warning_detected, model.evidence],
+            lambda model, t: model.update(y(t) + 3.0 * (t > 60)),
+        ),
         "river.TrackingRegressor": Case(
             river.TrackingRegressor, predict, lambda model, t: model.learn_one(named(t), y(t))
         ),

@@ -248,6 +248,21 @@ def of_river_series(model):
     yield lambda: model.forecast(2, [row])
 
 
+def of_river_alerts(model):
+    for bad in BAD:
+        if bad is not None and bad is not np.nan:  # which are missing values
+            if hasattr(model, "score_one"):
+                yield lambda bad=bad: model.score_one(named(PLAYED), bad)
+                yield lambda bad=bad: model.learn_one({**named(PLAYED), "new": 1.0}, bad)
+                yield lambda bad=bad: model.learn_one({**named(PLAYED), "new": bad}, 1.0)
+            else:
+                yield lambda bad=bad: model.update(bad)
+                yield lambda bad=bad: model.update([bad])
+    if hasattr(model, "score_one"):
+        for rows in (None, 5, "text", [1.0]):
+            yield lambda rows=rows: model.learn_one(rows, 1.0)
+
+
 def of_sklearn(model):
     row, good = (
         x(PLAYED)[None],
@@ -272,6 +287,8 @@ def attempts(name, learner):
     """Calls that must be refused."""
     if name == "river.SeriesForecaster":
         return of_river_series(learner)
+    if name in ("river.Anomalies", "river.Changes"):
+        return of_river_alerts(learner)
     if name.startswith("river."):
         return of_river(learner)
     if name.startswith("sklearn."):

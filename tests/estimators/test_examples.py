@@ -13,7 +13,8 @@ pytestmark = [pytest.mark.extra, pytest.mark.filterwarnings("ignore")]
 @pytest.mark.parametrize(
     "name",
     [
-        *("river.classification", "river.conformal", "river.forecasting", "river.regression"),
+        *("river.anomaly", "river.classification", "river.conformal", "river.drift"),
+        *("river.forecasting", "river.regression"),
         *("sklearn.classification", "sklearn.regression", "sktime"),
         *("sklearn.conformal_classification", "sklearn.conformal_regression"),
     ],

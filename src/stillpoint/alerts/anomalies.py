@@ -159,9 +159,9 @@ class Anomalies(Learner):
     # rounds
 
     def score(self, y: float, *, forecast: float | None = None) -> float:
-        """Return the p-value that a row with this value would have; nothing is learnt."""
+        """Return the p that `update` would give this row, if it came now; nothing changes."""
         target = value("y", y, "pass a number")
-        return float(_anomalies.judge(self._state, target, self._source.expect(forecast))[0])
+        return float(_anomalies.judge(self._state, target, self._source.peek(forecast))[0])
 
     def update(self, y: float, *, forecast: float | None = None) -> Anomaly | None:
         """Take in a row; returns the anomaly that it is, if it is an alarm.

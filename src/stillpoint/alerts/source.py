@@ -51,6 +51,11 @@ class Source:
         said = value("forecast", self._model().predict(), _MEND)
         return math.nan if fresh else said
 
+    def peek(self, forecast: float | None) -> float:
+        """`expect` without a trace: no forecaster is built, and no round of one is opened."""
+        source = copy.deepcopy(self) if forecast is None else self
+        return source.expect(forecast)
+
     def learn(self, y: float, forecast: float | None) -> None:
         """Take in the value of the row."""
         if forecast is None:

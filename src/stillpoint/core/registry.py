@@ -45,7 +45,8 @@ _CLASSES = {name: attribute for attribute, name in _IN_FILES.items()}
 # of packages that need not be installed: which one, and what there is then
 _NEEDS = {"gpu.": "torch", "river.": "river", "sklearn.": "sklearn"}
 _BOTH = ("TrackingClassifier", "TrackingRegressor")
-_FACES = {"gpu.": ("DeviceFleet",), "river.": ("SeriesForecaster", *_BOTH), "sklearn.": _BOTH}
+_OF_RIVER = ("Anomalies", "Changes", "SeriesForecaster", *_BOTH)
+_FACES = {"gpu.": ("DeviceFleet",), "river.": _OF_RIVER, "sklearn.": _BOTH}
 _PARTS = ("kernels", "potentials", "domains", "losses", "learners")
 
 

@@ -247,11 +247,11 @@ class Engine:
     # saving
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Engine":
+        common: list[Any] = [self.pool, self._play_rounds, self._play_last]  # slow to copy
         if self.state is not None:  # tables are shared by all
-            f = self.state.filters
-            shared_by_all = [f.gains, f.variances, f.row_of_age, f.frequencies, f.smooth]
-            shared_by_all += [] if self.state.rolls else [self.state.rows]
-            memo.update((id(table), table) for table in shared_by_all)
+            f, rows = self.state.filters, [] if self.state.rolls else [self.state.rows]
+            common += [f.gains, f.variances, f.row_of_age, f.frequencies, f.smooth, *rows]
+        memo.update((id(each), each) for each in common)
         new = memo[id(self)] = object.__new__(type(self))
         new.__dict__.update(deepcopy(self.__dict__, memo))
         return new

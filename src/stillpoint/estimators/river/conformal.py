@@ -15,7 +15,7 @@ _LATE = "leave rows without a target out"
 _DIVERGED = "scale the features: the model's forecast is no number"
 
 
-def _of_river(name: str, model: Any, method: str) -> None:
+def of_river(name: str, model: Any, method: str) -> None:
     """Refuse what is no model of river, before the first row."""
     if not hasattr(model, method):
         raise ValueError(
@@ -63,7 +63,7 @@ class ConformalRegressor(base.Wrapper, base.Regressor):
     def __init__(
         self, regressor: base.Regressor, coverage: float = 0.9, two_sided: bool = False
     ) -> None:
-        _of_river("regressor", regressor, "predict_one")
+        of_river("regressor", regressor, "predict_one")
         self.regressor, self.coverage, self.two_sided = regressor, coverage, two_sided
         self.tracker = IntervalTracker(coverage, two_sided=two_sided)
 
@@ -124,8 +124,8 @@ class ConformalQuantiles(base.Regressor):
     """
 
     def __init__(self, lower: base.Regressor, upper: base.Regressor, coverage: float = 0.9) -> None:
-        _of_river("lower", lower, "predict_one")
-        _of_river("upper", upper, "predict_one")
+        of_river("lower", lower, "predict_one")
+        of_river("upper", upper, "predict_one")
         self.lower, self.upper, self.coverage = lower, upper, coverage
         self._scores = ScoreQuantile(coverage)
 
@@ -190,7 +190,7 @@ class ConformalClassifier(base.Wrapper, base.Classifier):
     """
 
     def __init__(self, classifier: base.Classifier, coverage: float = 0.9) -> None:
-        _of_river("classifier", classifier, "predict_proba_one")
+        of_river("classifier", classifier, "predict_proba_one")
         self.classifier, self.coverage = classifier, coverage
         self._scores = ScoreQuantile(coverage)
 
