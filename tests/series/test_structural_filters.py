@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from series_twins import HOUR, MODELS, NAMES, Kalman, filters, row, wavy
 
-from stillpoint.series import _structural
 from stillpoint.core._harmonics import fill
+from stillpoint.series import _structural
 from stillpoint.series.gains import Gains, Model, shared
 from stillpoint.series.harmonics import harmonics
 

@@ -102,7 +102,7 @@ def build(every: float, period: float = 0.0, trend: bool = False, row: int = 0) 
 
 def has_trend(s: State) -> bool:
     """Whether the reference has a trend."""
-    return s.regression.shape[1] > 1 + LAGS + s.season.size
+    return bool(s.regression.shape[1] > 1 + LAGS + s.season.size)
 
 
 def record(s: State, i: int) -> Change:
