@@ -23,13 +23,13 @@ Flags = NDArray[np.bool_]
 
 
 class Scorer(Protocol):
-    """Tells rows that do not fit, at a nominal rate."""
+    """Tells rows that do not fit, at several nominal rates at once."""
 
     def track(self, y: Array) -> Flags:
-        """Take in the next rows; returns which are flagged."""
+        """Take in the next rows; returns which are flagged, a line a rate."""
 
-    def ask(self, y: float) -> bool:
-        """Return whether the next row would be flagged if it were this; nothing is learnt."""
+    def ask(self, y: float) -> Flags:
+        """Return at which rates the next row would be flagged if it were y; nothing is learnt."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ KINDS: tuple[Kind, ...] = (
 
 @dataclass(frozen=True)
 class Quiet:
-    """Flagged rows and alarms in one stream without anomalies, and the seconds it took."""
+    """Flagged rows and alarms in one stream without anomalies; seconds: of all rates together."""
 
     law: str
     method: str
@@ -81,34 +81,33 @@ class Hits:
 def alarms(flags: Flags) -> Flags:
     """Return the flagged rows that have no other flagged row among the 100 before them."""
     rows = np.flatnonzero(flags)
-    found = np.zeros(flags.size, dtype=np.bool_)
-    found[rows[np.diff(rows, prepend=-QUIET - 1) > QUIET]] = True
-    return found
+    out = np.zeros(flags.size, dtype=np.bool_)
+    out[rows[np.diff(rows, prepend=-QUIET - 1) > QUIET]] = True
+    return out
 
 
 def found(past: Flags, flags: Flags) -> tuple[bool, bool]:
     """Whether a stretch has a flag, and whether an alarm, given the flags of all rows before."""
     told = alarms(np.concatenate([past[-QUIET:], flags]))[-flags.size :]
-    # flags that are older cannot silence it, and younger ones are in
     return bool(flags.any()), bool(told.any())
 
 
 def play(
     law: Law,
     method: str,
-    make: Callable[[float, int], Scorer],
+    make: Callable[[Sequence[float], int], Scorer],
     seed: int,
     *,
-    rate: float,
+    rates: Sequence[float] = RATES,
     rounds: int,
     places: Sequence[int],
-) -> tuple[Quiet, list[Hits]]:
-    """Play a stream of `rounds` rows, and every anomaly at each place.
+) -> tuple[list[Quiet], list[Hits]]:
+    """Play a stream of `rounds` rows, and every anomaly at each place; results by rate.
 
     Parameters
     ----------
     make
-        Builds a scorer from the nominal rate; it may draw by the seed.
+        Builds a scorer from nominal rates; it may draw by the seed.
     places
         Rows where anomalies begin, below `rounds`.
     """
@@ -116,24 +115,26 @@ def play(
     noise = law.draw(seed, rounds + longest)
     y = CHANGES[0].values(law, noise, 0)
     signs = np.random.default_rng([seed, 1]).choice([-1.0, 1.0], len(places))
-    scorer, flags = make(rate, seed), np.zeros(rounds, dtype=np.bool_)
-    hits = np.zeros((len(KINDS), 2), dtype=np.int64)
+    scorer, flags = make(rates, seed), np.zeros((len(rates), rounds), dtype=np.bool_)
+    hits = np.zeros((len(rates), len(KINDS), 2), dtype=np.int64)
     seconds, at = 0.0, 0
     for stop, sign in zip([*sorted(places), rounds], [*signs, 0.0], strict=True):
         begun = perf_counter()
-        flags[at:stop] = scorer.track(y[at:stop])
+        flags[:, at:stop] = scorer.track(y[at:stop])
         seconds, at = seconds + perf_counter() - begun, stop
         if stop < rounds:
-            past = flags[:stop]
-            for i, own in enumerate(_anomalies(law, scorer, y[stop : stop + longest], sign)):
-                hits[i] += found(past, own)
-    told = Quiet(
-        law.name, method, rate, seed, rounds, int(flags.sum()), int(alarms(flags).sum()), seconds
-    )
-    return told, [
-        Hits(law.name, method, rate, kind.name, seed, len(places), int(flagged), int(alarmed))
-        for kind, (flagged, alarmed) in zip(KINDS, hits, strict=True)
-    ]
+            for k, own in enumerate(_anomalies(law, scorer, y[stop : stop + longest], sign)):
+                for i in range(len(rates)):
+                    hits[i, k] += found(flags[i, :stop], own[i])
+    quiet, told = list[Quiet](), list[Hits]()
+    for i, rate in enumerate(rates):
+        counts = int(flags[i].sum()), int(alarms(flags[i]).sum())
+        quiet.append(Quiet(law.name, method, rate, seed, rounds, *counts, seconds))
+        told += [
+            Hits(law.name, method, rate, kind.name, seed, len(places), int(flagged), int(alarmed))
+            for kind, (flagged, alarmed) in zip(KINDS, hits[i], strict=True)
+        ]
+    return quiet, told
 
 
 def _anomalies(law: Law, scorer: Scorer, y: Array, sign: float) -> list[Flags]:
@@ -143,8 +144,8 @@ def _anomalies(law: Law, scorer: Scorer, y: Array, sign: float) -> list[Flags]:
         rows = max(kind.rows for kind in KINDS if kind.size == size)
         played[size] = copy.deepcopy(scorer).track(law.observe(y[:rows] + sign * size))
     return [
-        played[kind.size][: kind.rows]
+        played[kind.size][:, : kind.rows]
         if kind.rows > 1
-        else np.array([scorer.ask(float(law.observe(y[:1] + sign * kind.size)[0]))])
+        else scorer.ask(float(law.observe(y[:1] + sign * kind.size)[0]))[:, None]
         for kind in KINDS
     ]

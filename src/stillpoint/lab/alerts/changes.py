@@ -63,10 +63,14 @@ class Kind:
         """Return the rows from `start` on, of a stream that changed there; noise: theirs."""
         when = np.arange(start, start + noise.size, dtype=np.float64)
         moved = when + self.size * law.period if self.phase else when
-        season = law.season(moved) * (self.size if self.family == SEASON and not self.phase else 1)
-        added = {LEVEL: self.size, SLOPE: self.size / PER * (when - start + 1.0)}
+        height = self.size if self.family == SEASON and not self.phase else 1.0
         spread = self.size if self.family == SPREAD else 1.0
-        return law.observe(season + spread * noise + added.get(self.family, 0.0))
+        values = height * law.season(moved) + spread * noise
+        if self.family == LEVEL:
+            values += self.size
+        elif self.family == SLOPE:
+            values += self.size / PER * (when - start + 1.0)
+        return law.observe(values)
 
     def share(self, law: Law, alarm: Alarm) -> float | None:
         """Return the size that an alarm states over the true one; None where it states none."""

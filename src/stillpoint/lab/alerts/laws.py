@@ -16,7 +16,7 @@ from stillpoint.core.words import suggest
 from stillpoint.lab.alerts._laws import garch
 
 DAY, WEEK = 24, 168
-SHEET, UNSEEN = "sheet", "unseen"
+KNOWN, UNSEEN = "known", "unseen"
 _BEFORE = 500  # rows of GARCH that are thrown away: it starts at its mean spread
 _MEAN = 3  # of Poisson: so small that one row in five has the value of the one before
 
@@ -118,31 +118,29 @@ def _workdays(when: Array) -> Array:
 LAWS: dict[str, Law] = {
     law.name: law
     for law in (
-        Law("normal", SHEET, "independent, normal", _normal),
-        Law("t3", SHEET, "independent, Student's t with 3 degrees of freedom", _t3),
-        Law("AR .8", SHEET, "autoregression of order 1, correlation 0.8", _autoregression(0.8)),
-        Law("AR .99", SHEET, "the same, correlation 0.99", _autoregression(0.99)),
+        Law("normal", KNOWN, "independent, normal", _normal),
+        Law("t3", KNOWN, "independent, Student's t with 3 degrees of freedom", _t3),
+        Law("AR .8", KNOWN, "autoregression of order 1, correlation 0.8", _autoregression(0.8)),
+        Law("AR .99", KNOWN, "the same, correlation 0.99", _autoregression(0.99)),
         Law(
             "Poisson",
-            SHEET,
+            KNOWN,
             f"independent counts of mean {_MEAN}; what moves them is rounded to whole counts",
             _poisson,
             step=1.0 / math.sqrt(_MEAN),
         ),
-        Law("lognormal", SHEET, "independent, exp of a standard normal", _lognormal),
+        Law("lognormal", KNOWN, "independent, exp of a standard normal", _lognormal),
         Law(
             "season",
-            SHEET,
+            KNOWN,
             f"a season of {DAY} rows, 2 sin + a second harmonic of 1, and independent normal noise",
             _normal,
             _day,
             DAY,
         ),
-        Law("GARCH", SHEET, "GARCH(1, 1) with α = 0.1, β = 0.85, normal draws", _garch),
+        Law("GARCH", KNOWN, "GARCH(1, 1) with α = 0.1, β = 0.85, normal draws", _garch),
         Law("MA -.7", UNSEEN, "moving average: neighbours correlate by −0.47", _moving_average),
-        Law(
-            "two scales", UNSEEN, "independent; one row in ten is five times as wide", _two_scales
-        ),
+        Law("two scales", UNSEEN, "independent; one row in ten is five times as wide", _two_scales),
         Law(
             "workdays",
             UNSEEN,
@@ -170,7 +168,7 @@ def chosen(names: Sequence[str] = ()) -> list[Law]:
         if not some:
             raise ValueError(
                 f"law must be one of those there are: got {name!r}; {suggest(name, LAWS, 3)}they"
-                f" are {', '.join(LAWS)}, or the groups {SHEET} and {UNSEEN}"
+                f" are {', '.join(LAWS)}, or the groups {KNOWN} and {UNSEEN}"
             )
         found += [law for law in some if law not in found]
     return found

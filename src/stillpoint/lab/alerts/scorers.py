@@ -1,7 +1,8 @@
 """Detectors of anomalies: ours, a z-score over a rolling window, and river's behind its filters."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -19,83 +20,92 @@ WINDOW = 100  # rows of the z-score
 class Ours:
     """`sp.Anomalies` with its own forecaster; flagged are rows with p ≤ rate."""
 
-    def __init__(self, rate: float) -> None:
-        self._rate, self._detector = rate, Anomalies(rate)
+    def __init__(self, rates: Sequence[float]) -> None:
+        # p-values do not depend on the detector's rate, so one serves for all
+        self._rates, self._detector = np.array(rates)[:, None], Anomalies(rates[0])
 
     def track(self, y: Array) -> Flags:
         """Take in the next rows."""
-        flags: Flags = self._detector.track(y)[0] <= self._rate
+        flags: Flags = self._detector.track(y)[0] <= self._rates
         return flags
 
-    def ask(self, y: float) -> bool:
+    def ask(self, y: float) -> Flags:
         """Whether the next row would be flagged."""
-        return self._detector.score(y) <= self._rate
+        flags: Flags = self._detector.score(y) <= self._rates[:, 0]
+        return flags
 
 
 class Rolling:
     """|y − mean| over the standard deviation of the 100 rows before, beyond a normal's quantile.
 
-    Flagged at |z| ≥ Φ⁻¹(1 − rate/2), once there are 100 rows; nothing is flagged where they are all
+    Flagged at |z| > Φ⁻¹(1 − rate/2), once there are 100 rows; nothing is flagged where they are all
     equal.
     """
 
-    def __init__(self, rate: float) -> None:
-        self._most = float(norm.isf(rate / 2.0))
+    def __init__(self, rates: Sequence[float]) -> None:
+        self._most = norm.isf(np.array(rates) / 2.0)[:, None]
         self._last = np.empty(0)
 
     def track(self, y: Array) -> Flags:
         """Take in the next rows."""
         rows = np.concatenate([self._last, y])
-        flags = np.zeros(y.size, dtype=np.bool_)
+        flags = np.zeros((self._most.size, y.size), dtype=np.bool_)
         if rows.size > WINDOW:
             windows = np.lib.stride_tricks.sliding_window_view(rows, WINDOW)[:-1]
-            last = rows[WINDOW:]
-            flags[y.size - last.size :] = self._far(last, windows.mean(axis=1), windows.std(axis=1))
+            flags[:, y.size - windows.shape[0] :] = self._far(rows[WINDOW:], windows)
         self._last = rows[-WINDOW:]
         return flags
 
-    def ask(self, y: float) -> bool:
+    def ask(self, y: float) -> Flags:
         """Whether the next row would be flagged."""
         if self._last.size < WINDOW:
-            return False
-        return bool(self._far(np.array(y), self._last.mean(), self._last.std()))
+            return np.zeros(self._most.size, dtype=np.bool_)
+        return self._far(np.array([y]), self._last[None])[:, 0]
 
-    def _far(self, y: Array, mean: Any, deviation: Any) -> Flags:
-        far: Flags = np.abs(y - mean) > self._most * deviation
-        return far & (deviation > 0.0)
+    def _far(self, y: Array, before: Array) -> Flags:
+        """Whether rows are far from the windows before them."""
+        deviation = before.std(axis=1)
+        far: Flags = np.abs(y - before.mean(axis=1)) > self._most * deviation
+        far &= deviation > 0.0
+        return far
 
 
 class River:
-    """A scorer of river behind one of its filters, and a scaler before it if it needs one.
+    """A scorer of river behind one of its filters, a pair a rate, and a scaler where it needs one.
 
     In each row: score, compare with the filter's threshold so far, learn. The filter keeps flagged
     rows from the scorer, as shipped.
 
     Parameters
     ----------
+    filters
+        One a rate.
     supervised
-        Whether it takes the row as a target instead of a feature.
+        Whether they take the row as a target instead of a feature.
     """
 
-    def __init__(self, model: Any, scaler: Any = None, *, supervised: bool = False) -> None:
-        self._filter, self._scaler, self._supervised = model, scaler, supervised
+    def __init__(
+        self, filters: Sequence[Any], scaler: Any = None, *, supervised: bool = False
+    ) -> None:
+        self._filters, self._scaler, self._supervised = filters, scaler, supervised
 
     def track(self, y: Array) -> Flags:
         """Take in the next rows."""
-        flags = np.zeros(y.size, dtype=np.bool_)
+        flags = np.zeros((len(self._filters), y.size), dtype=np.bool_)
         for t, value in enumerate(y.tolist()):
-            row = self._row(value)
-            flags[t] = self._filter.classify(self._filter.score_one(*row))
-            # as its pipelines do it: a scaler learns before what is behind it
+            flags[:, t] = self.ask(value)
+            # as in its pipelines: a scaler learns before what is behind it
             if self._scaler is not None:
                 self._scaler.learn_one({"y": value})
-                row = self._row(value)
-            self._filter.learn_one(*row)
+            row = self._row(value)
+            for each in self._filters:
+                each.learn_one(*row)
         return flags
 
-    def ask(self, y: float) -> bool:
+    def ask(self, y: float) -> Flags:
         """Whether the next row would be flagged."""
-        return bool(self._filter.classify(self._filter.score_one(*self._row(y))))
+        row = self._row(y)
+        return np.array([each.classify(each.score_one(*row)) for each in self._filters])
 
     def _row(self, value: float) -> tuple[Any, ...]:
         if self._supervised:
@@ -106,49 +116,49 @@ class River:
 
 @dataclass(frozen=True)
 class Method:
-    """A detector of anomalies; `make` builds it from rate and seed; the rest as for changes."""
+    """A detector of anomalies; `make` builds it from rates and seed; the rest as for changes."""
 
     name: str
-    make: Callable[[float, int], Scorer]
+    make: Callable[[Sequence[float], int], Scorer]
     package: str = ""
     share: float = 1.0
 
 
-def _part(module: str, name: str) -> Any:
+def _river(module: str, name: str) -> Any:
     return getattr(import_module(f"river.{module}"), name)
 
 
-def _quantile(scorer: Any, rate: float) -> Any:
-    return _part("anomaly", "QuantileFilter")(scorer, q=1.0 - rate)
+def _quantile(scorer: Callable[[], Any], rates: Sequence[float]) -> list[Any]:
+    make = _river("anomaly", "QuantileFilter")
+    return [make(scorer(), q=1.0 - rate) for rate in rates]
 
 
-def _gaussian(rate: float, seed: int) -> Scorer:
-    return River(_quantile(_part("anomaly", "GaussianScorer")(), rate), supervised=True)
+def _gaussian(rates: Sequence[float], seed: int) -> Scorer:
+    return River(_quantile(_river("anomaly", "GaussianScorer"), rates), supervised=True)
 
 
-def _threshold(rate: float, seed: int) -> Scorer:
-    scorer = _part("anomaly", "GaussianScorer")()
-    model = _part("anomaly", "ThresholdFilter")(scorer, threshold=1.0 - rate)
-    return River(model, supervised=True)
+def _threshold(rates: Sequence[float], seed: int) -> Scorer:
+    scorer, make = _river("anomaly", "GaussianScorer"), _river("anomaly", "ThresholdFilter")
+    return River([make(scorer(), threshold=1.0 - rate) for rate in rates], supervised=True)
 
 
-def _trees(rate: float, seed: int) -> Scorer:
-    model = _quantile(_part("anomaly", "HalfSpaceTrees")(seed=seed), rate)
-    return River(model, _part("preprocessing", "MinMaxScaler")())
+def _trees(rates: Sequence[float], seed: int) -> Scorer:
+    make = partial(_river("anomaly", "HalfSpaceTrees"), seed=seed)
+    return River(_quantile(make, rates), _river("preprocessing", "MinMaxScaler")())
 
 
-def _machine(rate: float, seed: int) -> Scorer:
-    model = _quantile(_part("anomaly", "OneClassSVM")(), rate)
-    return River(model, _part("preprocessing", "StandardScaler")())
+def _machine(rates: Sequence[float], seed: int) -> Scorer:
+    filters = _quantile(_river("anomaly", "OneClassSVM"), rates)
+    return River(filters, _river("preprocessing", "StandardScaler")())
 
 
 def scorers() -> list[Method]:
     """Ours, the rolling z-score, and river's at their defaults."""
     return [
-        Method(OURS, lambda rate, seed: Ours(rate)),
-        Method("rolling z-score", lambda rate, seed: Rolling(rate)),
-        Method("GaussianScorer, ThresholdFilter", _threshold, RIVER),
-        Method("GaussianScorer, QuantileFilter", _gaussian, RIVER),
-        Method("HalfSpaceTrees, QuantileFilter", _trees, RIVER, share=0.2),
-        Method("OneClassSVM, QuantileFilter", _machine, RIVER, share=0.5),
+        Method(OURS, lambda rates, seed: Ours(rates)),
+        Method("rolling z-score", lambda rates, seed: Rolling(rates)),
+        Method("GaussianScorer, threshold", _threshold, RIVER),
+        Method("GaussianScorer, quantile", _gaussian, RIVER),
+        Method("HalfSpaceTrees, quantile", _trees, RIVER, share=0.2),
+        Method("OneClassSVM, quantile", _machine, RIVER, share=0.5),
     ]
