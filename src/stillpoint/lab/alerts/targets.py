@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from stillpoint.lab.alerts.laws import LAWS, KNOWN
+from stillpoint.lab.alerts.laws import KNOWN, LAWS
 from stillpoint.lab.alerts.peers import OURS
 from stillpoint.lab.alerts.summary import PER_ROWS
 
