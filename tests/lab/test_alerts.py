@@ -421,7 +421,7 @@ def test_targets_compare_with_limits():
     clean = [Clean(law, peers.OURS, 0, 10_000, n, 0.0) for law, n in [("normal", 2), ("GARCH", 9)]]
     delay = [
         Found("normal", method, bench.LATE, "level +1", 0, rows)
-        for method, rows in ((peers.OURS, 30), ("ADWIN", 47))
+        for method, rows in ((peers.OURS, 30), (peers.OURS, None), ("ADWIN", 47))
     ]
     half = [
         Found("AR .8", peers.OURS, bench.LATE, f"level {sign}0.5", seed, rows)
@@ -438,6 +438,7 @@ def test_targets_compare_with_limits():
         ("normal", 2.0, 2.0, True),
         ("GARCH", 9.0, 2.0, None),
         ("normal", 30.0, 47.0, True),
+        ("normal", 515.0, 47.0, None),
         ("AR .8", 0.75, 0.5, True),
         ("AR .99", 24.0, 25.0, True),
         ("t3", 16.0, 15.0, False),

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from stillpoint.lab.alerts.anomalies import KINDS as ANOMALIES
-from stillpoint.lab.alerts.changes import NONE
 from stillpoint.lab.alerts.introduction import introduction
 from stillpoint.lab.alerts.laws import LAWS, UNSEEN
 from stillpoint.lab.alerts.peers import OURS
@@ -56,25 +55,27 @@ def _false_alarms(bench: AlertsBench) -> Grid:
         some = [cells[law, method] for method in methods]
         rows.append([_named(law), *(_with_error(each.alarms, each.error) for each in some)])
     us = {m: np.median([e.us for e in bench.false_alarms if e.method == m]) for m in methods}
-    rows.append(["µs a row", *(f"{us[method]:.2g}" for method in methods)])
+    rows.append(["µs a row", *(f"{us[method]:.3g}" for method in methods)])
     streams = [cells[bench.settings["laws"][0], method].streams for method in methods]
     rows.append(["streams", *map(str, streams)])
     return Grid("False changes in 10 000 rows (standard error)", ["law", *methods], rows)
 
 
 def _changes(bench: AlertsBench) -> list[Grid]:
-    """For each row of the change: everybody law by law, then what ours says."""
+    """For each row of the change: everybody in two laws, each method in all, and what ours says."""
     found = []
     starts = sorted({each.start for each in bench.delays}, reverse=True)
+    shown = [law for law in bench.settings["laws"] if law in _SHOWN]
     for start in starts:
-        for law in bench.settings["laws"]:
-            deep = start != starts[0] or law not in _SHOWN
-            found.append(_everybody(bench, law, start, deep=deep))
-        found += [
-            _ours(bench, start, "begin of a change: stated less true, median (of its size)", _late),
-            _ours(bench, start, "size: stated over true, median (distance from 1)", _share),
-            _ours(bench, start, "share called by the right kind, of those found", _right),
-        ]
+        found += [_everybody(bench, law, start, deep=start != starts[0]) for law in shown]
+        for method in _methods(bench):
+            found.append(_by_law(bench, method, start, "found; median delay (mean)", _delay))
+        for title, cell in (
+            ("begin stated less the true one, median (of its size)", _late),
+            ("size stated over the true one, median (distance from 1)", _share),
+            ("called by the right kind, of those found", _right),
+        ):
+            found.append(_by_law(bench, OURS, start, title, cell))
     return found
 
 
@@ -88,16 +89,18 @@ def _everybody(bench: AlertsBench, law: str, start: int, *, deep: bool) -> Grid:
     return Grid(title, ["change", *methods], rows, deep=deep)
 
 
-def _ours(bench: AlertsBench, start: int, title: str, cell: Callable[[Delays], str]) -> Grid:
+def _by_law(
+    bench: AlertsBench, method: str, start: int, title: str, cell: Callable[[Delays], str]
+) -> Grid:
     """A line a kind, a column a law."""
     names = bench.settings["laws"]
-    kinds = dict.fromkeys(kind for law in names for kind in _kinds(bench, law) if kind != NONE)
+    kinds = dict.fromkeys(kind for law in names for kind in _kinds(bench, law))
     rows = []
     for kind in kinds:
-        some = [bench.delay(law, OURS, kind, start) for law in names]
+        some = [bench.delay(law, method, kind, start) for law in names]
         rows.append([kind, *("" if each is None else cell(each) for each in some)])
     header = ["change", *map(_named, names)]
-    return Grid(f"{OURS}, change in row {start}: {title}", header, rows, deep=True)
+    return Grid(f"{method}, change in row {start}: {title}", header, rows, deep=True)
 
 
 def _rates(bench: AlertsBench) -> list[Grid]:
@@ -111,7 +114,7 @@ def _rates(bench: AlertsBench) -> list[Grid]:
             told = [f"{_with_error(e.flagged, e.flagged_error)}; {e.alarms:.1f}" for e in some]
             rows.append([_named(law), *told])
         us = {m: np.median([e.us for e in bench.rates if e.method == m]) for m in methods}
-        rows.append(["µs a row, both rates", *(f"{us[method]:.2g}" for method in methods)])
+        rows.append(["µs a row, both rates", *(f"{us[method]:.3g}" for method in methods)])
         first = bench.settings["laws"][0]
         rows.append(["streams", *(str(cells[first, m, rate].streams) for m in methods)])
         title = f"Rate {rate:g}: rows flagged in 10 000 (standard error); alarms"
@@ -145,10 +148,11 @@ def _means(bench: AlertsBench) -> list[Grid]:
             cells = []
             for method in methods:
                 at = (rate, kind.name, method)
-                some = [e.flagged for e in bench.shares if (e.rate, e.kind, e.method) == at]
-                cells.append(f"{np.mean(some):.0%}")
+                some = [e for e in bench.shares if (e.rate, e.kind, e.method) == at]
+                flagged, alarmed = ([getattr(e, n) for e in some] for n in ("flagged", "alarmed"))
+                cells.append(f"{np.mean(flagged):.0%}; {np.mean(alarmed):.0%}")
             rows.append([f"{kind.name} sd", *cells])
-        title = f"Anomalies flagged at rate {rate:g}, mean over {len(bench.settings['laws'])} laws"
+        title = f"Rate {rate:g}, mean over {len(bench.settings['laws'])} laws: flagged; alarm"
         found.append(Grid(title, ["anomaly", *methods], rows))
     return found
 
