@@ -116,6 +116,7 @@ bench: $(VENV)/.ready
 	$(PAGE)/intervals.md benchmarks/mapie_aci.py
 	$(PAGE)/estimators.md benchmarks/estimators.py
 	$(BIN)/stillpoint bench real --rounds 20000 --out docs/bench
+	$(BIN)/stillpoint bench alerts --first-seed 1000 --out docs/bench
 	$(PIP) -e '.[series]'
 	$(BIN)/stillpoint bench series --rounds 3000 --jobs 2 --out docs/bench
 	$(BIN)/python benchmarks/readme.py

@@ -17,7 +17,7 @@ from stillpoint.commands.shared import (
 )
 from stillpoint.core.extras import require
 from stillpoint.core.terminal import tell
-from stillpoint.lab import forecasts_cli, streams_cli
+from stillpoint.lab import alerts_cli, forecasts_cli, streams_cli
 
 bench = typer.Typer(
     no_args_is_help=True,
@@ -231,6 +231,7 @@ def _figures(out: Path | None) -> None:
 def mount(app: typer.Typer) -> None:
     """Add the commands of the lab to the command line."""
     forecasts_cli.mount(bench)
+    alerts_cli.mount(bench)
     app.add_typer(bench, name="bench")
     app.command()(sweep)
     streams_cli.mount(app)

@@ -1,0 +1,1 @@
+"""Alerts on simulated streams: false alarms, delays, misses and errors, beside river's."""
