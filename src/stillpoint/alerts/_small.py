@@ -135,7 +135,7 @@ def track(
     """
     s, found = bare(state_in(row)), 0
     for t in range(y.size):
-        note = notes[found]
+        note = notes[min(found, notes.shape[0] - 1)]
         if close_round(s, y[t], forecasts[t], note) and _anomalies.admits(
             s.scalars[AT.rate], s.clock[BY.values], s.clock[BY.alarms]
         ):

@@ -43,7 +43,7 @@ class Source:
 
     def expect(self, forecast: float | None) -> float:
         """Return the forecast of the coming row, given or asked for; NaN if there is none."""
-        self._check(forecast is not None, repr(forecast))
+        self.check(forecast is not None, repr(forecast))
         if forecast is not None:
             missing = isinstance(forecast, float) and math.isnan(forecast)
             return math.nan if missing else value("forecast", forecast, "pass NaN for none")
@@ -64,7 +64,7 @@ class Source:
 
     def track(self, y: Array, forecasts: ArrayLike | None) -> Array:
         """Return the forecasts of rows, each made before its value, and take these in."""
-        self._check(forecasts is not None, "an array")
+        self.check(forecasts is not None, "an array")
         if forecasts is not None:
             out = values("forecasts", forecasts, missing=True)
             if out.shape != y.shape:
@@ -105,7 +105,8 @@ class Source:
             self._own = Forecaster(season=self._season)
         return self._own
 
-    def _check(self, told: bool, got: str) -> None:
+    def check(self, told: bool, got: str) -> None:
+        """Refuse forecasts where rows before had none, and none where they had."""
         if self._told is not None and self._told != told:
             raise ValueError(
                 f"forecast must be given in every row or in none: got {got if told else 'none'},"
