@@ -13,7 +13,7 @@ more than 100 rows ago, and no more than rate·t + 3√(rate(1 − rate)(t + 100
 """
 
 import math
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -78,6 +78,19 @@ class State(NamedTuple):
     records: np.ndarray  # (100, 9), a ring, see Entry
 
 
+class Shared(Protocol):
+    """What a state has whatever ranks are among; counts may be floats."""
+
+    @property
+    def scalars(self) -> np.ndarray: ...
+    @property
+    def clock(self) -> np.ndarray: ...
+    @property
+    def recent(self) -> np.ndarray: ...
+    @property
+    def phases(self) -> np.ndarray: ...
+
+
 AT, BY, IN = Scalar(), Clock(), Entry()
 SCALARS, CLOCKS = len(AT), 10
 
@@ -101,7 +114,7 @@ def admits(rate: float, rows: float, alarms: float) -> bool:
 
 
 @njit(cache=True)
-def off(s: State, y: float, row: int) -> float:
+def off(s: Shared, y: float, row: int) -> float:
     """How far a value is from the long run, d; 0 for the first."""
     if s.clock[BY.learnt] == 0:
         return 0.0
@@ -109,7 +122,7 @@ def off(s: State, y: float, row: int) -> float:
 
 
 @njit(cache=True)
-def stretch(s: State) -> float:
+def stretch(s: Shared) -> float:
     """How far the rows before have left the long run, b; NaN before there are ten."""
     if s.clock[BY.learnt] < BEFORE:
         return math.nan
@@ -122,9 +135,16 @@ def stretch(s: State) -> float:
 @njit(cache=True)
 def learn_level(s: State, y: float, row: int) -> None:
     """Rank b, and take a value into the long-run mean."""
-    d, b, n = off(s, y, row), stretch(s), s.clock[BY.learnt]
+    b = stretch(s)
     if not math.isnan(b):
         _ranks.insert(stretches(s), b)
+    move(s, y, row)
+
+
+@njit(cache=True)
+def move(s: Shared, y: float, row: int) -> None:
+    """Take a value into the long-run mean."""
+    d, n = off(s, y, row), int(s.clock[BY.learnt])
     s.recent[n % BEFORE] = d
     s.clock[BY.learnt] += 1
     if n == 0:
@@ -162,6 +182,35 @@ def judge(s: State, y: float, forecast: float) -> tuple[float, float, float]:
 
 
 @njit(cache=True)
+def quiet(s: Shared, row: int) -> bool:
+    """Count an exceedance in a row; whether there was none in the 100 rows before."""
+    last = int(s.clock[BY.last])
+    s.clock[BY.exceedances] += 1
+    s.clock[BY.last] = row + 1
+    return last == 0 or row - (last - 1) > QUIET
+
+
+@njit(cache=True)
+def write(
+    note: np.ndarray,
+    row: int,
+    y: float,
+    forecast: float,
+    lo: float,
+    hi: float,
+    p: float,
+    first: float,
+    second: float,
+    above: float,
+) -> None:
+    """Write the record of an alarm."""
+    note[IN.row], note[IN.value], note[IN.expected] = row, y, forecast
+    note[IN.lo], note[IN.hi] = lo, hi
+    note[IN.p], note[IN.forecast], note[IN.long_run] = p, first, second
+    note[IN.sign] = 1.0 if above >= 0.0 else -1.0
+
+
+@njit(cache=True)
 def close_round(s: State, y: float, forecast: float, lo: float, hi: float) -> bool:
     """Take in the value of a row, NaN if it is missing; whether it is an alarm.
 
@@ -189,16 +238,10 @@ def close_round(s: State, y: float, forecast: float, lo: float, hi: float) -> bo
     clock[BY.values] += 1
     if p > a[AT.rate]:
         return False
-    clock[BY.exceedances] += 1
-    quiet = clock[BY.last] == 0 or row - (clock[BY.last] - 1) > QUIET
-    clock[BY.last] = row + 1
-    if not quiet or not admits(a[AT.rate], clock[BY.values], clock[BY.alarms]):
+    if not quiet(s, row) or not admits(a[AT.rate], clock[BY.values], clock[BY.alarms]):
         return False
     note = s.records[clock[BY.alarms] % KEPT]
-    note[IN.row], note[IN.value], note[IN.expected] = row, y, forecast
-    note[IN.lo], note[IN.hi] = lo, hi
-    note[IN.p], note[IN.forecast], note[IN.long_run] = p, first, second
-    note[IN.sign] = 1.0 if above >= 0.0 else -1.0
+    write(note, row, y, forecast, lo, hi, p, first, second, above)
     clock[BY.alarms] += 1
     return True
 

@@ -8,6 +8,7 @@ import numpy as np
 from stillpoint.alerts import _anomalies, _ranks
 from stillpoint.alerts._anomalies import AT, BEFORE, BY, CLOCKS, IN, KEPT, MOST, SCALARS, State
 from stillpoint.core.allocation import zeros
+from stillpoint.core.array import Array
 from stillpoint.core.state import put_back, saved
 from stillpoint.core.validation import counted, stored
 from stillpoint.intervals.base import promise
@@ -69,9 +70,9 @@ def build(rate: float, period: int) -> State:
     return state
 
 
-def record(s: State, i: int) -> Anomaly:
-    """The alarm of that number; it must be among the last 100."""
-    numbers = dict(zip(Anomaly._fields, s.records[i % KEPT].tolist(), strict=True))
+def noted(note: Array) -> Anomaly:
+    """An alarm from its record."""
+    numbers = dict(zip(Anomaly._fields, note.tolist(), strict=True))
     return Anomaly(**numbers)._replace(row=int(numbers["row"]), sign=int(numbers["sign"]))
 
 

@@ -10,11 +10,13 @@ from numpy.typing import ArrayLike
 from stillpoint.core.array import Array
 from stillpoint.core.learner import not_finite_in
 from stillpoint.core.validation import counted, under
+from stillpoint.forecasters.aggregation import target_number
 from stillpoint.forecasters.series import SeriesForecaster
 from stillpoint.intervals.base import value, values
 from stillpoint.series import Forecaster
 
 _MEND = "mend the forecaster"
+_OURS = Forecaster, SeriesForecaster
 
 
 class Source:
@@ -41,9 +43,14 @@ class Source:
         self._told: bool | None = None  # whether forecasts are given; None before the first row
         self._seen = False  # whether a value has come
 
+    def admit(self, y: float, forecast: float | None) -> None:
+        """Refuse a value that the forecaster would refuse, before a round of it is opened."""
+        if forecast is None and isinstance(self._model(), _OURS):
+            target_number(y)
+
     def expect(self, forecast: float | None) -> float:
         """Return the forecast of the coming row, given or asked for; NaN if there is none."""
-        self._check(forecast is not None, repr(forecast))
+        self.check(forecast is not None, repr(forecast))
         if forecast is not None:
             missing = isinstance(forecast, float) and math.isnan(forecast)
             return math.nan if missing else value("forecast", forecast, "pass NaN for none")
@@ -69,7 +76,7 @@ class Source:
 
     def track(self, y: Array, forecasts: ArrayLike | None) -> Array:
         """Return the forecasts of rows, each made before its value, and take these in."""
-        self._check(forecasts is not None, "an array")
+        self.check(forecasts is not None, "an array")
         if forecasts is not None:
             out = values("forecasts", forecasts, missing=True)
             if out.shape != y.shape:
@@ -89,7 +96,7 @@ class Source:
 
     def _play(self, y: Array) -> Array:
         model = self._model()
-        if isinstance(model, Forecaster | SeriesForecaster):
+        if isinstance(model, _OURS):
             return np.array(model.track(y), dtype=np.float64)
         out = np.empty(y.size)
         for t, target in enumerate(y.tolist()):
@@ -110,7 +117,8 @@ class Source:
             self._own = Forecaster(season=self._season)
         return self._own
 
-    def _check(self, told: bool, got: str) -> None:
+    def check(self, told: bool, got: str) -> None:
+        """Refuse forecasts where rows before had none, and none where they had."""
         if self._told is not None and self._told != told:
             raise ValueError(
                 f"forecast must be given in every row or in none: got {got if told else 'none'},"

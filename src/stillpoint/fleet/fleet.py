@@ -2,25 +2,29 @@
 
 from typing import Any
 
-from numpy.typing import ArrayLike, DTypeLike
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from stillpoint.core.validation import count
+from stillpoint.fleet.alerting import Alerting
 from stillpoint.fleet.batch import BATCHES, batch_of, type_named
-from stillpoint.fleet.forecasting import Forecasting, part, spread
+from stillpoint.fleet.forecasting import part, spread
 from stillpoint.fleet.keyed import GivenKeys
 from stillpoint.fleet.keys import KeyIndex, Slots
 
+_NO_SLOTS: Slots = np.zeros(0, np.int64)
 _NAMES = {kind.__name__: kind for kind in BATCHES}
 
 
-class Fleet(Forecasting):
+class Fleet(Alerting):
     """One learner a key, of one class and configuration: arrays in, arrays out.
 
     Parameters
     ----------
     learner : class or str
         Forecaster, VariationForecaster, TrackingForecaster or KernelForecaster, which forecast;
-        Tracker, MultiScale, QuantileTracker or IntervalTracker.
+        Tracker, MultiScale, QuantileTracker or IntervalTracker; Anomalies or Changes, which raise
+        alarms.
     threads : int
         How many threads share a batch; the numbers are the same for any.
     on_bad : {"raise", "skip"}
@@ -37,6 +41,10 @@ class Fleet(Forecasting):
     ----------
     rejected : list of (key, reason)
         What the last call could not use.
+    found : list of (key, record)
+        The alarms of the last call, `Anomaly` or `Change`, in the order they were raised.
+    alarms : int
+        How many alarms there were, of all keys.
 
     Notes
     -----
@@ -48,6 +56,12 @@ class Fleet(Forecasting):
     pool="small" or "middle", season=None or told, and no features, whose times are whole numbers,
     slots 1 apart. Of other Forecasters, VariationForecaster and TrackingForecaster there is one
     object a key, which costs what a single one does: `bytes_per_key` says how much memory.
+
+    Detectors have no `predict`. `rate` of Anomalies is a share of the rows of all keys: a row that
+    would be an alarm of its key is one as long as those of all keys are within `alarm_bound`. With
+    `memory="small"` and forecasts given to `update` they are a row of numbers each, played in
+    compiled batches; other Anomalies, and Changes, are objects, each within its own bound as well.
+    `every` of Changes is each key's own.
 
     Examples
     --------
@@ -91,7 +105,7 @@ class Fleet(Forecasting):
         self._batch = batch_of(kind, built, self.threads, self.dtype)
         self._index = KeyIndex()
         self._warned = False
-        self.rejected = []
+        self.rejected, self.found = [], []
 
     @property
     def config(self) -> dict[str, Any]:
@@ -142,10 +156,11 @@ class Fleet(Forecasting):
         self,
         keys: GivenKeys,
         feedback: ArrayLike,
+        forecasts: ArrayLike | None = None,
         *,
         x: ArrayLike | None = None,
         time: Any = None,
-    ) -> None:
+    ) -> NDArray[np.bool_] | None:
         """Close the round of each key.
 
         Parameters
@@ -153,12 +168,25 @@ class Fleet(Forecasting):
         keys : array or list
             The keys, which must differ.
         feedback : array
-            Gradients (n, dim), in one dimension (n,) too, or targets (n,).
+            Gradients (n, dim), in one dimension (n,) too, or targets (n,); of detectors values
+            (n,), NaN for a missing one.
+        forecasts : array, optional
+            What was forecast of each value, where the learner is Anomalies; NaN for none.
         x : array of shape (n, features) or (n, rows, features), optional
             As for `predict`; TrackingForecaster needs it where no round is open.
         time : float or array, optional
             One for all or one a key, where the learner takes times.
+
+        Returns
+        -------
+        array of shape (n,), or None
+            Which rows are alarms, where the learner is a detector; their records are in `found`.
         """
+        if self._batch.detects:
+            self._no_features(x)
+            self._batch.moments(_NO_SLOTS, time)
+            return self._watch(keys, feedback, forecasts, one=True)
+        self._no_centres("update", forecasts)
         with self._entered(keys) as (names, slots):
             when, faults = self._batch.moments(slots, time)
             rows, others = self._batch.features(slots, when, x)
@@ -174,6 +202,7 @@ class Fleet(Forecasting):
             self._batch.close(slots[good], part(when, good), tuple(v[good] for v in values))
             self._batch.skip(slots[skipped], part(when, skipped))
         self._warn()
+        return None
 
     def skip(self, keys: GivenKeys, *, x: ArrayLike | None = None, time: Any = None) -> None:
         """Close the round of each key without feedback: a value is missing."""

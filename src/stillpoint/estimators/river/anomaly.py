@@ -7,7 +7,7 @@ from typing import Any
 from river import base, linear_model, preprocessing
 
 from stillpoint.alerts import Anomalies as Core
-from stillpoint.alerts.anomaly import Anomaly, record
+from stillpoint.alerts.anomaly import Anomaly
 from stillpoint.core.learner import Configured, not_finite_in
 from stillpoint.core.validation import counted, nonnegative, under
 from stillpoint.estimators.cells import missing
@@ -94,7 +94,7 @@ class Anomalies(SupervisedAnomalyDetector, Configured):
     @property
     def anomaly(self) -> Anomaly | None:
         """The last alarm; None before there is one."""
-        return record(self._core._state, self.alarms - 1) if self.alarms else None
+        return self._core.records[-1] if self.alarms else None
 
     @property
     def anomaly_detected(self) -> bool:

@@ -5,6 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from stillpoint.alerts import Anomalies, Changes
+from stillpoint.fleet.batch.alert_objects import AlertObjects
+from stillpoint.fleet.batch.alerts import AlertBatch
 from stillpoint.fleet.batch.base import Batch, Fault
 from stillpoint.fleet.batch.forecaster import ForecasterBatch
 from stillpoint.fleet.batch.forecasters import RegressionObjects, SeriesObjects, VariationObjects
@@ -23,8 +26,16 @@ def _intervals(learner: IntervalTracker, threads: int) -> Batch:
     return (LateIntervalBatch if learner.delay else IntervalBatch)(learner, threads)
 
 
+def _anomalies(learner: Anomalies, threads: int) -> Batch:
+    config = learner.config
+    rows = config["memory"] == "small" and config["forecaster"] is None
+    return (AlertBatch if rows else AlertObjects)(learner, threads)
+
+
 # learners that a fleet can be made of, and the batch of each
 BATCHES: dict[type[Any], Callable[[Any, int], Batch]] = {
+    Anomalies: _anomalies,
+    Changes: AlertObjects,
     Forecaster: SeriesObjects,
     IntervalTracker: _intervals,
     KernelForecaster: ForecasterBatch,

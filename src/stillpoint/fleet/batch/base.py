@@ -54,6 +54,7 @@ class Batch(Ahead, ABC):
     """
 
     timed = False  # rounds have times
+    detects = False  # rows are looked at for alarms, see `alerts.Detectors`
     # the state that counts how much of the width a key uses, where that grows with its rounds
     used: str | None = None
     wide = ""  # the state that is as long as that width
@@ -177,7 +178,7 @@ class Batch(Ahead, ABC):
         Fetching states from all over the memory costs far more than sorting.
         """
         if slots is not self._ordered[0]:
-            capacity = len(self.data["open"])
+            capacity = len(next(iter(self.data.values())))
             if slots.size * self.bytes_per_key < _CACHE or bool((slots[1:] > slots[:-1]).all()):
                 order = np.arange(slots.size)
             else:

@@ -51,13 +51,16 @@ def numbers(
     return values, [Fault(np.flatnonzero(bad), what, feedback)]
 
 
-def table(Y: ArrayLike, slots: Slots, limit: float) -> tuple[Array, list[Fault]]:
+def table(
+    Y: ArrayLike, slots: Slots, limit: float, name: str = "Y", feedback: bool = True
+) -> tuple[Array, list[Fault]]:
     """Series of as many values a key, each within ±limit or NaN."""
     remedy = "pass one row a key, NaN where a value is missing"
-    values = np.array(real("Y", Y, remedy), dtype=np.float64, order="C")
+    values = np.array(real(name, Y, remedy), dtype=np.float64, order="C")
     if values.ndim != 2 or values.shape[0] != slots.size:
         raise ValueError(
-            f"Y must have one row a key: got shape {values.shape} for {slots.size} keys; {remedy}"
+            f"{name} must have one row a key: got shape {values.shape} for {slots.size} keys;"
+            f" {remedy}"
         )
     bad = unlearnable(values, limit)
     rows = np.flatnonzero(bad.any(axis=1))
@@ -65,9 +68,9 @@ def table(Y: ArrayLike, slots: Slots, limit: float) -> tuple[Array, list[Fault]]
     def what(row: int) -> str:
         value = values[row, np.argmax(bad[row])]
         kind = f"be within ±{limit:g}" if np.isfinite(value) else "be finite, or NaN if missing"
-        return f"Y must {kind}: got {value}; {REMEDY}"
+        return f"{name} must {kind}: got {value}; {REMEDY}"
 
-    return values, [Fault(rows, what, feedback=True)] if rows.size else []
+    return values, [Fault(rows, what, feedback)] if rows.size else []
 
 
 def unlearnable(Y: Array, limit: float) -> NDArray[np.bool_]:

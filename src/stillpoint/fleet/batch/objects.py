@@ -20,22 +20,14 @@ _SOME = 8  # keys that `bytes_per_key` looks at
 _NONE = np.zeros(0)
 
 
-class ObjectBatch(Batch):
-    """One learner a key, played one after the other: the single learner's numbers, at its cost.
-
-    A subclass says how its learner is asked: what it would refuse (`_admit`, `_admit_series`), and
-    the rounds themselves.
-    """
-
-    timed = True
+class Objects(Batch):
+    """One learner a key: their states."""
 
     def __init__(self, learner: Any, threads: int) -> None:
         super().__init__(threads)
         self._new = learner
         self._learners: list[Any] = []  # None: as new, and made when its first round comes
         self._new_bytes = _size(learner)
-
-    # states
 
     @property
     def _not_finite(self) -> frozenset[str]:
@@ -112,6 +104,26 @@ class ObjectBatch(Batch):
         learner.restore(state)
         self._learners[slot] = learner
 
+    def _faults(self, slots: Slots, admit: Callable[[Any, int], None]) -> list[Fault]:
+        """The rows that are not admitted."""
+        reasons: dict[int, str] = {}
+        for row, slot in enumerate(slots.tolist()):
+            try:
+                admit(self._look(slot), row)
+            except ValueError as error:
+                reasons[row] = str(error)
+        return [Fault(np.array(list(reasons)), reasons.__getitem__)] if reasons else []
+
+
+class ObjectBatch(Objects):
+    """One forecaster a key, played one after the other: the single one's numbers, at its cost.
+
+    A subclass says how its learner is asked: what it would refuse (`_admit`, `_admit_series`), and
+    the rounds themselves.
+    """
+
+    timed = True
+
     # checks
 
     def moments(self, slots: Slots, time: Any) -> tuple[NDArray[Any], list[Fault]]:
@@ -152,16 +164,6 @@ class ObjectBatch(Batch):
             self._admit_series(learner, values.shape[1], rows[row] if rows.ndim > 1 else None)
 
         return values, rows, [*self._faults(slots, admit), *faults]
-
-    def _faults(self, slots: Slots, admit: Callable[[Any, int], None]) -> list[Fault]:
-        """The rows that are not admitted."""
-        reasons: dict[int, str] = {}
-        for row, slot in enumerate(slots.tolist()):
-            try:
-                admit(self._look(slot), row)
-            except ValueError as error:
-                reasons[row] = str(error)
-        return [Fault(np.array(list(reasons)), reasons.__getitem__)] if reasons else []
 
     def feedback(self, slots: Slots, given: ArrayLike) -> tuple[tuple[Array, ...], list[Fault]]:
         """Targets, one a key."""
