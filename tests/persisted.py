@@ -88,6 +88,16 @@ def named(t):
 
 
 CORE = {
+    "Anomalies": Case(
+        lambda: sp.Anomalies(0.05, forecaster=sp.VariationForecaster()),
+        lambda alerts, t: [alerts.score(y(t)), alerts.alarms],
+        lambda alerts, t: alerts.update(y(t)),
+    ),
+    "Changes": Case(
+        lambda: sp.Changes(50),
+        lambda changes, t: [changes.evidence, len(changes.records)],
+        lambda changes, t: changes.update(y(t) + 3.0 * (t > 60)),
+    ),
     "Directional": gradients(lambda: sp.Directional(2, lipschitz=1.0, kernel=OU(0.1))),
     "ExpConcave": gradients(
         lambda: sp.ExpConcave(2, kernel=OU(0.1), curvature=0.25, domain=Ball(1.0))
