@@ -76,11 +76,6 @@ class MemoryTrack(Track):
         """How the times are written."""
         return Clock(self.encoder.time_kind, self.encoder.date_form)
 
-    @property
-    def ahead_rows(self) -> int:
-        """How many rows come after the last target."""
-        return self._ahead
-
     def numbers(self) -> dict[str, Array]:
         """Return times, targets and what was told of all rows, in numbers."""
         parts = [np.concatenate(part) for part in zip(*self._told, strict=True)]

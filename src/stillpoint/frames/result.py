@@ -61,7 +61,7 @@ class Tracked:
             numbers[name][np.isnan(numbers[name])] = end
         columns = {"step": np.arange(1, len(steps) + 1), **numbers}
         times = [step["time"] for step in steps]
-        rows = self.summary["rows"] - self._job.ahead_rows
+        rows = self.summary["rows"] - self._job.ahead
         when = None if None in times else times
         return self._given.kind.ahead(columns, when, self._job.clock, rows)
 
