@@ -176,6 +176,8 @@ class Files:
         for name in stale if new else ():
             if name not in self._names:
                 places(self._folder / name)[0].unlink(missing_ok=True)
+        for file in self._others:
+            file.open()
         self.first.write(rows)
         for file, more in zip(self._others, beside, strict=True):
             file.write(more)
