@@ -111,16 +111,20 @@ class Alerts:
         }
 
     def shown(self) -> dict[str, Any]:
-        """Return what the page draws beside that: the last alarms, and the places of all.
+        """Return what the page draws beside that: the last alarms, and the places of all."""
+        last = self.refined([*self._last[ANOMALY], *self._last[CHANGE]])
+        return {"last": last, "strip": self._strip.places()}
 
-        Changes have the sizes that are known by now.
-        """
+    def refined(self, alarms: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Return alarms, the last changes with the sizes that are known by now."""
         sizes = {
             change.row + 1: {"before": _finite(change.before), "after": _finite(change.after)}
             for change in self.changes.records
         }
-        changes = [told | sizes.get(told["row"], {}) for told in self._last[CHANGE]]
-        return {"last": [*self._last[ANOMALY], *changes], "strip": self._strip.places()}
+        return [
+            told | sizes.get(told["row"], {}) if told["alert"] == CHANGE else told
+            for told in alarms
+        ]
 
     # saving
 
