@@ -132,8 +132,8 @@ def track(
         float | None,
         typer.Option(
             metavar="RATE",
-            help="Write alerts.jsonl: rows that do not fit, of which a share RATE, such as 0.001,"
-            " may be false, and changes of the target, a false one in 10/RATE rows or more.",
+            help="Write alerts.jsonl: rows that do not fit (where nothing is wrong a share RATE of"
+            " all, such as 0.001) and changes of the target (a false one in 10/RATE rows or more).",
         ),
     ] = None,
     follow: Annotated[

@@ -43,7 +43,8 @@ class Alerts:
         self.kept = str(given.get("kept") or "alerts.jsonl")
         last = items(given.get("last"))
         self._last = {kind: [each for each in last if each.get("alert") == kind] for kind in KINDS}
-        self._strip = given.get("strip") if isinstance(given.get("strip"), list) else []
+        strip: Any = given.get("strip")
+        self._strip: list[Any] = strip if isinstance(strip, list) else []
         begun = [{**each, "time": each.get("start_time")} for each in self._last[CHANGE]]
         self._moved = changes(begun, axis, unit)
         self.moved = self._moved[: -SHOWN - 1 : -1]  # the latest first

@@ -57,9 +57,9 @@ class Facts:
         self.change = data.largest_change(self.columns, self.labels)
         self.hardest = data.hardest_stretch(self.columns)
         self.changes = changes(summary.get("changes"), self.axis, self.ahead.unit)
-        alerts = summary.get("alerts")
-        told = isinstance(alerts, Mapping)
-        self.alerts = Alerts(alerts, self.axis, self.ahead.unit) if told else None
+        told: Any = summary.get("alerts")
+        asked = isinstance(told, Mapping)
+        self.alerts = Alerts(told, self.axis, self.ahead.unit) if asked else None
         self.error_name = (
             "root mean squared error" if self.loss_name in _SQUARES else f"mean {self.loss_name}"
         )
