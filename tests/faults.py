@@ -45,6 +45,11 @@ CASES = {
     "followed": Case("csv", "followed", {"time": "t"}),
     "followed, json lines, late targets": Case("jsonl", "followed", {"delay": 5}),
 }
+# with two files that grow
+ALERTING = {
+    "alerts": Case("csv", "file", {"time": "t", "alerts": 0.2}),
+    "followed, alerts": Case("jsonl", "followed", {"delay": 2, "alerts": 0.2}),
+}
 
 
 def content(suffix, seed=0):
@@ -193,6 +198,8 @@ def sound(out, folder, expected, noise=None):
     if not path.exists():
         return None
     header, _ = container.read("track", 2, path.read_bytes())
+    for length in header.get("lengths", ()):
+        assert length <= (out / "alerts.jsonl").stat().st_size
     assert header["length"] <= len(have)
     assert expected.startswith(have[: header["length"]])
     assert have[: header["length"]].count(b"\n") == header["rows"] + 1
@@ -208,6 +215,11 @@ def cut_power(out, folder, length, luck):
         kept = written.read_bytes()[: length or 0]
         written.write_bytes(kept + luck.randbytes(luck.randrange(300)))
     noise = written.read_bytes() if written.exists() else None
+    alerts = out / "alerts.jsonl"
+    if alerts.exists() and (folder / "checkpoint.npz").exists():
+        header, _ = container.read("track", 2, (folder / "checkpoint.npz").read_bytes())
+        kept = alerts.read_bytes()[: header["lengths"][0]]
+        alerts.write_bytes(kept + luck.randbytes(luck.randrange(300)))
     for path in (*out.glob(".*.part"), *folder.glob(".*.part")):
         path.write_bytes(luck.randbytes(luck.randrange(300)))
     return noise
@@ -217,7 +229,7 @@ def killed(name, folder, luck, monkeypatch, kills=None):
     """One run of a case, killed about every third batch until it is through, or so many times; then
     its bytes are compared.
     """
-    case, source, out, state = CASES[name], folder / "data", folder / "o", folder / "c"
+    case, source, out, state = (CASES | ALERTING)[name], folder / "data", folder / "o", folder / "c"
     data = content(case.suffix)
     source.write_bytes(data)
     whole = runner(case, source, folder / "whole", None)
@@ -269,6 +281,10 @@ def killed(name, folder, luck, monkeypatch, kills=None):
     source.write_bytes(data)
     assert ended(forked(runner(case, source, out, state))) == 0
     assert (out / "predictions.csv").read_bytes() == expected
+    if name in ALERTING:
+        told = (folder / "whole" / "alerts.jsonl").read_bytes()
+        assert (out / "alerts.jsonl").read_bytes() == told
+        assert told.count(b"\n") > 3
     ours, theirs = (
         json.loads((place / "summary.json").read_text()) for place in (out, folder / "whole")
     )

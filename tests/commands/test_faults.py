@@ -18,7 +18,7 @@ import pytest
 from children import ended, forked, no_child_survives  # noqa: F401
 from extras import package
 from faults import CASES, Case, Fault, content, killed, runner, sound
-from stillpoint.commands import session, track, tracking
+from stillpoint.commands import session, totals, track, tracking
 
 PLAIN = Case("csv", "file", {"time": "t"})
 
@@ -259,7 +259,7 @@ def test_a_clock_that_goes_backwards(run, tmp_path, monkeypatch):
     monkeypatch.setattr(session, "EVERY", 0.0)
     falling = itertools.count(2_000_000_000, -3600)
     monkeypatch.setattr(time, "time", lambda: next(falling))
-    for module in (session, tracking):
+    for module in (session, totals):
         monkeypatch.setattr(
             module,
             "now",

@@ -19,6 +19,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from series_run import series_of
+from test_alerts_page import alerts_of, changed, unusual
 
 from extras import program
 from stillpoint.report.history import history_from_arrays
@@ -447,3 +448,30 @@ def test_demo_page_renders(chromium, tmp_path):
         assert chromium.run("document.querySelectorAll('.plot > svg').length") == 8
         assert chromium.run("document.documentElement.scrollWidth") == size[0]
         assert troubles(chromium) == []
+
+
+@pytest.mark.extra
+@pytest.mark.parametrize("size", [(1200, 900), (390, 844)], ids=["desk", "phone"])
+def test_alarms_are_read_off_the_strip(chromium, tmp_path, size):
+    history, summary = series_of()
+    last = [unusual(201), unusual(585, 240.0), changed(590, 586, "wider", 2.0, 3.0)]
+    write_page(tmp_path / "report.html", history, summary | {"alerts": alerts_of(last)}, "Alerts")
+    chromium.open(tmp_path / "report.html", size, touch=size[0] < 500)
+    assert chromium.run("document.documentElement.scrollWidth") == size[0]
+    for chart, kinds in (("ahead", ["", "moved"]), ("target", ["", "", "moved"])):
+        marks = f"[...document.querySelectorAll('#c-{chart} .alarm')]"
+        names = chromium.run(f"{marks}.map(m => m.classList[1] || '').join('|')").split("|")
+        assert names == kinds
+    middle(chromium, "target")
+    first = "document.querySelector('#c-target .alarm').getBoundingClientRect()"
+    box = SimpleNamespace(**json.loads(chromium.run(f"JSON.stringify({first})")))
+    chromium.mouse("mouseMoved", box.x + 4, box.y + box.height / 2)  # a little beside it
+    chromium.frame()
+    tip = chromium.run(TIP)
+    assert tip.startswith("c-target")
+    assert "180.0 instead of 150.0" in tip
+    assert chromium.run("getComputedStyle(document.querySelector('.alarm')).fill") != (
+        chromium.run("getComputedStyle(document.querySelector('.moved')).fill")
+    )
+    assert "NaN" not in chromium.run("document.querySelector('main').innerHTML")
+    assert troubles(chromium) == []

@@ -31,6 +31,7 @@ def track(
     follow: bool = False,
     checkpoint: str | Path | None = None,
     predictions: str = "csv",
+    alerts: float | None = None,
     print_json: bool = False,
     quiet: bool = False,
 ) -> int:
@@ -89,6 +90,11 @@ def track(
         A folder to go on from after a kill.
     predictions
         How to write predictions: csv or parquet.
+    alerts
+        The share of rows that may be called unusual where nothing is, such as 0.001: each row that
+        does not fit its forecast, and each change of the target (a false one in 10/`alerts` rows or
+        more), is a line of alerts.jsonl as soon as its row has come. For numbers, not for `task`
+        binary.
     print_json, quiet
         Print the summary as JSON, or nothing but errors.
 
@@ -126,6 +132,7 @@ def track(
             follow=follow,
             checkpoint=None if checkpoint is None else Path(checkpoint),
             predictions=predictions,
+            alerts=alerts,
         )
         from stillpoint.commands import live, session, tracking
 

@@ -123,8 +123,10 @@ def _show(value: Any) -> str:
     return show_names([*map(str, value)], ",") if isinstance(value, list) else str(value)
 
 
-def check_header(header: dict[str, Any]) -> None:
+def check_header(header: dict[str, Any], grows: int = 0) -> None:
     """Make sure of the names and types that every run with a source saves.
+
+    grows: how many files grow beside the predictions.
 
     ValueError names what is wrong: a run that trusts it must not meet a word where it counts.
     Whether they fit the input, the run itself finds out.
@@ -133,6 +135,11 @@ def check_header(header: dict[str, Any]) -> None:
     for name in ("row", "position", "length", "rows"):
         counted(name, header[name], _MOST)
     counted("head", header["head"], HEAD)
+    lengths = header.get("lengths", [])
+    if type(lengths) is not list or len(lengths) != grows:
+        raise ValueError(f"its header holds {str(lengths)[:40]!r} as lengths of {grows} files")
+    for length in lengths:
+        counted("lengths", length, _MOST)
     prints, timed = part(header, "fingerprint", list), part(header, "timed", list)
     if len(timed) != 2 or not all(one is None or isinstance(one, str) for one in prints):
         raise ValueError("its header counts or times otherwise than a run does")

@@ -128,6 +128,14 @@ def track(
     predictions: Annotated[
         str, typer.Option(help="How to write predictions: csv or parquet.")
     ] = "csv",
+    alerts: Annotated[
+        float | None,
+        typer.Option(
+            metavar="RATE",
+            help="Write alerts.jsonl: rows that do not fit (where nothing is wrong a share RATE of"
+            " all, such as 0.001) and changes of the target (a false one in 10/RATE rows or more).",
+        ),
+    ] = None,
     follow: Annotated[
         bool,
         typer.Option(
@@ -155,6 +163,8 @@ def track(
 
     - `stillpoint track - --target y --out live --follow --checkpoint live/state < pipe`
 
+    - `stillpoint track sensor.csv --target bar --time at --alerts 0.001 --out results`
+
     - `kcat -C … | stillpoint track - --format jsonl --target y --out - | kcat -P …`
     """
     with plain_errors():
@@ -180,6 +190,7 @@ def track(
             follow=follow,
             checkpoint=checkpoint,
             predictions=predictions,
+            alerts=alerts,
             print_json=json,
             quiet=quiet,
         )

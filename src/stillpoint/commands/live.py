@@ -25,6 +25,11 @@ _TOLD = {
     "error": ("gauge", "Root mean squared error of the next row; mean loss of other tasks."),
     "coverage": ("gauge", "Share of targets inside their intervals."),
     "changes_total": ("counter", "Changes of level or spread."),
+    "anomalies_total": ("counter", "Rows that did not fit, told by --alerts."),
+    "anomalies_bound": ("gauge", "How many of them there can be by now at most, on any data."),
+    "anomaly_p": ("gauge", "How often a row is as unusual as the last one: a share of rows."),
+    "alert_changes_total": ("counter", "Changes of the target, told by --alerts."),
+    "change_evidence": ("gauge", "A stream without change gets as far once in so many rows."),
     "seconds_behind": ("gauge", "Seconds since the last row, by its time if that is a date."),
 }
 
@@ -66,12 +71,18 @@ class FollowedTrack(Track):
             loss = math.sqrt(loss)
         if self.encoder.time_kind == "date":
             late = datetime.now(UTC).timestamp() - self.encoder.last_time
+        alerts = summary.get("alerts", {})
         found = {
             "rows_total": summary["rows"],
             "targets_total": summary["targets"],
             "error": loss,
             "coverage": summary.get("coverage", {}).get("achieved"),
             "changes_total": len(summary["changes"]) if "changes" in summary else None,
+            "anomalies_total": alerts.get("anomalies"),
+            "anomalies_bound": alerts.get("bound"),
+            "anomaly_p": alerts.get("p"),
+            "alert_changes_total": alerts.get("changes"),
+            "change_evidence": alerts.get("evidence"),
             "seconds_behind": round(late, 3),
         }
         replace(self.options.out / METRICS, metrics(found, self.options.target).encode())
@@ -100,7 +111,7 @@ class StreamedTrack(Track):
     def play(self, batch: Batch, row: int) -> bytes:
         """See Job."""
         rows, told, banded = self.forecast(batch, row)
-        lines = []
+        lines, alarms = [], self.alarms[::-1]
         for i in range(told.y.size):
             y = told.y[i] if rows.y_texts is None else rows.y_texts[i] or None
             one: dict[str, Any] = {"row": row + i, "y": y, "forecast": told.forecasts[i]}
@@ -109,6 +120,8 @@ class StreamedTrack(Track):
             if banded:
                 one |= {"lo": told.lo[i], "hi": told.hi[i]}
             lines.append(json.dumps({name: _finite(value) for name, value in one.items()}))
+            while alarms and alarms[-1]["row"] == row + i:
+                lines.append(json.dumps(alarms.pop()))
         return ("\n".join(lines) + "\n").encode()
 
     def finish(self, session: Session) -> dict[str, Any]:

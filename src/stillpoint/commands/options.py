@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from stillpoint.commands.arguments import no_column, one_of, periods, share, whole
+from stillpoint.commands.arguments import no_column, one_of, periods, rate, share, whole
 from stillpoint.commands.dates import check_format
 from stillpoint.commands.errors import InputError, show_name
 from stillpoint.commands.formats import left_out
@@ -48,6 +48,7 @@ class TrackOptions(Options):
 
     features: None for all other columns. level: of a quantile. coverage: of an interval. learner,
     horizon, season, known, nonnegative: of a series; None and "auto" are told from the input.
+    alerts: a share of rows; None for none.
     """
 
     features: tuple[str, ...] | None = None
@@ -64,6 +65,7 @@ class TrackOptions(Options):
     known: tuple[str, ...] = ()
     nonnegative: bool = False
     date_format: str | None = None
+    alerts: float | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -97,6 +99,12 @@ class TrackOptions(Options):
                 f"--features must differ: got {','.join(self.features)}; name each column once"
             )
         check_format(self.date_format)
+        if self.alerts is not None:
+            self._set("alerts", rate("--alerts", self.alerts))
+            if self.task == "binary":
+                raise InputError(
+                    "--alerts must be for numbers: got it with --task binary; leave one of them out"
+                )
         self._check_series()
         if self.streams and (self.checkpoint is not None or self.predictions != "csv"):
             other = "--checkpoint" if self.checkpoint is not None else "--predictions"

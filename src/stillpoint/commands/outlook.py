@@ -14,15 +14,10 @@ from stillpoint.commands.history import History
 from stillpoint.commands.moments import Coming
 from stillpoint.commands.recents import Recent
 from stillpoint.commands.series import Ahead, Series
+from stillpoint.report.changes import verb
 from stillpoint.series import Forecaster
 from stillpoint.series.spacing import unit
 
-_VERBS = {
-    "level up": ("level rose", True),
-    "level down": ("level fell", False),
-    "wider": ("spread grew", True),
-    "narrower": ("spread shrank", False),
-}
 _LEAST = 0.005  # of a share that is told
 _SHOWN, _CHANGES = 8, 3  # horizons and changes shown on the terminal
 # what an expert's name begins with, and what it relies on
@@ -168,11 +163,10 @@ def _change(
     change: Change, model: Forecaster, ahead: Ahead, coming: Coming | None
 ) -> dict[str, Any]:
     """Return a change with its time, and in words; rows count from 1, empty slots among them."""
-    verb, up = _VERBS[change.kind]
-    what = verb
+    what, up = verb(change.kind)
     # sizes are of stretches that may hold further changes: told where they go the same way
     if (change.after > change.before) == up:
-        what = f"{verb} from {_figure(change.before)} to {_figure(change.after)}"
+        what = f"{what} from {_figure(change.before)} to {_figure(change.after)}"
     time, when = None, f"in row {change.start + 1:,}"
     if coming is not None:
         history, places = model._engine.history, ahead.places

@@ -12,7 +12,7 @@ from stillpoint.commands.summary import plain
 from stillpoint.core.container import places, replace
 from stillpoint.core.validation import Array
 
-FORECAST, REPORT = "forecast.csv", "report.html"
+FORECAST, REPORT, ALERTS = "forecast.csv", "report.html", "alerts.jsonl"
 
 
 def text_of(row: int, rows: Rows, forecasts: Array, band: tuple[Array, Array] | None) -> bytes:

@@ -15,10 +15,9 @@ from stillpoint.commands.checkpoint import Checkpoint
 from stillpoint.commands.errors import InputError, RowError, ShrunkError, Stop, Stopped
 from stillpoint.commands.formats import Batch
 from stillpoint.commands.options import Options
-from stillpoint.commands.sink import Sink, check
+from stillpoint.commands.sink import Files, Growing
 from stillpoint.commands.sources import Source
 from stillpoint.commands.summary import answer
-from stillpoint.core.container import places
 from stillpoint.core.jit import compiling
 from stillpoint.core.terminal import console
 
@@ -32,6 +31,7 @@ class Job(ABC):
 
     options: Options
     header: bytes  # the first line of predictions.csv
+    grows: Sequence[str] = ()  # files beside it that grow with the rows
     stale: Sequence[str]  # files of an earlier run that would not belong to new predictions
     no_rows: str  # what to say of an input without rows
     lasting = False  # whether a finished run is left as it is when the command is given again
@@ -51,6 +51,10 @@ class Job(ABC):
 
         RowError for a row that cannot be used: then nothing has changed.
         """
+
+    def beside(self) -> Sequence[bytes]:
+        """Return what the rows just played add to each of `grows`."""
+        return ()
 
     @abstractmethod
     def command(self) -> dict[str, Any]:
@@ -95,8 +99,7 @@ class Session:
         self._timed = [0, 0.0]  # rows and seconds, without the first batch, which compiles
         self._finished, self._fresh = False, False
         self._saved, self._pause = time.monotonic(), EVERY
-        self._sink: Sink | None = None
-        self._length: int | None = None  # bytes of predictions so far
+        self._files = Files(job.options.out, PREDICTIONS, job.header, job.grows)
         folder = job.options.checkpoint
         self.checkpoint = None if folder is None else Checkpoint(folder)
         try:
@@ -169,14 +172,8 @@ class Session:
         return batch.rows
 
     def _write(self, text: bytes) -> None:
-        """Append to the predictions."""
-        if self._sink is None:
-            self._sink = Sink(self.predictions, self.job.header, self._length)
-            if self._length is None:
-                for name in self.job.stale:
-                    places(self.job.options.out / name)[0].unlink(missing_ok=True)
-        self._sink.write(text)
-        self._length = self._sink.length
+        """Append to the predictions, then to what grows beside them."""
+        self._files.write(text, self.job.beside(), self.job.stale)
 
     def finish(self) -> dict[str, Any]:
         """Bring all to the disk and sum up; return the summary."""
@@ -188,8 +185,8 @@ class Session:
         if self._finished and not self._fresh and (before := self.job.earlier()) is not None:
             return before
         self._commit(0.0)
-        if self._sink is not None and self.checkpoint is None:
-            self._sink.sync()
+        if self.checkpoint is None:
+            self._files.each(Growing.sync)
         summary = self.job.finish(self)
         if self.job.lasting:
             self._finished, self._fresh = not self.stop.signal, True
@@ -197,24 +194,20 @@ class Session:
         return summary
 
     def _cut(self) -> None:
-        """Cut off what nobody synced behind a checkpoint's length, where no row came to do that."""
-        if self._sink is not None or self._length is None:
-            return
-        if self.predictions.stat().st_size > self._length:
-            self._sink = Sink(self.predictions, self.job.header, self._length)
+        """See Growing."""
+        self._files.each(Growing.cut)
 
     def _commit(self, every: float) -> None:
         """Bring what is new to the disk, predictions first, if that is `every` seconds old."""
         if self.checkpoint is None or not self._fresh or time.monotonic() - self._saved < every:
             return
         begun = time.monotonic()
-        if self._sink is not None:
-            self._length = self._sink.sync()
+        self._files.each(Growing.sync)
         own, state = self.job.state()
         header = {
             "command": self.job.command(),
             **self.source.state(),
-            "length": self._length,
+            **self._files.state(),
             "rows": self.rows,
             "timed": self._timed,
             "seconds": self.seconds,
@@ -233,8 +226,7 @@ class Session:
             return
         header, state = stored
         saved.same_command(self.job.command(), header["command"])
-        self._length = header["length"]
-        check(self.predictions, header["length"])
+        self._files.resume(header)
         self.source.restore(header)
         self.job.restore(self.checkpoint, header, state)
         self.rows, self._timed, self.seconds = header["rows"], header["timed"], header["seconds"]
@@ -243,13 +235,12 @@ class Session:
     def _check(self, header: dict[str, Any]) -> None:
         """Refuse a header that no run of this command has written; others are told as such."""
         if not saved.differing(self.job.command(), saved.part(header, "command", dict)):
-            saved.check_header(header)
+            saved.check_header(header, len(self.job.grows))
             self.job.check(header)
 
     def close(self) -> None:
         """Close what is open."""
-        if self._sink is not None:
-            self._sink.close()
+        self._files.each(Growing.close)
         if self.checkpoint is not None:
             self.checkpoint.close()
 

@@ -1,9 +1,10 @@
-"""predictions.csv: whole rows only, whatever happens."""
+"""predictions.csv and what grows beside it: whole rows only, whatever happens."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from stillpoint.commands.errors import InputError
 from stillpoint.core.container import lock, places, sync_folder
@@ -12,7 +13,7 @@ _MARKS = ',"\n\r'
 
 
 class Sink:
-    """The file of predictions, written by one process at a time.
+    """A file of rows, written by one process at a time.
 
     Parameters
     ----------
@@ -39,7 +40,8 @@ class Sink:
         self._held = real.with_name(f".{real.name}.lock")
         self._lock = lock(self._held, taken)
         try:
-            self._fd = os.open(path, os.O_WRONLY | (os.O_CREAT if length is None else 0), 0o644)
+            # none may be there of a file without a row yet
+            self._fd = os.open(path, os.O_WRONLY | (0 if length else os.O_CREAT), 0o644)
         except BaseException:
             self._unlock()
             raise
@@ -86,6 +88,115 @@ class Sink:
         """Leave nothing beside the predictions; the file goes while it is still ours."""
         self._held.unlink(missing_ok=True)
         self._lock.close()
+
+
+class Growing:
+    """A file that grows with a run; it is not touched before there is something to write.
+
+    Parameters
+    ----------
+    path
+        The file.
+    header
+        Its first line.
+
+    Attributes
+    ----------
+    length : int or None
+        Bytes that are the run's; None while there is no file of it.
+    """
+
+    def __init__(self, path: Path, header: bytes = b"") -> None:
+        self.path, self._header = path, header
+        self.length: int | None = None
+        self._sink: Sink | None = None
+        self._synced: int | None = None
+
+    def resume(self, length: int) -> None:
+        """Go on from a checkpoint, which speaks of so many bytes; refuse a file with fewer."""
+        check(self.path, length)
+        self.length = length
+
+    def open(self) -> None:
+        """Make the file, or cut it where the run goes on."""
+        if self._sink is None:
+            self._sink = Sink(self.path, self._header, self.length)
+            self.length = self._sink.length
+
+    def write(self, data: bytes) -> None:
+        """Append rows."""
+        self.open()
+        assert self._sink is not None
+        self._sink.write(data)
+        self.length = self._sink.length
+
+    def cut(self) -> None:
+        """Cut off what nobody synced behind a checkpoint's length, where no row came to do that."""
+        if self._sink is not None or self.length is None or not self.path.exists():
+            return
+        if self.path.stat().st_size > self.length:
+            self.open()
+
+    def sync(self) -> None:
+        """Bring what is new to the disk."""
+        if self._sink is not None and self._synced != self._sink.length:
+            self._synced = self.length = self._sink.sync()
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._sink is not None:
+            self._sink.close()
+
+
+class Files:
+    """The files of a run that grow with its rows: predictions, and what is beside them.
+
+    Parameters
+    ----------
+    folder
+        Where they are.
+    first, header
+        The name and the first line of the predictions.
+    others
+        Names of those beside.
+    """
+
+    def __init__(self, folder: Path, first: str, header: bytes, others: Sequence[str]) -> None:
+        self.first = Growing(folder / first, header)
+        self._others = [Growing(folder / name) for name in others]
+        self._folder, self._names = folder, others
+
+    def write(self, rows: bytes, beside: Sequence[bytes], stale: Sequence[str]) -> None:
+        """Append to all of them, to the predictions first.
+
+        stale: files of an earlier run that go when these begin.
+        """
+        new = self.first.length is None
+        self.first.open()
+        for name in stale if new else ():
+            if name not in self._names:
+                places(self._folder / name)[0].unlink(missing_ok=True)
+        for file in self._others:
+            file.open()
+        self.first.write(rows)
+        for file, more in zip(self._others, beside, strict=True):
+            file.write(more)
+
+    def each(self, act: Callable[[Growing], None]) -> None:
+        """Do something with all of them, in order."""
+        for file in (self.first, *self._others):
+            act(file)
+
+    def state(self) -> dict[str, Any]:
+        """Return their lengths, for the header of a checkpoint."""
+        others = [file.length for file in self._others]
+        return {"length": self.first.length, **({"lengths": others} if others else {})}
+
+    def resume(self, header: dict[str, Any]) -> None:
+        """Go on from what `state` returned."""
+        self.first.resume(header["length"])
+        for file, length in zip(self._others, header.get("lengths", ()), strict=True):
+            file.resume(length)
 
 
 def check(path: Path, length: int) -> None:

@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,14 @@ def write_summary(out: Path, summary: dict[str, Any]) -> dict[str, Any]:
     result: dict[str, Any] = plain(summary)
     replace(out / SUMMARY, (_text(result) + "\n").encode())
     return result
+
+
+def read_summary(out: Path) -> dict[str, Any] | None:
+    """Return what summary.json holds; None where it is no longer JSON."""
+    with suppress(ValueError):
+        before: dict[str, Any] = json.loads((out / SUMMARY).read_text(encoding="utf-8"))
+        return before
+    return None
 
 
 def answer(
@@ -183,6 +192,8 @@ def show_track(summary: dict[str, Any]) -> None:
                 f" {math.floor(most):,}"
             )
         tell(text)
+    if "alerts" in summary:
+        tell(_alerts(summary["alerts"]))
     for label, value in summary["certificate"].items():
         if not label.startswith("misses"):
             told = "infinite" if value is None else f"{value:,.4g}"
@@ -232,6 +243,18 @@ def show_fleet(summary: dict[str, Any]) -> None:
     rate = summary.get("rows_per_second")
     if rate:
         tell(f"{rate:,.0f} rows a second")
+
+
+def _alerts(found: dict[str, Any]) -> str:
+    """What was told on the way."""
+    rows, changes = found["anomalies"], found["changes"]
+    unusual = "1 unusual row" if rows == 1 else f"{rows:,} unusual rows"
+    moved = "1 change" if changes == 1 else f"{changes:,} changes"
+    most = math.floor(found["bound"])
+    return (
+        f"alerts: {unusual}, at most {most:,} on any data; {moved}, a false one in"
+        f" {found['every']:,.0f} rows or more"
+    )
 
 
 def _rows(count: int) -> str:

@@ -1,15 +1,11 @@
 """`stillpoint track` on rows: encode, forecast, learn, keep a history; figures at the end."""
 
-import json
 from collections.abc import Sequence
-from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import stillpoint
 from stillpoint.commands import checkpoint as saved
-from stillpoint.commands import outlook
 from stillpoint.commands._rows import Forecasts
 from stillpoint.commands.checkpoint import Checkpoint, check_encoder, counted, part
 from stillpoint.commands.encode import Encoder, Rows
@@ -17,26 +13,28 @@ from stillpoint.commands.engine import Engine
 from stillpoint.commands.errors import InputError, Stop
 from stillpoint.commands.formats import Batch, format_of
 from stillpoint.commands.history import History
-from stillpoint.commands.notes import ahead_notes, band_notes, late_notes, target_notes
 from stillpoint.commands.options import TrackOptions
 from stillpoint.commands.outlook import show_series
-from stillpoint.commands.plans import (
-    Plan,
-    asked,
-    marks,
-    plan,
-    saved_plan,
-    why_no_series,
-    word_notes,
+from stillpoint.commands.plans import Plan, asked, marks, plan, saved_plan, why_no_series
+from stillpoint.commands.predicted import (
+    ALERTS,
+    FORECAST,
+    REPORT,
+    draw_page,
+    text_of,
+    write_forecast,
 )
-from stillpoint.commands.predicted import FORECAST, REPORT, draw_page, text_of, write_forecast
 from stillpoint.commands.recents import Recent
 from stillpoint.commands.room import check_room, rows_at_once
 from stillpoint.commands.series import Series
-from stillpoint.commands.session import PREDICTIONS, Job, Session, now
+from stillpoint.commands.session import PREDICTIONS, Job, Session
 from stillpoint.commands.sources import Source, refuse_overwriting_input
-from stillpoint.commands.summary import SUMMARY, figures, show_track, write_summary
+from stillpoint.commands.summary import SUMMARY, read_summary, show_track, write_summary
+from stillpoint.commands.totals import totals
 from stillpoint.core.container import places
+
+if TYPE_CHECKING:
+    from stillpoint.commands import alarms
 
 BATCH = 4096  # rows
 PARQUET = "predictions.parquet"
@@ -46,7 +44,7 @@ class Track(Job):
     """The learners of one stream, and what they have come to."""
 
     header = b"row,time,y,forecast,lo,hi\n"
-    stale: Sequence[str] = (SUMMARY, REPORT, PARQUET, FORECAST)
+    stale: Sequence[str] = (SUMMARY, REPORT, PARQUET, FORECAST, ALERTS)
     more: Sequence[str] = ()  # files beside those of every run
     lasting = True
 
@@ -56,14 +54,20 @@ class Track(Job):
             f"the input must have rows: got a header only in {options.source}; check the file"
         )
         self.features: tuple[str, ...] = ()
-        self._names: list[str] = []  # of all columns
+        self.names: list[str] = []  # of all columns
         self.encoder = Encoder(options, ())
         self.engine: Engine | Series | None = None
         self.recent = Recent()
         self.history: History | None = None
         self.targets = 0
         # intervals without end, without content; rows since the last target
-        self._infinite, self._empty, self._ahead = 0, 0, 0
+        self.infinite, self.empty, self.ahead = 0, 0, 0
+        self.alerts: alarms.Alerts | None = None
+        self.alarms: list[dict[str, Any]] = []  # of the rows just played
+        if options.alerts is not None:
+            from stillpoint.commands.alarms import Alerts
+
+            self.alerts, self.grows = Alerts(options), (ALERTS,)
 
     def source(self, stop: Stop) -> Source:
         """See Job; the columns are known, and no output is the input, before a file is touched."""
@@ -78,7 +82,7 @@ class Track(Job):
     def _columns(self, names: list[str], file: str) -> Sequence[str]:
         o = self.options
         self._refuse()
-        self.features, self._names = o.columns(names), names
+        self.features, self.names = o.columns(names), names
         if self.options.predictions == "parquet":
             from stillpoint.commands.parquet import load
 
@@ -123,12 +127,18 @@ class Track(Job):
         told = Forecasts(times, rows.y, forecasts, lo, hi, losses, shares)
         history.add(row, told, banded)
         if banded:
-            self._infinite += int((np.isinf(hi) & (hi > 0)).sum())
-            self._empty += int((lo > hi).sum())
+            self.infinite += int((np.isinf(hi) & (hi > 0)).sum())
+            self.empty += int((lo > hi).sum())
         known = np.flatnonzero(~np.isnan(rows.y))
-        self._ahead = T - 1 - int(known[-1]) if known.size else self._ahead + T
+        self.ahead = T - 1 - int(known[-1]) if known.size else self.ahead + T
         self.targets += known.size
+        if self.alerts is not None:
+            self.alarms = self.alerts.run(row, rows.y, forecasts, rows.time_texts)
         return rows, told, banded
+
+    def beside(self) -> Sequence[bytes]:
+        """See Job: the alarms, if they are wanted."""
+        return () if self.alerts is None else (self.alerts.lines(self.alarms),)
 
     def _plan(self, rows: Rows) -> Plan | None:
         """Return how to forecast a series, from its first rows; None where it is none."""
@@ -168,8 +178,9 @@ class Track(Job):
             "--features": list(self.features),
             **{f"--{name}": getattr(o, name) for name in names},
             "--format": format_of(o.source, o.format),
+            "--alerts": o.alerts,
             "--out": str(o.out.resolve()),
-            "the columns": self._names,
+            "the columns": self.names,
         }
 
     def state(self) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -178,13 +189,16 @@ class Track(Job):
         assert self.history is not None
         header = {
             "targets": self.targets,
-            "counts": [self._infinite, self._empty, self._ahead],
+            "counts": [self.infinite, self.empty, self.ahead],
             "encoder": self.encoder.state(),
         }
         if isinstance(self.engine, Series):
             header["series"] = {"plan": list(self.engine.plan), **self.recent.state()}
         arrays = {f"history.{name}": value for name, value in self.history.arrays().items()}
         arrays |= {f"engine.{name}": value for name, value in self.engine.arrays().items()}
+        if self.alerts is not None:
+            header["alerts"] = self.alerts.state()
+            arrays |= {f"alerts.{name}": value for name, value in self.alerts.arrays().items()}
         return header, arrays
 
     def check(self, header: dict[str, Any]) -> None:
@@ -198,6 +212,8 @@ class Track(Job):
         check_encoder(part(header, "encoder", dict), len(self.features))
         if saved_plan(header) is not None:
             Recent().restore(header["series"])
+        if self.alerts is not None:
+            self.alerts.check(part(header, "alerts", dict))
 
     def restore(self, checkpoint: Checkpoint, header: dict[str, Any], state: Any) -> None:
         """See Job."""
@@ -209,19 +225,18 @@ class Track(Job):
         engine, history = self._learners(self.encoder.dim, plan)
         checkpoint.hand(engine, "engine.", state)
         checkpoint.hand(history, "history.", state)
+        if self.alerts is not None:
+            checkpoint.hand(self.alerts, "alerts.", state)
+            self.alerts.restore_state(header["alerts"])
         self.targets = header["targets"]
-        self._infinite, self._empty, self._ahead = header["counts"]
+        self.infinite, self.empty, self.ahead = header["counts"]
 
     def earlier(self) -> dict[str, Any] | None:
         """See Job; None where a file is gone, or the summary is no longer JSON."""
         own = [PARQUET] if self.options.predictions == "parquet" else []
         own += [FORECAST] if isinstance(self.engine, Series) else []
-        if all((self.options.out / name).exists() for name in (SUMMARY, REPORT, *own)):
-            with suppress(ValueError):
-                text = (self.options.out / SUMMARY).read_text(encoding="utf-8")
-                before: dict[str, Any] = json.loads(text)
-                return before
-        return None
+        there = all((self.options.out / name).exists() for name in (SUMMARY, REPORT, *own))
+        return read_summary(self.options.out) if there else None
 
     def finish(self, session: Session) -> dict[str, Any]:
         """See Job."""
@@ -236,7 +251,7 @@ class Track(Job):
                 # with a checkpoint the rows to come are appended to it
                 places(session.predictions)[0].unlink()
         try:
-            drawn = draw_page(o, self.history, summary, session.notes)
+            drawn = draw_page(o, self.history, self.shown(summary), session.notes)
         except OSError:
             self._write(summary, session.notes, drawn=False)
             raise
@@ -244,52 +259,20 @@ class Track(Job):
 
     def _figures(self, session: Session) -> dict[str, Any]:
         """Return what the run came to: all of the summary but its notes and files."""
-        assert self.engine is not None
-        assert self.history is not None
-        o, notes = self.options, session.notes
-        head: dict[str, Any] = {
-            "version": stillpoint.__version__,
-            "source": o.source,
-            "task": o.task,
-            "target": o.target,
-            "time": o.time,
-            "time_kind": self.encoder.time_kind,
-            "features": list(self.features),
-            "columns": self.encoder.feature_names if self.features else [],
-            "delay": o.delay,
-            "rows": session.rows,
-            "targets": self.targets,
-            "complete": not session.stop.signal,
-        }
-        if o.task == "quantile":
-            head["level"] = o.level
-        if o.task == "binary":
-            head["labels"] = self.encoder.label_names
-        if isinstance(self.engine, Series):
-            result = {**head, **outlook.figures(self.engine, self.history, self.recent)}
-            notes += ahead_notes(self._ahead, self.engine.horizon) if self.targets else ()
-            notes += word_notes(self.encoder, self.engine.plan)
-        else:
-            result = {**head, **figures(self.engine, self.history)}
-        moved = isinstance(self.engine, Series) and self.engine.moved
-        notes += target_notes(self.targets, moved)
-        if "coverage" in result:
-            result["coverage"] |= {"infinite": self._infinite, "empty": self._empty}
-        if isinstance(self.engine, Engine) and self.engine.band is not None and self.targets:
-            kind = "quantile" if o.task == "quantile" else "interval"
-            notes += band_notes(kind, o.delay, self._ahead, self.engine.promises)
-            notes += late_notes(o.delay if self.engine.series else 0)
-        notes += [*o.notes(self._names), *self.encoder.notes()]
-        notes += session.source.notes() if o.features is None else ()  # else they were named
-        times = {"started": session.started, "finished": now()}
-        return {**result, "rows_per_second": session.rate, **times}
+        return totals(self, session)
+
+    def shown(self, summary: dict[str, Any]) -> dict[str, Any]:
+        """Return a summary with what the page has beyond it."""
+        if self.alerts is None:
+            return summary
+        return {**summary, "alerts": {**summary["alerts"], **self.alerts.shown()}}
 
     def _write(self, summary: dict[str, Any], notes: list[str], drawn: bool) -> dict[str, Any]:
         first = PARQUET if self.options.predictions == "parquet" else PREDICTIONS
         own = [FORECAST] if isinstance(self.engine, Series) else []
         if own:
             write_forecast(self.options.out / FORECAST, summary["forecast"])
-        files = [first, *own, SUMMARY, *([REPORT] if drawn else []), *self.more]
+        files = [first, *own, *self.grows, SUMMARY, *([REPORT] if drawn else []), *self.more]
         return write_summary(self.options.out, {**summary, "notes": notes, "files": files})
 
     def show(self, summary: dict[str, Any]) -> None:

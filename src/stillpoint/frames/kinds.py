@@ -11,7 +11,7 @@ from stillpoint.core.validation import Array
 from stillpoint.frames.clock import Clock
 
 Columns = Mapping[str, Any]
-TIME, NONE = "time", Clock("row")
+TIME, START, NONE = "time", "start_time", Clock("row")
 
 
 class Kind(Protocol):
@@ -24,9 +24,13 @@ class Kind(Protocol):
         """Return columns of one value a step, from row number `after` of the data on."""
 
     def table(
-        self, columns: Columns, times: Sequence[str] | None = None, clock: Clock = NONE
+        self,
+        columns: Columns,
+        times: Sequence[str] | None = None,
+        clock: Clock = NONE,
+        starts: Sequence[str] | None = None,
     ) -> Any:
-        """Return other columns, with times if there are any."""
+        """Return other columns, with times if there are any, and those of where things began."""
 
 
 class Plain:
@@ -56,10 +60,15 @@ class Plain:
         return self.table(columns, times, clock)
 
     def table(
-        self, columns: Columns, times: Sequence[str] | None = None, clock: Clock = NONE
+        self,
+        columns: Columns,
+        times: Sequence[str] | None = None,
+        clock: Clock = NONE,
+        starts: Sequence[str] | None = None,
     ) -> Any:
         """See Kind."""
-        when = {} if times is None else {TIME: self._times(times, clock)}
+        told = ((TIME, times), (START, starts))
+        when = {name: self._times(each, clock) for name, each in told if each is not None}
         return {**when, **{name: np.asarray(values) for name, values in columns.items()}}
 
     def _times(self, texts: Sequence[str], clock: Clock) -> Array:
@@ -114,12 +123,19 @@ class Framed:
         return made if steps is None else made.set_axis(steps, axis=0)
 
     def table(
-        self, columns: Columns, times: Sequence[str] | None = None, clock: Clock = NONE
+        self,
+        columns: Columns,
+        times: Sequence[str] | None = None,
+        clock: Clock = NONE,
+        starts: Sequence[str] | None = None,
     ) -> Any:
         """See Kind."""
         made = self._made(columns)
-        if times is not None:
-            made = made.with_columns(self._times(times, clock)).select(TIME, *columns)
+        told = ((TIME, times), (START, starts))
+        when = {name: self._times(each, clock) for name, each in told if each is not None}
+        if when:
+            own = [series.alias(name) for name, series in when.items()]
+            made = made.with_columns(*own).select(*when, *columns)
         return made.to_native()
 
     def _made(self, columns: Columns) -> Any:

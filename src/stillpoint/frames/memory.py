@@ -34,6 +34,7 @@ class MemoryTrack(Track):
         self._told: list[tuple[Array, ...]] = []
         self._times: list[str] = []
         self._labels: list[str] = []
+        self.told: list[dict[str, Any]] = []  # all alarms, changes with the sizes known by now
         self.banded = True
 
     def source(self, stop: Stop) -> Source:
@@ -51,6 +52,8 @@ class MemoryTrack(Track):
         self._told.append((told.times, told.y, told.forecasts, told.lo, told.hi))
         self._times += rows.time_texts or ()
         self._labels += rows.y_texts or ()
+        if self.alerts is not None:
+            self.told = self.alerts.refined([*self.told, *self.alarms])
         return b""
 
     def finish(self, session: Session) -> dict[str, Any]:
@@ -59,6 +62,13 @@ class MemoryTrack(Track):
         notes = [*self._given.notes, *(in_python(note) for note in session.notes)]
         result: dict[str, Any] = plain({**summary, "notes": notes})
         return result
+
+    def shown(self, summary: dict[str, Any]) -> dict[str, Any]:
+        """See Track; there is no file with all alarms."""
+        found = super().shown(summary)
+        if "alerts" not in found:
+            return found
+        return {**found, "alerts": {**found["alerts"], "kept": "the result’s alerts"}}
 
     @property
     def run(self) -> History:
@@ -75,11 +85,6 @@ class MemoryTrack(Track):
     def clock(self) -> Clock:
         """How the times are written."""
         return Clock(self.encoder.time_kind, self.encoder.date_form)
-
-    @property
-    def ahead_rows(self) -> int:
-        """How many rows come after the last target."""
-        return self._ahead
 
     def numbers(self) -> dict[str, Array]:
         """Return times, targets and what was told of all rows, in numbers."""

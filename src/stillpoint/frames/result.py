@@ -2,7 +2,7 @@
 
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,29 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _CHANGES = ("kind", "before", "after", "words")
+_P = ("p", "p_forecast", "p_level")
+_ALERTS = {
+    "anomaly": ("row", "value", "expected", "lo", "hi", *_P, "sign"),
+    "change": ("row", "start", "kind", "before", "after", "evidence"),
+}
+
+
+class Alerts(NamedTuple):
+    """What `sp.track(…, alerts=RATE)` has told; frames are of the kind that was given.
+
+    Attributes
+    ----------
+    anomalies : frame or dict of arrays
+        Rows that do not fit: `time`, `row`, counted from 0, `value`, `expected`, `lo`, `hi`, `p`,
+        `p_forecast`, `p_level` and `sign`, as in `stillpoint.alerts.anomaly.Anomaly`.
+    changes : frame or dict of arrays
+        Changes of the target: `time` and `row`, in which it was declared, `start_time` and `start`,
+        where it began, `kind`, `before`, `after` and `evidence`, as in
+        `stillpoint.alerts.changes.Change`.
+    """
+
+    anomalies: Any
+    changes: Any
 
 
 class Tracked:
@@ -33,6 +56,8 @@ class Tracked:
     changes : frame or dict of arrays
         Where the level or the spread of a series moved: `row`, counted from 0, `time`, `kind`,
         `before`, `after`, and `words`.
+    alerts : Alerts or None
+        Rows that do not fit and changes of the target, if `alerts` was given.
     summary : dict
         What the command writes to summary.json.
     """
@@ -61,7 +86,7 @@ class Tracked:
             numbers[name][np.isnan(numbers[name])] = end
         columns = {"step": np.arange(1, len(steps) + 1), **numbers}
         times = [step["time"] for step in steps]
-        rows = self.summary["rows"] - self._job.ahead_rows
+        rows = self.summary["rows"] - self._job.ahead
         when = None if None in times else times
         return self._given.kind.ahead(columns, when, self._job.clock, rows)
 
@@ -79,6 +104,40 @@ class Tracked:
         times = [change["time"] for change in found]
         given = None if None in times or self._job.times is None else times
         return self._given.kind.table(columns, given, clock)
+
+    @cached_property
+    def alerts(self) -> Alerts | None:
+        """Rows that do not fit, and changes of the target, as two frames."""
+        if self._job.alerts is None:
+            return None
+        return Alerts(*(self._told(kind, names) for kind, names in _ALERTS.items()))
+
+    def _told(self, kind: str, names: tuple[str, ...]) -> Any:
+        """The alarms of a kind; rows are counted from 0."""
+        job = self._job
+        found = [each for each in job.told if each["alert"] == kind]
+        columns: dict[str, Any] = {}
+        for name in names:
+            values = [each[name] for each in found]
+            if name in ("row", "start"):
+                columns[name] = np.array(values, dtype=np.int64) - 1
+            elif name in ("kind", "sign"):
+                columns[name] = np.array(values, dtype=object if name == "kind" else np.int64)
+            else:
+                given = [np.nan if value is None else value for value in values]
+                columns[name] = np.array(given, dtype=np.float64)
+        for name, end in {"lo": -np.inf, "hi": np.inf}.items():
+            if name in columns:
+                columns[name][np.isnan(columns[name])] = end
+        if job.times is None:
+            return self._given.kind.table(columns)
+        at = {"time": "row", "start_time": "start"}
+        times = {
+            name: [job.times[row] for row in columns[row_name].tolist()]
+            for name, row_name in at.items()
+            if row_name in columns
+        }
+        return self._given.kind.table(columns, times["time"], job.clock, times.get("start_time"))
 
     @cached_property
     def _view(self) -> View:
@@ -106,7 +165,8 @@ class Tracked:
         """Write the page that `stillpoint track` writes; return its path."""
         from stillpoint.report.page import write_page
 
-        write_page(path, self._job.run, self.summary, f"Forecasting {self._job.options.target}")
+        summary, title = self._job.shown(self.summary), f"Forecasting {self._job.options.target}"
+        write_page(path, self._job.run, summary, title)
         return Path(path)
 
     def _repr_html_(self) -> str:
@@ -134,4 +194,8 @@ class Tracked:
         changes = len(s.get("changes", []))
         if changes:
             parts.append(counted(changes, "change"))
+        if "alerts" in s:
+            told = s["alerts"]
+            parts.append(f"alerts: {counted(told['anomalies'], 'unusual row')}")
+            parts[-1] += f", {counted(told['changes'], 'change')}"
         return f"<Tracked {'; '.join(parts)}>"

@@ -29,6 +29,7 @@ def track(
     learner: str = "auto",
     date_format: str | None = None,
     format: str | None = None,
+    alerts: float | None = None,
     progress: bool | None = None,
 ) -> Tracked:
     """Forecast every row of a table before its target is seen, and the steps after the last.
@@ -76,6 +77,11 @@ def track(
         usual form that the first rows tell.
     format : {"csv", "jsonl", "parquet"}, optional
         Of a file, where its suffix does not tell.
+    alerts : float, optional
+        The share of rows that may be called unusual where nothing is, such as 0.001: rows that do
+        not fit their forecasts (`sp.Anomalies`), and changes of the target (`sp.Changes`, a false
+        one in 10/`alerts` rows or more) are in `Tracked.alerts` then. For numbers, not for task
+        "binary".
     progress : bool, optional
         Whether to show how far it is; None: where errors go to a terminal. The first run compiles,
         for half a minute.
@@ -84,8 +90,9 @@ def track(
     -------
     Tracked
         Its `predictions`, `forecast` and `changes` are of the kind of the data: frames of the same
-        library, with the index of pandas kept; dicts of arrays for all else. `summary` is a dict;
-        `plot()` draws it, `report(path)` writes the page.
+        library, with the index of pandas kept; dicts of arrays for all else; so are the two parts
+        of `alerts`, if that is given. `summary` is a dict; `plot()` draws it, `report(path)` writes
+        the page.
 
     Examples
     --------
@@ -114,6 +121,7 @@ def track(
             learner=learner,
             date_format=date_format,
             format=format,
+            alerts=alerts,
         )
         job = MemoryTrack(options, found)
         return Tracked(found, job, play(job, progress))

@@ -8,7 +8,7 @@ from stillpoint.commands.errors import InputError, show_name
 from stillpoint.commands.options import FORMATS, TASKS, WAYS
 
 _GIVEN = re.compile(rf"--(task|learner|format) ({'|'.join((*TASKS, *WAYS, *FORMATS))})\b")
-_NUMBER = re.compile(r"--(horizon|delay|level|coverage) ([\d.]*\d)")
+_NUMBER = re.compile(r"--(horizon|delay|level|coverage|alerts) ([\d.]*\d)")
 _TIME = re.compile(r"give --time (.+?), or")
 _FORM = re.compile(r"--date-format '?(%[^';]*?)'?(?=$| or|;)")
 _OPTION = re.compile(r"--([a-z]+(?:-[a-z]+)*)")

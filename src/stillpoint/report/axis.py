@@ -37,6 +37,8 @@ class Axis:
         The curves, by the names that charts know them by.
     marks : list
         Places to point out: "at", an index, and "text".
+    alarms : list
+        Alarms below charts that have a strip: "at", "kind" and "text".
     """
 
     kind: str
@@ -47,6 +49,7 @@ class Axis:
     unit: str | None = None
     columns: Columns = field(default_factory=dict)
     marks: list[dict[str, Any]] = field(default_factory=list)
+    alarms: list[dict[str, Any]] = field(default_factory=list)
 
     def stamp(self, place: int) -> str:
         """The place as text."""
@@ -94,6 +97,7 @@ class Axis:
             "rows": plain(self.rows, 15),
             "columns": {name: plain(values, 7) for name, values in self.columns.items()},
             "marks": self.marks,
+            "alarms": self.alarms,
         }
 
 

@@ -12,18 +12,25 @@ from stillpoint.report.ahead import items, place_of
 from stillpoint.report.axis import Axis
 from stillpoint.report.words import count, figure, number, steps
 
-_VERBS = {
-    "level up": "level rose",
-    "level down": "level fell",
-    "wider": "spread grew",
-    "narrower": "spread shrank",
+# kinds in words, and whether what is measured grew; others are told by their names
+VERBS: dict[str, tuple[str, bool | None]] = {
+    "level up": ("level rose", True),
+    "level down": ("level fell", False),
+    "wider": ("spread grew", True),
+    "narrower": ("spread shrank", False),
+    "slope up": ("slope rose", True),
+    "slope down": ("slope fell", False),
+    "season": ("season changed", None),
 }
 
 
-def changes(summary: Mapping[str, Any], axis: Axis, unit: str | None) -> list[dict[str, Any]]:
-    """All changes in the order of time: words, size, how late it was noticed, place on the axis."""
+def changes(given: Any, axis: Axis, unit: str | None) -> list[dict[str, Any]]:
+    """All changes in the order of time: words, size, how late it was noticed, place on the axis.
+
+    given: entries of row, start, time, kind, before, after, and words if there are any.
+    """
     found: list[dict[str, Any]] = []
-    for each in items(summary.get("changes")):
+    for each in items(given):
         row = number(each.get("row"))
         start = number(each.get("start"))
         start = row if start is None else start
@@ -57,13 +64,16 @@ def _words(change: Mapping[str, Any], axis: Axis, at: int, start: float) -> str:
     if not given:
         kind = str(change.get("kind") or "change")
         before, after = number(change.get("before")), number(change.get("after"))
-        given = _VERBS.get(kind, kind)
-        if before is not None and after is not None:
+        given = verb(kind)[0]
+        if before is not None and after is not None and before != after:
             if kind == "level":
                 given = "level rose" if after > before else "level fell"
             given += f" from {figure(before)} to {figure(after)}"
-        on = axis.kind == "date" and at >= 0
-        given += f" on {axis.stamp(at)}" if on else f" in row {count(start)}"
+        exact = place_of(change, axis.kind) if axis.kind == "date" else None
+        if axis.kind == "date" and (at >= 0 or exact is not None):
+            given += f" on {axis.stamp(at) if exact is None else axis.text(exact)}"
+        else:
+            given += f" in row {count(start)}"
     if _odd(change):
         given = re.sub(r" from \S+ to \S+", "", given)
     return given[:1].upper() + given[1:]
@@ -72,23 +82,29 @@ def _words(change: Mapping[str, Any], axis: Axis, at: int, start: float) -> str:
 def _odd(change: Mapping[str, Any]) -> bool:
     """Whether the numbers contradict the kind: means over a long time with a trend may do so."""
     before, after = number(change.get("before")), number(change.get("after"))
-    grew = {"level up": True, "wider": True, "level down": False, "narrower": False}
-    kind = str(change.get("kind"))
-    if kind not in grew or before is None or after is None:
+    grew = verb(str(change.get("kind")))[1]
+    if grew is None or before is None or after is None:
         return False
-    return (after > before) != grew[kind]
+    return (after > before) != grew
 
 
 def _size(change: Mapping[str, Any]) -> str:
-    """By how much: the difference of levels, or how many times the spread."""
+    """By how much: the difference of levels and slopes, or how many times the spread."""
     before, after = number(change.get("before")), number(change.get("after"))
-    if before is None or after is None or _odd(change):
+    kind = str(change.get("kind"))
+    told = kind == "level" or verb(kind)[1] is not None
+    if before is None or after is None or not told or _odd(change):
         return ""
-    if str(change.get("kind")) in ("wider", "narrower"):
+    if kind in ("wider", "narrower"):
         return f"{figure(after / before, 2)} times as wide" if before > 0.0 else ""
     text = figure(after - before)
     text = f"+{text}" if after > before else text
     share = 100.0 * (after / before - 1.0) if before > 0.0 and after > 0.0 else None
-    if share is None or abs(share) < 1.0 or abs(share) > 900.0:
+    if share is None or abs(share) < 1.0 or abs(share) > 900.0 or not kind.startswith("level"):
         return text
     return f"{text}, {'+' if share > 0.0 else '−'}{abs(round(share))}%"
+
+
+def verb(kind: str) -> tuple[str, bool | None]:
+    """What a kind of change is called, and whether what is measured grew; None if that depends."""
+    return VERBS.get(kind, (kind, None))

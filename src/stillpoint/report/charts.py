@@ -17,6 +17,7 @@ from stillpoint.report.words import count, percent
 
 # a baseline this many times above ours may leave the chart: it would flatten every other curve
 _OFF_CHART = 3.0
+_SHOW: dict[str, Any] = {"note": True, "strip": True}
 
 
 class Charts:
@@ -39,7 +40,7 @@ class Charts:
         if recent is not None and recent.axis.x.size > 1:
             self.axes["recent"] = recent.axis
             name, series = recent.chart(facts.target, facts.coverage.get("target"))
-            found += [self._chart(name, series, axis="recent", height=380, clip=8, note=True)]
+            found += [self._chart(name, series, axis="recent", height=380, clip=8, **_SHOW)]
         if len(facts.x) > 1:
             found += self._charts()
         self.charts = {chart["id"]: chart for chart in [*found, *self._reach()]}
@@ -52,7 +53,7 @@ class Charts:
         """A chart with the table behind it; the template has its title and how to read it.
 
         With `clip`, outliers are cut where all values reach over more than so many times the range
-        of nearly all; with `note`, the chart says what is cut.
+        of nearly all; with `note`, the chart says what is cut; with `strip`, alarms are below it.
         """
         options.setdefault("axis", "run")
         axis = self.axes[options["axis"]]
@@ -101,7 +102,7 @@ class Charts:
             series.append(_line(self._facts.target, "y_mean", "target") | {"dots": True})
         if any("column" in s for s in series):
             first = "recent" not in self.axes
-            yield self._chart("target", series, height=380 if first else 240, clip=3, note=True)
+            yield self._chart("target", series, height=380 if first else 240, clip=3, **_SHOW)
 
     def _weights(self) -> Iterator[dict[str, Any]]:
         table, labels = data.weights(self._facts.columns), self._facts.labels

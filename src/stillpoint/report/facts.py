@@ -11,6 +11,7 @@ import numpy as np
 
 from stillpoint.report import data
 from stillpoint.report.ahead import Ahead
+from stillpoint.report.alerts import Alerts
 from stillpoint.report.axis import Axis, grain, places
 from stillpoint.report.changes import changes
 from stillpoint.report.data import OURS, TRUTH
@@ -55,7 +56,10 @@ class Facts:
         self.kind, self.x = self.axis.kind, self.axis.x
         self.change = data.largest_change(self.columns, self.labels)
         self.hardest = data.hardest_stretch(self.columns)
-        self.changes = changes(summary, self.axis, self.ahead.unit)
+        self.changes = changes(summary.get("changes"), self.axis, self.ahead.unit)
+        told: Any = summary.get("alerts")
+        asked = isinstance(told, Mapping)
+        self.alerts = Alerts(told, self.axis, self.ahead.unit) if asked else None
         self.error_name = (
             "root mean squared error" if self.loss_name in _SQUARES else f"mean {self.loss_name}"
         )

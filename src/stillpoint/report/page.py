@@ -43,7 +43,8 @@ def write_page(path: str | Path, history: History, summary: dict[str, Any], titl
         certificate_note, certificate_curve (row, bound, measured), started, finished, source. Of a
         series also forecast (entries of time, at, forecast, lo, hi), total, horizons (entries of
         step, error, coverage and baselines), changes (row, start, before, after, words),
-        components, relies_on (next and far: entries of name and share), seasons, unit_of_time.
+        components, relies_on (next and far: entries of name and share), seasons, unit_of_time. Of
+        a run with alerts also alerts, see `stillpoint.report.alerts`.
     title : str
         The page's title.
     """
@@ -87,7 +88,7 @@ class Page(Facts):
         self._mark()
 
     def _mark(self) -> None:
-        """Point out changes on the charts."""
+        """Point out changes and alarms on the charts."""
         for change in self.changes:
             mark = {"at": change["at"], "text": str(change["number"])}
             self.axis.marks.append(mark)
@@ -97,6 +98,10 @@ class Page(Facts):
                     self.recent.axis.marks.append(mark | {"at": near_now})
         if not self.changes and self.change is not None:
             self.axis.marks.append({"at": self.change.bucket, "text": "largest change"})
+        if self.alerts is not None:
+            self.axis.alarms = self.alerts.marks(self.axis, recent=False)
+            if self.recent is not None:
+                self.recent.axis.alarms = self.alerts.marks(self.recent.axis, recent=True)
 
     @property
     def relies(self) -> list[tuple[str, list[dict[str, Any]]]]:

@@ -259,7 +259,7 @@ class ForecastSession(Session):
 
     def _write(self, text: bytes) -> None:
         self._hold()
-        self._length = 0
+        self._files.first.length = 0
 
     def _cut(self) -> None:
         """Cut nothing: no file grows by rows."""
@@ -272,7 +272,7 @@ class ForecastSession(Session):
         out.mkdir(parents=True, exist_ok=True)
         taken = f"--out must be free: another process is writing {out}; wait for it or use another"
         self._lock = lock(out / _LOCK, taken)
-        if self._length is None:
+        if self._files.first.length is None:
             for name in self.job.stale:
                 places(out / name)[0].unlink(missing_ok=True)
             self.job.spill.clear()

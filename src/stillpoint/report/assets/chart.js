@@ -1,4 +1,8 @@
 // A chart as plain SVG: curves and bands over an axis, or a heat map with one line a series.
+const LANE = 17, LANES = {anomaly: "unusual", change: "changes"};
+const alarm = (kind, x, y) => kind === "anomaly"
+  ? `<rect class="alarm" x="${x - 1.25}" y="${y - 7}" width="2.5" height="14"/>`
+  : `<path class="alarm moved" d="M${x} ${y - 5}l5 5l-5 5l-5 -5Z"/>`;
 class Chart {
   constructor(spec, axis) {
     this.spec = spec;
@@ -75,10 +79,12 @@ class Chart {
     const small = (this.width = Math.max(240, room)) < 520;
     const lines = this.spec.series.length, band = clamp(420 / lines, 9, 22);
     const tall = this.spec.height || 260;
+    this.strip = this.spec.strip && this.axis.alarms.length > 0;
     this.height = heat ? lines * band + 34 : small ? Math.min(tall, 260) : tall;
     this.top = heat ? 6 : 18;
     this.right = 10;
     this.bottom = this.height - 26;
+    if (this.strip) this.height += 2 * LANE + 12;
     this.left = 10;
     this.inner = this.width - 20;
     this.slices();
@@ -86,7 +92,7 @@ class Chart {
     this.svg.setAttribute("viewBox", `0 0 ${this.width} ${this.height}`);
     const frame = `x="${this.left}" y="${this.top - 4}" width="${this.inner}" height="${this.bottom - this.top + 8}"`;
     this.svg.innerHTML = `<defs><clipPath id="p-${this.spec.id}"><rect ${frame}/></clipPath></defs>` +
-      `${body}${this.ruler()}${this.marks(heat)}<g class="over"></g>`;
+      `${body}${this.ruler()}${this.marks(heat)}${this.strip ? this.alarms() : ""}<g class="over"></g>`;
     this.over = this.svg.lastChild;
     this.point();
   }
@@ -111,13 +117,23 @@ class Chart {
         return `<line class="mark" x1="${x}" x2="${x}" y1="${heat ? this.top : 4}" y2="${this.bottom}"/>${text}`;
       }).join("");
   }
+  lane(kind) { return this.bottom + 30 + LANE * (0.5 + Object.keys(LANES).indexOf(kind)); }
+  alarms() { // below the axis, a lane a kind
+    const {axis} = this, [from, to] = axis.view, end = this.left + this.inner;
+    return Object.entries(LANES).map(([kind, name]) => {
+      const y = this.lane(kind);
+      return `<text class="label" x="${this.left - 7}" y="${y + 4}" text-anchor="end">${name}</text>` +
+        `<line class="grid" x1="${this.left}" x2="${end}" y1="${y}" y2="${y}"/>`;
+    }).join("") + axis.alarms.filter(m => axis.x[m.at] >= from && axis.x[m.at] <= to)
+      .map(m => alarm(m.kind, this.at(axis.x[m.at]), this.lane(m.kind))).join("");
+  }
   lines() {
     const seen = this.spec.series.filter((s, i) => !this.hidden.has(i));
     this.drawn = seen.map(s => ({...s, values: this.values(s)}));
     const [lo, hi] = this.range(), height = this.bottom - this.top;
     const unit = 10 ** Math.floor(Math.log10((hi - lo) / 300)), [at, step] = ticks(lo, hi, height / 46);
     const share = this.spec.format === "percent", labels = at.map(v => share ? percent(v) : stepped(v, step));
-    const wide = 14 + 6.8 * Math.max(0, ...labels.map(l => l.length));
+    const wide = Math.max(14 + 6.8 * Math.max(0, ...labels.map(l => l.length)), this.strip ? 62 : 0);
     this.left = this.axis.margin = Math.max(this.axis.margin, wide);
     this.inner = this.width - this.left - this.right;
     this.y = v => this.bottom - clamp((v - lo) / (hi - lo), -1e4, 1e4) * height;
@@ -316,7 +332,10 @@ class Chart {
     const at = axis.place(axis.x[a]);
     const head = axis.kind === "row" ? rows : axis.kind === "step" ? at : `${at} · ${rows}`;
     const line = ({s, text}) => `<div>${s.style ? sample(s) : ""}<span>${esc(s.name)}</span><u>${text}</u></div>`;
-    this.tip.innerHTML = `<b>${head.charAt(0).toUpperCase() + head.slice(1)}</b>` + list.map(line).join("");
+    const told = this.strip ? axis.alarms.filter(m => m.at >= a && m.at < b) : [];
+    const mark = m => `<div><svg>${alarm(m.kind, 11, 5)}</svg><span>${esc(m.text)}</span></div>`;
+    this.tip.innerHTML = `<b>${head.charAt(0).toUpperCase() + head.slice(1)}</b>` +
+      list.map(line).join("") + told.slice(0, 4).map(mark).join("");
     this.tip.hidden = false;
     const x = this.middle(this.groups[g]), w = this.tip.offsetWidth, h = this.tip.offsetHeight;
     const left = x + 14 + w < this.width ? x + 14
@@ -324,9 +343,15 @@ class Chart {
     const low = heat && y >= this.height / 2, high = heat && y < this.height / 2;
     const top = low ? Math.max(-h / 2, y - h - 12) : high ? Math.min(y + 16, this.height - 20) : this.top;
     this.tip.style.transform = `translate(${left}px, ${top}px)`;
-    return `${head}. ` + list.map(({s, text}) => `${s.name}: ${text}`).join("; ");
+    return `${head}. ` + [...list.map(({s, text}) => `${s.name}: ${text}`), ...told.map(m => m.text)].join("; ");
   }
-  hover(px, y) { this.axis.moveTo(this.axis.nearest(clamp(this.back(px), ...this.axis.view)), this, y); }
+  hover(px, y) {
+    const {axis} = this, off = m => Math.abs(this.at(axis.x[m.at]) - px);
+    const near = this.strip && y > this.bottom + 24 // on the strip: the alarm that is meant
+      ? axis.alarms.reduce((p, q) => p && off(p) <= off(q) ? p : q) : null;
+    const place = near && off(near) < 12 ? near.at : axis.nearest(clamp(this.back(px), ...axis.view));
+    axis.moveTo(place, this, y);
+  }
 }
 
 function sample(s) { // a piece of a curve or a band, for keys
