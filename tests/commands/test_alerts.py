@@ -16,8 +16,7 @@ from test_track_series import hours
 
 from children import ended, forked, lines_of, no_child_survives, wait_for  # noqa: F401
 from faults import killed
-from stillpoint.alerts.anomalies import Anomalies
-from stillpoint.alerts.changes import Change, Changes
+from stillpoint.alerts import Anomalies, Change, Changes
 from stillpoint.commands import alarms, live, session, sink, track, tracking
 from stillpoint.commands.alarms import Strip
 from stillpoint.commands.options import TrackOptions

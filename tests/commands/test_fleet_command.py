@@ -18,7 +18,7 @@ import pytest
 from children import ended, forked, no_child_survives  # noqa: F401
 from extras import package
 from stillpoint.commands import fleet as any_fleet
-from stillpoint.commands import fleets
+from stillpoint.commands import fleets, sink
 from stillpoint.commands import session as sessions
 from stillpoint.commands.checkpoint import Checkpoint
 from stillpoint.commands.errors import Stop
@@ -239,7 +239,7 @@ def test_a_time_that_is_missing_costs_its_row_only(tmp_path, monkeypatch, kind):
 
 
 PLACES = {
-    "sink": (sessions.Sink, "write"),
+    "sink": (sink.Sink, "write"),
     "checkpoint": (Checkpoint, "save"),
     "fleet": (RowPlayer, "play"),
 }

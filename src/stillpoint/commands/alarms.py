@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from stillpoint.alerts.anomalies import Anomalies
-from stillpoint.alerts.anomaly import LONGEST, Anomaly
-from stillpoint.alerts.changes import Change, Changes
+from stillpoint.alerts import Anomalies, Anomaly, Change, Changes
+from stillpoint.alerts.anomaly import LONGEST
 from stillpoint.commands.arguments import periods
 from stillpoint.commands.checkpoint import part
 from stillpoint.commands.options import TrackOptions
@@ -22,6 +21,7 @@ KEPT = 100  # alarms of a kind that are kept for the page
 _TIMES = 5000  # rows whose times are kept: a change may have begun long before
 _PLACES = 2000  # of the strip, at most
 KINDS = ANOMALY, CHANGE = "anomaly", "change"
+_LATER = ("kind", "before", "after")  # what is measured further in the rows after a change
 
 
 class Alerts:
@@ -116,9 +116,9 @@ class Alerts:
         return {"last": last, "strip": self._strip.places()}
 
     def refined(self, alarms: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Return alarms, the last changes with the sizes that are known by now."""
+        """Return alarms, the last changes with the kinds and sizes that are known by now."""
         sizes = {
-            change.row + 1: {"before": _finite(change.before), "after": _finite(change.after)}
+            change.row + 1: {name: _finite(getattr(change, name)) for name in _LATER}
             for change in self.changes.records
         }
         return [
