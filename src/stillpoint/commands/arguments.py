@@ -29,16 +29,32 @@ def no_column(option: str, what: str, given: str, names: Sequence[str]) -> Input
 
 def share(option: str, given: Any) -> float:
     """Return a share as a float; refuse what is none that a tracker can hold to."""
-    try:
-        value = float("nan" if isinstance(given, str | bytes) else given)
-    except (TypeError, ValueError, OverflowError):
-        value = float("nan")
+    value = _number(given)
     if not _LEAST <= value <= 1.0 - _LEAST:
         ends = f"{_LEAST:f} and {1.0 - _LEAST:f}"
         raise InputError(
             f"{option} must be a number between {ends}: got {given!r}; give a share such as 0.9"
         )
     return value
+
+
+def rate(option: str, given: Any) -> float:
+    """Return a rate of alarms as a float; refuse what no detector can hold to."""
+    value = _number(given)
+    if not _LEAST <= value <= 0.5:
+        raise InputError(
+            f"{option} must be a number between {_LEAST:f} and 0.5: got {given!r}; give a share of"
+            " rows such as 0.001"
+        )
+    return value
+
+
+def _number(given: Any) -> float:
+    """Return a number as a float; NaN of what is none."""
+    try:
+        return float("nan" if isinstance(given, str | bytes) else given)
+    except (TypeError, ValueError, OverflowError):
+        return float("nan")
 
 
 def whole(option: str, given: Any, remedy: str) -> int:
