@@ -168,6 +168,7 @@ def fleet(
     date_format: str | None = None,
     forecasts: str | None = None,
     predictions: str | None = None,
+    alerts: float | None = None,
     format: str | None = None,
     print_json: bool = False,
     quiet: bool = False,
@@ -210,6 +211,9 @@ def fleet(
     forecasts, predictions
         How to write forecasts, csv (the default) or parquet; and predictions of each row, which are
         left out unless this is told.
+    alerts
+        Of forecasters: a share of the rows of all keys, such as 0.0001. Each row that does not fit
+        its forecast, as long as there are about as few, is a line of alerts.jsonl.
     format
         csv, jsonl or parquet, where the suffix does not tell.
     print_json, quiet
@@ -245,6 +249,7 @@ def fleet(
             date_format=date_format,
             forecasts=forecasts,
             predictions=predictions,
+            alerts=alerts,
             format=format,
         )
         from stillpoint.commands import fleets, session

@@ -80,6 +80,14 @@ def fleet(
         str | None,
         typer.Option(help="Write forecasts of each row before it was seen, too: csv or parquet."),
     ] = None,
+    alerts: Annotated[
+        float | None,
+        typer.Option(
+            metavar="RATE",
+            help="Write alerts.jsonl: rows that do not fit their forecast, where nothing is wrong a"
+            " share RATE of the rows of all keys, such as 0.0001.",
+        ),
+    ] = None,
     checkpoint: Annotated[
         Path | None,
         typer.Option(help="Folder to go on from after a kill; no row is lost or repeated."),
@@ -129,6 +137,7 @@ def fleet(
             date_format=date_format,
             forecasts=forecasts,
             predictions=predictions,
+            alerts=alerts,
             format=format,
             print_json=json,
             quiet=quiet,

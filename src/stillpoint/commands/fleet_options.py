@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stillpoint.commands.arguments import no_column, one_of, periods, share, whole
+from stillpoint.commands.arguments import no_column, one_of, periods, rate, share, whole
 from stillpoint.commands.dates import check_format
 from stillpoint.commands.errors import InputError
 from stillpoint.commands.options import FORMATS, MOST_AHEAD, Options
@@ -46,6 +46,7 @@ class FleetOptions(Options):
     date_format: str | None = None
     forecasts: str | None = None
     predictions: str | None = None
+    alerts: float | None = None
     format: str | None = None
 
     def __post_init__(self) -> None:
@@ -113,6 +114,7 @@ class FleetOptions(Options):
             ("date-format", self.date_format, ahead, "forecaster"),
             ("forecasts", self.forecasts, ahead, "forecaster"),
             ("predictions", self.predictions, ahead, "forecaster"),
+            ("alerts", self.alerts, ahead, "forecaster"),
         ):
             if given is not None and not fits:
                 raise InputError(
@@ -130,7 +132,7 @@ class FleetOptions(Options):
         if self.learner != "forecaster":
             return
         if self.engine == "spark":
-            for name in ("predictions", "date_format"):
+            for name in ("predictions", "date_format", "alerts"):
                 if (given := getattr(self, name)) is not None:
                     raise InputError(
                         f"--{name.replace('_', '-')} must be left out for forecasts on Spark: got"
@@ -144,6 +146,8 @@ class FleetOptions(Options):
         for name in ("forecasts", "predictions"):
             if (given := getattr(self, name)) is not None:
                 one_of(f"--{name}", given, ("csv", "parquet"))
+        if self.alerts is not None:
+            self._set("alerts", rate("--alerts", self.alerts))
         if self.horizon is not None:
             remedy = "give how many rows ahead to forecast"
             self._set("horizon", whole("--horizon", self.horizon, remedy))
@@ -175,7 +179,7 @@ class FleetOptions(Options):
 
         assert self.pool is not None
         assert self.coverage is not None
-        return Settings(self.pool, self.coverage, self.nonnegative)
+        return Settings(self.pool, self.coverage, self.nonnegative, alerts=self.alerts)
 
     @property
     def own_loss(self) -> "Loss | None":
@@ -209,6 +213,7 @@ class FleetOptions(Options):
         return {
             **{f"--{name}": getattr(self, name) for name in (*names, *ahead)},
             "--nonnegative": self.nonnegative or None,
+            "--alerts": self.alerts,
             "--date-format": self.date_format,
             "--out": str(self.out.resolve()),
             "SOURCE": str(Path(self.source).resolve()) if self.source != "-" else "-",

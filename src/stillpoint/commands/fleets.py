@@ -12,6 +12,7 @@ from stillpoint.commands import checkpoint as saved
 from stillpoint.commands.checkpoint import Checkpoint, counted, part
 from stillpoint.commands.errors import Stop
 from stillpoint.commands.fleet_options import FleetOptions
+from stillpoint.commands.forecasts.output import ALERTS
 from stillpoint.commands.formats import Batch
 from stillpoint.commands.session import PREDICTIONS, Job, Session
 from stillpoint.commands.sink import cell, lines, quoted, quoted_all
@@ -246,12 +247,13 @@ def summed(options: FleetOptions, complete: bool, figures: Mapping[str, Any]) ->
 def refuse_inputs(options: FleetOptions) -> None:
     """Refuse outputs that are the input, or that would be inputs of the next run."""
     spark, ahead = options.engine == "spark", options.learner == "forecaster"
-    written = ("spark.log" if spark else PREDICTIONS, SUMMARY)
+    written: tuple[str, ...] = ("spark.log" if spark else PREDICTIONS, SUMMARY)
     trees: list[tuple[str, ...]] = [("predictions",), ("spark",)] if spark else [(), ()]
     if ahead and spark:
         trees = [("forecasts",), ("spark", "states")]
     elif ahead:
         trees = [("forecasts", "predictions", ".work"), ("rows", "states")]
+        written += (ALERTS,)
     for option, folder, names, own in (
         ("--out", options.out, written, trees[0]),
         ("--checkpoint", options.checkpoint, saved.FILES, trees[1]),

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import stillpoint
 from stillpoint.commands.fleet_options import FleetOptions
 from stillpoint.commands.forecasts import output
+from stillpoint.commands.forecasts.alerts import in_words
 from stillpoint.commands.summary import SUMMARY
 from stillpoint.core.terminal import console, tell
 from stillpoint.fleet.series.plan import Plan
@@ -51,6 +52,7 @@ def figures(
         head[name] = getattr(o, name)
     covered = found.pop("covered")
     folders = [output.FORECASTS, *([output.PREDICTIONS] if o.predictions else []), SUMMARY]
+    folders[-1:-1] = [] if o.alerts is None else [output.ALERTS]
     rate = session.rows / session.seconds if session.seconds else None
     if (scaled := found["errors"][OURS]["scaled"]) is not None and scaled > 1.0:
         session.notes.append(
@@ -126,6 +128,8 @@ def show(summary: dict[str, Any]) -> None:
     if summary["coverage"]["achieved"] is not None:
         reached = 100 * summary["coverage"]["achieved"]
         tell(f"coverage {reached:.2f}% of the next round for {100 * asked:g}% asked")
+    if "alerts" in summary:
+        tell(in_words(summary["alerts"]))
     for one in summary["worst"][:_SHOWN]:
         if one["ratio"] > 1.0:
             tell(f"  key {one['key']}: {one['ratio']:.3g} times the error of its simple forecast")

@@ -16,7 +16,7 @@ from stillpoint.commands.dates import REMEDY
 from stillpoint.commands.errors import InputError, Stop, Stopped
 from stillpoint.commands.fleet_options import FleetOptions
 from stillpoint.commands.fleets import refuse_inputs
-from stillpoint.commands.forecasts import output, spill
+from stillpoint.commands.forecasts import alerts, output, spill
 from stillpoint.commands.forecasts.figures import figures, show
 from stillpoint.commands.forecasts.intake import Intake
 from stillpoint.commands.forecasts.player import KEPT, PartPlayer, hashes
@@ -27,13 +27,14 @@ from stillpoint.commands.summary import SUMMARY, write_summary
 from stillpoint.core.container import Lock, lock, places
 from stillpoint.core.jit import compiling
 from stillpoint.fleet.series import plan
-from stillpoint.fleet.series.parts import build
+from stillpoint.fleet.series.parts import Part
 from stillpoint.fleet.series.rows import Rows
 
 BATCH = 1 << 16  # rows read at once
 ROWS, STATES = 1 << 20, 128 << 20  # of a part: rows, and bytes of forecasters and forecasts
 _STEP = 64  # bytes of a forecast while it is written
 WORK, SPILLED, _LOCK = ".work", "rows", ".forecasts.lock"
+_NONE = list(alerts.Alerted())
 
 
 class Forecasts(Job):
@@ -43,7 +44,7 @@ class Forecasts(Job):
     came since and goes on from the states that were kept.
     """
 
-    header, stale, lasting = b"", (SUMMARY,), True
+    header, stale, lasting = b"", (SUMMARY, output.ALERTS), True
 
     def __init__(self, options: FleetOptions) -> None:
         output.refuse_without_parquet(options.forecasts, options.predictions)
@@ -55,6 +56,7 @@ class Forecasts(Job):
         self.plan: plan.Plan | None = None
         self.parts, self.runs = 0, 0  # how many parts there are; runs that are over
         self.closed = False  # whether rows of this run are all there, and parts are being played
+        self.alerted = alerts.Alerted()
 
     def source(self, stop: Stop) -> Source:
         """See Job."""
@@ -85,7 +87,8 @@ class Forecasts(Job):
         own = {name: getattr(self, name) for name in ("parts", "runs", "closed")}
         told = None if self.plan is None else self.plan.header()
         intake, files = self.intake.state(), self.spill.files
-        return {**own, "intake": intake, "files": files, "plan": told}, {}
+        kept = {"plan": told, "alerted": list(self.alerted)}
+        return {**own, "intake": intake, "files": files, **kept}, {}
 
     def check(self, header: dict[str, Any]) -> None:
         """See Job."""
@@ -93,6 +96,7 @@ class Forecasts(Job):
         for name in ("parts", "runs", "files"):
             counted(name, header[name])
         part(header, "closed", bool)
+        alerts.restored(header.get("alerted", _NONE))
         if header["plan"] is not None:
             plan.restored(part(header, "plan", dict))
 
@@ -102,12 +106,15 @@ class Forecasts(Job):
         for name in ("parts", "runs", "closed"):
             setattr(self, name, header[name])
         self.spill.files = header["files"]
+        self.alerted = alerts.restored(header.get("alerted", _NONE))
         self.plan = None if header["plan"] is None else plan.restored(header["plan"])
 
     def earlier(self) -> dict[str, Any] | None:
         """See Job; None where a file is gone."""
         names = (output.name_of(i, str(self.options.forecasts)) for i in range(self.parts))
-        if all((self.options.out / output.FORECASTS / name).exists() for name in names):
+        files = [self.options.out / output.FORECASTS / name for name in names]
+        files += [] if self.options.alerts is None else [self.options.out / output.ALERTS]
+        if all(file.exists() for file in files):
             with suppress(ValueError, OSError):
                 text = (self.options.out / SUMMARY).read_text(encoding="utf-8")
                 before: dict[str, Any] = json.loads(text)
@@ -126,11 +133,13 @@ class Forecasts(Job):
         results = self._play(session)
         session.seconds += time.perf_counter() - begun
         assert self.plan is not None
+        found = alerts.write(self.options, results, self.alerted, self.intake.numbers)
         told = figures(self.options, self.plan, self.intake, results, session)
+        told |= alerts.figures(self.options, found)
         if session.compiled:
             told["rows_per_second"] = None
         summary = write_summary(self.options.out, told)
-        self.runs, self.closed, self.spill.files = self.runs + 1, False, 0
+        self.runs, self.closed, self.spill.files, self.alerted = self.runs + 1, False, 0, found
         return summary
 
     def _close(self) -> None:
@@ -155,7 +164,7 @@ class Forecasts(Job):
             season=periods(o.season),
             horizon=o.horizon,
         )
-        each = build(o.settings, self.plan).bytes_per_key + _STEP * self.plan.horizon
+        each = Part(o.settings, self.plan).bytes_per_key + _STEP * self.plan.horizon
         each += 8 * (self.plan.period + self.plan.recent)
         self.parts = max(1, math.ceil(rows / ROWS), math.ceil(keys * each / STATES))
         for folder in (output.FORECASTS, output.PREDICTIONS):  # of another run

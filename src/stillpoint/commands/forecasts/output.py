@@ -14,7 +14,7 @@ from stillpoint.core.container import replace
 from stillpoint.fleet.series.grid import Rounds
 from stillpoint.fleet.series.parts import Part, Told
 
-FORECASTS, PREDICTIONS = "forecasts", "predictions"
+FORECASTS, PREDICTIONS, ALERTS = "forecasts", "predictions", "alerts.jsonl"
 _ROWS = 1 << 15  # written at once
 _AHEAD = ("key", "time", "step", "forecast", "lo", "hi")
 _PLAYED = ("key", "time", "target", "forecast", "lo", "hi")

@@ -7,7 +7,7 @@ from typing import Any
 
 from stillpoint.commands.errors import InputError
 from stillpoint.commands.fleet_options import FleetOptions
-from stillpoint.commands.forecasts import output
+from stillpoint.commands.forecasts import alerts, output
 from stillpoint.commands.forecasts.intake import Intake
 from stillpoint.commands.forecasts.spill import HASHES, Spill
 from stillpoint.commands.forecasts.times import Times
@@ -63,6 +63,8 @@ class PartPlayer:
             own = Part(o.settings, self._plan, before.read_bytes() if runs else None)
         rounds, told = own.play(self._spill.load(*hashes(number, self._parts)))
         result = own.result()
+        if own.watch is not None:
+            result["alerts"] = alerts.candidates(own, rounds, self._times)
         own.header = {"result": result}
         content = own.pack() if o.checkpoint is not None else None
         if o.predictions is not None:

@@ -146,6 +146,17 @@ class AlertBatch(Detectors):
 
     def watch(self, slots: Slots, Y: Array, forecasts: Array | None) -> Found:
         """In one compiled loop over the keys; then alarms are admitted in the order of rows."""
+        own, times, notes = self.look(slots, Y, forecasts)
+        known = ~np.isnan(Y)
+        told = self._raised(counted_to(known, own, times), int(known.sum()))
+        own, times, notes = own[told], times[told], notes[told]
+        _alerts.note(slots[own], self.data["rows"], notes)
+        return Found(own, times, [noted(one) for one in notes])
+
+    def look(
+        self, slots: Slots, Y: Array, forecasts: Array | None
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], Array]:
+        """Take in rows; return those that may be alarms: keys, times and records, in order."""
         (n, T), rows = Y.shape, self.data["rows"]
         notes, counts = np.empty((n, most(T), ENTRIES)), np.zeros(n, np.int64)
         self._run(_alerts.play, slots, Y, forecasts, rows, notes, counts)
@@ -154,12 +165,7 @@ class AlertBatch(Detectors):
         first = rows[slots[own], CLOCK + BY.row] - T
         times = (notes[:, IN.row] - first).astype(np.int64)
         order = np.lexsort((own, times))
-        own, times, notes = own[order], times[order], notes[order]
-        known = ~np.isnan(Y)
-        told = self._raised(counted_to(known, own, times), int(known.sum()))
-        own, times, notes = own[told], times[told], notes[told]
-        _alerts.note(slots[own], rows, notes)
-        return Found(own, times, [noted(one) for one in notes])
+        return own[order], times[order], notes[order]
 
     def skip(self, slots: Slots, when: Array) -> None:
         """Rows whose values are missing."""

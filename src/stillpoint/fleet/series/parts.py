@@ -16,9 +16,10 @@ from stillpoint.fleet.series.flat import flatten, unflatten
 from stillpoint.fleet.series.grid import Clocks, Rounds, clocks, spread
 from stillpoint.fleet.series.plan import Plan
 from stillpoint.fleet.series.rows import Rows
+from stillpoint.fleet.series.watch import Watch
 
 CELLS = 1 << 20  # rounds played at once, or those of one key
-_KIND, _VERSION, _FLEET = "fleet-part", 2, "fleet."
+_KIND, _VERSION, _FLEET, _WATCH = "fleet-part", 2, "fleet.", "watch."
 _START = 16  # bytes that tell one form of a state from another
 COUNTS = ("late", "repeated", "empty")  # rows that were not learnt from, see Rounds
 
@@ -32,12 +33,16 @@ class Told(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """Of the forecasters of a fleet; nonnegative: whether what they tell is kept at 0 or above."""
+    """Of the forecasters of a fleet; nonnegative: whether what they tell is kept at 0 or above.
+
+    alerts: the rate of the detectors beside them, None for none.
+    """
 
     pool: str = "small"
     coverage: float = 0.9
     nonnegative: bool = False
     dtype: str = "float64"
+    alerts: float | None = None
 
 
 def build(settings: Settings, plan: Plan) -> Fleet:
@@ -70,6 +75,7 @@ class Part:
         self.counts = dict.fromkeys(COUNTS, 0)
         self.fleet, self.clocks = build(settings, plan), clocks(0, plan.recent)
         self.memory, self.sums = scores.before(0, plan.period), np.zeros((0, scores.COLUMNS))
+        self.watch = None if settings.alerts is None else Watch(settings.alerts)
         if data is not None and container.is_one(data[:_START]):
             self._restore(*container.read(_KIND, _VERSION, data))
         elif data is not None:
@@ -91,6 +97,9 @@ class Part:
             Y[cells, rounds.places[own]] = rounds.values[own]
             names = [self.keys[i] for i in keys.tolist()]
             said = self._shaped(self.fleet.track(names, Y, intervals=True))
+            if self.watch is not None:
+                seen = self.sums[keys, scores.SEEN] > 0.0
+                self.watch.take(names, Y, said.forecast, seen, own, cells, rounds.places[own])
             scores.score(keys, Y, said, self.memory, self.sums)
             for kept, part in zip(told, said, strict=True):
                 kept[own] = part[cells, rounds.places[own]]
@@ -112,7 +121,13 @@ class Part:
     def result(self) -> dict[str, Any]:
         """Return what this part comes to, as plain JSON."""
         found = scores.result(self.keys, self.sums, self.plan.period > 0)
-        return {**found, **self.counts, "bytes": self.fleet.bytes_per_key}
+        return {**found, **self.counts, "bytes": self.bytes_per_key}
+
+    @property
+    def bytes_per_key(self) -> int:
+        """State of one key."""
+        watched = 0 if self.watch is None else self.watch.fleet.bytes_per_key
+        return self.fleet.bytes_per_key + watched
 
     def _shaped(self, parts: tuple[Array, ...]) -> Told:
         """Return forecasts and ends as they are told: at 0 or above where that was asked for."""
@@ -161,12 +176,16 @@ class Part:
                 arrays[_FLEET + name] = value
             else:
                 scalars[name] = encode(value)
+        if self.watch is not None:
+            arrays |= {_WATCH + name: own for name, own in self.watch.arrays(places).items()}
         kept = {"counts": self.counts, "fleet": scalars, "assumes": self._assumes()}
         return {"own": self.header, **kept}, arrays
 
     def _assumes(self) -> str:
         """What forecasters must be like for a state to be theirs."""
         config = {**self.fleet.config, "threads": 0}
+        if self.settings.alerts is not None:
+            config["alerts"] = self.settings.alerts
         return ", ".join(f"{name}={value!r}" for name, value in sorted(config.items()))
 
     def _restore(self, header: dict[str, Any], arrays: container.Arrays) -> None:
@@ -191,6 +210,8 @@ class Part:
         self.fleet.restore(
             {"keys": names, **decode_fields(header["fleet"]), **under(arrays, _FLEET)}
         )
+        if self.watch is not None:
+            self.watch.restore(self.keys, under(arrays, _WATCH))
 
 
 def header_of(data: bytes) -> dict[str, Any]:
