@@ -76,7 +76,7 @@ class Reference:
             up = (n - less - same + (1 - U) * (same + 1)) / (n + 1)
             answer = u, up, np.sqrt(3) * tilt
             learnt = np.clip(r, past[n // 15], past[n - 1 - n // 15])
-        weight = min(1, 2 * z.size / (n + 30) / leverage)
+        weight = min(1, 2 * z.size / (n + 30) / leverage) if n >= 30 else 1
         self.precision += weight * np.outer(z, z)
         self.sums += weight * z * (forecast + learnt * np.sqrt(S))
         self.r.append(r)

@@ -189,3 +189,24 @@ def test_what_is_learnt_anew_for_a_season_places_no_bets():
     assert (detector.state.bets[0] == 0.0).all()
     kept = [BY.row, BY.values, BY.since, BY.found]
     assert (detector.state.clock[kept] == before[kept]).all()
+
+
+def test_a_stretch_that_went_back_is_not_what_the_stream_is_compared_with():
+    delays = []
+    for seed in range(10):
+        y = np.random.default_rng([13, seed]).normal(size=1700)
+        y[1000 : 1010 + 2 * seed] -= 5.0  # back before the next alarm is possible
+        y[1500:] += 3.0
+        found = first_after(Changes(), y, 1500)
+        delays.append(found.row - 1500 if found else np.inf)
+    assert np.median(delays) <= 5
+    assert sum(delay > 20 for delay in delays) <= 1
+
+
+def test_usual_periods_are_told_from_their_neighbours_early():
+    t = np.arange(200)
+    for seed in range(10):
+        detector = Changes()
+        y = 5.0 * np.sin(t * np.pi / 12) + np.random.default_rng([14, seed]).normal(size=t.size)
+        detector.track(y)
+        assert detector.period == 24

@@ -150,7 +150,7 @@ def judge(s: State, row: int, y: float, betting: bool) -> bool:
         _bets.rest(bets(s), row)
     s.scalars[AT.evidence] = evidence
     _ranks.insert(w, r)
-    _reference.learn(f, error, S, n + FIRST)
+    _reference.learn(f, error, S, n + FIRST if n >= RANKED else 0)
     _reference.remember(f, v)
     return bool(evidence >= s.scalars[AT.every])
 

@@ -7,7 +7,8 @@ With v = (y − centre)/scale and z = (1, v_{t−1}, v_{t−2}, v_{t−3}, harmo
 is ridge regression; the r are exchangeable, nearly, if nothing changes. An adaptive forecaster
 would follow a change; without lags any memory of the stream would look like one. Rows whose z is
 far from all others count less, w = min(1, 2(d/n)/z'Cz) with S = 1/w + z'Cz in what is learnt: after
-a jump a few of them would make the regression one that follows (Mallows 1975).
+a jump a few of them would make the regression one that follows (Mallows 1975). The first sixty
+count whole.
 """
 
 import math

@@ -8,7 +8,7 @@ import numpy as np
 from stillpoint.alerts import _changes, change
 from stillpoint.alerts._state import AT, BY
 from stillpoint.alerts.change import LARGEST, Change
-from stillpoint.alerts.sizes import REFRESH, measure, nearest, shape, taken
+from stillpoint.alerts.sizes import REFRESH, measure, nearest, settled, shape, taken
 from stillpoint.core.array import Array
 from stillpoint.core.validation import counted, stored
 
@@ -104,14 +104,17 @@ class Detector:
 
     def _reshape(self, since: int) -> None:
         """Have the season that is found, and a trend if there is one."""
-        period, now = self.period, change.has_trend(self.state)
+        period, now, before = self.period, change.has_trend(self.state), since
+        if self.row == self._measured + SOON - REFRESH:  # the first look after a change
+            since = settled(self.state)
+            self.state.clock[BY.since] = since
         if self._find is not None:
             found = self._find(taken(self.state, since)) or period
             period = nearest(self.state, found, period)
         season, trend = shape(self.state, change.waves(period), now)
         if self._find is not None and not season:
             period = 0.0
-        if (period, trend) != (self.period, now):
+        if (period, trend) != (self.period, now) or since < before:
             self._rebuild(period, trend)
 
     def _rebuild(self, period: float, trend: bool) -> None:

@@ -7,6 +7,7 @@ apart. Deviations are those of least squares, widened for the correlation ρ of 
 √((1 + ρ)/(1 − ρ)).
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -14,12 +15,13 @@ import numpy as np
 from stillpoint.alerts import change
 from stillpoint.alerts._bets import DOWN, MOVED, NARROWER, SLOPE_DOWN, SLOPE_UP, UP, WIDER
 from stillpoint.alerts._reference import LAGS
-from stillpoint.alerts._state import BY, IN, KEPT, OF, State
+from stillpoint.alerts._state import BY, FIRST, IN, KEPT, OF, State
 from stillpoint.core.array import Array
 
 REFRESH = 50  # rows after a change in which its size is measured further
 EVIDENT, GONE = 5.0, 2.0  # deviations from 0 of a slope that is there, or no longer
 SLOPED = 4.0  # deviations between slopes that are others
+USUAL = 7.0, 12.0, 24.0, 48.0, 52.0, 60.0, 96.0, 144.0, 168.0, 288.0, 365.0  # periods
 LEAST, MANY = 60, 2000  # values to tell a shape, and at most
 
 
@@ -63,9 +65,20 @@ def _kind(s: State, kind: int, before: Array, after: Array) -> int:
     gap, P = other.coefficients - one.coefficients, one.covariance + other.covariance
     if s.season.size and after.shape[0] * s.waves[0, 0] >= 1.0 and _moved(gap[2:], P[2:, 2:]):
         return MOVED
-    if kind in (UP, DOWN) and abs(gap[1]) > SLOPED * np.sqrt(P[1, 1]):
+    sloped = kind in (UP, DOWN) and abs(gap[1]) > SLOPED * np.sqrt(P[1, 1])
+    if sloped and _throughout(s, one.coefficients[1], after, gap[1]):
         return SLOPE_UP if gap[1] > 0.0 else SLOPE_DOWN
     return kind
+
+
+def _throughout(s: State, before: float, after: Array, gap: float) -> bool:
+    """Whether both halves of some values have the slope: a level that went back has it in one."""
+    middle = after.shape[0] // 2
+    fits = [_fit(s.waves[:0], half) for half in (after[:middle], after[middle:])]
+    return all(
+        (each.coefficients[1] - before) * np.sign(gap) > np.sqrt(each.covariance[1, 1])
+        for each in fits
+    )
 
 
 def _moved(gap: Array, P: Array) -> bool:
@@ -140,17 +153,47 @@ def shape(s: State, waves: Array, trend: bool) -> tuple[bool, bool]:
 
 
 def nearest(s: State, period: float, now: float) -> float:
-    """The period near a found one that fits best; the one in use if it is as good."""
+    """The period near a found one that fits best; a usual one, or that in use, if as good.
+
+    As likely beforehand are e^3 others as a usual one. No other than that in use is told from less
+    than four returns.
+    """
     part = taken(s, min(int(s.clock[BY.since]), MANY))
-    if period == now or part.shape[0] < LEAST or np.ptp(part[:, OF.value]) == 0.0:
-        return period
-    width = max(1, int(period) // 12)
+    if period == now or part.shape[0] < max(LEAST, 4.0 * period):
+        return now
+    if np.ptp(part[:, OF.value]) == 0.0:
+        return now
+    width = max(2, int(period) // 8)
     near = [float(m) for m in range(int(period) - width, int(period) + width + 1) if m > 2]
-    left = {}
+    rows, y, left = part[:, OF.row], part[:, OF.value], {}
+    v = (y - y.mean()) / np.abs(y).max()
+    t = rows - rows.mean()
     for m in {*near, *([now] if now else [])}:
-        e = _with_memory(part, change.waves(m))[2]
-        left[m] = float(e @ e) * (0.98 if m == now else 1.0)
+        # without the last values: these tell a pure wave of any period
+        X = np.column_stack([np.ones(t.size), t, columns(change.waves(m), rows)])
+        e = _least_squares(X, v)[2]
+        left[m] = e.size * math.log(max(float(e @ e), 1e-300)) / 2.0
+        left[m] -= 3.0 * (m == now or m in USUAL)
     return min(left, key=lambda m: left[m])
+
+
+def settled(s: State) -> int:
+    """How many of the values since the last change are at the level at which they ended.
+
+    All of them, unless a split into two levels is evident: a stretch that went back within a few
+    rows of its alarm would be what the stream is compared with ever after.
+    """
+    y = taken(s, int(s.clock[BY.since]))[:, OF.value]
+    n, best, at = y.size, 5.0, 0
+    for k in range(5, n - FIRST + 1):
+        e = np.append(y[:k] - y[:k].mean(), y[k:] - y[k:].mean())
+        squares = float(e @ e)
+        ρ = min(max(float(e[1:] @ e[:-1]) / max(squares, 1e-300), 0.0), 0.99)
+        spread = squares / (n - 2) * (1.0 / k + 1.0 / (n - k)) * (1.0 + ρ) / (1.0 - ρ)
+        gap = abs(float(y[k:].mean() - y[:k].mean())) / max(math.sqrt(spread), 1e-300)
+        if gap > best:
+            best, at = gap, k
+    return n - at
 
 
 def _with_memory(part: Array, waves: Array) -> tuple[Array, Array, Array]:
