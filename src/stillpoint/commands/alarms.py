@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from stillpoint.alerts import Anomalies, Anomaly, Change, Changes
-from stillpoint.alerts.anomaly import LONGEST
+from stillpoint.alerts import Anomalies, Anomaly, Change, Changes, anomaly, changes
 from stillpoint.commands.arguments import periods
 from stillpoint.commands.checkpoint import part
 from stillpoint.commands.options import TrackOptions
@@ -34,8 +33,9 @@ class Alerts:
     def __init__(self, options: TrackOptions) -> None:
         assert options.alerts is not None
         self._rate, self._delay = options.alerts, options.delay
-        self.anomalies = Anomalies(self._rate, period=_period(options.season))
-        self.changes = Changes(round(RARER / self._rate))
+        season, every = options.season, round(RARER / self._rate)
+        self.anomalies = Anomalies(self._rate, period=_period(season, anomaly.LONGEST))
+        self.changes = Changes(every, period=_period(season, changes.LONGEST))
         self._first = 0  # the row of the first target; 0 before there is one
         self._texts: list[str] = []  # the last times
         self._last: dict[str, list[dict[str, Any]]] = {kind: [] for kind in KINDS}
@@ -212,12 +212,12 @@ class Strip:
         self._counts[:], self._rows = counts, int(state["rows"])
 
 
-def _period(season: str | None) -> int | None:
-    """The period of the long-run level where seasons are told: the first, in whole rows."""
+def _period(season: str | None, longest: int) -> int | None:
+    """The period of a detector where seasons are told: the first, in whole rows; None: found."""
     told = periods(season)
     if told is None or isinstance(told, str):
         return 1 if told is None else None
-    return int(told[0]) if told[0].is_integer() and told[0] <= LONGEST else None
+    return int(told[0]) if told[0].is_integer() and told[0] <= longest else None
 
 
 def _finite(value: Any) -> Any:
