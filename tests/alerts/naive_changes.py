@@ -123,7 +123,8 @@ def detect(y, every, period=0, trend=False):
                 changed = M >= every
         evidence.append(M)
         if changed:
-            k = np.argmax(sums[:12])
+            level = np.array([kind.startswith("level") for kind in KINDS[:12]])
+            k = np.argmax(sums[:12] * np.where(level, 3, 1))
             k = 12 if period and sums[12] > 0.1 * sums[k] else k
             start = min(begins[k], t)
             found.append((t, start, KINDS[k], M))

@@ -33,6 +33,10 @@ POWERS = DIRECTIONS * EXPONENTS.size
 SEASON = POWERS + TILTS.size  # the last bet
 BETS = SEASON + 1
 LEAST = 1e-15  # of x: payoffs stay finite
+LEVEL, REPEATED = (
+    3.0,
+    10.0,
+)  # times as much as bets on the level, and the season, others must have won
 STEEPEST = 2.0 * ROOT  # κ of the season: two deviations
 
 UP, DOWN, WIDER, NARROWER, SLOPE_UP, SLOPE_DOWN, MOVED = range(7)
@@ -106,9 +110,16 @@ def _place(b: Bets, k: int, gain: float, row: int) -> float:
 
 @njit(cache=True)
 def best(b: Bets) -> int:
-    """The bet that has won most; that on the season if it has won a tenth of that."""
-    k = 0
-    for i in range(1, SEASON):
-        if b.sums[i] > b.sums[k]:
-            k = i
-    return SEASON if b.sums[SEASON] > 0.1 * b.sums[k] else k
+    """The bet that has won most; one on the level, or the season, if it has won nearly as much.
+
+    A level that moves is extreme, too: what was won on the spread since long before is no sign of
+    it. That a spread has moved is clear some rows later (`sizes`).
+    """
+    level = spread = -1
+    for i in range(SEASON):
+        if KINDS[i] == UP or KINDS[i] == DOWN:
+            level = i if level < 0 or b.sums[i] > b.sums[level] else level
+        else:
+            spread = i if spread < 0 or b.sums[i] > b.sums[spread] else spread
+    k = level if LEVEL * b.sums[level] >= b.sums[spread] else spread
+    return SEASON if b.sums[SEASON] > b.sums[k] / REPEATED else k

@@ -1,7 +1,7 @@
 """How large a change is, and of what kind, once more is known; what shape a stream has.
 
 Sizes are of the values before a change, since the one before it, and of those after, up to 50 rows
-after the alarm. Then a change of level is one of slope or season if the slopes or seasons on its
+after the alarm. Then a change of level is one of slope, season or spread if these on its
 two sides differ by many deviations: a few rows, which are enough for an alarm, cannot tell these
 apart. Deviations are those of least squares, widened for the correlation ρ of neighbours by
 √((1 + ρ)/(1 − ρ)).
@@ -30,6 +30,7 @@ class Fit(NamedTuple):
 
     coefficients: Array  # (2 + columns,): level at their middle, slope a row, season
     covariance: Array  # of these
+    deviation: float  # of what is left
 
 
 def taken(s: State, since: int | None = None) -> Array:
@@ -68,6 +69,10 @@ def _kind(s: State, kind: int, before: Array, after: Array) -> int:
     sloped = kind in (UP, DOWN) and abs(gap[1]) > SLOPED * np.sqrt(P[1, 1])
     if sloped and _throughout(s, one.coefficients[1], after, gap[1]):
         return SLOPE_UP if gap[1] > 0.0 else SLOPE_DOWN
+    if kind in (UP, DOWN) and abs(gap[0]) < GONE * np.sqrt(P[0, 0]):
+        wider = math.log(max(other.deviation, 1e-300) / max(one.deviation, 1e-300))
+        if abs(wider) > EVIDENT * math.sqrt(0.5 / before.shape[0] + 0.5 / after.shape[0]):
+            return WIDER if wider > 0.0 else NARROWER
     return kind
 
 
@@ -120,12 +125,13 @@ def _fit(waves: Array, part: Array) -> Fit:
     size = 2 + int((waves >= 0.0)[:, 0].sum() + (waves > 0.0)[:, 1].sum())
     scale = float(np.abs(y).max()) if y.size else 0.0
     if rows.size <= size or scale == 0.0:
-        return Fit(np.zeros(size), np.eye(size))
+        return Fit(np.zeros(size), np.eye(size), 0.0)
     X = np.column_stack([np.ones(rows.size), rows - rows.mean(), columns(waves, rows)])
     theta, P, e = _least_squares(X, y / scale)
     ρ = min(max(float(e[1:] @ e[:-1]) / max(float(e @ e), 1e-300), 0.0), 0.99)
-    P *= float(e @ e) / (rows.size - size) * (1.0 + ρ) / (1.0 - ρ)
-    return Fit(theta * scale, P * scale * scale)
+    variance = float(e @ e) / (rows.size - size)
+    P *= variance * (1.0 + ρ) / (1.0 - ρ)
+    return Fit(theta * scale, P * scale * scale, math.sqrt(variance) * scale)
 
 
 def _least_squares(X: Array, y: Array) -> tuple[Array, Array, Array]:
