@@ -18,7 +18,7 @@ from stillpoint.core.arithmetic import dot
 from stillpoint.core.learner import not_finite_in
 from stillpoint.core.state import rollback_on_error
 from stillpoint.core.validation import Array, finite, nonnegative
-from stillpoint.lab.baselines.base import Baseline
+from stillpoint.lab.online.base import Baseline
 from stillpoint.learners.base import GradientLearner
 
 
