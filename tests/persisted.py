@@ -172,6 +172,22 @@ CORE = {
             [sp.MultiScale(2), baselines.OGD(2, step=0.1)], prior=[1.0, 2.0], loss_range=1.0
         )
     ),
+    "baselines.AdaptMLProd": gradients(
+        lambda: baselines.AdaptMLProd([sp.Tracker(2), baselines.OGD(2, step=0.1)], loss_range=1.0)
+    ),
+    "baselines.MSMWC": gradients(
+        lambda: baselines.MSMWC(
+            [baselines.OGD(2, step=0.5), baselines.OGD(2, step=0.1)], loss_range=1.0, rates=3
+        )
+    ),
+    "baselines.OptimisticHedge": gradients(
+        lambda: baselines.OptimisticHedge([sp.MultiScale(2), baselines.OGD(2, step=0.1)])
+    ),
+    "baselines.Prod": gradients(
+        lambda: baselines.Prod(
+            [baselines.OGD(2, step=0.5), sp.Tracker(2)], prior=[1.0, 2.0], loss_range=1.0
+        )
+    ),
     "baselines.KT": gradients(lambda: baselines.KT(2, lipschitz=1.0)),
     "baselines.OGD": gradients(lambda: baselines.OGD(2, step=0.5, schedule="scale-free")),
     "baselines.SparseHaar": gradients(lambda: baselines.SparseHaar(2, lipschitz=1.0)),

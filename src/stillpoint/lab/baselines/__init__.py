@@ -14,9 +14,12 @@ from stillpoint.lab.baselines.free_grad import FreeGrad
 from stillpoint.lab.baselines.hedge import Hedge
 from stillpoint.lab.baselines.hindsight_ogd import HindsightOGD, hindsight_ogd
 from stillpoint.lab.baselines.kt import KT
+from stillpoint.lab.baselines.msmwc import MSMWC
 from stillpoint.lab.baselines.oegd import OEGD
 from stillpoint.lab.baselines.ogd import OGD
+from stillpoint.lab.baselines.optimistic_hedge import OptimisticHedge
 from stillpoint.lab.baselines.optimistic_ogd import OptimisticOGD
+from stillpoint.lab.baselines.prod import AdaptMLProd, Prod
 from stillpoint.lab.baselines.sacs import PSACS, SACS
 from stillpoint.lab.baselines.saol import SAOL
 from stillpoint.lab.baselines.scream import Scream
@@ -30,19 +33,23 @@ __all__ = [
     "COCOB",
     "FLH",
     "KT",
+    "MSMWC",
     "OEGD",
     "OGD",
     "PSACS",
     "SACS",
     "SAOL",
     "AdaNormalHedge",
+    "AdaptMLProd",
     "Ader",
     "COCOBBackprop",
     "DiscountedFTRL",
     "FreeGrad",
     "Hedge",
     "HindsightOGD",
+    "OptimisticHedge",
     "OptimisticOGD",
+    "Prod",
     "Scream",
     "SparseHaar",
     "SwordBest",
