@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 
 from stillpoint.core.allocation import zeros
 from stillpoint.core.arithmetic import norm
-from stillpoint.core.state import put_back, saved
-from stillpoint.core.validation import Array, counted, nonnegative, number, vector
+from stillpoint.core.state import put_back, rollback_on_error, saved
+from stillpoint.core.validation import Array, count, counted, nonnegative, number, vector
 from stillpoint.domains import Ball, Domain
 from stillpoint.domains.base import as_domain
 from stillpoint.lab.online import _ensemble
@@ -244,19 +245,24 @@ class Ensemble(Baseline):
             super().update_loss(loss, time)
             return
         as_loss(loss)
-        if time is not None and self._is_open:
+        if time is not None and (self._is_open or self._started):
             self._refuse_late(time)
-        w = self.predict(time)
+        # what is wrong with a loss shows once the round is open
+        with nullcontext() if self._is_open else rollback_on_error(self):
+            self._learn_loss(loss, self.predict(time))
+        self.observed += 1
+        self._closed()
+
+    def _learn_loss(self, loss: LossLike, w: Array) -> None:
+        """Ask a loss for all that can be refused, then learn."""
         g, value = self._asked(loss, w), number("loss.value", loss.value(w.copy()))
         bank, places = self._bank, self.schedule.places
         values, gradients = np.zeros(places), np.zeros((places, self.dim))
         if self.gradients == "own" or self.losses == "values":
-            for i in np.flatnonzero(bank.row("alive")):
+            for i in np.flatnonzero(bank.row("alive")).tolist():
                 gradients[i] = self._asked(loss, bank.x[i])
                 values[i] = number("loss.value", loss.value(bank.x[i].copy()))
         self._learn_in_python(g, w, value, values, gradients, loss)
-        self.observed += 1
-        self._closed()
 
     def _asked(self, loss: LossLike, point: Array) -> Array:
         """The gradient of a loss at a point, or ValueError."""
@@ -385,7 +391,8 @@ class Ensemble(Baseline):
                 "interval_bound is for covers with a marker a round: got"
                 f" {self.schedule!r}; pools have bound(path_length)"
             )
-        if not 1 <= first <= last:
+        first, last = count("first", first), count("last", last)
+        if first > last:
             raise ValueError(
                 f"first and last must be rounds, from 1: got {first} and {last}; order them"
             )
