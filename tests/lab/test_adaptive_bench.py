@@ -60,7 +60,7 @@ def test_tables_have_a_row_a_learner_and_say_who_refused(found, tmp_path):
     assert [row[0] for row in grid.rows] == ["still", "moody"]
     assert [row[-1] for row in grid.rows] == ["–", "2"]
     files = found.save(tmp_path)
-    assert "|I| = 20" in files[0].read_text()
+    assert "| length 20 |" in files[0].read_text()
     assert json.loads(files[1].read_text())["settings"]["lengths"] == [5, 20]
 
 

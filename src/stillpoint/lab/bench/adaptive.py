@@ -59,8 +59,8 @@ class AdaptiveBench:
                 cells = [_cell([r.ratios[i] for r in good]) for i in range(len(lengths))]
                 moves = f"{np.mean([r.switching for r in good]):.4g}" if good else "–"
                 body.append([name, assumes, *cells, moves, str(len(rows) - len(good) or "–")])
-            head = ["learner", "assumes", *(f"|I| = {n}" for n in lengths), "switching", "refused"]
-            grids.append(Grid(f"Worst interval over G·D·√|I|, T = {horizon}", head, body))
+            head = ["learner", "assumes", *(f"length {n}" for n in lengths), "switching", "refused"]
+            grids.append(Grid(f"Worst interval over G·D·√length, T = {horizon}", head, body))
         return grids
 
     def markdown(self) -> str:
