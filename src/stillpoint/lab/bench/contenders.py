@@ -15,6 +15,7 @@ from stillpoint.core.validation import count
 from stillpoint.core.words import suggest
 from stillpoint.domains import Ball
 from stillpoint.lab.baselines import COCOB, KT, OGD, Ader, DiscountedFTRL, FreeGrad, SparseHaar
+from stillpoint.lab.bench.published import BY_NAME, PUBLISHED
 from stillpoint.lab.streams.registry import AnyStream, Spec, find
 from stillpoint.learners import KernelFTRL, MultiScale, Tracker
 from stillpoint.play import Playable, play
@@ -44,6 +45,7 @@ class Contender:
     name: str
     assumes: str
     build: Callable[[Facts], Playable]
+    usual: bool = True  # played where none is named
 
 
 Learner = str | Contender | tuple[str, Callable[..., Any], Mapping[str, Any]]
@@ -63,15 +65,20 @@ class Outcome:
     warning: str = ""
 
 
-def outcome(player: Contender, stream: AnyStream) -> Outcome:
-    """Play a stream; what the learner raises is kept as text, so that others can go on."""
-    facts = Facts(
+def facts_of(stream: AnyStream) -> Facts:
+    """The facts of a stream."""
+    return Facts(
         stream.dim,
         len(stream),
         stream.lipschitz,
         stream.radius or stream.unit,
         stream.lipschitz_within,
     )
+
+
+def outcome(player: Contender, stream: AnyStream) -> Outcome:
+    """Play a stream; what the learner raises is kept as text, so that others can go on."""
+    facts = facts_of(stream)
     regret = loss = None
     error = ""
     start = perf_counter()
@@ -135,14 +142,19 @@ _ENTRIES: list[tuple[str, str, Callable[[Facts], Any]]] = [
 
 def contenders() -> dict[str, Contender]:
     """Every learner that can be entered, by name."""
-    return {name: Contender(name, assumes, build) for name, assumes, build in _ENTRIES}
+    usual = [Contender(*entry) for entry in (*_ENTRIES, *PUBLISHED)]
+    return {player.name: player for player in (*usual, *(Contender(*e, False) for e in BY_NAME))}
 
 
 def choose(learners: str | Sequence[Learner]) -> list[Contender]:
-    """Contenders from names, from (name, class, config) triples, or as they are; none means all."""
+    """Contenders from names, from (name, class, config) triples, or as they are.
+
+    None means all that are usual.
+    """
     known = contenders()
     players = []
-    for learner in [learners] if isinstance(learners, str) else learners or known:
+    usual = [player.name for player in known.values() if player.usual]
+    for learner in [learners] if isinstance(learners, str) else learners or usual:
         if isinstance(learner, Contender):
             players.append(learner)
         elif not isinstance(learner, str):
