@@ -198,6 +198,71 @@ def normal_hedge_weights(losses, prior, first_hint):
     return np.array(rows)
 
 
+def optimistic_hedge_weights(losses, prior, first_hint):
+    """Optimistic Hedge's weights in each round from all losses, (T, N)."""
+    fed, hints = shrunk(losses, first_hint)
+    # nothing is learnt before there is a hint
+    fed = np.where(hints[:, None] > 0, fed, 0.0)
+    guesses = np.concatenate([np.zeros((1, len(prior))), fed[:-1]])
+    rows = []
+    for t in range(len(losses)):
+        variance = (np.ptp(fed[:t] - guesses[:t], axis=1) ** 2).sum() + 4 * hints[t] ** 2
+        eta = 2 * np.sqrt(np.log(len(prior))) / np.sqrt(variance) if variance else 0.0
+        total = fed[:t].sum(axis=0) + guesses[t]
+        weights = prior * np.exp(-eta * (total - total.min()))
+        rows.append(weights / weights.sum())
+    return np.array(rows)
+
+
+def fixed_range(losses, bound):
+    return losses * np.minimum(1.0, bound / np.maximum(np.ptp(losses, axis=1), 1e-300))[:, None]
+
+
+def prod_weights(losses, prior, bound, rate):
+    w, rows = prior.copy(), []
+    for loss in fixed_range(losses, bound):
+        p = w / w.sum()
+        rows.append(p)
+        w = w * (1 + rate * (p @ loss - loss) / bound)
+    return np.array(rows)
+
+
+def adapt_ml_prod_weights(losses, prior, bound):
+    w, squares, rows, log = prior.copy(), np.zeros(len(prior)), [], np.log(len(prior))
+    for loss in fixed_range(losses, bound):
+        eta = np.minimum(0.5, np.sqrt(log / (1 + squares)))
+        p = eta * w / (eta * w).sum()
+        rows.append(p)
+        r = (p @ loss - loss) / bound
+        squares = squares + r**2
+        w = (w * (1 + eta * r)) ** (np.minimum(0.5, np.sqrt(log / (1 + squares))) / eta)
+    return np.array(rows)
+
+
+def msmwc_weights(losses, prior, bound, rates):
+    """Mirror descent with the weighted entropy, its multiplier by halving."""
+    eta = np.tile(2.0 ** -np.arange(rates) / (64 * bound), len(prior))
+    w = np.repeat(prior, rates) * eta**2
+    w, guess, rows = w / w.sum(), np.zeros(len(eta)), []
+
+    def mirror(w, loss):
+        low, high = -1e6 * bound, 1e6 * bound
+        for _ in range(200):
+            middle = (low + high) / 2
+            with np.errstate(over="ignore"):
+                above = (w * np.exp(-eta * (loss + middle))).sum() > 1
+            low, high = (middle, high) if above else (low, middle)
+        return w * np.exp(-eta * (loss + high))
+
+    for loss in fixed_range(losses, bound):
+        p = mirror(w, guess)
+        rows.append(p.reshape(-1, rates).sum(axis=1))
+        own = np.repeat(loss - rows[-1] @ loss, rates)
+        w = mirror(w, own + 32 * eta * (own - guess) ** 2)
+        guess = own
+    return np.array(rows)
+
+
 def ogd_star(u, y, steps, radius):
     """Total regret of OGD with the best step, 1-d absolute loss, all steps side by side."""
     w, total = np.zeros_like(steps), np.zeros_like(steps)

@@ -16,7 +16,7 @@ from stillpoint.domains import Ball, Simplex
 from stillpoint.kernels import OU, HorizonFree, Matern32
 from stillpoint.lab import baselines
 from stillpoint.lab.baselines import conformal
-from stillpoint.losses import Absolute
+from stillpoint.losses import Absolute, Squared
 from stillpoint.potentials import ParameterFree
 
 PLAYED, FURTHER = 37, 50
@@ -54,6 +54,15 @@ def gradients(build):
     )
 
 
+def shown(build):
+    """Learners that must be shown the losses."""
+    return Case(
+        build,
+        lambda learner, t: learner.predict(),
+        lambda learner, t: learner.update_loss(Squared().on(g(t)[None])[0]),
+    )
+
+
 def series(build):
     return Case(
         build, lambda learner, t: learner.predict(), lambda learner, t: learner.update(y(t))
@@ -87,6 +96,7 @@ def named(t):
     return {key: value for i, (key, value) in enumerate(row.items()) if (t + i) % 4}
 
 
+SWORD = {"horizon": 100, "lipschitz": 9.0, "smoothness": 1.0, "radius": 1.0}
 CORE = {
     "Directional": gradients(lambda: sp.Directional(2, lipschitz=1.0, kernel=OU(0.1))),
     "ExpConcave": gradients(
@@ -134,6 +144,23 @@ CORE = {
             ]
         )
     ),
+    "baselines.AFLH": gradients(lambda: baselines.AFLH(2, horizon=100, lipschitz=1.0, radius=1.0)),
+    "baselines.CBCE": gradients(lambda: baselines.CBCE(2, lipschitz=1.0, radius=1.0)),
+    "baselines.FLH": shown(
+        lambda: baselines.FLH(2, lipschitz=9.0, radius=1.0, curvature=0.1, kind="exp-concave")
+    ),
+    "baselines.OEGD": shown(lambda: baselines.OEGD(2, step=0.3, domain=Ball(1.0))),
+    "baselines.OptimisticOGD": gradients(lambda: baselines.OptimisticOGD(2, step=0.3)),
+    "baselines.PSACS": shown(lambda: baselines.PSACS(2, lipschitz=9.0, radius=1.0, threshold=0.1)),
+    "baselines.SACS": gradients(lambda: baselines.SACS(2, lipschitz=1.0, radius=1.0)),
+    "baselines.SAOL": shown(lambda: baselines.SAOL(2, lipschitz=9.0, radius=1.0, surrogate=False)),
+    "baselines.Scream": gradients(
+        lambda: baselines.Scream(2, horizon=100, lipschitz=1.0, radius=1.0)
+    ),
+    "baselines.SwordBest": shown(lambda: baselines.SwordBest(2, **SWORD)),
+    "baselines.SwordPP": gradients(lambda: baselines.SwordPP(2, **SWORD)),
+    "baselines.SwordSmallLoss": shown(lambda: baselines.SwordSmallLoss(2, **SWORD)),
+    "baselines.SwordVariation": shown(lambda: baselines.SwordVariation(2, **SWORD)),
     "baselines.COCOB": gradients(lambda: baselines.COCOB(2, lipschitz=1.0)),
     "baselines.COCOBBackprop": gradients(lambda: baselines.COCOBBackprop(2)),
     "baselines.DiscountedFTRL": gradients(
@@ -143,6 +170,22 @@ CORE = {
     "baselines.Hedge": gradients(
         lambda: baselines.Hedge(
             [sp.MultiScale(2), baselines.OGD(2, step=0.1)], prior=[1.0, 2.0], loss_range=1.0
+        )
+    ),
+    "baselines.AdaptMLProd": gradients(
+        lambda: baselines.AdaptMLProd([sp.Tracker(2), baselines.OGD(2, step=0.1)], loss_range=1.0)
+    ),
+    "baselines.MSMWC": gradients(
+        lambda: baselines.MSMWC(
+            [baselines.OGD(2, step=0.5), baselines.OGD(2, step=0.1)], loss_range=1.0, rates=3
+        )
+    ),
+    "baselines.OptimisticHedge": gradients(
+        lambda: baselines.OptimisticHedge([sp.MultiScale(2), baselines.OGD(2, step=0.1)])
+    ),
+    "baselines.Prod": gradients(
+        lambda: baselines.Prod(
+            [baselines.OGD(2, step=0.5), sp.Tracker(2)], prior=[1.0, 2.0], loss_range=1.0
         )
     ),
     "baselines.KT": gradients(lambda: baselines.KT(2, lipschitz=1.0)),

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from stillpoint.core.extras import require
 from stillpoint.core.validation import Array, finite, nonnegative
 from stillpoint.losses import LossStream
+from stillpoint.regret.adaptive import AdaptiveRegret, adaptive_regret
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -98,6 +99,48 @@ class Run:
         This is what certificates bound; it is at least the regret where losses are convex.
         """
         return np.cumsum((self.gradients * (self.plays - self.sequence(u))).sum(axis=1))
+
+    @property
+    def switching_cost(self) -> float:
+        """How far the plays have moved: Σ_{t≥2}‖w_t − w_{t−1}‖."""
+        return float(np.linalg.norm(np.diff(self.plays, axis=0), axis=1).sum())
+
+    def adaptive_regret(
+        self,
+        lengths: Sequence[int] | None = None,
+        *,
+        radius: float | None = None,
+        linear: bool = False,
+    ) -> AdaptiveRegret:
+        """The regret on the worst interval of each length, against the best fixed play on it.
+
+        Parameters
+        ----------
+        lengths
+            Lengths for which every interval is looked at. Default: powers of 2, of which those in
+            the geometric cover [i·2^k, (i + 1)·2^k − 1] are; any interval is made of at most two
+            of each length.
+        radius
+            Comparators have norms of at most this (default: any; needed where none is best).
+        linear
+            Linearised regret Σ⟨g_t, w_t − u⟩, for losses of any kind: at least the regret where
+            they are convex.
+
+        Returns
+        -------
+        AdaptiveRegret
+            With `lengths`, `worst`, `first` (round, from 1) and `largest`.
+
+        Notes
+        -----
+        The geometric cover takes O(T log T). All intervals of a length take O(T) for linear and
+        squared losses, O(T log T) for absolute and pinball losses, and O(T·length) for others;
+        squared losses with features take the cube of their number in place of a unit. Losses of
+        vectors other than these, and those of your own, need `linear`.
+        """
+        return adaptive_regret(
+            self.losses, self.stream, self.plays, self.gradients, lengths, radius, linear
+        )
 
     def certificate(self, radius: float) -> Array:
         """Live certificate after each round, shape (T,).

@@ -648,7 +648,7 @@ def test_bulk_gives_the_numbers_of_the_interactive_path(name, stream):
 @pytest.mark.parametrize("make", [BULK["scale-free"], BULK["ader"]])
 def test_blocks_join_and_mix_with_single_rounds(make, monkeypatch):
     whole = sp.play(make(1), Absolute().on(Y))
-    monkeypatch.setattr("stillpoint.lab.baselines.base.BLOCK", 64)
+    monkeypatch.setattr("stillpoint.lab.online.base.BLOCK", 64)
     assert np.array_equal(sp.play(make(1), Absolute().on(Y)).plays, whole.plays)
     parts = make(1)
     first = sp.play(parts, Absolute().on(Y[:100]))

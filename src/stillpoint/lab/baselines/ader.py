@@ -16,7 +16,7 @@ from stillpoint.core.validation import Array, count, nonnegative, number, positi
 from stillpoint.domains import Ball
 from stillpoint.lab.baselines import _ader
 from stillpoint.lab.baselines._hedge import mix, weigh
-from stillpoint.lab.baselines.base import Baseline, block
+from stillpoint.lab.online.base import Baseline, block
 from stillpoint.losses import LossStream
 from stillpoint.losses.stream import LossLike, as_loss
 

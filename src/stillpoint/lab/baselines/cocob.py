@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from stillpoint.core.allocation import full, zeros
 from stillpoint.core.validation import Array, positive, vector
-from stillpoint.lab.baselines.base import Baseline
+from stillpoint.lab.online.base import Baseline
 from stillpoint.potentials import CAP
 
 

@@ -17,8 +17,8 @@ from stillpoint.core import learner
 from stillpoint.core.arithmetic import dot
 from stillpoint.core.learner import not_finite_in
 from stillpoint.core.state import rollback_on_error
-from stillpoint.core.validation import Array, finite, nonnegative
-from stillpoint.lab.baselines.base import Baseline
+from stillpoint.core.validation import Array, finite, nonnegative, positive
+from stillpoint.lab.online.base import Baseline
 from stillpoint.learners.base import GradientLearner
 
 
@@ -161,10 +161,14 @@ class Combination(Baseline):
         if self._hint > 0.0:
             fed = losses * min(1.0, self._hint / spread) if spread > 0.0 else losses
             self._weigh(fed, float(dot(self.weights, fed)))
-        self._hint = max(self._hint, spread)
-        self._least = self._least if self._least > 0.0 else spread
+        self._note(spread)
         for each in self.learners:
             each.update(g)
+
+    def _note(self, spread: float) -> None:
+        """Learn how far losses range."""
+        self._hint = max(self._hint, spread)
+        self._least = self._least if self._least > 0.0 else spread
 
     def _index(self, index: int) -> int:
         if not isinstance(index, int | np.integer) or not 0 <= index < len(self.learners):
@@ -178,3 +182,36 @@ class Combination(Baseline):
     def _excess(self) -> float:
         """What shrinking has cost at most: Σ_t(range_t − B_t)₊."""
         return self._hint - self.loss_range
+
+
+class FixedRange(Combination):
+    """A combination that must be told the range of losses; what lies beyond is shrunk to it.
+
+    The arguments are those of `Combination`, with a `loss_range` above 0.
+    """
+
+    assumes: tuple[str, ...] = ("the range of losses",)
+    _fields: ClassVar[tuple[str, ...]] = (*Combination._fields, "_beyond")
+
+    def __init__(
+        self,
+        learners: Sequence[GradientLearner],
+        *,
+        loss_range: float,
+        prior: ArrayLike | None = None,
+    ) -> None:
+        super().__init__(
+            learners, prior=prior, loss_range=positive("loss_range", loss_range, "give GD, say")
+        )
+        self._beyond = 0.0  # Σ(range_t − B)₊
+
+    def _note(self, spread: float) -> None:
+        self._beyond += max(spread - self._hint, 0.0)
+
+    @property
+    def _not_finite(self) -> frozenset[str]:
+        return super()._not_finite | {"beyond"}
+
+    @property
+    def _excess(self) -> float:
+        return self._beyond

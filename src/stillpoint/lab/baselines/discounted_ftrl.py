@@ -14,7 +14,7 @@ from stillpoint.core.arithmetic import norm
 from stillpoint.core.validation import Array, nonnegative, number, positive, squared
 from stillpoint.domains import Domain
 from stillpoint.domains.base import as_domain
-from stillpoint.lab.baselines.base import Baseline
+from stillpoint.lab.online.base import Baseline
 
 # below this √V is no longer discounted: plays depend on ratios only, and those would drown in
 # rounding

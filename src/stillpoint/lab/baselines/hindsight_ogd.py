@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 from stillpoint.core.validation import Array, finite
 from stillpoint.domains import Ball
 from stillpoint.lab.baselines import _ogd
-from stillpoint.lab.baselines.base import BLOCK
 from stillpoint.lab.baselines.ogd import OGD
+from stillpoint.lab.online.base import BLOCK
 from stillpoint.lab.streams.base import hindsight_steps
 from stillpoint.losses import LossStream
 

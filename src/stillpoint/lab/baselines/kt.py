@@ -12,7 +12,7 @@ import numpy as np
 from stillpoint.core.allocation import zeros
 from stillpoint.core.arithmetic import dot
 from stillpoint.core.validation import Array, nonnegative, positive
-from stillpoint.lab.baselines.base import Baseline
+from stillpoint.lab.online.base import Baseline
 from stillpoint.potentials import CAP
 
 

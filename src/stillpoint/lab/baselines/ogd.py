@@ -15,7 +15,7 @@ from stillpoint.domains import Domain
 from stillpoint.domains._sets import project
 from stillpoint.domains.base import as_domain
 from stillpoint.lab.baselines import _ogd
-from stillpoint.lab.baselines.base import Baseline, block
+from stillpoint.lab.online.base import Baseline, block
 from stillpoint.losses import LossStream
 
 _SCHEDULES = {"constant": _ogd.CONSTANT, "sqrt": _ogd.SQRT, "scale-free": _ogd.SCALE_FREE}

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from stillpoint.core.allocation import zeros
 from stillpoint.core.validation import Array, count, counted, finite, positive, stored
 from stillpoint.lab.baselines import _sparse_haar
-from stillpoint.lab.baselines.base import Baseline
+from stillpoint.lab.online.base import Baseline
 from stillpoint.potentials import CAP, Erfi, FreeGrad, ParameterFree
 
 _MOST = 1000  # levels: 2^1000 rounds

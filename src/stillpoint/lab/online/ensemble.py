@@ -1,0 +1,409 @@
+"""Ensembles: base learners, a meta learner and a schedule as parts to combine.
+
+Most algorithms for changing environments are one: base learners with several steps (`Pool`), or
+started on many intervals (`Cover`), each play, and the play is their mean in the weights of a meta
+learner that sees what each has lost.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+
+from stillpoint.core.allocation import zeros
+from stillpoint.core.arithmetic import norm
+from stillpoint.core.state import put_back, rollback_on_error, saved
+from stillpoint.core.validation import Array, count, counted, nonnegative, number, vector
+from stillpoint.domains import Ball, Domain
+from stillpoint.domains.base import as_domain
+from stillpoint.lab.online import _ensemble
+from stillpoint.lab.online._bank import AT, ROW, Bank, Rule
+from stillpoint.lab.online._bases import NEWTON, second_step
+from stillpoint.lab.online.base import Baseline, block
+from stillpoint.lab.online.metas import Meta
+from stillpoint.lab.online.schedules import Cover, Pool, Schedule
+from stillpoint.losses import LossStream
+from stillpoint.losses.stream import LossLike, as_loss
+
+_HINTS = {
+    "none": _ensemble.NONE,
+    "last": _ensemble.LAST,
+    "ahead": _ensemble.AHEAD,
+    "best": _ensemble.BEST,
+}
+
+
+class Ensemble(Baseline):
+    """A mean of base learners, in the weights of a meta learner.
+
+    Parameters
+    ----------
+    dim
+        The dimension of plays.
+    schedule
+        Which base learners live when: a `Pool` or a `Cover`.
+    meta
+        How they are weighed.
+    domain
+        Where plays may lie; one with a compiled projection.
+    lipschitz
+        G ≥ ‖g_t‖ at every point of the domain; larger gradients are refused.
+    gradients : "play" or "own"
+        Base learners step along the gradient at the play, or each along that at its own play. The
+        second must be shown the loss itself (`update_loss`, `sp.play`).
+    losses : "linear" or "values"
+        The meta learner sees ⟨g_t, x_{t,i}⟩, or f_t(x_{t,i}), for which it must be shown the loss.
+    hints : "none", "last", "ahead" or "best"
+        What the meta learner expects: nothing; ⟨g_t, ·⟩; ⟨∇f_t(x̄_{t+1}), ·⟩ at x̄_{t+1} =
+        Σp_{t,i}x_{t+1,i}; β_t times that, β_t learnt by exponential weights from Σ‖g − M‖² against
+        Σ‖g‖².
+    penalty, order
+        λ‖x_{t,i} − x_{t−1,i}‖^order is added to losses and hints.
+
+    Notes
+    -----
+    Parts of this folder have codes, and run in one compiled loop. With a part of your own, all of
+    it runs in Python, by the same formulas.
+    """
+
+    def __init__(
+        self,
+        dim: int,
+        *,
+        schedule: Schedule,
+        meta: Meta,
+        domain: Domain | None = None,
+        lipschitz: float | None = None,
+        gradients: str = "play",
+        losses: str = "linear",
+        hints: str = "none",
+        penalty: float = 0.0,
+        order: int = 1,
+    ) -> None:
+        super().__init__(dim, lipschitz=lipschitz)
+        for name, part, kind in (("schedule", schedule, Schedule), ("meta", meta, Meta)):
+            if not isinstance(part, kind):
+                raise ValueError(
+                    f"{name} must be one of sp.lab.online: got {part!r}; build it from its parts"
+                )
+        given: tuple[tuple[str, Any, tuple[Any, ...]], ...] = (
+            ("gradients", gradients, ("play", "own")),
+            ("losses", losses, ("linear", "values")),
+            ("hints", hints, tuple(_HINTS)),
+            ("order", order, (1, 2)),
+        )
+        for name, value, choices in given:
+            if value not in choices:
+                raise ValueError(f"{name} must be one of {choices}: got {value!r}; choose one")
+        self.schedule, self.meta = schedule, meta
+        self.domain = as_domain(domain, self.dim)
+        self.gradients, self.losses, self.hints = gradients, losses, hints
+        self.penalty, self.order = nonnegative("penalty", penalty), int(order)
+        self._rule = self._make_rule()
+        self._bank = self._make_bank()
+        self._own_parts = schedule.code is None or meta.code is None
+        self._own_parts |= any(base.code is None for base in schedule.kinds)
+        schedule.fill(self._bank, self._rule)
+        if isinstance(schedule, Pool):
+            self._bank.clock[AT.top] = schedule.places
+        self._go_on()
+
+    def _make_rule(self) -> Rule:
+        compiled = self.domain._compiled(self.dim)
+        if compiled is None:
+            raise ValueError(
+                f"domain must have a compiled projection: got {self.domain!r}; use a Ball, Box,"
+                " Simplex or HalfSpace"
+            )
+        if self.hints == "best" and self.lipschitz is None:
+            raise ValueError("lipschitz must be given for hints='best': got None; pass G")
+        kinds = self.schedule.kinds
+        first = kinds[0]
+        if any(base.code == NEWTON for base in kinds) and (
+            self.dim > 1 and not (isinstance(self.domain, Ball) and not np.any(compiled[1][1:]))
+        ):
+            raise ValueError(
+                f"domain must be a Ball around 0 for Newton steps: got {self.domain!r}; pass one"
+            )
+        if any(base.queries for base in kinds) and self.gradients != "own":
+            raise ValueError(
+                "gradients must be 'own' for base learners that query a second one: got 'play';"
+                " pass gradients='own'"
+            )
+        code = [-1 if part.code is None else part.code for part in (first, self.meta)]
+        cover = -1 if self.schedule.code is None else self.schedule.code
+        return Rule(
+            base=code[0],
+            step=float(first.step),
+            offset=float(first.offset),
+            curvature=float(first.curvature),
+            meta=code[1],
+            rate=float(self.meta.rate),
+            numerator=float(self.meta.numerator),
+            range=float(self.meta.range) or 1.0,
+            hints=_HINTS[self.hints],
+            order=self.order,
+            penalty=self.penalty,
+            cover=cover,
+            every=float(self.schedule.every),
+            own=int(self.gradients == "own"),
+            values=int(self.losses == "values"),
+            start=self.domain.project(zeros(self.dim)),
+            kind=compiled[0],
+            domain=compiled[1],
+            limit=self._limit,
+        )
+
+    def _make_bank(self) -> Bank:
+        places, dim = self.schedule.places, self.dim
+        newton = any(base.code == NEWTON for base in self.schedule.kinds)
+        shapes: dict[str, tuple[int, ...]] = {
+            **dict.fromkeys(("x", "y", "guess"), (places, dim)),
+            "matrix": (places if newton else 0, dim, dim),
+            "table": (len(ROW), places),
+            "extra": (dim,),
+            "clock": (len(AT),),
+        }
+        return Bank(**{name: zeros(shapes[name]) for name in Bank._fields})
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The arguments that build this learner anew."""
+        return {
+            "dim": self.dim,
+            "schedule": self.schedule,
+            "meta": self.meta,
+            "domain": self.domain,
+            "lipschitz": self.lipschitz,
+            "gradients": self.gradients,
+            "losses": self.losses,
+            "hints": self.hints,
+            "penalty": self.penalty,
+            "order": self.order,
+        }
+
+    @property
+    def weights(self) -> Array:
+        """The weight of each place in the coming round, or the open one; they sum to 1."""
+        return self._bank.row("weight").copy()
+
+    @property
+    def plays(self) -> Array:
+        """The play of each place, shape (places, dim); those without weight may be old."""
+        return self._bank.x.copy()
+
+    def arrays(self) -> dict[str, Any]:
+        """The state, for saving."""
+        return {**super().arrays(), **saved(self._bank)}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Inverse of `arrays`."""
+        places = self.schedule.places
+        clock = np.asarray(state["clock"])
+        if clock.shape == (len(AT),):
+            counted("clock", float(clock[AT.round]), 2.0**53)
+            counted("clock", float(clock[AT.marker]), 2.0**53)
+            counted("clock", float(clock[AT.top]), places)
+            counted("clock", float(clock[AT.latest]), places - 1)
+        super().restore(state)
+        put_back(self._bank, state)
+
+    # rounds
+
+    @property
+    def takes_losses(self) -> bool:
+        """Whether it must be shown the loss itself."""
+        return self.gradients == "own" or self.losses == "values" or self.hints in ("ahead", "best")
+
+    def _propose(self, time: float) -> Array:
+        w = np.empty(self.dim)
+        _ensemble.mix(self._bank, w)
+        return w
+
+    def _check_gradient(self, g: Array, size: float) -> None:
+        if self.takes_losses:
+            raise ValueError(
+                "g is not enough for a learner that looks at losses elsewhere: got one gradient;"
+                " call update_loss(loss), or build it to see gradients at the play only"
+            )
+        super()._check_gradient(g, size)
+
+    def _step(self, g: Array, play: Array) -> None:
+        nothing = np.empty((1, self.dim))
+        if self._own_parts:
+            self._learn_in_python(g, play, 0.0, np.zeros(1), nothing, None)
+        else:
+            _ensemble.learn(self._bank, self._rule, g, play, 0.0, np.zeros(1), nothing)
+
+    def update_loss(self, loss: LossLike, time: float | None = None) -> None:
+        """Close the round with its loss, an object with value(w) and gradient(w)."""
+        if not self.takes_losses:
+            super().update_loss(loss, time)
+            return
+        as_loss(loss)
+        if time is not None and (self._is_open or self._started):
+            self._refuse_late(time)
+        # what is wrong with a loss shows once the round is open
+        with nullcontext() if self._is_open else rollback_on_error(self):
+            self._learn_loss(loss, self.predict(time))
+        self.observed += 1
+        self._closed()
+
+    def _learn_loss(self, loss: LossLike, w: Array) -> None:
+        """Ask a loss for all that can be refused, then learn."""
+        g, value = self._asked(loss, w), number("loss.value", loss.value(w.copy()))
+        bank, places = self._bank, self.schedule.places
+        values, gradients = np.zeros(places), np.zeros((places, self.dim))
+        if self.gradients == "own" or self.losses == "values":
+            for i in np.flatnonzero(bank.row("alive")).tolist():
+                gradients[i] = self._asked(loss, bank.x[i])
+                values[i] = number("loss.value", loss.value(bank.x[i].copy()))
+        self._learn_in_python(g, w, value, values, gradients, loss)
+
+    def _asked(self, loss: LossLike, point: Array) -> Array:
+        """The gradient of a loss at a point, or ValueError."""
+        g = np.array(vector("loss.gradient", loss.gradient(point.copy()), self.dim))
+        if not _ensemble.usable(self._rule, 0.0, g):
+            raise ValueError(
+                f"loss.gradient must have norm at most {self._limit}: got {float(norm(g))}; raise"
+                " lipschitz, or rescale the losses"
+            )
+        return g
+
+    def _learn_in_python(
+        self, g: Array, w: Array, value: float, values: Array, gradients: Array, loss: Any
+    ) -> None:
+        """Close a round stage by stage; see `_ensemble`."""
+        bank, rule, z = self._bank, self._rule, np.empty((2, self.dim))
+        losses = np.zeros(self.schedule.places)
+        _ensemble.judge(bank, rule, g, w, value, values, losses)
+        mean = _ensemble.mean_loss(bank, rule, g, w, value, losses)
+        self.meta.learn(bank, rule, losses, float(mean))
+        bases: Sequence[Any] = self.schedule.kinds
+        for i in np.flatnonzero(bank.row("alive")).tolist():
+            base = bases[i if isinstance(self.schedule, Pool) else 0]
+            before = bank.x[i].copy() if base.code is None else None
+            base.move(bank, rule, i, gradients[i] if rule.own else g)
+            if before is not None:
+                self._settle(i, before)
+            if base.queries:
+                expected = np.array(loss.gradient(bank.y[i].copy()), dtype=float)
+                _ensemble.tame(expected)
+                second_step(bank, rule, i, expected, z)
+        ahead = np.zeros(self.dim)
+        if rule.hints >= _ensemble.AHEAD:
+            _ensemble.mix(bank, z[0])
+            ahead = np.array(loss.gradient(z[0].copy()), dtype=float)
+            _ensemble.tame(ahead)
+        _ensemble.expect(bank, rule, g, ahead)
+        self._go_on()
+
+    def _settle(self, i: int, before: Array) -> None:
+        """See to what a base learner of one's own need not: domain, age, penalty."""
+        bank = self._bank
+        bank.x[i] = self.domain.project(bank.x[i])
+        bank.row("age")[i] += 1.0
+        size = float(norm(bank.x[i] - before))
+        bank.row("penalty")[i] = self.penalty * size**self.order
+
+    def _go_on(self) -> None:
+        """Go on to the next round."""
+        if not self._own_parts:
+            _ensemble.advance(self._bank, self._rule, np.empty(self.schedule.places))
+            return
+        before = self._bank.row("weight").copy()
+        self.schedule.advance(self._bank, self._rule)
+        self.meta.weigh(self._bank, self._rule)
+        if isinstance(self.schedule, Pool) and self._bank.clock[AT.round] > 1.0:
+            self._bank.clock[AT.shift] += np.abs(self._bank.row("weight") - before).sum()
+
+    def _can_compile(self) -> bool:
+        """Whether all parts are compiled, and no round is open."""
+        return not (self._own_parts or self._is_open)
+
+    def _play_block(
+        self, losses: LossStream, times: Array, first: int, out: dict[str, Array]
+    ) -> int:
+        """Play a block of rounds in compiled code; see `GradientLearner._play_block`."""
+        rounds, outputs = block(losses, first, out)
+        played = int(_ensemble.play_rounds(self._bank, self._rule, rounds, outputs))
+        if not self.takes_losses or played == outputs.losses.size:
+            return self._after_block(played, times, first, out)
+        self.observed += played
+        self._finish_block(times, first, played, played, out)
+        self.predict(float(times[first + played]))
+        self.update_loss(losses[first + played])  # raises, naming what is wrong with it
+        return played
+
+    # guarantees
+
+    def bound(self, path_length: float = 0.0) -> float:
+        """Bound on the regret so far of a pool, against every u_1..u_t in the domain.
+
+        Parameters
+        ----------
+        path_length
+            P = Σ‖u_t − u_{t−1}‖.
+
+        Notes
+        -----
+        The least over base learners i of what the meta learner loses to i, what i loses to the
+        comparator, (r² + 2D·P)/(2η_i) + (η_i/2)Σ‖g − guess‖² with r = ‖w_1‖ + max‖u‖ and D the
+        diameter, and the penalties of i beyond their mean. All of it is what this run has
+        measured; convexity alone is used. With a penalty of order 1, λ times the switching cost
+        Σ‖w_t − w_{t−1}‖ is bounded with the regret: (D/2)λΣ‖p_t − p_{t−1}‖₁ is added instead of
+        the mean.
+        """
+        path = nonnegative("path_length", path_length)
+        if not isinstance(self.schedule, Pool):
+            raise ValueError(
+                "bound is for pools of base learners: got a cover; call interval_bound(first, last)"
+            )
+        bank, reach = self._bank, self.domain.reach(self.dim)
+        if math.isinf(reach):
+            raise ValueError(
+                f"domain must be bounded for a bound: got {self.domain!r}; pass sp.domains.Ball"
+            )
+        if not self.observed:
+            return 0.0
+        start = float(norm(self._rule.start)) + reach
+        each = [
+            base.dynamic(path, float(square), start, 2.0 * reach)
+            for base, square in zip(self.schedule.kinds, bank.row("square"), strict=True)
+        ]
+        moves = bank.row("penalties") - bank.clock[AT.penalties]
+        if self.order == 1 and self.penalty > 0.0:
+            moves = bank.row("penalties") + self.penalty * reach * bank.clock[AT.shift]
+        return float((self.meta.to(bank, self._rule) + np.array(each) + moves).min())
+
+    def interval_bound(self, first: int, last: int) -> float:
+        """Bound on the regret of a cover in the rounds first..last, from 1, against any fixed u.
+
+        The interval is cut where base learners are born; on each piece the meta learner loses to
+        the one that is born there, and that one to u.
+        """
+        if not isinstance(self.schedule, Cover) or self.schedule.every != 1.0:
+            raise ValueError(
+                "interval_bound is for covers with a marker a round: got"
+                f" {self.schedule!r}; pools have bound(path_length)"
+            )
+        first, last = count("first", first), count("last", last)
+        if first > last:
+            raise ValueError(
+                f"first and last must be rounds, from 1: got {first} and {last}; order them"
+            )
+        if self.lipschitz is None or math.isinf(self.domain.reach(self.dim)):
+            raise ValueError(
+                "lipschitz and a bounded domain must be given for a bound: got"
+                f" {self.lipschitz} and {self.domain!r}; pass them"
+            )
+        size, base = 2.0 * self.domain.reach(self.dim), self.schedule.base
+        return sum(
+            self.meta.on(at, length, rounds, at + rounds - 1)
+            + base.static(rounds, self.lipschitz, size, self.dim)
+            for at, length, rounds in self.schedule.pieces(first, last)
+        )

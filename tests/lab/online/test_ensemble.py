@@ -1,0 +1,233 @@
+"""Parts combine: those of the library in one compiled loop, one's own in Python."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import stillpoint as sp
+from stillpoint.domains import Ball, Box, Projection, Simplex
+from stillpoint.lab.online import (
+    Base,
+    CoinBetting,
+    CompactCover,
+    Cover,
+    DenseCover,
+    Descent,
+    Ensemble,
+    ExponentialWeights,
+    ExtraDescent,
+    FixedShare,
+    LeadingHistories,
+    Meta,
+    NewtonStep,
+    NormalHedge,
+    OptimisticDescent,
+    Pool,
+    Prod,
+    ScaleFree,
+    bear,
+    grid,
+)
+from stillpoint.losses import Absolute, Squared
+
+Y = np.sin(np.arange(200) / 15) + 0.2 * np.random.default_rng(0).standard_normal(200)
+
+
+# a learner of one's own, in about twenty lines
+
+
+@dataclass(frozen=True)
+class Momentum(Base):
+    """v ← βv + g, x ← Π(x − ηv)."""
+
+    step: float
+    beta: float = 0.5
+
+    def move(self, bank, rule, i, g):
+        bank.y[i] = self.beta * bank.y[i] + g
+        bank.x[i] -= self.step * bank.y[i]
+
+
+@dataclass(frozen=True)
+class BestOfWindow(Meta):
+    """All weight to the base learner with the least loss, old losses discounted."""
+
+    def learn(self, bank, rule, losses, mean):
+        bank.row("loss")[:] = 0.9 * bank.row("loss") + losses
+
+    def weigh(self, bank, rule):
+        best = np.where(bank.row("alive") > 0, bank.row("loss"), np.inf).argmin()
+        bank.row("weight")[:] = np.arange(bank.row("weight").size) == best
+
+
+@dataclass(frozen=True)
+class Restarts(Cover):
+    """Two base learners, of which one is born anew every ten rounds."""
+
+    places = 2
+
+    def advance(self, bank, rule):
+        t = int(bank.clock[0])
+        bank.clock[0] += 1
+        if t % 10 == 0:
+            bear(bank, rule, (t // 10) % 2, t + 1, t + 20)
+
+
+def test_a_learner_of_ones_own_runs():
+    pool = Pool([Momentum(0.05), Momentum(0.2), Descent(0.1)])
+    mine = Ensemble(1, schedule=pool, meta=BestOfWindow(), domain=Ball(2.0))
+    run = sp.play(mine, Absolute().on(Y))
+    # by hand
+    x, v, score, plays = np.zeros(3), np.zeros(3), np.zeros(3), []
+    for y in Y:
+        plays.append(x[score.argmin()])
+        g = np.sign(plays[-1] - y)
+        score = 0.9 * score + g * x
+        v = np.array([0.5, 0.5, 0.0]) * v + g
+        x = np.clip(x - np.array([0.05, 0.2, 0.1]) * v, -2.0, 2.0)
+    assert np.allclose(run.plays[:, 0], plays)
+
+
+def test_a_schedule_of_ones_own_runs_with_compiled_parts():
+    mine = Ensemble(1, schedule=Restarts(Descent(0.1)), meta=FixedShare(0.5), domain=Ball(2.0))
+    run = sp.play(mine, Absolute().on(Y))
+    assert np.isclose(mine.weights.sum(), 1.0)
+    assert run.losses[100:].mean() < np.abs(Y).mean()
+
+
+class Shown(ExponentialWeights):
+    """The same, without a code: everything around it runs in Python."""
+
+    code = None
+
+    def learn(self, bank, rule, losses, mean):
+        super().learn(bank, rule._replace(meta=0), losses, mean)
+
+    def weigh(self, bank, rule):
+        super().weigh(bank, rule._replace(meta=0))
+
+
+@pytest.mark.parametrize("hints", ["none", "last", "ahead", "best"])
+def test_the_path_through_python_gives_the_compiled_numbers(hints):
+    steps = grid(0.05, 0.5)
+    for kind in (Descent, OptimisticDescent, ExtraDescent):
+        a, b = (
+            sp.play(
+                Ensemble(
+                    2,
+                    schedule=Pool([kind(step) for step in steps]),
+                    meta=meta(0.5, numerator=1.0, range=4.0),
+                    domain=Ball(1.0),
+                    lipschitz=4.0,
+                    gradients="own" if kind is ExtraDescent else "play",
+                    hints=hints,
+                    penalty=0.3,
+                    order=2,
+                ),
+                Squared().on(np.stack([Y, -Y], axis=1)),
+            )
+            for meta in (ExponentialWeights, Shown)
+        )
+        assert np.array_equal(a.plays, b.plays)
+
+
+@pytest.mark.parametrize("meta", [Prod(4.0), NormalHedge(4.0), CoinBetting(4.0), FixedShare(0.3)])
+@pytest.mark.parametrize("cover", [DenseCover, CompactCover, LeadingHistories])
+def test_every_meta_learner_goes_with_every_cover(cover, meta):
+    for every in (1, 7):
+        learner = Ensemble(
+            1,
+            schedule=cover(ScaleFree(1.0), every=every),
+            meta=meta,
+            domain=Box(-2.0, 2.0),
+            lipschitz=1.0,
+        )
+        run = sp.play(learner, Absolute().on(Y))
+        assert np.isclose(learner.weights.sum(), 1.0)
+        assert (learner.weights >= 0).all()
+        assert run.losses.mean() < np.abs(Y).mean()
+
+
+def test_other_domains_do():
+    for domain in (Simplex(1.0), Box(0.1, 0.5)):
+        learner = Ensemble(
+            3,
+            schedule=Pool([Descent(0.1), Descent(0.5)]),
+            meta=ExponentialWeights(0.1),
+            domain=domain,
+        )
+        run = sp.play(learner, Squared().on(np.stack([Y, -Y, Y], axis=1)))
+        assert all(domain.contains(w) for w in run.plays[::20])
+        assert learner.bound(1.0) >= run.regret(domain.project(np.ones(3)))[-1]
+
+
+def test_a_refused_loss_leaves_the_round_open_and_nothing_learnt():
+    y = np.array([0.1, -0.2, 50.0, 0.3])
+    for losses in (Squared().on(y), list(Squared().on(y))):
+        for kind in (Descent, ExtraDescent):
+            learner = Ensemble(
+                1,
+                schedule=Pool([kind(0.1)]),
+                meta=ExponentialWeights(0.1),
+                domain=Ball(1.0),
+                lipschitz=3.0,
+                gradients="own",
+            )
+            with pytest.raises(ValueError, match="lipschitz"):
+                sp.play(learner, losses)
+            assert (learner.rounds, learner.observed, learner.time) == (2, 2, 3.0)
+            learner.update_loss(losses[3])
+            assert learner.rounds == 3
+
+
+def test_a_damaged_state_is_refused():
+    learner = Ensemble(1, schedule=CompactCover(ScaleFree(1.0)), meta=Prod(1.0), domain=Ball(1.0))
+    state = learner.arrays()
+    for place, value in ((2, 1e6), (3, -1.0), (2, 0.5), (1, np.nan)):
+        bad = {**state, "clock": state["clock"].copy()}
+        bad["clock"][place] = value
+        with pytest.raises(ValueError, match="clock"):
+            learner.restore(bad)
+    with pytest.raises(ValueError, match="table"):
+        learner.restore({**state, "table": state["table"][:, :3].copy()})
+
+
+CALLS = {
+    "schedule": (lambda: Ensemble(1, schedule=Descent(1.0), meta=Prod(1.0)), "schedule"),
+    "meta": (lambda: Ensemble(1, schedule=Pool([Descent(1.0)]), meta=Descent(1.0)), "meta"),
+    "hints": (
+        lambda: Ensemble(1, schedule=Pool([Descent(1.0)]), meta=Prod(1.0), hints="all"),
+        "hints",
+    ),
+    "best": (
+        lambda: Ensemble(1, schedule=Pool([Descent(1.0)]), meta=Prod(1.0), hints="best"),
+        "lipschitz",
+    ),
+    "queries": (
+        lambda: Ensemble(1, schedule=Pool([ExtraDescent(1.0)]), meta=Prod(1.0)),
+        "gradients",
+    ),
+    "newton": (
+        lambda: Ensemble(2, schedule=CompactCover(NewtonStep(1.0, 1.0)), meta=FixedShare(1.0)),
+        "Ball",
+    ),
+    "projection": (
+        lambda: Ensemble(
+            1, schedule=Pool([Descent(1.0)]), meta=Prod(1.0), domain=Projection(lambda w: w)
+        ),
+        "compiled",
+    ),
+    "bases": (lambda: Pool([]), "bases"),
+    "prior": (lambda: Pool([Descent(1.0)], prior=[1.0, 2.0]), "prior"),
+    "base": (lambda: DenseCover(1.0), "base"),
+    "every": (lambda: DenseCover(Descent(1.0), every=0), "every"),
+    "step": (lambda: Descent(0.0), "step"),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_bad_arguments_are_named(name):
+    call, word = CALLS[name]
+    with pytest.raises(ValueError, match=word):
+        call()
