@@ -111,6 +111,7 @@ bench: $(VENV)/.ready
 	$(BIN)/stillpoint bench regret --learner Tracker --learner MultiScale --learner MultiScale-free --learner Ader-D1 --learner OGD-sqrt \
 		--stream reported --seeds 3 --first-seed 1000 --horizon 2000 --out build/reported
 	cp build/reported/regret.md docs/bench/reported.md
+	$(BIN)/stillpoint bench adaptive --first-seed 1000 --out docs/bench
 	$(BIN)/stillpoint bench speed --out docs/bench
 	$(PIP) -e '.[real]'
 	$(PAGE)/intervals.md benchmarks/mapie_aci.py

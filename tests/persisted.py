@@ -161,6 +161,13 @@ CORE = {
     "baselines.SwordPP": gradients(lambda: baselines.SwordPP(2, **SWORD)),
     "baselines.SwordSmallLoss": shown(lambda: baselines.SwordSmallLoss(2, **SWORD)),
     "baselines.SwordVariation": shown(lambda: baselines.SwordVariation(2, **SWORD)),
+    "baselines.BGD": shown(
+        lambda: baselines.BGD(2, horizon=90, radius=1.0, lipschitz=2.0, largest=2.0)
+    ),
+    "baselines.Bandit": shown(lambda: baselines.Bandit(sp.Tracker(2), points=2, seed=1)),
+    "baselines.PBGD": shown(
+        lambda: baselines.PBGD(2, horizon=90, radius=1.0, lipschitz=2.0, points=2)
+    ),
     "baselines.COCOB": gradients(lambda: baselines.COCOB(2, lipschitz=1.0)),
     "baselines.COCOBBackprop": gradients(lambda: baselines.COCOBBackprop(2)),
     "baselines.DiscountedFTRL": gradients(

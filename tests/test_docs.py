@@ -93,7 +93,7 @@ REFERENCE = [
     *("kernels", "potentials", "domains", "losses", "regret", "memory", "checks"),
     *("learners", "series", "forecasters", "intervals", "fleet", "fleet.gpu", "lab", "commands"),
     "frames",
-    *("lab.baselines", "lab.baselines.conformal", "lab.streams", "lab.streams.real"),
+    *("lab.baselines", "lab.baselines.conformal", "lab.online", "lab.streams", "lab.streams.real"),
 ]
 
 

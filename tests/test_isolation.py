@@ -29,7 +29,12 @@ ROUNDS = 15
 SOURCE = Path(__file__).parent.parent / "src" / "stillpoint"
 OF_OTHERS = (
     "baselines.AdaNormalHedge",
+    "baselines.AdaptMLProd",
+    "baselines.Bandit",
     "baselines.Hedge",
+    "baselines.MSMWC",
+    "baselines.OptimisticHedge",
+    "baselines.Prod",
     "Wrapped",
 )  # whose configuration is other learners, theirs alone
 

@@ -74,6 +74,18 @@ def of_gradients(learner):
         yield lambda bad=bad: learner.certificate(bad)
 
 
+def of_values(learner):
+    for bad in BAD:
+        yield lambda bad=bad: learner.update([bad] * learner.points)
+    for shape in (0, 3, (1, 2), (2, 1)):
+        yield lambda shape=shape: learner.update(np.full(shape, 0.1))
+    # an estimate that no learner can take
+    yield lambda: learner.update([1e200, -1e200][: learner.points])
+    for bad in (None, 0.5, "text"):
+        yield lambda bad=bad: learner.update_loss(bad)
+    yield from timed(learner, lambda when: learner.update([0.1] * learner.points, when))
+
+
 def timed(learner, update=None):
     for when in WHEN:
         yield lambda when=when: learner.predict(time=when)
@@ -297,6 +309,8 @@ def attempts(name, learner):
         return of_fleets(learner)
     if isinstance(learner, GradientLearner):
         return of_gradients(learner)
+    if isinstance(learner, baselines.Bandit):
+        return of_values(learner)
     if isinstance(learner, RadiusTracker):
         return of_scores(learner)
     if isinstance(learner, sp.IntervalTracker):

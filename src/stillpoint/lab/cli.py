@@ -90,6 +90,63 @@ def regret(
 
 
 @bench.command()
+def learners(json: Json = False) -> None:
+    """Every learner that can be entered, and what it assumes."""
+    with plain_errors():
+        from stillpoint.lab.bench.contenders import contenders
+        from stillpoint.report.grid import Grid
+
+        known = contenders().values()
+        if json:
+            print_json([{"learner": p.name, "assumes": p.assumes, "usual": p.usual} for p in known])
+            return
+        rows = [[p.name, p.assumes, "" if p.usual else "when named"] for p in known]
+        show([Grid(f"{len(rows)} learners", ["learner", "assumes", "played"], rows)])
+
+
+@bench.command()
+def adaptive(
+    context: typer.Context,
+    learner: Learners = None,
+    stream: Streams = None,
+    length: Annotated[
+        list[int] | None,
+        typer.Option("--length", min=1, help="Of intervals; repeat for more. Default: 10 to 1000."),
+    ] = None,
+    seeds: Seeds = 3,
+    first_seed: FirstSeed = 0,
+    horizon: Annotated[
+        list[int] | None,
+        typer.Option("--horizon", min=100, help="Rounds; repeat for more. Default: 10000."),
+    ] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
+    out: Out = None,
+    quick: Quick = False,
+    json: Json = False,
+) -> None:
+    """Regret on the worst interval of each length, against the best fixed play on it."""
+    with plain_errors():
+        from stillpoint.lab.bench.adaptive import LEARNERS, LENGTHS, adaptive_bench
+
+        result = adaptive_bench(
+            learner or LEARNERS,
+            stream or ["families"],
+            lengths=length or ([10, 100] if quick else LENGTHS),
+            seeds=range(first_seed, first_seed + (1 if quick else seeds)),
+            horizons=horizon or ([500] if quick else [10000]),
+            jobs=1 if quick else jobs,
+            progress=not json,
+        )
+        result.settings["command"] = asked(context)
+        files = result.save(out) if out else []
+        if json:
+            print_json(result.to_dict())
+            return
+        show(result.grids())
+        report(files)
+
+
+@bench.command()
 def speed(
     context: typer.Context,
     learner: Learners = None,

@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stillpoint.core.validation import Array, positive
 from stillpoint.losses import LossStream
 from stillpoint.losses import _pointwise as p
 from stillpoint.regret._adaptive import halve, slide
 
+Starts = NDArray[np.integer[Any]]  # where intervals begin, from 0
 _QUANTILES = (p.ABSOLUTE, p.PINBALL)
 _CENTRED = (p.SQUARED, p.ABSOLUTE, p.PINBALL, p.HUBER)  # best between least and largest target
 
@@ -130,7 +132,7 @@ class _Linear:
         self.radius = radius
         self.sums = np.concatenate([np.zeros((1, g.shape[1])), np.cumsum(g, axis=0)])
 
-    def on(self, starts: Array, length: int) -> Array:
+    def on(self, starts: Starts, length: int) -> Array:
         """The least loss on intervals of a length."""
         part = self.sums[starts + length] - self.sums[starts]
         return np.asarray(-self.radius * np.linalg.norm(part, axis=1))
@@ -145,7 +147,7 @@ class _Squared:
         self.sums = np.concatenate([np.zeros((1, y.shape[1])), np.cumsum(y, axis=0)])
         self.squares = np.append(0.0, np.cumsum((y**2).sum(axis=1)))
 
-    def on(self, starts: Array, length: int) -> Array:
+    def on(self, starts: Starts, length: int) -> Array:
         """The least loss on intervals of a length."""
         mean = (self.sums[starts + length] - self.sums[starts]) / length
         squares = self.squares[starts + length] - self.squares[starts]
@@ -167,7 +169,7 @@ class _Regression:
         self.cross = np.concatenate([np.zeros((1, dim)), np.cumsum(x * y[:, None], axis=0)])
         self.squares = np.append(0.0, np.cumsum(y**2))
 
-    def on(self, starts: Array, length: int) -> Array:
+    def on(self, starts: Starts, length: int) -> Array:
         """The least loss on intervals of a length."""
         gram, cross = (part[starts + length] - part[starts] for part in (self.gram, self.cross))
         squares = self.squares[starts + length] - self.squares[starts]
@@ -187,7 +189,7 @@ class _Scalar:
                 " anywhere: got None; pass max|u|"
             )
 
-    def on(self, starts: Array, length: int) -> Array:
+    def on(self, starts: Starts, length: int) -> Array:
         """The least loss on intervals of a length."""
         every = starts.size == self.y.size - length + 1
         reach = math.inf if self.radius is None else self.radius

@@ -6,6 +6,8 @@ Each says what it `assumes`, and returns its guarantee from `bound(...)`.
 from stillpoint.lab.baselines import conformal
 from stillpoint.lab.baselines.ada_normal_hedge import AdaNormalHedge
 from stillpoint.lab.baselines.ader import Ader
+from stillpoint.lab.baselines.bandit import Bandit
+from stillpoint.lab.baselines.bgd import BGD, PBGD
 from stillpoint.lab.baselines.cbce import CBCE
 from stillpoint.lab.baselines.cocob import COCOB, COCOBBackprop
 from stillpoint.lab.baselines.discounted_ftrl import DiscountedFTRL
@@ -29,6 +31,7 @@ from stillpoint.lab.baselines.sword_pp import SwordPP
 
 __all__ = [
     "AFLH",
+    "BGD",
     "CBCE",
     "COCOB",
     "FLH",
@@ -36,12 +39,14 @@ __all__ = [
     "MSMWC",
     "OEGD",
     "OGD",
+    "PBGD",
     "PSACS",
     "SACS",
     "SAOL",
     "AdaNormalHedge",
     "AdaptMLProd",
     "Ader",
+    "Bandit",
     "COCOBBackprop",
     "DiscountedFTRL",
     "FreeGrad",

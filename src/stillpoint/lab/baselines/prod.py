@@ -72,7 +72,8 @@ class Prod(FixedRange):
         """
         i = self._index(index)
         log = -math.log(self.prior[i])
-        return self._hint * (log / self.rate + self.rate * self._squares[i]) + self._excess
+        square = float(self._squares[i])
+        return self._hint * (log / self.rate + self.rate * square) + self._excess
 
 
 class AdaptMLProd(FixedRange):

@@ -15,6 +15,7 @@ from stillpoint.core.validation import count
 from stillpoint.core.words import suggest
 from stillpoint.domains import Ball
 from stillpoint.lab.baselines import COCOB, KT, OGD, Ader, DiscountedFTRL, FreeGrad, SparseHaar
+from stillpoint.lab.bench.published import BY_NAME, PUBLISHED
 from stillpoint.lab.streams.registry import AnyStream, Spec, find
 from stillpoint.learners import KernelFTRL, MultiScale, Tracker
 from stillpoint.play import Playable, play
@@ -45,6 +46,7 @@ class Contender:
     name: str
     assumes: str
     build: Callable[[Facts], Playable]
+    usual: bool = True  # played where none is named
 
 
 Learner = str | Contender | tuple[str, Callable[..., Any], Mapping[str, Any]]
@@ -142,14 +144,19 @@ _ENTRIES: list[tuple[str, str, Callable[[Facts], Any]]] = [
 
 def contenders() -> dict[str, Contender]:
     """Every learner that can be entered, by name."""
-    return {name: Contender(name, assumes, build) for name, assumes, build in _ENTRIES}
+    usual = [Contender(*entry) for entry in (*_ENTRIES, *PUBLISHED)]
+    return {player.name: player for player in (*usual, *(Contender(*e, False) for e in BY_NAME))}
 
 
 def choose(learners: str | Sequence[Learner]) -> list[Contender]:
-    """Contenders from names, from (name, class, config) triples, or as they are; none means all."""
+    """Contenders from names, from (name, class, config) triples, or as they are.
+
+    None means all that are usual.
+    """
     known = contenders()
     players = []
-    for learner in [learners] if isinstance(learners, str) else learners or known:
+    usual = [player.name for player in known.values() if player.usual]
+    for learner in [learners] if isinstance(learners, str) else learners or usual:
         if isinstance(learner, Contender):
             players.append(learner)
         elif not isinstance(learner, str):

@@ -16,7 +16,7 @@ import numpy as np
 from stillpoint.core.validation import Array, count
 from stillpoint.lab.bench._ogd import bare_ogd, recorded_ogd
 from stillpoint.lab.bench.contenders import Contender, Facts, choose
-from stillpoint.losses import Absolute, LossStream
+from stillpoint.losses import Absolute, Linear, LossStream
 from stillpoint.play import Playable, play
 
 BARE, RECORDED = "bare OGD loop", "bare OGD loop, plays and gradients kept"
@@ -177,9 +177,14 @@ def _by_age(
 
 
 def _interact(learner: Playable, gradients: list[Array]) -> None:
-    for g in gradients:
+    shown = getattr(learner, "takes_losses", False)
+    losses = list(Linear().on(np.stack(gradients))) if shown else []
+    for i, g in enumerate(gradients):
         learner.predict()
-        learner.update(g)
+        if shown:
+            learner.update_loss(losses[i])  # type: ignore[attr-defined]
+        else:
+            learner.update(g)
 
 
 def _timed(make: Callable[[], Any], act: Callable[[Any], Any], repeats: int) -> float:

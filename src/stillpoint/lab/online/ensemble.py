@@ -7,37 +7,30 @@ learner that sees what each has lost.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 
-from stillpoint.core.allocation import zeros
 from stillpoint.core.arithmetic import norm
 from stillpoint.core.state import put_back, rollback_on_error, saved
-from stillpoint.core.validation import Array, count, counted, nonnegative, number, vector
-from stillpoint.domains import Ball, Domain
+from stillpoint.core.validation import Array, counted, nonnegative, number, vector
+from stillpoint.domains import Domain
 from stillpoint.domains.base import as_domain
 from stillpoint.lab.online import _ensemble
-from stillpoint.lab.online._bank import AT, ROW, Bank, Rule
-from stillpoint.lab.online._bases import NEWTON, second_step
-from stillpoint.lab.online.base import Baseline, block
+from stillpoint.lab.online._bank import AT
+from stillpoint.lab.online._bases import second_step
+from stillpoint.lab.online.base import block
+from stillpoint.lab.online.building import HINTS, make_bank, make_rule
+from stillpoint.lab.online.guarantees import Guaranteed
 from stillpoint.lab.online.metas import Meta
-from stillpoint.lab.online.schedules import Cover, Pool, Schedule
+from stillpoint.lab.online.schedules import Pool, Schedule
 from stillpoint.losses import LossStream
 from stillpoint.losses.stream import LossLike, as_loss
 
-_HINTS = {
-    "none": _ensemble.NONE,
-    "last": _ensemble.LAST,
-    "ahead": _ensemble.AHEAD,
-    "best": _ensemble.BEST,
-}
 
-
-class Ensemble(Baseline):
+class Ensemble(Guaranteed):
     """A mean of base learners, in the weights of a meta learner.
 
     Parameters
@@ -93,7 +86,7 @@ class Ensemble(Baseline):
         given: tuple[tuple[str, Any, tuple[Any, ...]], ...] = (
             ("gradients", gradients, ("play", "own")),
             ("losses", losses, ("linear", "values")),
-            ("hints", hints, tuple(_HINTS)),
+            ("hints", hints, tuple(HINTS)),
             ("order", order, (1, 2)),
         )
         for name, value, choices in given:
@@ -103,72 +96,13 @@ class Ensemble(Baseline):
         self.domain = as_domain(domain, self.dim)
         self.gradients, self.losses, self.hints = gradients, losses, hints
         self.penalty, self.order = nonnegative("penalty", penalty), int(order)
-        self._rule = self._make_rule()
-        self._bank = self._make_bank()
+        self._rule, self._bank = make_rule(self), make_bank(self)
         self._own_parts = schedule.code is None or meta.code is None
         self._own_parts |= any(base.code is None for base in schedule.kinds)
         schedule.fill(self._bank, self._rule)
         if isinstance(schedule, Pool):
             self._bank.clock[AT.top] = schedule.places
         self._go_on()
-
-    def _make_rule(self) -> Rule:
-        compiled = self.domain._compiled(self.dim)
-        if compiled is None:
-            raise ValueError(
-                f"domain must have a compiled projection: got {self.domain!r}; use a Ball, Box,"
-                " Simplex or HalfSpace"
-            )
-        if self.hints == "best" and self.lipschitz is None:
-            raise ValueError("lipschitz must be given for hints='best': got None; pass G")
-        kinds = self.schedule.kinds
-        first = kinds[0]
-        if any(base.code == NEWTON for base in kinds) and (
-            self.dim > 1 and not (isinstance(self.domain, Ball) and not np.any(compiled[1][1:]))
-        ):
-            raise ValueError(
-                f"domain must be a Ball around 0 for Newton steps: got {self.domain!r}; pass one"
-            )
-        if any(base.queries for base in kinds) and self.gradients != "own":
-            raise ValueError(
-                "gradients must be 'own' for base learners that query a second one: got 'play';"
-                " pass gradients='own'"
-            )
-        code = [-1 if part.code is None else part.code for part in (first, self.meta)]
-        cover = -1 if self.schedule.code is None else self.schedule.code
-        return Rule(
-            base=code[0],
-            step=float(first.step),
-            offset=float(first.offset),
-            curvature=float(first.curvature),
-            meta=code[1],
-            rate=float(self.meta.rate),
-            numerator=float(self.meta.numerator),
-            range=float(self.meta.range) or 1.0,
-            hints=_HINTS[self.hints],
-            order=self.order,
-            penalty=self.penalty,
-            cover=cover,
-            every=float(self.schedule.every),
-            own=int(self.gradients == "own"),
-            values=int(self.losses == "values"),
-            start=self.domain.project(zeros(self.dim)),
-            kind=compiled[0],
-            domain=compiled[1],
-            limit=self._limit,
-        )
-
-    def _make_bank(self) -> Bank:
-        places, dim = self.schedule.places, self.dim
-        newton = any(base.code == NEWTON for base in self.schedule.kinds)
-        shapes: dict[str, tuple[int, ...]] = {
-            **dict.fromkeys(("x", "y", "guess"), (places, dim)),
-            "matrix": (places if newton else 0, dim, dim),
-            "table": (len(ROW), places),
-            "extra": (dim,),
-            "clock": (len(AT),),
-        }
-        return Bank(**{name: zeros(shapes[name]) for name in Bank._fields})
 
     @property
     def config(self) -> dict[str, Any]:
@@ -338,72 +272,3 @@ class Ensemble(Baseline):
         self.predict(float(times[first + played]))
         self.update_loss(losses[first + played])  # raises, naming what is wrong with it
         return played
-
-    # guarantees
-
-    def bound(self, path_length: float = 0.0) -> float:
-        """Bound on the regret so far of a pool, against every u_1..u_t in the domain.
-
-        Parameters
-        ----------
-        path_length
-            P = Σ‖u_t − u_{t−1}‖.
-
-        Notes
-        -----
-        The least over base learners i of what the meta learner loses to i, what i loses to the
-        comparator, (r² + 2D·P)/(2η_i) + (η_i/2)Σ‖g − guess‖² with r = ‖w_1‖ + max‖u‖ and D the
-        diameter, and the penalties of i beyond their mean. All of it is what this run has
-        measured; convexity alone is used. With a penalty of order 1, λ times the switching cost
-        Σ‖w_t − w_{t−1}‖ is bounded with the regret: (D/2)λΣ‖p_t − p_{t−1}‖₁ is added instead of
-        the mean.
-        """
-        path = nonnegative("path_length", path_length)
-        if not isinstance(self.schedule, Pool):
-            raise ValueError(
-                "bound is for pools of base learners: got a cover; call interval_bound(first, last)"
-            )
-        bank, reach = self._bank, self.domain.reach(self.dim)
-        if math.isinf(reach):
-            raise ValueError(
-                f"domain must be bounded for a bound: got {self.domain!r}; pass sp.domains.Ball"
-            )
-        if not self.observed:
-            return 0.0
-        start = float(norm(self._rule.start)) + reach
-        each = [
-            base.dynamic(path, float(square), start, 2.0 * reach)
-            for base, square in zip(self.schedule.kinds, bank.row("square"), strict=True)
-        ]
-        moves = bank.row("penalties") - bank.clock[AT.penalties]
-        if self.order == 1 and self.penalty > 0.0:
-            moves = bank.row("penalties") + self.penalty * reach * bank.clock[AT.shift]
-        return float((self.meta.to(bank, self._rule) + np.array(each) + moves).min())
-
-    def interval_bound(self, first: int, last: int) -> float:
-        """Bound on the regret of a cover in the rounds first..last, from 1, against any fixed u.
-
-        The interval is cut where base learners are born; on each piece the meta learner loses to
-        the one that is born there, and that one to u.
-        """
-        if not isinstance(self.schedule, Cover) or self.schedule.every != 1.0:
-            raise ValueError(
-                "interval_bound is for covers with a marker a round: got"
-                f" {self.schedule!r}; pools have bound(path_length)"
-            )
-        first, last = count("first", first), count("last", last)
-        if first > last:
-            raise ValueError(
-                f"first and last must be rounds, from 1: got {first} and {last}; order them"
-            )
-        if self.lipschitz is None or math.isinf(self.domain.reach(self.dim)):
-            raise ValueError(
-                "lipschitz and a bounded domain must be given for a bound: got"
-                f" {self.lipschitz} and {self.domain!r}; pass them"
-            )
-        size, base = 2.0 * self.domain.reach(self.dim), self.schedule.base
-        return sum(
-            self.meta.on(at, length, rounds, at + rounds - 1)
-            + base.static(rounds, self.lipschitz, size, self.dim)
-            for at, length, rounds in self.schedule.pieces(first, last)
-        )
