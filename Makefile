@@ -32,7 +32,7 @@ test: lint
 # They build the site, too, as `make docs` does.
 extras: $(VENV)/.extras
 $(VENV)/.extras: $(VENV)/.ready
-	$(PIP) -e '.[docs,river,sklearn,sktime,frames,real,series,parquet,dask,ray,spark]' torch==2.13.0 triton
+	$(PIP) -e '.[docs,river,sklearn,sktime,frames,real,series,parquet,dask,ray,spark,autodiff]' torch==2.13.0 triton
 	$(CHROMIUM)
 	$(JAVA)
 	touch $(VENV)/.docs $@

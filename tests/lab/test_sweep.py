@@ -20,6 +20,7 @@ from typer.testing import CliRunner
 import stillpoint as sp
 from extras import package
 from stillpoint.commands.cli import app
+from stillpoint.lab import cells as cells_module
 from stillpoint.lab import store as store_module
 from stillpoint.lab import streams
 from stillpoint.lab.bench.contenders import Contender, lineup
@@ -318,7 +319,7 @@ sweep([contender], {arguments!r}, range(50),
             time.sleep(0.002)
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
-        with Store(out) as store:
+        with Store(out, SweepRow) as store:
             assert found < len(store.rows) < 300
             found = len(store.rows)
     fresh = tmp_path / "fresh"  # orphaned workers may still be writing to the other one
@@ -333,14 +334,18 @@ sweep([contender], {arguments!r}, range(50),
 @extra
 def test_rows_are_on_disk_at_once_and_a_second_sweep_is_refused(tmp_path):
     package("pyarrow")
-    with Store(tmp_path / "one") as store:
+    with Store(tmp_path / "one", SweepRow) as store:
         for seed in range(4):
             store.add(row(seed))
-            with Store(copied(tmp_path / "one", tmp_path / f"killed {seed}")) as left:
+            with Store(copied(tmp_path / "one", tmp_path / f"killed {seed}"), SweepRow) as left:
                 assert [each.seed for each in left.rows.values()] == list(range(seed + 1))
-        with pytest.raises(ValueError, match="another sweep is writing"), Store(tmp_path / "one"):
+        again = Store(tmp_path / "one", SweepRow)
+        with pytest.raises(ValueError, match="another sweep is writing"), again:
             pass
-        code = "import sys; from stillpoint.lab.store import Store; Store(sys.argv[1]).__enter__()"
+        code = (
+            "import sys; from stillpoint.lab.store import Store, SweepRow\n"
+            "Store(sys.argv[1], SweepRow).__enter__()"
+        )
         other = subprocess.run(
             [sys.executable, "-c", code, tmp_path / "one"], capture_output=True, text=True
         )
@@ -352,7 +357,7 @@ def test_rows_are_on_disk_at_once_and_a_second_sweep_is_refused(tmp_path):
 @extra
 def test_a_kill_within_a_write_loses_that_row_alone_and_doubles_none(tmp_path):
     package("pyarrow")
-    with Store(tmp_path / "one") as store:
+    with Store(tmp_path / "one", SweepRow) as store:
         for seed in range(3):
             store.add(row(seed, error="x"))
             store.add(row(seed))
@@ -362,7 +367,7 @@ def test_a_kill_within_a_write_loses_that_row_alone_and_doubles_none(tmp_path):
     for length in sorted({0, 1, 31, 32, 500, *range(0, len(log), 1031), len(log) - 1, len(log)}):
         cut = copied(tmp_path / "killed", tmp_path / f"cut {length}")
         (cut / "cells.sqlite-wal").write_bytes(log[:length])
-        with Store(cut) as again:
+        with Store(cut, SweepRow) as again:
             left = [(each.seed, each.error) for each in again.rows.values()]
         assert left in [[]] + [
             [(seed, "") for seed in range(n)] + [(n, error)]
@@ -445,8 +450,7 @@ def test_a_full_disk_stops_the_sweep_and_counts_what_it_holds(tmp_path):
 
     long = Contender("x" * 700, "nothing", lambda facts: sp.Tracker(facts.dim))
     with pytest.MonkeyPatch.context() as patch:
-        # by name: `stillpoint.lab.sweep` is the function
-        patch.setattr(sys.modules["stillpoint.lab.sweep"], "Store", Small)
+        patch.setattr(cells_module, "Store", Small)
         with pytest.raises(
             SweepStopped,
             match=r"stopped: OperationalError: database or disk is full; [1-7] of 8 cells are in",

@@ -4,11 +4,14 @@ import errno
 import io
 import os
 import sqlite3
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, ClassVar, Generic, TypeVar
+
+import numpy as np
 
 from stillpoint.core.container import replace
 
@@ -33,6 +36,8 @@ class SweepRow:
         The version of stillpoint that played it.
     """
 
+    types: ClassVar[Mapping[str, str]] = {}
+
     learner: str
     assumes: str
     stream: str
@@ -51,38 +56,52 @@ class SweepRow:
         return self.learner, self.assumes, self.stream, self.horizon, self.seed
 
 
-_COLUMNS = [field.name for field in fields(SweepRow)]
 _TYPES = {"horizon": "int64", "seed": "int64"} | dict.fromkeys(
     ("regret", "loss", "seconds"), "float64"
 )
-_SQL_TYPES = {"int64": "INTEGER", "float64": "REAL", "string": "TEXT"}
+_SQL_TYPES = {"int64": "INTEGER", "float64": "REAL", "string": "TEXT", "curve": "BLOB"}
 _RENAMED = {"told": "assumes"}  # columns of version 0.1
-_CREATE = (
-    "CREATE TABLE IF NOT EXISTS cells ("
-    + ", ".join(f"{name} {_SQL_TYPES[_TYPES.get(name, 'string')]}" for name in _COLUMNS)
-    + ", PRIMARY KEY (learner, assumes, stream, horizon, seed))"
-)
-_READ = f"SELECT {', '.join(_COLUMNS)} FROM cells ORDER BY rowid"
-_WRITE = f"INSERT OR REPLACE INTO cells VALUES ({', '.join('?' * len(_COLUMNS))})"
+
+R = TypeVar("R", bound=SweepRow)
 
 
-class Store:
+class Store(Generic[R]):
     """Rows by key, in memory and in a database in `folder`; a context manager.
 
     The database is locked while the block lasts, so that two sweeps never write one folder. Every
     row is a transaction of its own. At the end all rows are written to `cells.parquet`, from which
     a folder without a database is read, too.
+
+    Parameters
+    ----------
+    folder
+        Made where there is none.
+    kind
+        The class of the rows; fields that it adds to `SweepRow` are typed by its `types`, "float64"
+        or "curve", a tuple of floats.
     """
 
-    def __init__(self, folder: str | os.PathLike[str]) -> None:
+    def __init__(self, folder: str | os.PathLike[str], kind: type[R]) -> None:
         from stillpoint.commands import parquet
+
+        self._kind = kind
+        self._types = {
+            field.name: {**_TYPES, **kind.types}.get(field.name, "string") for field in fields(kind)
+        }
+        self._create = (
+            "CREATE TABLE IF NOT EXISTS cells ("
+            + ", ".join(f"{name} {_SQL_TYPES[type_]}" for name, type_ in self._types.items())
+            + ", PRIMARY KEY (learner, assumes, stream, horizon, seed))"
+        )
+        self._select = f"SELECT {', '.join(self._types)} FROM cells ORDER BY rowid"
+        self._write = f"INSERT OR REPLACE INTO cells VALUES ({', '.join('?' * len(self._types))})"
 
         self.folder = Path(folder)
         self._arrow = parquet.load("a sweep")
         if self.folder.exists() and not self.folder.is_dir():
             raise ValueError(f"out must be a folder: got the file {self.folder}; give another name")
 
-    def __enter__(self) -> "Store":
+    def __enter__(self) -> "Store[R]":
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / DATABASE
         # of an earlier version, or copied without its database
@@ -99,7 +118,7 @@ class Store:
             raise self._refusal(error, path) from None
         return self
 
-    def _open(self, earlier: list[SweepRow]) -> None:
+    def _open(self, earlier: list[R]) -> None:
         """Lock the database, make the table where there is none, and read all rows."""
         # in this mode the lock is kept from one transaction to the next
         self._database.execute("PRAGMA locking_mode = EXCLUSIVE")
@@ -108,10 +127,10 @@ class Store:
         self._database.execute("PRAGMA journal_mode = WAL")
         self._database.execute("PRAGMA synchronous = NORMAL")
         self._database.execute("BEGIN EXCLUSIVE")
-        self._database.execute(_CREATE)
-        self._database.executemany(_WRITE, map(astuple, earlier))
+        self._database.execute(self._create)
+        self._database.executemany(self._write, map(self._values, earlier))
         self._database.execute("COMMIT")
-        rows = [SweepRow(*values) for values in self._database.execute(_READ)]
+        rows = [self._row(values) for values in self._database.execute(self._select)]
         self.rows = {row.key: row for row in rows}
         self._exported = False  # a kill may have left an older file
 
@@ -140,9 +159,9 @@ class Store:
         finally:
             self._database.close()
 
-    def add(self, row: SweepRow) -> None:
+    def add(self, row: R) -> None:
         """Keep a row, in place of an earlier one of the same cell."""
-        self._database.execute(_WRITE, astuple(row))
+        self._database.execute(self._write, self._values(row))
         self.rows[row.key] = row
         self._exported = False
 
@@ -150,9 +169,7 @@ class Store:
         """Write all rows to the Parquet file."""
         if self._exported or not self.rows:
             return
-        kinds = [
-            (name, self._arrow.type_for_alias(_TYPES.get(name, "string"))) for name in _COLUMNS
-        ]
+        kinds = [(name, self._arrow_type(type_)) for name, type_ in self._types.items()]
         table = self._arrow.Table.from_pylist(
             [vars(row) for row in self.rows.values()], schema=self._arrow.schema(kinds)
         )
@@ -161,12 +178,37 @@ class Store:
         replace(self.folder / RESULTS, body.getvalue())
         self._exported = True
 
-    def _read(self, path: Path) -> list[SweepRow]:
+    def _read(self, path: Path) -> list[R]:
         try:
             rows: list[dict[str, Any]] = self._arrow.parquet.read_table(path).to_pylist()
-            return [SweepRow(**{_RENAMED.get(k, k): v for k, v in row.items()}) for row in rows]
+            return [self._kind(**_named(row)) for row in rows]
         except (self._arrow.ArrowInvalid, TypeError) as error:
             raise _not_ours(path, error) from None
+
+    def _arrow_type(self, type_: str) -> Any:
+        if type_ == "curve":
+            return self._arrow.list_(self._arrow.float64())
+        return self._arrow.type_for_alias(type_)
+
+    def _values(self, row: R) -> list[Any]:
+        """A row as the database takes it."""
+        return [
+            np.asarray(value, "<f8").tobytes() if type_ == "curve" else value
+            for type_, value in zip(self._types.values(), astuple(row), strict=True)
+        ]
+
+    def _row(self, values: Sequence[Any]) -> R:
+        """Inverse of `_values`."""
+        read: list[Any] = [
+            tuple(np.frombuffer(value, "<f8").tolist()) if type_ == "curve" else value
+            for type_, value in zip(self._types.values(), values, strict=True)
+        ]
+        return self._kind(*read)
+
+
+def _named(row: dict[str, Any]) -> dict[str, Any]:
+    """A row of a Parquet file, by the names of fields."""
+    return {_RENAMED.get(k, k): tuple(v) if isinstance(v, list) else v for k, v in row.items()}
 
 
 def _not_ours(path: Path, error: Exception) -> ValueError:

@@ -1,8 +1,7 @@
 """Sweeps: learners × streams × seeds × horizons, on one machine or a cluster."""
 
 import os
-import warnings
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -11,13 +10,11 @@ import numpy as np
 
 from stillpoint.core.validation import count
 from stillpoint.lab.bench.contenders import Contender, Learner, Outcome, complaint, lineup, outcome
-from stillpoint.lab.bench.workers import check_backend, watched, workers
-from stillpoint.lab.store import Store, SweepRow
+from stillpoint.lab.cells import SweepStopped, settle
+from stillpoint.lab.store import SweepRow
 from stillpoint.lab.streams.registry import Spec
 
-
-class SweepStopped(RuntimeError):
-    """Workers were lost, or results could not be written; what is finished is kept."""
+__all__ = ["Mean", "Sweep", "SweepStopped", "sweep"]
 
 
 @dataclass(frozen=True)
@@ -153,41 +150,13 @@ def sweep(
         for player in players
         for seed in starts
     }
-    check_backend(backend, address)
-    with Store(out) as store:
-        settled = {key for key, row in store.rows.items() if not (retry and row.error)}
-        todo = [cell for key, cell in cells.items() if key not in settled]
-        if todo:
-            with workers(backend, jobs, address) as run:
-                results = run(_cell, todo)
-                try:
-                    for row in watched(results, len(cells), len(cells) - len(todo), show=progress):
-                        store.add(row)
-                    store.export()
-                except (Exception, KeyboardInterrupt) as error:
-                    _drop(results)
-                    done = len(cells.keys() & store.rows.keys())
-                    kept = (
-                        f"{done} of {len(cells)} cells are in {store.folder}; do the same again to"
-                        " play the rest"
-                    )
-                    if isinstance(error, KeyboardInterrupt):
-                        raise KeyboardInterrupt(f"interrupted: {kept}") from None
-                    reason = complaint(error).splitlines()[0]
-                    raise SweepStopped(f"the sweep stopped: {reason}; {kept}") from error
-        return Sweep([store.rows[key] for key in cells], store.folder, len(todo))
-
-
-def _drop(results: Generator[Any, None, None]) -> None:
-    """Cancel what is still to come, without joblib's warning that results were not used."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        results.close()
+    where: dict[str, Any] = {"out": out, "backend": backend, "jobs": jobs, "address": address}
+    return Sweep(*settle(cells, _cell, SweepRow, **where, retry=retry, progress=progress))
 
 
 def _cell(player: Contender, spec: Spec, horizon: int, seed: int) -> SweepRow:
     try:
-        found = outcome(player, spec.make(horizon, seed))
+        found = outcome(player, spec.make(horizon, seed), seed)
     # the stream's fault: no more reason to lose other cells than a learner's
     except Exception as error:
         found = Outcome(None, None, 0.0, complaint(error))

@@ -1,6 +1,7 @@
 """Losses, and the rounds of a stream."""
 
 from stillpoint.losses.base import Loss, newton_curvature
+from stillpoint.losses.function import FunctionLoss, FunctionStream, from_function
 from stillpoint.losses.pointwise import (
     Absolute,
     Hinge,
@@ -15,6 +16,8 @@ from stillpoint.losses.stream import LossStream, RoundLoss
 
 __all__ = [
     "Absolute",
+    "FunctionLoss",
+    "FunctionStream",
     "Hinge",
     "Huber",
     "Linear",
@@ -25,5 +28,6 @@ __all__ = [
     "Pinball",
     "RoundLoss",
     "Squared",
+    "from_function",
     "newton_curvature",
 ]

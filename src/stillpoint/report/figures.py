@@ -97,40 +97,68 @@ def draw_groups(
     log_x: bool,
     log_y: bool,
     slopes: Sequence[float],
+    at: Array | None = None,
+    over: str = "rounds",
+    band: tuple[float, float] | None = None,
 ) -> None:
     """Draw the mean of each group's curves, shape (runs, T), and one standard deviation around it.
 
-    `says` names what the curves are; slopes p add lines that grow as T^p.
+    `says` names what the curves are; slopes p add lines that grow as T^p. Curves that were thinned
+    are known `at` these rounds, or whatever they are `over`. With a `band` of two quantiles it is
+    between these, around the median.
     """
-    means = {label: curves.mean(axis=0) for label, curves in groups.items()}
+    means = {label: centre(curves, band) for label, curves in groups.items()}
     if log_y:
         _positive(means, says)
         axes.set_yscale("log")
     if log_x:
         axes.set_xscale("log")
-    for (label, mean), colour in zip(means.items(), _cycle(len(means), PLAY), strict=True):
+    colours = _cycle(len(means), PLAY)
+    for i, (label, mean) in enumerate(means.items()):
         curves, keep = groups[label], _kept(mean.size, log_x)
-        rounds = np.arange(1, mean.size + 1)[keep]
+        rounds = _positions(mean.size, at)[keep]
         shown = np.where(mean > 0.0, mean, np.nan)[keep] if log_y else mean[keep]
-        axes.plot(rounds, shown, color=colour, linewidth=1.6, label=label, zorder=3)
+        style = "-" if i <= len(COLOURS) else "--"  # colours come again
+        axes.plot(rounds, shown, style, color=colours[i], linewidth=1.6, label=label, zorder=3)
         if len(curves) > 1:
-            spread = curves.std(axis=0, ddof=1)[keep]
-            low, high = shown - spread, shown + spread
+            low, high = (edge[keep] for edge in edges(curves, band))
             if log_y:  # a band that reaches below 0 ends at a tenth of its mean
                 low = np.maximum(low, shown / 10.0)
-            axes.fill_between(rounds, low, high, color=colour, alpha=0.18, linewidth=0)
-    _draw_slopes(axes, means, slopes, log_x)
-    _cut_decades(axes, means, log_x, log_y)
-    axes.set_xlabel("rounds")
+            axes.fill_between(rounds, low, high, color=colours[i], alpha=0.18, linewidth=0)
+    _draw_slopes(axes, means, slopes, log_x, at)
+    _cut_decades(axes, means, log_x, log_y, at)
+    axes.set_xlabel(over)
     axes.set_ylabel(says)
     _dress(axes)
 
 
-def _cut_decades(axes: Axes, means: Mapping[str, Array], log_x: bool, log_y: bool) -> None:
+def centre(curves: Array, band: tuple[float, float] | None) -> Array:
+    """The mean of curves, or their median where bands are quantiles; shape (runs, n) to (n,)."""
+    return np.asarray(curves.mean(axis=0) if band is None else np.median(curves, axis=0))
+
+
+def edges(curves: Array, band: tuple[float, float] | None) -> tuple[Array, Array]:
+    """Mean ± one standard deviation of curves, or two quantiles; 0 apart for a single curve."""
+    if band is not None:
+        low, high = np.quantile(curves, band, axis=0)
+        return low, high
+    mean = curves.mean(axis=0)
+    spread = curves.std(axis=0, ddof=1) if len(curves) > 1 else np.zeros_like(mean)
+    return mean - spread, mean + spread
+
+
+def _positions(rounds: int, at: Array | None) -> Array:
+    return np.arange(1.0, rounds + 1.0) if at is None else at
+
+
+def _cut_decades(
+    axes: Axes, means: Mapping[str, Array], log_x: bool, log_y: bool, at: Array | None
+) -> None:
     """Show three decades at most: before them a few rounds would fill half of the figure."""
     if log_x:
-        rounds = max(mean.size for mean in means.values())
-        axes.set_xlim(left=max(1.0, rounds / _DECADES))
+        rounds = max(float(_positions(mean.size, at)[-1]) for mean in means.values())
+        first = 1.0 if at is None else float(at[0])
+        axes.set_xlim(left=max(first, rounds / _DECADES))
     if log_y:
         least = min(mean[mean > 0.0].min() for mean in means.values())
         top = max(mean.max() for mean in means.values())
@@ -151,14 +179,19 @@ def save_figure(figure: Any, path: Path) -> None:
 
 
 def _draw_slopes(
-    axes: Axes, means: Mapping[str, Array], slopes: Sequence[float], log_x: bool
+    axes: Axes,
+    means: Mapping[str, Array],
+    slopes: Sequence[float],
+    log_x: bool,
+    at: Array | None,
 ) -> None:
     """Dashed lines c·T^p, all ending where the curves end, in their geometric mean."""
     ends = [mean[-1] for mean in means.values() if mean[-1] > 0.0]
     if not ends:
         return
-    last = max(mean.size for mean in means.values())
-    rounds = np.arange(1, last + 1)[_kept(last, log_x)]
+    size = max(mean.size for mean in means.values())
+    rounds = _positions(size, at)[_kept(size, log_x)]
+    last = rounds[-1]
     for power, style in zip(slopes, _styles(len(slopes)), strict=True):
         line = np.exp(np.mean(np.log(ends))) * (rounds / last) ** power
         label = "∝ " + power_of_rounds(power)

@@ -28,7 +28,7 @@ class Facts:
     lipschitz: bounds gradients at every play; infinite for squared losses. radius: the largest norm
     of the comparator.
     within: the gradient bound that holds inside a ball, from its radius, for those that stay in
-    one.
+    one. seed: that of the run, for learners that draw at random.
     """
 
     dim: int
@@ -36,6 +36,7 @@ class Facts:
     lipschitz: float = 1.0
     radius: float = 1.0
     within: Callable[[float], float] = lambda radius: 1.0
+    seed: int = 0
 
 
 @dataclass(frozen=True)
@@ -65,20 +66,21 @@ class Outcome:
     warning: str = ""
 
 
-def facts_of(stream: AnyStream) -> Facts:
-    """The facts of a stream."""
+def facts_of(stream: AnyStream, seed: int = 0) -> Facts:
+    """What is true of a stream."""
     return Facts(
         stream.dim,
         len(stream),
         stream.lipschitz,
         stream.radius or stream.unit,
         stream.lipschitz_within,
+        seed,
     )
 
 
-def outcome(player: Contender, stream: AnyStream) -> Outcome:
+def outcome(player: Contender, stream: AnyStream, seed: int = 0) -> Outcome:
     """Play a stream; what the learner raises is kept as text, so that others can go on."""
-    facts = facts_of(stream)
+    facts = facts_of(stream, seed)
     regret = loss = None
     error = ""
     start = perf_counter()

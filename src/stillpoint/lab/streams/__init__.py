@@ -18,7 +18,13 @@ from stillpoint.lab.streams.hard import (
     scale_jumps,
     weighted,
 )
-from stillpoint.lab.streams.reactive import ReactiveStream, fleeing, orthogonal, random_signs
+from stillpoint.lab.streams.reactive import (
+    ReactiveStream,
+    against,
+    fleeing,
+    orthogonal,
+    random_signs,
+)
 from stillpoint.lab.streams.registry import Spec, all_streams, find, get
 from stillpoint.lab.streams.scores import interval_scores, quantile_families, score_families
 
@@ -28,6 +34,7 @@ __all__ = [
     "ReactiveStream",
     "Spec",
     "Stream",
+    "against",
     "all_streams",
     "bursts",
     "families",

@@ -137,6 +137,29 @@ def random_signs(T: int, seed: int, *, blocks: int = 10, radius: float = 1.0) ->
     return ReactiveStream("random-signs", T, 1, Linear(), answer, compare, seed, note, radius)
 
 
+def against(
+    T: int, seed: int, *, blocks: int = 10, radius: float = 1.0, factor: float = 1.0
+) -> ReactiveStream:
+    """Linear losses whose gradients point away from the play, `factor` times larger in each block.
+
+    Hence ⟨g, w⟩ ≥ 0: a learner loses by every move, and whatever the plays are, its regret is at
+    least radius·Σ|Σg| against each block's best point −radius·sign(Σg). At a play of 0 the sign is
+    drawn. With a factor above 1, all that was learned before the last blocks counts for little.
+    """
+    block, factor = _block(T, blocks), positive("factor", factor)
+    last = (T - 1) // block
+
+    def answer(rng: np.random.Generator, w: Array, past: Array) -> Array:
+        drawn = rng.choice([-1.0, 1.0])
+        size = factor ** (len(past) // block - (last if factor > 1.0 else 0))
+        return np.array([size * (np.sign(w[0]) or drawn)])
+
+    compare = partial(_best_a_block, block, positive("radius", radius))
+    grow = "" if factor == 1.0 else f", {factor:g} times larger in each"
+    note = f"gradients that point away from the play, {blocks} blocks{grow}; Linear loss"
+    return ReactiveStream("against", T, 1, Linear(), answer, compare, seed, note, radius)
+
+
 def orthogonal(
     T: int, seed: int, *, dim: int = 2, blocks: int = 10, radius: float = 1.0
 ) -> ReactiveStream:

@@ -1,0 +1,55 @@
+"""PyNOL's adaptive example: its regression of 100 stages, judged on the worst interval.
+
+    python examples/pynol_adaptive.py           # prints the table as Markdown
+
+Adaptive regret is the regret on an interval against the best fixed coefficients of that interval;
+`Comparison.plot(measure="adaptive")` draws the worst of each length. Learners in the ball are told
+D = 1 and G = 1.1, AFLH T as well; Tracker and TrackingForecaster nothing. PyNOL shows these models'
+curves without numbers.
+"""
+
+import argparse
+
+import stillpoint as sp
+from stillpoint.lab import baselines
+
+
+def learners(rounds):
+    """Those to compare: (name, class, what it is told)."""
+    ball = {"lipschitz": 1.1, "radius": 1.0}
+    return [
+        ("SAOL", baselines.SAOL, ball),
+        ("CBCE", baselines.CBCE, ball),
+        ("SACS", baselines.SACS, ball),
+        ("PSACS", baselines.PSACS, ball),
+        ("AFLH", baselines.AFLH, {"horizon": rounds, **ball, "surrogate": False}),
+        ("AFLH++", baselines.AFLH, {"horizon": rounds, **ball}),
+        ("Tracker", sp.Tracker, {}),
+        ("TrackingForecaster", sp.TrackingForecaster, {}),
+    ]
+
+
+def main(rounds=10_000, seeds=3, out=None, jobs=1):
+    """Play all of them, print the worst intervals, write figures if asked."""
+    result = sp.lab.compare(learners(rounds), "stagewise", seeds=seeds, horizons=rounds, jobs=jobs)
+    print(result.markdown())
+    lengths, curves = result.curves(measure="adaptive")
+    shown = [k for k, length in enumerate(lengths) if length in (16, 64, 256, 1024, 4096)]
+    print("| worst interval of length |", " | ".join(f"{lengths[k]:.0f}" for k in shown), "|")
+    print("|---" * (1 + len(shown)) + "|")
+    for name, each in curves.items():
+        print(f"| {name} |", " | ".join(f"{each[:, k].mean():.2f}" for k in shown), "|")
+    if out:
+        for path in result.save(out):
+            print(path)
+        result.plot(measure="adaptive", log="x", path=f"{out}/adaptive.pdf")
+    return result
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=10_000)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
+    parser.add_argument("--out", help="folder for tables, figures and their data")
+    main(**vars(parser.parse_args()))

@@ -1,0 +1,286 @@
+"""Comparisons: one call plays every cell once, and its tables and figures show those numbers."""
+
+import csv
+import os
+from functools import partial
+
+import numpy as np
+import pytest
+
+import stillpoint as sp
+from extras import package
+from stillpoint.lab import streams
+from stillpoint.lab.comparison.cell import kept_rounds
+
+ADER = ("Ader", sp.lab.baselines.Ader, {"horizon": 300, "lipschitz": 1.0, "radius": 1.0})
+OGD = ("OGD", sp.lab.baselines.OGD, {"step": 0.1})
+
+
+def draws(facts):
+    """A learner whose step depends on the seed of its run."""
+    step = np.random.default_rng(facts.seed).uniform(0.01, 0.1)
+    return sp.lab.baselines.OGD(facts.dim, step=step)
+
+
+def murderous(folder, facts):
+    if facts.horizon == 150 and not (folder / "mended").exists():
+        os._exit(1)
+    return sp.Tracker(facts.dim)
+
+
+def no_play(facts):
+    raise RuntimeError("broken")
+
+
+@pytest.fixture(scope="module")
+def found():
+    return sp.lab.compare(
+        ["Tracker", ADER, OGD], ["ten-pieces", "fleeing"], seeds=3, horizons=[100, 300]
+    )
+
+
+def numbers(result):
+    return [
+        (*row.key, row.regret, row.loss, row.adaptive, row.switching, *row.regrets, *row.losses)
+        for row in result.rows
+    ]
+
+
+def test_every_number_is_that_of_a_play(found):
+    assert len(found.rows) == found.played == 36
+    row = next(
+        r for r in found.rows if (r.learner, r.stream, r.seed) == ("Ader", "ten-pieces", 2)
+        and r.horizon == 300
+    )  # fmt: skip
+    stream = streams.ten_pieces(300, 2)
+    run = sp.play(sp.lab.baselines.Ader(1, **ADER[2]), stream.losses)
+    regret, at = run.regret(stream.target), np.array(row.at, int)
+    assert row.regret == regret[-1]
+    assert row.loss == pytest.approx(run.losses.sum(), rel=1e-14)
+    assert row.regrets == tuple(regret[at - 1])
+    assert row.losses == tuple(np.cumsum(run.losses)[at - 1])
+    assert row.switching == run.switching_cost
+    assert row.intervals == tuple(run.adaptive_regret().worst)
+    assert row.adaptive == run.adaptive_regret().largest
+    assert row.seconds > 0.0
+
+
+def test_summaries_are_means_over_seeds_with_what_learners_are_told(found):
+    summary = next(
+        s for s in found.summaries() if (s.learner, s.stream) == ("OGD", "fleeing")
+        and s.horizon == 100
+    )  # fmt: skip
+    values = [
+        r.regret for r in found.rows if (r.learner, r.stream, r.horizon) == ("OGD", "fleeing", 100)
+    ]
+    assert summary.regret == pytest.approx(np.mean(values), rel=1e-15)
+    assert summary.regret_sd == pytest.approx(np.std(values, ddof=1), rel=1e-12)
+    assert (summary.seeds, summary.failed, summary.told) == (3, 0, "step 0.1")
+    assert found.told == {"Tracker": "nothing", "Ader": "T, G, D", "OGD": "step 0.1"}
+
+
+def test_curves_are_kept_at_the_first_and_the_last_round_and_few_between():
+    for rounds in (1, 2, 7, 99, 100, 12345, 10**7):
+        at = kept_rounds(rounds)
+        assert at[0] == 1
+        assert at[-1] == rounds
+        assert len(at) <= min(rounds, 200)
+        assert (np.diff(at) > 0).all()
+
+
+def test_a_forecaster_is_scored_by_the_loss_of_its_forecasts():
+    result = sp.lab.compare([("F", sp.TrackingForecaster, {})], ["stagewise"], seeds=1)
+    stream = streams.stagewise(1000, 0)
+    forecasts = sp.TrackingForecaster(3).track(stream.losses.x, stream.losses.y[:, 0])
+    excess = 0.5 * (forecasts - stream.losses.y[:, 0]) ** 2 - stream.losses.values(stream.target)
+    (row,) = result.rows
+    assert row.regret == pytest.approx(excess.sum(), rel=1e-12)
+    assert row.switching is None
+    assert row.adaptive > 0.0
+    assert "switching" not in result.markdown()
+
+
+def test_a_forecaster_on_a_stream_without_targets_fails_alone():
+    result = sp.lab.compare(
+        ["Tracker", ("F", sp.TrackingForecaster, {})], ["pure-noise"], seeds=1, horizons=100
+    )
+    (failed,) = result.failures
+    assert failed.learner == "F"
+    assert "which forecasts them" in failed.error
+    assert "| failed |" in result.markdown()
+    assert result.rows[0].regret is not None
+
+
+@pytest.mark.parametrize("name", ["pure-noise", "orthogonal", "unseen/labels", "unseen/unequal"])
+def test_adaptive_regret_is_found_on_streams_of_every_kind(name):
+    (row,) = sp.lab.compare(["Tracker"], [name], seeds=1, horizons=200).rows
+    assert row.adaptive is not None
+    assert len(row.intervals) == 7  # lengths 1 to 64: the first of length 128 ends after round 200
+
+
+@pytest.mark.extra
+def test_jobs_change_no_number_and_seeds_reach_learners_that_draw():
+    package("joblib")
+    player = sp.lab.Contender("draws", "nothing", draws)
+    one, two = (
+        sp.lab.compare([player, OGD], ["walk"], seeds=[5, 3], horizons=[100, 200], jobs=jobs)
+        for jobs in (1, 2)
+    )
+    assert numbers(one) == numbers(two)
+    assert [row.seed for row in one.rows[:2]] == [5, 3]
+    stream = streams.get("walk", 200, 3)
+    step = np.random.default_rng(3).uniform(0.01, 0.1)
+    run = sp.play(sp.lab.baselines.OGD(1, step=step), stream.losses)
+    assert one.rows[5].key[-1] == 3
+    assert one.rows[5].regret == run.regret(stream.target)[-1]
+
+
+@pytest.mark.extra
+def test_what_a_folder_has_is_not_played_again_and_is_read_without_its_database(tmp_path):
+    package("pyarrow")
+    arguments = {"streams": ["walk"], "horizons": 100, "out": tmp_path / "one"}
+    first = sp.lab.compare(["Tracker", OGD], seeds=2, **arguments)
+    again = sp.lab.compare(["Tracker", OGD], seeds=3, **arguments)
+    assert (first.played, again.played) == (4, 2)
+    assert numbers(first) == [n for n in numbers(again) if n[4] < 2]
+    (tmp_path / "one" / "cells.sqlite").unlink()
+    copied = sp.lab.compare(["Tracker", OGD], seeds=3, **arguments)
+    assert copied.played == 0
+    assert numbers(copied) == numbers(again)
+    with pytest.raises(ValueError, match="give a new folder"):
+        sp.lab.sweep(["Tracker"], ["walk"], [0], [100], out=tmp_path / "one", jobs=1)
+
+
+@pytest.mark.extra
+def test_a_comparison_goes_on_after_a_worker_died(tmp_path):
+    package("pyarrow")
+    player = sp.lab.Contender("murderous", "nothing", partial(murderous, tmp_path))
+    arguments = {"seeds": 3, "horizons": [100, 150], "out": tmp_path / "one"}
+    with pytest.raises(RuntimeError, match="do the same again"):
+        sp.lab.compare([player], ["walk"], jobs=2, **arguments)
+    (tmp_path / "mended").touch()
+    result = sp.lab.compare([player], ["walk"], **arguments)
+    assert 3 <= result.played <= 6
+    assert not result.failures
+    assert numbers(result) == numbers(
+        sp.lab.compare([player], ["walk"], seeds=3, horizons=[100, 150])
+    )
+
+
+def test_a_stream_of_ones_own_is_a_name_and_a_function():
+    make = partial(streams.stagewise, stages=5)
+    result = sp.lab.compare(["Tracker"], [("five stages", make)], seeds=1, horizons=100)
+    stream = streams.stagewise(100, 0, stages=5)
+    run = sp.play(sp.Tracker(3), stream.losses)
+    assert result.rows[0].stream == "five stages"
+    assert result.rows[0].regret == run.regret(stream.target)[-1]
+
+
+def test_latex_tables_have_booktabs_rules_and_the_least_in_bold(found):
+    text = found.latex()
+    for word, times in (("toprule", 4), ("midrule", 4), ("bottomrule", 4), ("begin{tabular}", 4)):
+        assert text.count("\\" + word) == times
+    lines = text.split("\\end{tabular}")[0].splitlines()
+    assert r"$\mu$s a round \\" in lines[3]
+    assert all(line.count("&") == lines[3].count("&") for line in lines[5:8])
+    means = {s.learner: s.regret for s in found.summaries()[:3]}
+    best = min(means, key=means.get)
+    column = lines[3].split(" & ").index("regret")
+    for line in lines[5:8]:
+        cells = line.split(" & ")
+        assert cells[column].startswith(r"\textbf{") == (cells[0] == best)
+    assert r"\_" in sp.lab.compare(
+        [("a_b", sp.Tracker, {})], ["walk"], seeds=1, horizons=100
+    ).latex("regret")  # fmt: skip
+    assert "±" not in text
+    assert "µ" not in text
+
+
+def test_one_measure_is_a_table_of_learners_by_streams(found):
+    lines = found.markdown("regret").splitlines()
+    assert lines[0] == "## Regret, 3 seeds"
+    assert lines[2].count("|") == 7
+    assert "ten-pieces, T = 100" in lines[2]
+    with pytest.raises(ValueError, match="measure must be one of regret, loss"):
+        found.markdown("joy")
+
+
+def test_a_figure_has_its_data_beside_it(found, tmp_path):
+    package("matplotlib")
+    path = tmp_path / "regret.pdf"
+    axes = found.plot("ten-pieces", 300, log=True, slopes=[0.5], path=path)
+    assert path.read_bytes().startswith(b"%PDF")
+    with path.with_suffix(".csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    at, curves = found.curves("ten-pieces", 300)
+    assert len(rows) == 3 * len(at)
+    ader = [row for row in rows if row["learner"] == "Ader"]
+    assert [float(row["rounds"]) for row in ader] == at.tolist()
+    mean, sd = curves["Ader"].mean(axis=0), curves["Ader"].std(axis=0, ddof=1)
+    assert [float(row["centre"]) for row in ader] == mean.tolist()
+    assert [float(row["high"]) for row in ader] == pytest.approx((mean + sd).tolist(), rel=1e-12)
+    drawn = next(line for line in axes.lines if line.get_label() == "Ader")
+    assert drawn.get_xdata().tolist() == at.tolist()
+    slope = next(line for line in axes.lines if line.get_label() == "∝ √T")
+    x, y = slope.get_data()
+    assert np.diff(np.log(y)) == pytest.approx(0.5 * np.diff(np.log(x)))
+
+
+def test_quantile_bands_are_around_the_median_and_ends_are_over_horizons(found, tmp_path):
+    package("matplotlib")
+    path = tmp_path / "growth.svg"
+    found.plot("fleeing", over="horizon", band=(0.0, 1.0), path=path)
+    with path.with_suffix(".csv").open(encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if row["learner"] == "OGD"]
+    values = np.array(
+        [
+            [r.regret for r in found.rows if (r.learner, r.stream) == ("OGD", "fleeing")
+             and r.horizon == horizon]
+            for horizon in (100, 300)
+        ]
+    )  # fmt: skip
+    assert [float(row["horizon"]) for row in rows] == [100.0, 300.0]
+    for name, f in (("centre", np.median), ("low", np.min), ("high", np.max)):
+        assert [float(row[name]) for row in rows] == f(values, axis=1).tolist()
+    for bad in ((0.9, 0.1), "wide", (0.1, 2.0)):
+        with pytest.raises(ValueError, match="band must be 'sd' or two quantiles"):
+            found.plot("fleeing", band=bad)
+    with pytest.raises(ValueError, match="stream must be one of ten-pieces, fleeing"):
+        found.plot()
+    with pytest.raises(ValueError, match="horizon must be one of 100, 300"):
+        found.plot("fleeing", 200)
+
+
+def test_everything_is_saved_with_a_figure_and_its_data_for_each_stream(found, tmp_path):
+    package("matplotlib")
+    files = found.save(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(path.name for path in files)
+    assert len(files) == 3 + 2 * 4
+    with (tmp_path / "table.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [float(row["regret"]) for row in rows] == [s.regret for s in found.summaries()]
+
+
+def test_a_learner_that_always_fails_leaves_the_others_their_curves():
+    broken = sp.lab.Contender("broken", "nothing", no_play)
+    result = sp.lab.compare([broken, OGD], ["walk"], seeds=2, horizons=100)
+    assert [row.error for row in result.failures] == ["RuntimeError: broken"] * 2
+    assert list(result.curves()[1]) == ["OGD"]
+    assert result.summaries()[0].regret is None
+    assert repr(result) == "<Comparison of 2 learners on 1 streams: 4 cells, 2 failed>"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"seeds": 0}, "seeds"),
+        ({"horizons": [0]}, "horizons"),
+        ({"streams": [("walk", 3)]}, r"streams must be names, specs or \(name, make\)"),
+        ({"jobs": 0}, "jobs"),
+        ({"learners": ["Trakcer"]}, "learner must be known"),
+    ],
+)
+def test_bad_arguments_are_refused_before_anybody_plays(arguments, message):
+    given = {"learners": ["Tracker"], "streams": ["walk"], "horizons": 100} | arguments
+    with pytest.raises(ValueError, match=message):
+        sp.lab.compare(given.pop("learners"), given.pop("streams"), **given)

@@ -1,0 +1,76 @@
+"""No adversary and no search brings regret above a bound, and some bring it near."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+import stillpoint as sp
+from stillpoint.lab import streams
+from stillpoint.lab.tightness import Case, _best, _moving, cases, ratio, table, tightest
+
+CASES = {case.name: case for case in cases()}
+
+
+@pytest.mark.parametrize("name", list(CASES))
+def test_no_ratio_exceeds_one(name):
+    for rounds in (1, 9, 24):
+        found = tightest(CASES[name], rounds, tries=15, seed=rounds)
+        assert 0.0 <= found.constructed <= found.searched <= 1.0 + 1e-9
+        assert found.searched == ratio(CASES[name], found.gradients)
+        assert np.abs(found.gradients).max() <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("name", "least"),
+    [("OGD, step 1/√T", 0.99), ("FreeGrad", 0.85), ("KT", 0.8), ("Sword++", 0.8), ("Ader", 0.35)],
+)
+def test_bounds_are_nearly_reached(name, least):
+    """So that a bound a little smaller would be broken."""
+    assert tightest(CASES[name], 16, tries=20).searched > least
+
+
+def test_a_bound_that_is_too_small_is_found_out():
+    honest = CASES["Ader"]
+    claims = partial(_moving, lambda learner, P, M: 0.3 * learner.bound(P))
+    broken = Case("Ader, boasting", honest.told, honest.build, claims)
+    assert tightest(broken, 16, tries=0).constructed > 1.0
+
+
+def test_a_search_only_improves_and_is_the_same_every_time():
+    case = CASES["OGD, scale-free"]
+    ratios = [tightest(case, 16, tries=tries).searched for tries in (0, 10, 60)]
+    assert ratios == sorted(ratios)
+    assert ratios[-1] > 1.2 * ratios[0]
+    again = tightest(case, 16, tries=60)
+    assert again.searched == ratios[-1]
+
+
+def test_the_comparator_is_the_best_of_its_pieces():
+    g = np.random.default_rng(0).standard_normal(12)
+    for pieces in (1, 3, 4):
+        u = _best(g, pieces, 2.0)[:, 0]
+        size = 12 // pieces
+        expected = -2.0 * np.abs(g.reshape(pieces, size).sum(axis=1)).sum()
+        assert g @ u == pytest.approx(expected)
+
+
+def test_the_table_has_a_row_a_learner():
+    case = CASES["KT"]
+    text = table([(case, [tightest(case, T, tries=0) for T in (4, 8)])])
+    lines = text.splitlines()
+    assert lines[2].startswith("| KT | G | 0.")
+    assert {line.count("|") for line in lines} == {7}
+
+
+@pytest.mark.parametrize("factor", [1.0, 3.0])
+@pytest.mark.parametrize("step", [0.01, 1.0])
+def test_no_learner_escapes_the_adversary_that_opposes_its_play(step, factor):
+    stream = streams.against(95, 4, blocks=6, radius=2.0, factor=factor)
+    run = sp.play(sp.lab.baselines.OGD(1, step=step), stream)
+    g = run.gradients[:, 0]
+    assert (g * run.plays[:, 0] >= 0.0).all()
+    assert (np.abs(g).max(), np.abs(g).min()) == pytest.approx((1.0, factor**-5.0))
+    blocks = [abs(g[i : i + 16].sum()) for i in range(0, 95, 16)]
+    assert run.regret(stream.target)[-1] >= 2.0 * sum(blocks) > 0.0
+    assert stream.lipschitz == 1.0
