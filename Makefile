@@ -107,6 +107,7 @@ bench: $(VENV)/.ready
 	$(PAGE)/spark.md benchmarks/spark_forecasts.py
 	$(BIN)/python benchmarks/page.py docs/capacity.md benchmarks/capacity.py
 	$(PAGE)/targets.md benchmarks/targets.py
+	$(PAGE)/tightness.md benchmarks/tightness.py
 	$(BIN)/stillpoint bench regret --stream chosen --first-seed 1000 --out docs/bench
 	$(BIN)/stillpoint bench regret --learner Tracker --learner MultiScale --learner MultiScale-free --learner Ader-D1 --learner OGD-sqrt \
 		--stream reported --seeds 3 --first-seed 1000 --horizon 2000 --out build/reported

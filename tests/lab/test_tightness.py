@@ -1,5 +1,6 @@
 """No adversary and no search brings regret above a bound, and some bring it near."""
 
+from fractions import Fraction
 from functools import partial
 
 import numpy as np
@@ -35,6 +36,22 @@ def test_a_bound_that_is_too_small_is_found_out():
     claims = partial(_moving, lambda learner, P, M: 0.3 * learner.bound(P))
     broken = Case("Ader, boasting", honest.told, honest.build, claims)
     assert tightest(broken, 16, tries=0).constructed > 1.0
+
+
+def test_what_rounding_alone_adds_to_a_regret_is_no_broken_bound():
+    """KT wins 10¹⁸ here and loses it again: exactly, it keeps its bound; in floats sums cannot."""
+    g = np.repeat([1.0, -1.0], 64)
+    wealth, total = Fraction(1), Fraction(0)
+    for t, each in enumerate(g, 1):
+        play = -total / t * wealth
+        wealth -= Fraction(each) * play
+        total += Fraction(each)
+    learner = CASES["KT"].build(128)
+    run = sp.play(learner, g[:, None])
+    assert total == 0  # so that regret is the same against every u
+    assert float(1 - wealth) <= learner.bound(0.0) < learner.bound(1.0)
+    assert run.linear_regret([1.0])[-1] > learner.bound(1.0)
+    assert ratio(CASES["KT"], g) <= 1.0
 
 
 def test_a_search_only_improves_and_is_the_same_every_time():
