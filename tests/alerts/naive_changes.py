@@ -120,7 +120,7 @@ def detect(y, every, period=0, trend=False):
                 sums, cusums = (1 + sums) * f, np.maximum(0, cusums + np.log(f))
                 begins = np.where(cusums > 0, begins, t + 1)
                 M = sums.mean()
-                changed = M >= every
+                changed = M >= 1.5 * every
         evidence.append(M)
         if changed:
             level = np.array([kind.startswith("level") for kind in KINDS[:12]])

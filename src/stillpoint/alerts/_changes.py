@@ -20,6 +20,7 @@ from stillpoint.alerts._state import AT, BY, FIRST, IN, KEPT, OF, State, bets, r
 from stillpoint.core.jit import bare, njit
 
 RANKED = 30  # errors before bets count
+MARGIN = 1.5  # of evidence, for errors that are not quite exchangeable
 TAIL = 15  # one error in so many, on each side, is learnt from only as far as the others reach
 CUT = 3.0  # scales to which the first values are cut
 NORMAL = 1.4826  # deviation of a normal law over the median of its sizes
@@ -152,7 +153,7 @@ def judge(s: State, row: int, y: float, betting: bool) -> bool:
     _ranks.insert(w, r)
     _reference.learn(f, error, S, n + FIRST if n >= RANKED else 0)
     _reference.remember(f, v)
-    return bool(evidence >= s.scalars[AT.every])
+    return bool(evidence >= MARGIN * s.scalars[AT.every])
 
 
 @njit(cache=True)

@@ -51,15 +51,15 @@ class Changes(Learner):
     in it, too. The rank u_t of its error among those before is uniform where nothing changes;
     twelve bets are placed on ranks that are too often high, low, extreme or central, and one on
     errors that repeat with the season. With M_k the sum over all past rows of what bet k has won
-    since (Shiryaev & Roberts) and M the mean of these, a change is declared when M ≥ `every`.
+    since (Shiryaev & Roberts) and M the mean of these, a change is declared when M ≥ 3/2·`every`.
     M_t − t is a martingale if the errors are exchangeable, and then
 
-        E[rows until the alarm] ≥ every.
+        E[rows until the alarm] ≥ 3/2·every.
 
-    For independent rows that is so but for the regression's own errors, which fade; measured are
-    0.5 to 1.1 false alarms in 10 000 rows at the default for normal, heavy-tailed, skewed,
-    autoregressive and whole-number noise (`stillpoint bench alerts`). A stream whose spread comes
-    and goes does change, and is said to.
+    For independent rows that is so but for the regression's own errors, which fade; half as much
+    again is for those. `stillpoint bench alerts` counts false alarms in noise of many kinds: one in
+    10 000 rows or fewer at the default where it is stationary. A stream whose spread comes and goes
+    does change, and is said to.
 
     The `start` of a change is where the winning bet's cusum began (Page 1954). A level that rises
     or falls on after its change is a slope. After an alarm 30 to 60 rows pass before the next is
