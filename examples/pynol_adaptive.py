@@ -4,8 +4,7 @@
 
 Adaptive regret is the regret on an interval against the best fixed coefficients of that interval;
 `Comparison.plot(measure="adaptive")` draws the worst of each length. Learners in the ball are told
-D = 1 and G = 1.1, AFLH T as well; Tracker and TrackingForecaster nothing. PyNOL shows these models'
-curves without numbers.
+D = 1 and G = 1.1, AFLH T as well; Tracker and TrackingForecaster nothing.
 """
 
 import argparse

@@ -3,8 +3,7 @@
     python examples/pynol_bandit.py             # about a minute; prints the table as Markdown
 
 One or two values a round. BGD and PBGD are told T, D = 1, gradients of at most G = 1.1 and, with
-one point, losses of at most 1.21; `Bandit(Tracker)` is told nothing but the values. PyNOL shows
-these models' curves without numbers.
+one point, losses of at most 1.21; `Bandit(Tracker)` is told nothing but the values.
 """
 
 import argparse
