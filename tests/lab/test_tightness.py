@@ -8,7 +8,8 @@ import pytest
 
 import stillpoint as sp
 from stillpoint.lab import streams
-from stillpoint.lab.tightness import Case, _best, _moving, cases, ratio, table, tightest
+from stillpoint.lab.claims import _best, _moving
+from stillpoint.lab.tightness import Case, cases, ratio, table, tightest
 
 CASES = {case.name: case for case in cases()}
 
