@@ -242,6 +242,8 @@ def sound(learner, method: str, answer) -> bool:
         type(learner) is sp.Fleet and learner.on_bad == "skip"
     ):
         return True
+    if isinstance(learner, sp.Anomalies | sp.Changes):
+        return True  # records, and p-values, NaN of rows that are missing
     values = np.concatenate(
         [
             np.ravel(np.asarray(part, dtype=float))

@@ -103,11 +103,6 @@ CORE = {
         lambda alerts, t: [alerts.score(y(t)), alerts.alarms],
         lambda alerts, t: alerts.update(y(t)),
     ),
-    "Anomalies of a small memory": Case(
-        lambda: sp.Anomalies(0.05, forecaster=sp.VariationForecaster(), memory="small"),
-        lambda alerts, t: [alerts.score(y(t)), alerts.alarms],
-        lambda alerts, t: alerts.update(y(t)),
-    ),
     "Changes": Case(
         lambda: sp.Changes(50),
         lambda changes, t: [changes.evidence, len(changes.records)],

@@ -101,6 +101,13 @@ def timed(learner, update=None):
         )
 
 
+def of_alerts(learner):
+    for bad in (*BAD, [], [0.1, 0.2], 1e200):
+        yield lambda bad=bad: learner.update(bad)
+    for bad in ([0.1, np.inf], ["a", "b"], [[0.1, 0.2]], None, 0.5, [1j, 0.0], "text"):
+        yield lambda bad=bad: learner.track(bad)
+
+
 def of_series(learner):
     for bad in (*BAD, [], [0.1, 0.2], 1e200):
         yield lambda bad=bad: learner.update(bad)
@@ -319,6 +326,8 @@ def attempts(name, learner):
         return of_contexts(learner)
     if isinstance(learner, sp.Forecaster):
         return of_horizons(learner)
+    if isinstance(learner, sp.Anomalies | sp.Changes):
+        return of_alerts(learner)
     assert isinstance(learner, SeriesForecaster | VAWForecaster | sp.QuantileTracker), name
     return of_series(learner)
 

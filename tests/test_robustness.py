@@ -273,7 +273,7 @@ INFINITE = (
 # where NaN stands for what is missing
 MISSING = (
     *("engine.history", "engine.scalars", "engine.bands.said", "engine.watch.waiting"),
-    "timing.X",
+    *("timing.X", "scalars", "history"),
 )
 rng = np.random.default_rng(5)
 STREAMS = {
@@ -310,6 +310,8 @@ def feed(name, learner, t, value):
     elif isinstance(learner, RadiusTracker):
         learner.update(abs(value))
         return learner.predict()
+    elif isinstance(learner, sp.Anomalies | sp.Changes):
+        play, close = len(learner.records), lambda: learner.update(value)
     elif name in ("Wrapped", "TrackingForecaster", "TrackingVAW") or isinstance(
         learner, TrackingProbabilities
     ):

@@ -79,7 +79,11 @@ def test_compiled_files_reach_what_they_call_and_no_more():
     # nothing whose edits compiled code does not care for
     rest = frozenset().union(*map(jit.sources, COMPILED)).difference(COMPILED)
     given = {"array.py", "jit.py", "linking.py"}
-    named = {"_state.py", "_plan.py"}  # what compiled code is given, by the names of its fields
+    named = {
+        "_state.py",
+        "_plan.py",
+        "_bank.py",
+    }  # what compiled code is given, by the names of its fields
     assert {each.name for each in rest} == {
         *given,
         "lanes.py",
@@ -344,9 +348,12 @@ def test_what_a_caller_may_reorder_is_not_reordered_in_what_it_calls():
 
     inner, alone = jit.njit(cache=False)(total), jit.njit(cache=False)(total)
     outer = jit.njit(cache=False, fastmath={"reassoc"})(lambda values: inner(values))
-    values = np.random.default_rng(0).normal(size=1000)
-    assert outer(values) == inner(values) == alone(values) == total(values)
-    assert jit.njit(cache=False, fastmath={"reassoc"})(total)(values) != total(values)
+    several = np.random.default_rng(0).normal(size=(20, 1000))
+    reordered = jit.njit(cache=False, fastmath={"reassoc"})(total)
+    for values in several:
+        assert outer(values) == inner(values) == alone(values) == total(values)
+    # two orders may round alike once
+    assert any(reordered(values) != total(values) for values in several)
 
 
 def test_functions_are_linked_into_compiled_callers_and_have_no_code_of_their_own():

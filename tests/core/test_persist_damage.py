@@ -261,8 +261,8 @@ def wrong(array):
 
 def may_be(key, array, length):
     """Lengths that there can be: coefficients of new levels are not there yet, an observation
-    makes a dense belief longer, features may be known ahead, and the first dates may have come
-    too late for a calendar.
+    makes a dense belief longer, features may be known ahead, the first dates may have come too
+    late for a calendar, and a season of any length may have been found.
     """
     last = key.rpartition(".")[2]
     return (
@@ -271,6 +271,7 @@ def may_be(key, array, length):
         or (key == "timing.X" and length <= 3)
         or (key == "engine.watch.earlier" and length <= 1)
         or (key == "engine.calendar" and length == 0)
+        or (key == "phases" and length > 0)
     )
 
 

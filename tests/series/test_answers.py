@@ -184,6 +184,6 @@ def test_changes_are_the_same_whether_values_came_one_by_one_or_at_once():
     for model in models[1:]:
         for value in y:
             model.update(value)
-    assert models[1]._engine.watch._state is None  # nobody has asked: no memory for it
+    assert models[1]._engine.watch._detector is None  # nobody has asked: no memory for it
     models[2] = persist.unpack(persist.pack(models[2]))
     assert [model.changes for model in models] == 3 * [models[0].changes] != 3 * [[]]

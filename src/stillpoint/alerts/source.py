@@ -38,8 +38,9 @@ class Source:
                 f"forecaster must have predict() and update(y): got {forecaster!r}; give one such"
                 " as sp.VariationForecaster(), or pass forecasts to update and track"
             )
-        self.given, self._season = forecaster, season
-        self._own = forecaster
+        # copies: whoever has given it may use it for something else
+        self.given, self._season = copy.deepcopy(forecaster), season
+        self._own = copy.deepcopy(forecaster)
         self._told: bool | None = None  # whether forecasts are given; None before the first row
         self._seen = False  # whether a value has come
 
