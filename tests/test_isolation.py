@@ -28,6 +28,7 @@ from stillpoint import forecasters
 ROUNDS = 15
 SOURCE = Path(__file__).parent.parent / "src" / "stillpoint"
 OF_OTHERS = (
+    "Anomalies",
     "baselines.AdaNormalHedge",
     "baselines.AdaptMLProd",
     "baselines.Bandit",
