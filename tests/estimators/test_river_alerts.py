@@ -328,7 +328,7 @@ def test_a_warning_may_come_before_drift_and_never_with_it(river):
             last = detector.warning_detected
             detector.update(value)
             assert not (detector.warning_detected and detector.drift_detected)
-            assert detector.warning_detected == (1000.0 <= detector.evidence < 10_000.0)
+            assert detector.warning_detected == (1000.0 <= detector.evidence < 15_000.0)
             if detector.drift_detected:
                 warned += last
                 break

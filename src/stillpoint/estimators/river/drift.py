@@ -67,7 +67,7 @@ class Changes(base.DriftAndWarningDetector, Configured):
 
     @property
     def evidence(self) -> float:
-        """How much speaks for a change now; one is declared at `every`."""
+        """How much speaks for a change now; one is declared at 3/2 of `every`."""
         return self._core.evidence
 
     def update(self, x: float | None) -> None:
