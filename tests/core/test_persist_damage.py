@@ -354,6 +354,7 @@ def test_wrong_states_of_the_optional_faces_under_a_right_checksum(name):
                     other.dtype == array.dtype
                     and other.shape[1:] == array.shape[1:]
                     and may_be(core, array, len(other))
+                    and core != "phases"  # these are told their season
                 ):
                     original.unpack(header, changed)
                     continue
