@@ -63,7 +63,8 @@ PAPER = [
 ]
 
 
-def test_readme_examples_print_what_they_say():
+def test_readme_examples_print_what_they_say(monkeypatch):
+    monkeypatch.chdir(ROOT)
     found = list(pages.run((ROOT / "README.md").read_text(encoding="utf-8")))
     assert len(found) == 4
     assert [said for _, said, _ in found] == [printed for *_, printed in found]
