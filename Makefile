@@ -5,6 +5,8 @@ BIN    := $(VENV)/bin
 # Half the time of an install is bytecode of modules that nobody will import; Python makes that of the others when it meets them.
 INSTALL := -m pip install --quiet --disable-pip-version-check --no-compile
 PIP    := $(BIN)/python $(INSTALL)
+# Tests start hundreds of processes: without bytecode each would compile every module that it imports.
+unexport PYTHONDONTWRITEBYTECODE
 
 CHROMIUM := command -v chromium >/dev/null || (apt-get update -qq && apt-get install -y -qq chromium >/dev/null)
 JAVA     := command -v java >/dev/null || (apt-get update -qq && apt-get install -y -qq openjdk-17-jre-headless >/dev/null)

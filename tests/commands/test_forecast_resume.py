@@ -2,53 +2,61 @@
 go on from what was kept.
 """
 
+import itertools
+import os
 import signal
-import subprocess
 import sys
 
 import numpy as np
 import pytest
 from test_forecast_fleet import contents, read, run, series, summary, table, write
 
-from stillpoint.commands.forecasts import job
-
-SCRIPT = """
-import os, signal, sys
-from stillpoint.commands import fleet, session
+from children import ended, forked
+from stillpoint.commands import fleet
 from stillpoint.commands.checkpoint import Checkpoint
 from stillpoint.commands.forecasts import job, output, player, spill
-job.BATCH, job.ROWS, spill.ROOM = 40, 60, 3000
-left, when, number = int(sys.argv[1]), sys.argv[2], getattr(signal, sys.argv[3])
-def die_in(owner, name, after):
-    plain = getattr(owner, name)
-    def dying(*args, **named):
-        global left
-        left -= 1
-        result = plain(*args, **named) if left or after else None
-        if not left:
-            os.kill(os.getpid(), number)
-        return result
-    setattr(owner, name, dying)
-places = {"rows": (spill.Spill, "flush"), "checkpoint": (Checkpoint, "save"),
-          "forecasts": (output, "write_ahead"), "state": (player, "replace"),
-          "tidy": (job.Forecasts, "tidy"), "summary": (job, "write_summary")}
-owner, name = places.get(when.split("-")[0], (None, None))
-if owner is not None:
-    die_in(owner, name, when.endswith("after"))
-sys.exit(fleet(sys.argv[4], "sku", "sold", sys.argv[5], time="day", horizon=3, season="7",
-               predictions="csv", checkpoint=sys.argv[6], quiet=True))
-"""
+
+PLACES = {
+    "rows": (spill.Spill, "flush"),
+    "checkpoint": (Checkpoint, "save"),
+    "forecasts": (output, "write_ahead"),
+    "state": (player, "replace"),
+    "tidy": (job.Forecasts, "tidy"),
+    "summary": (job, "write_summary"),
+}
 FOLDERS = ("forecasts", "predictions")
 SAME = ("rows", "keys", "targets", "scored", "errors", "worst", "coverage", "rejected", "repeated")
 
 
-def process(*arguments):
-    return subprocess.run(
-        [sys.executable, "-c", SCRIPT, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+def process(left, where, number, source, out, state):
+    """Exit code and stderr of a run in a child that gets a signal in one of the `PLACES`."""
+    said = out.parent / "said.txt"
+
+    def work():
+        sys.stderr = said.open("w", encoding="utf-8")
+        place, _, side = where.partition("-")
+        if place in PLACES:
+            signalled(*PLACES[place], left, getattr(signal, number), side == "after")
+        options = {"time": "day", "horizon": 3, "season": "7", "predictions": "csv"}
+        code = fleet(str(source), "sku", "sold", out, checkpoint=state, quiet=True, **options)
+        sys.stderr.flush()
+        return code
+
+    return ended(forked(work)), said.read_text(encoding="utf-8")
+
+
+def signalled(owner, name, left, number, after):
+    """Have the call of that number get a signal, before or after it does what it does."""
+    plain, calls = getattr(owner, name), itertools.count(1)
+
+    def dying(*args, **named):
+        last = next(calls) == left
+        result = plain(*args, **named) if after or not last else None
+        if last:
+            os.kill(os.getpid(), number)
+        return result
+
+    setattr(owner, name, dying)
 
 
 def small(monkeypatch):
@@ -75,7 +83,7 @@ def test_killed_anywhere_and_run_again_it_writes_the_same_bytes(tmp_path, monkey
         (1, "tidy-before"),
     ):
         died = process(n, where, "SIGKILL", source, out, tmp_path / "state")
-        assert died.returncode == -signal.SIGKILL, (where, died.stderr)
+        assert died[0] == -signal.SIGKILL, (where, died[1])
     for _ in range(2):  # once more, when all is done, changes nothing
         assert run(source, out, predictions="csv", checkpoint=tmp_path / "state") == 0
         assert {name: contents(out / name) for name in FOLDERS} == want
@@ -93,11 +101,11 @@ def test_a_signal_ends_it_between_batches_or_parts(tmp_path, monkeypatch):
         (1, "rows-after", "SIGTERM", "rows were read, and none was played"),
         (2, "forecasts-after", "SIGINT", "2 of 4 parts were played"),
     ):
-        stopped = process(n, where, number, source, out, tmp_path / "state")
-        assert stopped.returncode == 128 + getattr(signal, number), stopped.stderr
-        assert said in stopped.stderr
-        assert "run the same command to go on" in stopped.stderr
-    assert process(0, "none", "SIGINT", source, out, tmp_path / "state").returncode == 0
+        code, told = process(n, where, number, source, out, tmp_path / "state")
+        assert code == 128 + getattr(signal, number), told
+        assert said in told
+        assert "run the same command to go on" in told
+    assert process(0, "none", "SIGINT", source, out, tmp_path / "state")[0] == 0
     assert contents(out / "forecasts") == contents(tmp_path / "whole" / "forecasts")
 
 
@@ -123,7 +131,7 @@ def test_later_rows_go_on_from_what_was_kept(tmp_path, monkeypatch):
     assert "new" not in first
     write(folder / "2.csv", after)
     died = process(2, "forecasts-after", "SIGKILL", folder, out, tmp_path / "state")
-    assert died.returncode == -signal.SIGKILL, died.stderr
+    assert died[0] == -signal.SIGKILL, died[1]
     assert run(folder, out, **told) == 0
     again = read(out)
     assert again["gone"] == first["gone"]
@@ -162,10 +170,10 @@ def test_a_file_that_grew_while_parts_were_played_is_read_on_later(tmp_path, mon
     before, after = cut(rows, "2024-02-10")
     source, out = write(tmp_path / "a.csv", before), tmp_path / "out"
     died = process(2, "forecasts-after", "SIGKILL", source, out, tmp_path / "state")
-    assert died.returncode == -signal.SIGKILL
+    assert died[0] == -signal.SIGKILL
     with source.open("a") as file:
         file.writelines(f"{','.join(row)}\n" for row in after)
-    assert process(0, "none", "SIGKILL", source, out, tmp_path / "state").returncode == 0
+    assert process(0, "none", "SIGKILL", source, out, tmp_path / "state")[0] == 0
     assert run(write(tmp_path / "b.csv", rows), tmp_path / "whole") == 0
     assert sorted(read(out).items()) == sorted(read(tmp_path / "whole").items())
 

@@ -75,7 +75,7 @@ class UniformGrid:
         state = belief.state
         state.covariance[:] = state.spread[:] = space.covariance(0.0)
         without = state._replace(mean=np.empty((space.size, 0)))
-        falls, kicks = self.fall[None], np.diag(space.noise(self.gap, 0.0))[None]
+        falls, kicks = self.fall[None], np.diag(space.noise(self.gap, 0.0)).copy()[None]
         for first in range(0, self.rounds, BLOCK):
             size = min(BLOCK, self.rounds - first)
             which = np.zeros(size, dtype=np.int64)

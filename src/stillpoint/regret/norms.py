@@ -46,13 +46,12 @@ def blocks(space: StateSpace, times: Array) -> Iterator[tuple[slice, _norms.Step
         if i == 0:
             moves.append((still, space.covariance(times[0])))
             which = np.append(len(moves) - 1, which)
-        nugget = np.array([space.nugget(t) for t in (part[:1] if space.stationary else part)])
         f, q = (
             np.ascontiguousarray([move[side] for move in moves], dtype=np.float64)
             for side in (0, 1)
         )
-        nuggets = np.ascontiguousarray(np.broadcast_to(nugget, part.shape))
-        steps = _norms.Steps(f, q, which.astype(np.int64), nuggets, space.diagonal, space.h)
+        own = which.astype(np.int64), space.nuggets(part), space.diagonal, space.h
+        steps = _norms.Steps(f, q, *own)
         yield slice(i, i + part.size), steps
 
 

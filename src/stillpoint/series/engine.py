@@ -122,6 +122,7 @@ class Engine:
         are asked for.
         """
         out, i = np.empty((y.size, horizon)), 0
+        X = np.ascontiguousarray(X)
         offsets = np.empty((y.size * intervals, *self.bands.state.offsets.shape))
         while i < y.size:
             j = i + 1
@@ -159,7 +160,7 @@ class Engine:
         assert self.state is not None
         if closes and seasonal.size < y.size:
             seasonal = np.empty(y.size)
-        given = y, X, known, self.ahead
+        given = y, np.ascontiguousarray(X), known, self.ahead  # other layouts would be compiled anew
         self._play_rounds(self.state, *given, live, opens, closes, out, offsets, seasonal)
 
     def _cover(self, rounds: int) -> None:
