@@ -97,11 +97,11 @@ POOLS = {
     "oegd": (lambda d, T: OEGD(d, step=0.1, domain=Ball(R)), 0.85),
     "sword variation": (lambda d, T: SwordVariation(d, **sword(T)), 0.8),
     "sword small loss": (lambda d, T: SwordSmallLoss(d, **sword(T)), 0.5),
-    "sword best": (lambda d, T: SwordBest(d, **sword(T)), 0.3),
+    "sword best": (lambda d, T: SwordBest(d, **sword(T)), 0.4),
     "sword++": (lambda d, T: SwordPP(d, **sword(T)), 0.8),
     "scream": (
         lambda d, T: Scream(d, horizon=T, lipschitz=1.0, radius=R, switching=0.5),
-        0.7,
+        0.75,
     ),
 }
 
@@ -124,6 +124,30 @@ def test_pools_keep_their_bounds_and_come_near_them(name):
                 assert regret <= limit * (1 + 1e-12)
                 worst = max(worst, regret / limit)
     assert worst >= share
+
+
+@pytest.mark.parametrize("make", [OptimisticOGD, OEGD])
+def test_a_switch_from_end_to_end_costs_what_bounds_say(make):
+    learner, g = make(1, step=0.02, domain=Ball(R)), np.repeat([1.0, -1.0] * 5, 100)
+    plays, _ = against(learner, lambda t, w: g[t - 1 : t], g.size)
+    u = -R * g[:, None]
+    regret, path = float(g @ (plays - u)[:, 0]), path_length(u)
+    assert 0.98 * learner.bound(path) <= regret <= learner.bound(path)
+    assert regret > 1.9 * learner.bound(path / 2)
+
+
+def test_the_mixed_hint_of_sword_is_nearly_as_good_as_the_better_one():
+    learner, lost, most = SwordBest(1, **sword(400)), 0.0, 8 * math.log(2)  # 8G² ln 2
+    for _ in range(400):
+        learner.predict()
+        (hint,), clock = learner._bank.extra, learner._bank.clock
+        beta = 1 / (1 + math.exp((clock[AT.varied] - clock[AT.plain]) / 8))
+        g = -1.0 if hint >= 0 else 1.0  # never the last one again
+        lost += (g - beta * hint) ** 2
+        learner.update_loss(Slope(np.array([g])))
+        over = lost - min(clock[AT.varied], clock[AT.plain])
+        assert over <= most
+    assert over >= 0.85 * most
 
 
 def smooth(rounds, dim, speed):
@@ -289,3 +313,5 @@ def test_bounds_name_what_they_need():
     free.update(1.0)
     with pytest.raises(ValueError, match="domain"):
         free.bound(1.0)
+    with pytest.raises(ValueError, match="domain"):
+        OEGD(1).variation_bound(0.0, 1.0, 1.0)

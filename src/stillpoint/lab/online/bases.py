@@ -44,12 +44,15 @@ class Base:
         """Regret against any fixed point of a set of diameter D, after so many rounds from 1."""
         raise NotImplementedError(f"{type(self).__name__} promises nothing on intervals")
 
-    def dynamic(self, path: float, square: float, start: float, D: float) -> float:
-        """Regret against a path of that length: (start² + 2D·P)/(2η) + (η/2)Σ‖g − guess‖².
+    def dynamic(self, path: float, square: float, start: float, reach: float) -> float:
+        """Regret against a path of length P: (start² + 2·reach·P)/(2η) + (η/2)Σ‖g − guess‖².
 
-        `start` bounds the distance from the first play to the first comparator.
+        With y_t what steps start from, x_t itself where nothing is guessed, of norm at most
+        `reach`, as u_t is, and start = ‖x_1‖ + reach: a round loses (‖u_t − y_t‖² − ‖u_t −
+        y_{t+1}‖²)/(2η) + (η/2)‖g − guess‖², and Σ‖u_t − y_t‖² − ‖u_t − y_{t+1}‖² ≤ ‖u_T‖² +
+        ‖y_1‖² − 2⟨u_1, y_1⟩ − 2Σ⟨y_t, u_t − u_{t−1}⟩: half the D²/η that a switch costs in papers.
         """
-        return (start * start + 2.0 * D * path) / (2.0 * self.step) + 0.5 * self.step * square
+        return (start * start + 2.0 * reach * path) / (2.0 * self.step) + 0.5 * self.step * square
 
 
 @dataclass(frozen=True)

@@ -35,33 +35,38 @@ class Guaranteed(Baseline):
         Notes
         -----
         The least over base learners i of what the meta learner loses to i, what i loses to the
-        comparator, (r² + 2D·P)/(2η_i) + (η_i/2)Σ‖g − guess‖² with r = ‖w_1‖ + max‖u‖ and D the
-        diameter, and the penalties of i beyond their mean. All of it is what this run has
+        comparator, (r² + 2R·P)/(2η_i) + (η_i/2)Σ‖g − guess‖² with R the largest norm in the domain
+        and r = ‖w_1‖ + R, and the penalties of i beyond their mean. All of it is what this run has
         measured; convexity alone is used. With a penalty of order 1, λ times the switching cost
-        Σ‖w_t − w_{t−1}‖ is bounded with the regret: (D/2)λΣ‖p_t − p_{t−1}‖₁ is added instead of
-        the mean.
+        Σ‖w_t − w_{t−1}‖ is bounded with the regret: RλΣ‖p_t − p_{t−1}‖₁ is added instead of the
+        mean.
         """
         path = nonnegative("path_length", path_length)
         if not isinstance(self.schedule, Pool):
             raise ValueError(
                 "bound is for pools of base learners: got a cover; call interval_bound(first, last)"
             )
-        bank, reach = self._bank, self.domain.reach(self.dim)
-        if math.isinf(reach):
-            raise ValueError(
-                f"domain must be bounded for a bound: got {self.domain!r}; pass sp.domains.Ball"
-            )
+        bank, reach = self._bank, self._bounded_reach()
         if not self.observed:
             return 0.0
         start = float(norm(self._rule.start)) + reach
         each = [
-            base.dynamic(path, float(square), start, 2.0 * reach)
+            base.dynamic(path, float(square), start, reach)
             for base, square in zip(self.schedule.kinds, bank.row("square"), strict=True)
         ]
         moves = bank.row("penalties") - bank.clock[AT.penalties]
         if self.order == 1 and self.penalty > 0.0:
             moves = bank.row("penalties") + self.penalty * reach * bank.clock[AT.shift]
         return float((self.meta.to(bank, self._rule) + np.array(each) + moves).min())
+
+    def _bounded_reach(self) -> float:
+        """The largest norm in the domain, which must have one."""
+        reach = self.domain.reach(self.dim)
+        if math.isinf(reach):
+            raise ValueError(
+                f"domain must be bounded for a bound: got {self.domain!r}; pass sp.domains.Ball"
+            )
+        return reach
 
     def interval_bound(self, first: int, last: int) -> float:
         """Bound on the regret of a cover in the rounds first..last, from 1, against any fixed u.
