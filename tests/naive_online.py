@@ -180,13 +180,31 @@ class Expert:
 
 
 def cover(
-    rounds, dim, intervals, meta, base, G, radius, *, surrogate=True, rate=0.0, curvature=0.0
+    rounds,
+    dim,
+    intervals,
+    meta,
+    base,
+    G,
+    radius,
+    *,
+    surrogate=True,
+    rate=0.0,
+    curvature=0.0,
+    threshold=None,
 ):
-    """Any of the learners on covers; also returns Σ of Prod's w/η over all that were ever born."""
+    """Any of the learners on covers; also returns Σ of Prod's w/η over all that were ever born.
+
+    With a threshold, intervals are of markers: the next comes when who was born at the last has
+    lost more.
+    """
     D, c = 2 * radius, 2 * G * radius
     experts, gone, plays = {}, 0.0, []
+    marker, watched = 1, 0.0
     for t, loss in enumerate(rounds, start=1):
-        now = alive(intervals, t)
+        if threshold is not None and watched > threshold:
+            marker, watched = marker + 1, 0.0
+        now = alive(intervals, t if threshold is None else marker)
         born = [key for key in now if key not in experts]
         for key in [key for key in experts if key not in now]:
             each = experts.pop(key)
@@ -201,6 +219,7 @@ def cover(
         g = loss.gradient(w)
         losses = x @ g if surrogate else np.array([loss.value(one) for one in x])
         mean = w @ g if surrogate else loss.value(w)
+        watched += max(zip(now, losses, strict=True))[1]  # of the latest
         for one, own in zip(each, losses, strict=True):
             learn(meta, one, (mean - own) / c, rate * (mean - own))
             at = w if surrogate else one.x

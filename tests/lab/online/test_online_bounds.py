@@ -28,8 +28,17 @@ from stillpoint.lab.online import (
     CompactCover,
     DenseCover,
     Descent,
+    Ensemble,
+    ExponentialWeights,
+    FadingDescent,
     FixedShare,
     LeadingHistories,
+    LossCover,
+    NewtonStep,
+    NormalHedge,
+    Pool,
+    ScaleFree,
+    StronglyConvexDescent,
 )
 from stillpoint.lab.online._bank import AT
 from stillpoint.losses import Squared
@@ -300,6 +309,81 @@ def test_psacs_sets_a_marker_when_the_latest_has_lost_enough():
             markers, watched = markers + 1, 0.0
         assert learner._bank.clock[AT.marker] == markers
     assert 3 < markers < 60  # some, and not every round
+
+
+@pytest.mark.parametrize("threshold", [0.01, 0.3, 50.0])
+def test_psacs_keeps_its_bound_on_every_interval_wherever_markers_are(threshold):
+    rounds, worst = 120, 0.0
+    rng = np.random.default_rng(0)
+    for y in (
+        np.repeat([0.7, -0.7, 0.1, 0.6], rounds // 4) + rng.uniform(-0.1, 0.1, rounds),
+        R * np.where(np.arange(rounds) % 2, 1.0, -1.0),
+        np.full(rounds, R),
+    ):
+        learner = PSACS(1, lipschitz=2 * R, radius=R, threshold=threshold)
+        run = sp.play(learner, Squared().on(y))
+        total = np.append(0.0, np.cumsum(run.losses))
+        for a, b in all_intervals(rounds):
+            part = y[a - 1 : b]
+            regret = total[b] - total[a - 1] - 0.5 * ((part - part.mean()) ** 2).sum()
+            limit = learner.interval_bound(a, b, largest=2 * R**2)
+            assert limit <= learner.interval_bound(a, b)  # half the square of 2R is below GD
+            worst = max(worst, regret / limit)
+    assert 0.0 < worst <= 1.0
+
+
+def test_a_cover_by_losses_has_no_bound_of_one_by_rounds():
+    learner = Ensemble(
+        1,
+        schedule=LossCover(Descent(1.0), 1.0),  # the every that means each round elsewhere
+        meta=NormalHedge(1.0),
+        domain=Ball(R),
+        lipschitz=1.0,
+        losses="values",
+    )
+    with pytest.raises(ValueError, match="marker a round"):
+        learner.interval_bound(1, 2)
+
+
+BASES = {
+    "descent": (Descent(0.1), 0.0),
+    "fading": (FadingDescent(2 * R), 0.0),
+    "scale-free": (ScaleFree(math.sqrt(2) * R, 1.0), 0.0),
+    "strongly convex": (StronglyConvexDescent(0.05), 0.05),
+    "newton": (NewtonStep(0.05, 1.0), 0.05),
+}
+
+
+@pytest.mark.parametrize("name", BASES)
+def test_base_learners_lose_more_than_half_of_what_they_promise(name):
+    # signs alternate and then stay, on losses g_tw + (H/2)(w − x_t)², which only curve as they must
+    base, H = BASES[name]
+    rounds, worst, t = 200, 0.0, np.arange(200)
+    for turn in (0, 8, 14):
+        g = np.where(t < rounds - turn, (-1.0) ** t, -1.0)
+        learner = Ensemble(1, schedule=Pool([base]), meta=ExponentialWeights(1.0), domain=Ball(R))
+        x, _ = against(learner, lambda t, w, g=g: g[t - 1 : t], rounds)
+        for u in np.linspace(-R, R, 81):
+            regret = g @ (x[:, 0] - u) - 0.5 * H * ((x[:, 0] - u) ** 2).sum()
+            worst = max(worst, regret / base.static(rounds, 1.0, 2 * R, 1))
+    assert 0.55 <= worst <= 1.0
+
+
+def test_moves_of_newton_steps_are_paid_for():
+    for dim in (1, 2):
+        learner = Ensemble(
+            dim,
+            schedule=Pool([NewtonStep(0.05, 1.0), NewtonStep(0.05, 1.0)]),
+            meta=ExponentialWeights(1.0),
+            domain=Ball(R),
+            penalty=0.5,
+            order=2,
+        )
+        before = learner.plays
+        learner.update(np.full(dim, 0.1))
+        moved = ((learner.plays - before) ** 2).sum(axis=1)
+        assert moved.min() > 0.0
+        assert learner._bank.row("penalty") == pytest.approx(0.5 * moved)
 
 
 def test_bounds_name_what_they_need():

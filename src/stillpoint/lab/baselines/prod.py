@@ -70,7 +70,7 @@ class Prod(FixedRange):
     def bound(self, index: int) -> float:
         """Σ⟨g_t, w_t − x_{t,index}⟩ so far is at most this.
 
-        B(ln(1/π_i)/η + ηΣr_i²) + Σ(range_t − B)₊: 0 ≥ ln w_i, and ln(1 + ηr) ≥ ηr − η²r² as ηr ≥ −½.
+        B(ln(1/π_i)/η + ηΣr_i²) + Σ(range_t − B)₊: w_i ≤ 1, and ln(1 + ηr) ≥ ηr − η²r² for ηr ≥ −½.
         """
         i = self._index(index)
         log = -math.log(self.prior[i])

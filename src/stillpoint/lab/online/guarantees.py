@@ -10,7 +10,7 @@ from stillpoint.domains import Domain
 from stillpoint.lab.online._bank import AT, Bank, Rule
 from stillpoint.lab.online.base import Baseline
 from stillpoint.lab.online.metas import Meta
-from stillpoint.lab.online.schedules import Cover, Pool, Schedule
+from stillpoint.lab.online.schedules import Cover, LossCover, Pool, Schedule
 
 
 class Guaranteed(Baseline):
@@ -74,16 +74,16 @@ class Guaranteed(Baseline):
         The interval is cut where base learners are born; on each piece the meta learner loses to
         the one that is born there, and that one to u.
         """
-        if not isinstance(self.schedule, Cover) or self.schedule.every != 1.0:
+        if (
+            not isinstance(self.schedule, Cover)
+            or isinstance(self.schedule, LossCover)
+            or self.schedule.every != 1.0
+        ):
             raise ValueError(
                 "interval_bound is for covers with a marker a round: got"
                 f" {self.schedule!r}; pools have bound(path_length)"
             )
-        first, last = count("first", first), count("last", last)
-        if first > last:
-            raise ValueError(
-                f"first and last must be rounds, from 1: got {first} and {last}; order them"
-            )
+        first, last = rounds_of(first, last)
         if self.lipschitz is None or math.isinf(self.domain.reach(self.dim)):
             raise ValueError(
                 "lipschitz and a bounded domain must be given for a bound: got"
@@ -95,3 +95,13 @@ class Guaranteed(Baseline):
             + base.static(rounds, self.lipschitz, size, self.dim)
             for at, length, rounds in self.schedule.pieces(first, last)
         )
+
+
+def rounds_of(first: int, last: int) -> tuple[int, int]:
+    """The ends of an interval of rounds, checked."""
+    first, last = count("first", first), count("last", last)
+    if first > last:
+        raise ValueError(
+            f"first and last must be rounds, from 1: got {first} and {last}; order them"
+        )
+    return first, last
