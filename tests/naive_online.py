@@ -125,6 +125,28 @@ def scream(rounds, dim, T, G, cost, radius):
 # covers
 
 
+def flh_vaw(X, y, reach, ridge):
+    """Follow the leading history over least squares from each birth on, features first."""
+    weight, plays = {}, []
+    for t in range(1, len(y) + 1):
+        now = alive("history", t)
+        old = {key: weight[key] for key in now if key in weight}
+        total = sum(old.values())
+        weight = {key: value / total * (1 - 1 / t) for key, value in old.items()}
+        weight |= {key: 1 / t for key in now if key not in weight}
+        each = {}
+        for first, last in now:
+            x, past = X[first - 1 : t], np.append(y[first - 1 : t - 1], 0.0)
+            A = ridge * np.eye(X.shape[1]) + x.T @ x
+            each[first, last] = np.clip(x[-1] @ np.linalg.solve(A, x.T @ past), -reach, reach)
+        plays.append(sum(weight[key] * each[key] for key in now))
+        weight = {
+            key: weight[key] * np.exp(-((y[t - 1] - each[key]) ** 2) / (8 * reach**2))
+            for key in now
+        }
+    return np.array(plays)
+
+
 def alive(cover, t):
     """The intervals (first, last) of a cover that hold t, from their definition."""
     found = []
