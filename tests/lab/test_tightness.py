@@ -61,7 +61,7 @@ def test_what_the_search_finds_for_kt_is_so_in_exact_arithmetic(rounds):
 
 
 def test_what_rounding_alone_adds_to_a_regret_is_no_broken_bound():
-    """KT wins 10¹⁸ and more here and loses it again: in floats sums break the bound, not exactly."""
+    """KT wins 10¹⁸ here and loses it again: exactly, it keeps its bound; in floats sums cannot."""
 
     def in_floats(g):
         learner = CASES["KT"].build(g.size)
