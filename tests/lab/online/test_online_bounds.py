@@ -24,6 +24,7 @@ from stillpoint.lab.baselines import (
     SwordVariation,
 )
 from stillpoint.lab.online import (
+    Base,
     CoinBetting,
     CompactCover,
     DenseCover,
@@ -37,6 +38,7 @@ from stillpoint.lab.online import (
     NewtonStep,
     NormalHedge,
     Pool,
+    Prod,
     ScaleFree,
     StronglyConvexDescent,
 )
@@ -275,6 +277,30 @@ def test_the_weights_of_prod_sum_to_the_intervals_begun():
     _, total = naive.cover(losses, 2, "dense", "prod", "fading", 2.0, R)
     assert total == pytest.approx(sum(100 // 2**k for k in range(7)))
     assert total < 200
+
+
+class Puppet(Base):
+    """Right, at −½, where it is born and ends as it is told; else wrong."""
+
+    right = (1, 1)
+
+    def move(self, bank, rule, i, g):
+        own = bank.row("born")[i], bank.row("ends")[i]
+        bank.x[i] = -0.5 if own == self.right else 0.5
+
+
+def test_prod_loses_more_than_half_of_what_it_promises_to_who_is_born_late():
+    base, meta, lost = Puppet(), Prod(1.0), 0.0
+    learner = Ensemble(1, schedule=DenseCover(base), meta=meta, domain=Ball(0.5), lipschitz=1.0)
+    bank = learner._bank
+    for t in range(1, 256):  # first the longest are right, then one of 192..255
+        base.right = (1 << t.bit_length() - 1, (2 << t.bit_length() - 1) - 1)
+        if t >= 192:
+            base.right = (192, 255)
+            own = (bank.row("alive") > 0) & (bank.row("born") == 192) & (bank.row("ends") == 255)
+            lost += float(learner.predict()[0] - learner.plays[own][0, 0])
+        learner.update(1.0)
+    assert 0.5 * meta.on(192, 64, 64, 255) < lost <= meta.on(192, 64, 64, 255)
 
 
 def test_pieces_of_covers_are_beginnings_of_their_intervals():
