@@ -395,6 +395,27 @@ def test_base_learners_lose_more_than_half_of_what_they_promise(name):
     assert 0.55 <= worst <= 1.0
 
 
+def test_bounds_of_pools_know_that_steps_fall():
+    g = np.repeat([0.02, -0.02] * 3, 200)  # small: with a constant step little would be lost
+
+    def pool(base):
+        learner = Ensemble(
+            1, schedule=Pool([base]), meta=ExponentialWeights(1.0), domain=Ball(R), lipschitz=1.0
+        )
+        plays, _ = against(learner, lambda t, w: g[t - 1 : t], g.size)
+        return learner, float(g @ plays[:, 0] + R * np.abs(g).sum())
+
+    path = 2 * R * 5
+    learner, regret = pool(ScaleFree(2 * R))
+    assert 0.2 * learner.bound(path) <= regret <= learner.bound(path)
+    for base in (FadingDescent(1.0), StronglyConvexDescent(1.0), NewtonStep(0.05, 1.0)):
+        learner, regret = pool(base)
+        with pytest.raises(NotImplementedError, match="moving comparators"):
+            learner.bound(path)
+    _, regret = pool(FadingDescent(1.0))
+    assert regret > Descent(1.0).dynamic(path, float(g @ g), R, R)  # what it would have said
+
+
 def test_moves_of_newton_steps_are_paid_for():
     for dim in (1, 2):
         learner = Ensemble(

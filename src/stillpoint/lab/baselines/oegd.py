@@ -38,7 +38,7 @@ class OEGD(Single):
         Notes
         -----
         A round loses at most (η/2)‖∇f_t(w_t) − ∇f_{t−1}(y_t)‖² − ‖w_t − y_t‖²/(2η) beyond what
-        `Base.dynamic` sums up. The first square is at most 2 sup‖∇f_t − ∇f_{t−1}‖² + 2L²‖w_t −
+        `bound` sums up. The first square is at most 2 sup‖∇f_t − ∇f_{t−1}‖² + 2L²‖w_t −
         y_t‖², and ηL² ≤ 1/(2η).
         """
         path, V, g = (

@@ -45,25 +45,38 @@ class Base:
         raise NotImplementedError(f"{type(self).__name__} promises nothing on intervals")
 
     def dynamic(self, path: float, square: float, start: float, reach: float) -> float:
-        """Regret against a path of length P: (start² + 2·reach·P)/(2η) + (η/2)Σ‖g − guess‖².
+        """Regret against a path of that length, where Σ‖g − guess‖² is `square`.
 
-        With y_t what steps start from, x_t itself where nothing is guessed, of norm at most
-        `reach`, as u_t is, and start = ‖x_1‖ + reach: a round loses (‖u_t − y_t‖² − ‖u_t −
-        y_{t+1}‖²)/(2η) + (η/2)‖g − guess‖², and Σ‖u_t − y_t‖² − ‖u_t − y_{t+1}‖² ≤ ‖u_T‖² +
-        ‖y_1‖² − 2⟨u_1, y_1⟩ − 2Σ⟨y_t, u_t − u_{t−1}⟩: half the D²/η that a switch costs in papers.
+        No point of the domain has a norm above `reach`, and start = ‖x_1‖ + reach.
+        """
+        raise NotImplementedError(f"{type(self).__name__} promises nothing to moving comparators")
+
+
+@dataclass(frozen=True)
+class _Steady(Base):
+    """A base learner with a constant step η."""
+
+    step: float
+
+    def __post_init__(self) -> None:
+        positive("step", self.step)
+
+    def dynamic(self, path: float, square: float, start: float, reach: float) -> float:
+        """(start² + 2·reach·P)/(2η) + (η/2)Σ‖g − guess‖², P the length of the path.
+
+        With y_t what steps start from, x_t itself where nothing is guessed: a round loses (‖u_t −
+        y_t‖² − ‖u_t − y_{t+1}‖²)/(2η) + (η/2)‖g − guess‖², and Σ‖u_t − y_t‖² − ‖u_t − y_{t+1}‖² ≤
+        ‖u_T‖² + ‖y_1‖² − 2⟨u_1, y_1⟩ − 2Σ⟨y_t, u_t − u_{t−1}⟩: for a path from end to end half of
+        what papers have.
         """
         return (start * start + 2.0 * reach * path) / (2.0 * self.step) + 0.5 * self.step * square
 
 
 @dataclass(frozen=True)
-class Descent(Base):
+class Descent(_Steady):
     """x ← Π(x − ηg), with η = step (Zinkevich 2003)."""
 
-    step: float
     code: ClassVar[int | None] = _bases.DESCENT
-
-    def __post_init__(self) -> None:
-        positive("step", self.step)
 
     def static(self, rounds: float, G: float, D: float, dim: int) -> float:
         """D²/(2η) + ηG²n/2."""
@@ -100,6 +113,12 @@ class ScaleFree(Base):
     def static(self, rounds: float, G: float, D: float, dim: int) -> float:
         """(D²/(2·step) + step)√(offset + Σ‖g‖²), Σ‖g‖² ≤ nG²."""
         return (D * D / (2.0 * self.step) + self.step) * math.sqrt(self.offset + rounds * G * G)
+
+    def dynamic(self, path: float, square: float, start: float, reach: float) -> float:
+        """((D² + 2D·P)/(2·step) + step)√(offset + Σ‖g‖²), D = 2·reach."""
+        D = 2.0 * reach
+        far = (D * D + 2.0 * D * path) / (2.0 * self.step)
+        return (far + self.step) * math.sqrt(self.offset + square)
 
 
 @dataclass(frozen=True)
@@ -139,23 +158,15 @@ class NewtonStep(Base):
 
 
 @dataclass(frozen=True)
-class OptimisticDescent(Base):
+class OptimisticDescent(_Steady):
     """y ← Π(y − ηg), x ← Π(y − ηg): expects the last gradient again (Rakhlin & Sridharan 2013)."""
 
-    step: float
     code: ClassVar[int | None] = _bases.OPTIMISTIC
-
-    def __post_init__(self) -> None:
-        positive("step", self.step)
 
 
 @dataclass(frozen=True)
-class ExtraDescent(Base):
+class ExtraDescent(_Steady):
     """y ← Π(y − η∇f_t(x)), x ← Π(y − η∇f_t(y)): extra-gradient descent (Chiang et al. 2012)."""
 
-    step: float
     code: ClassVar[int | None] = _bases.EXTRA
     queries: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        positive("step", self.step)
