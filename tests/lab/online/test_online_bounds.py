@@ -433,6 +433,27 @@ def test_moves_of_newton_steps_are_paid_for():
         assert learner._bank.row("penalty") == pytest.approx(0.5 * moved)
 
 
+def test_curvature_that_nobody_sees_is_no_ground_for_a_bound():
+    def cover(base, meta, gradients, losses):
+        return Ensemble(
+            1,
+            schedule=LeadingHistories(base),
+            meta=meta,
+            domain=Ball(R),
+            lipschitz=1.0,
+            gradients=gradients,
+            losses=losses,
+        )
+
+    strong, share = StronglyConvexDescent(1.0), FixedShare(1.0)
+    assert cover(strong, share, "own", "values").interval_bound(2, 9) > 0.0
+    assert cover(Descent(0.1), FixedShare(1.0, 1.0), "play", "linear").interval_bound(2, 9) > 0.0
+    with pytest.raises(ValueError, match="gradients"):
+        cover(strong, share, "play", "values").interval_bound(2, 9)
+    with pytest.raises(ValueError, match="losses"):
+        cover(strong, share, "own", "linear").interval_bound(2, 9)
+
+
 def test_bounds_name_what_they_need():
     with pytest.raises(ValueError, match="interval_bound"):
         SAOL(1, lipschitz=1.0, radius=1.0).bound(1.0)

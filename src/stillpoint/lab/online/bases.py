@@ -24,10 +24,13 @@ class Base:
         What compiled loops know it by; None runs in Python.
     queries : bool
         Whether it asks for a second gradient, at another point than its play.
+    curved : bool
+        Whether what it promises needs losses that curve, and gradients at its own plays.
     """
 
     code: ClassVar[int | None] = None
     queries: ClassVar[bool] = False
+    curved: ClassVar[bool] = False
     step: float = 1.0
     offset: float = 0.0
     curvature: float = 1.0
@@ -127,6 +130,7 @@ class StronglyConvexDescent(Base):
 
     curvature: float
     code: ClassVar[int | None] = _bases.STRONG
+    curved: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         positive("curvature", self.curvature)
@@ -146,6 +150,7 @@ class NewtonStep(Base):
     curvature: float
     step: float
     code: ClassVar[int | None] = _bases.NEWTON
+    curved: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         positive("curvature", self.curvature)

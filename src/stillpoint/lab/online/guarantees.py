@@ -9,7 +9,7 @@ from stillpoint.core.validation import count, nonnegative
 from stillpoint.domains import Domain
 from stillpoint.lab.online._bank import AT, Bank, Rule
 from stillpoint.lab.online.base import Baseline
-from stillpoint.lab.online.metas import Meta
+from stillpoint.lab.online.metas import FixedShare, Meta
 from stillpoint.lab.online.schedules import Cover, LossCover, Pool, Schedule
 
 
@@ -19,6 +19,8 @@ class Guaranteed(Baseline):
     schedule: Schedule
     meta: Meta
     domain: Domain
+    gradients: str
+    losses: str
     penalty: float
     order: int
     _rule: Rule
@@ -90,6 +92,16 @@ class Guaranteed(Baseline):
                 f" {self.lipschitz} and {self.domain!r}; pass them"
             )
         size, base = 2.0 * self.domain.reach(self.dim), self.schedule.base
+        if base.curved and self.gradients == "play":
+            raise ValueError(
+                f"gradients must be 'own' for a bound: got 'play' for {base!r}, and the linear"
+                " losses that it then sees do not curve; pass gradients='own'"
+            )
+        if isinstance(self.meta, FixedShare) and not self.meta.range and self.losses == "linear":
+            raise ValueError(
+                f"losses must be 'values' for a bound: got 'linear' for {self.meta!r}, and linear"
+                " ones are not exp-concave; pass losses='values', or give its range"
+            )
         return sum(
             self.meta.on(at, length, rounds, at + rounds - 1)
             + base.static(rounds, self.lipschitz, size, self.dim)
