@@ -125,6 +125,28 @@ def scream(rounds, dim, T, G, cost, radius):
 # covers
 
 
+def flh_vaw(X, y, reach, ridge):
+    """Follow the leading history over least squares from each birth on, features first."""
+    weight, plays = {}, []
+    for t in range(1, len(y) + 1):
+        now = alive("history", t)
+        old = {key: weight[key] for key in now if key in weight}
+        total = sum(old.values())
+        weight = {key: value / total * (1 - 1 / t) for key, value in old.items()}
+        weight |= {key: 1 / t for key in now if key not in weight}
+        each = {}
+        for first, last in now:
+            x, past = X[first - 1 : t], np.append(y[first - 1 : t - 1], 0.0)
+            A = ridge * np.eye(X.shape[1]) + x.T @ x
+            each[first, last] = np.clip(x[-1] @ np.linalg.solve(A, x.T @ past), -reach, reach)
+        plays.append(sum(weight[key] * each[key] for key in now))
+        weight = {
+            key: weight[key] * np.exp(-((y[t - 1] - each[key]) ** 2) / (8 * reach**2))
+            for key in now
+        }
+    return np.array(plays)
+
+
 def alive(cover, t):
     """The intervals (first, last) of a cover that hold t, from their definition."""
     found = []
@@ -180,13 +202,31 @@ class Expert:
 
 
 def cover(
-    rounds, dim, intervals, meta, base, G, radius, *, surrogate=True, rate=0.0, curvature=0.0
+    rounds,
+    dim,
+    intervals,
+    meta,
+    base,
+    G,
+    radius,
+    *,
+    surrogate=True,
+    rate=0.0,
+    curvature=0.0,
+    threshold=None,
 ):
-    """Any of the learners on covers; also returns Σ of Prod's w/η over all that were ever born."""
+    """Any of the learners on covers; also returns Σ of Prod's w/η over all that were ever born.
+
+    With a threshold, intervals are of markers: the next comes when who was born at the last has
+    lost more.
+    """
     D, c = 2 * radius, 2 * G * radius
     experts, gone, plays = {}, 0.0, []
+    marker, watched = 1, 0.0
     for t, loss in enumerate(rounds, start=1):
-        now = alive(intervals, t)
+        if threshold is not None and watched > threshold:
+            marker, watched = marker + 1, 0.0
+        now = alive(intervals, t if threshold is None else marker)
         born = [key for key in now if key not in experts]
         for key in [key for key in experts if key not in now]:
             each = experts.pop(key)
@@ -201,6 +241,7 @@ def cover(
         g = loss.gradient(w)
         losses = x @ g if surrogate else np.array([loss.value(one) for one in x])
         mean = w @ g if surrogate else loss.value(w)
+        watched += max(zip(now, losses, strict=True))[1]  # of the latest
         for one, own in zip(each, losses, strict=True):
             learn(meta, one, (mean - own) / c, rate * (mean - own))
             at = w if surrogate else one.x

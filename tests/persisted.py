@@ -159,6 +159,7 @@ CORE = {
     "baselines.FLH": shown(
         lambda: baselines.FLH(2, lipschitz=9.0, radius=1.0, curvature=0.1, kind="exp-concave")
     ),
+    "baselines.FLHVAW": contexts(lambda: baselines.FLHVAW(2, reach=2.0)),
     "baselines.OEGD": shown(lambda: baselines.OEGD(2, step=0.3, domain=Ball(1.0))),
     "baselines.OptimisticOGD": gradients(lambda: baselines.OptimisticOGD(2, step=0.3)),
     "baselines.PSACS": shown(lambda: baselines.PSACS(2, lipschitz=9.0, radius=1.0, threshold=0.1)),

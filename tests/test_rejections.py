@@ -322,7 +322,7 @@ def attempts(name, learner):
         return of_scores(learner)
     if isinstance(learner, sp.IntervalTracker):
         return of_intervals(learner)
-    if isinstance(learner, TrackingModel | sp.TrackingVAW) or name == "Wrapped":
+    if isinstance(learner, TrackingModel | sp.TrackingVAW | baselines.FLHVAW) or name == "Wrapped":
         return of_contexts(learner)
     if isinstance(learner, sp.Forecaster):
         return of_horizons(learner)

@@ -312,7 +312,7 @@ def feed(name, learner, t, value):
         return learner.predict()
     elif isinstance(learner, sp.Anomalies | sp.Changes):
         play, close = len(learner.records), lambda: learner.update(value)
-    elif name in ("Wrapped", "TrackingForecaster", "TrackingVAW") or isinstance(
+    elif name in ("Wrapped", "TrackingForecaster", "TrackingVAW", "baselines.FLHVAW") or isinstance(
         learner, TrackingProbabilities
     ):
         features = both if t % 2 and abs(value) <= 1e100 else x(t)

@@ -8,8 +8,8 @@ import pytest
 
 import stillpoint as sp
 from stillpoint.lab import streams
-from stillpoint.lab.claims import _best, _moving
-from stillpoint.lab.tightness import Case, cases, ratio, table, tightest
+from stillpoint.lab.claims import _FREE, _best, _moving
+from stillpoint.lab.tightness import Case, _changed, cases, ratio, table, tightest
 
 CASES = {case.name: case for case in cases()}
 
@@ -39,19 +39,40 @@ def test_a_bound_that_is_too_small_is_found_out():
     assert tightest(broken, 16, tries=0).constructed > 1.0
 
 
-def test_what_rounding_alone_adds_to_a_regret_is_no_broken_bound():
-    """KT wins 10¹⁸ here and loses it again: exactly, it keeps its bound; in floats sums cannot."""
-    g = np.repeat([1.0, -1.0], 64)
+def exact_ratio(g):
+    """KT's largest regret/bound on these gradients, of the norms that claims has, in fractions."""
     wealth, total = Fraction(1), Fraction(0)
     for t, each in enumerate(g, 1):
-        play = -total / t * wealth
-        wealth -= Fraction(each) * play
+        wealth += Fraction(each) * total / t * wealth  # w_t = −total/t·wealth
         total += Fraction(each)
-    learner = CASES["KT"].build(128)
-    run = sp.play(learner, g[:, None])
-    assert total == 0  # so that regret is the same against every u
-    assert float(1 - wealth) <= learner.bound(0.0) < learner.bound(1.0)
-    assert run.linear_regret([1.0])[-1] > learner.bound(1.0)
+    learner = CASES["KT"].build(g.size)
+    sp.play(learner, g[:, None])  # its bound only asks how many rounds there were
+    return max(
+        float((1 - wealth + abs(total) * Fraction(norm)) / Fraction(learner.bound(norm)))
+        for norm in (0.0, *_FREE)
+    )
+
+
+@pytest.mark.parametrize("rounds", [16, 64, 128])
+def test_what_the_search_finds_for_kt_is_so_in_exact_arithmetic(rounds):
+    found = tightest(CASES["KT"], rounds, tries=20)
+    assert found.searched == pytest.approx(exact_ratio(found.gradients), rel=1e-9)
+    assert 0.8 < found.searched < 1.0
+
+
+def test_what_rounding_alone_adds_to_a_regret_is_no_broken_bound():
+    """KT wins 10¹⁸ here and loses it again: exactly, it keeps its bound; in floats sums cannot."""
+
+    def in_floats(g):
+        learner = CASES["KT"].build(g.size)
+        run = sp.play(learner, g[:, None])
+        return max(regret / bound for regret, bound in CASES["KT"].claims(learner, run))
+
+    g, rng = np.repeat([1.0, -1.0], 64), np.random.default_rng(0)
+    for _ in range(30):  # a search that believes every digit
+        g = max(g, _changed(g, rng), key=in_floats)
+    assert in_floats(g) > 1.4
+    assert exact_ratio(g) <= 1.0
     assert ratio(CASES["KT"], g) <= 1.0
 
 

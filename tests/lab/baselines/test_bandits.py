@@ -92,8 +92,22 @@ def test_mean_regret_keeps_the_bound(make, points):
         regrets.append(run.regret(y)[-1])
         limits.append(learner.bound(path_length(y)))
     assert np.mean(regrets) <= np.mean(limits)
-    # with constant steps a third of the bound is too little
-    assert np.mean(regrets) >= 0.1 * np.mean(limits)
+
+
+@pytest.mark.parametrize(
+    ("make", "points", "pieces", "least"),
+    [(BGD, 1, 1, 0.6), (BGD, 2, 4, 0.85), (PBGD, 1, 4, 0.4), (PBGD, 2, 4, 0.35)],
+)
+def test_mean_regret_on_slopes_that_turn_comes_near_the_bound(make, points, pieces, least):
+    rounds, regrets, limits = 400, [], []
+    g = np.where(np.arange(rounds) * pieces // rounds % 2, -1.0, 1.0)[:, None]
+    for seed in range(6):
+        sizes = {"horizon": rounds, "radius": R, "lipschitz": 1.0, "largest": R}
+        learner = make(1, points=points, seed=seed, **sizes)
+        run = sp.play(learner, Linear().on(g))
+        regrets.append(run.regret(-R * g)[-1])
+        limits.append(learner.bound(path_length(-R * g)))
+    assert least * np.mean(limits) <= np.mean(regrets) <= np.mean(limits)
 
 
 def test_on_linear_losses_the_estimate_has_the_gradient_as_its_mean():

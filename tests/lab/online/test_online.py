@@ -103,10 +103,12 @@ TWINS = {
         lambda d: FLH(d, curvature=0.1, kind="exp-concave", **SIZES),
         on_cover("history", "share", "newton", rate=0.1, curvature=0.1, surrogate=False),
     ),
+    "psacs": (
+        lambda d: PSACS(d, threshold=0.3, **SIZES),
+        on_cover("compact", "normal", "scale-free", surrogate=False, threshold=0.3),
+    ),
 }
-MAKERS = {name: make for name, (make, _) in TWINS.items()} | {
-    "psacs": lambda d: PSACS(d, threshold=0.3, **SIZES)
-}
+MAKERS = {name: make for name, (make, _) in TWINS.items()}
 
 
 @pytest.mark.parametrize("name", TWINS)

@@ -24,12 +24,23 @@ from stillpoint.lab.baselines import (
     SwordVariation,
 )
 from stillpoint.lab.online import (
+    Base,
     CoinBetting,
     CompactCover,
     DenseCover,
     Descent,
+    Ensemble,
+    ExponentialWeights,
+    FadingDescent,
     FixedShare,
     LeadingHistories,
+    LossCover,
+    NewtonStep,
+    NormalHedge,
+    Pool,
+    Prod,
+    ScaleFree,
+    StronglyConvexDescent,
 )
 from stillpoint.lab.online._bank import AT
 from stillpoint.losses import Squared
@@ -97,11 +108,11 @@ POOLS = {
     "oegd": (lambda d, T: OEGD(d, step=0.1, domain=Ball(R)), 0.85),
     "sword variation": (lambda d, T: SwordVariation(d, **sword(T)), 0.8),
     "sword small loss": (lambda d, T: SwordSmallLoss(d, **sword(T)), 0.5),
-    "sword best": (lambda d, T: SwordBest(d, **sword(T)), 0.3),
+    "sword best": (lambda d, T: SwordBest(d, **sword(T)), 0.4),
     "sword++": (lambda d, T: SwordPP(d, **sword(T)), 0.8),
     "scream": (
         lambda d, T: Scream(d, horizon=T, lipschitz=1.0, radius=R, switching=0.5),
-        0.7,
+        0.75,
     ),
 }
 
@@ -124,6 +135,30 @@ def test_pools_keep_their_bounds_and_come_near_them(name):
                 assert regret <= limit * (1 + 1e-12)
                 worst = max(worst, regret / limit)
     assert worst >= share
+
+
+@pytest.mark.parametrize("make", [OptimisticOGD, OEGD])
+def test_a_switch_from_end_to_end_costs_what_bounds_say(make):
+    learner, g = make(1, step=0.02, domain=Ball(R)), np.repeat([1.0, -1.0] * 5, 100)
+    plays, _ = against(learner, lambda t, w: g[t - 1 : t], g.size)
+    u = -R * g[:, None]
+    regret, path = float(g @ (plays - u)[:, 0]), path_length(u)
+    assert 0.98 * learner.bound(path) <= regret <= learner.bound(path)
+    assert regret > 1.9 * learner.bound(path / 2)
+
+
+def test_the_mixed_hint_of_sword_is_nearly_as_good_as_the_better_one():
+    learner, lost, most = SwordBest(1, **sword(400)), 0.0, 8 * math.log(2)  # 8G² ln 2
+    for _ in range(400):
+        learner.predict()
+        (hint,), clock = learner._bank.extra, learner._bank.clock
+        beta = 1 / (1 + math.exp((clock[AT.varied] - clock[AT.plain]) / 8))
+        g = -1.0 if hint >= 0 else 1.0  # never the last one again
+        lost += (g - beta * hint) ** 2
+        learner.update_loss(Slope(np.array([g])))
+        over = lost - min(clock[AT.varied], clock[AT.plain])
+        assert over <= most
+    assert over >= 0.85 * most
 
 
 def smooth(rounds, dim, speed):
@@ -244,6 +279,30 @@ def test_the_weights_of_prod_sum_to_the_intervals_begun():
     assert total < 200
 
 
+class Puppet(Base):
+    """Right, at −½, where it is born and ends as it is told; else wrong."""
+
+    right = (1, 1)
+
+    def move(self, bank, rule, i, g):
+        own = bank.row("born")[i], bank.row("ends")[i]
+        bank.x[i] = -0.5 if own == self.right else 0.5
+
+
+def test_prod_loses_more_than_half_of_what_it_promises_to_who_is_born_late():
+    base, meta, lost = Puppet(), Prod(1.0), 0.0
+    learner = Ensemble(1, schedule=DenseCover(base), meta=meta, domain=Ball(0.5), lipschitz=1.0)
+    bank = learner._bank
+    for t in range(1, 256):  # first the longest are right, then one of 192..255
+        base.right = (1 << t.bit_length() - 1, (2 << t.bit_length() - 1) - 1)
+        if t >= 192:
+            base.right = (192, 255)
+            own = (bank.row("alive") > 0) & (bank.row("born") == 192) & (bank.row("ends") == 255)
+            lost += float(learner.predict()[0] - learner.plays[own][0, 0])
+        learner.update(1.0)
+    assert 0.5 * meta.on(192, 64, 64, 255) < lost <= meta.on(192, 64, 64, 255)
+
+
 def test_pieces_of_covers_are_beginnings_of_their_intervals():
     base = Descent(1.0)
     for cover, name in (
@@ -278,6 +337,123 @@ def test_psacs_sets_a_marker_when_the_latest_has_lost_enough():
     assert 3 < markers < 60  # some, and not every round
 
 
+@pytest.mark.parametrize("threshold", [0.01, 0.3, 50.0])
+def test_psacs_keeps_its_bound_on_every_interval_wherever_markers_are(threshold):
+    rounds, worst = 120, 0.0
+    rng = np.random.default_rng(0)
+    for y in (
+        np.repeat([0.7, -0.7, 0.1, 0.6], rounds // 4) + rng.uniform(-0.1, 0.1, rounds),
+        R * np.where(np.arange(rounds) % 2, 1.0, -1.0),
+        np.full(rounds, R),
+    ):
+        learner = PSACS(1, lipschitz=2 * R, radius=R, threshold=threshold)
+        run = sp.play(learner, Squared().on(y))
+        total = np.append(0.0, np.cumsum(run.losses))
+        for a, b in all_intervals(rounds):
+            part = y[a - 1 : b]
+            regret = total[b] - total[a - 1] - 0.5 * ((part - part.mean()) ** 2).sum()
+            limit = learner.interval_bound(a, b, largest=2 * R**2)
+            assert limit <= learner.interval_bound(a, b)  # half the square of 2R is below GD
+            worst = max(worst, regret / limit)
+    assert 0.0 < worst <= 1.0
+
+
+def test_a_cover_by_losses_has_no_bound_of_one_by_rounds():
+    learner = Ensemble(
+        1,
+        schedule=LossCover(Descent(1.0), 1.0),  # the every that means each round elsewhere
+        meta=NormalHedge(1.0),
+        domain=Ball(R),
+        lipschitz=1.0,
+        losses="values",
+    )
+    with pytest.raises(ValueError, match="marker a round"):
+        learner.interval_bound(1, 2)
+
+
+BASES = {
+    "descent": (Descent(0.1), 0.0),
+    "fading": (FadingDescent(2 * R), 0.0),
+    "scale-free": (ScaleFree(math.sqrt(2) * R, 1.0), 0.0),
+    "strongly convex": (StronglyConvexDescent(0.05), 0.05),
+    "newton": (NewtonStep(0.05, 1.0), 0.05),
+}
+
+
+@pytest.mark.parametrize("name", BASES)
+def test_base_learners_lose_more_than_half_of_what_they_promise(name):
+    # signs alternate and then stay, on losses g_tw + (H/2)(w − x_t)², which only curve as they must
+    base, H = BASES[name]
+    rounds, worst, t = 200, 0.0, np.arange(200)
+    for turn in (0, 8, 14):
+        g = np.where(t < rounds - turn, (-1.0) ** t, -1.0)
+        learner = Ensemble(1, schedule=Pool([base]), meta=ExponentialWeights(1.0), domain=Ball(R))
+        x, _ = against(learner, lambda t, w, g=g: g[t - 1 : t], rounds)
+        for u in np.linspace(-R, R, 81):
+            regret = g @ (x[:, 0] - u) - 0.5 * H * ((x[:, 0] - u) ** 2).sum()
+            worst = max(worst, regret / base.static(rounds, 1.0, 2 * R, 1))
+    assert 0.55 <= worst <= 1.0
+
+
+def test_bounds_of_pools_know_that_steps_fall():
+    g = np.repeat([0.02, -0.02] * 3, 200)  # small: with a constant step little would be lost
+
+    def pool(base):
+        learner = Ensemble(
+            1, schedule=Pool([base]), meta=ExponentialWeights(1.0), domain=Ball(R), lipschitz=1.0
+        )
+        plays, _ = against(learner, lambda t, w: g[t - 1 : t], g.size)
+        return learner, float(g @ plays[:, 0] + R * np.abs(g).sum())
+
+    path = 2 * R * 5
+    learner, regret = pool(ScaleFree(2 * R))
+    assert 0.2 * learner.bound(path) <= regret <= learner.bound(path)
+    for base in (FadingDescent(1.0), StronglyConvexDescent(1.0), NewtonStep(0.05, 1.0)):
+        learner, regret = pool(base)
+        with pytest.raises(NotImplementedError, match="moving comparators"):
+            learner.bound(path)
+    _, regret = pool(FadingDescent(1.0))
+    assert regret > Descent(1.0).dynamic(path, float(g @ g), R, R)  # what it would have said
+
+
+def test_moves_of_newton_steps_are_paid_for():
+    for dim in (1, 2):
+        learner = Ensemble(
+            dim,
+            schedule=Pool([NewtonStep(0.05, 1.0), NewtonStep(0.05, 1.0)]),
+            meta=ExponentialWeights(1.0),
+            domain=Ball(R),
+            penalty=0.5,
+            order=2,
+        )
+        before = learner.plays
+        learner.update(np.full(dim, 0.1))
+        moved = ((learner.plays - before) ** 2).sum(axis=1)
+        assert moved.min() > 0.0
+        assert learner._bank.row("penalty") == pytest.approx(0.5 * moved)
+
+
+def test_curvature_that_nobody_sees_is_no_ground_for_a_bound():
+    def cover(base, meta, gradients, losses):
+        return Ensemble(
+            1,
+            schedule=LeadingHistories(base),
+            meta=meta,
+            domain=Ball(R),
+            lipschitz=1.0,
+            gradients=gradients,
+            losses=losses,
+        )
+
+    strong, share = StronglyConvexDescent(1.0), FixedShare(1.0)
+    assert cover(strong, share, "own", "values").interval_bound(2, 9) > 0.0
+    assert cover(Descent(0.1), FixedShare(1.0, 1.0), "play", "linear").interval_bound(2, 9) > 0.0
+    with pytest.raises(ValueError, match="gradients"):
+        cover(strong, share, "play", "values").interval_bound(2, 9)
+    with pytest.raises(ValueError, match="losses"):
+        cover(strong, share, "own", "linear").interval_bound(2, 9)
+
+
 def test_bounds_name_what_they_need():
     with pytest.raises(ValueError, match="interval_bound"):
         SAOL(1, lipschitz=1.0, radius=1.0).bound(1.0)
@@ -289,3 +465,5 @@ def test_bounds_name_what_they_need():
     free.update(1.0)
     with pytest.raises(ValueError, match="domain"):
         free.bound(1.0)
+    with pytest.raises(ValueError, match="domain"):
+        OEGD(1).variation_bound(0.0, 1.0, 1.0)

@@ -12,6 +12,7 @@ from stillpoint.lab.baselines.cbce import CBCE
 from stillpoint.lab.baselines.cocob import COCOB, COCOBBackprop
 from stillpoint.lab.baselines.discounted_ftrl import DiscountedFTRL
 from stillpoint.lab.baselines.flh import AFLH, FLH
+from stillpoint.lab.baselines.flh_vaw import FLHVAW
 from stillpoint.lab.baselines.free_grad import FreeGrad
 from stillpoint.lab.baselines.hedge import Hedge
 from stillpoint.lab.baselines.hindsight_ogd import HindsightOGD, hindsight_ogd
@@ -35,6 +36,7 @@ __all__ = [
     "CBCE",
     "COCOB",
     "FLH",
+    "FLHVAW",
     "KT",
     "MSMWC",
     "OEGD",

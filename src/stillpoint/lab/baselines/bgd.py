@@ -2,8 +2,8 @@
 
 BGD: Flaxman, Kalai & McMahan (2005), "Online convex optimization in the bandit setting"; with two
 points Agarwal, Dekel & Xiao (2010). Gradient descent in the ball (1 − δ/R)X on estimates of
-gradients. One point: δ = T^−¼·R√(dC/(3(LR + C))) and η = Rδ/(dC√T); two: δ = R ln(T)/T and η =
-R/(dL√T). δ is at most R/2.
+gradients. One point: δ = T^−¼·R√(dC/(3(LR + C))) and η = Rδ/(dC√T); two: δ = R max{ln T, 1}/T and η
+= R/(dL√T). δ is at most R/2.
 
 PBGD: Zhao, Wang, Zhang & Zhou (2021), "Bandit convex optimization in non-stationary environments".
 Base learners with steps each twice the one before, all on the same estimate; Hedge with rate
@@ -79,7 +79,7 @@ class _Told(Bandit):
         return {name: getattr(self, name) for name in names}
 
     def bound(self, path_length: float = 0.0) -> float:
-        """Bound on the mean over directions of the regret so far.
+        """Bound on the regret so far, in the mean over directions: of regrets and of bounds.
 
         Against every u_1..u_t in the ball whose Σ‖u_t − u_{t−1}‖ is at most `path_length`: what the
         learner in it has lost at most on its estimates to (1 − δ/R)u, and 3δLt: δL for playing

@@ -25,6 +25,7 @@ class Hedge(Combination):
     """
 
     _fields: ClassVar[tuple[str, ...]] = (*Combination._fields, "_cumulative", "_variance")
+    _ranges: ClassVar[float] = 1.0  # what is summed up ranges over so many B_t at most
 
     def __init__(
         self,
@@ -44,17 +45,20 @@ class Hedge(Combination):
         return super()._not_finite | {"variance"}
 
     @property
+    def _scale(self) -> float:
+        return math.hypot(self._ranges * self._hint, math.sqrt(self._variance))
+
+    @property
     def weights(self) -> Array:
         """The weights of the learners in the coming round, or the open one; they sum to 1."""
-        result = np.empty(len(self.learners))
-        scale = math.hypot(self._hint, math.sqrt(self._variance))
-        weigh(
-            np.log(self.prior),
-            self._numerator / scale if scale > 0.0 else 0.0,
-            self._cumulative,
-            result,
-        )
+        result, scale = np.empty(len(self.learners)), self._scale
+        rate = self._numerator / scale if scale > 0.0 else 0.0
+        weigh(np.log(self.prior), rate, self._weighed(), result)
         return result
+
+    def _weighed(self) -> Array:
+        """What weights are made of."""
+        return self._cumulative
 
     def _weigh(self, losses: Array, mean: float) -> None:
         self._cumulative += losses - mean  # only differences count; sums stay small
@@ -65,8 +69,8 @@ class Hedge(Combination):
         """Σ⟨g_t, w_t − x_{t,index}⟩ so far is at most this.
 
         (ln(1/π_i)/a + a/4)·√(B² + Σ range²) + (what shrinking cost ≤ the largest range), a = 2√(ln
-        N): √(ln N·(B² + Σ range²)) at first for equal priors.
+        N): √(ln N·(B² + Σ range²)) at first for equal priors. A round costs η_t range²/8
+        (Hoeffding), and Ση_t range² ≤ 2a√(Σ range²), as no range is above B_t.
         """
         log = -math.log(self.prior[self._index(index)])
-        scale = math.hypot(self._hint, math.sqrt(self._variance))
-        return (log / self._numerator + 0.25 * self._numerator) * scale + self._excess
+        return (log / self._numerator + 0.25 * self._numerator) * self._scale + self._excess

@@ -88,13 +88,21 @@ class MSMWC(FixedRange):
     def bound(self, index: int) -> float:
         """Σ⟨g_t, w_t − x_{t,index}⟩ so far is at most this.
 
-        Their Lemma 1, the least over the rates η of D_ψ(e, w'_1) + 32ηΣ(ℓ_i − m_i)² −
-        16ΣΣη_jw_j(ℓ_j − m_j)², D_ψ(e, w'_1) = (ln(1/w'_1) − 1)/η + Σw'_{1,j}/η_j, and Σ(range_t −
-        B)₊.
+        The least over the rates η of D_ψ(e, w'_1) + 32ηΣ(ℓ_i − m_i)² − 30ΣΣη_jw_j(ℓ_j − m_j)²,
+        D_ψ(e, w'_1) = (ln(1/w'_1) − 1)/η + Σw'_{1,j}/η_j, and Σ(range_t − B)₊.
+
+        Notes
+        -----
+        Their Lemma 1, with 30 where it has 16. The two steps of mirror descent give, for z = ℓ − m
+        + a, ⟨ℓ, w_t − u⟩ ≤ D_ψ(u, w'_t) − D_ψ(u, w'_{t+1}) + ⟨z, w_t − w'_{t+1}⟩ − D_ψ(w'_{t+1},
+        w_t) + ⟨a, u − w_t⟩. The third and fourth term are Σ(w_j/η_j)(e^{−x_j} − 1 + x_j) at most,
+        x_j = η_jz_j. With d = η_j(ℓ_j − m_j), |d| ≤ 1/32 as both losses are within B of their
+        means, x = d + 32d² and e^{−x} − 1 + x ≤ 2d²: where x > 0 it is at most x²/2, else |x| ≤
+        |d|. That is 2Ση_jw_j(ℓ_j − m_j)², and ⟨a, w_t⟩ is 32 of these.
         """
         i = self._index(index)
         own = slice(i * self.rates, (i + 1) * self.rates)
         eta, rest = self._eta[own], float((np.exp(self._first) / self._eta).sum())
         start = (-self._first[own] - 1.0) / eta + rest
         least = float((start + 32.0 * eta * self._squares[i]).min())
-        return least - 16.0 * self._played + self._excess
+        return least - 30.0 * self._played + self._excess

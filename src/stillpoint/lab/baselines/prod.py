@@ -1,7 +1,9 @@
 """Prod and Adapt-ML-Prod over learners.
 
 Prod: Cesa-Bianchi, Mansour & Stoltz (2007), "Improved second-order bounds for prediction with
-expert advice": w_i ← w_i(1 + ηr_i), p_i ∝ w_i, r_i = ⟨g, w − x_i⟩/B.
+expert advice": w_i ← w_i(1 + ηr_i), p_i ∝ w_i. The paper has gains −⟨g, x_i⟩/B for r_i; here, as in
+Gaillard et al., regrets ⟨g, w − x_i⟩/B: Σp_ir_i = 0, so Σw_i stays 1, and Σr_i² is small where
+learner i and the mixture agree, wherever zero is.
 
 Adapt-ML-Prod: Gaillard, Stoltz & van Erven (2014), "A second-order bound with excess losses": a
 rate for each learner, η_{t,i} = min{½, √(ln N/(1 + Σ_{s≤t}r_{s,i}²))}, w_{t,i} = (w_{t−1,i}(1 +
@@ -68,7 +70,7 @@ class Prod(FixedRange):
     def bound(self, index: int) -> float:
         """Σ⟨g_t, w_t − x_{t,index}⟩ so far is at most this.
 
-        B(ln(1/π_i)/η + ηΣr_i²) + Σ(range_t − B)₊.
+        B(ln(1/π_i)/η + ηΣr_i²) + Σ(range_t − B)₊: w_i ≤ 1, and ln(1 + ηr) ≥ ηr − η²r² for ηr ≥ −½.
         """
         i = self._index(index)
         log = -math.log(self.prior[i])

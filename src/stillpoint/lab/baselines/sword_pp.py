@@ -4,64 +4,34 @@ dynamic regret for online convex optimization".
 One gradient a round. Base learners are optimistic gradient descent with M_{t+1} = ∇f_t(w_t) and
 steps from √(D²/(8G²T)) to 1/(8L), each twice the one before. Optimistic Hedge sees ⟨g_t, x_{t,i}⟩ +
 λ‖x_{t,i} − x_{t−1,i}‖² and expects ⟨g_{t−1}, x_{t,i}⟩ + λ‖x_{t,i} − x_{t−1,i}‖², λ = 2L: the moves
-of base learners are paid for, which is what lets one gradient do for all.
+of base learners are paid for, which is what lets one gradient do for all. Descent with a step η
+wins ‖x_{t,i} − x_{t−1,i}‖²/(4η), which is enough up to η = 1/λ/4 = 1/(8L); the last step may be
+above that, and then is one more to choose from.
 
-The rate of Hedge is min{1/(8D²L), 2√(ln N)/√(c² + Σ(range of ⟨g_t − g_{t−1}, x_i⟩)²)}, c = 2GD: the
-paper has √(ln N) over √(1 + D²Σ‖g_t − g_{t−1}‖²), in which the 1 has a unit.
+The rate of Hedge is that of `smooth`: the paper has √(ln N) over √(1 + D²Σ‖g_t − g_{t−1}‖²), in
+which the 1 has a unit.
 """
 
 import math
+from collections.abc import Sequence
 from typing import ClassVar
 
-from stillpoint.core.validation import count, positive
-from stillpoint.domains import Ball
-from stillpoint.lab.baselines.named import Named
-from stillpoint.lab.online.bases import OptimisticDescent
-from stillpoint.lab.online.metas import ExponentialWeights
-from stillpoint.lab.online.schedules import Pool, grid
+from stillpoint.lab.baselines.smooth import Smooth
+from stillpoint.lab.online.bases import Base, OptimisticDescent
+from stillpoint.lab.online.schedules import grid
 
 
-class SwordPP(Named):
+class SwordPP(Smooth):
     """O(√((1 + P_T + min{V_T, F_T})(1 + P_T))) for smooth losses, with one gradient a round.
 
-    Parameters
-    ----------
-    dim
-        The dimension of plays.
-    horizon
-        T. Later rounds are played with the same steps: nothing breaks, and `bound` goes on.
-    lipschitz
-        G ≥ ‖∇f_t‖ in the ball.
-    smoothness
-        L, the Lipschitz constant of ∇f_t.
-    radius
-        Of the ball that holds plays and comparators; the paper's D is its diameter.
+    The arguments are those of `Smooth`.
     """
 
-    assumes: tuple[str, ...] = ("T", "G", "D", "L")
-    _given: ClassVar[tuple[str, ...]] = ("horizon", "lipschitz", "smoothness", "radius")
+    _gradients: ClassVar[str] = "play"
+    _hints: ClassVar[str] = "last"
+    _penalty: ClassVar[float] = 2.0
 
-    def __init__(
-        self, dim: int, *, horizon: int, lipschitz: float, smoothness: float, radius: float
-    ) -> None:
-        self.horizon = count("horizon", horizon)
-        self.smoothness = positive("smoothness", smoothness)
-        self.radius = positive("radius", radius)
-        G = positive("lipschitz", lipschitz, "give the largest gradient norm")
-        L, D = self.smoothness, 2.0 * self.radius
-        low = D / (G * math.sqrt(8.0 * self.horizon))
-        steps = grid(min(low, 0.125 / L), 0.125 / L)
-        super().__init__(
-            dim,
-            schedule=Pool([OptimisticDescent(step) for step in steps]),
-            meta=ExponentialWeights(
-                1.0 / (8.0 * D * D * L),
-                numerator=2.0 * math.sqrt(math.log(max(steps.size, 2))),
-                range=2.0 * G * D,
-            ),
-            domain=Ball(self.radius),
-            lipschitz=G,
-            hints="last",
-            penalty=2.0 * L,
-            order=2,
-        )
+    @staticmethod
+    def _bases(T: int, G: float, L: float, D: float) -> Sequence[Base]:
+        low = D / (G * math.sqrt(8.0 * T))
+        return [OptimisticDescent(step) for step in grid(min(low, 0.125 / L), 0.125 / L)]

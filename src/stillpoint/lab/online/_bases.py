@@ -75,9 +75,15 @@ def second_step(bank: Bank, rule: Rule, i: int, guess: Array, z: Array) -> None:
 
 @njit(cache=True, forceinline=True)
 def _move(bank: Bank, rule: Rule, i: int, z: Array) -> None:
-    """Move x_i to Π(z[0]), and note what that costs: λ‖move‖^order."""
+    """Move x_i to Π(z[0])."""
     assign(z[1], bank.x[i])
     project(rule.kind, rule.domain, z[0], bank.x[i])
+    _charge(bank, rule, i, z)
+
+
+@njit(cache=True, forceinline=True)
+def _charge(bank: Bank, rule: Rule, i: int, z: Array) -> None:
+    """Note what the move of x_i from z[1] costs: λ‖move‖^order."""
     if rule.penalty > 0.0:
         square = 0.0
         for j in range(rule.start.size):
@@ -91,6 +97,7 @@ def _move(bank: Bank, rule: Rule, i: int, z: Array) -> None:
 def _newton(bank: Bank, rule: Rule, i: int, g: Array, z: Array) -> None:
     """Online Newton step with P = A⁻¹: P ← P − Pgg'P/(1 + g'Pg), x ← Π_A(x − Pg/γ)."""
     P, x, dim = bank.matrix[i], bank.x[i], g.size
+    assign(z[1], x)
     for j in range(dim):
         z[0, j] = dot(P[j], g)
     gain = 1.0 + dot(z[0], g)
@@ -105,6 +112,7 @@ def _newton(bank: Bank, rule: Rule, i: int, g: Array, z: Array) -> None:
         project(rule.kind, rule.domain, z[0], x)
     else:
         nearest_in_ball(P, rule.domain[0], z[0], x)
+    _charge(bank, rule, i, z)
 
 
 @njit(cache=True)

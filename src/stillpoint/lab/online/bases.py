@@ -24,10 +24,13 @@ class Base:
         What compiled loops know it by; None runs in Python.
     queries : bool
         Whether it asks for a second gradient, at another point than its play.
+    curved : bool
+        Whether what it promises needs losses that curve, and gradients at its own plays.
     """
 
     code: ClassVar[int | None] = None
     queries: ClassVar[bool] = False
+    curved: ClassVar[bool] = False
     step: float = 1.0
     offset: float = 0.0
     curvature: float = 1.0
@@ -44,23 +47,39 @@ class Base:
         """Regret against any fixed point of a set of diameter D, after so many rounds from 1."""
         raise NotImplementedError(f"{type(self).__name__} promises nothing on intervals")
 
-    def dynamic(self, path: float, square: float, start: float, D: float) -> float:
-        """Regret against a path of that length: (start² + 2D·P)/(2η) + (η/2)Σ‖g − guess‖².
+    def dynamic(self, path: float, square: float, start: float, reach: float) -> float:
+        """Regret against a path of that length, where Σ‖g − guess‖² is `square`.
 
-        `start` bounds the distance from the first play to the first comparator.
+        No point of the domain has a norm above `reach`, and start = ‖x_1‖ + reach.
         """
-        return (start * start + 2.0 * D * path) / (2.0 * self.step) + 0.5 * self.step * square
+        raise NotImplementedError(f"{type(self).__name__} promises nothing to moving comparators")
 
 
 @dataclass(frozen=True)
-class Descent(Base):
-    """x ← Π(x − ηg), with η = step (Zinkevich 2003)."""
+class _Steady(Base):
+    """A base learner with a constant step η."""
 
     step: float
-    code: ClassVar[int | None] = _bases.DESCENT
 
     def __post_init__(self) -> None:
         positive("step", self.step)
+
+    def dynamic(self, path: float, square: float, start: float, reach: float) -> float:
+        """(start² + 2·reach·P)/(2η) + (η/2)Σ‖g − guess‖², P the length of the path.
+
+        With y_t what steps start from, x_t itself where nothing is guessed: a round loses (‖u_t −
+        y_t‖² − ‖u_t − y_{t+1}‖²)/(2η) + (η/2)‖g − guess‖², and Σ‖u_t − y_t‖² − ‖u_t − y_{t+1}‖² ≤
+        ‖u_T‖² + ‖y_1‖² − 2⟨u_1, y_1⟩ − 2Σ⟨y_t, u_t − u_{t−1}⟩: for a path from end to end half of
+        what papers have.
+        """
+        return (start * start + 2.0 * reach * path) / (2.0 * self.step) + 0.5 * self.step * square
+
+
+@dataclass(frozen=True)
+class Descent(_Steady):
+    """x ← Π(x − ηg), with η = step (Zinkevich 2003)."""
+
+    code: ClassVar[int | None] = _bases.DESCENT
 
     def static(self, rounds: float, G: float, D: float, dim: int) -> float:
         """D²/(2η) + ηG²n/2."""
@@ -98,6 +117,12 @@ class ScaleFree(Base):
         """(D²/(2·step) + step)√(offset + Σ‖g‖²), Σ‖g‖² ≤ nG²."""
         return (D * D / (2.0 * self.step) + self.step) * math.sqrt(self.offset + rounds * G * G)
 
+    def dynamic(self, path: float, square: float, start: float, reach: float) -> float:
+        """((D² + 2D·P)/(2·step) + step)√(offset + Σ‖g‖²), D = 2·reach."""
+        D = 2.0 * reach
+        far = (D * D + 2.0 * D * path) / (2.0 * self.step)
+        return (far + self.step) * math.sqrt(self.offset + square)
+
 
 @dataclass(frozen=True)
 class StronglyConvexDescent(Base):
@@ -105,6 +130,7 @@ class StronglyConvexDescent(Base):
 
     curvature: float
     code: ClassVar[int | None] = _bases.STRONG
+    curved: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         positive("curvature", self.curvature)
@@ -124,6 +150,7 @@ class NewtonStep(Base):
     curvature: float
     step: float
     code: ClassVar[int | None] = _bases.NEWTON
+    curved: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         positive("curvature", self.curvature)
@@ -136,23 +163,15 @@ class NewtonStep(Base):
 
 
 @dataclass(frozen=True)
-class OptimisticDescent(Base):
+class OptimisticDescent(_Steady):
     """y ← Π(y − ηg), x ← Π(y − ηg): expects the last gradient again (Rakhlin & Sridharan 2013)."""
 
-    step: float
     code: ClassVar[int | None] = _bases.OPTIMISTIC
-
-    def __post_init__(self) -> None:
-        positive("step", self.step)
 
 
 @dataclass(frozen=True)
-class ExtraDescent(Base):
+class ExtraDescent(_Steady):
     """y ← Π(y − η∇f_t(x)), x ← Π(y − η∇f_t(y)): extra-gradient descent (Chiang et al. 2012)."""
 
-    step: float
     code: ClassVar[int | None] = _bases.EXTRA
     queries: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        positive("step", self.step)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from stillpoint.core.allocation import zeros
+from stillpoint.core.validation import counted
 from stillpoint.domains import Ball
 from stillpoint.lab.online import _ensemble
 from stillpoint.lab.online._bank import AT, ROW, Bank, Rule
@@ -72,14 +73,27 @@ def make_rule(own: Ensemble) -> Rule:
 
 
 def make_bank(own: Ensemble) -> Bank:
-    """An empty bank."""
-    places, dim = own.schedule.places, own.dim
+    """The bank of an ensemble, empty."""
     newton = any(base.code == NEWTON for base in own.schedule.kinds)
+    return empty_bank(own.schedule.places, own.dim, newton)
+
+
+def empty_bank(places: int, dim: int, matrices: bool) -> Bank:
+    """A bank of so many places, with or without a matrix for each."""
     shapes: dict[str, tuple[int, ...]] = {
         **dict.fromkeys(("x", "y", "guess"), (places, dim)),
-        "matrix": (places if newton else 0, dim, dim),
+        "matrix": (places if matrices else 0, dim, dim),
         "table": (len(ROW), places),
         "extra": (dim,),
         "clock": (len(AT),),
     }
     return Bank(**{name: zeros(shapes[name]) for name in Bank._fields})
+
+
+def check_clock(clock: Any, places: int) -> None:
+    """Refuse a saved clock that points beyond what there is; `put_back` refuses other shapes."""
+    values = np.asarray(clock)
+    if values.shape == (len(AT),):
+        most = {"round": 2.0**53, "marker": 2.0**53, "top": places, "latest": places - 1}
+        for name, value in most.items():
+            counted("clock", float(values[getattr(AT, name)]), value)

@@ -15,14 +15,14 @@ import numpy as np
 
 from stillpoint.core.arithmetic import norm
 from stillpoint.core.state import put_back, rollback_on_error, saved
-from stillpoint.core.validation import Array, counted, nonnegative, number, vector
+from stillpoint.core.validation import Array, nonnegative, number, vector
 from stillpoint.domains import Domain
 from stillpoint.domains.base import as_domain
 from stillpoint.lab.online import _ensemble
 from stillpoint.lab.online._bank import AT
 from stillpoint.lab.online._bases import second_step
 from stillpoint.lab.online.base import block
-from stillpoint.lab.online.building import HINTS, make_bank, make_rule
+from stillpoint.lab.online.building import HINTS, check_clock, make_bank, make_rule
 from stillpoint.lab.online.guarantees import Guaranteed
 from stillpoint.lab.online.metas import Meta
 from stillpoint.lab.online.schedules import Pool, Schedule
@@ -136,13 +136,7 @@ class Ensemble(Guaranteed):
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
-        places = self.schedule.places
-        clock = np.asarray(state["clock"])
-        if clock.shape == (len(AT),):
-            counted("clock", float(clock[AT.round]), 2.0**53)
-            counted("clock", float(clock[AT.marker]), 2.0**53)
-            counted("clock", float(clock[AT.top]), places)
-            counted("clock", float(clock[AT.latest]), places - 1)
+        check_clock(state["clock"], self.schedule.places)
         super().restore(state)
         put_back(self._bank, state)
 

@@ -9,8 +9,8 @@ from stillpoint.core.validation import count, nonnegative
 from stillpoint.domains import Domain
 from stillpoint.lab.online._bank import AT, Bank, Rule
 from stillpoint.lab.online.base import Baseline
-from stillpoint.lab.online.metas import Meta
-from stillpoint.lab.online.schedules import Cover, Pool, Schedule
+from stillpoint.lab.online.metas import FixedShare, Meta
+from stillpoint.lab.online.schedules import Cover, LossCover, Pool, Schedule
 
 
 class Guaranteed(Baseline):
@@ -19,6 +19,8 @@ class Guaranteed(Baseline):
     schedule: Schedule
     meta: Meta
     domain: Domain
+    gradients: str
+    losses: str
     penalty: float
     order: int
     _rule: Rule
@@ -35,27 +37,23 @@ class Guaranteed(Baseline):
         Notes
         -----
         The least over base learners i of what the meta learner loses to i, what i loses to the
-        comparator, (r² + 2D·P)/(2η_i) + (η_i/2)Σ‖g − guess‖² with r = ‖w_1‖ + max‖u‖ and D the
-        diameter, and the penalties of i beyond their mean. All of it is what this run has
+        comparator, (r² + 2R·P)/(2η_i) + (η_i/2)Σ‖g − guess‖² with R the largest norm in the domain
+        and r = ‖w_1‖ + R, and the penalties of i beyond their mean. All of it is what this run has
         measured; convexity alone is used. With a penalty of order 1, λ times the switching cost
-        Σ‖w_t − w_{t−1}‖ is bounded with the regret: (D/2)λΣ‖p_t − p_{t−1}‖₁ is added instead of
-        the mean.
+        Σ‖w_t − w_{t−1}‖ is bounded with the regret: RλΣ‖p_t − p_{t−1}‖₁ is added instead of the
+        mean.
         """
         path = nonnegative("path_length", path_length)
         if not isinstance(self.schedule, Pool):
             raise ValueError(
                 "bound is for pools of base learners: got a cover; call interval_bound(first, last)"
             )
-        bank, reach = self._bank, self.domain.reach(self.dim)
-        if math.isinf(reach):
-            raise ValueError(
-                f"domain must be bounded for a bound: got {self.domain!r}; pass sp.domains.Ball"
-            )
+        bank, reach = self._bank, self._bounded_reach()
         if not self.observed:
             return 0.0
         start = float(norm(self._rule.start)) + reach
         each = [
-            base.dynamic(path, float(square), start, 2.0 * reach)
+            base.dynamic(path, float(square), start, reach)
             for base, square in zip(self.schedule.kinds, bank.row("square"), strict=True)
         ]
         moves = bank.row("penalties") - bank.clock[AT.penalties]
@@ -63,30 +61,59 @@ class Guaranteed(Baseline):
             moves = bank.row("penalties") + self.penalty * reach * bank.clock[AT.shift]
         return float((self.meta.to(bank, self._rule) + np.array(each) + moves).min())
 
+    def _bounded_reach(self) -> float:
+        """The largest norm in the domain, which must have one."""
+        reach = self.domain.reach(self.dim)
+        if math.isinf(reach):
+            raise ValueError(
+                f"domain must be bounded for a bound: got {self.domain!r}; pass sp.domains.Ball"
+            )
+        return reach
+
     def interval_bound(self, first: int, last: int) -> float:
         """Bound on the regret of a cover in the rounds first..last, from 1, against any fixed u.
 
         The interval is cut where base learners are born; on each piece the meta learner loses to
         the one that is born there, and that one to u.
         """
-        if not isinstance(self.schedule, Cover) or self.schedule.every != 1.0:
+        if (
+            not isinstance(self.schedule, Cover)
+            or isinstance(self.schedule, LossCover)
+            or self.schedule.every != 1.0
+        ):
             raise ValueError(
                 "interval_bound is for covers with a marker a round: got"
                 f" {self.schedule!r}; pools have bound(path_length)"
             )
-        first, last = count("first", first), count("last", last)
-        if first > last:
-            raise ValueError(
-                f"first and last must be rounds, from 1: got {first} and {last}; order them"
-            )
+        first, last = rounds_of(first, last)
         if self.lipschitz is None or math.isinf(self.domain.reach(self.dim)):
             raise ValueError(
                 "lipschitz and a bounded domain must be given for a bound: got"
                 f" {self.lipschitz} and {self.domain!r}; pass them"
             )
         size, base = 2.0 * self.domain.reach(self.dim), self.schedule.base
+        if base.curved and self.gradients == "play":
+            raise ValueError(
+                f"gradients must be 'own' for a bound: got 'play' for {base!r}, and the linear"
+                " losses that it then sees do not curve; pass gradients='own'"
+            )
+        if isinstance(self.meta, FixedShare) and not self.meta.range and self.losses == "linear":
+            raise ValueError(
+                f"losses must be 'values' for a bound: got 'linear' for {self.meta!r}, and linear"
+                " ones are not exp-concave; pass losses='values', or give its range"
+            )
         return sum(
             self.meta.on(at, length, rounds, at + rounds - 1)
             + base.static(rounds, self.lipschitz, size, self.dim)
             for at, length, rounds in self.schedule.pieces(first, last)
         )
+
+
+def rounds_of(first: int, last: int) -> tuple[int, int]:
+    """The ends of an interval of rounds, checked."""
+    first, last = count("first", first), count("last", last)
+    if first > last:
+        raise ValueError(
+            f"first and last must be rounds, from 1: got {first} and {last}; order them"
+        )
+    return first, last
