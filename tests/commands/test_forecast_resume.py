@@ -10,14 +10,15 @@ import numpy as np
 import pytest
 from test_forecast_fleet import contents, read, run, series, summary, table, write
 
+from stillpoint.commands import fleet_job
 from stillpoint.commands.forecasts import job
 
 SCRIPT = """
 import os, signal, sys
-from stillpoint.commands import fleet, session
+from stillpoint.commands import fleet, fleet_job, session
 from stillpoint.commands.checkpoint import Checkpoint
 from stillpoint.commands.forecasts import job, output, player, spill
-job.BATCH, job.ROWS, spill.ROOM = 40, 60, 3000
+fleet_job.BATCH, job.ROWS, spill.ROOM = 40, 60, 3000
 left, when, number = int(sys.argv[1]), sys.argv[2], getattr(signal, sys.argv[3])
 def die_in(owner, name, after):
     plain = getattr(owner, name)
@@ -53,7 +54,7 @@ def process(*arguments):
 
 def small(monkeypatch):
     """Parts of a few keys, files of a few rows."""
-    monkeypatch.setattr(job, "BATCH", 40)
+    monkeypatch.setattr(fleet_job, "BATCH", 40)
     monkeypatch.setattr(job, "ROWS", 60)
     monkeypatch.setattr("stillpoint.commands.forecasts.spill.ROOM", 3000)
 
