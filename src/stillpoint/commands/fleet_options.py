@@ -50,7 +50,8 @@ class FleetOptions(Options):
     format: str | None = None
 
     def __post_init__(self) -> None:
-        from stillpoint.fleet.rows import LOSSES, OUTPUTS
+        from stillpoint.fleet.named_losses import LOSSES
+        from stillpoint.fleet.rows import OUTPUTS
 
         super().__post_init__()
         one_of("--learner", self.learner, tuple(LEARNERS))
@@ -179,7 +180,7 @@ class FleetOptions(Options):
     @property
     def own_loss(self) -> "Loss | None":
         """The loss of gradient learners."""
-        from stillpoint.fleet.rows import as_loss
+        from stillpoint.fleet.named_losses import as_loss
 
         return None if self.loss is None else as_loss(self.loss, self.level)
 
