@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 
 import stillpoint as sp
+from gpu import clock, copy_bandwidth
 from stillpoint.fleet.gpu import DeviceFleet
 
 CONFIGS = {
@@ -82,27 +83,6 @@ def check(reference, device=None):
             print(f"| {name} | {what} | {figures} | {' | '.join(shares)} |", flush=True)
 
 
-def clock(torch, work, calls=1, least=5, seconds=0.3):
-    """Milliseconds of a call: the median over batches of so many, each batch between two events."""
-    times, begun = [], time.perf_counter()
-    while len(times) < least or (time.perf_counter() - begun < seconds and len(times) < 30):
-        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        start.record()
-        for _ in range(calls):
-            work()
-        end.record()
-        torch.cuda.synchronize()
-        times.append(start.elapsed_time(end) / calls)
-    return float(np.median(times))
-
-
-def copy_bandwidth(torch):
-    """Bytes a second, read and written, of copying 4 GB."""
-    source = torch.randn(1 << 30, device="cuda")
-    goal = torch.empty_like(source)
-    return 2 * source.nbytes / (clock(torch, lambda: goal.copy_(source), least=15) * 1e-3)
-
-
 def moved(plan):
     """Bytes that a round reads and writes of a stream, on average over rounds."""
     numbers = 0.0
@@ -134,7 +114,7 @@ def measure(torch, config, streams, ceiling):
     started = time.perf_counter() - begun
     y = values(torch, 4, streams, config)
     turn = iter(range(10**9))
-    lap = clock(torch, lambda: fleet.update(y[next(turn) % 4]), calls=20)
+    lap = clock(torch, lambda: fleet.update(y[next(turn) % 4]), calls=20, least=5)
     span = max(16, min(128, 2 * 10**8 // streams))
     given = values(torch, span, streams, config)
     replay = clock(torch, lambda: fleet.track(given), least=3, seconds=0.0) / span

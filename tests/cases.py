@@ -3,7 +3,10 @@
 from dataclasses import dataclass
 
 import numpy as np
+import pytest
 
+import naive
+import stillpoint as sp
 from stillpoint.kernels import (
     OU,
     Constant,
@@ -79,3 +82,38 @@ def targets(rounds, dim, seed=0):
 def features(kernel, when):
     values, vectors = np.linalg.eigh(kernel.gram(when))
     return vectors * np.sqrt(np.maximum(values, 0.0))
+
+
+def newton_steps(kernel, when, y, domain):
+    """Plays of ExpConcave on ½‖w − y‖², which are those of its literal twin."""
+    dim = y.shape[1]
+    learner = sp.ExpConcave(dim, kernel=kernel, curvature=0.3, ridge=1.0, domain=domain)
+    plays = []
+    for t, time in enumerate(when):
+        plays.append(learner.predict(time=time))
+        learner.update(plays[-1] - y[t])
+
+    def project(w, metric):
+        return w if domain is None else naive.project_in_metric(domain, w, metric)
+
+    twin = naive.exp_concave(features(kernel, when), lambda t, w: w - y[t], dim, 0.3, 1.0, project)
+    assert np.abs(np.array(plays) - twin).max() <= 1e-6 * np.abs(twin).max()
+    return plays
+
+
+def certified(model, K, y, forecasts, rel):
+    """Whether a VAW forecaster's figures are those of its Gram matrix K, and its certificate holds:
+    with equality at the ridge optimum.
+    """
+    lead, ridge = np.maximum(np.linalg.eigvalsh(K), 0.0), model.ridge
+    assert model.log_det == pytest.approx(np.log1p(lead / ridge).sum(), rel=1e-9)
+    assert model.effective_dimension == pytest.approx((lead / (lead + ridge)).sum(), rel=1e-9)
+    own, rng = 0.5 * ((y - forecasts) ** 2).sum(), np.random.default_rng(1)
+    best = np.linalg.solve(K + ridge * np.eye(len(y)), y)
+    for dual in (best, rng.standard_normal(len(y)), 0.3 * best, 0.0 * best):
+        radius = np.sqrt(max(dual @ K @ dual, 0.0))
+        regret = own - 0.5 * ((y - K @ dual) ** 2).sum()
+        assert regret <= model.certificate(radius) + 1e-9
+        assert model.certificate(radius) <= model.bound(radius) + 1e-9
+        if dual is best:
+            assert regret == pytest.approx(model.certificate(radius), rel=rel)

@@ -7,6 +7,7 @@ import ctypes
 import os
 import signal
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -23,6 +24,20 @@ def no_child_survives():
         with contextlib.suppress(ProcessLookupError, ChildProcessError):
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
+
+
+def in_threads(work, calls, every=1e-5):
+    """Make these calls in a thread each, switched as often as every so many seconds."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(every)
+    try:
+        threads = [threading.Thread(target=work, args=call) for call in calls]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(before)
 
 
 def ended(child):

@@ -9,6 +9,12 @@ import shutil
 
 import pytest
 
+# of a Chromium that shows nothing, asks nothing and calls nobody
+HEADLESS = (
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--hide-scrollbars", "--disable-background-networking", "--disable-component-update"),
+    "--disable-sync",
+)
 REQUIRED = os.environ.get("STILLPOINT_EXTRAS") == "required"
 
 

@@ -226,15 +226,15 @@ def test_every_name_in_the_maps_exists(page):
             ), f"{path}::{name}"
 
 
-def example(name):
-    spec = importlib.util.spec_from_file_location(name, ROOT / "examples" / f"{name}.py")
+def script(folder, name):
+    spec = importlib.util.spec_from_file_location(name, ROOT / folder / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
 def test_tradeoff_example_shows_the_rates():
-    module = example("kernel_tradeoffs")
+    module = script("examples", "kernel_tradeoffs")
     rows = {
         name: dict(
             zip(
@@ -254,7 +254,7 @@ def test_tradeoff_example_shows_the_rates():
 
 
 def test_own_parts_run_in_the_reduction(capsys):
-    example("own_parts").main()
+    script("examples", "own_parts").main()
     rows = {
         line[:26].strip(): line[26:].split() for line in capsys.readouterr().out.splitlines()[1:]
     }
@@ -264,7 +264,7 @@ def test_own_parts_run_in_the_reduction(capsys):
 
 
 def test_portfolio_example_holds_to_its_theorem():
-    module = example("portfolio")
+    module = script("examples", "portfolio")
     x = module.returns(turning=False, rounds=200, seed=1)
     weights, top = module.best_constant(x)
     assert weights.min() >= 0.0
@@ -282,7 +282,7 @@ def test_portfolio_example_holds_to_its_theorem():
 
 def test_demo_writes_a_self_contained_page(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", ["demo.py", "--out", str(tmp_path)])
-    assert example("demo").main() == 0
+    assert script("examples", "demo").main() == 0
     for path in (tmp_path / "report.html", tmp_path / "sea" / "report.html"):
         page = path.read_text(encoding="utf-8")
         assert "<svg" in page
@@ -296,16 +296,9 @@ def test_demo_writes_a_self_contained_page(tmp_path, monkeypatch, capsys):
     assert "the true target" in printed
 
 
-def benchmark(name):
-    spec = importlib.util.spec_from_file_location(name, ROOT / "benchmarks" / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def test_readme_figures_are_those_of_the_benchmarks():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    for body in benchmark("readme").sections().values():
+    for body in script("benchmarks", "readme").sections().values():
         assert body in text
 
 
@@ -318,18 +311,18 @@ def test_what_a_benchmark_prints_finds_its_place_on_its_page():
         "| a |\n|---|\n| 4 |\n\n| a | b |\n|---|---|\n| x | 9 |\n| y | 8 |\n\nTook 20 s, 3.25"
         " less.\n"
     )
-    text, homeless = benchmark("page").fill(page, printed)
+    text, homeless = script("benchmarks", "page").fill(page, printed)
     assert homeless == []
     assert (
         text == "# Title\n\nProse with 3.\n\n| a | b |\n|---|---|\n| x | 9 |\n| y | 8 |\n\n| a"
         " |\n|---|\n| 4 |\n\nTook 20 s, 3.25 less.\n"
     )
-    assert benchmark("page").fill(text, printed) == (text, [])
+    assert script("benchmarks", "page").fill(text, printed) == (text, [])
 
 
 def test_what_has_no_place_on_a_page_is_told():
     page = "| a |\n|---|\n| 1 |\n"
-    text, homeless = benchmark("page").fill(
+    text, homeless = script("benchmarks", "page").fill(
         page, "| a |\n|---|\n| 2 |\n\n| a |\n|---|\n| 3 |\n\nmissed by 3\n"
     )
     assert text == "| a |\n|---|\n| 2 |\n"

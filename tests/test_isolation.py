@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 import persisted
 import stillpoint as sp
+from children import in_threads
 from extras import package
 from persisted import CORE
 from stillpoint import forecasters
@@ -102,16 +103,7 @@ def test_learners_in_threads_are_as_alone(name):
         barrier.wait()
         results[place] = persisted.play(case, learner, first, first + ROUNDS).tobytes()
 
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-5)
-    try:
-        threads = [threading.Thread(target=work, args=item) for item in enumerate(firsts)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    finally:
-        sys.setswitchinterval(before)
+    in_threads(work, enumerate(firsts))
     assert [results[place] for place in range(len(firsts))] == [expected[first] for first in firsts]
 
 

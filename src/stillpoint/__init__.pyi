@@ -26,8 +26,8 @@ from .learners import MultiScale as MultiScale
 from .learners import StronglyConvex as StronglyConvex
 from .learners import Tracker as Tracker
 from .play import play as play
+from .plots import plot as plot
 from .run import Run as Run
-from .run import plot as plot
 from .series import Forecaster as Forecaster
 
 __version__: str

@@ -13,7 +13,7 @@ from scipy.signal import lfilter
 import stillpoint as sp
 from stillpoint.alerts import Anomaly
 from stillpoint.alerts._anomalies import BY, errors
-from stillpoint.alerts._pvalues import beyond, joined, pareto
+from stillpoint.alerts._pvalues import beyond, joined, pareto, share
 
 
 def garch(rng, n):
@@ -270,7 +270,7 @@ def test_a_pareto_tail_is_calibrated_far_out():
         alerts = sp.Anomalies(0.001, period=1)
         alerts.track(rng.pareto(2.0, size=3000) + 1.0, np.zeros(3000))
         past = errors(alerts._memory.state)
-        tail = [beyond(past, x) for x in rng.pareto(2.0, size=1000) + 1.0]
+        tail = [beyond(past, x, share(past, x)) for x in rng.pareto(2.0, size=1000) + 1.0]
         hits, rows = hits + np.sum(np.array(tail) <= 1e-3), rows + 1000
     assert hits / rows == pytest.approx(1e-3, rel=0.5)
 

@@ -7,7 +7,7 @@ import pytest
 
 import naive
 import stillpoint as sp
-from cases import TIMES, G, Opaque, features, targets
+from cases import TIMES, G, Opaque, newton_steps, targets
 from stillpoint import checks
 from stillpoint.beliefs import directions as engines
 from stillpoint.domains import Ball, Box
@@ -80,18 +80,7 @@ def test_dense_and_streaming_directions_agree(name, kernel, times):
 @pytest.mark.parametrize(("kernel", "dim"), [(DENSE[0], 1), *((kernel, 2) for kernel in DENSE)])
 def test_dense_exp_concave_equals_the_newton_step(kernel, dim, domain, times):
     when = TIMES[times]
-    y = targets(when.size, dim, 1)
-    learner = sp.ExpConcave(dim, kernel=kernel, curvature=0.3, ridge=1.0, domain=domain)
-    plays = []
-    for t, time in enumerate(when):
-        plays.append(learner.predict(time=time))
-        learner.update(plays[-1] - y[t])
-
-    def project(w, metric):
-        return w if domain is None else naive.project_in_metric(domain, w, metric)
-
-    twin = naive.exp_concave(features(kernel, when), lambda t, w: w - y[t], dim, 0.3, 1.0, project)
-    assert np.abs(np.array(plays) - twin).max() <= 1e-6 * np.abs(twin).max()
+    newton_steps(kernel, when, targets(when.size, dim, 1), domain)
 
 
 @pytest.mark.parametrize("times", TIMES)

@@ -18,7 +18,7 @@ import pytest
 from children import ended, forked, no_child_survives  # noqa: F401
 from extras import package
 from stillpoint.commands import fleet as any_fleet
-from stillpoint.commands import fleets, sink
+from stillpoint.commands import fleet_job, sink
 from stillpoint.commands import session as sessions
 from stillpoint.commands.checkpoint import Checkpoint
 from stillpoint.commands.errors import Stop
@@ -225,7 +225,7 @@ def test_dates_count_in_seconds(tmp_path):
 @pytest.mark.parametrize("kind", ["number", "date"])
 def test_a_time_that_is_missing_costs_its_row_only(tmp_path, monkeypatch, kind):
     """Whether times are numbers or dates is told by the first that is there, in whatever batch."""
-    monkeypatch.setattr("stillpoint.commands.fleets.BATCH", 2)
+    monkeypatch.setattr("stillpoint.commands.fleet_job.BATCH", 2)
     times = (
         ["", "NA", "", "2024-01-02", "2024-01-03", ""]
         if kind == "date"
@@ -266,7 +266,7 @@ def process(left, where, number, source, folder):
     """The exit code of the command in a child that is killed there, and what it says."""
 
     def work():
-        fleets.BATCH, sessions.EVERY = 100, 0.0
+        fleet_job.BATCH, sessions.EVERY = 100, 0.0
         if where is not None:
             place, when = where.split("-")
             die_in(*PLACES[place], left, when == "after", number)

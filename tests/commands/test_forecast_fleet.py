@@ -148,7 +148,7 @@ def test_the_order_of_rows_and_how_they_are_kept_change_nothing(tmp_path, monkey
     assert run(write(tmp_path / "a.csv", rows), tmp_path / "a") == 0
     want = contents(tmp_path / "a" / "forecasts")
     monkeypatch.setattr("stillpoint.commands.forecasts.spill.ROOM", 1000)
-    monkeypatch.setattr(job, "BATCH", 17)
+    monkeypatch.setattr("stillpoint.commands.fleet_job.BATCH", 17)
     (tmp_path / "b.csv.gz").write_bytes(
         gzip.compress(write(tmp_path / "b.csv", sorted(rows)).read_bytes())
     )

@@ -12,7 +12,7 @@ import pytest
 from test_forecast_fleet import contents, read, run, series, summary, table, write
 
 from children import ended, forked
-from stillpoint.commands import fleet
+from stillpoint.commands import fleet, fleet_job
 from stillpoint.commands.checkpoint import Checkpoint
 from stillpoint.commands.forecasts import job, output, player, spill
 
@@ -61,7 +61,7 @@ def signalled(owner, name, left, number, after):
 
 def small(monkeypatch):
     """Parts of a few keys, files of a few rows."""
-    monkeypatch.setattr(job, "BATCH", 40)
+    monkeypatch.setattr(fleet_job, "BATCH", 40)
     monkeypatch.setattr(job, "ROWS", 60)
     monkeypatch.setattr("stillpoint.commands.forecasts.spill.ROOM", 3000)
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_track_series import forecast
+from test_track_series import forecast, goes_on
 
 import stillpoint as sp
-from stillpoint.commands import _scores, session, tracking
+from stillpoint.commands import _scores, tracking
 from tracked import bad, floats, run, write
 
 N, H = 150, 4
@@ -129,22 +129,13 @@ def test_later_values_of_a_column_that_is_not_known_ahead_change_no_earlier_fore
 @pytest.mark.parametrize("known", ["price,promo", "", "heat"])
 @pytest.mark.parametrize("timed", [True, False])
 def test_features_go_on_wherever_the_run_is_cut(gaps, tmp_path, monkeypatch, known, timed):
-    source, options = tmp_path / "grows.csv", {"horizon": H, "known": known}
+    options = {"horizon": H, "known": known}
     if timed:
         options |= {"time": "day"}
     else:
         options |= {"features": "price,heat,promo", "learner": "forecaster"}
-    lines = Path(write(tmp_path / "s.csv", gaps)).read_text().splitlines(keepends=True)
-    whole = run(str(tmp_path / "s.csv"), tmp_path / "whole", **options)[1]
-    monkeypatch.setattr(tracking, "BATCH", 11)
-    monkeypatch.setattr(session, "EVERY", 0.0)
-    for end in (12, 40, 63, 64, 100, N + 1):
-        source.write_text("".join(lines[:end]))
-        cut = run(str(source), tmp_path / "o", checkpoint=tmp_path / "c", **options)[1]
-    for name in ("predictions.csv", "forecast.csv"):
-        assert (tmp_path / "o" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
-    for key in ("loss", "coverage", "horizons", "changes", "components", "total", "relies_on"):
-        assert cut[key] == whole[key]
+    source = write(tmp_path / "s.csv", gaps)
+    goes_on(source, tmp_path, monkeypatch, 11, (12, 40, 63, 64, 100, N + 1), **options)
 
 
 def test_a_plan_can_be_changed_in_the_rows_ahead(shop, tmp_path):

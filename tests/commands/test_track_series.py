@@ -132,21 +132,24 @@ def gaps(series, tmp_path_factory):
     return write(tmp_path_factory.mktemp("gaps") / "g.csv", columns)
 
 
+def goes_on(whole, folder, monkeypatch, batch, ends, **options):
+    """Whether a file that ends there, grows and goes on is tracked as the whole of it."""
+    expected = run(whole, folder / "whole", **options)[1]
+    monkeypatch.setattr(tracking, "BATCH", batch)
+    monkeypatch.setattr(session, "EVERY", 0.0)
+    lines, source = Path(whole).read_text().splitlines(keepends=True), folder / "grows.csv"
+    for end in ends:
+        source.write_text("".join(lines[:end]))
+        cut = run(str(source), folder / "o", checkpoint=folder / "c", **options)[1]
+    for name in ("predictions.csv", "forecast.csv"):
+        assert (folder / "o" / name).read_bytes() == (folder / "whole" / name).read_bytes()
+    for key in ("loss", "coverage", "horizons", "changes", "components", "total", "relies_on"):
+        assert cut[key] == expected[key]
+
+
 @pytest.mark.parametrize("options", [{"time": "t"}, {"features": ""}])
 def test_a_series_goes_on_wherever_it_is_cut(gaps, tmp_path, monkeypatch, options):
-    options = {**options, "horizon": H}
-    whole = run(gaps, tmp_path / "whole", **options)[1]
-    monkeypatch.setattr(tracking, "BATCH", 13)
-    monkeypatch.setattr(session, "EVERY", 0.0)
-    lines = Path(gaps).read_text().splitlines(keepends=True)
-    source = tmp_path / "grows.csv"
-    for end in (3, 50, 101, 150, N + 1):
-        source.write_text("".join(lines[:end]))
-        cut = run(str(source), tmp_path / "o", checkpoint=tmp_path / "c", **options)[1]
-    for name in ("predictions.csv", "forecast.csv"):
-        assert (tmp_path / "o" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
-    for key in ("loss", "coverage", "horizons", "changes", "components", "total", "relies_on"):
-        assert cut[key] == whole[key]
+    goes_on(gaps, tmp_path, monkeypatch, 13, (3, 50, 101, 150, N + 1), horizon=H, **options)
 
 
 def test_rows_without_a_target_have_the_interval_of_their_own_horizon(gaps, tmp_path):

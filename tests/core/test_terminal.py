@@ -110,19 +110,14 @@ def test_errors_of_track_show_cells_and_names(files, run, task):
     assert SEEN in text
 
 
+def bad_fleet(files):
+    """A fleet of keys, and a target, whose names would rule a terminal."""
+    names = ("--key", f"k{EVIL}", "--target", f"y{EVIL}")
+    return ("fleet", files / "bad.csv", "--learner", "kernel", *names, "--out", files / "out")
+
+
 def test_fleet_shows_keys_and_reasons(files, run):
-    words = (
-        "fleet",
-        files / "bad.csv",
-        "--learner",
-        "kernel",
-        "--key",
-        f"k{EVIL}",
-        "--target",
-        f"y{EVIL}",
-        "--out",
-        files / "out",
-    )
+    words = bad_fleet(files)
     code, text = run(*words)
     assert code == 0
     for key in range(3):
@@ -207,18 +202,7 @@ def test_tables_errors_and_json_of_all_commands_go_one_way(capfdbinary, monkeypa
 def test_a_terminal_gets_nothing_else(files):
     """On a terminal of its own, bars and all."""
     code = "from stillpoint._start import main; main()"
-    words = (
-        "fleet",
-        files / "bad.csv",
-        "--learner",
-        "kernel",
-        "--key",
-        f"k{EVIL}",
-        "--target",
-        f"y{EVIL}",
-        "--out",
-        files / "out",
-    )
+    words = bad_fleet(files)
     ours, theirs = os.openpty()
     environment = os.environ | {"COLUMNS": "2000", "TERM": "xterm-256color"}
     process = subprocess.Popen(

@@ -259,6 +259,11 @@ def test_what_does_not_fit_is_refused():
             lambda: RowPlayer(sp.KernelForecaster).play([1], [1.0], forecasts=[1.0]),
             "forecasts must be left out",
         ),
+        (
+            lambda: RowPlayer("Changes"),
+            r'must be one that predicts: got Changes.*use sp.Fleet\("Changes"\), or stillpoint',
+        ),
+        (lambda: RowPlayer(sp.Anomalies), "learner must be one that predicts: got Anomalies"),
         (lambda: RowPlayer(sp.KernelForecaster).play([1, 2], [1.0]), "targets must be as many"),
         (
             lambda: RowPlayer(sp.KernelForecaster).play([1, 2], ["a", "b"]),

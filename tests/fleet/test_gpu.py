@@ -2,13 +2,11 @@
 beside torch.
 """
 
-import os
-import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
+from interpreted import interpreted
 from scipy.special import dawsn
 
 import extras
@@ -543,20 +541,4 @@ def test_kernels_interpreted_are_the_torch_operations():
     """Every kernel's own text, run by Triton's interpreter: whole batches, parts of them, replays
     and NaN.
     """
-    extras.package("triton")
-    environment = {
-        **os.environ,
-        "TRITON_INTERPRET": "1",
-        "PYTHONPATH": str(Path(sp.__file__).parents[1]),
-    }
-    script = Path(__file__).parent / "interpret_kernels.py"
-    done = subprocess.run(
-        [sys.executable, script],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert done.stdout.count("agrees") == 6
+    assert interpreted("interpret_kernels.py").count("agrees") == 6

@@ -2,13 +2,9 @@
 interpreted, beside torch.
 """
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
+from interpreted import interpreted
 
 import extras
 import stillpoint as sp
@@ -225,20 +221,4 @@ def test_bad_input_is_refused(message):
 
 def test_the_kernel_interpreted_is_the_torch_operations():
     """The kernel's own text, run by Triton's interpreter: whole batches, parts, replays and NaN."""
-    extras.package("triton")
-    environment = {
-        **os.environ,
-        "TRITON_INTERPRET": "1",
-        "PYTHONPATH": str(Path(sp.__file__).parents[1]),
-    }
-    script = Path(__file__).parent / "interpret_series.py"
-    done = subprocess.run(
-        [sys.executable, script],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert done.stdout.count("agrees") == 1
+    assert interpreted("interpret_series.py").count("agrees") == 1

@@ -19,7 +19,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from extras import package, program
 from stillpoint.commands import fleet
 from stillpoint.commands.errors import Stop
 from stillpoint.commands.fleet_options import FleetOptions
@@ -32,12 +31,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
 ]
 FILES, ROWS, KEYS = 3, 400, 50
-# a Java for a few seconds' work, here and in the processes started: most of its time would go into
-# optimising what runs once
-QUICK = (
-    "-XX:+IgnoreUnrecognizedVMOptions -XX:+UnlockDiagnosticVMOptions"
-    " -XX:-BytecodeVerificationRemote -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
-)
 QUERY = """
 import sys
 from stillpoint.fleet import spark as fleets
@@ -49,26 +42,6 @@ query = played.writeStream.format("parquet").option("checkpointLocation", sys.ar
 query = query.trigger(availableNow=True)
 query.start(sys.argv[2]).awaitTermination()
 """
-
-
-@pytest.fixture(scope="module")
-def fleets():
-    for name in ("pyspark", "pandas", "pyarrow", "google.protobuf"):
-        package(name)
-    program("java")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("JDK_JAVA_OPTIONS", QUICK)
-        yield package("stillpoint.fleet.spark")
-
-
-@pytest.fixture(scope="module")
-def spark(fleets):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        session = fleets.session(spark__master="local[2]", spark__sql__session__timeZone="UTC")
-        session.sparkContext.setLogLevel("ERROR")
-        yield session
-        session.stop()
 
 
 def table(seed=0):

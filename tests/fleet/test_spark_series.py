@@ -3,14 +3,11 @@ of runs that go on or were cut off.
 """
 
 import json
-import warnings
 from datetime import date, timedelta
 
 import numpy as np
 import pytest
-from test_spark import QUICK
 
-from extras import package, program
 from stillpoint.commands import fleet
 from stillpoint.commands.errors import Stop
 from stillpoint.commands.fleet_options import FleetOptions
@@ -23,26 +20,6 @@ pytestmark = [
 START, KEYS, DAYS, CUT, HORIZON = date(2024, 1, 1), 6, 50, 35, 3
 NAMES = {"key": "k", "target": "y", "time": "day"}
 SAME = ("rows", "targets", "keys", "scored", "coverage", "season", "gap", "rejected")
-
-
-@pytest.fixture(scope="module")
-def fleets():
-    for name in ("pyspark", "pandas", "pyarrow", "google.protobuf"):
-        package(name)
-    program("java")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("JDK_JAVA_OPTIONS", QUICK)
-        yield package("stillpoint.fleet.spark")
-
-
-@pytest.fixture(scope="module")
-def spark(fleets):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        session = fleets.session(spark__master="local[2]", spark__sql__session__timeZone="UTC")
-        session.sparkContext.setLogLevel("ERROR")
-        yield session
-        session.stop()
 
 
 @pytest.fixture

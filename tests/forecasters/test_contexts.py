@@ -7,7 +7,7 @@ import pytest
 
 import naive
 import stillpoint as sp
-from cases import TIMES
+from cases import TIMES, certified
 from extras import package
 from stillpoint.kernels import OU, Constant, Gaussian, GaussianContext, Matern32, Spline
 
@@ -51,17 +51,7 @@ def test_product_kernels_equal_the_formula(kernel, times, ridge):
     np.testing.assert_allclose(context(X, X), np.exp(-squares / (2 * 1.5**2)), rtol=1e-13)
     twin = naive.vaw(K, y[:, None], ridge)[:, 0]
     assert np.abs(forecasts - twin).max() <= 1e-9 * np.abs(twin).max()
-    lead = np.maximum(np.linalg.eigvalsh(K), 0.0)
-    assert model.log_det == pytest.approx(np.log1p(lead / ridge).sum(), rel=1e-9)
-    assert model.effective_dimension == pytest.approx((lead / (lead + ridge)).sum(), rel=1e-9)
-    own, rng = 0.5 * ((y - forecasts) ** 2).sum(), np.random.default_rng(1)
-    best = np.linalg.solve(K + ridge * np.eye(len(y)), y)
-    for dual in (best, rng.standard_normal(len(y)), 0.3 * best, 0.0 * best):
-        radius = np.sqrt(max(dual @ K @ dual, 0.0))
-        regret = own - 0.5 * ((y - K @ dual) ** 2).sum()
-        assert regret <= model.certificate(radius) + 1e-9 <= model.bound(radius) + 2e-9
-        if dual is best:
-            assert regret == pytest.approx(model.certificate(radius), rel=1e-8)
+    certified(model, K, y, forecasts, rel=1e-8)
 
 
 def test_a_dot_product_as_context_is_the_linear_model():

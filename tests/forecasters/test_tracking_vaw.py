@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from cases import certified
 from stillpoint.forecasters.regression import TrackingForecaster
 from stillpoint.forecasters.tracking_vaw import TrackingVAW
 from stillpoint.kernels import OU, Dirac, Matern32, OUMixture, Spline
@@ -43,18 +44,7 @@ def test_vaw_is_its_dense_twin_and_certified(name, times, dim, ridge):
         assert variances[t] == pytest.approx(
             K[t, t] - K[t, :t] @ np.linalg.solve(B, K[:t, t]), rel=1e-9, abs=1e-9
         )
-    lead = np.linalg.eigvalsh(K)
-    assert model.log_det == pytest.approx(np.log1p(lead / ridge).sum(), rel=1e-9)
-    assert model.effective_dimension == pytest.approx((lead / (lead + ridge)).sum(), rel=1e-9)
-    own, rng = 0.5 * ((y - plays) ** 2).sum(), np.random.default_rng(1)
-    best = np.linalg.solve(K + ridge * np.eye(len(y)), y)
-    for dual in (best, rng.standard_normal(len(y)), 0.3 * best, 0.0 * best):
-        radius = np.sqrt(max(dual @ K @ dual, 0.0))
-        regret = own - 0.5 * ((y - K @ dual) ** 2).sum()
-        assert regret <= model.certificate(radius) + 1e-9
-        assert model.certificate(radius) <= model.bound(radius) + 1e-9
-        if dual is best:
-            assert regret == pytest.approx(model.certificate(radius), rel=1e-9)
+    certified(model, K, y, np.array(plays), rel=1e-9)
 
 
 def test_vaw_coefficients_follow_and_default_kernel():

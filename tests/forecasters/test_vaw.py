@@ -7,7 +7,7 @@ import pytest
 
 import naive
 import stillpoint as sp
-from cases import MARKOV, TIMES, G, features
+from cases import MARKOV, TIMES, G, features, newton_steps
 from stillpoint.domains import Ball, Box, HalfSpace
 from stillpoint.kernels import (
     OU,
@@ -289,17 +289,7 @@ def test_strongly_convex_equals_mirror_descent(name, domain, times):
 def test_exp_concave_equals_the_newton_step(name, dim, domain, times):
     kernel, when = MARKOV[name], TIMES[times]
     y = np.random.default_rng(3).standard_normal((when.size, dim))
-    learner = sp.ExpConcave(dim, kernel=kernel, curvature=0.3, ridge=1.0, domain=domain)
-    plays = []
-    for t, time in enumerate(when):
-        plays.append(learner.predict(time=time))
-        learner.update(plays[-1] - y[t])
-
-    def project(w, metric):
-        return w if domain is None else naive.project_in_metric(domain, w, metric)
-
-    twin = naive.exp_concave(features(kernel, when), lambda t, w: w - y[t], dim, 0.3, 1.0, project)
-    assert np.abs(np.array(plays) - twin).max() <= 1e-6 * np.abs(twin).max()
+    plays = newton_steps(kernel, when, y, domain)
     if domain is not None:
         assert all(domain.contains(w) for w in plays)
 

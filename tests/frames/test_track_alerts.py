@@ -92,6 +92,21 @@ def test_the_page_has_them(result, tmp_path):
     assert "instead of" in text
 
 
+def test_a_plot_marks_unusual_rows_and_where_changes_were_told(sensor):
+    result = sp.track(sensor, "y", time="at", season=None, horizon=50, alerts=RATE)
+    axes, first = result.plot(), N - 5 * 50  # of the rows that are shown
+    drawn = {line.get_label(): line for line in axes.lines}
+    unusual, changed = (frame["row"] for frame in result.alerts)
+    assert min(*unusual, *changed) >= first
+    assert unusual.tolist() == [180]
+    assert changed.size == 1
+    np.testing.assert_array_equal(drawn["alert: unusual row"].get_xdata(), sensor["at"][unusual])
+    np.testing.assert_array_equal(drawn["alert: unusual row"].get_ydata(), sensor["y"][unusual])
+    assert drawn["alert: change"].get_xdata()[0] == sensor["at"][changed[0]]
+    named = {text.get_text() for text in axes.get_legend().get_texts()}
+    assert {"alert: unusual row", "alert: change"} <= named
+
+
 def test_what_cannot_be_is_said_in_python(sensor):
     with pytest.raises(ValueError, match=r"^alerts must be a number between 0.000001 and 0.5: got"):
         sp.track(sensor, "y", time="at", alerts=2.0)

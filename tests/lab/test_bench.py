@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import stillpoint as sp
+from naive_baselines import ogd_star
 from stillpoint.lab import streams
 from stillpoint.lab.bench._ogd import bare_ogd, recorded_ogd
 from stillpoint.lab.bench.contenders import Contender, Facts, contenders
@@ -54,14 +55,6 @@ PLAYERS = [
     constant("right", 1.0),
     Contender("no", "T", refuse),
 ]
-
-
-def ogd_star(u, y, steps, radius):
-    w, total = np.zeros_like(steps), np.zeros_like(steps)
-    for v in y:
-        total += np.abs(w - v)
-        w = np.clip(w - steps * np.sign(w - v), -radius, radius)
-    return total.min() - np.abs(u - y).sum()
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,10 @@ import importlib.util
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from extras import package
+from stillpoint.commands.cli import app
 from stillpoint.lab.streams import real
 from stillpoint.lab.streams.real.base import Entry, change, fourier, lags, steps
 
@@ -162,27 +164,26 @@ def test_nothing_is_imported_before_a_stream_is_loaded(monkeypatch):
 
 
 def test_command_needs_the_package_of_a_named_stream(monkeypatch):
-    from stillpoint.lab.real import command
-
     def refuse(*args, **kwargs):
         raise ImportError(
             f"stream 'polls' must be read from the package river: got nothing; {REMEDY}"
         )
 
-    monkeypatch.setattr(command, "real_bench", refuse)
-    with pytest.raises(ValueError, match="must be read from the package river"):
-        command.run(["polls"], progress=False)
+    monkeypatch.setattr("stillpoint.lab.real.bench.real_bench", refuse)
+    done = CliRunner().invoke(app, ["bench", "real", "--stream", "polls"])
+    assert done.exit_code == 2
+    assert "must be read from the package river" in done.output
 
 
 @pytest.mark.extra
-def test_command(tmp_path, capsys):
-    from stillpoint.lab.real import command
-
+def test_command(tmp_path):
     for name in ("river", "vowpalwabbit", "statsmodels"):
         package(name)
-    files = command.run(["nile"], tmp_path, 99, progress=False)
-    assert [file.name for file in files] == ["real.md", "real.json", "real.png"]
-    assert "nile" in capsys.readouterr().out
-    text = files[0].read_text(encoding="utf-8")
+    words = ["bench", "real", "--stream", "nile", "--rounds", "99", "--out", str(tmp_path)]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, done.output
+    assert {file.name for file in tmp_path.iterdir()} == {"real.md", "real.json", "real.png"}
+    assert "nile" in done.output
+    text = (tmp_path / "real.md").read_text(encoding="utf-8")
     assert "river ARF" in text
     assert "VW --coin" in text

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import stillpoint as sp
-from extras import program
+from extras import HEADLESS, program
 from stillpoint.lab.reproduce import Case, Claim, Evidence, claims, parameter_free, reproduce
 from stillpoint.lab.reproduce.figures import PICTURES
 from stillpoint.lab.reproduce.page import control as control_text
@@ -346,20 +346,8 @@ def test_the_documents_show_a_full_run():
 def test_the_page_renders(quick, size, tmp_path):
     page, picture = quick[1] / "reproduce.html", tmp_path / "page.png"
     flags = [
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-quic",
-        "--no-first-run",
-        "--hide-scrollbars",
-    ]
-    flags += [
-        "--disable-background-networking",
-        "--disable-component-update",
-        "--disable-sync",
+        *HEADLESS,
         "--enable-logging=stderr",
-    ]
-    flags += [
         f"--user-data-dir={tmp_path / 'profile'}",
         f"--window-size={size[0]},{size[1]}",
         f"--screenshot={picture}",

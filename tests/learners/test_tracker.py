@@ -128,12 +128,15 @@ GRADIENTS = {
 }
 
 
-@given(
+any_run = given(
     st.sampled_from(sorted(GARBAGE)),
     st.sampled_from(sorted(GRADIENTS)),
     st.sampled_from([1, 2, 5]),
     st.integers(0, 10_000),
 )
+
+
+@any_run
 def test_every_inequality_of_the_proof(heuristic, gradients, dim, seed):
     """Each step of the theorem's proof (docs/how.md) along a run, whatever stands in for h."""
     rng = np.random.default_rng(seed)
@@ -307,12 +310,7 @@ def pair(name, rounds, dim, seed):
     return np.array(plays), np.array(received), learner
 
 
-@given(
-    st.sampled_from(sorted(GARBAGE)),
-    st.sampled_from(sorted(GRADIENTS)),
-    st.sampled_from([1, 2, 5]),
-    st.integers(0, 10_000),
-)
+@any_run
 def test_the_theorem_holds_for_any_heuristic(heuristic, gradients, dim, seed):
     plays, received, learner = pair((heuristic, gradients), 400, dim, seed)
     rng = np.random.default_rng(seed)

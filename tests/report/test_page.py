@@ -21,7 +21,7 @@ import pytest
 from series_run import series_of
 from test_alerts_page import alerts_of, changed, unusual
 
-from extras import program
+from extras import HEADLESS, program
 from stillpoint.report.history import history_from_arrays
 from stillpoint.report.page import write_page
 
@@ -38,22 +38,9 @@ class Chromium:
         self._in, write = os.pipe()
         # clear of 3 and 4, where the browser looks
         theirs = [fcntl.fcntl(end, fcntl.F_DUPFD, 20) for end in (read, write)]
-        flags = [
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--disable-quic",
-            "--no-first-run",
-            "--hide-scrollbars",
-            "--disable-sync",
-        ]
-        flags += [
-            "--disable-background-networking",
-            "--disable-component-update",
-            f"--user-data-dir={profile}",
-        ]
+        flags = [*HEADLESS, f"--user-data-dir={profile}", "--remote-debugging-pipe"]
         self._process = subprocess.Popen(
-            [path, *flags, "--remote-debugging-pipe", "about:blank"],
+            [path, *flags, "about:blank"],
             preexec_fn=lambda: [os.dup2(end, fd) for end, fd in zip(theirs, (3, 4), strict=True)],
             close_fds=False,
             stdout=subprocess.DEVNULL,

@@ -2,14 +2,13 @@
 
 import datetime
 import math
-import sys
-import threading
 
 import numpy as np
 import pytest
 from series_twins import noise, wavy
 
 import stillpoint as sp
+from children import in_threads
 from stillpoint.core import persist
 
 T = 80
@@ -162,16 +161,7 @@ def test_threads_that_play_one_forecaster_each_do_not_see_each_other():
             said[k][t] = models[k].predict()
             models[k].update(value)
 
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    try:
-        threads = [threading.Thread(target=play, args=(k,)) for k in (0, 1)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    finally:
-        sys.setswitchinterval(interval)
+    in_threads(play, [(0,), (1,)], every=1e-6)
     np.testing.assert_array_equal(said, wanted)
 
 

@@ -175,7 +175,8 @@ def judge(s: State, y: float, forecast: float) -> tuple[float, float, float]:
     first = far = second = 1.0
     b = stretch(s)
     if not math.isnan(forecast):
-        first, far = share(errors(s), abs(y - forecast)), beyond(errors(s), abs(y - forecast))
+        first = share(errors(s), abs(y - forecast))
+        far = beyond(errors(s), abs(y - forecast), first)
     if not math.isnan(b):
         second = share(stretches(s), b)
     return joined(far, second), first, second

@@ -27,17 +27,17 @@ def share(w: _ranks.Window, value: float) -> float:
 
 
 @njit(cache=True)
-def beyond(w: _ranks.Window, value: float) -> float:
-    """The p-value of a number ≥ 0 by its rank, or in the tail by how far out it is."""
+def beyond(w: _ranks.Window, value: float, p: float) -> float:
+    """The p-value of a number ≥ 0 that has p by its rank, in the tail by how far out it is."""
     n = w.clock[_ranks.BY.filled]
     k = max(FEW, n // SHARE)
     edge = _ranks.smallest(w, n - 1 - k) if n > k else math.inf
     if not value > edge or edge == 0.0:
-        return share(w, value)
+        return p
     total, unit = 0.0, math.log(edge)
     for i in range(k):
         total += math.log(_ranks.smallest(w, n - 1 - i)) - unit
-    return pareto(value, edge, total, k, n) if total > 0.0 else share(w, value)
+    return pareto(value, edge, total, k, n) if total > 0.0 else p
 
 
 @njit(cache=True)

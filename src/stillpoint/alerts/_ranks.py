@@ -58,10 +58,9 @@ def _block(w: Window, value: float, above: bool) -> int:
     while low < high:
         middle = (low + high) // 2
         last = w.cells[middle, int(w.counts[1 + middle]) - 1]
-        if last < value or (above and last == value):
-            low = middle + 1
-        else:
-            high = middle
+        # no branches here and below: which way it goes cannot be foretold
+        right = (last < value) | (above & (last == value))
+        low, high = (middle + 1 if right else low), (high if right else middle)
     return low
 
 
@@ -72,10 +71,8 @@ def _place(w: Window, block: int, value: float, above: bool) -> int:
     while low < high:
         middle = (low + high) // 2
         each = w.cells[block, middle]
-        if each < value or (above and each == value):
-            low = middle + 1
-        else:
-            high = middle
+        right = (each < value) | (above & (each == value))
+        low, high = (middle + 1 if right else low), (high if right else middle)
     return low
 
 
@@ -83,10 +80,10 @@ def _place(w: Window, block: int, value: float, above: bool) -> int:
 def _rank(w: Window, value: float, above: bool) -> int:
     if w.clock[BY.filled] == 0:
         return 0
-    block, before = _block(w, value, above), 0.0
+    block, before = _block(w, value, above), 0
     for i in range(block):
-        before += w.counts[1 + i]
-    return int(before) + _place(w, block, value, above)
+        before += int(w.counts[1 + i])  # a sum of floats waits four times as long for each
+    return before + _place(w, block, value, above)
 
 
 @njit(cache=True)
@@ -104,11 +101,19 @@ def up_to(w: Window, value: float) -> int:
 @njit(cache=True)
 def smallest(w: Window, k: int) -> float:
     """The number that k others come before in ascending order."""
-    block, left = 0, float(k)
-    while left >= w.counts[1 + block]:
-        left -= w.counts[1 + block]
-        block += 1
-    return float(w.cells[block, int(left)])
+    count = int(w.clock[BY.filled])
+    if 2 * k < count:
+        block, left = 0, k
+        while left >= int(w.counts[1 + block]):
+            left -= int(w.counts[1 + block])
+            block += 1
+        return float(w.cells[block, left])
+    # nearer to the end: so many are in its block or after it, itself among them
+    block, left = int(w.counts[0]) - 1, count - k
+    while left > int(w.counts[1 + block]):
+        left -= int(w.counts[1 + block])
+        block -= 1
+    return float(w.cells[block, int(w.counts[1 + block]) - left])
 
 
 @njit(cache=True)

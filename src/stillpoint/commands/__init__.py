@@ -252,10 +252,10 @@ def fleet(
             alerts=alerts,
             format=format,
         )
-        from stillpoint.commands import fleets, session
+        from stillpoint.commands import fleet_job, fleets, session
 
         if engine == "spark":
-            fleets.refuse_inputs(options)
+            fleet_job.refuse_inputs(options)
             try:
                 from stillpoint.commands import spark
             except ImportError as error:

@@ -10,6 +10,7 @@ from stillpoint.core.words import suggest
 # as the learners have them, which are too heavy to be asked here: of a share and of what it leaves;
 # how many seasons, and of how many rows
 _LEAST, _SEASONS, _LONGEST = 1e-6, 8, 4092
+MOST_AHEAD = 10_000  # steps of a horizon
 
 
 def one_of(option: str, given: str, known: Sequence[str]) -> None:
@@ -63,6 +64,15 @@ def whole(option: str, given: Any, remedy: str) -> int:
         return int(operator.index(given))
     except TypeError:
         raise InputError(f"{option} must be a whole number: got {given!r}; {remedy}") from None
+
+
+def horizon(given: Any) -> int:
+    """Return how many rows ahead to forecast; refuse what no forecaster can."""
+    remedy = "give how many rows ahead to forecast"
+    value = whole("--horizon", given, remedy)
+    if not 1 <= value <= MOST_AHEAD:
+        raise InputError(f"--horizon must be from 1 to {MOST_AHEAD:,}: got {value}; {remedy}")
+    return value
 
 
 def periods(given: str | None) -> str | list[float] | None:

@@ -8,7 +8,15 @@ import typer
 
 from stillpoint._start import loaded
 from stillpoint.commands.fleet_cli import fleet
-from stillpoint.commands.shared import Commands, Json, plain_errors
+from stillpoint.commands.shared import (
+    Checkpoint,
+    Commands,
+    DateFormat,
+    Format,
+    Json,
+    Quiet,
+    plain_errors,
+)
 from stillpoint.core.terminal import tell
 
 # Everything else is imported where it is used, so that help and mistyped options answer at once.
@@ -118,13 +126,8 @@ def track(
             help="auto, forecaster (a series, many steps ahead) or regression (the next row)."
         ),
     ] = "auto",
-    date_format: Annotated[
-        str | None,
-        typer.Option(help="How --time writes dates, such as %d.%m.%Y, where values do not tell."),
-    ] = None,
-    format: Annotated[
-        str | None, typer.Option(help="csv, jsonl or parquet, where the suffix does not tell.")
-    ] = None,
+    date_format: DateFormat = None,
+    format: Format = None,
     predictions: Annotated[
         str, typer.Option(help="How to write predictions: csv or parquet.")
     ] = "csv",
@@ -144,12 +147,9 @@ def track(
             " metrics.prom kept up to date.",
         ),
     ] = False,
-    checkpoint: Annotated[
-        Path | None,
-        typer.Option(help="Folder to go on from after a kill; no row is lost or repeated."),
-    ] = None,
+    checkpoint: Checkpoint = None,
     json: Json = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print errors and notes only.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Forecast every row of a file before its target is seen; write predictions, a summary and a
     report.

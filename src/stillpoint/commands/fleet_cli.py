@@ -5,7 +5,14 @@ from typing import Annotated
 
 import typer
 
-from stillpoint.commands.shared import Json, plain_errors
+from stillpoint.commands.shared import (
+    Checkpoint,
+    DateFormat,
+    Format,
+    Json,
+    Quiet,
+    plain_errors,
+)
 
 
 def fleet(
@@ -66,13 +73,8 @@ def fleet(
     forecast: Annotated[
         str | None, typer.Option(help="The column that intervals are around.")
     ] = None,
-    date_format: Annotated[
-        str | None,
-        typer.Option(help="How --time writes dates, such as %d.%m.%Y, where values do not tell."),
-    ] = None,
-    format: Annotated[
-        str | None, typer.Option(help="csv, jsonl or parquet, where the suffix does not tell.")
-    ] = None,
+    date_format: DateFormat = None,
+    format: Format = None,
     forecasts: Annotated[
         str | None, typer.Option(help="How to write forecasts: csv (default) or parquet.")
     ] = None,
@@ -88,10 +90,7 @@ def fleet(
             " share RATE of the rows of all keys, such as 0.0001.",
         ),
     ] = None,
-    checkpoint: Annotated[
-        Path | None,
-        typer.Option(help="Folder to go on from after a kill; no row is lost or repeated."),
-    ] = None,
+    checkpoint: Checkpoint = None,
     engine: Annotated[
         str, typer.Option(help="local, or spark, for pip install 'stillpoint[spark]'.")
     ] = "local",
@@ -99,7 +98,7 @@ def fleet(
         int, typer.Option(help="Threads of the local engine; the numbers are the same for any.")
     ] = 1,
     json: Json = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print errors and notes only.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Many series in one table: forecasts of each key, with intervals; or another learner a key.
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stillpoint.commands.arguments import no_column, one_of, periods, rate, share, whole
+from stillpoint.commands.arguments import horizon, no_column, one_of, periods, rate, share, whole
 from stillpoint.commands.dates import check_format
 from stillpoint.commands.errors import InputError
-from stillpoint.commands.options import FORMATS, MOST_AHEAD, Options
+from stillpoint.commands.options import FORMATS, Options
 
 if TYPE_CHECKING:
     from stillpoint.fleet.rows import RowPlayer
@@ -50,7 +50,8 @@ class FleetOptions(Options):
     format: str | None = None
 
     def __post_init__(self) -> None:
-        from stillpoint.fleet.rows import LOSSES, OUTPUTS
+        from stillpoint.fleet.named_losses import LOSSES
+        from stillpoint.fleet.rows import OUTPUTS
 
         super().__post_init__()
         one_of("--learner", self.learner, tuple(LEARNERS))
@@ -149,12 +150,7 @@ class FleetOptions(Options):
         if self.alerts is not None:
             self._set("alerts", rate("--alerts", self.alerts))
         if self.horizon is not None:
-            remedy = "give how many rows ahead to forecast"
-            self._set("horizon", whole("--horizon", self.horizon, remedy))
-            if not 1 <= self.horizon <= MOST_AHEAD:
-                raise InputError(
-                    f"--horizon must be from 1 to {MOST_AHEAD:,}: got {self.horizon}; {remedy}"
-                )
+            self._set("horizon", horizon(self.horizon))
         self._set("season", None if self.season == "auto" else self.season)
         periods(self.season)
         check_format(self.date_format)
@@ -184,7 +180,7 @@ class FleetOptions(Options):
     @property
     def own_loss(self) -> "Loss | None":
         """The loss of gradient learners."""
-        from stillpoint.fleet.rows import as_loss
+        from stillpoint.fleet.named_losses import as_loss
 
         return None if self.loss is None else as_loss(self.loss, self.level)
 

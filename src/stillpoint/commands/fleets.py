@@ -8,40 +8,29 @@ import numpy as np
 
 import stillpoint
 from stillpoint.commands import cells
-from stillpoint.commands import checkpoint as saved
 from stillpoint.commands.checkpoint import Checkpoint, counted, part
-from stillpoint.commands.errors import Stop
+from stillpoint.commands.fleet_job import FleetJob
 from stillpoint.commands.fleet_options import FleetOptions
-from stillpoint.commands.forecasts.output import ALERTS
 from stillpoint.commands.formats import Batch
-from stillpoint.commands.session import PREDICTIONS, Job, Session
+from stillpoint.commands.session import PREDICTIONS, Session
 from stillpoint.commands.sink import cell, lines, quoted, quoted_all
-from stillpoint.commands.sources import (
-    Source,
-    inputs,
-    refuse_deleting_input,
-    refuse_folder_of_input,
-    refuse_overwriting_input,
-)
 from stillpoint.commands.summary import SUMMARY, show_fleet, write_summary
 from stillpoint.core.validation import Array
 from stillpoint.fleet.rows import Played, RowPlayer
 from stillpoint.losses import Squared
 
-BATCH = 1 << 16  # rows
 WORST = 10
 ENOUGH = 10  # targets that a key must have had to be among the worst, if any key has so many
 SUMS = ("targets", "losses", "hits", "rejected")  # of each key
 
 
-class Fleet(Job):
+class Fleet(FleetJob):
     """The learners of many streams, and what they have come to."""
 
     stale = (SUMMARY,)
 
     def __init__(self, options: FleetOptions) -> None:
-        self.options: FleetOptions = options
-        self.no_rows = f"the input must have rows: got none in {options.source}; check the file"
+        super().__init__(options)
         self.player, self.sums = options.player(), KeySums()
         self.time_kind = ""
         # whether times are dates with a time zone; not known before the first
@@ -50,21 +39,6 @@ class Fleet(Job):
         given = [options.key, *(name for name in others if name is not None)]
         names = [*given, *self.player.columns, "rejected"]
         self.header = (",".join(map(quoted, names)) + "\n").encode()
-
-    def source(self, stop: Stop) -> Source:
-        """See Job."""
-        refuse_inputs(self.options)
-        o = self.options
-        return Source(inputs(o.source), self._columns, stop, format=o.format, named=True)
-
-    def _columns(self, names: list[str], file: str) -> Sequence[str]:
-        self.options.check(names, file)
-        return self.options.columns
-
-    @property
-    def limit(self) -> int:
-        """See Job."""
-        return BATCH
 
     def play(self, batch: Batch, row: int) -> bytes:
         """See Job; a row that cannot be used is written with the reason, and the others go on."""
@@ -86,10 +60,6 @@ class Fleet(Job):
         played.rejected.update(reasons)  # what a cell held says more than that it was not a number
         self.sums.add(played)
         return _text(texts, numbers, played)
-
-    def command(self) -> dict[str, Any]:
-        """See Job."""
-        return self.options.command()
 
     def state(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """See Job."""
@@ -242,27 +212,6 @@ def summed(options: FleetOptions, complete: bool, figures: Mapping[str, Any]) ->
     for name in ("source", "engine", "learner", "key", "target", "time"):
         head[name] = getattr(options, name)
     return write_summary(options.out, {**head, "complete": complete, **figures})
-
-
-def refuse_inputs(options: FleetOptions) -> None:
-    """Refuse outputs that are the input, or that would be inputs of the next run."""
-    spark, ahead = options.engine == "spark", options.learner == "forecaster"
-    written: tuple[str, ...] = ("spark.log" if spark else PREDICTIONS, SUMMARY)
-    trees: list[tuple[str, ...]] = [("predictions",), ("spark",)] if spark else [(), ()]
-    if ahead and spark:
-        trees = [("forecasts",), ("spark", "states")]
-    elif ahead:
-        trees = [("forecasts", "predictions", ".work"), ("rows", "states")]
-        written += (ALERTS,)
-    for option, folder, names, own in (
-        ("--out", options.out, written, trees[0]),
-        ("--checkpoint", options.checkpoint, saved.FILES, trees[1]),
-    ):
-        refuse_folder_of_input(options.source, option, folder)
-        for file in inputs(options.source):
-            refuse_overwriting_input(file, option, folder, names)
-            for tree in own if file != "-" else ():  # what a run before it left there is deleted
-                refuse_deleting_input(file, option, folder, tree)
 
 
 def _text(texts: Sequence[list[str]], numbers: Sequence[Array], played: Played) -> bytes:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from stillpoint.commands.arguments import no_column, one_of, periods, rate, share, whole
+from stillpoint.commands.arguments import horizon, no_column, one_of, periods, rate, share, whole
 from stillpoint.commands.dates import check_format
 from stillpoint.commands.errors import InputError, show_name
 from stillpoint.commands.formats import left_out
@@ -14,7 +14,6 @@ WAYS = ("auto", "forecaster", "regression")
 TASKS = ("regression", "binary", "quantile", "interval")
 FORMATS = ("csv", "jsonl", "parquet")
 _MOST_DELAY = 10**8, 10**5  # with intervals: a tracker waits with each row
-MOST_AHEAD = 10_000  # steps of a horizon
 
 
 @dataclass(frozen=True)
@@ -115,12 +114,7 @@ class TrackOptions(Options):
         """Refuse what a series cannot have, and options of a series for what is none."""
         one_of("--learner", self.learner, WAYS)
         if self.horizon is not None:
-            remedy = "give how many rows ahead to forecast"
-            self._set("horizon", whole("--horizon", self.horizon, remedy))
-            if not 1 <= self.horizon <= MOST_AHEAD:
-                raise InputError(
-                    f"--horizon must be from 1 to {MOST_AHEAD:,}: got {self.horizon}; {remedy}"
-                )
+            self._set("horizon", horizon(self.horizon))
         periods(self.season)
         if self.series_only and not self.may_be_series:
             other = "--task binary" if self.task == "binary" else f"--delay {self.delay}"

@@ -10,7 +10,7 @@ from typing import Any
 from stillpoint.commands.errors import InputError, RowError
 from stillpoint.commands.formats import Batch, Cells, different
 from stillpoint.commands.lines import HEAD
-from stillpoint.core.container import places, sync_folder
+from stillpoint.core.container import replacing
 
 _ROWS, _CELLS = 1 << 15, 1 << 20  # read at once, at most
 
@@ -132,21 +132,15 @@ def to_parquet(path: Path, dates: bool, labels: bool) -> None:
     The copy is on the disk when this returns: the original may be deleted.
     """
     arrow = load("--predictions parquet")
-    target, temporary = places(path.with_suffix(".parquet"))
     types = dict.fromkeys(("time", "y", "forecast", "lo", "hi"), arrow.float64()) | {
         "row": arrow.int64()
     }
     types |= {name: arrow.string() for name, text in (("time", dates), ("y", labels)) if text}
-    try:
-        options = arrow.csv.ConvertOptions(column_types=types, strings_can_be_null=True)
+    options = arrow.csv.ConvertOptions(column_types=types, strings_can_be_null=True)
+    with replacing(path.with_suffix(".parquet")) as temporary:
         blocks = arrow.csv.open_csv(path, convert_options=options)
         with blocks, arrow.parquet.ParquetWriter(temporary, blocks.schema) as writer:
             for block in blocks:
                 writer.write_batch(block)
         with temporary.open("r+b") as file:
             os.fsync(file.fileno())
-        os.replace(temporary, target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    sync_folder(target.parent)

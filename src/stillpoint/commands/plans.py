@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stillpoint.commands.arguments import periods
+from stillpoint.commands.arguments import MOST_AHEAD, periods
 from stillpoint.commands.checkpoint import part
 from stillpoint.commands.encode import Encoder
 from stillpoint.commands.moments import season_of
 from stillpoint.commands.notes import CATEGORIES
-from stillpoint.commands.options import MOST_AHEAD, TrackOptions
+from stillpoint.commands.options import TrackOptions
 from stillpoint.core.validation import Array
 from stillpoint.series.slots import FIRST
 from stillpoint.series.spacing import LONGEST, steps_of

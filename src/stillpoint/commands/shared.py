@@ -25,6 +25,18 @@ _REMEDIES = Remedies(
     "interrupted; run the command again", "use a machine with more", "give another --out"
 )
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+DateFormat = Annotated[
+    str | None,
+    typer.Option(help="How --time writes dates, such as %d.%m.%Y, where values do not tell."),
+]
+Format = Annotated[
+    str | None, typer.Option(help="csv, jsonl or parquet, where the suffix does not tell.")
+]
+Checkpoint = Annotated[
+    Path | None,
+    typer.Option(help="Folder to go on from after a kill; no row is lost or repeated."),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print errors and notes only.")]
 
 
 def asked(context: typer.Context) -> str:

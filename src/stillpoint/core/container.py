@@ -12,7 +12,8 @@ import json
 import math
 import os
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -144,12 +145,21 @@ def replace(path: Path, *content: bytes | memoryview, mark: str = "") -> None:
 
     mark: what tells the temporary files of writers apart that may meet.
     """
+    with replacing(path, mark) as temporary, temporary.open("wb") as file:
+        file.writelines(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+@contextmanager
+def replacing(path: Path, mark: str = "") -> Iterator[Path]:
+    """Where to write what is to take the place of a file, once it is whole and on the disk.
+
+    If that fails the old file stays, and nothing of the new one.
+    """
     real, temporary = places(path, mark)
     try:
-        with temporary.open("wb") as file:
-            file.writelines(content)
-            file.flush()
-            os.fsync(file.fileno())
+        yield temporary
         os.replace(temporary, real)
     except BaseException:
         temporary.unlink(missing_ok=True)

@@ -12,12 +12,11 @@ from stillpoint.core.validation import Array
 from stillpoint.fleet.batch.base import REMEDY
 from stillpoint.fleet.fleet import Fleet
 from stillpoint.fleet.keys import Slots
+from stillpoint.fleet.named_losses import BY_NAME, as_loss
 from stillpoint.fleet.waves import LatestTimes, by_place, column, later, numbered, take, waves
-from stillpoint.losses import Absolute, Huber, Linear, Log, Loss, Pinball, Squared
+from stillpoint.losses import Linear, Log, Loss, Pinball
 
-_BY_NAME: dict[str, Loss] = {"absolute": Absolute(), "squared": Squared(), "huber": Huber()}
-LOSSES = (*_BY_NAME, "pinball")  # the last with a level
-GRADIENT = ("Tracker", "MultiScale")
+GRADIENT, DETECTORS = ("Tracker", "MultiScale"), ("Anomalies", "Changes")
 # columns of predictions, which those of the input must not be named as
 OUTPUTS = ("prediction", "lo", "hi", "rejected")
 _LENGTH = struct.Struct("<Q")
@@ -81,6 +80,11 @@ class RowPlayer:
         **config: Any,
     ) -> None:
         name = learner if isinstance(learner, str) else getattr(learner, "__name__", "")
+        if name in DETECTORS:
+            raise ValueError(
+                f"learner must be one that predicts: got {name}, whose alarms are no predictions;"
+                f' use sp.Fleet("{name}"), or stillpoint fleet --alerts'
+            )
         if name in GRADIENT:
             config = {"dim": 1, **config}
         self.fleet = Fleet(learner, threads=threads, on_bad="skip", **config)
@@ -114,7 +118,7 @@ class RowPlayer:
             if chosen.labels or isinstance(chosen, Linear | Log):
                 raise ValueError(
                     f"loss must be one of a prediction and a number: got {chosen!r}; use one of"
-                    f" {', '.join(_BY_NAME)}, or sp.losses.Pinball(level)"
+                    f" {', '.join(BY_NAME)}, or sp.losses.Pinball(level)"
                 )
             return chosen
         if loss is not None:
@@ -283,18 +287,3 @@ class RowPlayer:
             )
         self.fleet.restore(kept.arrays())  # the threads stay this player's own
         self._latest = LatestTimes(np.frombuffer(times, "<f8").astype(np.float64))
-
-
-def as_loss(loss: Loss | str, level: float | None = None) -> Loss:
-    """A loss by name."""
-    if isinstance(loss, Loss):
-        return loss
-    if loss == "pinball" and level is not None:
-        return Pinball(level)
-    if loss not in _BY_NAME:
-        known = ", ".join(_BY_NAME)
-        raise ValueError(
-            f"loss must be one of {known}: got {loss!r}; or pass one of sp.losses, such as"
-            " Pinball(0.9)"
-        )
-    return _BY_NAME[loss]

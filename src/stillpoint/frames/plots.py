@@ -12,7 +12,7 @@ from stillpoint.core.validation import Array
 from stillpoint.frames.view import View
 from stillpoint.report.figures import new_axes
 
-PAST, OURS, CHANGE = "#4a4a4a", "#0a7e8c", "#ca6702"
+PAST, OURS, CHANGE, ALERT = "#4a4a4a", "#0a7e8c", "#ca6702", "#9b2226"
 COLOURS = ("#ca6702", "#6a4c93", "#9b2226", "#588157", "#bb9457")
 
 
@@ -42,10 +42,11 @@ def plot_view(view: View, ax: Axes | None) -> Axes:
     if view.ahead_x.size:
         mark = "o" if fan_x.size == 1 else None
         ax.plot(ahead_x, fan[0], color=OURS, linewidth=2.0, marker=mark, label="forecast ahead")
-    for i, (at, _) in enumerate(view.marks):
-        when = _places(view, np.array([at]))[0]
-        label = "change" if i == 0 else None
-        ax.axvline(when, color=CHANGE, linewidth=1.0, linestyle="--", label=label)
+    _lines(ax, _places(view, np.array([at for at, _ in view.marks])), CHANGE, "--", "change")
+    _lines(ax, _places(view, view.changed), ALERT, ":", "alert: change")
+    if view.unusual.size:
+        at, values = _places(view, view.unusual[0]), view.unusual[1]
+        ax.plot(at, values, "o", color=ALERT, fillstyle="none", label="alert: unusual row")
     ax.set_ylim(low, high)
     ax.set_ylabel(target)
     if view.kind == "date":
@@ -54,6 +55,13 @@ def plot_view(view: View, ax: Axes | None) -> Axes:
     else:
         ax.set_xlabel("row" if view.kind == "row" else "time")
     return _legend(ax)
+
+
+def _lines(ax: Axes, at: Any, colour: str, style: str, label: str) -> None:
+    """Draw lines across, of which the legend has one."""
+    for i, place in enumerate(at):
+        own = label if i == 0 else None
+        ax.axvline(place, color=colour, linewidth=1.1, linestyle=style, label=own)
 
 
 def _legend(ax: Axes) -> Axes:

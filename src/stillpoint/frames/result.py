@@ -144,7 +144,7 @@ class Tracked:
         return view(self._job, self.summary)
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
-        """Draw the last rows, the steps ahead with their intervals, and changes.
+        """Draw the last rows, the steps ahead with their intervals, changes, and alerts.
 
         Parameters
         ----------

@@ -31,6 +31,8 @@ class View:
     ahead: Array  # (3, H): forecast, lo, hi
     marks: list[tuple[float, str]]  # changes: where, and in words
     zone: float  # seconds to add for the time of day that the data have
+    unusual: Array  # (2, n): where rows were told not to fit, and their values
+    changed: Array  # (n,): where changes were told
 
     def fan(self) -> tuple[Array, Array]:
         """Return the steps ahead, x (H,) and ends (3, H), from the last known value on."""
@@ -81,6 +83,8 @@ def view(job: MemoryTrack, summary: dict[str, Any]) -> View:
         for place, change in zip(places, summary.get("changes", []), strict=True)
         if start <= place < stop
     ]
+    shown = range(start, stop)
+    unusual, changed = (_told(job, kind, shown) for kind in ("anomaly", "change"))
     return View(
         clock.kind,
         job.options.target,
@@ -90,7 +94,15 @@ def view(job: MemoryTrack, summary: dict[str, Any]) -> View:
         ahead=np.array(ends, dtype=np.float64).reshape(3, -1),
         marks=marks,
         zone=0.0 if away is None else away.total_seconds(),
+        unusual=np.stack([x[unusual], told["y"][unusual]]),
+        changed=x[changed],
     )
+
+
+def _told(job: MemoryTrack, alert: str, shown: range) -> list[int]:
+    """Return rows of the alarms of a kind, counted from 0, of those that are shown."""
+    rows = (each["row"] - 1 for each in job.told if each["alert"] == alert)
+    return [row for row in rows if row in shown]
 
 
 def times(texts: Sequence[str | None], clock: Clock, after: int) -> Array:

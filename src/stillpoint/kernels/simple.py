@@ -225,7 +225,19 @@ class Matern52(_Matern):
 
 
 @dataclass(frozen=True)
-class Gaussian(StationaryKernel):
+class _Wide(StationaryKernel):
+    """A kernel without a state space: weight times a function of (s−t)/width."""
+
+    width: float
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        positive("width", self.width)
+        positive("weight", self.weight)
+
+
+@dataclass(frozen=True)
+class Gaussian(_Wide):
     """Smooth comparators: k(s, t) = weight·exp(−(s−t)²/(2 width²)); dense memory only.
 
     Parameters
@@ -236,19 +248,12 @@ class Gaussian(StationaryKernel):
         k(t, t).
     """
 
-    width: float
-    weight: float = 1.0
-
-    def __post_init__(self) -> None:
-        positive("width", self.width)
-        positive("weight", self.weight)
-
     def _lag(self, r: Array) -> Array:
         return self.weight * np.exp(-0.5 * (r / self.width) ** 2)
 
 
 @dataclass(frozen=True)
-class InverseMultiquadric(StationaryKernel):
+class InverseMultiquadric(_Wide):
     """Long memory: k(s, t) = weight/√(1 + (s−t)²/width²); dense memory only.
 
     Parameters
@@ -258,13 +263,6 @@ class InverseMultiquadric(StationaryKernel):
     weight : float, default 1
         k(t, t).
     """
-
-    width: float
-    weight: float = 1.0
-
-    def __post_init__(self) -> None:
-        positive("width", self.width)
-        positive("weight", self.weight)
 
     def _lag(self, r: Array) -> Array:
         return self.weight / np.hypot(1.0, r / self.width)

@@ -4,18 +4,8 @@ from typing import Annotated
 
 import typer
 
-from stillpoint.commands.shared import (
-    Json,
-    Out,
-    Quick,
-    asked,
-    plain_errors,
-    print_json,
-    report,
-    show,
-)
-from stillpoint.core.extras import require
-from stillpoint.core.terminal import tell
+from stillpoint.commands.shared import Json, Out, Quick, asked, plain_errors
+from stillpoint.lab.results import Jobs, deliver, figures_can_be_drawn
 
 
 def alerts(
@@ -35,15 +25,14 @@ def alerts(
     every: Annotated[
         float, typer.Option(min=1.0, help="Of sp.Changes: rows from one false alarm to the next.")
     ] = 10_000,
-    jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
+    jobs: Jobs = 2,
     out: Out = None,
     quick: Quick = False,
     json: Json = False,
 ) -> None:
     """Simulated changes and anomalies: false alarms, delays, misses, errors, beside river's."""
     with plain_errors():
-        if out is not None:
-            require("matplotlib", "--out", "lab")
+        figures_can_be_drawn(out)
         from stillpoint.lab.alerts.bench import PARTS, alerts_bench
         from stillpoint.lab.alerts.report import grids
 
@@ -56,15 +45,7 @@ def alerts(
             jobs=1 if quick else jobs,
             progress=not json,
         )
-        result.settings["command"] = asked(context)
-        files = result.save(out) if out else []
-        if json:
-            print_json(result.to_dict())
-            return
-        show(grids(result))
-        for note in result.notes:
-            tell(note)
-        report(files)
+        deliver(result, grids(result), out, json, asked(context), result.notes)
 
 
 def mount(bench: typer.Typer) -> None:

@@ -5,19 +5,10 @@ from typing import Annotated
 
 import typer
 
-from stillpoint.commands.shared import (
-    Json,
-    Out,
-    Quick,
-    asked,
-    plain_errors,
-    print_json,
-    report,
-    show,
-)
-from stillpoint.core.extras import require
+from stillpoint.commands.shared import Json, Out, Quick, asked, plain_errors, print_json, show
 from stillpoint.core.terminal import tell
 from stillpoint.lab import alerts_cli, forecasts_cli, streams_cli
+from stillpoint.lab.results import Jobs, deliver, figures_can_be_drawn, named_packages
 
 bench = typer.Typer(
     no_args_is_help=True,
@@ -53,14 +44,14 @@ def regret(
     seeds: Seeds = 10,
     first_seed: FirstSeed = 0,
     horizon: Horizons = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
+    jobs: Jobs = 2,
     out: Out = None,
     quick: Quick = False,
     json: Json = False,
 ) -> None:
     """Regret against the true target, beside OGD whose step is chosen in hindsight."""
     with plain_errors():
-        _figures(out)
+        figures_can_be_drawn(out)
         from stillpoint.lab.bench.regret import regret_bench
         from stillpoint.lab.bench.tables import regret_grids
 
@@ -72,15 +63,9 @@ def regret(
             jobs=1 if quick else jobs,
             progress=not json,
         )
-        result.settings["command"] = asked(context)
-        files = result.save(out) if out else []
-        if json:
-            print_json(result.to_dict())
-            return
-        show(regret_grids(result))
-        report(files)
+        deliver(result, regret_grids(result), out, json, asked(context))
         failures = sum(bool(row.error) for row in result.rows)
-        if failures:
+        if failures and not json:
             first = next(row for row in result.rows if row.error)
             tell(
                 f"{failures} runs were refused; the first: {first.learner} on {first.stream}:"
@@ -119,7 +104,7 @@ def adaptive(
         list[int] | None,
         typer.Option("--horizon", min=100, help="Rounds; repeat for more. Default: 10000."),
     ] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
+    jobs: Jobs = 2,
     out: Out = None,
     quick: Quick = False,
     json: Json = False,
@@ -137,13 +122,7 @@ def adaptive(
             jobs=1 if quick else jobs,
             progress=not json,
         )
-        result.settings["command"] = asked(context)
-        files = result.save(out) if out else []
-        if json:
-            print_json(result.to_dict())
-            return
-        show(result.grids())
-        report(files)
+        deliver(result, result.grids(), out, json, asked(context))
 
 
 @bench.command()
@@ -164,13 +143,7 @@ def speed(
             result = speed_bench(learner or (), **sizes, repeats=2, patience=5.0, progress=not json)
         else:
             result = speed_bench(learner or (), progress=not json)
-        result.settings["command"] = asked(context)
-        files = result.save(out) if out else []
-        if json:
-            print_json(result.to_dict())
-            return
-        show(speed_grids(result))
-        report(files)
+        deliver(result, speed_grids(result), out, json, asked(context))
 
 
 @bench.command()
@@ -193,12 +166,13 @@ def real(
 ) -> None:
     """Real streams: ours beside the best filter in hindsight, river and Vowpal Wabbit."""
     with plain_errors():
-        _figures(out)
-        from stillpoint.lab.real.command import run
+        figures_can_be_drawn(out)
+        from stillpoint.lab.real.bench import real_bench
+        from stillpoint.lab.real.report import grids
 
-        files = run(stream or (), out, rounds, json, task, command=asked(context))
-        if not json:
-            report(files)
+        with named_packages():
+            result = real_bench(stream or (), task=task, rounds=rounds, progress=not json)
+        deliver(result, grids(result), out, json, asked(context), result.notes)
 
 
 def sweep(
@@ -277,12 +251,6 @@ def reproduce(out: Out = None, quick: Quick = False, json: Json = False) -> None
         from stillpoint.lab.reproduce.command import run
 
         raise typer.Exit(run(out, quick, json))
-
-
-def _figures(out: Path | None) -> None:
-    """Raise before hours of work if its figures could not be drawn."""
-    if out is not None:
-        require("matplotlib", "--out", "lab")
 
 
 def mount(app: typer.Typer) -> None:

@@ -6,20 +6,10 @@ from typing import Annotated
 
 import typer
 
-from stillpoint.commands.shared import (
-    Json,
-    Out,
-    Quick,
-    asked,
-    plain_errors,
-    print_json,
-    report,
-    show,
-)
-from stillpoint.core.terminal import tell
+from stillpoint.commands.shared import Json, Out, Quick, asked, plain_errors
+from stillpoint.lab.results import Jobs, deliver, named_packages
 
 Pool = Annotated[str, typer.Option(help="Of the forecaster: small, middle or full.")]
-Jobs = Annotated[int, typer.Option(min=1, help="Processes.")]
 
 
 def series(
@@ -46,7 +36,7 @@ def series(
         from stillpoint.lab.series.bench import series_bench
         from stillpoint.lab.series.report import grids
 
-        try:
+        with named_packages():
             result = series_bench(
                 series or (),
                 method or (),
@@ -55,18 +45,7 @@ def series(
                 jobs=jobs,
                 progress=not json,
             )
-        # a series asked for by name whose package is missing: a wrong argument, not a crash
-        except ImportError as error:
-            raise ValueError(str(error)) from None
-        result.settings["command"] = asked(context)
-        files = result.save(out) if out else []
-        if json:
-            print_json(result.to_dict())
-            return
-        show(grids(result))
-        for note in result.notes:
-            tell(note)
-        report(files)
+        deliver(result, grids(result), out, json, asked(context), result.notes)
 
 
 def m4(
@@ -109,13 +88,8 @@ def m4(
         )
         # where somebody keeps the files is nobody else's business
         named = shlex.join(["folder", str(folder)])
-        result.settings["command"] = asked(context).replace(named, "DIR")
-        files = result.save(out) if out else []
-        if json:
-            print_json(result.to_dict())
-            return
-        show(grids(result))
-        report(files)
+        command = asked(context).replace(named, "DIR")
+        deliver(result, grids(result), out, json, command)
 
 
 def mount(bench: typer.Typer) -> None:

@@ -8,6 +8,12 @@ import typer
 from stillpoint.commands.shared import Json, plain_errors, print_json, show
 from stillpoint.core.terminal import tell
 
+Name = Annotated[str, typer.Argument(help="A stream's name.")]
+Seed = Annotated[int, typer.Option(min=0)]
+Rounds = Annotated[
+    int, typer.Option(min=100, help="How long to draw it; real streams have their length.")
+]
+
 streams = typer.Typer(help="The streams there are: list, describe or export them.")
 
 
@@ -36,11 +42,9 @@ def streams_list(json: Json = False) -> None:
 
 @streams.command("describe")
 def streams_describe(
-    name: Annotated[str, typer.Argument(help="A stream's name.")],
-    seed: Annotated[int, typer.Option(min=0)] = 0,
-    rounds: Annotated[
-        int, typer.Option(min=100, help="How long to draw it; real streams have their length.")
-    ] = 2000,
+    name: Name,
+    seed: Seed = 0,
+    rounds: Rounds = 2000,
     json: Json = False,
 ) -> None:
     """What a stream is, and what it looks like in numbers."""
@@ -57,12 +61,10 @@ def streams_describe(
 
 @streams.command("export")
 def streams_export(
-    name: Annotated[str, typer.Argument(help="A stream's name.")],
+    name: Name,
     out: Annotated[Path, typer.Option("--out", help="The CSV file to write.")],
-    seed: Annotated[int, typer.Option(min=0)] = 0,
-    rounds: Annotated[
-        int, typer.Option(min=100, help="How long to draw it; real streams have their length.")
-    ] = 2000,
+    seed: Seed = 0,
+    rounds: Rounds = 2000,
     json: Json = False,
 ) -> None:
     """Write a stream as CSV: times, features, targets, and the truth where it is known."""

@@ -4,7 +4,6 @@ import json
 import math
 import shutil
 import time
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -14,15 +13,15 @@ from stillpoint.commands.arguments import periods
 from stillpoint.commands.checkpoint import Checkpoint, counted, part
 from stillpoint.commands.dates import REMEDY
 from stillpoint.commands.errors import InputError, Stop, Stopped
+from stillpoint.commands.fleet_job import FleetJob
 from stillpoint.commands.fleet_options import FleetOptions
-from stillpoint.commands.fleets import refuse_inputs
 from stillpoint.commands.forecasts import alerts, output, spill
 from stillpoint.commands.forecasts.figures import figures, show
 from stillpoint.commands.forecasts.intake import Intake
 from stillpoint.commands.forecasts.player import KEPT, PartPlayer, hashes
 from stillpoint.commands.formats import Batch
-from stillpoint.commands.session import Job, Session, progress
-from stillpoint.commands.sources import Source, inputs
+from stillpoint.commands.session import Session, progress
+from stillpoint.commands.sources import Source
 from stillpoint.commands.summary import SUMMARY, write_summary
 from stillpoint.core.container import Lock, lock, places
 from stillpoint.core.jit import compiling
@@ -30,14 +29,13 @@ from stillpoint.fleet.series import plan
 from stillpoint.fleet.series.parts import Part
 from stillpoint.fleet.series.rows import Rows
 
-BATCH = 1 << 16  # rows read at once
 ROWS, STATES = 1 << 20, 128 << 20  # of a part: rows, and bytes of forecasters and forecasts
 _STEP = 64  # bytes of a forecast while it is written
 WORK, SPILLED, _LOCK = ".work", "rows", ".forecasts.lock"
 _NONE = list(alerts.Alerted())
 
 
-class Forecasts(Job):
+class Forecasts(FleetJob):
     """Forecasters of many keys, played in parts, and what they have come to.
 
     A run reads rows, then plays them part by part; a later one of the same checkpoint reads what
@@ -48,8 +46,7 @@ class Forecasts(Job):
 
     def __init__(self, options: FleetOptions) -> None:
         output.refuse_without_parquet(options.forecasts, options.predictions)
-        self.options: FleetOptions = options
-        self.no_rows = f"the input must have rows: got none in {options.source}; check the file"
+        super().__init__(options)
         self.intake = Intake(options)
         self.folder: Path = options.checkpoint or options.out / WORK
         self.spill = spill.Spill(self.folder / SPILLED, options.time is not None)
@@ -58,29 +55,10 @@ class Forecasts(Job):
         self.closed = False  # whether rows of this run are all there, and parts are being played
         self.alerted = alerts.Alerted()
 
-    def source(self, stop: Stop) -> Source:
-        """See Job."""
-        refuse_inputs(self.options)
-        o = self.options
-        return Source(inputs(o.source), self._columns, stop, format=o.format, named=True)
-
-    def _columns(self, names: list[str], file: str) -> Sequence[str]:
-        self.options.check(names, file)
-        return self.options.columns
-
-    @property
-    def limit(self) -> int:
-        """See Job."""
-        return BATCH
-
     def play(self, batch: Batch, row: int) -> bytes:
         """See Job; nothing is written of a row before its key is played."""
         self.spill.add(*self.intake.read(batch))
         return b""
-
-    def command(self) -> dict[str, Any]:
-        """See Job."""
-        return self.options.command()
 
     def state(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """See Job."""

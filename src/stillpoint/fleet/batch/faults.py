@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from stillpoint.core.arithmetic import LARGEST
 from stillpoint.core.validation import Array, real
 from stillpoint.fleet.keys import Slots
 
@@ -89,3 +90,21 @@ def uncounted(last: Array, rounds: int) -> list[Fault]:
         )
 
     return [Fault(late, what)] if late.size else []
+
+
+def none_open(y: Array, closed: NDArray[np.bool_]) -> list[Fault]:
+    """Rows with a target whose keys have no open round."""
+
+    def what(row: int) -> str:
+        return f"y must belong to an open round: got {y[row]} and none is open; call predict first"
+
+    return [Fault(np.flatnonzero(closed), what)] if closed.any() else []
+
+
+def given_centres(forecasts: ArrayLike | None, slots: Slots) -> tuple[Array, list[Fault]]:
+    """One forecast a key, for an interval around it."""
+    if forecasts is None:
+        raise ValueError(
+            "forecasts must be given: got None; pass one forecast a key, predict(keys, forecasts)"
+        )
+    return numbers("forecasts", forecasts, slots, LARGEST, feedback=False)

@@ -9,6 +9,7 @@ from stillpoint.core.arithmetic import LARGEST
 from stillpoint.core.validation import Array
 from stillpoint.fleet.batch import _intervals
 from stillpoint.fleet.batch.base import Batch, Fault, numbers
+from stillpoint.fleet.batch.faults import given_centres, none_open
 from stillpoint.fleet.keys import Slots
 from stillpoint.intervals import IntervalTracker, QuantileTracker
 from stillpoint.intervals.base import QuantileEstimators
@@ -61,12 +62,7 @@ class IntervalBatch(EstimatorBatch):
 
     def centres(self, slots: Slots, forecasts: ArrayLike | None) -> tuple[Array, list[Fault]]:
         """Forecasts, one a key; those of open rounds again."""
-        if forecasts is None:
-            raise ValueError(
-                "forecasts must be given: got None; pass one forecast a key, predict(keys,"
-                " forecasts)"
-            )
-        centres, faults = numbers("forecasts", forecasts, slots, LARGEST, feedback=False)
+        centres, faults = given_centres(forecasts, slots)
         before = self.data["forecast"][slots]
         other = self.data["open"][slots] & (centres != before)
         if other.any():
@@ -83,17 +79,7 @@ class IntervalBatch(EstimatorBatch):
     def feedback(self, slots: Slots, given: ArrayLike) -> tuple[tuple[Array, ...], list[Fault]]:
         """Targets of open rounds."""
         feedback, faults = super().feedback(slots, given)
-        closed = ~self.data["open"][slots]
-        if closed.any():
-
-            def what(row: int) -> str:
-                return (
-                    f"y must belong to an open round: got {feedback[0][row]} and none is open; call"
-                    " predict first"
-                )
-
-            faults = [Fault(np.flatnonzero(closed), what), *faults]
-        return feedback, faults
+        return feedback, [*none_open(feedback[0], ~self.data["open"][slots]), *faults]
 
     def _ends(self, out: Array) -> tuple[Array, Array]:
         return (out[:, 0], out[:, 1]) if self._several else (out[:, 0, 0], out[:, 1, 0])

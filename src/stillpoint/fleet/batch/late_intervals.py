@@ -9,6 +9,7 @@ from stillpoint.core.arithmetic import LARGEST
 from stillpoint.core.validation import Array, counted
 from stillpoint.fleet.batch import _late_intervals
 from stillpoint.fleet.batch.base import Batch, Fault, numbers
+from stillpoint.fleet.batch.faults import given_centres, none_open
 from stillpoint.fleet.keys import Slots
 from stillpoint.intervals import IntervalTracker
 from stillpoint.intervals._turns import COUNT, State
@@ -39,12 +40,7 @@ class LateIntervalBatch(Batch):
 
     def centres(self, slots: Slots, forecasts: ArrayLike | None) -> tuple[Array, list[Fault]]:
         """Forecasts, one a key."""
-        if forecasts is None:
-            raise ValueError(
-                "forecasts must be given: got None; pass one forecast a key, predict(keys,"
-                " forecasts)"
-            )
-        centres, faults = numbers("forecasts", forecasts, slots, LARGEST, feedback=False)
+        centres, faults = given_centres(forecasts, slots)
         full = self._waiting(slots) == self._turns
         if full.any():
 
@@ -61,17 +57,7 @@ class LateIntervalBatch(Batch):
     def feedback(self, slots: Slots, given: ArrayLike) -> tuple[tuple[Array, ...], list[Fault]]:
         """Targets of the oldest open rounds."""
         y, faults = numbers("y", given, slots, LARGEST, feedback=True)
-        closed = self._waiting(slots) == 0
-        if closed.any():
-
-            def what(row: int) -> str:
-                return (
-                    f"y must belong to an open round: got {y[row]} and none is open; call predict"
-                    " first"
-                )
-
-            faults = [Fault(np.flatnonzero(closed), what), *faults]
-        return (y,), faults
+        return (y,), [*none_open(y, self._waiting(slots) == 0), *faults]
 
     def _waiting(self, slots: Slots) -> Any:
         counts = self.data["counts"][slots]

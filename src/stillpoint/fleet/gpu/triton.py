@@ -6,12 +6,10 @@ writes them back: one launch a round, or one for a whole replay, in which states
 registers.
 """
 
-import hashlib
-import linecache
 from collections.abc import Sequence
-from functools import cache
 from typing import Any
 
+from stillpoint.fleet.gpu.built import built
 from stillpoint.fleet.gpu.feedback import gradient
 from stillpoint.fleet.gpu.programs.base import LARGEST, Program, State, length
 from stillpoint.fleet.gpu.trace import Number, Trace, Traced, size, where
@@ -108,23 +106,10 @@ def with_triton(
 def compiled(program: Program, loss: Loss | None) -> Any:
     """The kernel of a program, made when it is first asked for."""
     if loss not in program.kernels:
-        program.kernels[loss] = _built(source(program, loss), type(program).__name__)
+        program.kernels[loss] = built(
+            source(program, loss), "rounds_of_streams", type(program).__name__
+        )
     return program.kernels[loss]
-
-
-@cache
-def _built(text: str, name: str) -> Any:
-    """A kernel from its source, one for all plans that come to the same."""
-    import triton
-    import triton.language as tl
-
-    place = f"<stillpoint {name} {hashlib.sha256(text.encode()).hexdigest()[:16]}>"
-    # where Triton looks for the source
-    linecache.cache[place] = (len(text), None, text.splitlines(keepends=True), place)
-    space: dict[str, Any] = {"tl": tl, "triton": triton}
-    # text from the trace above, of numbers and names of this library only
-    exec(compile(text, place, "exec"), space)
-    return triton.jit(space["rounds_of_streams"])
 
 
 def source(program: Program, loss: Loss | None) -> str:

@@ -1,6 +1,5 @@
 """The benchmark of alerts: streams of known laws, with and without changes and anomalies."""
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
@@ -14,6 +13,7 @@ from stillpoint.core.extras import require
 from stillpoint.core.validation import count
 from stillpoint.lab.alerts import anomalies, changes, laws, peers, scorers, summary
 from stillpoint.lab.alerts.targets import Target, targets
+from stillpoint.lab.bench.pages import write_pages
 from stillpoint.lab.bench.workers import watched, workers
 
 LATE, EARLY = 2000, 100  # rows of the changes
@@ -69,13 +69,9 @@ class AlertsBench:
         from stillpoint.lab.alerts.figure import figure
         from stillpoint.lab.alerts.report import markdown
 
-        folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        files = [folder / "alerts.md", folder / "alerts.json"]
-        files[0].write_text(markdown(self), encoding="utf-8")
-        files[1].write_text(json.dumps(self.to_dict(), indent=1, allow_nan=False), encoding="utf-8")
+        files = write_pages(folder, "alerts", markdown(self), self.to_dict())
         if self.found:
-            files.append(folder / "alerts.png")
+            files.append(files[0].with_suffix(".png"))
             figure(self).savefig(files[2], dpi=150)
         return files
 

@@ -1,6 +1,5 @@
 """The benchmark of adaptive regret: the worst interval of each length, beside its √length."""
 
-import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
@@ -11,6 +10,7 @@ import numpy as np
 
 from stillpoint.core.validation import count
 from stillpoint.lab.bench.contenders import Contender, Learner, complaint, facts_of, lineup
+from stillpoint.lab.bench.pages import write_pages
 from stillpoint.lab.bench.workers import watched, workers
 from stillpoint.lab.streams.registry import Spec
 from stillpoint.losses import LossStream
@@ -81,12 +81,7 @@ class AdaptiveBench:
 
     def save(self, folder: str | Path) -> list[Path]:
         """Write Markdown and JSON into `folder`; returns the files."""
-        folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        files = [folder / "adaptive.md", folder / "adaptive.json"]
-        files[0].write_text(self.markdown(), encoding="utf-8")
-        files[1].write_text(json.dumps(self.to_dict(), indent=1, allow_nan=False), encoding="utf-8")
-        return files
+        return write_pages(folder, "adaptive", self.markdown(), self.to_dict())
 
     def to_dict(self) -> dict[str, Any]:
         """Settings and rows, of plain types."""

@@ -1,6 +1,5 @@
 """The regret benchmark: learners beside OGD whose step is chosen in hindsight (OGD*)."""
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -12,6 +11,7 @@ from stillpoint.core.extras import require
 from stillpoint.core.validation import count
 from stillpoint.lab.baselines import hindsight_ogd
 from stillpoint.lab.bench.contenders import Contender, Learner, lineup, outcome
+from stillpoint.lab.bench.pages import write_pages
 from stillpoint.lab.bench.ratios import FLOOR, geometric_mean
 from stillpoint.lab.bench.workers import watched, workers
 from stillpoint.lab.streams.reactive import ReactiveStream
@@ -93,15 +93,11 @@ class RegretBench:
         from stillpoint.lab.bench.figure import ratio_figure
         from stillpoint.lab.bench.tables import regret_markdown
 
-        folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        files = [folder / "regret.md", folder / "regret.json"]
-        files[0].write_text(regret_markdown(self), encoding="utf-8")
-        files[1].write_text(json.dumps(self.to_dict(), indent=1, allow_nan=False), encoding="utf-8")
+        files = write_pages(folder, "regret", regret_markdown(self), self.to_dict())
         for group in dict.fromkeys(row.group for row in self.rows):
             figure = ratio_figure(self, group)
             for suffix in ("png", "svg"):
-                files.append(folder / f"regret-{group}.{suffix}")
+                files.append(files[0].with_name(f"regret-{group}.{suffix}"))
                 figure.savefig(files[-1], dpi=150)
         return files
 

@@ -1,6 +1,5 @@
 """The speed benchmark: µs per round, beside a bare compiled OGD loop."""
 
-import json
 import math
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -16,6 +15,7 @@ import numpy as np
 from stillpoint.core.validation import Array, count
 from stillpoint.lab.bench._ogd import bare_ogd, recorded_ogd
 from stillpoint.lab.bench.contenders import Contender, Facts, choose
+from stillpoint.lab.bench.pages import write_pages
 from stillpoint.losses import Absolute, Linear, LossStream
 from stillpoint.play import Playable, play
 
@@ -62,12 +62,7 @@ class SpeedBench:
         """Write Markdown and JSON into `folder`; returns the files."""
         from stillpoint.lab.bench.speed_tables import speed_markdown
 
-        folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        files = [folder / "speed.md", folder / "speed.json"]
-        files[0].write_text(speed_markdown(self), encoding="utf-8")
-        files[1].write_text(json.dumps(self.to_dict(), indent=1, allow_nan=False), encoding="utf-8")
-        return files
+        return write_pages(folder, "speed", speed_markdown(self), self.to_dict())
 
     def to_dict(self) -> dict[str, Any]:
         """Settings and rows, of plain types."""

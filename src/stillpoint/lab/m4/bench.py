@@ -1,7 +1,6 @@
 """`sp.Forecaster` on the M4 competition, beside the benchmarks that its OWA is measured in."""
 
 import csv
-import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field, fields
 from importlib import import_module
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from stillpoint.core.validation import Array, count
+from stillpoint.lab.bench.pages import write_pages
 from stillpoint.lab.bench.workers import watched, workers
 from stillpoint.lab.m4.files import Frequency, Task, frequency, read, there
 from stillpoint.lab.m4.measures import mase, naive, naive2, seasonal_naive, smape
@@ -105,11 +105,8 @@ class M4Bench:
         """Write Markdown, JSON and CSV into `folder`; returns the files."""
         from stillpoint.lab.m4.report import markdown
 
-        folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        files = [folder / "m4.md", folder / "m4.json", folder / "m4.csv"]
-        files[0].write_text(markdown(self), encoding="utf-8")
-        files[1].write_text(json.dumps(self.to_dict(), indent=1), encoding="utf-8")
+        files = write_pages(folder, "m4", markdown(self), self.to_dict())
+        files.append(files[0].with_suffix(".csv"))
         with files[2].open("w", encoding="utf-8", newline="") as file:
             table = csv.writer(file)
             table.writerow([each.name for each in fields(Row)])

@@ -1,6 +1,5 @@
 """The benchmark on real streams: losses, intervals around our forecasts, and targets met."""
 
-import json
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
@@ -9,6 +8,7 @@ from typing import Any
 
 from stillpoint.core.extras import require
 from stillpoint.core.validation import count
+from stillpoint.lab.bench.pages import write_pages
 from stillpoint.lab.bench.ratios import geometric_mean, ratio
 from stillpoint.lab.real.intervals import SHORTEST, Band, bands
 from stillpoint.lab.real.players import BEST_SQUARES, HINDSIGHT, OURS, Entrant, entrants
@@ -132,17 +132,14 @@ class RealBench:
         from stillpoint.lab.real.figure import figure
         from stillpoint.lab.real.report import markdown
 
-        folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        files = [folder / "real.md", folder / "real.json", folder / "real.png"]
-        files[0].write_text(markdown(self), encoding="utf-8")
-        files[1].write_text(self.to_json(), encoding="utf-8")
+        files = write_pages(folder, "real", markdown(self), self.to_dict())
+        files.append(files[0].with_suffix(".png"))
         figure(self).savefig(files[2], dpi=150)
         return files
 
-    def to_json(self) -> str:
-        """Settings, targets and all scores."""
-        body = {
+    def to_dict(self) -> dict[str, Any]:
+        """Settings, targets and all scores, of plain types."""
+        return {
             "settings": self.settings,
             "notes": self.notes,
             "targets": [asdict(target) for target in self.targets()],
@@ -150,7 +147,6 @@ class RealBench:
             "scores": [asdict(score) for score in self.scores],
             "intervals": [asdict(band) for band in self.bands],
         }
-        return json.dumps(body, indent=1, allow_nan=False)
 
 
 def real_bench(

@@ -1,6 +1,5 @@
 """The benchmark on real series: scores by horizon, and ours over everybody's."""
 
-import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
@@ -13,6 +12,7 @@ import numpy as np
 
 from stillpoint.core.validation import count
 from stillpoint.core.words import suggest
+from stillpoint.lab.bench.pages import write_pages
 from stillpoint.lab.bench.ratios import geometric_mean, ratio
 from stillpoint.lab.bench.workers import watched, workers
 from stillpoint.lab.series import data
@@ -132,12 +132,7 @@ class SeriesBench:
         """Write Markdown and JSON into `folder`; returns the files."""
         from stillpoint.lab.series.report import markdown
 
-        folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        files = [folder / "series.md", folder / "series.json"]
-        files[0].write_text(markdown(self), encoding="utf-8")
-        files[1].write_text(json.dumps(self.to_dict(), indent=1, allow_nan=False), encoding="utf-8")
-        return files
+        return write_pages(folder, "series", markdown(self), self.to_dict())
 
     def to_dict(self) -> dict[str, Any]:
         """Settings, means and all scores, of plain types."""

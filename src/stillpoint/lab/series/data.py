@@ -13,6 +13,7 @@ import numpy as np
 from stillpoint.core.validation import Array
 from stillpoint.core.words import suggest
 from stillpoint.lab.series import sources
+from stillpoint.lab.shipped import shipped_by
 from stillpoint.lab.streams.base import CHOSEN, REPORTED
 
 LONGEST, PLAIN = 288, 10  # the longest horizon, and that of a series without a season
@@ -174,10 +175,5 @@ def entry(name: str) -> Entry:
 def load(name: str) -> Series:
     """Read a series from the package that ships it."""
     found = entry(name)
-    try:
+    with shipped_by(found.package, f"series {name!r}", "series"):
         return found.load()
-    except ModuleNotFoundError as error:
-        raise ImportError(
-            f"series {name!r} must be read from the package {found.package}: got {error}; pip"
-            " install 'stillpoint[series]'"
-        ) from error

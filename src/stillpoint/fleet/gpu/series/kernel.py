@@ -5,12 +5,10 @@ States are tiles of LANES streams, in each a row of LANES a number of the state:
 threads reads and writes lies together, at distances that are known when the kernel is built.
 """
 
-import hashlib
-import linecache
 import os
-from functools import cache
 from typing import Any, NamedTuple
 
+from stillpoint.fleet.gpu.built import built
 from stillpoint.fleet.gpu.series.machine import OnTensors
 from stillpoint.fleet.gpu.series.plan import Plan
 from stillpoint.fleet.gpu.series.rounds import play
@@ -62,7 +60,8 @@ def with_torch(q: Plan, state: Any, call: Call) -> None:
 def with_triton(q: Plan, state: Any, call: Call) -> None:
     """The same in one launch."""
     batch = call.feed.shape[1]
-    kernel = built(source(q, call.live), "rounds_of_series")
+    # one kernel for all ages and sizes
+    kernel = built(source(q, call.live), "rounds_of_series", general=ARGUMENTS[1:])
     kernel[(-(-batch // LANES),)](
         state,
         call.which,
@@ -82,22 +81,6 @@ def with_triton(q: Plan, state: Any, call: Call) -> None:
         BLOCK=LANES,
         num_warps=LANES // WARP,
     )
-
-
-@cache
-def built(text: str, name: str) -> Any:
-    """A kernel from its source, one for all fleets that come to the same."""
-    import triton
-    import triton.language as tl
-
-    place = f"<stillpoint {name} {hashlib.sha256(text.encode()).hexdigest()[:16]}>"
-    # where Triton looks for the source
-    linecache.cache[place] = (len(text), None, text.splitlines(keepends=True), place)
-    space: dict[str, Any] = {"tl": tl, "triton": triton}
-    # text from the rounds of this library, of numbers and its own names only
-    exec(compile(text, place, "exec"), space)
-    # one kernel for all ages and sizes
-    return triton.jit(space[name], do_not_specialize=list(ARGUMENTS[1:]))
 
 
 def source(q: Plan, live: bool) -> str:

@@ -17,7 +17,6 @@ from stillpoint.series.harmonics import Harmonics, harmonics
 from stillpoint.series.light.keys import gathered
 
 CHUNK = 4  # rounds ahead whose seasonal parts are summed together
-SEEN_KNOTS = 2  # knots at most: 1, and one more
 
 
 class FilterPlan(NamedTuple):

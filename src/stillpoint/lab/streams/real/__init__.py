@@ -9,6 +9,7 @@ them all.
 from importlib.util import find_spec
 
 from stillpoint.core.words import suggest
+from stillpoint.lab.shipped import shipped_by
 from stillpoint.lab.streams.real import from_others, from_river, from_statsmodels
 from stillpoint.lab.streams.real.base import (
     BINARY,
@@ -64,10 +65,5 @@ def entry(name: str) -> Entry:
 def load(name: str) -> RealStream:
     """Read the stream from the package that ships it."""
     found = entry(name)
-    try:
+    with shipped_by(found.package, f"stream {name!r}", "real"):
         return found.load()
-    except ModuleNotFoundError as error:
-        raise ImportError(
-            f"stream {name!r} must be read from the package {found.package}: got {error}; pip"
-            " install 'stillpoint[real]'"
-        ) from error

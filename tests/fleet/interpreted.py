@@ -1,0 +1,29 @@
+"""Kernels of a GPU on a machine without one."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import stillpoint as sp
+from extras import package
+
+
+def interpreted(script):
+    """What a script of this folder prints where Triton's interpreter runs its kernels."""
+    package("triton")
+    environment = {
+        **os.environ,
+        "TRITON_INTERPRET": "1",
+        "PYTHONPATH": str(Path(sp.__file__).parents[1]),
+    }
+    done = subprocess.run(
+        [sys.executable, Path(__file__).parent / script],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout
