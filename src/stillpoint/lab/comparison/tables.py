@@ -46,7 +46,9 @@ def by_stream(summaries: Sequence[Summary]) -> list[Table]:
     for stream, horizon in ordered((each.stream, each.horizon) for each in summaries):
         block = [each for each in summaries if (each.stream, each.horizon) == (stream, horizon)]
         shown = [
-            name for name in _HEADINGS if any(getattr(each, name) is not None for each in block)
+            name
+            for name in _HEADINGS
+            if name == "loss" or any(getattr(each, name) is not None for each in block)
         ]
         rows = [[each.learner, each.told, *(_cell(each, name) for name in shown)] for each in block]
         seeds = max(each.seeds for each in block)
