@@ -10,6 +10,7 @@ import pytest
 import stillpoint as sp
 from extras import package
 from stillpoint.lab import streams
+from stillpoint.lab.comparison import tables
 from stillpoint.lab.comparison.cell import kept_rounds
 
 ADER = ("Ader", sp.lab.baselines.Ader, {"horizon": 300, "lipschitz": 1.0, "radius": 1.0})
@@ -296,9 +297,41 @@ def test_latex_tables_have_booktabs_rules_and_the_least_in_bold(found):
     assert "µ" not in text
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a_b & 50% #1", r"a\_b \& 50\% \#1"),
+        (r"{x}^2 ~ $y$ \z", r"\{x\}\textasciicircum{}2 \textasciitilde{} \$y\$ \textbackslash{}z"),
+        ("[a], after a row", "{[}a], after a row"),
+        ("2.5 ± 0.1, λ = µ ≤ ∞", r"2.5 $\pm$ 0.1, $\lambda$ = $\mu$ $\le$ $\infty$"),
+        ("-3.5 – −2, OGD-1, 1e-05", "$-$3.5 -- $-$2, OGD-1, 1e-05"),
+        ('<a> |b| "c" T²', "$<$a$>$ $|$b$|$ ''c'' T$^2$"),
+        ("two\nlines", "two lines"),
+        ("Ärger, 日本", "Ärger, 日本"),
+    ],
+)
+def test_latex_escapes_whatever_names_and_numbers_have(text, expected):
+    assert tables._escaped(text) == expected
+
+
+def test_markdown_cells_end_where_they_should():
+    named = [("a|b\nc", sp.Tracker, {})]
+    line = sp.lab.compare(named, ["walk"], seeds=1, horizons=100).markdown("loss").splitlines()[-1]
+    assert line.startswith(r"| a\|b c | nothing |")
+
+
+def test_numbers_of_any_size_have_digits():
+    sizes = (0.0, 1.234e-7, 0.00271, 0.0995, 0.271, 9.994, 9.996, 99.96, 271.8, 2.7e6)
+    assert [tables.number(-size) for size in sizes[1:]] == [
+        "-1.2e-07", "-0.0027", "-0.10", "-0.27", "-9.99", "-10.0", "-100", "-272", "-2.70e+06"
+    ]  # fmt: skip
+    assert tables.number(0.0) == "0.00"
+
+
 def test_one_measure_is_a_table_of_learners_by_streams(found):
     lines = found.markdown("regret").splitlines()
     assert lines[0] == "## Regret, 3 seeds"
+    assert found.markdown("us").startswith("## µs a round, 3 seeds")
     assert lines[2].count("|") == 7
     assert "ten-pieces, T = 100" in lines[2]
     with pytest.raises(ValueError, match="measure must be one of regret, loss"):
