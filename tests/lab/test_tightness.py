@@ -8,19 +8,30 @@ import pytest
 
 import stillpoint as sp
 from stillpoint.lab import streams
-from stillpoint.lab.claims import _best, _moving
-from stillpoint.lab.tightness import Case, cases, ratio, table, tightest
+from stillpoint.lab.claims import Setting, _best, _moving, losses_of
+from stillpoint.lab.tightness import Case, cases, constructions, ratio, table, tightest
 
 CASES = {case.name: case for case in cases()}
 
 
+SETTINGS = {
+    "linear": [("linear", 1)],
+    "plane": [("linear", 2), ("squared", 2)],
+    "curves": [("absolute", 1), ("squared", 1)],
+}
+
+
+@pytest.mark.parametrize("kind", list(SETTINGS))
 @pytest.mark.parametrize("name", list(CASES))
-def test_no_ratio_exceeds_one(name):
-    for rounds in (1, 9, 24):
-        found = tightest(CASES[name], rounds, tries=15, seed=rounds)
-        assert 0.0 <= found.constructed <= found.searched <= 1.0 + 1e-9
-        assert found.searched == ratio(CASES[name], found.gradients)
-        assert np.abs(found.gradients).max() <= 1.0
+def test_no_ratio_exceeds_one(name, kind):
+    case = CASES[name]
+    for loss, dim in SETTINGS[kind]:
+        for rounds in (1, 9, 24) if loss in case.losses else ():
+            found = tightest(case, rounds, dim=dim, loss=loss, tries=10, seed=rounds)
+            assert 0.0 <= found.constructed <= found.searched <= 1.0 + 1e-9
+            assert found.searched == ratio(case, found.rows, loss)
+            assert found.rows.shape == (rounds, dim)
+            assert np.linalg.norm(found.rows, axis=1).max() <= 1.0 + 1e-15
 
 
 @pytest.mark.parametrize(
@@ -30,6 +41,39 @@ def test_no_ratio_exceeds_one(name):
 def test_bounds_are_nearly_reached(name, least):
     """So that a bound a little smaller would be broken."""
     assert tightest(CASES[name], 16, tries=20).searched > least
+
+
+@pytest.mark.parametrize(
+    ("name", "loss", "dim", "least"),
+    [
+        ("OGD, step 1/√T", "squared", 2, 0.9),
+        ("OGD, scale-free", "absolute", 1, 0.65),
+        ("OGD, steps 1/√t", "squared", 1, 0.65),
+        ("FreeGrad", "linear", 2, 0.85),
+        ("FLH, means", "squared", 1, 0.24),
+    ],
+)
+def test_losses_of_other_kinds_and_the_plane_come_near_bounds_too(name, loss, dim, least):
+    assert tightest(CASES[name], 16, dim=dim, loss=loss, tries=0).constructed > least
+
+
+def test_in_the_plane_gradients_turn_and_cross_the_play():
+    case = CASES["Ader"]
+    found = constructions(case, "linear", Setting(16, 2), np.random.default_rng(0))
+    assert {"one turn", "turns", "across the play"} < set(found)
+    assert np.allclose(found["one turn"].sum(axis=0), 0.0)
+    run = sp.play(case.build(Setting(16, 2)), found["across the play"])
+    assert np.allclose((run.gradients * run.plays).sum(axis=1), 0.0)
+
+
+def test_a_loss_that_a_case_has_no_claim_for_is_refused():
+    for name, loss, dim in (
+        ("KT", "squared", 1),
+        ("FLH, means", "linear", 1),
+        ("KT", "absolute", 2),
+    ):
+        with pytest.raises(ValueError, match="loss must be one that"):
+            tightest(CASES[name], 4, loss=loss, dim=dim)
 
 
 def test_a_bound_that_is_too_small_is_found_out():
@@ -47,12 +91,12 @@ def test_what_rounding_alone_adds_to_a_regret_is_no_broken_bound():
         play = -total / t * wealth
         wealth -= Fraction(each) * play
         total += Fraction(each)
-    learner = CASES["KT"].build(128)
+    learner = CASES["KT"].build(Setting(128))
     run = sp.play(learner, g[:, None])
     assert total == 0  # so that regret is the same against every u
     assert float(1 - wealth) <= learner.bound(0.0) < learner.bound(1.0)
     assert run.linear_regret([1.0])[-1] > learner.bound(1.0)
-    assert ratio(CASES["KT"], g) <= 1.0
+    assert ratio(CASES["KT"], g[:, None]) <= 1.0
 
 
 def test_a_search_only_improves_and_is_the_same_every_time():
@@ -64,13 +108,23 @@ def test_a_search_only_improves_and_is_the_same_every_time():
     assert again.searched == ratios[-1]
 
 
-def test_the_comparator_is_the_best_of_its_pieces():
-    g = np.random.default_rng(0).standard_normal(12)
+@pytest.mark.parametrize(
+    ("loss", "dim"), [("linear", 1), ("linear", 2), ("absolute", 1), ("squared", 2)]
+)
+def test_the_comparator_is_the_best_of_its_pieces(loss, dim):
+    rng = np.random.default_rng(0)
+    losses = losses_of(loss, 0.5 * rng.standard_normal((12, dim)))
+    run = sp.play(sp.lab.baselines.OGD(dim, step=0.1), losses)
     for pieces in (1, 3, 4):
-        u = _best(g, pieces, 2.0)[:, 0]
-        size = 12 // pieces
-        expected = -2.0 * np.abs(g.reshape(pieces, size).sum(axis=1)).sum()
-        assert g @ u == pytest.approx(expected)
+        u = _best(run, pieces, 2.0)
+        for first in range(0, 12, 12 // pieces):
+            part = slice(first, first + 12 // pieces)
+            least = losses.values(u)[part].sum()
+            for _ in range(30):
+                other = u[first] + 0.3 * rng.standard_normal(dim)
+                if loss == "linear":  # of that norm
+                    other *= 2.0 / np.linalg.norm(other)
+                assert losses.values(other)[part].sum() >= least - 1e-12
 
 
 def test_the_table_has_a_row_a_learner():
