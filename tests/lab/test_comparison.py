@@ -257,8 +257,10 @@ def test_streams_are_whatever_play_takes_and_have_a_regret_if_they_have_a_compar
     assert [path.stem for path in result.save(tmp_path)] == [
         *["table"] * 3, *["objects-50"] * 2, *["built-in-50"] * 2
     ]  # fmt: skip
-    with pytest.raises(ValueError, match="draw measure='loss'"):
+    with pytest.raises(ValueError, match="no comparator; draw measure='loss'"):
         result.curves("built in")
+    with pytest.raises(ValueError, match="all failed; see `failures`"):
+        result.curves("hidden")
 
 
 @pytest.mark.parametrize(
@@ -382,6 +384,18 @@ def test_quantile_bands_are_around_the_median_and_ends_are_over_horizons(found, 
         found.plot()
     with pytest.raises(ValueError, match="horizon must be one of 100, 300"):
         found.plot("fleeing", 200)
+
+
+def test_names_in_a_legend_are_as_given_and_many_hide_no_curve(tmp_path):
+    package("matplotlib")
+    names = ["_a", "$5 & $6", "$x^{$", "b", "c", "d", "e", "f"]
+    learners = [(name, sp.Tracker, {}) for name in names]
+    result = sp.lab.compare(learners, ["walk"], seeds=1, horizons=100)
+    axes = result.plot(path=tmp_path / "many.png")
+    texts = [text.get_text().replace(r"\$", "$") for text in axes.get_legend().get_texts()]
+    assert texts == [r"$\_$a", *names[1:]]
+    box, legend = (part.get_window_extent() for part in (axes, axes.get_legend()))
+    assert legend.y1 < box.y0
 
 
 def test_everything_is_saved_with_a_figure_and_its_data_for_each_stream(found, tmp_path):

@@ -111,10 +111,10 @@ class Comparison:
                 groups.setdefault(row.learner, []).append(curve)
                 at = row.at
         if not groups:
-            raise ValueError(
-                f"{name} at T = {rounds} has no curve of {measure}: it has no comparator, or all"
-                " `failures`; draw measure='loss'"
-            )
+            rows = [row for row in self.rows if (row.stream, row.horizon) == (name, rounds)]
+            failed = all(row.error for row in rows)
+            why = "all failed; see `failures`" if failed else "no comparator; draw measure='loss'"
+            raise ValueError(f"{name} at T = {rounds} has no curve of {measure}: {why}")
         found = {learner: np.array(curves) for learner, curves in groups.items()}
         if measure == "adaptive":
             sizes = np.arange(next(iter(found.values())).shape[1])
