@@ -8,6 +8,7 @@ either.
 
 import inspect
 import warnings
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,9 +18,20 @@ from source import Source
 from stillpoint import forecasters
 from stillpoint.domains import Ball, Box, HalfSpace, Simplex
 from stillpoint.kernels import OU, Constant, Gaussian, HorizonFree, Matern52, OUMixture, Spline
-from stillpoint.lab import baselines
+from stillpoint.lab import baselines, online
 from stillpoint.learners import ProximalDescent
 from stillpoint.potentials import AdaptiveQuadratic, Erfi, FreeGrad, Quadratic
+
+
+@dataclass(frozen=True)
+class Momentum(online.Base):
+    """A part of one's own: v ← v/2 + g, x ← Π(x − v/10)."""
+
+    def move(self, bank, rule, i, g):
+        """Step."""
+        bank.y[i] = 0.5 * bank.y[i] + g
+        bank.x[i] -= 0.1 * bank.y[i]
+
 
 MORE = {
     "Directional diagonal": lambda: sp.Directional(
@@ -82,6 +94,44 @@ MORE = {
         2, kernel=OU(0.1), context=sp.kernels.GaussianContext(1.0)
     ),
     "TrackingVAW horizon-free": lambda: sp.TrackingVAW(2, kernel=HorizonFree(), ridge=1e-3),
+    "Ader shown losses": lambda: baselines.Ader(
+        2, horizon=9, lipschitz=9.0, radius=1.0, surrogate=False
+    ),
+    "AFLH shown losses": lambda: baselines.AFLH(
+        1, horizon=9, lipschitz=9.0, radius=1.0, surrogate=False
+    ),
+    "Bandit of one value": lambda: baselines.Bandit(
+        baselines.OGD(2, step=0.1, domain=Ball(1.0)), seed=3
+    ),
+    "Bandit told a bound": lambda: baselines.Bandit(
+        baselines.Ader(1, horizon=9, lipschitz=1.0, radius=1.0), points=2, explore=0.1
+    ),
+    "BGD of two values": lambda: baselines.BGD(1, horizon=9, radius=1.0, lipschitz=1e100, points=2),
+    "Ensemble": lambda: online.Ensemble(
+        2,
+        schedule=online.CompactCover(online.ScaleFree(step=1.0)),
+        meta=online.CoinBetting(range=4.0),
+        domain=Ball(1.0),
+        lipschitz=2.0,
+    ),
+    "Ensemble of one's own parts": lambda: online.Ensemble(
+        2, schedule=online.Pool([Momentum(), online.Descent(0.1)]), meta=online.NormalHedge(4.0)
+    ),
+    "Ensemble of gradients ahead": lambda: online.Ensemble(
+        1,
+        schedule=online.Pool([online.ExtraDescent(0.1), online.ExtraDescent(1.0)]),
+        meta=online.ExponentialWeights(0.1),
+        domain=Box(-1.0, 2.0),
+        gradients="own",
+        losses="values",
+        hints="best",
+        lipschitz=9.0,
+        penalty=0.1,
+        order=2,
+    ),
+    "FLH of means": lambda: baselines.FLH(1, lipschitz=9.0, radius=1.0, curvature=1.0),
+    "SACS of large gradients": lambda: baselines.SACS(1, lipschitz=1e100, radius=1e10, offset=0.0),
+    "SAOL of large gradients": lambda: baselines.SAOL(2, lipschitz=1e100, radius=1e-10),
     "Hedge of Newtons": lambda: baselines.Hedge(
         [
             baselines.OGD(1, step=0.1),
@@ -160,6 +210,12 @@ def argument(source: Source, learner, method: str, name: str):
     match name:
         case "g":
             return source.vector(dim + wrong)
+        case "values":
+            return source.vector(learner.points + wrong)
+        case "u" if style < 200:
+            return source.vector(dim + wrong)
+        case "first" | "last":
+            return source.byte() % 6
         case "loss":
             return sp.losses.Squared().on(np.nan_to_num(source.vector(dim + wrong))[None, :])[0]
         case "x":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 from stillpoint.core.arithmetic import running_dot
 from stillpoint.core.learner import untimed
 from stillpoint.core.validation import Array, finite, increasing
-from stillpoint.learners import GradientLearner
 from stillpoint.losses import Linear, LossStream
 from stillpoint.run import Run
 
@@ -28,6 +27,17 @@ class Playable(Protocol):
 
     def update(self, g: ArrayLike, time: float | None = None) -> None:
         """Its gradient."""
+
+
+@runtime_checkable
+class Compiled(Protocol):
+    """A learner that may have a compiled loop over rounds; see `GradientLearner`."""
+
+    def _can_compile(self) -> bool: ...
+
+    def _play_block(
+        self, losses: LossStream, times: Array, first: int, out: dict[str, Array]
+    ) -> int: ...
 
 
 def play(
@@ -91,7 +101,7 @@ def play(
     out["gradients"] = np.empty((rounds, learner.dim))
     with _progress(rounds, progress) as advance:
         if (
-            isinstance(learner, GradientLearner)
+            isinstance(learner, Compiled)
             and isinstance(stream, LossStream)
             and learner._can_compile()
         ):

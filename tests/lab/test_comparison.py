@@ -10,6 +10,7 @@ import pytest
 import stillpoint as sp
 from extras import package
 from stillpoint.lab import streams
+from stillpoint.lab.comparison import tables
 from stillpoint.lab.comparison.cell import kept_rounds
 
 ADER = ("Ader", sp.lab.baselines.Ader, {"horizon": 300, "lipschitz": 1.0, "radius": 1.0})
@@ -176,6 +177,108 @@ def test_a_stream_of_ones_own_is_a_name_and_a_function():
     assert result.rows[0].regret == run.regret(stream.target)[-1]
 
 
+class Round:
+    """½‖w − y‖², as an object of one's own."""
+
+    def __init__(self, y):
+        self.y = y
+
+    def value(self, w):
+        return 0.5 * float(((w - self.y) ** 2).sum())
+
+    def gradient(self, w):
+        return w - self.y
+
+
+def objects(T, seed):
+    y = np.random.default_rng(seed).uniform(-1, 1, (T, 2))
+    return streams.OwnStream([Round(each) for each in y], y)
+
+
+def built_in(T, seed):
+    return sp.losses.Squared().on(np.random.default_rng(seed).uniform(-1, 1, (T, 2)))
+
+
+def hidden(T, seed):
+    return [Round(np.zeros(2))] * T
+
+
+@pytest.mark.extra
+def test_losses_of_ones_own_functions_are_compared_like_any_other():
+    anp = package("autograd.numpy")
+
+    def cost(w, x, y):
+        return anp.log(anp.cosh(anp.dot(w, x) - y))
+
+    def make(T, seed):
+        rng = np.random.default_rng(seed)
+        u, x = np.repeat(rng.uniform(-1, 1, (2, 2)), T // 2, axis=0), rng.standard_normal((T, 2))
+        losses = sp.losses.from_function(cost).on(x, (u * x).sum(axis=1))
+        return streams.OwnStream(losses, u, lipschitz=np.linalg.norm(x, axis=1).max())
+
+    def aimless(T, seed):
+        return streams.OwnStream(make(T, seed).losses, dim=2)
+
+    result = sp.lab.compare(
+        ["Tracker", "Ader"], [("log cosh", make), ("aimless", aimless)], seeds=2, horizons=40
+    )
+    row, stream = result.rows[1], make(40, 1)
+    run = sp.play(sp.Tracker(2), stream.losses)
+    assert (row.learner, row.stream, row.seed) == ("Tracker", "log cosh", 1)
+    assert row.regret == run.regret(stream.target)[-1]
+    assert row.intervals == tuple(
+        run.adaptive_regret(radius=stream.radius, linear=True).worst.tolist()
+    )
+    told = next(r for r in result.rows if (r.learner, r.stream) == ("Ader", "log cosh"))
+    assert told.regret is not None
+    # without a comparator there is no regret, and those who must know G are not told it
+    row = next(r for r in result.rows if (r.learner, r.stream) == ("Tracker", "aimless"))
+    assert (row.regret, row.regrets, row.error) == (None, (), "")
+    assert row.loss == next(r.loss for r in result.rows if r.stream == "log cosh")
+    assert {(r.learner, r.stream) for r in result.failures} == {("Ader", "aimless")}
+    assert "lipschitz must be finite: got inf" in result.failures[0].error
+
+
+def test_streams_are_whatever_play_takes_and_have_a_regret_if_they_have_a_comparator(tmp_path):
+    package("matplotlib")
+    own = [("objects", objects), ("built in", built_in), ("hidden", hidden)]
+    result = sp.lab.compare([OGD], own, seeds=1, horizons=50)
+    told, bare, lost = result.rows
+    y = objects(50, 0).target
+    assert (
+        told.regret
+        == sp.play(sp.lab.baselines.OGD(2, step=0.1), objects(50, 0).losses).regret(y)[-1]
+    )
+    assert bare.loss == pytest.approx(told.loss, rel=1e-14)
+    assert (bare.regret, bare.error) == (None, "")
+    assert bare.adaptive is not None
+    assert "OwnStream(losses, dim=...)" in lost.error
+    assert result.markdown("regret").splitlines()[-1].endswith("| – | failed |")
+    assert [path.stem for path in result.save(tmp_path)] == [
+        *["table"] * 3, *["objects-50"] * 2, *["built-in-50"] * 2
+    ]  # fmt: skip
+    with pytest.raises(ValueError, match="no comparator; draw measure='loss'"):
+        result.curves("built in")
+    with pytest.raises(ValueError, match="all failed; see `failures`"):
+        result.curves("hidden")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"losses": np.ones((3, 2)), "target": np.ones((4, 2))}, r"target must have shape \(3, 2"),
+        ({"losses": np.ones((3, 2)), "dim": 3}, "dim must be that of the losses, 2: got 3"),
+        ({"losses": hidden(3, 0)}, "dim must be given"),
+        ({"losses": hidden(3, 0), "dim": 2, "radius": 0.0}, "radius must be positive"),
+        ({"losses": 3}, "losses must be what sp.play takes: got 3"),
+        ({"losses": ["a"]}, "losses must be what sp.play takes"),
+    ],
+)
+def test_a_stream_of_ones_own_refuses_what_does_not_fit(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        streams.OwnStream(**arguments)
+
+
 def test_latex_tables_have_booktabs_rules_and_the_least_in_bold(found):
     text = found.latex()
     for word, times in (("toprule", 4), ("midrule", 4), ("bottomrule", 4), ("begin{tabular}", 4)):
@@ -196,9 +299,41 @@ def test_latex_tables_have_booktabs_rules_and_the_least_in_bold(found):
     assert "µ" not in text
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a_b & 50% #1", r"a\_b \& 50\% \#1"),
+        (r"{x}^2 ~ $y$ \z", r"\{x\}\textasciicircum{}2 \textasciitilde{} \$y\$ \textbackslash{}z"),
+        ("[a], after a row", "{[}a], after a row"),
+        ("2.5 ± 0.1, λ = µ ≤ ∞", r"2.5 $\pm$ 0.1, $\lambda$ = $\mu$ $\le$ $\infty$"),
+        ("-3.5 – −2, OGD-1, 1e-05", "$-$3.5 -- $-$2, OGD-1, 1e-05"),
+        ('<a> |b| "c" T²', "$<$a$>$ $|$b$|$ ''c'' T$^2$"),
+        ("two\nlines", "two lines"),
+        ("Ärger, 日本", "Ärger, 日本"),
+    ],
+)
+def test_latex_escapes_whatever_names_and_numbers_have(text, expected):
+    assert tables._escaped(text) == expected
+
+
+def test_markdown_cells_end_where_they_should():
+    named = [("a|b\nc", sp.Tracker, {})]
+    line = sp.lab.compare(named, ["walk"], seeds=1, horizons=100).markdown("loss").splitlines()[-1]
+    assert line.startswith(r"| a\|b c | nothing |")
+
+
+def test_numbers_of_any_size_have_digits():
+    sizes = (0.0, 1.234e-7, 0.00271, 0.0995, 0.271, 9.994, 9.996, 99.96, 271.8, 2.7e6)
+    assert [tables.number(-size) for size in sizes[1:]] == [
+        "-1.2e-07", "-0.0027", "-0.10", "-0.27", "-9.99", "-10.0", "-100", "-272", "-2.70e+06"
+    ]  # fmt: skip
+    assert tables.number(0.0) == "0.00"
+
+
 def test_one_measure_is_a_table_of_learners_by_streams(found):
     lines = found.markdown("regret").splitlines()
     assert lines[0] == "## Regret, 3 seeds"
+    assert found.markdown("us").startswith("## µs a round, 3 seeds")
     assert lines[2].count("|") == 7
     assert "ten-pieces, T = 100" in lines[2]
     with pytest.raises(ValueError, match="measure must be one of regret, loss"):
@@ -249,6 +384,18 @@ def test_quantile_bands_are_around_the_median_and_ends_are_over_horizons(found, 
         found.plot()
     with pytest.raises(ValueError, match="horizon must be one of 100, 300"):
         found.plot("fleeing", 200)
+
+
+def test_names_in_a_legend_are_as_given_and_many_hide_no_curve(tmp_path):
+    package("matplotlib")
+    names = ["_a", "$5 & $6", "$x^{$", "b", "c", "d", "e", "f"]
+    learners = [(name, sp.Tracker, {}) for name in names]
+    result = sp.lab.compare(learners, ["walk"], seeds=1, horizons=100)
+    axes = result.plot(path=tmp_path / "many.png")
+    texts = [text.get_text().replace(r"\$", "$") for text in axes.get_legend().get_texts()]
+    assert texts == [r"$\_$a", *names[1:]]
+    box, legend = (part.get_window_extent() for part in (axes, axes.get_legend()))
+    assert legend.y1 < box.y0
 
 
 def test_everything_is_saved_with_a_figure_and_its_data_for_each_stream(found, tmp_path):

@@ -602,3 +602,18 @@ def test_the_command_prints_means_lists_failures_and_goes_on(tmp_path, monkeypat
     }
     result = CliRunner().invoke(app, [*common, "--stream", "wolk"])
     assert (result.exit_code, result.stderr[:22]) == (2, "error: stream must be ")
+
+
+def gradients(T, seed):
+    return np.random.default_rng(seed).standard_normal((T, 2))
+
+
+@extra
+def test_a_stream_without_a_comparator_has_losses_and_no_failures(tmp_path):
+    package("pyarrow")
+    streams_ = [("gradients", gradients)]
+    found = sweep([("T", sp.Tracker, {})], streams_, range(2), [50], out=tmp_path, jobs=1)
+    (mean,) = found.means()
+    assert (mean.regret, mean.failed, mean.cells) == (None, 0, 2)
+    plays = [sp.play(sp.Tracker(2), gradients(50, seed)).losses.sum() for seed in range(2)]
+    assert mean.loss == pytest.approx(np.mean(plays), rel=1e-14)

@@ -2,19 +2,68 @@
 
 import os
 import warnings
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from stillpoint.lab.bench.contenders import complaint
+from stillpoint.core.validation import count
+from stillpoint.lab.bench.contenders import Contender, Learner, complaint, lineup
 from stillpoint.lab.bench.workers import check_backend, watched, workers
 from stillpoint.lab.store import Key, Store, SweepRow
+from stillpoint.lab.streams.base import REPORTED
+from stillpoint.lab.streams.registry import Spec
 
+Named = tuple[str, Callable[[int, int], Any]]
+Cell = tuple[Contender, Spec, int, int]
 R = TypeVar("R", bound=SweepRow)
 
 
 class SweepStopped(RuntimeError):
     """Workers were lost, or results could not be written; what is finished is kept."""
+
+
+def lay_out(
+    learners: str | Sequence[Learner],
+    streams: str | Sequence[str | Spec | Named],
+    seeds: Iterable[int],
+    horizons: Sequence[int],
+    jobs: int | None,
+) -> dict[Key, Cell]:
+    """The cells of an experiment by their keys, in order; bad arguments are refused."""
+    entries = [streams] if isinstance(streams, str) else streams
+    players, specs, starts, rounds = lineup(learners, [*map(_spec, entries)], seeds, horizons)
+    if jobs is not None:
+        count("jobs", jobs)
+    return {
+        (player.name, player.assumes, spec.name, horizon, seed): (player, spec, horizon, seed)
+        for horizon in rounds
+        for spec in specs
+        for player in players
+        for seed in starts
+    }
+
+
+def _spec(entry: Any) -> str | Spec:
+    if isinstance(entry, str | Spec):
+        return entry
+    try:
+        name, make = entry
+        if not (isinstance(name, str) and callable(make)):
+            raise TypeError
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"streams must be names, specs or (name, make): got {entry!r}; make(T, seed) returns a"
+            " stream, or losses that sp.play takes"
+        ) from None
+    return Spec(name, "own", REPORTED, make)
+
+
+def grouped(rows: Iterable[R]) -> dict[tuple[str, str, int], list[R]]:
+    """The seeds of each learner, stream and horizon."""
+    groups: dict[tuple[str, str, int], list[R]] = {}
+    for row in rows:
+        groups.setdefault((row.learner, row.stream, row.horizon), []).append(row)
+    return groups
 
 
 def settle(

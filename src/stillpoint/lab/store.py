@@ -29,7 +29,7 @@ class SweepRow:
     assumes
         What the learner assumes; for a class with its configuration, these.
     regret, loss
-        None if the cell failed; `error` says why.
+        None if the cell failed, and `error` says why; no regret where there is no comparator.
     seconds
         How long the play took.
     version

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from stillpoint.core.validation import count
-from stillpoint.lab.bench.contenders import Contender, Learner, Outcome, complaint, lineup, outcome
-from stillpoint.lab.cells import SweepStopped, settle
+from stillpoint.lab.bench.contenders import Contender, Learner, Outcome, complaint, outcome
+from stillpoint.lab.cells import Named, SweepStopped, grouped, lay_out, settle
 from stillpoint.lab.store import SweepRow
+from stillpoint.lab.streams.own import as_stream
 from stillpoint.lab.streams.registry import Spec
 
 __all__ = ["Mean", "Sweep", "SweepStopped", "sweep"]
@@ -21,7 +21,7 @@ __all__ = ["Mean", "Sweep", "SweepStopped", "sweep"]
 class Mean:
     """Mean regret and loss of a learner on a stream at one horizon.
 
-    Over the seeds that did not fail; None if all did.
+    Over the seeds that did not fail; None if all did, or if there is no comparator.
     """
 
     learner: str
@@ -58,17 +58,15 @@ class Sweep:
 
     def means(self) -> list[Mean]:
         """One `Mean` for each horizon, stream and learner."""
-        cells: dict[tuple[str, str, int], list[SweepRow]] = {}
-        for row in self.rows:
-            cells.setdefault((row.learner, row.stream, row.horizon), []).append(row)
         means = []
-        for key, rows in cells.items():
+        for key, rows in grouped(self.rows).items():
             regrets = [row.regret for row in rows if row.regret is not None]
             losses = [row.loss for row in rows if row.loss is not None]
             regret, loss = (
                 float(np.mean(values)) if values else None for values in (regrets, losses)
             )
-            means.append(Mean(*key, len(rows), len(rows) - len(regrets), regret, loss))
+            failed = sum(bool(row.error) for row in rows)
+            means.append(Mean(*key, len(rows), failed, regret, loss))
         return means
 
     def notes(self) -> list[str]:
@@ -103,7 +101,7 @@ class Sweep:
 
 def sweep(
     learners: str | Sequence[Learner],
-    streams: str | Sequence[str | Spec],
+    streams: str | Sequence[str | Spec | Named],
     seeds: Iterable[int],
     horizons: Sequence[int],
     *,
@@ -122,7 +120,7 @@ def sweep(
         Names that `stillpoint bench regret` knows, (name, class, config) triples built as
         class(dim, **config), or contenders; none means all.
     streams
-        What `streams.find` takes, or specs.
+        What `streams.find` takes, specs, or (name, make) as `compare` takes them.
     out
         The folder: `cells.parquet` has the results, `cells.sqlite` what a later call needs.
     backend
@@ -141,22 +139,14 @@ def sweep(
     they were played, so a sweep goes on after a kill, and grows when called with more. A cell that
     raises leaves a row with the error. A kill costs the cells in play.
     """
-    players, specs, starts, rounds = lineup(learners, streams, seeds, horizons)
-    jobs = None if jobs is None else count("jobs", jobs)
-    cells = {
-        (player.name, player.assumes, spec.name, horizon, seed): (player, spec, horizon, seed)
-        for horizon in rounds
-        for spec in specs
-        for player in players
-        for seed in starts
-    }
+    cells = lay_out(learners, streams, seeds, horizons, jobs)
     where: dict[str, Any] = {"out": out, "backend": backend, "jobs": jobs, "address": address}
     return Sweep(*settle(cells, _cell, SweepRow, **where, retry=retry, progress=progress))
 
 
 def _cell(player: Contender, spec: Spec, horizon: int, seed: int) -> SweepRow:
     try:
-        found = outcome(player, spec.make(horizon, seed), seed)
+        found = outcome(player, as_stream(spec.make(horizon, seed)), seed)
     # the stream's fault: no more reason to lose other cells than a learner's
     except Exception as error:
         found = Outcome(None, None, 0.0, complaint(error))

@@ -254,22 +254,33 @@ class Tracker(GradientLearner):
             self._projection is None or self._projection._compiled(self.dim) is not None
         )
 
+    def _until_due(self, most: int) -> int:
+        """Let experts join that are due; how many rounds, at most `most`, until the next does."""
+        if self.rounds + 1 >= self._due:
+            self._join()
+        return int(min(most, self._due - 1 - self.rounds, _BLOCK))
+
+    @property
+    def _region(self) -> _sets.Region:
+        """The set that plays are projected on, compiled."""
+        domain = Everywhere() if self._projection is None else self._projection
+        region = domain._compiled(self.dim)
+        assert region is not None
+        return region
+
+    def _warn_if_saturated(self) -> None:
+        if self.radius >= _tracker.CAP:
+            self._warn_saturated(_tracker.CAP)
+
     def _play_block(
         self, losses: LossStream, times: Array, first: int, out: dict[str, Array]
     ) -> int:
         """Play in compiled code up to the round where the next expert joins."""
-        if self.rounds + 1 >= self._due:
-            self._join()
-        stop = int(min(times.size, first + self._due - 1 - self.rounds, first + _BLOCK))
-        rows = slice(first, stop)
-        domain = (Everywhere() if self._projection is None else self._projection)._compiled(
-            self.dim
-        )
-        assert domain is not None
+        asked = self._until_due(times.size - first)
+        rows = slice(first, first + asked)
         outputs = Outputs(out["plays"][rows], out["losses"][rows], out["gradients"][rows])
         n = _tracker.play_rounds(
-            self._state, self._bank, domain, losses.compiled.part(rows), outputs
+            self._state, self._bank, self._region, losses.compiled.part(rows), outputs
         )
-        if self.radius >= _tracker.CAP:
-            self._warn_saturated(_tracker.CAP)
-        return self._finish_block(times, first, int(n), stop - first, out)
+        self._warn_if_saturated()
+        return self._finish_block(times, first, int(n), asked, out)

@@ -26,6 +26,7 @@ PLAY, CERTIFICATE = "#1b4965", "#9a9a9a"
 COLOURS = ("#ca6702", "#0a9396", "#9b2226", "#6a4c93", "#588157", "#bb9457")
 _POINTS = 4000  # more than a page can show; longer curves are thinned
 _DECADES = 1000.0
+_INSIDE = 6  # entries of a legend that leave room for curves
 
 
 class ShownAxes(Axes):
@@ -54,7 +55,7 @@ def run_figure(run: Run, comparators: Mapping[str, ArrayLike], radius: float | N
     keep = _kept(len(run))
     for (name, u), colour in zip(comparators.items(), _cycle(len(comparators)), strict=True):
         path = run.sequence(u)[:, 0]
-        top.plot(run.times[keep], path[keep], color=colour, linewidth=1.2, label=name)
+        top.plot(run.times[keep], path[keep], color=colour, linewidth=1.2, label=_plain(name))
     top.plot(run.times[keep], run.plays[keep, 0], color=PLAY, linewidth=1.0, label="play", zorder=1)
     top.set_ylabel("play" if run.plays.shape[1] == 1 else "first coordinate")
     _dress(top)
@@ -71,7 +72,7 @@ def draw_regret(
     keep = _kept(len(run))
     times = run.times[keep]
     for (name, u), colour in zip(comparators.items(), _cycle(len(comparators)), strict=True):
-        label = f"regret against {name}"
+        label = _plain(f"regret against {name}")
         axes.plot(times, run.regret(u)[keep], color=colour, linewidth=1.4, label=label)
     if radius is not None:
         axes.plot(
@@ -119,7 +120,8 @@ def draw_groups(
         rounds = _positions(mean.size, at)[keep]
         shown = np.where(mean > 0.0, mean, np.nan)[keep] if log_y else mean[keep]
         style = "-" if i <= len(COLOURS) else "--"  # colours come again
-        axes.plot(rounds, shown, style, color=colours[i], linewidth=1.6, label=label, zorder=3)
+        name = _plain(label)
+        axes.plot(rounds, shown, style, color=colours[i], linewidth=1.6, label=name, zorder=3)
         if len(curves) > 1:
             low, high = (edge[keep] for edge in edges(curves, band))
             if log_y:  # a band that reaches below 0 ends at a tenth of its mean
@@ -222,7 +224,19 @@ def _dress(axes: Axes) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", color="#e6e6e6", linewidth=0.7)
     axes.set_axisbelow(True)
-    axes.legend(frameon=False, fontsize=9, loc="best")
+    entries = len(axes.get_legend_handles_labels()[0])
+    if entries <= _INSIDE:
+        axes.legend(frameon=False, fontsize=9, loc="best")
+    else:  # below, where it hides no curve
+        axes.legend(
+            frameon=False, fontsize=9, ncols=3, loc="upper center", bbox_to_anchor=(0.5, -0.13)
+        )
+
+
+def _plain(label: str) -> str:
+    """A name for the legend as it is: no formula between $, and none hidden for its underscore."""
+    text = label.replace("$", r"\$")
+    return r"$\_$" + text[1:] if text.startswith("_") else text
 
 
 def _kept(rounds: int, log: bool = False) -> Any:

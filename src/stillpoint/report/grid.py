@@ -22,7 +22,7 @@ class Grid:
     def markdown(self) -> str:
         """As a Markdown section."""
         lines = [
-            f"| {' | '.join(cells)} |"
+            f"| {' | '.join(map(_cell, cells))} |"
             for cells in (self.header, ["---"] * len(self.header), *self.rows)
         ]
         return "\n".join([f"## {self.title}", "", *lines, ""])
@@ -37,3 +37,8 @@ class Grid:
         for row in self.rows:
             table.add_row(*row)
         return table
+
+
+def _cell(text: str) -> str:
+    """On one line, without what would end the cell."""
+    return " ".join(text.replace("|", "\\|").split("\n"))

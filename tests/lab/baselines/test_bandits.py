@@ -197,6 +197,58 @@ class _Raised:
         return self.loss.gradient(w)
 
 
+def bandits(dim, points):
+    told = {"horizon": T, "radius": R, "lipschitz": 1.0, "largest": 2.0, "points": points}
+    return {
+        "BGD": BGD(dim, seed=3, **told),
+        "PBGD": PBGD(dim, seed=1, **told),
+        "Tracker": Bandit(sp.Tracker(dim), points=points, seed=2),
+        "Tracker in a box": Bandit(
+            sp.Tracker(dim, domain=Box(-0.3, 0.9)), points=points, inner=0.3
+        ),
+        "OGD": Bandit(
+            OGD(dim, step=R, schedule="scale-free", domain=Ball(R)), points=points, baseline=False
+        ),
+    }
+
+
+@pytest.mark.parametrize("points", [1, 2])
+@pytest.mark.parametrize("dim", [1, 3])
+@pytest.mark.parametrize("name", bandits(1, 1))
+def test_the_compiled_loop_gives_the_numbers_of_calls(name, dim, points):
+    y = targets(dim) + 0.1
+    losses = Absolute().on(y)
+    bulk, calls = (bandits(dim, points)[name] for _ in range(2))
+    for part in (slice(0, 70), slice(70, T)):
+        if part.start:
+            for each in (bulk, calls):
+                each.skip()
+        runs = [sp.play(bulk, Absolute().on(y[part])), sp.play(calls, list(losses)[part])]
+        for field in ("plays", "losses", "gradients", "linear", "times"):
+            assert np.array_equal(*(getattr(run, field) for run in runs))
+    np.testing.assert_equal(bulk.arrays(), calls.arrays())
+    assert bulk._can_compile()
+
+
+@pytest.mark.parametrize("points", [1, 2])
+def test_bulk_refuses_a_round_as_calls_do_and_leaves_it_open(points):
+    y = np.zeros((20, 2))
+    y[12] = 1e200
+    learners = [Bandit(OGD(2, step=0.1), points=points) for _ in range(2)]
+    for learner, losses in zip(learners, (Squared().on(y), list(Squared().on(y))), strict=True):
+        with pytest.raises(ValueError, match="value must be finite"):
+            sp.play(learner, losses)
+        assert (learner.rounds, learner._is_open) == (12, True)
+    np.testing.assert_equal(*(learner.arrays() for learner in learners))
+
+
+def test_learners_without_a_loop_and_those_with_certificates_are_called():
+    for inside in (KT(1, lipschitz=9.0), sp.Tracker(1, certify=sp.kernels.Matern32(10.0))):
+        bandit = Bandit(inside, points=2)
+        assert not bandit._can_compile()
+        assert len(sp.play(bandit, Absolute().on(targets(1, 20)))) == 20
+
+
 @pytest.mark.parametrize("between", [True, False])
 def test_saves_and_resumes(between, tmp_path):
     y = targets(2)

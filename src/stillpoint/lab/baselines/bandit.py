@@ -7,6 +7,7 @@ the mean of s is 0, b may be anything known before: the last value (Zhang et al.
 size of the loss from its slope.
 """
 
+import math
 from contextlib import nullcontext
 from typing import Any
 
@@ -18,8 +19,15 @@ from stillpoint.core.learner import Learner, not_finite_in
 from stillpoint.core.state import rollback_on_error
 from stillpoint.core.validation import Array, finite, number, positive, under
 from stillpoint.domains import Ball
+from stillpoint.lab.baselines import _bandit
 from stillpoint.lab.baselines._directions import direction
+from stillpoint.lab.baselines.ogd import OGD
+from stillpoint.lab.online.base import BLOCK, Baseline
+from stillpoint.lab.online.ensemble import Ensemble
+from stillpoint.learners import Tracker
 from stillpoint.learners.base import GradientLearner
+from stillpoint.losses import LossStream
+from stillpoint.losses._pointwise import Outputs
 from stillpoint.losses.stream import LossLike, as_loss
 
 _MOST_SEEDS = 1 << 20
@@ -85,6 +93,7 @@ class Bandit(Learner):
             inner = domain.radius
         self.inner = None if inner is None else positive("inner", inner)
         self.explore = positive("explore", (self.inner or 1.0) if explore is None else explore)
+        self._power = -0.25 if self.points == 1 else -0.5
         self.observed = 0
         self._last = 0.0  # the last value
 
@@ -103,19 +112,12 @@ class Bandit(Learner):
 
     def exploration(self) -> float:
         """δ of the coming round, or the open one."""
-        t = self.observed + 1.0
-        delta = float(self.explore * t ** (-0.25 if self.points == 1 else -0.5))
-        return delta if self.inner is None else min(delta, 0.5 * self.inner)
+        return float(_bandit.width(self.explore, self._power, self._room, self.observed + 1.0))
 
     @property
-    def _shrink(self) -> float:
-        """1 − δ/r."""
-        return 1.0 if self.inner is None else 1.0 - self.exploration() / self.inner
-
-    def _direction(self) -> Array:
-        s = np.empty(self.dim)
-        direction(self.seed, self.rounds, s)
-        return s
+    def _room(self) -> float:
+        """r, infinite where nothing is held back."""
+        return math.inf if self.inner is None else self.inner
 
     @property
     def takes_losses(self) -> bool:
@@ -132,9 +134,10 @@ class Bandit(Learner):
         return np.array(self._begin(time)[0])
 
     def _open(self, when: float, x: None) -> Array:
-        centre = self._shrink * self.learner.predict(when)
-        reach = self.exploration() * self._direction()
-        return np.stack([centre + reach, centre - reach][: self.points])
+        play, points, s = self.learner.predict(when), np.empty((2, self.dim)), np.empty(self.dim)
+        delta, room = self.exploration(), self._room
+        _bandit.look_around(play, delta, room, self.seed, self.rounds, s, points[0], points[1])
+        return points[: self.points]
 
     def update(self, values: ArrayLike, time: float | None = None) -> None:
         """Tell the loss at each of the points: a number, or two."""
@@ -160,7 +163,6 @@ class Bandit(Learner):
         if feedback is None:
             self.learner.skip()
             return
-        s, delta = self._direction(), self.exploration()
         if self.points == 2:
             change = 0.5 * float(feedback[0] - feedback[1])
         else:
@@ -168,10 +170,72 @@ class Bandit(Learner):
         if self.points == 1 and self.baseline and self.observed == 0:
             self.learner.skip()
         else:
-            # what the learner plays is shrunk: that is one more factor in its gradient
-            self.learner.update(self._shrink * self.dim / delta * change * s)
+            g, s = np.empty(self.dim), np.empty(self.dim)
+            direction(self.seed, self.rounds, s)
+            _bandit.estimate(change, self.exploration(), self._room, s, g)
+            self.learner.update(g)
         self._last = float(feedback[0])
         self.observed += 1
+
+    # in bulk
+
+    def _can_compile(self) -> bool:
+        """Whether there is a loop for the learner inside, and no round is open."""
+        inside = self.learner
+        known = type(inside) in (OGD, Ensemble, Tracker)
+        return known and not self._is_open and inside.ledger is None and inside._can_compile()
+
+    def _play_block(
+        self, losses: LossStream, times: Array, first: int, out: dict[str, Array]
+    ) -> int:
+        """Play a block of rounds in compiled code; see `GradientLearner._play_block`."""
+        inside = self.learner
+        asked = min(BLOCK, times.size - first)
+        if self.points == 1 and self.baseline and self.observed == 0:
+            asked, played = 1, 0  # the round that the learner skips
+        else:
+            if isinstance(inside, Tracker):
+                asked = inside._until_due(asked)
+            played = self._play_compiled(losses, slice(first, first + asked), out)
+            inside._finish_block(times, first, played, played, out)
+            if isinstance(inside, Baseline):
+                inside.observed += played
+        if played:
+            self.rounds += played
+            self.observed += played
+            self.time, self._started = float(times[first + played - 1]), True
+        if played < asked:
+            at = first + played
+            loss, w = losses[at], self.predict(float(times[at]))
+            out["plays"][at], out["gradients"][at] = w, loss.gradient(w)
+            out["losses"][at] = loss.value(w)
+            self.update_loss(loss)  # raises, naming what is wrong with it, but for a first round
+            played += 1
+        return played
+
+    def _play_compiled(self, losses: LossStream, rows: slice, out: dict[str, Array]) -> int:
+        """Play rounds up to one that cannot be learnt from; returns how many."""
+        inside = self.learner
+        rule = _bandit.Rule(
+            self.explore, self._power, self._room, self.points, int(self.baseline), self.seed
+        )
+        memory = _bandit.Memory(
+            *(np.array([float(n)]) for n in (self.observed, self.rounds, self._last))
+        )
+        results = Outputs(*(out[name][rows] for name in Outputs._fields))
+        told = rule, memory, losses.compiled.part(rows), results
+        if isinstance(inside, Tracker):
+            n = _bandit.play_tracker(inside._state, inside._bank, inside._region, *told)
+            inside._warn_if_saturated()
+        elif isinstance(inside, Ensemble):
+            n = _bandit.play_ensemble(inside._bank, inside._rule, *told)
+        else:
+            assert isinstance(inside, OGD)
+            n = _bandit.play_ogd(inside._state, inside._rule, inside.observed, *told)
+        self._last = float(memory.last[0])
+        return int(n)
+
+    # saving
 
     @property
     def _not_finite(self) -> frozenset[str]:

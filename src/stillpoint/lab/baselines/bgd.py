@@ -61,16 +61,13 @@ class _Told(Bandit):
             seed=seed,
         )
         self.inner = None  # the learner's domain has been shrunk
+        self._power = 0.0  # δ stays
 
     def _delta(self, dim: int, points: int) -> float:
         raise NotImplementedError
 
     def _inside(self, dim: int, points: int, delta: float) -> GradientLearner:
         raise NotImplementedError
-
-    def exploration(self) -> float:
-        """δ, the same in every round."""
-        return self.explore
 
     @property
     def config(self) -> dict[str, Any]:

@@ -120,6 +120,15 @@ class OGD(Baseline):
         )
         return (0.5 * far * far + move * path) / last + cost
 
+    @property
+    def _state(self) -> _ogd.State:
+        return _ogd.State(self._w, self._stats)
+
+    @property
+    def _rule(self) -> _ogd.Rule:
+        assert self._compiled is not None
+        return _ogd.Rule(self._code, self.step, *self._compiled, self._limit)
+
     def _can_compile(self) -> bool:
         """Whether the domain has a compiled projection, and no round is open."""
         return self._compiled is not None and not self._is_open
@@ -128,8 +137,6 @@ class OGD(Baseline):
         self, losses: LossStream, times: Array, first: int, out: dict[str, Array]
     ) -> int:
         """Play a block of rounds in compiled code; see `GradientLearner._play_block`."""
-        assert self._compiled is not None
-        rule = _ogd.Rule(self._code, self.step, *self._compiled, self._limit)
-        state = _ogd.State(self._w, self._stats)
-        played = _ogd.play_rounds(state, rule, self.observed, *block(losses, first, out))
+        rounds, results = block(losses, first, out)
+        played = _ogd.play_rounds(self._state, self._rule, self.observed, rounds, results)
         return self._after_block(int(played), times, first, out)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -16,9 +16,12 @@ from stillpoint.core.words import suggest
 from stillpoint.domains import Ball
 from stillpoint.lab.baselines import COCOB, KT, OGD, Ader, DiscountedFTRL, FreeGrad, SparseHaar
 from stillpoint.lab.bench.published import BY_NAME, PUBLISHED
+from stillpoint.lab.streams.own import OwnStream
 from stillpoint.lab.streams.registry import AnyStream, Spec, find
 from stillpoint.learners import KernelFTRL, MultiScale, Tracker
 from stillpoint.play import Playable, play
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,7 @@ class Outcome:
     warning: str = ""
 
 
-def facts_of(stream: AnyStream, seed: int = 0) -> Facts:
+def facts_of(stream: AnyStream | OwnStream, seed: int = 0) -> Facts:
     """What is true of a stream."""
     return Facts(
         stream.dim,
@@ -78,25 +81,36 @@ def facts_of(stream: AnyStream, seed: int = 0) -> Facts:
     )
 
 
-def outcome(player: Contender, stream: AnyStream, seed: int = 0) -> Outcome:
+def outcome(player: Contender, stream: AnyStream | OwnStream, seed: int = 0) -> Outcome:
     """Play a stream; what the learner raises is kept as text, so that others can go on."""
-    facts = facts_of(stream, seed)
-    regret = loss = None
-    error = ""
-    start = perf_counter()
+    facts, start = facts_of(stream, seed), perf_counter()
+
+    def measure() -> tuple[float | None, float, float]:
+        learner = player.build(facts)
+        begun = perf_counter()
+        run = play(learner, stream.losses)
+        seconds = perf_counter() - begun
+        target = stream.target  # an adversary's is known by now
+        regret = None if target is None else float(run.regret(target)[-1])
+        if regret is not None and not math.isfinite(regret):
+            raise ValueError(f"regret must be finite: got {regret}")
+        return regret, float(run.losses.sum()), seconds
+
+    found, error, warning = attempted(measure)
+    regret, loss, seconds = found or (None, None, perf_counter() - start)
+    return Outcome(regret, loss, seconds, error, warning)
+
+
+def attempted(measure: Callable[[], T]) -> tuple[T | None, str, str]:
+    """What `measure` returns, or None; what it raised, and the first warning, as texts."""
+    found, error = None, ""
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         try:
-            learner = player.build(facts)
-            start = perf_counter()
-            run = play(learner, stream.losses)
-            seconds = perf_counter() - start
-            regret, loss = float(run.regret(stream.target)[-1]), float(run.losses.sum())
-            if not math.isfinite(regret):
-                raise ValueError(f"regret must be finite: got {regret}")
+            found = measure()
         except Exception as refusal:
-            regret, loss, seconds, error = None, None, perf_counter() - start, complaint(refusal)
-    return Outcome(regret, loss, seconds, error, str(heard[0].message) if heard else "")
+            error = complaint(refusal)
+    return found, error, str(heard[0].message) if heard else ""
 
 
 def complaint(error: Exception) -> str:

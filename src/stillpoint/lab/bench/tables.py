@@ -162,7 +162,9 @@ def sweep_grids(sweep: Sweep) -> list[Grid]:
 
 def _mean(mean: Mean) -> str:
     failed = f" ({mean.failed} failed)" if mean.failed else ""
-    return "failed" if mean.regret is None else f"{mean.regret:.4g}{failed}"
+    if mean.regret is None:
+        return "failed" if mean.failed == mean.cells else "–"
+    return f"{mean.regret:.4g}{failed}"
 
 
 def learners_of(bench: RegretBench) -> list[tuple[str, str]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from time import perf_counter
@@ -12,13 +11,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from stillpoint.core.validation import Array
-from stillpoint.lab.bench.contenders import Contender, complaint, facts_of
+from stillpoint.lab.bench.contenders import Contender, attempted, facts_of
 from stillpoint.lab.store import SweepRow
+from stillpoint.lab.streams.own import OwnStream, as_stream
 from stillpoint.lab.streams.reactive import ReactiveStream
-from stillpoint.lab.streams.registry import Spec
+from stillpoint.lab.streams.registry import AnyStream, Spec
 from stillpoint.learners import GradientLearner
 from stillpoint.losses import Absolute, Huber, LossStream, Pinball, Squared
 from stillpoint.losses import _pointwise as p
+from stillpoint.losses.function import FunctionRound, FunctionStream
 from stillpoint.play import play
 from stillpoint.regret.adaptive import AdaptiveRegret, adaptive_regret
 
@@ -40,7 +41,7 @@ class CurveRow(SweepRow):
     at
         Rounds, counted from 1, at which the curves are kept.
     regrets, losses
-        Regret and total loss after these rounds.
+        Regret and total loss after these rounds; no regrets where there is no comparator.
     intervals
         The largest regret on an interval of length 2^k, for each k.
     """
@@ -85,45 +86,50 @@ def play_cell(player: Contender, spec: Spec, horizon: int, seed: int) -> CurveRo
     from stillpoint import __version__
 
     key = player.name, player.assumes, spec.name, horizon, seed
-    measures: dict[str, Any] = {"regret": None, "loss": None, "seconds": 0.0}
-    error = ""
-    with warnings.catch_warnings(record=True) as heard:
-        warnings.simplefilter("always")
-        try:
-            measures = _measured(player, spec, horizon, seed)
-        except Exception as refusal:
-            error = complaint(refusal)
-    said = str(heard[0].message) if heard else ""
-    return CurveRow(*key, **measures, version=__version__, error=error, warning=said)
+    found, error, warning = attempted(lambda: _measured(player, spec, horizon, seed))
+    measures = found or {"regret": None, "loss": None, "seconds": 0.0}
+    return CurveRow(*key, **measures, version=__version__, error=error, warning=warning)
 
 
 def _measured(player: Contender, spec: Spec, horizon: int, seed: int) -> dict[str, Any]:
-    stream = spec.make(horizon, seed)
+    stream = as_stream(spec.make(horizon, seed))
     facts = facts_of(stream, seed)
-    if isinstance(stream.losses, LossStream):
+    if isinstance(stream.losses, LossStream | FunctionStream):
         _play(player.build(facts), _first(stream.losses, _WARM))
     played = _play(player.build(facts), stream.losses)
-    losses = stream.game.losses if isinstance(stream, ReactiveStream) else stream.losses
-    regrets = np.cumsum(played.losses - losses.values(stream.target))
-    if not math.isfinite(regrets[-1]):
-        raise ValueError(f"regret must be finite: got {regrets[-1]}")
-    at = kept_rounds(regrets.size)
-    totals = np.cumsum(played.losses)
-    adaptive = _adaptive(played, losses, facts.radius)
+    at, totals = kept_rounds(played.losses.size), np.cumsum(played.losses)
+    regrets = _regrets(played, stream)
+    if not math.isfinite(end := float((totals if regrets is None else regrets)[-1])):
+        raise ValueError(f"{'loss' if regrets is None else 'regret'} must be finite: got {end}")
+    adaptive = _adaptive(played, stream, facts.radius)
     return {
-        "regret": float(regrets[-1]),
+        "regret": None if regrets is None else end,
         "loss": float(totals[-1]),
         "seconds": played.seconds,
         "adaptive": None if adaptive is None else adaptive.largest,
         "switching": None if played.plays is None else _path(played.plays),
         "at": tuple(at.astype(float).tolist()),
-        "regrets": tuple(regrets[at - 1].tolist()),
+        "regrets": () if regrets is None else tuple(regrets[at - 1].tolist()),
         "losses": tuple(totals[at - 1].tolist()),
         "intervals": () if adaptive is None else tuple(adaptive.worst.tolist()),
     }
 
 
-def _play(learner: Any, losses: LossStream | ReactiveStream) -> _Played:
+def _regrets(played: _Played, stream: AnyStream | OwnStream) -> Array | None:
+    """Against the stream's comparator, after each round; None where it has none."""
+    target = stream.target
+    if target is None:
+        return None
+    judge = stream if isinstance(stream, OwnStream) else _fixed(stream)
+    return np.cumsum(played.losses - judge.values(target))
+
+
+def _fixed(stream: AnyStream) -> LossStream:
+    """The losses, an adversary's as it has answered."""
+    return stream.game.losses if isinstance(stream, ReactiveStream) else stream.losses
+
+
+def _play(learner: Any, losses: Any) -> _Played:
     """Play a gradient learner, or track with a forecaster of the targets."""
     if hasattr(learner, "track") and not isinstance(learner, GradientLearner):
         return _track(learner, losses)
@@ -132,7 +138,7 @@ def _play(learner: Any, losses: LossStream | ReactiveStream) -> _Played:
     return _Played(run.losses, perf_counter() - start, run.plays, run.gradients)
 
 
-def _track(learner: Any, losses: LossStream | ReactiveStream) -> _Played:
+def _track(learner: Any, losses: Any) -> _Played:
     if (
         not isinstance(losses, LossStream)
         or losses.mode == p.VECTOR
@@ -150,7 +156,11 @@ def _track(learner: Any, losses: LossStream | ReactiveStream) -> _Played:
     return _Played(np.asarray(losses.loss.value(forecasts, y)), seconds)
 
 
-def _first(losses: LossStream, rounds: int) -> LossStream:
+def _first(
+    losses: LossStream | FunctionStream, rounds: int
+) -> LossStream | tuple[FunctionRound, ...]:
+    if isinstance(losses, FunctionStream):
+        return losses.rounds[:rounds]
     times = None if losses.times is None else losses.times[:rounds]
     x = losses.x[:rounds] if losses.mode == p.FEATURES else losses.x
     return LossStream(losses.loss, losses.y[:rounds], x, losses.mode, times)
@@ -160,8 +170,11 @@ def _path(plays: Array) -> float:
     return float(np.linalg.norm(np.diff(plays, axis=0), axis=1).sum())
 
 
-def _adaptive(played: _Played, losses: LossStream, radius: float) -> AdaptiveRegret | None:
+def _adaptive(
+    played: _Played, stream: AnyStream | OwnStream, radius: float
+) -> AdaptiveRegret | None:
     """Against any fixed play where one is best; else in the ball; else linearised, in the ball."""
+    losses = stream.losses if isinstance(stream, OwnStream) else _fixed(stream)
     nothing = np.empty((len(losses), 0))
     plays, gradients = (
         nothing if part is None else part for part in (played.plays, played.gradients)

@@ -1,18 +1,16 @@
 """`compare`: learners × streams × seeds × horizons as one call, with curves kept."""
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from stillpoint.core.validation import count
-from stillpoint.lab.bench.contenders import Learner, lineup
-from stillpoint.lab.cells import settle, settle_in_memory
+from stillpoint.lab.bench.contenders import Learner
+from stillpoint.lab.cells import Named, lay_out, settle, settle_in_memory
 from stillpoint.lab.comparison.cell import CurveRow, play_cell
 from stillpoint.lab.comparison.result import Comparison
-from stillpoint.lab.streams.base import REPORTED
-from stillpoint.lab.streams.registry import AnyStream, Spec
+from stillpoint.lab.streams.registry import Spec
 
-Named = tuple[str, Callable[[int, int], AnyStream]]
 # what papers call the arguments that learners are told by
 _SYMBOLS = {
     "horizon": "T",
@@ -45,7 +43,9 @@ def compare(
         class(dim, **config), or `Contender`s, which are built from the facts of a stream. Gradient
         learners are played; forecasters (`sp.TrackingForecaster`) track streams that have targets.
     streams
-        What `streams.find` takes, specs, or (name, make) with make(T, seed) → `Stream`.
+        What `streams.find` takes, specs, or (name, make), where make(T, seed) returns a `Stream`,
+        losses that `sp.play` takes, or an `OwnStream`: such losses with a comparator, and with what
+        learners may be told.
     seeds
         Seeds of the streams; a number n means 0, …, n − 1.
     horizons
@@ -63,24 +63,16 @@ def compare(
 
     Notes
     -----
-    Regret is against the stream's own comparator, adaptive regret against the best fixed play on
-    the worst interval: any play where one is best, those of at most the comparator's norm where
-    none is, and linearised in dimensions where no best play is computed. A learner's time is that
-    of one play by whichever code `sp.play` has for it, once compiled; processes that share cores
-    take longer.
+    Regret is against the stream's own comparator, where it has one. Adaptive regret is against the
+    best fixed play on the worst interval: any play where one is best, those of at most the
+    comparator's norm where none is, and linearised where no best play is computed. A learner's time
+    is that of one play by whichever code `sp.play` has for it, once compiled; processes that share
+    cores take longer.
     """
     starts = range(count("seeds", seeds)) if isinstance(seeds, int) else seeds
     rounds = [horizons] if isinstance(horizons, int) else list(horizons)
     entries = [learners] if isinstance(learners, str) else list(learners)
-    players, specs, starts, rounds = lineup(entries, _specs(streams), starts, rounds)
-    jobs = None if jobs is None else count("jobs", jobs)
-    cells = {
-        (player.name, player.assumes, spec.name, horizon, seed): (player, spec, horizon, seed)
-        for horizon in rounds
-        for spec in specs
-        for player in players
-        for seed in starts
-    }
+    cells = lay_out(entries, streams, starts, rounds, jobs)
     how: dict[str, Any] = {"backend": backend, "jobs": jobs, "address": address}
     if out is None:
         rows, played = settle_in_memory(cells, play_cell, **how, progress=progress), len(cells)
@@ -88,28 +80,9 @@ def compare(
         rows, _, played = settle(
             cells, play_cell, CurveRow, out=out, **how, retry=retry, progress=progress
         )
-    told = {player.name: player.assumes for player in players}
+    told = {name: assumes for name, assumes, *_ in cells}
     told.update({entry[0]: _told(entry[2]) for entry in entries if isinstance(entry, tuple)})
     return Comparison(rows, told, played)
-
-
-def _specs(streams: str | Sequence[str | Spec | Named]) -> list[str | Spec]:
-    found: list[str | Spec] = []
-    for entry in [streams] if isinstance(streams, str) else streams:
-        if isinstance(entry, str | Spec):
-            found.append(entry)
-            continue
-        try:
-            name, make = entry
-            if not (isinstance(name, str) and callable(make)):
-                raise TypeError
-        except (TypeError, ValueError):
-            raise ValueError(
-                f"streams must be names, specs or (name, make): got {entry!r}; make(T, seed)"
-                " returns a Stream"
-            ) from None
-        found.append(Spec(name, "own", REPORTED, make))
-    return found
 
 
 def _told(config: Any) -> str:

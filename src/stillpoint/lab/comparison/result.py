@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +14,7 @@ import numpy as np
 from stillpoint.core.extras import require
 from stillpoint.core.validation import Array, finite
 from stillpoint.lab.bench.tables import ordered
+from stillpoint.lab.cells import grouped
 from stillpoint.lab.comparison import tables
 from stillpoint.lab.comparison.cell import CurveRow
 from stillpoint.lab.comparison.summary import Summary, summarise, write_csv
@@ -59,10 +62,7 @@ class Comparison:
 
     def summaries(self) -> list[Summary]:
         """One `Summary` for each horizon, stream and learner."""
-        groups: dict[tuple[str, str, int], list[CurveRow]] = {}
-        for row in self.rows:
-            groups.setdefault((row.learner, row.stream, row.horizon), []).append(row)
-        return [summarise(rows, self.told[key[0]]) for key, rows in groups.items()]
+        return [summarise(rows, self.told[key[0]]) for key, rows in grouped(self.rows).items()]
 
     def markdown(self, measure: str | None = None) -> str:
         """Tables as Markdown: one a stream and horizon; of one `measure`, streams as columns."""
@@ -102,16 +102,19 @@ class Comparison:
             The rounds or lengths, shape (n,), and each learner's curves, shape (seeds, n). Learners
             that failed with every seed are left out.
         """
-        field = _CURVES[_known("measure", measure, tuple(_CURVES))]
+        curve_of = _curve(_known("measure", measure, tuple(_CURVES)))
         name, rounds = self._stream(stream), self._horizon(horizon)
         groups: dict[str, list[tuple[float, ...]]] = {}
         at: tuple[float, ...] = ()
         for row in self.rows:
-            if row.stream == name and row.horizon == rounds and (curve := getattr(row, field)):
+            if row.stream == name and row.horizon == rounds and (curve := curve_of(row)):
                 groups.setdefault(row.learner, []).append(curve)
                 at = row.at
         if not groups:
-            raise ValueError(f"{name} at T = {rounds} has no curve of {measure}; see `failures`")
+            rows = [row for row in self.rows if (row.stream, row.horizon) == (name, rounds)]
+            failed = all(row.error for row in rows)
+            why = "all failed; see `failures`" if failed else "no comparator; draw measure='loss'"
+            raise ValueError(f"{name} at T = {rounds} has no curve of {measure}: {why}")
         found = {learner: np.array(curves) for learner, curves in groups.items()}
         if measure == "adaptive":
             sizes = np.arange(next(iter(found.values())).shape[1])
@@ -227,7 +230,8 @@ class Comparison:
     def save(self, folder: str | Path, *, slopes: Sequence[float] = (0.5,)) -> list[Path]:
         """Write tables (Markdown, LaTeX, CSV), and a log-log figure a stream and horizon with data.
 
-        Returns the files. Curves without a positive value are drawn on a linear axis.
+        Returns the files. Figures show regret, or loss where there is no comparator; curves without
+        a positive value are drawn on a linear axis.
         """
         require("matplotlib", "Comparison.save", "plot")
         where = Path(folder)
@@ -236,16 +240,19 @@ class Comparison:
         files[0].write_text(self.markdown(), encoding="utf-8")
         files[1].write_text(self.latex(), encoding="utf-8")
         files.append(self.to_csv(where / "table.csv"))
-        for stream in ordered(row.stream for row in self.rows):
-            for horizon in ordered(row.horizon for row in self.rows if row.regrets):
-                path = where / f"{stream.replace('/', '-').replace(' ', '-')}-{horizon}.pdf"
-                _, groups = self.curves(stream, horizon)
-                log = all((curves.mean(axis=0) > 0.0).any() for curves in groups.values())
-                self.plot(
-                    stream, horizon, log=True if log else "x", slopes=slopes if log else (),
-                    path=path,
-                )  # fmt: skip
-                files += [path, path.with_suffix(".csv")]
+        for stream, horizon in ordered((row.stream, row.horizon) for row in self.rows):
+            rows = [r for r in self.rows if (r.stream, r.horizon) == (stream, horizon)]
+            kept = [measure for measure in ("regret", "loss") if any(map(_curve(measure), rows))]
+            if not kept:
+                continue
+            path = where / (re.sub(r"[^\w.-]", "-", stream) + f"-{horizon}.pdf")
+            _, groups = self.curves(stream, horizon, measure=kept[0])
+            log = all((curves.mean(axis=0) > 0.0).any() for curves in groups.values())
+            self.plot(
+                stream, horizon, measure=kept[0], log=True if log else "x",
+                slopes=slopes if log else (), path=path,
+            )  # fmt: skip
+            files += [path, path.with_suffix(".csv")]
         return files
 
     def _stream(self, stream: str | None) -> str:
@@ -263,6 +270,10 @@ class Comparison:
                 f"horizon must be one of {', '.join(map(str, known))}: got {horizon!r}; choose one"
             )
         return max(known) if horizon is None else horizon
+
+
+def _curve(measure: str) -> Callable[[CurveRow], tuple[float, ...]]:
+    return attrgetter(_CURVES[measure])
 
 
 def _known(name: str, value: Any, known: tuple[str, ...]) -> str:

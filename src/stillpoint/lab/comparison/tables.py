@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -19,18 +21,45 @@ _HEADINGS = {
     "switching": "switching cost",
     "us": "µs a round",
 }
+_SMALL = 0.0995  # below, two digits after the point would be one or none
+_GREEK = {
+    sign: unicodedata.name(sign).split()[-1].replace("LAMDA", "LAMBDA")
+    for sign in "αβγδεζηθικλμνξπρστυφχψωΓΔΘΛΞΠΣΥΦΨΩ"
+}
+_SYMBOLS = {
+    "±": "pm",
+    "µ": "mu",
+    "√": "surd",
+    "·": "cdot",
+    "×": "times",
+    "≤": "le",
+    "≥": "ge",
+    "≈": "approx",
+    "∞": "infty",
+    "→": "to",
+    "‖": "Vert",
+    "∈": "in",
+}
 _LATEX = {
     "\\": r"\textbackslash{}",
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
-    "±": r"$\pm$",
-    "µ": r"$\mu$",
-    "λ": r"$\lambda$",
     "–": "--",
-    "√": r"$\surd$",
-    "*": r"$^*$",
+    "*": "$^*$",
+    "[": "{[}",  # after \\ it would begin a length
+    '"': "''",
+    **{sign: f"${sign}$" for sign in "<>|"},  # other signs in the fonts of text
+    "−": "$-$",
+    **{sign: f"$\\{name}$" for sign, name in _SYMBOLS.items()},
+    **{s: f"$\\{n.lower() if s.islower() else n.capitalize()}$" for s, n in _GREEK.items()},
+    **{sign: f"$^{i}$" for i, sign in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")},
+    **{sign: f"$_{i}$" for i, sign in enumerate("₀₁₂₃₄₅₆₇₈₉")},
+    "½": r"$\frac12$",
+    "¼": r"$\frac14$",
+    "¾": r"$\frac34$",
 }
+_MINUS = re.compile(r"(?<![\w.)-])-(?=\d)")  # of a number, no hyphen
 
 
 @dataclass(frozen=True)
@@ -46,7 +75,9 @@ def by_stream(summaries: Sequence[Summary]) -> list[Table]:
     for stream, horizon in ordered((each.stream, each.horizon) for each in summaries):
         block = [each for each in summaries if (each.stream, each.horizon) == (stream, horizon)]
         shown = [
-            name for name in _HEADINGS if any(getattr(each, name) is not None for each in block)
+            name
+            for name in _HEADINGS
+            if name == "loss" or any(getattr(each, name) is not None for each in block)
         ]
         rows = [[each.learner, each.told, *(_cell(each, name) for name in shown)] for each in block]
         seeds = max(each.seeds for each in block)
@@ -84,7 +115,9 @@ def crossed(summaries: Sequence[Summary], measure: str) -> Table:
     at = "" if several else f", T = {columns[0][1]}"
     seeds = max(each.seeds for each in summaries)
     title = f"{_HEADINGS[measure]}{at}, {seeds} seed{'s' * (seeds > 1)}"
-    return Table(title[0].upper() + title[1:], ["learner", "is told", *header], rows, least=least)
+    if title[0].isascii():  # µ has a capital that reads M
+        title = title[0].upper() + title[1:]
+    return Table(title, ["learner", "is told", *header], rows, least=least)
 
 
 def latex(table: Table) -> str:
@@ -99,7 +132,7 @@ def latex(table: Table) -> str:
     ]
     return "\n".join(
         [
-            f"% {table.title}",
+            f"% {_one_line(table.title)}",
             f"\\begin{{tabular}}{{ll{'r' * (len(table.header) - 2)}}}",
             r"\toprule",
             " & ".join(map(_escaped, table.header)) + r" \\",
@@ -113,7 +146,13 @@ def latex(table: Table) -> str:
 
 
 def _escaped(text: str) -> str:
-    return "".join(_LATEX.get(sign, sign) for sign in text)
+    signed = _MINUS.sub("−", _one_line(text))
+    return "".join(_LATEX.get(sign, sign) for sign in signed)
+
+
+def _one_line(text: str) -> str:
+    """Breaks of lines would end a comment or a row."""
+    return " ".join(text.split())
 
 
 def _least(block: Sequence[Summary], measure: str) -> int:
@@ -131,15 +170,19 @@ def _cell(summary: Summary, measure: str) -> str:
     if measure == "us":
         return number(value)
     spread = getattr(summary, f"{measure}_sd")
-    text = f"{number(value)} ± {number(spread)}" if summary.seeds > 1 else number(value)
+    small = abs(value) < _SMALL or spread >= _SMALL
+    beside = number(spread) if small else f"{spread:.2f}"  # in the digits that the mean has
+    text = f"{number(value)} ± {beside}" if summary.seeds > 1 else number(value)
     return f"{text} ({summary.failed} failed)" if summary.failed else text
 
 
 def number(value: float) -> str:
-    """Three digits or more, without exponents where a table can do without."""
+    """Three digits or more, two of those below 0.1; no exponents where a table can do without."""
     size = abs(value)
     if size >= 1e6:
         return f"{value:.2e}"
-    if size >= 100.0:
+    if size >= 99.95:
         return f"{value:.0f}"
-    return f"{value:.1f}" if size >= 10.0 else f"{value:.2f}"
+    if size >= 9.995:
+        return f"{value:.1f}"
+    return f"{value:.2f}" if size >= _SMALL or size == 0.0 else f"{value:.2g}"

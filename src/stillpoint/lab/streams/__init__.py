@@ -18,6 +18,7 @@ from stillpoint.lab.streams.hard import (
     scale_jumps,
     weighted,
 )
+from stillpoint.lab.streams.own import OwnStream
 from stillpoint.lab.streams.reactive import (
     ReactiveStream,
     against,
@@ -31,6 +32,7 @@ from stillpoint.lab.streams.scores import interval_scores, quantile_families, sc
 __all__ = [
     "CHOSEN",
     "REPORTED",
+    "OwnStream",
     "ReactiveStream",
     "Spec",
     "Stream",

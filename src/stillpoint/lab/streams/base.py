@@ -54,20 +54,11 @@ class Stream:
     @property
     def lipschitz(self) -> float:
         """The least bound on gradient norms at every play; infinite for squared losses."""
-        losses = self.losses
-        if isinstance(losses.loss, Linear):
-            gradients = losses.y * losses.x if len(losses.x) else losses.y
-            return float(np.linalg.norm(gradients, axis=1).max())
-        reach = float(np.linalg.norm(losses.x, axis=1).max()) if len(losses.x) else 1.0
-        return losses.loss.lipschitz * reach
+        return largest_slope(self.losses)
 
     def lipschitz_within(self, radius: float) -> float:
         """A bound on gradient norms in a ball of that radius; finite for squared losses, too."""
-        losses = self.losses
-        if not isinstance(losses.loss, Squared):
-            return self.lipschitz
-        reach = np.linalg.norm(losses.x, axis=1) if len(losses.x) else np.ones(len(losses))
-        return float((reach * (reach * radius + np.linalg.norm(losses.y, axis=1))).max())
+        return largest_slope_within(self.losses, radius)
 
     @property
     def radius(self) -> float:
@@ -78,6 +69,23 @@ class Stream:
     def steps(self) -> Array:
         """The steps that OGD tuned in hindsight tries."""
         return hindsight_steps(self.unit, self.lipschitz, self.octaves)
+
+
+def largest_slope(losses: LossStream) -> float:
+    """The least bound on gradient norms at every play; infinite for squared losses."""
+    if isinstance(losses.loss, Linear):
+        gradients = losses.y * losses.x if len(losses.x) else losses.y
+        return float(np.linalg.norm(gradients, axis=1).max())
+    reach = float(np.linalg.norm(losses.x, axis=1).max()) if len(losses.x) else 1.0
+    return losses.loss.lipschitz * reach
+
+
+def largest_slope_within(losses: LossStream, radius: float) -> float:
+    """A bound on gradient norms in a ball of that radius; finite for squared losses, too."""
+    if not isinstance(losses.loss, Squared):
+        return largest_slope(losses)
+    reach = np.linalg.norm(losses.x, axis=1) if len(losses.x) else np.ones(len(losses))
+    return float((reach * (reach * radius + np.linalg.norm(losses.y, axis=1))).max())
 
 
 def hindsight_steps(unit: float, lipschitz: float, octaves: tuple[int, int] = _OCTAVES) -> Array:
