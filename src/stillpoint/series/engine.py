@@ -160,7 +160,12 @@ class Engine:
         assert self.state is not None
         if closes and seasonal.size < y.size:
             seasonal = np.empty(y.size)
-        given = y, np.ascontiguousarray(X), known, self.ahead  # other layouts would be compiled anew
+        given = (
+            y,
+            np.ascontiguousarray(X),
+            known,
+            self.ahead,
+        )  # other layouts would be compiled anew
         self._play_rounds(self.state, *given, live, opens, closes, out, offsets, seasonal)
 
     def _cover(self, rounds: int) -> None:
