@@ -133,7 +133,8 @@ class Track(Job):
         self.ahead = T - 1 - int(known[-1]) if known.size else self.ahead + T
         self.targets += known.size
         if self.alerts is not None:
-            self.alarms = self.alerts.run(row, rows.y, forecasts, rows.time_texts)
+            steps = engine.steps if isinstance(engine, Series) else None
+            self.alarms = self.alerts.run(row, rows.y, forecasts, rows.time_texts, steps)
         return rows, told, banded
 
     def beside(self) -> Sequence[bytes]:
