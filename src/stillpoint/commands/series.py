@@ -39,10 +39,11 @@ class Series:
     """sp.Forecaster on rows, in order, cut anywhere.
 
     Rows after the last target wait: they are forecast as far ahead as they are, and played as
-    rounds without a value once a target has come.
+    rounds without a value once a target has come. apart: whether there are features that are known
+    of the next row alone.
     """
 
-    def __init__(self, options: TrackOptions, plan: Plan) -> None:
+    def __init__(self, options: TrackOptions, plan: Plan, apart: bool = False) -> None:
         self.task, self.plan = options.task, plan
         self.horizon, self.nonnegative = plan.horizon, options.nonnegative
         self.level = options.level if self.task == "quantile" else 0.0
@@ -56,6 +57,7 @@ class Series:
             features=self.columns,
             loss=Pinball(self.level) if self.level else None,
         )
+        self.model._bands.apart = apart
         self._timed, self.intake = options.time is not None, Intake(plan)
         self.beside = Beside(plan, self.level)
         self.loss_name = "pinball loss" if self.level else "squared error"
