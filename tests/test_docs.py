@@ -84,6 +84,16 @@ def test_links_lead_somewhere(page):
             assert anchor in slugs, link
 
 
+def test_files_that_contributors_are_sent_to_exist():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"\b(?:src|tests|docs|benchmarks|examples)/[\w/]+\.\w+", text))
+    assert len(named) > 40
+    theirs = re.compile(r"/(?:test_)?name\.py$")  # what they are to write
+    assert [
+        each for each in sorted(named) if not theirs.search(each) and not (ROOT / each).exists()
+    ] == []
+
+
 def test_the_home_page_prints_what_it_says():
     ((_, said, printed),) = pages.run((ROOT / "docs" / "index.md").read_text(encoding="utf-8"))
     assert said == printed

@@ -129,6 +129,41 @@ def test_alarms_of_a_series_are_those_of_the_detectors(columns, tmp_path, monkey
     assert set(first) == {"alert", *kept}
 
 
+def test_days_that_no_row_fills_do_not_move_the_season_of_the_detectors(tmp_path, monkeypatch):
+    rng, days = np.random.default_rng(3), np.arange(420)
+    y = 50.0 + 20.0 * np.cos(2.0 * np.pi * days / 7.0) + rng.normal(0.0, 3.0, days.size)
+    y[340:] += 15.0
+    dates = np.datetime64("2024-01-01") + days
+    kept = ~np.isin(days, [100, 101, 102, 170, 250, 251, 345])
+
+    def told(out, rows):
+        columns = {"t": dates[rows].astype(str).tolist(), "y": [f"{v:.4f}" for v in y[rows]]}
+        source = write(tmp_path / f"{out}.csv", columns)
+        run(source, tmp_path / out, time="t", horizon=7, alerts=RATE)
+        return alerts_of(tmp_path / out)
+
+    whole = told("whole", days >= 0)
+    assert [each["start_time"] for each in whole if each["alert"] == "change"] == ["2024-12-06"]
+    cuts = []
+    for batch in (4096, 13):
+        monkeypatch.setattr(tracking, "BATCH", batch)
+        with_gaps = told(f"gaps{batch}", kept)
+        assert [each["start_time"] for each in with_gaps if each["alert"] == "change"] == [
+            "2024-12-06"
+        ]
+        for each in with_gaps:  # rows are those of the file
+            at = np.flatnonzero(kept)[each["row"] - 1]
+            assert str(dates[at]) == each["time"]
+        cuts.append(with_gaps)
+    assert cuts[0] == cuts[1]
+    # a place that no row fills is that of the next row
+    detector = alarms.Alerts(TrackOptions("x", "y", Path("o"), alerts=0.1))
+    for row in (1, 4):
+        detector.run(row, np.zeros(3), np.zeros(3), [*"abc"], np.array([1, 1, 3]))
+    assert [detector._row(place) for place in range(10)] == [1, 2, 3, 3, 3, 4, 5, 6, 6, 6]
+    assert detector.changes.rounds == 10
+
+
 def test_the_bytes_do_not_depend_on_how_rows_are_cut(source, tmp_path, monkeypatch):
     whole = None
     for size in (4096, 61, 7):
@@ -227,6 +262,8 @@ def test_a_checkpoint_whose_alerts_are_not_whole_is_refused(source, tmp_path, ca
         {"lengths": 3},
         {"alerts": None},
         {"alerts": own | {"times": [1.0]}},
+        {"alerts": own | {"after": [[1, -1]]}},
+        {"alerts": own | {"after": [3]}},
         {"alerts": own | {"last": {"anomaly": []}}},
         {"alerts": own | {"last": {"anomaly": [{"row": "x"}], "change": []}}},
         {"numbers": header["numbers"] | {"alerts.first": -1}},

@@ -51,6 +51,18 @@ def columns(shop, known, count=None):
     return np.array(X).T, np.array(ahead + [False] * (8 - len(words)))
 
 
+def test_the_second_step_is_covered_where_columns_tell_the_next_row_alone(tmp_path):
+    rng = np.random.default_rng(0)
+    x = rng.normal(0.0, 10.0, 400)
+    y = 100.0 + x + rng.normal(0.0, 0.5, 400)
+    source = write(tmp_path / "s.csv", {"x": x.tolist(), "y": y.tolist()})
+    for known in ("", "x"):
+        _, summary = run(source, tmp_path / "o", horizon=7, learner="forecaster", known=known)
+        first, second = summary["horizons"][:2]
+        assert second["coverage"] > 0.85  # on the line between the first and the third it was 0.42
+        assert (second["width"] < 2.0 * first["width"]) == bool(known)
+
+
 @pytest.mark.parametrize("known", [(), ("price", "promo")])
 def test_rows_are_forecast_with_what_is_known_of_them(shop, tmp_path, known, monkeypatch):
     monkeypatch.setattr(_scores, "FIRST", 2**40)  # scores that forget nothing

@@ -3,10 +3,12 @@
 import copy
 import json
 import math
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stillpoint.alerts import Anomalies, Anomaly, Change, Changes, anomaly, changes
 from stillpoint.commands.arguments import periods
@@ -14,11 +16,13 @@ from stillpoint.commands.checkpoint import part
 from stillpoint.commands.options import TrackOptions
 from stillpoint.core.learner import not_finite_in
 from stillpoint.core.validation import Array, counted, stored, under
+from stillpoint.series.slots import shortened
 
 RARER = 10.0  # of false alarms of changes so many times more rows are between
 KEPT = 100  # alarms of a kind that are kept for the page
 _TIMES = 5000  # rows whose times are kept: a change may have begun long before
 _PLACES = 2000  # of the strip, at most
+_PHASE = 840.0  # long breaks keep their phase in it: a multiple of most seasons
 KINDS = ANOMALY, CHANGE = "anomaly", "change"
 _LATER = ("kind", "before", "after")  # what is measured further in the rows after a change
 
@@ -26,8 +30,9 @@ _LATER = ("kind", "before", "after")  # what is measured further in the rows aft
 class Alerts:
     """Anomalies beside the run's own forecasts, and changes of its targets.
 
-    Rows count from 1, as in predictions.csv. What is told does not depend on how rows are cut into
-    batches.
+    Rows count from 1, as in predictions.csv. The detectors have a place for each slot of a series,
+    empty ones among them, so that seasons keep their phase. What is told does not depend on how
+    rows are cut into batches.
     """
 
     def __init__(self, options: TrackOptions) -> None:
@@ -38,15 +43,25 @@ class Alerts:
         self.changes = Changes(every, period=_period(season, changes.LONGEST))
         self._first = 0  # the row of the first target; 0 before there is one
         self._texts: list[str] = []  # the last times
+        # (place, row) of the first row and of rows after empty slots, as far back as times are kept
+        self._after: list[tuple[int, int]] = [(0, 1)]
+        told = self.changes.config["period"]
+        self._phase = _PHASE if told in (None, 1) else float(told)
         self._last: dict[str, list[dict[str, Any]]] = {kind: [] for kind in KINDS}
         self._strip = Strip()
 
     def run(
-        self, row: int, y: Array, forecasts: Array, texts: Sequence[str] | None
+        self,
+        row: int,
+        y: Array,
+        forecasts: Array,
+        texts: Sequence[str] | None,
+        steps: NDArray[np.int64] | None = None,
     ) -> list[dict[str, Any]]:
         """Take in rows from number `row` on; return the alarms among them, in order.
 
-        texts: their times, as the input has them.
+        texts: their times, as the input has them. steps: how many slots each is after the row
+        before, 1 or more; None: 1.
         """
         numbers, known = np.arange(row, row + y.size), np.flatnonzero(~np.isnan(y))
         if known.size and not self._first:
@@ -54,14 +69,36 @@ class Alerts:
         # before a target was learnt a forecast is made of nothing
         made = (numbers > self._first + self._delay) & (self._first > 0) & np.isfinite(forecasts)
         self._texts += texts or ()
+        places = self._places(row, y.size, steps)
+        filled = np.full((2, int(places[-1]) + 1 if places.size else 0), np.nan)
+        filled[:, places] = y, np.where(made, forecasts, np.nan)
         found: list[Anomaly | Change] = [
-            *self.anomalies.track(y, np.where(made, forecasts, np.nan))[1],
-            *self._changed(y),
+            *self.anomalies.track(*filled)[1],
+            *self._changed(filled[0]),
         ]
         found.sort(key=lambda one: one.row)
         told = [self._tell(one, row + y.size - 1) for one in found]
         del self._texts[:-_TIMES]
         return told
+
+    def _places(self, row: int, rows: int, steps: NDArray[np.int64] | None) -> NDArray[np.int64]:
+        """Return the places of rows from number `row` on, from the next of the detectors."""
+        if steps is None:
+            return np.arange(rows)
+        taken = shortened(steps, (self._phase,))
+        places, start = np.cumsum(taken) - 1, self.changes.rounds
+        for i in np.flatnonzero(taken > 1).tolist():
+            self._after.append((start + int(places[i]), row + i))
+        while len(self._after) > 1 and self._after[1][1] <= row + rows - _TIMES:
+            del self._after[0]
+        return np.asarray(places)
+
+    def _row(self, place: int) -> int:
+        """Return the number of the row that fills a place of the detectors, or of the next."""
+        i = bisect_right(self._after, (place, math.inf))
+        begun, first = self._after[max(i - 1, 0)]
+        row = max(first + place - begun, 1)
+        return min(row, self._after[i][1]) if i < len(self._after) else row
 
     def _changed(self, y: Array) -> list[Change]:
         """Take in values; return the changes as they were known in the row that declared each."""
@@ -79,10 +116,11 @@ class Alerts:
     def _tell(self, one: Anomaly | Change, last: int) -> dict[str, Any]:
         """Return an alarm as it is written, and keep it. last: number of the last row."""
         kind, given = ANOMALY if isinstance(one, Anomaly) else CHANGE, one._asdict()
-        told: dict[str, Any] = {"alert": kind, "row": one.row + 1}
-        told["time"] = self._time(one.row + 1, last)
+        row = self._row(one.row)
+        told: dict[str, Any] = {"alert": kind, "row": row, "time": self._time(row, last)}
         if isinstance(one, Change):
-            told |= {"start": one.start + 1, "start_time": self._time(one.start + 1, last)}
+            start = self._row(one.start)
+            told |= {"start": start, "start_time": self._time(start, last)}
         told |= {name: _finite(given[name]) for name in given if name not in ("row", "start")}
         self._last[kind] = [*self._last[kind], told][-KEPT:]
         self._strip.add(KINDS.index(kind), told["row"])
@@ -117,14 +155,11 @@ class Alerts:
 
     def refined(self, alarms: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         """Return alarms, the last changes with the kinds and sizes that are known by now."""
-        sizes = {
-            change.row + 1: {name: _finite(getattr(change, name)) for name in _LATER}
-            for change in self.changes.records
-        }
-        return [
-            told | sizes.get(told["row"], {}) if told["alert"] == CHANGE else told
-            for told in alarms
-        ]
+        told, records = list(alarms), self.changes.records
+        places = [i for i, one in enumerate(told) if one["alert"] == CHANGE]
+        for i, change in zip(reversed(places), reversed(records), strict=False):
+            told[i] = told[i] | {name: _finite(getattr(change, name)) for name in _LATER}
+        return told
 
     # saving
 
@@ -152,7 +187,7 @@ class Alerts:
 
     def state(self) -> dict[str, Any]:
         """Return times and alarms, for the header of a checkpoint."""
-        return {"times": self._texts, "last": self._last}
+        return {"times": self._texts, "last": self._last, "after": self._after}
 
     @staticmethod
     def check(state: dict[str, Any]) -> None:
@@ -160,6 +195,13 @@ class Alerts:
         times, last = part(state, "times", list), part(state, "last", dict)
         if len(times) > _TIMES or not all(isinstance(text, str) for text in times):
             raise ValueError(f"its header holds {str(times)[:40]!r} as times of alerts")
+        after = state.get("after", [])  # checkpoints of old have none
+        pairs = type(after) is list and all(type(one) is list for one in after)
+        if not pairs or not all(
+            len(one) == 2 and all(type(each) is int and 0 <= each < 2**62 for each in one)
+            for one in after
+        ):
+            raise ValueError(f"its header holds {str(after)[:40]!r} as places of alerts")
         for kind in KINDS:
             told = part(last, kind, list)
             good = all(type(each) is dict and type(each.get("row")) is int for each in told)
@@ -170,6 +212,7 @@ class Alerts:
         """Restore what `state` returned, which `check` has seen."""
         self._texts = list(state["times"])
         self._last = {kind: list(state["last"][kind]) for kind in KINDS}
+        self._after = [(place, row) for place, row in state.get("after", ())] or [(0, 1)]
 
 
 class Strip:

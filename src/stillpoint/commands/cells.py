@@ -52,9 +52,12 @@ def meant_number(cell: Any) -> str:
         return "write numbers without a percent sign"
     if not text.isascii() and _is_float(text):
         return "write numbers in the digits 0 to 9"
-    return (
-        "write decimal points, and no commas between thousands" if _COMMAS.fullmatch(text) else ""
-    )
+    if _COMMAS.fullmatch(text):
+        return (
+            "write decimal points, and no commas between thousands, or give sp.track what"
+            " pandas.read_csv(…, decimal=',') reads"
+        )
+    return ""
 
 
 def _is_float(text: str) -> bool:

@@ -39,10 +39,11 @@ class Series:
     """sp.Forecaster on rows, in order, cut anywhere.
 
     Rows after the last target wait: they are forecast as far ahead as they are, and played as
-    rounds without a value once a target has come.
+    rounds without a value once a target has come. apart: whether there are features that are known
+    of the next row alone.
     """
 
-    def __init__(self, options: TrackOptions, plan: Plan) -> None:
+    def __init__(self, options: TrackOptions, plan: Plan, apart: bool = False) -> None:
         self.task, self.plan = options.task, plan
         self.horizon, self.nonnegative = plan.horizon, options.nonnegative
         self.level = options.level if self.task == "quantile" else 0.0
@@ -56,12 +57,14 @@ class Series:
             features=self.columns,
             loss=Pinball(self.level) if self.level else None,
         )
+        self.model._bands.apart = apart
         self._timed, self.intake = options.time is not None, Intake(plan)
         self.beside = Beside(plan, self.level)
         self.loss_name = "pinball loss" if self.level else "squared error"
         self._jump = 4 * (plan.period + plan.horizon)  # slots that nothing said reaches over
         # slot of the last row learnt; whether rows without a target were the last of these
         self._slot, self._in_gap = -1, False
+        self.steps = np.zeros(0, dtype=np.int64)  # of rows just played, from the row before
         none = np.zeros(0)
         self._waiting = Table(none, np.zeros((0, self.columns)), none, none)
 
@@ -91,7 +94,9 @@ class Series:
         table = self._waiting.then(new)
         n = self._ready(table)
         gaps = self._gaps(table, first, n)
-        told, slots, own = self._play_all(table, n, gaps)
+        told, taken, own = self._play_all(table, n, gaps)
+        slots = self._slots(taken)
+        self.steps = np.maximum(taken[first:], 1)
         self.beside.score(table.y[:n], slots, told)
         self._slot = int(slots[n - 1]) if n else self._slot
         self._waiting = table.part(n)
@@ -136,8 +141,9 @@ class Series:
     ) -> tuple[Told, NDArray[np.int64], dict[int, Told]]:
         """Forecast all rows and learn the first n; a copy plays the others.
 
-        Returns what was told (rows, H), slots of the rows, and what is told of rows in gaps where
-        that depends on features ahead: of these, on what had come with the row itself.
+        Returns what was told (rows, H), how many slots each row is after the one before (-1: slots
+        were told anew), and what is told of rows in gaps where that depends on features ahead: of
+        these, on what had come with the row itself.
         """
         wanted: dict[int, list[int]] = {}
         for i, origin in gaps if self._reaches else ():
@@ -153,9 +159,11 @@ class Series:
                 own[i] = self._at(told, 0, ahead)
             parts.append(self._play(model, table, start, stop))
             steps.append(model._timing.steps)
-        taken = np.concatenate(steps)
-        slots = self._slot + np.cumsum(np.where(taken < 0, self._jump, taken))
-        return reduce(Told.then, parts), slots, own
+        return reduce(Told.then, parts), np.concatenate(steps), own
+
+    def _slots(self, taken: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return slots of rows after those learnt."""
+        return np.asarray(self._slot + np.cumsum(np.where(taken < 0, self._jump, taken)))
 
     def _play(self, model: Forecaster, table: Table, start: int, stop: int) -> Told:
         """Forecast some rows at all horizons and learn them: (rows, H)."""
@@ -240,8 +248,8 @@ class Series:
         known = np.flatnonzero(~np.isnan(rows.y))
         n, scores = int(known[-1]) + 1 if known.size else 0, self.beside.scores
         if n:
-            told, slots, _ = self._play_all(rows, 0, [])
-            scores = self.beside.with_more(rows.y[:n], slots, told)
+            told, taken, _ = self._play_all(rows, 0, [])
+            scores = self.beside.with_more(rows.y[:n], self._slots(taken), told)
             self._play(model, rows, 0, n)
         coming = rows.part(n)
         places = self._places(model, coming)

@@ -133,7 +133,8 @@ class Track(Job):
         self.ahead = T - 1 - int(known[-1]) if known.size else self.ahead + T
         self.targets += known.size
         if self.alerts is not None:
-            self.alarms = self.alerts.run(row, rows.y, forecasts, rows.time_texts)
+            steps = engine.steps if isinstance(engine, Series) else None
+            self.alarms = self.alerts.run(row, rows.y, forecasts, rows.time_texts, steps)
         return rows, told, banded
 
     def beside(self) -> Sequence[bytes]:
@@ -157,7 +158,8 @@ class Track(Job):
     def _learners(self, dim: int, plan: Plan | None) -> tuple[Engine | Series, History]:
         o = self.options
         if (self.engine is None or self.history is None) and plan is not None:
-            self.engine, self.encoder.ties = Series(o, plan), False
+            apart = not {*self.features} <= {*(o.known or ())}
+            self.engine, self.encoder.ties = Series(o, plan, apart), False
             self.history = History(o.task, self.engine.loss_name, self.engine.beside.names, [])
         elif self.engine is None or self.history is None:
             words = "category" in (self.encoder.kinds or ())

@@ -118,7 +118,7 @@ class KeyIndex:
         if again >= 0:
             raise ValueError(
                 f"keys must differ within a batch: got {plain(names, again)!r} twice; pass its"
-                " rounds one after the other"
+                " rounds one after the other, or to track in one row"
             )
         if not unknown:
             self._last = (names.copy(), slots)

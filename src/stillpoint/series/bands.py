@@ -40,6 +40,10 @@ class Bands:
         Of the quantile to forecast: intervals have two sides then, each with its own share.
     """
 
+    # whether the next value is forecast from what is not known of those after it: its interval says
+    # nothing of theirs
+    apart = False
+
     def __init__(self, horizon: int, coverage: Any, *, level: float | None = None) -> None:
         rule, aims = self._aims(coverage, level)
         ladder = (3**i for i in range(24))  # as far as the horizon itself is well above
@@ -129,7 +133,7 @@ class Bands:
     def between(self, offsets: Array, horizon: int) -> tuple[Array, Array]:
         """Ends (rounds, horizon, coverages) from those of the tracked horizons."""
         which = list(range(self._points))
-        return self._lines(offsets[:, which], which, np.arange(1, horizon + 1))
+        return self._lines(offsets[:, which], which, self._upto(horizon))
 
     def shift(self, offsets: Array, horizon: int) -> Array | float:
         """What the forecasts (rounds, horizon) of a quantile are above the central ones."""
@@ -138,7 +142,14 @@ class Bands:
         which, upper = list(range(self._points)), int(self._level >= 0.5)
         own = offsets[:, which, upper, -1]
         own = np.where(np.isfinite(own), own, 0.0)
-        return self._linear(own, which, np.arange(1, horizon + 1))
+        return self._linear(own, which, self._upto(horizon))
+
+    def _upto(self, horizon: int) -> NDArray[np.int64]:
+        """Horizons 1 to this one; where the next is apart, those after it are not between."""
+        h = np.arange(1, horizon + 1)
+        if self.apart and self._points > 1:
+            h[1:] = np.maximum(h[1:], self.state.horizons[1])
+        return h
 
     def _lines(self, offsets: Array, which: list[int], h: NDArray[Any]) -> tuple[Array, Array]:
         """Ends of horizons between those that are tracked, on lines in log h.

@@ -166,6 +166,7 @@ class Forecasts(FleetJob):
         player, done = PartPlayer(*own, self.folder, self.parts, self.runs), [0]
         with ExitStack() as stack:
             tell = progress(stack, self.parts if session.bar else None, session.bar)
+            tell(f"0 of {self.parts:,} parts", 0)
 
             def compiles(name: str) -> None:
                 session.compiled = True
