@@ -31,11 +31,10 @@ class Alerts(NamedTuple):
     ----------
     anomalies : frame or dict of arrays
         Rows that do not fit: `time`, `row`, counted from 0, `value`, `expected`, `lo`, `hi`, `p`,
-        `p_forecast`, `p_level` and `sign`, as in `stillpoint.alerts.anomaly.Anomaly`.
+        `p_forecast`, `p_level` and `sign`, as in `stillpoint.alerts.Anomaly`.
     changes : frame or dict of arrays
         Changes of the target: `time` and `row`, in which it was declared, `start_time` and `start`,
-        where it began, `kind`, `before`, `after` and `evidence`, as in
-        `stillpoint.alerts.changes.Change`.
+        where it began, `kind`, `before`, `after` and `evidence`, as in `stillpoint.alerts.Change`.
     """
 
     anomalies: Any
