@@ -11,7 +11,7 @@ from stillpoint.core.extras import require
 from stillpoint.frames.given import Given
 from stillpoint.frames.memory import MemoryTrack
 from stillpoint.frames.view import View, change_place, view
-from stillpoint.frames.words import counted
+from stillpoint.frames.words import alarms, counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -194,7 +194,5 @@ class Tracked:
         if changes:
             parts.append(counted(changes, "change"))
         if "alerts" in s:
-            told = s["alerts"]
-            parts.append(f"alerts: {counted(told['anomalies'], 'unusual row')}")
-            parts[-1] += f", {counted(told['changes'], 'change')}"
+            parts.append(alarms(s["alerts"]))
         return f"<Tracked {'; '.join(parts)}>"

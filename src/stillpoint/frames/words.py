@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from stillpoint.commands.errors import InputError, show_name
 from stillpoint.commands.options import FORMATS, TASKS, WAYS
@@ -44,6 +45,12 @@ def in_python(message: str, index: str | None = None) -> str:
 def counted(number: int, what: str) -> str:
     """Return how many there are, in words."""
     return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
+def alarms(told: dict[str, Any]) -> str:
+    """Return how many alarms there were of each kind, in words. told: as the summary has them."""
+    unusual = counted(told["anomalies"], "unusual row")
+    return f"alerts: {unusual}, {counted(told['changes'], 'change')}"
 
 
 @contextmanager
