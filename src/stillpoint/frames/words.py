@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from stillpoint.commands.errors import InputError, show_name
+from stillpoint.commands.moments import OFFSETS
 from stillpoint.commands.options import FORMATS, TASKS, WAYS
 
 _GIVEN = re.compile(rf"--(task|learner|format) ({'|'.join((*TASKS, *WAYS, *FORMATS))})\b")
@@ -39,6 +40,7 @@ def in_python(message: str, index: str | None = None) -> str:
     if index is not None:
         text = text.replace(f"column {show_name(index)} must", "the index must")
         text = text.replace("sort the rows", "give data.sort_index()")
+        text = text.replace(OFFSETS, 'give data.tz_localize(ZONE, ambiguous="infer")')
     return text
 
 
