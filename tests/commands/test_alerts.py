@@ -243,6 +243,28 @@ def test_a_checkpoint_of_before_there_were_alerts_goes_on(source, tmp_path):
     assert run(str(grows), out, **options)[0] == run(source, tmp_path / "w", features="a")[0]
 
 
+def test_a_checkpoint_of_before_empty_slots_had_places_goes_on(columns, tmp_path):
+    source = write(tmp_path / "s.csv", {"t": columns["t"], "y": columns["y"]})
+    lines = Path(source).read_text().splitlines(keepends=True)
+    lines[295:298] = []  # hours without a row, after those of the checkpoint
+    Path(source).write_text("".join(lines))
+    options = {"time": "t", "horizon": 3, "season": "none", "alerts": RATE}
+    run(source, tmp_path / "w", **options)
+    grows, options["checkpoint"] = tmp_path / "g.csv", tmp_path / "c"
+    grows.write_text("".join(lines[:290]))
+    run(str(grows), tmp_path / "o", **options)
+    path = tmp_path / "c" / "checkpoint.npz"
+    header, arrays = container.read("track", 2, path.read_bytes())
+    assert header["alerts"].pop("after") == [[0, 1]]
+    path.write_bytes(b"".join(container.write("track", 2, header, arrays)))
+    grows.write_text("".join(lines))
+    run(str(grows), tmp_path / "o", **options)
+    told = alerts_of(tmp_path / "o")
+    assert told == alerts_of(tmp_path / "w")
+    assert told[0]["row"] < 290
+    assert told[-1]["row"] > 298
+
+
 def test_a_checkpoint_whose_alerts_are_not_whole_is_refused(source, tmp_path, capsys):
     lines, grows = Path(source).read_text().splitlines(keepends=True), tmp_path / "g.csv"
     options = {"features": "a", "checkpoint": tmp_path / "c", "alerts": RATE, "time": "t"}

@@ -155,3 +155,21 @@ def test_mistakes_about_dates_are_told(tmp_path, capsys):
     bad(tmp_path, capsys, text, "row 1:", "or give --date-format such as", time="t")
     for form in ("dd/mm", "%d", "%H:%M", ""):
         bad(tmp_path, capsys, text, "--date-format must", time="t", date_format=form)
+
+
+@pytest.mark.parametrize(
+    ("times", "what", "options"),
+    [
+        (["26T01:00", "26T02:00", "26T02:00", "26T03:00"], "the same time as the row", {}),
+        (["26T02:30", "26T02:45", "26T02:00", "26T02:15"], "an earlier time than the row", {}),
+        (["26T01:00", "26T02:00", "26T02:00"], "the same time", {"date_format": "%Y-%m-%dT%H:%M"}),
+    ],
+)
+def test_an_hour_that_comes_twice_in_autumn_asks_for_offsets(
+    tmp_path, capsys, times, what, options
+):
+    rows = "".join(f"2025-10-{time},{i}\n" for i, time in enumerate(times))
+    remedy = "if clocks were set back then, write times with their offset from UTC, as 2025-10-26T"
+    bad(tmp_path, capsys, f"t,y\n{rows}", "row 3", what, remedy, time="t", **options)
+    spring = rows.replace("2025-10-26", "2025-05-26")
+    assert "UTC" not in bad(tmp_path, capsys, f"t,y\n{spring}", what, time="t", **options)

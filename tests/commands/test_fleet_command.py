@@ -18,7 +18,7 @@ import pytest
 from children import ended, forked, no_child_survives  # noqa: F401
 from extras import package
 from stillpoint.commands import fleet as any_fleet
-from stillpoint.commands import fleet_job, sink
+from stillpoint.commands import fleet_job, sink, spark_files
 from stillpoint.commands import session as sessions
 from stillpoint.commands.checkpoint import Checkpoint
 from stillpoint.commands.errors import Stop
@@ -576,3 +576,12 @@ def test_standard_input(tmp_path):
         io.BytesIO((tmp_path / "out" / "predictions.csv").read_bytes()).readline()
         == b"sensor,value,prediction,rejected\n"
     )
+
+
+def test_on_spark_the_format_is_the_one_given(tmp_path):
+    source = tmp_path / "rows.log"
+    source.write_text('{"k": "a", "t": 1, "y": 2.0}\n', encoding="utf-8")
+    told = {"key": "k", "time": "t", "engine": "spark", "learner": "kernel", "format": "jsonl"}
+    options = FleetOptions(str(source), "y", tmp_path / "out", **told)
+    assert spark_files.one_format(options) == "jsonl"
+    assert spark_files.look(options, [str(source)]) == (["k", "t", "y"], ",", "number")

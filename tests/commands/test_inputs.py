@@ -20,6 +20,7 @@ from extras import package
 from stillpoint.commands import lines as lines_module
 from stillpoint.commands import session, track
 from stillpoint.commands.engine import Engine
+from stillpoint.commands.tracking import Track
 from stillpoint.core import jit
 from stillpoint.forecasters import TrackingForecaster
 from tracked import T, bad, floats, read, run, write
@@ -257,18 +258,26 @@ def test_a_page_that_cannot_be_written_leaves_the_summary(plain, tmp_path, monke
     ]
 
 
-def test_compiling_is_told_where_rows_are_counted(plain, tmp_path, monkeypatch):
-    told, run_rows = [], Engine.run
+def test_compiling_is_told_where_rows_are_counted_and_at_the_end(plain, tmp_path, monkeypatch):
+    told, parts = [], ((Engine, "run"), (Track, "_figures"))
 
-    def compiled(engine, *rows):
-        jit._announce(run_rows)
-        return run_rows(engine, *rows)
+    def announced(function):
+        def compiled(*given):
+            jit._announce(function)
+            return function(*given)
+
+        return compiled
 
     monkeypatch.setattr(session, "progress", lambda *bar: lambda text, place: told.append(text))
-    monkeypatch.setattr(Engine, "run", compiled)
+    for owner, name in parts:
+        monkeypatch.setattr(owner, name, announced(getattr(owner, name)))
     run(plain, tmp_path / "o")
-    assert told[0] == "compiling, once"
-    assert told[-1] == f"{T} rows"
+    assert told[:1] + told[-3:] == [
+        "compiling, once",
+        f"{T} rows",
+        f"{T} rows, summing up",
+        "compiling, once",
+    ]
 
 
 def test_a_bar_on_a_terminal(plain, tmp_path):

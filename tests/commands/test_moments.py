@@ -4,7 +4,7 @@ from datetime import date, datetime, timedelta
 
 import pytest
 
-from stillpoint.commands.moments import Coming, season_of, zone_like
+from stillpoint.commands.moments import Coming, season_of, set_back, zone_like
 from stillpoint.series.spacing import DAY, steps_of, unit
 
 
@@ -88,3 +88,18 @@ def test_a_zone_is_told_by_how_its_clocks_were_changed():
     assert [coming.text(k) for k in (1, 2)] == ["2024-10-27T00:00+02:00", "2024-10-28T00:00+01:00"]
     assert zone_like([]) is None
     assert zone_like(["2024-03-31T00:00+01:23", "2024-04-01T00:00+02:46"]) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "twice"),
+    [
+        ("2025-10-26T02:00", True),  # Berlin
+        ("2025-10-26T01:30", True),  # London
+        ("2025-11-02T01:59", True),  # New York
+        ("2025-03-30T02:30", False),  # an hour that Berlin left out
+        ("2025-06-15T02:00", False),
+        ("2025-10-26T02:00+01:00", False),
+    ],
+)
+def test_hours_that_clocks_show_twice_are_known(text, twice):
+    assert set_back(datetime.fromisoformat(text)) == twice

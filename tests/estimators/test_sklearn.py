@@ -1,6 +1,7 @@
 """Scikit-learn's faces: NaN, weights, coefficients over time, intervals, losses, tables."""
 
 import pickle
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -67,9 +68,10 @@ def test_paths_go_on_and_begin_anew(sklearn):
     X, y, _ = moving(95)
     whole = sklearn.TrackingRegressor(path_every=10).fit(X[:90], y[:90])
     parts = sklearn.TrackingRegressor(path_every=10)
-    for first in (0, 30, 60):
-        parts.partial_fit(X[first : first + 30], y[first : first + 30])
+    for first, last in pairwise((0, 30, 34, 37, 64, 90)):
+        parts.partial_fit(X[first:last], y[first:last])
     np.testing.assert_array_equal(parts.coef_path_, whole.coef_path_)
+    np.testing.assert_array_equal(parts.path_rows_, whole.path_rows_)
     assert whole.fit(X[:25], y[:25]).path_rows_.tolist() == [10, 20]
     classifier = sklearn.TrackingClassifier(path_every=50).fit(X, np.arange(95) % 3)
     assert classifier.coef_path_.shape == (1, 3, 3)
@@ -168,6 +170,16 @@ def test_intervals_cover_their_share_while_the_noise_changes(sklearn):
     assert model.intervals_.misses.tolist() == same.misses.tolist()
     with pytest.raises(ValueError, match="coverage must be given"):
         sklearn.TrackingRegressor().fit(X, y).predict_interval(X)
+
+
+def test_intervals_that_are_asked_for_later_begin_with_the_next_rows(sklearn):
+    X, y, _ = moving(300)
+    model = sklearn.TrackingRegressor().fit(X[:100], y[:100]).set_params(coverage=0.9)
+    with pytest.raises(ValueError, match="coverage must be given for intervals, and before"):
+        model.predict_interval(X)
+    model.partial_fit(X[100:], y[100:])
+    assert model.intervals_.seen == 200
+    assert np.isfinite(model.predict_interval(X[:1])).all()
 
 
 def test_names_of_losses(sklearn):

@@ -194,6 +194,12 @@ def test_series_too_short_for_an_origin_have_no_scores():
     assert test.plot().get_legend() is None
 
 
+def test_targets_that_are_all_missing_have_no_scores():
+    test = sp.backtest(np.full(50, np.nan), horizon=2, models={"zero": lambda y, h: np.zeros(h)})
+    assert "zero" in test.table["method"]
+    assert not test.table["rows"].any()
+
+
 def test_steps_that_no_row_reaches_are_left_out_of_the_line():
     test = sp.backtest(np.cos(np.arange(25.0)), horizon=8, season=None)
     assert np.isnan(test.table["rmse"][-1])

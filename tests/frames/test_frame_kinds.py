@@ -273,11 +273,17 @@ def test_data_are_left_as_they_were(columns):
 def test_what_is_wrong_with_a_frame_is_said_in_one_line(columns):
     pandas, polars = package("pandas"), package("polars")
     frame = frames("pandas", columns).set_index("day")
+    autumn = pandas.date_range("2025-10-25", periods=200, freq="h", tz="Europe/Berlin")
+    autumn = autumn.tz_localize(None)
     for data, parts in (
         (frame[["sold"]].iloc[::-1], ("the index must increase", "2024-03-19", "sort_index()")),
         (
             pandas.concat([frame[["sold"]]] * 2).sort_index(),
             ("row 1", "the index must increase", "drop duplicates"),
+        ),
+        (
+            frame[["sold"]].set_axis(autumn[: len(frame)], axis=0),
+            ("row 27", "02:00", 'set back then, give data.tz_localize(ZONE, ambiguous="infer")'),
         ),
         (pandas.concat([frame, frame], axis=1), ("each column once", "'price' twice")),
         (

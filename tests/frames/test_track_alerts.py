@@ -92,7 +92,7 @@ def test_the_page_has_them(result, tmp_path):
     assert "instead of" in text
 
 
-def test_a_plot_marks_unusual_rows_and_where_changes_were_told(sensor):
+def test_plots_and_notebooks_mark_unusual_rows_and_where_changes_were_told(sensor):
     result = sp.track(sensor, "y", time="at", season=None, horizon=50, alerts=RATE)
     axes, first = result.plot(), N - 5 * 50  # of the rows that are shown
     drawn = {line.get_label(): line for line in axes.lines}
@@ -105,6 +105,11 @@ def test_a_plot_marks_unusual_rows_and_where_changes_were_told(sensor):
     assert drawn["alert: change"].get_xdata()[0] == sensor["at"][changed[0]]
     named = {text.get_text() for text in axes.get_legend().get_texts()}
     assert {"alert: unusual row", "alert: change"} <= named
+    shown = result._repr_html_()
+    assert "alerts: 1 unusual row, 1 change" in shown
+    assert (shown.count('r="4"'), shown.count('stroke-dasharray="1 3"')) == (1, 1)
+    calm = sp.track(sensor, "y", time="at", season=None, horizon=50)._repr_html_()
+    assert not any(mark in calm for mark in ("alerts", 'r="4"', 'stroke-dasharray="1 3"'))
 
 
 def test_what_cannot_be_is_said_in_python(sensor):

@@ -1,5 +1,6 @@
 """`sp.track` on columns, rows and files: the numbers of the command, and results in kind."""
 
+import io
 import json
 import re
 import sys
@@ -12,7 +13,8 @@ import numpy as np
 import pytest
 
 import stillpoint as sp
-from stillpoint.commands import session
+from stillpoint.commands import session, totals, tracking
+from stillpoint.core import jit
 from stillpoint.frames.view import LEAST
 from tracked import floats, run, write
 
@@ -319,4 +321,29 @@ def test_progress_is_shown_where_it_is_asked_for_or_on_a_terminal(monkeypatch):
         sp.track([1.0, 2.0, 1.5, 2.5], progress=asked)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     sp.track([1.0, 2.0, 1.5, 2.5])
-    assert shown == [False, True, False, True]
+    assert shown[::2] == shown[1::2] == [False, True, False, True]  # of the rows, and at the end
+
+
+def test_in_a_notebook_one_line_says_that_it_compiles(monkeypatch, capsys):
+    class Shown(io.StringIO):
+        """Standard error below a cell."""
+
+        __module__ = "ipykernel.iostream"
+
+    def told(progress=None, first=True):
+        def figures(*given):
+            for _ in range(2 if first else 0):
+                jit._announce(totals.totals)
+            return totals.totals(*given)
+
+        monkeypatch.setattr(tracking, "totals", figures)
+        shown = Shown()
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "stderr", shown)
+            sp.track([1.0, 2.0, 1.5, 2.5], progress=progress)
+        return shown.getvalue()
+
+    assert told() == "stillpoint: compiling, once; half a minute or more\n"
+    assert told(first=False) == told(progress=False) == ""
+    sp.track([1.0, 2.0, 1.5, 2.5])
+    assert capsys.readouterr() == ("", "")

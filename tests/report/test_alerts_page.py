@@ -147,5 +147,8 @@ def test_kinds_of_changes_that_are_not_known_are_told_by_their_names(tmp_path):
         [one] = changes([{**given, "kind": kind}], axis, None)
         assert (one["words"], one["size"]) == expected
     assert verb("mood") == ("mood", None)
+    large = {**given, "kind": "level up", "before": 12_300.0, "after": 11_900.0}
+    [one] = changes([large], axis, None)
+    assert (one["words"], one["size"]) == ("Level rose in row 40", "")
     [one] = changes([{**given, "kind": "season", "before": None}], axis, None)
     assert one["words"] == "Season changed in row 40"

@@ -109,8 +109,9 @@ def track(
         from stillpoint.commands.options import TrackOptions
 
         def listed(names: str | Sequence[str]) -> tuple[str, ...]:
-            parts = (name.strip() for name in names.split(",")) if isinstance(names, str) else names
-            return tuple(filter(None, parts)) if isinstance(names, str) else tuple(parts)
+            if isinstance(names, str):
+                return tuple(filter(None, map(str.strip, names.split(","))))
+            return tuple(names)
 
         options = TrackOptions(
             source,

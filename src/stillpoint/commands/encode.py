@@ -21,11 +21,12 @@ from stillpoint.commands.cells import (
     read_numbers,
     refusing,
 )
-from stillpoint.commands.dates import kind_and_form, what_is_wrong
+from stillpoint.commands.dates import kind_and_form, moment, what_is_wrong
 from stillpoint.commands.dates import read as read_date
 from stillpoint.commands.errors import RowError, show_cell, show_name
 from stillpoint.commands.formats import Batch, Cells
 from stillpoint.commands.labels import read_labels, write_cell
+from stillpoint.commands.moments import OFFSETS, set_back
 from stillpoint.commands.notes import CATEGORIES, column_notes, date_remedy, tied, time_notes
 from stillpoint.commands.options import TrackOptions
 from stillpoint.core.validation import Array
@@ -209,6 +210,8 @@ class Encoder:
             at = int(np.argmin(good))
             earlier = "an earlier time than the row before; sort the rows"
             what = tied(bool(self.features)) if steps[at] == 0.0 else earlier
+            if kind == "date" and set_back(moment(cells[at], form)):
+                what = f"{what}; if clocks were set back then, {OFFSETS}"
             raise RowError(
                 at, f"column {show_name(name)} must increase: got {show_cell(cells[at])}, {what}"
             )

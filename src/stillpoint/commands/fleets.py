@@ -74,6 +74,8 @@ class Fleet(FleetJob):
         for number in part(sums, "reasons", dict).values():
             counted("reasons", number)
         part(header, "time_kind", str)
+        if header["zoned"] not in (None, False, True):
+            raise ValueError(f"its header holds {header['zoned']!r} as 'zoned'")
 
     def restore(self, checkpoint: Checkpoint, header: dict[str, Any], state: Any) -> None:
         """See Job."""

@@ -13,6 +13,8 @@ from stillpoint.series.spacing import LONGEST, Dates, unit
 from stillpoint.series.weeks import Week
 
 RECENT = 24  # times from which days of months are told
+# what to do about times that a clock shows twice
+OFFSETS = "write times with their offset from UTC, as 2025-10-26T02:00+01:00"
 _ISO = re.compile(
     r"(\d{4})(-?)(\d\d)-?(\d\d)(?:([T ])(\d\d)(:?)(\d\d)?(:?\d\d)?([.,]\d+)?)?(Z|[+-]\d\d.*)?"
 )
@@ -99,6 +101,16 @@ def zone_like(texts: Sequence[str]) -> str | None:
         if zone and all(at.astimezone(zone).utcoffset() == at.utcoffset() for at in times):
             return name
     return None
+
+
+def set_back(at: datetime) -> bool:
+    """Whether a date without a zone is in an hour that clocks somewhere have shown twice."""
+    zones = () if at.tzinfo is not None else map(zone_named, available_timezones())
+    for zone in filter(None, zones):
+        first, second = (at.replace(tzinfo=zone, fold=fold) for fold in (0, 1))
+        if (first.utcoffset() or timedelta(0)) > (second.utcoffset() or timedelta(0)):
+            return True
+    return False
 
 
 def zone_named(name: str | None) -> tzinfo | None:

@@ -187,11 +187,19 @@ class Session:
         self._commit(0.0)
         if self.checkpoint is None:
             self._files.each(Growing.sync)
-        summary = self.job.finish(self)
+        summary = self._sum_up()
         if self.job.lasting:
             self._finished, self._fresh = not self.stop.signal, True
             self._commit(0.0)
         return summary
+
+    def _sum_up(self) -> dict[str, Any]:
+        """Let the job sum up; what is looked for then, as changes of a series, may compile, too."""
+        with ExitStack() as stack:
+            tell = progress(stack, None, self.bar)
+            tell(f"{self.rows:,} rows, summing up", 0)
+            stack.enter_context(compiling(lambda name: tell("compiling, once", 0)))
+            return self.job.finish(self)
 
     def _cut(self) -> None:
         """See Growing."""

@@ -69,7 +69,7 @@ def one_format(options: FleetOptions) -> str:
         )
     if not Path(options.source).exists():
         raise InputError(f"the input must exist: got {options.source}; check the path")
-    kinds = sorted({format_of(path) for path in inputs(options.source)})
+    kinds = sorted({format_of(path, options.format) for path in inputs(options.source)})
     if len(kinds) > 1:
         what = f"got {' and '.join(kinds)}; put them in folders of their own"
         raise InputError(f"the files must have one format on Spark: {what}")
@@ -85,7 +85,7 @@ def look(options: FleetOptions, files: list[str]) -> tuple[list[str], str, str]:
 
 
 def _look_into(options: FleetOptions, file: str) -> tuple[list[str], str, str]:
-    reader = open_reader(file)
+    reader = open_reader(file, options.format)
     try:
         while not reader.begin():
             if reader.ended:

@@ -1,6 +1,8 @@
 """`stillpoint track` without files: its rows, its learners and its figures, kept in memory."""
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,8 @@ from stillpoint.commands.session import Session
 from stillpoint.commands.sources import Source
 from stillpoint.commands.summary import plain
 from stillpoint.commands.tracking import Track
+from stillpoint.core.jit import compiling
+from stillpoint.core.terminal import tell
 from stillpoint.core.validation import Array
 from stillpoint.frames.clock import Clock
 from stillpoint.frames.given import Given
@@ -108,13 +112,36 @@ class MemorySession(Session):
 
 
 def play(job: MemoryTrack, progress: bool | None) -> dict[str, Any]:
-    """Run a job from its first row to its summary; progress None: shown on a terminal."""
+    """Run a job from its first row to its summary.
+
+    progress: None shows it on a terminal; in a notebook one line says that the first run compiles.
+    """
     stop = Stop()  # Ctrl-C is Python's own here
     source = job.source(stop)
     try:
         bar = sys.stderr.isatty() if progress is None else progress
         session = MemorySession(job, source, stop, bar=bar)
-        session.play()
-        return session.finish()
+        with _noted() if progress is None and _in_notebook() else nullcontext():
+            session.play()
+            return session.finish()
     finally:
         source.close()
+
+
+def _in_notebook() -> bool:
+    """Whether what goes to standard error is shown below a cell."""
+    return type(sys.stderr).__module__.partition(".")[0] == "ipykernel"
+
+
+@contextmanager
+def _noted() -> Iterator[None]:
+    """Say once that something compiles, if anything does."""
+    told: list[str] = []
+
+    def compiles(name: str) -> None:
+        if not told:
+            tell("stillpoint: compiling, once; half a minute or more", err=True)
+        told.append(name)
+
+    with compiling(compiles):
+        yield

@@ -11,11 +11,11 @@ import numpy as np
 from stillpoint.commands.summary import OURS
 from stillpoint.core.validation import Array
 from stillpoint.frames.view import View
-from stillpoint.frames.words import counted
+from stillpoint.frames.words import alarms, counted
 
 _WIDTH, _HEIGHT = 760, 240
 _LEFT, _RIGHT, _TOP, _BOTTOM = 56, 10, 10, 24
-_BLUE, _ORANGE = "#1491a1", "#ca6702"
+_BLUE, _ORANGE, _RED = "#1491a1", "#ca6702", "#c0392b"
 # a notebook may be light or dark: text and lines take its colour
 _TEXT = 'font-family="sans-serif" font-size="11" fill="currentColor" fill-opacity="0.7"'
 
@@ -26,6 +26,8 @@ def page(view: View, summary: dict[str, Any]) -> str:
     if "seasons" in summary:
         seasons = ", ".join(f"{m:g}" for m in summary["seasons"])
         rows.append(f"seasons: {seasons or 'none found'}")
+    if "alerts" in summary:
+        rows.append(alarms(summary["alerts"]))
     head = f"<b>{escape(str(summary['target']))}</b> · " + " · ".join(rows)
     changes = summary.get("changes", [])[-3:]
     told = "".join(f"<div>{escape(change['words'])}</div>" for change in changes)
@@ -118,14 +120,19 @@ def chart(view: View) -> str:
             parts.append(_band(along, down(lo), down(hi), opacity))
     if not np.isfinite(view.lo).any():  # a quantile, or a probability, has no interval
         parts.append(_line(x, down(view.forecast), _BLUE, 0.9))
-    for at, _ in view.marks:
+    changes = [(at, _ORANGE, "4 3") for at, _ in view.marks]
+    for at, colour, dashes in [*changes, *((at, _RED, "1 3") for at in view.changed.tolist())]:
         place = float(across(np.array(at)))
         parts.append(
             f'<line x1="{place:.1f}" x2="{place:.1f}" y1="{_TOP}" y2="{_HEIGHT - _BOTTOM}"'
-            f' stroke="{_ORANGE}" stroke-dasharray="4 3"/>'
+            f' stroke="{colour}" stroke-dasharray="{dashes}"/>'
         )
     parts.append(_line(x, down(view.y), "currentColor", 1.1))
     parts.append(_line(ahead_x, down(fan[0]), _BLUE, 2.2))
+    unusual = zip(across(view.unusual[0]).tolist(), down(view.unusual[1]).tolist(), strict=True)
+    parts += [
+        f'<circle cx="{a:.1f}" cy="{b:.1f}" r="4" fill="none" stroke="{_RED}"/>' for a, b in unusual
+    ]
     return (
         f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" width="100%" role="img" aria-label="'
         f'{escape(view.target)}, its last rows and what is forecast ahead with intervals">'

@@ -11,7 +11,7 @@ from stillpoint.core.extras import require
 from stillpoint.frames.given import Given
 from stillpoint.frames.memory import MemoryTrack
 from stillpoint.frames.view import View, change_place, view
-from stillpoint.frames.words import counted
+from stillpoint.frames.words import alarms, counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,11 +31,10 @@ class Alerts(NamedTuple):
     ----------
     anomalies : frame or dict of arrays
         Rows that do not fit: `time`, `row`, counted from 0, `value`, `expected`, `lo`, `hi`, `p`,
-        `p_forecast`, `p_level` and `sign`, as in `stillpoint.alerts.anomaly.Anomaly`.
+        `p_forecast`, `p_level` and `sign`, as in `stillpoint.alerts.Anomaly`.
     changes : frame or dict of arrays
         Changes of the target: `time` and `row`, in which it was declared, `start_time` and `start`,
-        where it began, `kind`, `before`, `after` and `evidence`, as in
-        `stillpoint.alerts.changes.Change`.
+        where it began, `kind`, `before`, `after` and `evidence`, as in `stillpoint.alerts.Change`.
     """
 
     anomalies: Any
@@ -195,7 +194,5 @@ class Tracked:
         if changes:
             parts.append(counted(changes, "change"))
         if "alerts" in s:
-            told = s["alerts"]
-            parts.append(f"alerts: {counted(told['anomalies'], 'unusual row')}")
-            parts[-1] += f", {counted(told['changes'], 'change')}"
+            parts.append(alarms(s["alerts"]))
         return f"<Tracked {'; '.join(parts)}>"

@@ -148,6 +148,8 @@ class Rolling(Beside):
         """Return scores of a model that is asked anew at every origin, by step."""
         y, slots, steps = self._y, self._slots, self.steps
         good = np.flatnonzero(self._good())
+        if not good.size:
+            return [Score(0, np.nan, np.nan)] * steps.size
         first, horizon = int(slots[0]), int(steps[-1])
         dense = np.full(int(slots[-1]) - first + 1, np.nan)
         dense[slots - first] = y

@@ -84,7 +84,7 @@ def track(
         "binary".
     progress : bool, optional
         Whether to show how far it is; None: where errors go to a terminal. The first run compiles,
-        for half a minute.
+        for half a minute or more; None says so in a notebook, too.
 
     Returns
     -------

@@ -3,8 +3,10 @@
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from stillpoint.commands.errors import InputError, show_name
+from stillpoint.commands.moments import OFFSETS
 from stillpoint.commands.options import FORMATS, TASKS, WAYS
 
 _GIVEN = re.compile(rf"--(task|learner|format) ({'|'.join((*TASKS, *WAYS, *FORMATS))})\b")
@@ -38,12 +40,19 @@ def in_python(message: str, index: str | None = None) -> str:
     if index is not None:
         text = text.replace(f"column {show_name(index)} must", "the index must")
         text = text.replace("sort the rows", "give data.sort_index()")
+        text = text.replace(OFFSETS, 'give data.tz_localize(ZONE, ambiguous="infer")')
     return text
 
 
 def counted(number: int, what: str) -> str:
     """Return how many there are, in words."""
     return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
+def alarms(told: dict[str, Any]) -> str:
+    """Return how many alarms there were of each kind, in words. told: as the summary has them."""
+    unusual = counted(told["anomalies"], "unusual row")
+    return f"alerts: {unusual}, {counted(told['changes'], 'change')}"
 
 
 @contextmanager

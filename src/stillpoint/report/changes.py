@@ -65,7 +65,7 @@ def _words(change: Mapping[str, Any], axis: Axis, at: int, start: float) -> str:
         kind = str(change.get("kind") or "change")
         before, after = number(change.get("before")), number(change.get("after"))
         given = verb(kind)[0]
-        if before is not None and after is not None and before != after:
+        if before is not None and after is not None and before != after and not _odd(change):
             if kind == "level":
                 given = "level rose" if after > before else "level fell"
             given += f" from {figure(before)} to {figure(after)}"
@@ -74,7 +74,7 @@ def _words(change: Mapping[str, Any], axis: Axis, at: int, start: float) -> str:
             given += f" on {axis.stamp(at) if exact is None else axis.text(exact)}"
         else:
             given += f" in row {count(start)}"
-    if _odd(change):
+    elif _odd(change):
         given = re.sub(r" from \S+ to \S+", "", given)
     return given[:1].upper() + given[1:]
 

@@ -234,6 +234,10 @@ class ForecastSession(Session):
         self.job.tidy()
         return summary
 
+    def _sum_up(self) -> dict[str, Any]:
+        """See Session; the job has a bar of its own, of its parts."""
+        return self.job.finish(self)
+
     def keep(self) -> None:
         """Save where the run stands."""
         self._fresh = True

@@ -30,7 +30,7 @@ class Changes(base.DriftAndWarningDetector, Configured):
     drift_detected : bool
         Whether the last value declared a change.
     warning_detected : bool
-        Whether it did not, and a tenth of the evidence that declares a change is there.
+        Whether it did not, and `evidence` is a tenth of `every` or more.
     change : stillpoint.alerts.Change or None
         The last change: where it began, its kind, and the level or spread before and after, which
         is measured further for 50 rows.

@@ -60,14 +60,16 @@ class TrackingEstimator(TableOutput, BaseEstimator, Configured):
         rows, when = core._rows(rows, targets.size), core._coming_times(targets.size, times)
         loads = np.asarray(weights, dtype=np.float64)
         every = None if self.path_every is None else count("path_every", self.path_every)
-        said = []
-        for first in range(0, targets.size, every or max(targets.size, 1)):
-            part = slice(first, first + (every or targets.size))
+        said, first = [], 0
+        while first < targets.size:
+            due = targets.size if every is None else every - core.rounds % every
+            part = slice(first, first + due)
             answers, _, _ = core._track(
                 rows[part], targets[part], when[part], 0, 0, False, loads[part]
             )
             said.append(answers)
-            if every is not None and len(answers) == every:
+            first += due
+            if every is not None and core.rounds % every == 0:
                 self._note(core)
         return np.concatenate(said)
 

@@ -160,7 +160,8 @@ class TrackingRegressor(RegressorMixin, TrackingEstimator):
             core = self._build(rows.shape[1]) if fresh else self.core_
             targets, band = targets.astype(np.float64), None
             if self.coverage is not None:
-                band = IntervalTracker(self.coverage) if fresh else self.intervals_
+                new = fresh or not hasattr(self, "intervals_")
+                band = IntervalTracker(self.coverage) if new else self.intervals_
                 values("y", targets, missing=False)  # before the core moves
             if fresh:
                 self._forget()
@@ -186,10 +187,10 @@ class TrackingRegressor(RegressorMixin, TrackingEstimator):
             coverage, after `set_output`.
         """
         check_is_fitted(self)
-        if self.coverage is None:
+        if self.coverage is None or not hasattr(self, "intervals_"):
             raise ValueError(
-                "coverage must be given for intervals: got None; build the model with coverage=0.9"
-                " and fit it"
+                f"coverage must be given for intervals, and before fit: got {self.coverage}; build"
+                " the model with coverage=0.9 and fit it"
             )
         forecasts = self.core_.peek_rows(self._rows(X))
         lo, hi = (np.atleast_1d(end) for end in self.intervals_.peek(0.0))
