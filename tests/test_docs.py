@@ -236,6 +236,16 @@ def test_every_name_in_the_maps_exists(page):
             ), f"{path}::{name}"
 
 
+def test_functions_are_in_the_files_that_the_architecture_names_for_them():
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    found = re.findall(r"`(\w+)`(?: and `(\w+)`)? of\s+`((?:\w+/)*\w+\.py)`", text)
+    assert len(found) > 5
+    for *names, path in found:
+        code = (ROOT / "src" / "stillpoint" / path).read_text(encoding="utf-8")
+        for name in filter(None, names):
+            assert re.search(rf"^\s*(def|class) {name}\b", code, re.MULTILINE), f"{path}: {name}"
+
+
 def script(folder, name):
     spec = importlib.util.spec_from_file_location(name, ROOT / folder / f"{name}.py")
     module = importlib.util.module_from_spec(spec)

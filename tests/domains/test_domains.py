@@ -233,6 +233,8 @@ def test_sets_are_plain_values(domain):
         (lambda: Ball(1.0, [0.0, 1.0]).project([1.0]), "center must have 1 values"),
         (lambda: Box(1.0, 0.0), r"low must not be above high: got low 1\.0 and high 0\.0"),
         (lambda: Box(0.0, [1.0, -2.0]), r"got low 0\.0 and high -2\.0"),
+        (lambda: Box("0", 1.0), "low must be numeric: got '0'"),
+        (lambda: Box(0.0, np.datetime64("2026-01-01")), "high must be numeric.*convert dates"),
         (lambda: Box(math.inf, math.inf), "low must not be above high"),
         (lambda: Box(math.nan, 1.0), "low must be a number or a vector, without NaN"),
         (lambda: Box("a", 1.0), "low must be numeric: got 'a'"),

@@ -356,6 +356,7 @@ def test_arguments_that_do_not_fit_are_refused():
         (lambda: fleet.learner("x"), "keys must be in the fleet: got 'x'"),
         (lambda: Fleet(sp.Tracker(1)), "learner must be one of"),
         (lambda: Fleet(sp.KernelVAW), "learner must be one of"),
+        (lambda: Fleet(["Tracker"]), "learner must be one of"),
         (lambda: Fleet(sp.Tracker, dim=1, on_bad="ignore"), "on_bad must be"),
         (lambda: Fleet(sp.Tracker, dim=1, threads=0), "threads must be"),
         (lambda: Fleet(sp.Tracker, dim=1, certify=sp.kernels.Constant()), "certify must be None"),

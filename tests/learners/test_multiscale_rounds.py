@@ -141,6 +141,13 @@ def test_a_bulk_pass_that_meets_a_bad_gradient_can_be_taken_up_by_hand():
     assert same(learner, by_hand)
 
 
+def test_a_state_of_another_dimension_is_refused():
+    learner = sp.MultiScale(2)
+    for name in ("stats", "proposal", "inner"):
+        with pytest.raises(ValueError, match=f"state '{name}' must have shape"):
+            sp.MultiScale(2).restore({**learner.arrays(), name: np.zeros(1)})
+
+
 def test_a_state_whose_ledger_has_other_levels_is_refused():
     learner, longer = sp.MultiScale(1), sp.MultiScale(1)
     rounds(learner, np.random.default_rng(6), 3)

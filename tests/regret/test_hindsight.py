@@ -393,6 +393,12 @@ def test_unsupported_streams_are_named():
                 ValueError, match=r"losses must be scalar.*Squared.*Absolute.*Pinball"
             ):
                 best(losses, 1)
+        with pytest.raises(ValueError, match=r"losses must be a stream of sp\.losses: got ndarray"):
+            best(x[:, 0], 1)
+    with pytest.raises(ValueError, match=r"losses must be a stream of sp\.losses: got list"):
+        hindsight_static([1.0, 2.0])
+    with pytest.raises(ValueError, match=r"domain must be a domain: got 2\.0"):
+        hindsight_static(Squared().on(x), 2.0)
     with pytest.raises(ValueError, match="losses must be scalar"):
         hindsight_piecewise(Huber().on(x[:, 0]), 2)
     with pytest.raises(ValueError, match="k must be a positive whole number"):

@@ -264,6 +264,9 @@ def test_methods_and_errors():
     u = np.ones(4)
     with pytest.raises(ValueError, match="method must be 'auto', 'dense' or 'streaming'"):
         rkhs_norm(OU(1.0), u, method="fast")
+    for what in (rkhs_norm, interpolate):
+        with pytest.raises(ValueError, match="kernel must be a kernel: got 'OU'"):
+            what("OU", u)
     with pytest.raises(ValueError, match="no state space"):
         rkhs_norm(Gaussian(1.0), u, method="streaming")
     with pytest.raises(ValueError, match=r"positive definite.*Dirac"):

@@ -14,7 +14,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stillpoint.core.validation import Array, increasing, number
+from stillpoint.core.validation import Array, increasing, number, under
 
 _OPEN = "call update or skip first"
 
@@ -204,12 +204,8 @@ def migrate_parts(parts: dict[str, Any], state: dict[str, Any]) -> dict[str, Any
     """Bring the states of parts, each saved under its prefix, to what this version would save."""
     for prefix, part in parts.items():
         if hasattr(part, "migrated"):
-            mine = {
-                name[len(prefix) :]: value
-                for name, value in state.items()
-                if name.startswith(prefix)
-            }
-            newer = {prefix + name: value for name, value in part.migrated(mine).items()}
+            own = part.migrated(under(state, prefix))
+            newer = {prefix + name: value for name, value in own.items()}
             state = {**state, **newer}
     return state
 

@@ -1,5 +1,5 @@
-"""Words that are not known: what may have been meant. Apart from `_validate`, which needs NumPy:
-commands begin without it.
+"""Words that are not known: what may have been meant. Apart from `core/validation.py`, which needs
+NumPy: commands begin without it.
 """
 
 from collections.abc import Iterable

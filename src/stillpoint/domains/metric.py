@@ -121,6 +121,7 @@ def _polished(
     project: Callable[[Array], Array], start: Array, w: Array, values: Array, vectors: Array
 ) -> Array:
     """Newton's method from `start` on x = Π(x + sP⁻¹(w − x)), which the nearest point solves.
+
     It does for every s > 0. Where the set is curved, half-spaces show the place along its boundary
     only as the root of the distance to it.
     """

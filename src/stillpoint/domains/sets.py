@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stillpoint.core.validation import Array, finite, number, positive, vector
+from stillpoint.core.validation import Array, finite, number, positive, real, shown, vector
 from stillpoint.domains import _sets
 from stillpoint.domains._sets import Region
 from stillpoint.domains.base import Domain, point
@@ -270,13 +270,10 @@ def _coordinates(name: str, value: ArrayLike) -> tuple[float, ...]:
 
 def _side(name: str, value: ArrayLike) -> Array:
     remedy = "give a number or one value a coordinate; -inf and inf leave a side open"
-    try:
-        result = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must be numeric: got {value!r}; {remedy}") from None
+    result = real(name, value, remedy)
     if result.ndim > 1 or result.size == 0 or np.isnan(result).any():
         raise ValueError(
-            f"{name} must be a number or a vector, without NaN: got {value!r}; {remedy}"
+            f"{name} must be a number or a vector, without NaN: got {shown(value)}; {remedy}"
         )
     return result
 

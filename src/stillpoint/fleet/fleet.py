@@ -92,7 +92,7 @@ class Fleet(Alerting):
         **config: Any,
     ) -> None:
         kind = _NAMES.get(learner) if isinstance(learner, str) else learner
-        if kind not in BATCHES:
+        if not isinstance(kind, type) or kind not in BATCHES:
             raise ValueError(
                 f"learner must be one of {sorted(_NAMES)}: got {learner!r}; pass one of them, as a"
                 " class or by name"

@@ -114,7 +114,7 @@ def take(keys: Any, rows: Slots) -> Any:
 
 def column(name: str, given: ArrayLike, n: int) -> Array:
     """One number for each of n rows."""
-    values = np.asarray(real(name, given, "pass one number a row"), dtype=np.float64)
+    values = real(name, given, "pass one number a row")
     if values.shape != (n,):
         raise ValueError(
             f"{name} must be as many as keys: got shape {values.shape} for {n} keys; pass one"

@@ -4,9 +4,8 @@ Proposition horizon-free-density, with errata E7 and E8:
 
 Q(ω) = S'(|ω|) h(|ω|),  S(z) = c/(2 log log(π + z^{−1/2})),  h(z) = (1 + π√z)/(1 + (z/a)²)^e,
 
-c =
-log log π. e = 1/4 is the paper's; then rotating ω = iy shows k(τ) = ∫_0^∞ μ(y) e^{−2πyτ} dy with μ
-> 0: a positive mixture of OU kernels, hence a streaming form.
+with c = log log π. e = 1/4 is the paper's; then rotating ω = iy shows that
+k(τ) = ∫_0^∞ μ(y) e^{−2πyτ} dy with μ > 0: a positive mixture of OU kernels, hence a streaming form.
 """
 
 from dataclasses import dataclass, field

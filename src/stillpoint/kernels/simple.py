@@ -61,7 +61,7 @@ class Dirac(StationaryKernel):
 
 @dataclass(frozen=True)
 class Spline(Kernel):
-    """Slow drift: k(s, t) = offset + min(s, t) for times above −offset.
+    """Slow drift: k(s, t) = offset + min(s, t) for times from −offset on.
 
     The Sobolev space with norm u(0)²/offset + ∫|u'|². Its diagonal grows, so learners that
     need sup k(t, t) run with a running hint or are given `kernel_bound`.

@@ -52,7 +52,7 @@ class SpectralDensity(StationaryKernel):
             )
 
     def _density(self, w: Array) -> Array:
-        with np.errstate(all="ignore"):  # a user's formula may overflow at e^256 on its way to 0
+        with np.errstate(all="ignore"):  # a user's formula may overflow far out on its way to 0
             return np.asarray(self.q(w), dtype=np.float64) * np.ones(w.shape)
 
     def path_length_conditions(self, horizon: float, order: int = 1) -> PathLengthConditions:

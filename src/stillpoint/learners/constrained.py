@@ -13,7 +13,7 @@ import numpy as np
 
 from stillpoint.core.allocation import zeros
 from stillpoint.core.arithmetic import LARGEST, SMALLEST
-from stillpoint.core.state import saved
+from stillpoint.core.state import put_back, saved
 from stillpoint.core.validation import Array, nonnegative, positive, under
 from stillpoint.domains import Domain, Everywhere, _sets
 from stillpoint.domains.base import as_domain
@@ -121,8 +121,7 @@ class ConstrainedLearner(GradientLearner):
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
         super().restore(state)
-        for field, array in self._state._asdict().items():
-            array[:] = state[NAMES.get(field, field)]
+        put_back(self._state, state, NAMES)
         getattr(self, self._kept).restore(under(state, f"{self._kept}."))
 
     @property

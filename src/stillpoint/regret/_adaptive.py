@@ -91,7 +91,7 @@ def _find(counts: Array, wanted: float) -> int:
     while 2 * bit < counts.size:
         bit *= 2
     while bit > 0:
-        # half of a round is rounding of the level
+        # a difference of 1e-9 rounds is rounding of level·length
         if at + bit < counts.size and counts[at + bit] < wanted - 1e-9:
             at += bit
             wanted -= counts[at]

@@ -50,12 +50,10 @@ def log_det(kernel: Kernel, times: ArrayLike, ridge: float, method: str = "auto"
 def _dimension(kernel: Kernel, times: ArrayLike, ridge: float, method: str, full: bool) -> float:
     # Streaming d_eff. K = K₀ + diag(n), n the nugget; let y ~ N(0, K), so y_t = h'x_t + ε_t with
     # ε_t of variance n_t. Then d_eff = E y'(K + λ)⁻¹y = Σ_t E e_t²/S_t with e_t the innovations of
-    # the filter that believes in noise n_t + λ, S_t = h'C_t h + n_t + λ, fed with y. Its error ξ_t
-    # = x_t − m_t has the covariance D_t, not C_t, and
-    # e_t = h'ξ_t + ε_t                        →  E e_t² = h'D_t h + n_t            (ε_t is
-    # independent of ξ_t)
-    # ξ_t after the update = (I − gh')ξ_t − gε_t  →  D⁺ = (I − gh')D(I − gh')' + n_t gg',  g = C_t
-    # h/S_t.
+    # the filter that believes in noise n_t + λ, S_t = h'C_t h + n_t + λ, fed with y. Its error
+    # ξ_t = x_t − m_t has the covariance D_t, not C_t. Since ε_t is independent of ξ_t,
+    # e_t = h'ξ_t + ε_t has E e_t² = h'D_t h + n_t. The update with the gain g = C_t h/S_t makes of
+    # the error (I − gh')ξ_t − gε_t, of covariance (I − gh')D_t(I − gh')' + n_t gg'.
     tau, ridge = increasing("times", times), positive("ridge", ridge)
     if tau.size == 0:
         raise ValueError("times must hold at least one time: got none; pass one time a round")

@@ -16,6 +16,7 @@ from scipy.linalg import LinAlgError, cho_solve, cholesky
 
 from stillpoint.core.validation import Array, finite, increasing
 from stillpoint.kernels import Kernel, StateSpace
+from stillpoint.kernels.base import as_kernel
 from stillpoint.regret import _norms
 from stillpoint.regret.comparators import sequence, unit
 from stillpoint.regret.noiseless import least_norm, noiseless
@@ -62,7 +63,8 @@ def streaming_space(kernel: Kernel, times: Array, method: str) -> StateSpace | N
             f"method must be 'auto', 'dense' or 'streaming': got {method!r}; 'auto' serves most"
             " uses"
         )
-    kernel.diagonal(times)  # kernels that live on part of the line reject times outside it
+    # kernels that live on part of the line reject times outside it
+    as_kernel("kernel", kernel).diagonal(times)
     # HorizonFree streams as its mixture at any gap: norms must be those of the space that its
     # learners work in
     space = None if method == "dense" else kernel.state_space()

@@ -12,7 +12,7 @@ from stillpoint.fleet.keys import Slots
 from stillpoint.learners import MultiScale, _constrained
 from stillpoint.learners.constrained import NAMES
 from stillpoint.memory import _levels
-from stillpoint.memory.levels import LevelMemory
+from stillpoint.memory.levels import EARLY, LevelMemory
 
 _FIRST = 6  # levels that there is room for at first: with base 4 enough for 1023 rounds
 _LEVELS = _levels.State._fields
@@ -119,7 +119,7 @@ class MultiScaleBatch(GradientBatch):
             return
         rows, elapsed = slots[due], when[due] - origins[due]
         running, start = np.ones(rows.size, np.int64), 1.0
-        while start < np.inf and (going := elapsed >= start * (1.0 - 1e-12)).any():
+        while start < np.inf and (going := elapsed >= start * EARLY).any():
             running[going] += 1
             start *= kernel.base
         self._room(int(running.max()))

@@ -29,8 +29,8 @@ class Streams:
     ----------
     program : Program
         The learner, for as many rounds as any stream has had and one more.
-    state : Tensor of shape (columns, streams, padded)
-        The states.
+    state : Tensor of shape (columns, n)
+        The states; n is the number of streams, rounded up to a multiple of 128.
     rounds, rejected : Tensor of shape (streams,)
         Rounds so far, and how many of them had feedback that could not be used.
     plays : Tensor of shape (streams, outputs)

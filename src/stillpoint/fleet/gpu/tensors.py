@@ -5,19 +5,14 @@ from typing import Any
 import numpy as np
 
 from stillpoint.core.allocation import claim
+from stillpoint.core.extras import require
 
 Tensor = Any  # torch is optional: it is imported where a fleet is built
 
 
 def torch_module() -> Any:
     """Torch, or how to get it."""
-    try:
-        import torch
-    except ImportError:
-        raise ValueError(
-            "device fleets need torch: it is not installed; pip install 'stillpoint[gpu]'"
-        ) from None
-    return torch
+    return require("torch", "DeviceFleet", "gpu")
 
 
 def on_device(device: Any) -> Any:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from stillpoint.core.validation import count
 from stillpoint.core.words import MISSING
 from stillpoint.fleet.rows import NO_TIME, OUTPUTS
 from stillpoint.fleet.spark.processor import CENTRE, KEY, NO_KEY, REASON, TARGET, TIME
@@ -177,9 +178,4 @@ class Columns:
 
 def counted(buckets: int) -> int:
     """Return how many buckets there are; refuse what is no number of them."""
-    if not isinstance(buckets, int) or isinstance(buckets, bool) or buckets < 1:
-        raise ValueError(
-            f"buckets must be a whole number above 0: got {buckets!r}; give about 1000 keys a"
-            " bucket"
-        )
-    return buckets
+    return count("buckets", buckets, "give about 1000 keys a bucket")

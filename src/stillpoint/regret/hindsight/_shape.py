@@ -1,12 +1,23 @@
 """What the losses look like to the solvers: their slopes and their minimisers."""
 
 from math import inf
+from typing import Any
 
 import numpy as np
 
 from stillpoint.core.array import Array
-from stillpoint.losses import Hinge, Huber, Loss, Pinball, Squared
+from stillpoint.losses import Hinge, Huber, Loss, LossStream, Pinball, Squared
 from stillpoint.regret.hindsight import _paths
+
+
+def as_stream(losses: Any) -> LossStream:
+    """Return the argument `losses`, made sure to be a stream of the losses that solvers know."""
+    if not isinstance(losses, LossStream):
+        raise ValueError(
+            f"losses must be a stream of sp.losses: got {type(losses).__name__}; build one, such as"
+            " Absolute().on(y)"
+        )
+    return losses
 
 
 def slopes(loss: Loss) -> tuple[float, float, float]:

@@ -9,6 +9,7 @@ from stillpoint.core.validation import Array, count, nonnegative
 from stillpoint.losses import Absolute, Huber, Loss, LossStream, Pinball, Squared
 from stillpoint.regret.comparators import path_length
 from stillpoint.regret.hindsight import _paths
+from stillpoint.regret.hindsight._shape import as_stream
 from stillpoint.regret.hindsight._shape import centre as _centre
 from stillpoint.regret.hindsight._shape import slopes as _slopes
 
@@ -112,7 +113,7 @@ def hindsight_path_length(losses: LossStream, budget: float) -> Array:
 
 
 def _scalar(losses: LossStream, name: str, families: tuple[type[Loss], ...]) -> Array:
-    if len(losses.x) or losses.dim != 1 or not isinstance(losses.loss, families):
+    if len(as_stream(losses).x) or losses.dim != 1 or not isinstance(losses.loss, families):
         got = f"{type(losses.loss).__name__} with dim {losses.dim}" + " and features" * (
             len(losses.x) > 0
         )

@@ -9,6 +9,7 @@ from scipy.optimize import linprog, minimize
 
 from stillpoint.core.validation import Array
 from stillpoint.domains import Ball, Box, Domain, Everywhere, HalfSpace, Simplex
+from stillpoint.domains.base import as_domain
 from stillpoint.losses import (
     Absolute,
     Hinge,
@@ -21,6 +22,7 @@ from stillpoint.losses import (
     Pinball,
     Squared,
 )
+from stillpoint.regret.hindsight._shape import as_stream
 from stillpoint.regret.hindsight._shape import centre as _centre
 from stillpoint.regret.hindsight._shape import slopes as _slopes
 
@@ -49,8 +51,7 @@ def hindsight_static(losses: LossStream, domain: Domain | None = None) -> Array:
     Pinball and Hinge with features: a linear program, or a central path in a Ball. The rest is
     smooth: L-BFGS-B or SLSQP, to about 1e-7 in w.
     """
-    where = Everywhere() if domain is None else domain
-    where.check(losses.dim)
+    where = as_domain(domain, as_stream(losses).dim)
     loss, y, plain = losses.loss, losses.y, len(losses.x) == 0
     if isinstance(loss, Linear):
         return _linear((y if plain else y * losses.x).sum(axis=0), where)
