@@ -21,7 +21,7 @@ from stillpoint.series import _bands
 from stillpoint.series.restored import MOST
 
 _OWN = ("origins", "offsets", "clock", "sums")
-_WAITING = 48  # origins of a horizon that may wait
+_WAITING = 48  # origins of a horizon that may wait, or a few more: strides are whole numbers
 _NOTHING = 1e-6  # coverage whose ends are the median
 _LONG = 16  # horizon from which on not every round is an origin
 _SEASONS = 2 * 3 * 7  # strides have no factor in common with it: no phase is left out for ever

@@ -30,7 +30,7 @@ class Forecaster(SeriesLearner):
     horizon : int, default 1
         H, how many steps ahead it can be asked for.
     season : "auto", None, float or list of float, default "auto"
-        Periods in rounds such as [24, 168], each in use from its second return on; None for none.
+        Periods in rounds such as [24, 168], in use from the third value on; None for none.
         "auto": those of the spacing of dates if the series bears them out, else those found in it.
     coverage : float or list of float, default 0.9
         The share of values that intervals are to cover, or several.
