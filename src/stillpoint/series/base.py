@@ -234,6 +234,8 @@ class SeriesLearner(Learner):
     @property
     def _near(self) -> int | None:
         """Of the open round, see `Bands.ends`."""
+        if not self._features.count:
+            return None
         known = told(self._timing.rows)
         return min(known, 1) if self._apart else self._nearest(known)
 
@@ -241,11 +243,10 @@ class SeriesLearner(Learner):
         """Of rounds in bulk, in the first of which so much is known; ahead: in all but the last."""
         if self._apart:
             return 1
-        return None if ahead else self._nearest(told(first))
+        return None if ahead or not self._features.count else self._nearest(told(first))
 
     def _nearest(self, known: int) -> int | None:
-        alone = known < 2 and self._features.count and self._timing.reach == 1
-        return known if alone else None
+        return known if known < 2 and self._timing.reach == 1 else None
 
     def _open(self, when: float, x: NDArray[Any] | None) -> float:
         last = self.time if self._left_out else None

@@ -44,7 +44,7 @@ class Features:
                 f"x must have a row for this round, and at most {self._horizon}, the horizon: got"
                 f" {X.shape[0]}; pass one a round ahead"
             )
-        return X[: max(1, told(X))]
+        return X if X.shape[0] == 1 else X[: max(1, told(X))]
 
     def table(self, X: ArrayLike | None, rounds: int) -> tuple[Array, NDArray[np.int64]]:
         """The features of many rounds, and how many rows each of them knows."""

@@ -188,7 +188,8 @@ class Forecaster(SeriesLearner):
         float or array of shape (horizon,)
         """
         central = self._central(x, 1 if horizon is None else self._steps(horizon), time)
-        shifted = central + self._bands.shift(self._offsets, central.size, self._near)
+        near = self._near if self._bands.shifts else None
+        shifted = central + self._bands.shift(self._offsets, central.size, near)
         return float(shifted.flat[0]) if horizon is None else shifted.reshape(-1)
 
     def interval(
@@ -280,7 +281,8 @@ class Forecaster(SeriesLearner):
         ends, opened, given = intervals or self._bands.shifts, self._is_open, dates is not None
         if given:
             self._timing.given(self.time, self._started, opened)
-        near = self._near_in_bulk(rows[: known[0]], X is not None and targets.size > 1)
+        alone = ends and (X is None or targets.size == 1)
+        near = self._near_in_bulk(rows[: known[0]], ahead=not alone)
         given_rows = targets, rows, known, np.append(when, later)
         out, offsets = self._timing.track(*given_rows, steps, ends, opened, given)
         self._opened(float(when[-1]), None)
