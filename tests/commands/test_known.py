@@ -61,6 +61,8 @@ def test_the_second_step_is_covered_where_columns_tell_the_next_row_alone(tmp_pa
         first, second = summary["horizons"][:2]
         assert second["coverage"] > 0.85  # on the line between the first and the third it was 0.42
         assert (second["width"] < 2.0 * first["width"]) == bool(known)
+        lo, hi = (summary["forecast"][0][end] for end in ("lo", "hi"))
+        assert (hi - lo < 4.0) == bool(known)  # of the next row nothing has come
 
 
 @pytest.mark.parametrize("known", [(), ("price", "promo")])

@@ -168,3 +168,13 @@ def test_peek_is_predict_and_changes_nothing():
     for call in (lambda: band.update("1.0"), lambda: band.peek("1.0")):
         with pytest.raises(ValueError, match=r"must be a number: got '1\.0'; convert it first"):
             call()
+
+
+def test_a_state_of_another_shape_is_refused_and_nothing_is_written():
+    band = IntervalTracker([0.5, 0.9])
+    band.track(np.zeros(30), np.random.default_rng(0).standard_normal(30))
+    other, before = IntervalTracker([0.5, 0.9]), IntervalTracker([0.5, 0.9])
+    for name in ("experts", "missed"):  # one estimator's would spread over all
+        with pytest.raises(ValueError, match=f"state '{name}' must have shape"):
+            other.restore({**band.arrays(), name: band.arrays()[name][:1]})
+        assert same(other, before)

@@ -218,7 +218,7 @@ def close_round(s: State, y: float, forecast: float, lo: float, hi: float) -> bo
     Parameters
     ----------
     s : State
-        What `stillpoint.alerts.anomalies.build` has built.
+        What `stillpoint.alerts.anomaly.build` has built.
     y, forecast : float
         The value, and what was forecast; NaN if nothing was.
     lo, hi : float

@@ -57,7 +57,7 @@ class Series:
             features=self.columns,
             loss=Pinball(self.level) if self.level else None,
         )
-        self.model._bands.apart = apart
+        self.model._apart = apart
         self._timed, self.intake = options.time is not None, Intake(plan)
         self.beside = Beside(plan, self.level)
         self.loss_name = "pinball loss" if self.level else "squared error"

@@ -208,6 +208,6 @@ class TrackingModel(FeatureRounds):
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
-        self.rounds, self._is_open = int(state["rounds"]), bool(state["open"])
         put_back(self._parts(), state)
+        self.rounds, self._is_open = int(state["rounds"]), bool(state["open"])
         self._started, self.time = self.rounds > 0 or self._is_open, self._last_time()

@@ -13,6 +13,7 @@ from stillpoint.core._poly import REGRETS, WEIGHTS, weigh
 from stillpoint.core.allocation import zeros
 from stillpoint.core.arithmetic import LARGEST
 from stillpoint.core.learner import Learner
+from stillpoint.core.state import put_back, saved
 from stillpoint.core.validation import Array, number, real
 from stillpoint.intervals import _experts, _guard
 from stillpoint.intervals._experts import AIM, AT, EXPERTS
@@ -92,23 +93,19 @@ class QuantileEstimators(Learner):
         least, most = promise(self._estimators.aims[:, AIM.level], T)
         return np.maximum(least, 0.0), np.minimum(most, T)
 
-    def arrays(self) -> dict[str, Any]:
-        """The state, for saving."""
+    def _parts(self) -> dict[str, Array]:
+        """The arrays that are saved, by their names in files."""
         s = self._estimators
         # "books" is what files have called the regrets from the first version on
-        own = {"experts": s.experts, "books": s.regrets, "scalars": s.scalars}
-        return {
-            "rounds": self.rounds,
-            "open": self._is_open,
-            **{name: value.copy() for name, value in own.items()},
-        }
+        return {"experts": s.experts, "books": s.regrets, "scalars": s.scalars}
+
+    def arrays(self) -> dict[str, Any]:
+        """The state, for saving."""
+        return {"rounds": self.rounds, "open": self._is_open, **saved(self._parts())}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Inverse of `arrays`."""
-        s = self._estimators
-        s.experts[:] = state["experts"]
-        s.regrets[:] = state["books"]
-        s.scalars[:] = state["scalars"]
+        """Inverse of `arrays`; ValueError, and nothing is written, where it cannot be."""
+        put_back(self._parts(), state)
         self.rounds, self._is_open = int(state["rounds"]), bool(state["open"])
         self.time = float(self.rounds + self._is_open)
         self._started = self.time > 0.0

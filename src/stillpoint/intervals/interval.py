@@ -137,7 +137,7 @@ class IntervalTracker(CoverageAccount):
 
         It is the interval that `predict` would give: for what-if forecasts of the coming round.
         It is none for targets that come late: with one tracker, 90% intervals looked at a season
-        ahead of their targets covered 82%. Build the tracker with delay= for those.
+        ahead of their targets covered 83%. Build the tracker with delay= for those.
         """
         return self._both(self._look(value("forecast", forecast, _NO_FORECAST)))
 
@@ -272,8 +272,10 @@ class IntervalTracker(CoverageAccount):
         """The state, for saving."""
         if self._turns is not None:
             return self._turns.arrays()
-        own = {"ends": self._ends.copy(), "missed": self._missed.copy(), "forecast": self._forecast}
-        return {**super().arrays(), **own}
+        return {**super().arrays(), "forecast": self._forecast}
+
+    def _parts(self) -> dict[str, Array]:
+        return {**super()._parts(), "ends": self._ends, "missed": self._missed}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
@@ -282,5 +284,4 @@ class IntervalTracker(CoverageAccount):
             self._follow()
             return
         super().restore(state)
-        self._ends[:], self._missed[:] = state["ends"], state["missed"]
         self._forecast = float(state["forecast"])

@@ -160,11 +160,5 @@ class QuantileTracker(QuantileEstimators):
         most[: self._pivot] = self.seen
         return self._shape(least), self._shape(most)
 
-    def arrays(self) -> dict[str, Any]:
-        """The state, for saving."""
-        return {**super().arrays(), "values": self._values.copy()}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Inverse of `arrays`."""
-        super().restore(state)
-        self._values[:] = state["values"]
+    def _parts(self) -> dict[str, Array]:
+        return {**super()._parts(), "values": self._values}

@@ -21,7 +21,7 @@ from stillpoint.series import _bands
 from stillpoint.series.restored import MOST
 
 _OWN = ("origins", "offsets", "clock", "sums")
-_WAITING = 48  # origins of a horizon that may wait
+_WAITING = 48  # origins of a horizon that may wait, or a few more: strides are whole numbers
 _NOTHING = 1e-6  # coverage whose ends are the median
 _LONG = 16  # horizon from which on not every round is an origin
 _SEASONS = 2 * 3 * 7  # strides have no factor in common with it: no phase is left out for ever
@@ -39,10 +39,6 @@ class Bands:
     level : float, optional
         Of the quantile to forecast: intervals have two sides then, each with its own share.
     """
-
-    # whether the next value is forecast from what is not known of those after it: its interval says
-    # nothing of theirs
-    apart = False
 
     def __init__(self, horizon: int, coverage: Any, *, level: float | None = None) -> None:
         rule, aims = self._aims(coverage, level)
@@ -119,37 +115,43 @@ class Bands:
         t.forecasts[...] = good[-1]
         s.sums[:] = 0.0, s.sums[_bands.SUM.missing] + 1.0, good[0]  # totals that wait are none
 
-    def ends(self, horizon: int) -> tuple[Array, Array]:
-        """Ends of the intervals of the next values, less their forecasts: (horizon, coverages)."""
-        low, high = self.between(self.state.offsets[None], horizon)
+    def ends(self, horizon: int, near: int | None = None) -> tuple[Array, Array]:
+        """Ends of the intervals of the next values, less their forecasts: (horizon, coverages).
+
+        near: of how many of these features are known, where those that were tracked knew them of
+        the next alone. Its interval says nothing of values whose features are not known: these have
+        that of the next horizon that is tracked. None: what was known is known.
+        """
+        low, high = self.between(self.state.offsets[None], horizon, near)
         return low[0], high[0]
 
-    def total_ends(self, horizon: int) -> tuple[Array, Array]:
+    def total_ends(self, horizon: int, near: int | None = None) -> tuple[Array, Array]:
         """Ends (coverages,) of the interval of the total of the next values, less its forecast."""
         which = [0, *range(self._points, self.state.horizons.size)]
-        low, high = self._lines(self.state.offsets[None, which], which, np.array([horizon]))
+        h = self._beyond(np.array([horizon]), which, near)
+        low, high = self._lines(self.state.offsets[None, which], which, h)
         return low[0, 0], high[0, 0]
 
-    def between(self, offsets: Array, horizon: int) -> tuple[Array, Array]:
-        """Ends (rounds, horizon, coverages) from those of the tracked horizons."""
+    def between(self, offsets: Array, horizon: int, near: int | None = None) -> tuple[Array, Array]:
+        """Ends (rounds, horizon, coverages) from those of tracked horizons; near: see `ends`."""
         which = list(range(self._points))
-        return self._lines(offsets[:, which], which, self._upto(horizon))
+        h = self._beyond(np.arange(1, horizon + 1), which, near)
+        return self._lines(offsets[:, which], which, h)
 
-    def shift(self, offsets: Array, horizon: int) -> Array | float:
+    def shift(self, offsets: Array, horizon: int, near: int | None = None) -> Array | float:
         """What the forecasts (rounds, horizon) of a quantile are above the central ones."""
         if self._level is None:
             return 0.0
         which, upper = list(range(self._points)), int(self._level >= 0.5)
         own = offsets[:, which, upper, -1]
         own = np.where(np.isfinite(own), own, 0.0)
-        return self._linear(own, which, self._upto(horizon))
+        return self._linear(own, which, self._beyond(np.arange(1, horizon + 1), which, near))
 
-    def _upto(self, horizon: int) -> NDArray[np.int64]:
-        """Horizons 1 to this one; where the next is apart, those after it are not between."""
-        h = np.arange(1, horizon + 1)
-        if self.apart and self._points > 1:
-            h[1:] = np.maximum(h[1:], self.state.horizons[1])
-        return h
+    def _beyond(self, h: NDArray[Any], which: list[int], near: int | None) -> NDArray[Any]:
+        """Horizons whose intervals those of horizons h are; near: see `ends`."""
+        if near is None or len(which) == 1:
+            return h
+        return np.where(h > near, np.maximum(h, self.state.horizons[which[1]]), h)
 
     def _lines(self, offsets: Array, which: list[int], h: NDArray[Any]) -> tuple[Array, Array]:
         """Ends of horizons between those that are tracked, on lines in log h.

@@ -14,7 +14,7 @@ from stillpoint.core.learner import Learner
 from stillpoint.core.validation import count, number, under
 from stillpoint.series import explain, restored
 from stillpoint.series.engine import Engine
-from stillpoint.series.features import Features
+from stillpoint.series.features import Features, told
 from stillpoint.series.times import late
 from stillpoint.series.timing import Timing
 
@@ -37,6 +37,7 @@ class SeriesLearner(Learner):
     _features: Features
     _timing: Timing
     _left_out = False  # whether the time of the coming round was
+    _apart = False  # whether some features are known of the next round alone
 
     if not TYPE_CHECKING:
 
@@ -92,7 +93,7 @@ class SeriesLearner(Learner):
         forecast, bands = self._begin(), self._engine.bands
         parts = explain.components(self._engine, forecast)
         if bands.shifts:
-            parts["quantile"] = float(np.ravel(bands.shift(bands.state.offsets[None], 1))[0])
+            parts["quantile"] = float(np.ravel(bands.shift(self._offsets, 1, self._near))[0])
         return parts
 
     def arrays(self) -> dict[str, Any]:
@@ -224,6 +225,28 @@ class SeriesLearner(Learner):
                 f"X must begin with the features of the open round: got {row.tolist()}, open"
                 f" {mine.tolist()}; call update or skip first, or pass the same row first"
             )
+
+    @property
+    def _offsets(self) -> Array:
+        """Ends of the open round's intervals, less their forecasts, as `Engine.track` has them."""
+        return self._engine.bands.state.offsets[None]
+
+    @property
+    def _near(self) -> int | None:
+        """Of the open round, see `Bands.ends`."""
+        if not self._features.count:
+            return None
+        known = told(self._timing.rows)
+        return min(known, 1) if self._apart else self._nearest(known)
+
+    def _near_in_bulk(self, first: Array, ahead: bool) -> int | None:
+        """Of rounds in bulk, in the first of which so much is known; ahead: in all but the last."""
+        if self._apart:
+            return 1
+        return None if ahead or not self._features.count else self._nearest(told(first))
+
+    def _nearest(self, known: int) -> int | None:
+        return known if known < 2 and self._timing.reach == 1 else None
 
     def _open(self, when: float, x: NDArray[Any] | None) -> float:
         last = self.time if self._left_out else None

@@ -2,7 +2,7 @@
 
 When a season is admitted, a value ends the logarithms or a unit no longer fits, all experts and
 their aggregation are built anew and the kept history is replayed: weights are as if the seasons had
-been known from its start. Seasons are looked for after 24, 34, 48, … values, √2 apart, so that all
+been known from its start. Seasons are looked for after 24, 34, 49, … values, √2 apart, so that all
 looks and replays together cost O(log t) a round.
 """
 
@@ -160,12 +160,8 @@ class Engine:
         assert self.state is not None
         if closes and seasonal.size < y.size:
             seasonal = np.empty(y.size)
-        given = (
-            y,
-            np.ascontiguousarray(X),
-            known,
-            self.ahead,
-        )  # other layouts would be compiled anew
+        # X of another layout would be compiled anew
+        given = y, np.ascontiguousarray(X), known, self.ahead
         self._play_rounds(self.state, *given, live, opens, closes, out, offsets, seasonal)
 
     def _cover(self, rounds: int) -> None:
@@ -284,7 +280,7 @@ class Engine:
         self.history.restore(state)
         self.active = restored.periods(state, "active", KEEP)
         self._found = restored.periods(state, "found", KEEP)
-        restored.agree(self.periods, self.active, self._found, self.history.rounds)
+        restored.agree(self.periods, self.active, self._found)
         self.watch.restore(under(state, "watch."), self.active)
         restored.rows(self.watch.rows, self.history.before + self.history.rounds)
         self.calendar = tuple(stored(state, "calendar", None).tolist())

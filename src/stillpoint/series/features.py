@@ -29,7 +29,10 @@ class Features:
         self.none = np.empty((0, self.count))
 
     def rows(self, x: ArrayLike | None) -> Array | None:
-        """The features of one round, or of it and those after it, checked: (rows, count)."""
+        """The features of one round, or of it and those after it, checked: (rows, count).
+
+        Rows at the end of which nothing is known are left out.
+        """
         if x is None:
             return None
         X = self._checked("x", x)
@@ -41,7 +44,7 @@ class Features:
                 f"x must have a row for this round, and at most {self._horizon}, the horizon: got"
                 f" {X.shape[0]}; pass one a round ahead"
             )
-        return X
+        return X if X.shape[0] == 1 else X[: max(1, told(X))]
 
     def table(self, X: ArrayLike | None, rounds: int) -> tuple[Array, NDArray[np.int64]]:
         """The features of many rounds, and how many rows each of them knows."""
@@ -97,6 +100,12 @@ class Features:
                 f"{name} must have {self.count} features: got shape {np.shape(given)}; pass one"
                 " number a feature"
             )
+
+
+def told(rows: Array) -> int:
+    """Up to which of these rows there are numbers."""
+    some = np.flatnonzero(~np.isnan(rows).all(axis=1))
+    return int(some[-1]) + 1 if some.size else 0
 
 
 def _names(given: Any) -> int | list[str]:

@@ -30,7 +30,7 @@ class Forecaster(SeriesLearner):
     horizon : int, default 1
         H, how many steps ahead it can be asked for.
     season : "auto", None, float or list of float, default "auto"
-        Periods in rounds such as [24, 168], each in use from its second return on; None for none.
+        Periods in rounds such as [24, 168], in use from the third value on; None for none.
         "auto": those of the spacing of dates if the series bears them out, else those found in it.
     coverage : float or list of float, default 0.9
         The share of values that intervals are to cover, or several.
@@ -93,7 +93,9 @@ class Forecaster(SeriesLearner):
     `(1 − q)T + c(3√(q(1 − q)(T/c + 100)) + 1)` miss, on any series. Horizons 1, 3, 9, 27, … and
     H are tracked, those between interpolated in log h. s is 1 up to H = 15, then 5 or more, and
     always 1 for the next value. The smaller pools track 1, as promised, and about H/2, calibrated
-    by hits and misses; for these, targets come late and nothing is promised.
+    by hits and misses; for these, targets come late and nothing is promised. Where features have
+    come for the next round alone, rounds without have the interval of the second tracked horizon,
+    or of one beyond.
 
     **Robustness.** From the 51st round on, a value more than 20 error deviations off moves filters
     by that much only, until the next value confirms it; a gross error earlier is left out. No
@@ -186,12 +188,9 @@ class Forecaster(SeriesLearner):
         float or array of shape (horizon,)
         """
         central = self._central(x, 1 if horizon is None else self._steps(horizon), time)
-        shifted = central + self._bands.shift(self._offsets, central.size)
+        near = self._near if self._bands.shifts else None
+        shifted = central + self._bands.shift(self._offsets, central.size, near)
         return float(shifted.flat[0]) if horizon is None else shifted.reshape(-1)
-
-    @property
-    def _offsets(self) -> Array:
-        return self._bands.state.offsets[None]
 
     def interval(
         self, x: ArrayLike | None = None, *, horizon: int | None = None, time: Any = None
@@ -202,7 +201,7 @@ class Forecaster(SeriesLearner):
         interval may be everything, (−∞, ∞), until its horizon has been judged twice.
         """
         forecast = self._central(x, 1 if horizon is None else self._steps(horizon), time)
-        lo, hi = self._ends(forecast, *self._bands.ends(forecast.size))
+        lo, hi = self._ends(forecast, *self._bands.ends(forecast.size, self._near))
         if horizon is not None:
             return lo, hi
         return (lo[0], hi[0]) if self._bands.several else (float(lo[0]), float(hi[0]))
@@ -213,7 +212,7 @@ class Forecaster(SeriesLearner):
         """Forecast the sum of the coming values, its mean whatever the loss: (total, lo, hi)."""
         steps = self.horizon if horizon is None else self._steps(horizon)
         total = self._central(x, steps, time).sum(keepdims=True)
-        lo, hi = self._ends(total, *self._bands.total_ends(steps))
+        lo, hi = self._ends(total, *self._bands.total_ends(steps, self._near))
         if self._bands.several:
             return float(total[0]), lo[0], hi[0]
         return float(total[0]), float(lo[0]), float(hi[0])
@@ -278,22 +277,24 @@ class Forecaster(SeriesLearner):
         later = dates[targets.size :] if np.ndim(dates) == 1 and len(dates) == len(rows) else ()
         when = self._when(targets.size, dates[: targets.size] if len(later) else dates)
         if not targets.size:
-            return self._shaped(np.empty((0, steps)), self._offsets[:0], intervals)
+            return self._shaped(np.empty((0, steps)), self._offsets[:0], intervals, None)
         ends, opened, given = intervals or self._bands.shifts, self._is_open, dates is not None
         if given:
             self._timing.given(self.time, self._started, opened)
+        alone = ends and (X is None or targets.size == 1)
+        near = self._near_in_bulk(rows[: known[0]], ahead=not alone)
         given_rows = targets, rows, known, np.append(when, later)
         out, offsets = self._timing.track(*given_rows, steps, ends, opened, given)
         self._opened(float(when[-1]), None)
         self._is_open, self.rounds = False, self.rounds + targets.size
-        return self._shaped(out, offsets, intervals)
+        return self._shaped(out, offsets, intervals, near)
 
-    def _shaped(self, central: Array, offsets: Array, intervals: bool) -> Any:
-        """What `track` returns of so many forecasts a round."""
+    def _shaped(self, central: Array, offsets: Array, intervals: bool, near: int | None) -> Any:
+        """What `track` returns of so many forecasts a round; near: see `Bands.ends`."""
         steps = central.shape[1]
-        parts = [central + self._bands.shift(offsets, steps)]
+        parts = [central + self._bands.shift(offsets, steps, near)]
         if intervals:
-            parts += self._ends(central, *self._bands.between(offsets, steps))
+            parts += self._ends(central, *self._bands.between(offsets, steps, near))
         if steps == 1:
             parts = [part[:, 0].copy() for part in parts]
         return tuple(parts) if intervals else parts[0]

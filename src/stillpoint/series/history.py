@@ -96,6 +96,11 @@ class History:
         part = self._kept[:, 1:2].astype(np.int64)
         return np.asarray(np.minimum(part.sum(axis=1), np.arange(part.shape[0], 0, -1)))
 
+    def reach(self, rounds: int) -> int:
+        """For how many rounds features were known at most, in so many rounds that had some."""
+        known = self._rows[max(0, self.size - KEEP) : self.size, 1:2]
+        return int(known[known > 0.0][-rounds:].max(initial=0.0))
+
     @property
     def last(self) -> float:
         """The last value that is not missing; 0 before the first."""

@@ -7,7 +7,7 @@ import numpy as np
 
 from stillpoint.core.allocation import zeros
 from stillpoint.core.array import Array
-from stillpoint.series._autoregression import Regressions
+from stillpoint.series._autoregression import OF, Regressions
 from stillpoint.series._effects import EFFECT, LEVEL, SEASON, SLOW, Effects
 from stillpoint.series._knots import Rule
 from stillpoint.series._phases import Phases
@@ -81,7 +81,7 @@ def build(
     near = tuple(m for i, m in enumerate(whole) if i == 0 or m <= pool.longest)
     first = whole[0] if whole else 1
     regressions = _regressions(pool, near, first, h, scale.logs, features.shape[1])
-    reach = max(_WIDEST, *(int(spec[9]) + 2 for spec in regressions.specs))
+    reach = max(_WIDEST, *(int(spec[OF.start]) + 2 for spec in regressions.specs))
     lagged = tuple(period for period, m in zip(periods, whole, strict=True) if m < reach)
     filters = _filters(pool, periods, h, scale, gains)
     phases = _phases(pool, periods, near, scale)
@@ -102,7 +102,7 @@ def build(
     return State(
         scalars=scalars,
         clock=clock,
-        lags=zeros((1 + int(regressions.specs[:, 0].any()), 2 * reach + horizon + 64)),
+        lags=zeros((1 + int(regressions.specs[:, OF.log].any()), 2 * reach + horizon + 64)),
         periods=np.array(lagged, dtype=np.float64),
         rows=rows,
         rolls=not h.table.shape[0],
@@ -188,7 +188,7 @@ def _regressions(
         row[: len(chosen)] = chosen
     covariances = zeros(offset)
     for row, prior in zip(specs, priors, strict=True):
-        covariances[row[10] : row[10] + prior.size**2] = np.diag(1.0 / prior).ravel()
+        covariances[row[OF.offset] : row[OF.offset] + prior.size**2] = np.diag(1.0 / prior).ravel()
     coefficients = zeros((len(lags), max(prior.size for prior in priors)))
     return Regressions(
         np.array(specs, dtype=np.int64), np.array(rates), table, coefficients, covariances

@@ -1,4 +1,4 @@
-"""Pools: which experts a Forecaster has. Sizes differ by these lists and nothing else.
+"""Pools: which experts a Forecaster has, and at how many horizons they are aggregated.
 
 "full" is for a series that matters, "small" and "middle" for fleets: fewer experts, one knot
 beside h = 1, a few kilobytes a series.

@@ -39,7 +39,7 @@ def periods(state: dict[str, Any], name: str, keep: int) -> tuple[float, ...]:
 
 
 def agree(
-    told: tuple[float, ...] | None, active: tuple[float, ...], found: tuple[float, ...], rounds: int
+    told: tuple[float, ...] | None, active: tuple[float, ...], found: tuple[float, ...]
 ) -> None:
     """Make sure that the seasons in use are those that were told, or found."""
     if told is None:

@@ -10,7 +10,7 @@ from stillpoint.alerts.change import KINDS, Change
 from stillpoint.alerts.detector import Detector
 from stillpoint.core.allocation import claim
 from stillpoint.core.array import Array
-from stillpoint.core.validation import stored
+from stillpoint.core.validation import stored, under
 from stillpoint.series import restored
 
 EVERY = 10_000.0  # rounds from one false alarm to the next, at least, on average
@@ -122,7 +122,7 @@ class Watch:
             )
         self._count = waiting.shape[0]
         self._waiting = [(waiting[:, 0].copy(), waiting[:, 1].copy())] if self._count else []
-        own = {name[4:]: value for name, value in state.items() if name.startswith("now.")}
+        own = under(state, "now.")
         if not _same(own, self._new()):
             detector = Detector(EVERY, self._period)
             detector.restore(own)
