@@ -160,8 +160,7 @@ class Engine:
         assert self.state is not None
         if closes and seasonal.size < y.size:
             seasonal = np.empty(y.size)
-        # X of another layout would be compiled anew
-        given = y, np.ascontiguousarray(X), known, self.ahead
+        given = y, np.ascontiguousarray(X), known, self.ahead  # one layout is compiled
         self._play_rounds(self.state, *given, live, opens, closes, out, offsets, seasonal)
 
     def _cover(self, rounds: int) -> None:
