@@ -131,6 +131,8 @@ def sweep(
         Of a running Dask scheduler or Ray head; without it they are started here.
     retry
         Play failed cells again.
+    progress
+        Show on stderr how many cells are finished.
 
     Notes
     -----
