@@ -132,7 +132,7 @@ def _task(
     rows = []
     for player in players:
         stream = spec.make(horizon, seed)
-        facts = facts_of(stream)
+        facts = facts_of(stream, seed)
         name = (player.name, player.assumes, spec.name, horizon, seed)
         unit = facts.radius * facts.within(facts.radius)
         # a stream may drop the rest of rounds that do not fit its pieces
