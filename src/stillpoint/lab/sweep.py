@@ -118,7 +118,7 @@ def sweep(
     ----------
     learners
         Names that `stillpoint bench regret` knows, (name, class, config) triples built as
-        class(dim, **config), or contenders; none means all.
+        class(dim, **config), or contenders; none means the usual.
     streams
         What `streams.find` takes, specs, or (name, make) as `compare` takes them.
     out
