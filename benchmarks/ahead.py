@@ -1,7 +1,7 @@
 """Coverage of `stillpoint track` beyond the next row: one season ahead, and with late targets.
 
-A file's rows ahead of its targets all get the forecast and the interval of the first of them; with
-`--delay` a row's interval is that of targets known by then. Both are made for the next row. Series
+The interval of the next row is held against the row a season ahead, which it does not promise to
+cover; with `--delay` trackers take turns, so that intervals are made for targets that late. Series
 that statsmodels ships; coverage asked for: 0.9.
 """
 

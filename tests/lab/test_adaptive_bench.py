@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from stillpoint.lab.bench.adaptive import adaptive_bench
-from stillpoint.lab.bench.contenders import Contender, choose, contenders, outcome
+from stillpoint.lab.bench.contenders import Contender, choose, contenders, facts_of, outcome
+from stillpoint.lab.bench.regret import regret_bench
 from stillpoint.lab.streams.registry import get
 
 
@@ -100,3 +101,20 @@ def test_tracker_told_nothing_beats_strongly_adaptive_learners_on_long_intervals
         for name in ("Tracker", "SAOL", "CBCE")
     }
     assert means["Tracker"] < min(means["SAOL"], means["CBCE"])
+
+
+def test_learners_that_draw_are_given_the_seed_of_their_run():
+    drawn = [p for p in contenders().values() if "values at" in p.assumes]
+    assert len(drawn) == 6
+    facts = facts_of(get("walk", 100, 0), 3)
+    assert {player.build(facts).seed for player in drawn} == {3}
+
+
+@pytest.mark.parametrize(
+    "bench", [regret_bench, lambda *given, **told: adaptive_bench(*given, lengths=[10], **told)]
+)
+def test_benchmarks_tell_learners_the_seed_of_their_run(bench):
+    heard = []
+    player = Contender("curious", "nothing", lambda f: (heard.append(f.seed), Still(f.dim))[1])
+    bench([player], ["walk"], seeds=[3, 4], horizons=[100])
+    assert heard == [3, 4]

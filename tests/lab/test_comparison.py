@@ -417,6 +417,37 @@ def test_a_learner_that_always_fails_leaves_the_others_their_curves():
     assert repr(result) == "<Comparison of 2 learners on 1 streams: 4 cells, 2 failed>"
 
 
+def fails_in_turn(facts):
+    if (facts.horizon, facts.seed) in ((100, 0), (200, 1)):
+        raise RuntimeError("not this one")
+    return sp.lab.baselines.OGD(facts.dim, step=0.1)
+
+
+def test_ends_are_of_the_same_seeds_at_every_horizon():
+    in_turn = sp.lab.Contender("in turn", "nothing", fails_in_turn)
+    result = sp.lab.compare([in_turn, OGD], ["walk"], seeds=2, horizons=[100, 200])
+    horizons, ends = result.ends()
+    assert horizons.tolist() == [100.0, 200.0]
+    assert list(ends) == ["OGD"]
+    assert ends["OGD"].shape == (2, 2)
+
+
+def pair(T, seed):
+    return built_in(T, seed), np.random.default_rng(seed).uniform(-1, 1, (T, 2))
+
+
+@pytest.mark.extra
+def test_cells_that_all_fail_alike_are_one_error(tmp_path):
+    message = r"got in each of 4 cells ValueError: make must return a stream.*got a tuple; return"
+    with pytest.raises(ValueError, match=message):
+        sp.lab.compare(["Tracker", OGD], [("pair", pair)], seeds=2, horizons=50)
+    package("pyarrow")
+    call = partial(sp.lab.compare, [OGD], [("pair", pair)], seeds=1, horizons=50, out=tmp_path)
+    for options in ({}, {"retry": True}):
+        with pytest.raises(ValueError, match=r"then pass retry=True, as failed cells are kept$"):
+            call(**options)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -105,7 +105,8 @@ class Learner(Configured, ABC):
             self._check_same(x)
         else:
             when = self.time + 1.0
-            if time is not None or self._admits or when <= self.time:  # else there is no doubt
+            usual = time is None or (type(time) is float and time == when)
+            if not usual or self._admits or when <= self.time:  # else there is no doubt
                 when = self._coming(time)
             answer = self._open(when, x)
             # `_opened`, without what a call costs every round

@@ -17,7 +17,11 @@ bench = typer.Typer(
 
 Learners = Annotated[
     list[str] | None,
-    typer.Option("--learner", help="A learner by name; repeat for more. Default: all."),
+    typer.Option(
+        "--learner",
+        help="A learner by name; repeat for more. Default: those that `bench learners` does not"
+        " mark.",
+    ),
 ]
 Seeds = Annotated[int, typer.Option(min=1, help="How many seeds.")]
 FirstSeed = Annotated[
@@ -92,8 +96,18 @@ def learners(json: Json = False) -> None:
 @bench.command()
 def adaptive(
     context: typer.Context,
-    learner: Learners = None,
-    stream: Streams = None,
+    learner: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--learner", help="A learner by name; repeat for more. Default: nine that adapt."
+        ),
+    ] = None,
+    stream: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--stream", help="A stream, set, group or wildcard; repeat for more. Default: families."
+        ),
+    ] = None,
     length: Annotated[
         list[int] | None,
         typer.Option("--length", min=1, help="Of intervals; repeat for more. Default: 10 to 1000."),

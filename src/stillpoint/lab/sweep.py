@@ -118,7 +118,7 @@ def sweep(
     ----------
     learners
         Names that `stillpoint bench regret` knows, (name, class, config) triples built as
-        class(dim, **config), or contenders; none means all.
+        class(dim, **config), or contenders; none means the usual.
     streams
         What `streams.find` takes, specs, or (name, make) as `compare` takes them.
     out
@@ -131,6 +131,8 @@ def sweep(
         Of a running Dask scheduler or Ray head; without it they are started here.
     retry
         Play failed cells again.
+    progress
+        Show on stderr how many cells are finished.
 
     Notes
     -----

@@ -1,5 +1,7 @@
 """Baselines equal their slow twins, keep their guarantees, and compile to the same bits."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -628,6 +630,8 @@ BULK = {
     "simplex": lambda d: OGD(d, step=1.0, schedule="scale-free", domain=Simplex(0.5)),
     "half-space": lambda d: OGD(d, step=0.1, domain=HalfSpace(np.ones(d), 0.2)),
     "ader": lambda d: Ader(d, horizon=100, lipschitz=20.0, radius=0.8),
+    "kt": lambda d: KT(d, lipschitz=20.0),
+    "cocob": lambda d: COCOB(d, lipschitz=20.0),
 }
 
 
@@ -642,10 +646,11 @@ def test_bulk_gives_the_numbers_of_the_interactive_path(name, stream):
         assert np.array_equal(getattr(a, curve), getattr(b, curve)), curve
     assert np.isnan(a.norms).all()
     assert checks._same(compiled, interactive)
-    assert (compiled.bound(1.0) if name == "ader" else compiled.bound(1.0, 1.0)) > 0
+    against = {"ader": (1.0,), "kt": (1.0,), "cocob": (np.ones(losses.dim),)}
+    assert compiled.bound(*against.get(name, (1.0, 1.0))) > 0
 
 
-@pytest.mark.parametrize("make", [BULK["scale-free"], BULK["ader"]])
+@pytest.mark.parametrize("make", [BULK[name] for name in ("scale-free", "ader", "kt", "cocob")])
 def test_blocks_join_and_mix_with_single_rounds(make, monkeypatch):
     whole = sp.play(make(1), Absolute().on(Y))
     monkeypatch.setattr("stillpoint.lab.online.base.BLOCK", 64)
@@ -659,17 +664,41 @@ def test_blocks_join_and_mix_with_single_rounds(make, monkeypatch):
     assert (parts.rounds, parts.observed, parts.time) == (300, 300, 300.0)
 
 
-def test_a_refused_gradient_leaves_the_round_open_on_both_paths():
+@pytest.mark.parametrize(
+    "make",
+    [
+        partial(Ader, 1, horizon=10, lipschitz=2.0, radius=1.0),
+        partial(KT, 1, lipschitz=2.0),
+        partial(COCOB, 1, lipschitz=2.0),
+    ],
+)
+def test_a_refused_gradient_leaves_the_round_open_on_both_paths(make):
     for losses in (
         Squared().on([0.1, -0.2, 50.0, 0.3]),
         list(Squared().on([0.1, -0.2, 50.0, 0.3])),
     ):
-        learner = Ader(1, horizon=10, lipschitz=2.0, radius=1.0)
+        learner = make()
         with pytest.raises(ValueError, match="lipschitz"):
             sp.play(learner, losses)
         assert (learner.rounds, learner.observed, learner.time) == (2, 2, 3.0)
         learner.update(0.5)
         assert learner.rounds == 3
+    learner.predict()
+    assert not learner._can_compile()
+
+
+@pytest.mark.parametrize("kind", [KT, COCOB])
+def test_a_wealth_that_reaches_its_cap_is_warned_of_on_both_paths(kind):
+    losses, runs = Linear().on(-np.ones((1500, 2)) / 2), []
+    for stream in (losses, list(losses)):
+        learner = kind(2, lipschitz=1.0)
+        with pytest.warns(RuntimeWarning, match="saturated"):
+            runs.append(sp.play(learner, stream))
+        assert learner._warned
+    assert np.array_equal(runs[0].plays, runs[1].plays)
+
+
+def test_an_open_round_and_a_domain_without_compiled_projection_are_played_by_calls():
     open_round = OGD(1)
     open_round.predict()
     assert not open_round._can_compile()

@@ -222,6 +222,9 @@ CALLS = {
     "prior": (lambda: Pool([Descent(1.0)], prior=[1.0, 2.0]), "prior"),
     "base": (lambda: DenseCover(1.0), "base"),
     "every": (lambda: DenseCover(Descent(1.0), every=0), "every"),
+    "every, broken": (lambda: DenseCover(Descent(1.0), every=1.5), "every"),
+    "numerator": (lambda: ExponentialWeights(1.0, numerator=-1.0), "numerator"),
+    "range": (lambda: FixedShare(1.0, range=-1.0), "range"),
     "step": (lambda: Descent(0.0), "step"),
 }
 

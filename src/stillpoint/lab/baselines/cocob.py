@@ -11,7 +11,9 @@ from numpy.typing import ArrayLike
 
 from stillpoint.core.allocation import full, zeros
 from stillpoint.core.validation import Array, positive, vector
-from stillpoint.lab.online.base import Baseline
+from stillpoint.lab.baselines import _cocob
+from stillpoint.lab.online.base import Baseline, block
+from stillpoint.losses import LossStream
 from stillpoint.potentials import CAP
 
 
@@ -56,16 +58,29 @@ class COCOB(Baseline):
 
     def _propose(self, time: float) -> Array:
         assert self.lipschitz is not None
-        return np.asarray(
-            np.tanh(self._theta / (self._total + self.lipschitz)) * (self._wealth / self.lipschitz)
-        )
+        play = np.empty(self.dim)
+        _cocob.bet(self._theta, self._total, self._wealth, self.lipschitz, play)
+        return play
 
     def _step(self, g: Array, play: Array) -> None:
-        self._theta -= g
-        self._total += np.abs(g)
-        self._wealth = np.clip(self._wealth - g * play, 0.0, CAP)
-        if self._wealth.max() == CAP:
+        if _cocob.toss(self._theta, self._total, self._wealth, play, g):
             self._warn_saturated(CAP)
+
+    def _can_compile(self) -> bool:
+        """Whether no round is open."""
+        return not self._is_open
+
+    def _play_block(
+        self, losses: LossStream, times: Array, first: int, out: dict[str, Array]
+    ) -> int:
+        """Play a block of rounds in compiled code; see `GradientLearner._play_block`."""
+        assert self.lipschitz is not None
+        state = _cocob.State(self._theta, self._total, self._wealth)
+        rounds, results = block(losses, first, out)
+        played, capped = _cocob.play_rounds(state, self.lipschitz, self._limit, rounds, results)
+        if capped:
+            self._warn_saturated(CAP)
+        return self._after_block(int(played), times, first, out)
 
     def bound(self, u: ArrayLike) -> float:
         """Bound on the regret so far against the fixed u, shape (dim,).

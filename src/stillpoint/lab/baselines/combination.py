@@ -79,6 +79,7 @@ class Combination(Baseline):
         self.loss_range = nonnegative("loss_range", loss_range)
         self._hint = self.loss_range  # B_t
         self._least = self.loss_range  # the first hint that was not 0
+        self._mixed: Array | None = None  # the weights of the open round, where at hand
 
     @property
     def _may_refuse_time(self) -> bool:
@@ -111,6 +112,7 @@ class Combination(Baseline):
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
         super().restore(state)
+        self._mixed = None
         for i, each in enumerate(self.learners):
             mark = f"{i}."
             each.restore(
@@ -141,8 +143,9 @@ class Combination(Baseline):
             # one may refuse a time that others have moved to
             for each in self.learners if self._may_refuse_time else ():
                 stack.enter_context(rollback_on_error(each))
-            plays = np.stack([each.predict(time) for each in self.learners])
-        return np.asarray((self.weights[:, None] * plays).sum(axis=0))
+            plays = np.array([each._begin(time) for each in self.learners])
+        self._mixed = weights = self.weights
+        return np.asarray((weights[:, None] * plays).sum(axis=0))
 
     def update(self, g: ArrayLike, time: float | None = None) -> None:
         """Pass a subgradient at the play of the round to the learners; opens one if none is."""
@@ -156,14 +159,15 @@ class Combination(Baseline):
             each._check_gradient(g, size)
 
     def _step(self, g: Array, play: Array) -> None:
-        losses = np.array([dot(g, each.predict()) for each in self.learners])
+        losses = np.array([dot(g, each._answer) for each in self.learners])
         spread = float(losses.max() - losses.min())
         if self._hint > 0.0:
             fed = losses * min(1.0, self._hint / spread) if spread > 0.0 else losses
-            self._weigh(fed, float(dot(self.weights, fed)))
+            weights = self.weights if self._mixed is None else self._mixed
+            self._weigh(fed, float(dot(weights, fed)))
         self._note(spread)
         for each in self.learners:
-            each.update(g)
+            each._end(g.copy())  # `update`, less the checks that `_check_gradient` has made
 
     def _note(self, spread: float) -> None:
         """Learn how far losses range."""

@@ -10,9 +10,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from stillpoint.core.allocation import zeros
-from stillpoint.core.arithmetic import dot
 from stillpoint.core.validation import Array, nonnegative, positive
-from stillpoint.lab.online.base import Baseline
+from stillpoint.lab.baselines import _kt
+from stillpoint.lab.online.base import Baseline, block
+from stillpoint.losses import LossStream
 from stillpoint.potentials import CAP
 
 
@@ -46,12 +47,13 @@ class KT(Baseline):
         return {"dim": self.dim, "lipschitz": self.lipschitz, "scale": self.scale}
 
     def _propose(self, time: float) -> Array:
-        return np.asarray(self._coins * (self._wealth / (self.observed + 1)))
+        play = np.empty(self.dim)
+        _kt.bet(self._coins, self._wealth, self.observed, play)
+        return play
 
     def _step(self, g: Array, play: Array) -> None:
         assert self.lipschitz is not None
-        self._coins -= g / self.lipschitz
-        self._wealth = min(max(self._wealth - float(dot(g, play)) / self.lipschitz, 0.0), CAP)
+        self._wealth = _kt.toss(self._coins, self._wealth, self.lipschitz, play, g)
         if self._wealth == CAP:
             self._warn_saturated(CAP)
 
@@ -70,3 +72,20 @@ class KT(Baseline):
         return self.lipschitz * (
             growth + self.scale * (1.0 - 1.0 / (math.e * math.sqrt(math.pi * t)))
         )
+
+    def _can_compile(self) -> bool:
+        """Whether no round is open."""
+        return not self._is_open
+
+    def _play_block(
+        self, losses: LossStream, times: Array, first: int, out: dict[str, Array]
+    ) -> int:
+        """Play a block of rounds in compiled code; see `GradientLearner._play_block`."""
+        assert self.lipschitz is not None
+        rounds, results = block(losses, first, out)
+        played, self._wealth, capped = _kt.play_rounds(
+            self._coins, self._wealth, self.lipschitz, self._limit, self.observed, rounds, results
+        )
+        if capped:
+            self._warn_saturated(CAP)
+        return self._after_block(int(played), times, first, out)

@@ -56,6 +56,7 @@ class MSMWC(FixedRange):
         self._expected = zeros(members)
         self._squares = zeros(members)  # Σ(ℓ_i − m_i)²
         self._played = 0.0  # ΣΣη_iw_i(ℓ_i − m_i)²
+        self._found: tuple[Array, Array, Array] | None = None  # w_t, and what it was made of
 
     @property
     def config(self) -> dict[str, Any]:
@@ -64,9 +65,13 @@ class MSMWC(FixedRange):
 
     def _all(self) -> Array:
         """w_t of every learner with every rate."""
+        last = self._found  # once a round will do: `_weigh` makes these arrays anew
+        if last is not None and last[0] is self._logs and last[1] is self._expected:
+            return last[2]
         logs = np.empty(self._eta.size)
         settle(self._logs - self._eta * np.repeat(self._expected, self.rates), self._eta, logs)
-        return np.exp(logs)
+        self._found = self._logs, self._expected, np.exp(logs)
+        return self._found[2]
 
     @property
     def weights(self) -> Array:

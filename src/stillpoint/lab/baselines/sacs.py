@@ -26,7 +26,7 @@ class SACS(Adaptive):
     """O(√(F_I·log s·log|I|)) on every interval I that ends at s, F_I the loss of the comparator.
 
     That is for smooth losses that are never negative. Arguments: those of `Adaptive`, and δ =
-    offset > 0 (default: G²).
+    offset ≥ 0 (default: G²).
     """
 
     _given: ClassVar[tuple[str, ...]] = (*Adaptive._given, "offset")

@@ -100,8 +100,9 @@ def adaptive_bench(
 ) -> AdaptiveBench:
     """Play every learner on every stream and look at all intervals of the given lengths.
 
-    learners, streams: as for `regret_bench`. Where losses have no best play in closed form, regret
-    is linearised. A learner that refuses a stream leaves a row that says why.
+    learners, streams: as for `regret_bench`; no learner means `LEARNERS`. Where losses have no best
+    play in closed form, regret is linearised. A learner that refuses a stream leaves a row that
+    says why.
     """
     players, specs, starts, rounds = lineup(learners or LEARNERS, streams, seeds, horizons)
     asked = sorted({count("lengths", length) for length in lengths})
@@ -132,7 +133,7 @@ def _task(
     rows = []
     for player in players:
         stream = spec.make(horizon, seed)
-        facts = facts_of(stream)
+        facts = facts_of(stream, seed)
         name = (player.name, player.assumes, spec.name, horizon, seed)
         unit = facts.radius * facts.within(facts.radius)
         # a stream may drop the rest of rounds that do not fit its pieces

@@ -71,7 +71,11 @@ def _range(f: Facts) -> dict[str, Any]:
 
 def _bandit(f: Facts, points: int) -> dict[str, Any]:
     largest = 2.0 * f.radius * f.within(f.radius) if points == 1 else None
-    return {**_timed(f), "points": points, "largest": largest}
+    return {**_timed(f), "points": points, "largest": largest, "seed": f.seed}
+
+
+def _explorer(f: Facts, points: int) -> Bandit:
+    return Bandit(Tracker(f.dim), points=points, seed=f.seed)
 
 
 PUBLISHED: list[Entry] = [
@@ -97,8 +101,8 @@ BY_NAME: list[Entry] = [
     ("OptimisticHedge-OGDs", "D, ten steps", lambda f: OptimisticHedge(_pool(f))),
     ("AdaptMLProd-OGDs", "GD, ten steps", lambda f: AdaptMLProd(_pool(f), **_range(f))),
     ("MSMWC-OGDs", "GD, ten steps", lambda f: MSMWC(_pool(f), **_range(f))),
-    ("Bandit-Tracker-1", "values at one point", lambda f: Bandit(Tracker(f.dim))),
-    ("Bandit-Tracker-2", "values at two points", lambda f: Bandit(Tracker(f.dim), points=2)),
+    ("Bandit-Tracker-1", "values at one point", lambda f: _explorer(f, 1)),
+    ("Bandit-Tracker-2", "values at two points", lambda f: _explorer(f, 2)),
     ("BGD-1", "T, G, D, values at one point", lambda f: BGD(f.dim, **_bandit(f, 1))),
     ("BGD-2", "T, G, D, values at two points", lambda f: BGD(f.dim, **_bandit(f, 2))),
     ("PBGD-1", "T, G, D, values at one point", lambda f: PBGD(f.dim, **_bandit(f, 1))),

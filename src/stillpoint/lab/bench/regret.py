@@ -148,11 +148,10 @@ def regret_bench(
 ) -> RegretBench:
     """Play every learner on every stream; regret is against the stream's true comparator.
 
-    learners: what `contenders.choose` takes; none means all. streams: what `streams.find` takes, or
-    specs. All of them must be
-        there at every horizon: that is seen to before anybody plays.
-    jobs: processes. A learner that refuses a stream (say, one without a gradient bound) leaves a
-    row that says why.
+    learners: what `contenders.choose` takes; none means those that are usual. streams: what
+    `streams.find` takes, or specs. All of them must be there at every horizon: that is seen to
+    before anybody plays. jobs: processes. A learner that refuses a stream (say, one without a
+    gradient bound) leaves a row that says why.
     """
     players, specs, starts, rounds = lineup(learners, streams, seeds, horizons)
     for spec in specs:
@@ -178,7 +177,7 @@ def _task(players: Sequence[Contender], spec: Spec, horizon: int, seed: int) -> 
     ogd = tuned_ogd(stream)
     rows = []
     for player in players:
-        found = outcome(player, stream)
+        found = outcome(player, stream, seed)
         ratio = (
             found.regret / ogd if found.regret is not None and spec.rated and ogd > 0.0 else None
         )

@@ -53,7 +53,7 @@ def compare(
     out
         A folder in which finished cells are kept, so that the same call goes on after a kill, and
         grows with more seeds. Default: nothing is kept. It needs the extra parquet.
-    jobs, backend, address, retry
+    jobs, backend, address, retry, progress
         As for `sweep`. Results do not depend on them, but for the time per round.
 
     Returns
@@ -63,6 +63,9 @@ def compare(
 
     Notes
     -----
+    A cell that raises leaves a row with the error, and the others go on; where all of them fail
+    alike, that is a ValueError.
+
     Regret is against the stream's own comparator, where it has one. Adaptive regret is against the
     best fixed play on the worst interval: any play where one is best, those of at most the
     comparator's norm where none is, and linearised where no best play is computed. A learner's time
@@ -80,9 +83,21 @@ def compare(
         rows, _, played = settle(
             cells, play_cell, CurveRow, out=out, **how, retry=retry, progress=progress
         )
+    _refuse_hopeless(rows, kept=out is not None)
     told = {name: assumes for name, assumes, *_ in cells}
     told.update({entry[0]: _told(entry[2]) for entry in entries if isinstance(entry, tuple)})
     return Comparison(rows, told, played)
+
+
+def _refuse_hopeless(rows: Sequence[CurveRow], *, kept: bool) -> None:
+    """Raise where no cell could be played and all failed alike: that is a mistake in the call."""
+    reasons = {row.error for row in rows}
+    if len(reasons) == 1 and (reason := reasons.pop()):
+        again = "; then pass retry=True, as failed cells are kept" if kept else ""
+        raise ValueError(
+            f"learners must be able to play the streams: got in each of {len(rows)} cells {reason}"
+            f"{again}"
+        )
 
 
 def _told(config: Any) -> str:

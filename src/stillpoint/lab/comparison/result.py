@@ -126,20 +126,21 @@ class Comparison:
     ) -> tuple[Array, dict[str, Array]]:
         """The last values at each horizon, as `curves` returns them: how regret grows with T.
 
-        They differ from a curve over rounds for learners that are told T.
+        They differ from a curve over rounds for learners that are told T. Learners that did not
+        finish with the same seeds at every horizon are left out.
         """
         name = self._stream(stream)
         _known("measure", measure, MEASURES)
         horizons = ordered(row.horizon for row in self.rows)
-        groups: dict[str, dict[int, list[float]]] = {}
+        groups: dict[str, dict[int, dict[int, float]]] = {}
         for row in self.rows:
             value = None if row.error else getattr(row, measure)
             if row.stream == name and value is not None:
-                groups.setdefault(row.learner, {}).setdefault(row.horizon, []).append(value)
+                groups.setdefault(row.learner, {}).setdefault(row.horizon, {})[row.seed] = value
         whole = {
-            learner: np.array([by[horizon] for horizon in horizons]).T
+            learner: np.array([list(by[horizon].values()) for horizon in horizons]).T
             for learner, by in groups.items()
-            if len({len(by.get(horizon, ())) for horizon in horizons}) == 1
+            if len({tuple(by.get(horizon, ())) for horizon in horizons}) == 1
         }
         if not whole:
             raise ValueError(

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from stillpoint.core.validation import Array, positive
+from stillpoint.core.validation import Array, nonnegative, positive
 from stillpoint.lab.online import _metas
 from stillpoint.lab.online._bank import AT, Bank, Rule
 
@@ -68,6 +68,7 @@ class ExponentialWeights(Meta):
 
     def __post_init__(self) -> None:
         positive("rate", self.rate)
+        nonnegative("numerator", self.numerator)
         positive("range", self.range)
 
     def to(self, bank: Bank, rule: Rule) -> Array:
@@ -93,6 +94,7 @@ class FixedShare(Meta):
 
     def __post_init__(self) -> None:
         positive("rate", self.rate)
+        nonnegative("range", self.range)
 
     def on(self, first: int, length: int, rounds: int, last: int) -> float:
         """ln(last)/ε + εc²n/8, the last part only for losses that are not exp-concave.

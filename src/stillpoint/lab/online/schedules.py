@@ -123,7 +123,9 @@ class Cover(Schedule):
             raise ValueError(
                 f"base must be a base learner: got {self.base!r}; use one of sp.lab.online"
             )
-        count("every", self.every if isinstance(self.every, int) else int(self.every))
+        every = self.every
+        whole = isinstance(every, float) and every.is_integer()
+        count("every", int(every) if whole else every)
 
     @property
     def kinds(self) -> Sequence[Base]:

@@ -12,6 +12,11 @@ from stillpoint.lab.streams.reactive import ReactiveStream
 from stillpoint.losses import Linear, LossStream
 from stillpoint.losses.function import FunctionStream
 
+_LOSSES = (
+    "a LossStream, an array of gradients, the rounds of from_function, or objects with value and"
+    " gradient"
+)
+
 
 class OwnStream:
     """What `make(T, seed)` returns to `sp.lab.compare` where losses are functions of one's own.
@@ -45,7 +50,10 @@ class OwnStream:
         lipschitz: float | None = None,
         radius: float | None = None,
     ) -> None:
-        self.losses: LossStream | FunctionStream | list[Any] = _rounds(losses)
+        rounds = _rounds(losses)
+        if rounds is None:
+            raise ValueError(f"losses must be what sp.play takes: got {losses!r}; pass {_LOSSES}")
+        self.losses: LossStream | FunctionStream | list[Any] = rounds
         self.target = None if target is None else finite("target", target)
         if self.target is not None and self.target.ndim == 1:
             self.target = self.target[:, None]
@@ -109,10 +117,17 @@ def as_stream(made: Any) -> Stream | ReactiveStream | OwnStream:
     """What a `make(T, seed)` returned, as a stream."""
     if isinstance(made, Stream | ReactiveStream | OwnStream):
         return made
-    return OwnStream(made)
+    rounds = _rounds(made)
+    if rounds is None:  # named by its type, so that all cells fail in the same words
+        raise ValueError(
+            f"make must return a stream, or losses that sp.play takes: got a {type(made).__name__};"
+            f" return {_LOSSES}, or with a comparator OwnStream(losses, target)"
+        )
+    return OwnStream(rounds)
 
 
-def _rounds(losses: Any) -> LossStream | FunctionStream | list[Any]:
+def _rounds(losses: Any) -> LossStream | FunctionStream | list[Any] | None:
+    """The losses of each round; None where these are no losses."""
     if isinstance(losses, np.ndarray):
         return Linear().on(losses)
     if isinstance(losses, LossStream | FunctionStream):
@@ -123,7 +138,4 @@ def _rounds(losses: Any) -> LossStream | FunctionStream | list[Any]:
         rounds = []
     if rounds and all(hasattr(each, "value") and hasattr(each, "gradient") for each in rounds):
         return rounds
-    raise ValueError(
-        f"losses must be what sp.play takes: got {losses!r}; pass a LossStream, an array of"
-        " gradients, the rounds of from_function, or objects with value and gradient"
-    )
+    return None
