@@ -132,9 +132,9 @@ COPIES["copy"] = lambda begun: {name: copy.copy(each) for name, each in begun.it
 
 @pytest.mark.parametrize("way", [*COPIES, "fork", "spawn", "joblib"])
 def test_learners_are_copied_and_passed_to_processes_and_go_on_there(way):
-    begun = begin(CORE)
+    begun = begin(CORE if way in COPIES else dict([*CORE.items()][::4]))  # files are one form
     if way == "joblib":
-        there = joblib.Parallel(n_jobs=2)([joblib.delayed(go_on)(begun)] * 2)[0]
+        there = joblib.Parallel(n_jobs=2)([joblib.delayed(go_on)(begun)])[0]
     elif way in COPIES:
         there = go_on(COPIES[way](begun))
     else:

@@ -9,7 +9,7 @@ from stillpoint.core.arithmetic import assign, usable_norm
 from stillpoint.core.array import Array
 from stillpoint.core.jit import bare, njit
 from stillpoint.losses._pointwise import Outputs, Rounds, evaluate_round
-from stillpoint.potentials import CAP
+from stillpoint.potentials._magnitudes import CAP
 
 
 class State(NamedTuple):
