@@ -23,7 +23,13 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "fuzz")]
 
-settings.register_profile("stillpoint", deadline=None, derandomize=True, max_examples=60)
+# The same examples each time; with STILLPOINT_EXAMPLES=500, say, more of them (`make test-slow`).
+settings.register_profile(
+    "stillpoint",
+    deadline=None,
+    derandomize=True,
+    max_examples=int(os.environ.get("STILLPOINT_EXAMPLES", "20")),
+)
 settings.load_profile("stillpoint")
 
 from ids import UNSTABLE, value_id  # noqa: E402

@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import stillpoint as sp
@@ -371,7 +371,6 @@ ANY = st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from(
 
 
 @pytest.mark.parametrize("name", CORE)
-@settings(max_examples=20)
 @given(values=st.lists(ANY, min_size=1, max_size=40))
 def test_any_numbers_leave_every_learner_with_finite_plays(name, values):
     feed_all(name, values)

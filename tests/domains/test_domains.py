@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import naive as twins
@@ -48,7 +48,6 @@ def surrogate(g, z, w):
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=80, deadline=None)
 @given(data=st.data())
 def test_projection_is_the_nearest_point(name, data):
     dim = data.draw(st.sampled_from(DIMS))
@@ -71,7 +70,6 @@ def test_projection_is_the_nearest_point(name, data):
 
 
 @pytest.mark.parametrize("name", COMPILED)
-@settings(max_examples=40, deadline=None)
 @given(data=st.data())
 def test_compiled_projection_gives_the_same_bits(name, data):
     dim = data.draw(st.sampled_from(DIMS))
@@ -83,7 +81,6 @@ def test_compiled_projection_gives_the_same_bits(name, data):
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=80, deadline=None)
 @given(data=st.data())
 def test_surrogate_dominates_and_does_not_grow(name, data):
     dim = data.draw(st.sampled_from(DIMS))
@@ -104,7 +101,6 @@ def test_surrogate_dominates_and_does_not_grow(name, data):
     assert norm(out) <= norm(g) * (1 + 1e-15)
 
 
-@settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_surrogate_removes_the_outward_part_only(data):
     dim = data.draw(st.sampled_from(DIMS))

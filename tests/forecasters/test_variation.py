@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from series_cases import check_refusals
@@ -183,7 +183,6 @@ def scales(kind, seed, T):
     }[kind]
 
 
-@settings(max_examples=80)
 @given(
     seed=st.integers(0, 10**6),
     kind=st.sampled_from(["random", "away", "levels", "flips"]),

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from slow_twins import RARE_LEVELS, aggregation, pinball, slow_radii
 
@@ -101,7 +101,6 @@ def hostile(seed, rounds, kind):
 KINDS = st.sampled_from(["miss", "hit", "switch", "heavy", "still"])
 
 
-@settings(max_examples=50)
 @given(
     seed=st.integers(0, 10**6),
     kind=KINDS,
@@ -157,7 +156,6 @@ def test_the_guard_is_needed_and_bites():
         assert (infinite if sign > 0 else none) > 100
 
 
-@settings(max_examples=30)
 @given(
     seed=st.integers(0, 10**6),
     kind=KINDS,
@@ -203,7 +201,6 @@ def test_one_coverage_of_several_is_as_alone_while_nothing_crosses():
     assert (hi[:, 1] > alone).any()  # it was widened
 
 
-@settings(max_examples=40)
 @given(seed=st.integers(0, 10**6), power=st.floats(-6, 6), q=RARE_LEVELS, two_sided=st.booleans())
 def test_radii_follow_the_unit(seed, power, q, two_sided):
     y = np.random.default_rng(seed).standard_t(3, 400)

@@ -7,7 +7,7 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from slow_twins import STREAMS, TAU, SlowPool, copy, guard, pinball, same
 
@@ -94,7 +94,6 @@ def hostile(seed, kind):
 KINDS = st.sampled_from(["above", "on it", "either", "cauchy", "still"])
 
 
-@settings(max_examples=50)
 @given(seed=st.integers(0, 10**6), kind=KINDS, q=LEVELS)
 def test_theorem_against_adversaries(seed, kind, q):
     respond, tracker, above = hostile(seed, kind), QuantileTracker(q), 0
@@ -113,7 +112,6 @@ def test_theorem_against_adversaries(seed, kind, q):
     assert tracker.coverage_so_far == 1 - above / 500
 
 
-@settings(max_examples=40)
 @given(
     seed=st.integers(0, 10**6),
     kind=KINDS,
@@ -170,7 +168,6 @@ def test_bulk_is_single_calls_and_nothing_is_ever_nan(name, level):
     assert not any(np.isnan(value).any() for value in bulk.arrays().values())
 
 
-@settings(max_examples=40)
 @given(seed=st.integers(0, 10**6), power=st.floats(-6, 6), shift=st.floats(-100, 100), q=LEVELS)
 def test_quantiles_follow_shift_and_unit(seed, power, shift, q):
     y, unit = np.random.default_rng(seed).standard_t(3, 400), 10.0**power

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stillpoint.losses import (
@@ -80,7 +80,6 @@ def stream(family, mode, seed=0, dim=3):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@settings(max_examples=40, deadline=None)
 @given(p=st.floats(-30.0, 30.0), y=st.floats(-30.0, 30.0))
 def test_values_against_the_formula(family, p, y):
     y = (1.0 if y > 0 else -1.0) if family.labels else y

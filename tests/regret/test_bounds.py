@@ -27,7 +27,7 @@ from stillpoint.potentials import AdaptiveQuadratic, Erfi, ParameterFree, Potent
 from stillpoint.regret import magnitude, path_length, rkhs_norm
 from stillpoint.regret.bounds import optimal_path_length, path_length_norm
 
-ROUNDS = 500
+ROUNDS = 300
 KERNELS = {
     "constant": Constant(),
     "ou": OU(0.02),
@@ -56,7 +56,7 @@ def run(learner, gradient, rounds=ROUNDS, seed=0):
     return np.array(plays), np.array(gradients), np.array(radii)
 
 
-RADII = np.concatenate([[0.0], np.logspace(-4, 6, 41)])
+RADII = np.concatenate([[0.0], np.logspace(-4, 6, 21)])
 
 
 @pytest.mark.filterwarnings("ignore:the play saturated")

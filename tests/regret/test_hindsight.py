@@ -7,7 +7,7 @@ from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
@@ -348,7 +348,6 @@ def test_more_budget_never_costs_more(loss):
     assert np.array_equal(answers[-2], y[:, None])
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.integers(-3, 3), min_size=1, max_size=12),
     st.floats(0.0, 10.0),

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stillpoint.kernels import (
@@ -223,7 +223,6 @@ def test_tiny_variance_is_not_rounding():
     assert rkhs_norm(Matern52(rate=1e-4), np.sin(tau), tau) < math.inf
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.integers(1, 12), st.integers(0, 2**32 - 1), st.sampled_from(STREAMING))
 def test_norm_is_a_norm_that_grows_with_the_sequence(rounds, seed, kernel):
     rng = np.random.default_rng(seed)
