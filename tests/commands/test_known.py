@@ -10,6 +10,7 @@ from test_track_series import forecast, goes_on
 
 import stillpoint as sp
 from stillpoint.commands import _scores, tracking
+from stillpoint.commands.ahead import Unknown
 from tracked import bad, floats, run, write
 
 N, H = 150, 4
@@ -211,6 +212,19 @@ def test_a_run_without_rows_ahead_goes_on_wherever_it_is_cut(shop, tmp_path, mon
     options = {"time": "day", "horizon": H, "known": "price", "task": "quantile"}
     source = write(tmp_path / "s.csv", shop)
     goes_on(source, tmp_path, monkeypatch, 11, (40, 100, N + 1), **options)
+
+
+def test_what_is_ahead_may_be_asked_for_again():
+    rng = np.random.default_rng(1)
+    model, kept = sp.Forecaster(H, features=1), Unknown()
+    model.track(rng.normal(size=60), rng.normal(size=(60, 1)))
+    first = kept.of(model)
+    said = first.predict(horizon=H)
+    again = kept.of(model)
+    assert again is not first
+    assert np.array_equal(again.predict(horizon=H), said)
+    model.update(9.0)
+    assert not np.array_equal(kept.of(model).predict(horizon=H), said)
 
 
 def test_known_columns_without_any_target_are_told(tmp_path):

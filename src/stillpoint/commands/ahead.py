@@ -1,5 +1,6 @@
 """Steps ahead of a series, also those of which columns that are known ahead have not come."""
 
+import copy
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ class Ahead(NamedTuple):
     """A forecaster in the round after the last target, and what is said of the rounds to come."""
 
     model: Forecaster
-    tellers: tuple[Forecaster, Forecaster]  # of the first and of the last step; see `as_if_unknown`
+    tellers: tuple[Forecaster, Forecaster]  # of the first and of the last step; see `Unknown`
     told: Told  # (H,)
     total: Told  # (1,)
     places: NDArray[np.int64]  # in these rounds, of the rows that have come of them
@@ -31,17 +32,29 @@ def lacking(x: Array | None, known: NDArray[np.bool_], horizon: int) -> NDArray[
     return found
 
 
-def as_if_unknown(model: Forecaster) -> Forecaster:
-    """Return a forecaster of the same rounds, played anew with features of the next one alone.
+class Unknown:
+    """Forecasters of the same rounds, played anew with features of the next one alone.
 
-    What `model` learnt of errors is about rounds whose features were known; this one has learnt how
-    far off forecasts are without. The last 8192 rounds are there to play.
+    What a forecaster learnt of errors is about rounds whose features were known; these have learnt
+    how far off forecasts are without. The last 8192 rounds are there to play. The last such
+    forecaster is kept: a run that is followed asks again and again.
     """
-    other = Forecaster(**{**model.config, "season": model.seasons or None})
-    other._apart, other._engine.ahead[:] = True, False
-    values, X, _ = model._engine.history.believed
-    other.track(values, X)
-    return other
+
+    def __init__(self) -> None:
+        self._played: tuple[Array, Array] = np.empty(0), np.empty((0, 0))
+        self._last: Forecaster | None = None
+
+    def of(self, model: Forecaster) -> Forecaster:
+        """Return what `model` would be if features were not known ahead."""
+        values, X, _ = model._engine.history.believed
+        pairs = zip(self._played, (values, X), strict=True)
+        same = all(np.array_equal(old, new, equal_nan=True) for old, new in pairs)
+        if self._last is None or not same:
+            self._last = Forecaster(**{**model.config, "season": model.seasons or None})
+            self._last._apart, self._last._engine.ahead[:] = True, False
+            self._last.track(values, X)
+            self._played = values, X
+        return copy.copy(self._last)
 
 
 def total_of(

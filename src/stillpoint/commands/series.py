@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stillpoint.commands.ahead import Ahead, as_if_unknown, lacking, total_of
+from stillpoint.commands.ahead import Ahead, Unknown, lacking, total_of
 from stillpoint.commands.arguments import periods
 from stillpoint.commands.beside import Beside
 from stillpoint.commands.encode import Rows
@@ -49,7 +49,7 @@ class Series:
         )
         self.model._apart = apart
         self._timed, self.intake = options.time is not None, Intake(plan)
-        self.beside = Beside(plan, self.level)
+        self.beside, self._unknown = Beside(plan, self.level), Unknown()
         self.loss_name = "pinball loss" if self.level else "squared error"
         self._jump = 4 * (plan.period + plan.horizon)  # slots that nothing said reaches over
         # slot of the last row learnt; whether rows without a target were the last of these
@@ -253,7 +253,7 @@ class Series:
         told, sums, other = self._say(model, x, time, whole), model.total(H), model
         lacks = lacking(x, self.model._engine.ahead, H) & self._reaches
         if lacks.any():
-            other = as_if_unknown(model)
+            other = self._unknown.of(model)
             theirs = self._say(other, None if x is None else x[:1], None, whole)
             told = Told(*(np.where(lacks, *pair) for pair in zip(theirs, told, strict=True)))
             sums = total_of(model, other, lacks)
