@@ -291,12 +291,45 @@ def test_a_state_saved_before_there_were_domains_is_read():
     learner, twin = (sp.Directional(2, lipschitz=1.0, kernel=OU(0.1)) for _ in "ab")
     for g in np.random.default_rng(3).uniform(-0.7, 0.7, (20, 2)):
         learner.update(g)
-    for new in (("norms.trace",), ("stats", "proposal", "inner", "norms.trace")):
+    for new in (("fed",), ("fed", "norms.trace"), ("fed", "stats", "proposal", "inner")):
         old = {name: value for name, value in learner.arrays().items() if name not in new}
         twin.restore(twin.migrated(old))
         assert set(twin.migrated(old)) == set(learner.arrays())
         assert np.array_equal(learner.predict(), twin.predict())
         assert learner.bound(1.0, 2.0) == twin.bound(1.0, 2.0)
+
+
+@pytest.mark.parametrize("norms", NORMS)
+@pytest.mark.parametrize("lipschitz", [3.0, None])
+def test_a_loaded_learner_goes_on_as_the_one_that_was_saved(tmp_path, lipschitz, norms):
+    arguments = {"lipschitz": lipschitz, "kernel": OU(0.1), "norms": norms, "domain": Ball(0.3)}
+    learner = sp.Directional(2, **arguments)
+    for g in np.random.default_rng(4).uniform(-2.0, 2.0, (40, 2)):
+        sp.save(learner, tmp_path / "learner")
+        again = sp.load(tmp_path / "learner")
+        assert np.array_equal(again.fed, learner.fed)
+        for each in (learner, again):
+            each.update(g)
+        for name, value in learner.arrays().items():
+            assert np.array_equal(again.arrays()[name], value), name
+    assert learner.fed.any()
+
+
+def test_a_file_without_what_the_norms_were_fed_is_read(tmp_path, monkeypatch):
+    learner = sp.Directional(2, kernel=OU(0.1))
+    for g in np.random.default_rng(5).uniform(-2.0, 2.0, (20, 2)):
+        learner.update(g)
+    kept = {name: value for name, value in learner.arrays().items() if name != "fed"}
+    with monkeypatch.context() as older:
+        older.setattr(sp.Directional, "arrays", lambda _: kept)
+        sp.save(learner, tmp_path / "learner")
+    again = sp.load(tmp_path / "learner")
+    assert not again.fed.any()
+    for g in ([1.0, 0.5], [-1.0, 2.0]):
+        for each in (learner, again):
+            each.update(g)
+        assert np.array_equal(again.fed, learner.fed)
+        assert np.array_equal(again.predict(), learner.predict())
 
 
 def test_growing_kernels_need_a_bound_only_with_a_lipschitz_bound():

@@ -85,6 +85,16 @@ def ahead_notes(ahead: int, horizon: int) -> list[str]:
     return [f"the last {ahead} rows lie ahead of the targets: {what} last; give --horizon {ahead}"]
 
 
+def known_notes(known: Sequence[str], lacks: int, horizon: int) -> list[str]:
+    """A note on steps ahead without the columns that are known ahead. lacks: how many."""
+    if not lacks:
+        return []
+    named = ", ".join(map(show_name, known[:_NAMED])) + (", …" if len(known) > _NAMED else "")
+    what = f"{lacks} of the {horizon} steps ahead are without {named}, which --known names"
+    follows = "their forecasts and intervals are as if that were not known ahead"
+    return [f"{what}: {follows}; add rows at the end that have it, and no target"]
+
+
 def time_notes(name: str | None, kind: str, last: float) -> list[str]:
     """A note on times that are dates written as numbers: between months they would be 70 days
     apart, and seconds since 1970 go without a calendar. last: the latest.

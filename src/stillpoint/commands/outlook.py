@@ -9,11 +9,12 @@ import numpy as np
 from stillpoint.alerts.change import Change
 from stillpoint.commands._rows import BUCKET
 from stillpoint.commands._scores import SUM, Scores
+from stillpoint.commands.ahead import Ahead
 from stillpoint.commands.beside import NAIVE
 from stillpoint.commands.history import History
 from stillpoint.commands.moments import Coming
 from stillpoint.commands.recents import Recent
-from stillpoint.commands.series import Ahead, Series
+from stillpoint.commands.series import Series
 from stillpoint.report.changes import verb
 from stillpoint.series import Forecaster
 from stillpoint.series.spacing import unit
@@ -65,7 +66,7 @@ def figures(engine: Series, history: History, recent: Recent) -> dict[str, Any]:
         if most < account["seen"]:
             coverage |= {"least_misses": least, "most_misses": most}
             certificate = {"misses at least": least, "misses at most": most}
-    weights = model.weights
+    weights = ahead.tellers[0].weights
     return {
         "loss_name": engine.loss_name,
         "loss": loss,
@@ -84,7 +85,8 @@ def outlook(engine: Series, ahead: Ahead, recent: Recent) -> dict[str, Any]:
     gap = engine.slots.gap or engine.plan.gap if engine.plan.dated else None
     times = _times(ahead, coming, recent.texts, H)
     rows = zip(times, *(part.tolist() for part in ahead.told), strict=True)
-    weights, components = model.weights, model.components()
+    weights = [teller.weights for teller in ahead.tellers]
+    components = ahead.tellers[0].components()
     raised = float(ahead.told.forecast[0]) - sum(components.values())
     if engine.nonnegative and ahead.told.forecast[0] == 0.0 and raised > 0.0:
         components["kept at 0"] = raised
@@ -105,13 +107,14 @@ def outlook(engine: Series, ahead: Ahead, recent: Recent) -> dict[str, Any]:
             }
             for h, (time, f, low, high) in enumerate(rows, 1)
         ],
+        "steps_without_known": ahead.lacks,
         "total": {name: float(end[0]) for name, end in ahead.total._asdict().items()},
         "horizons": horizons(ahead.scores, bool(engine.level), NAIVE in engine.beside.names),
         "changes": [_change(change, model, ahead, coming) for change in model.changes],
         "components": components,
         "relies_on": {
-            "next": relies_on(weights[min(weights)]) if weights else [],
-            "far": relies_on(weights[max(weights)]) if weights else [],
+            "next": relies_on(weights[0][min(weights[0])]) if weights[0] else [],
+            "far": relies_on(weights[1][max(weights[1])]) if weights[1] else [],
         },
     }
 

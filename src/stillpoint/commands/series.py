@@ -3,12 +3,12 @@
 import copy
 from functools import reduce
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stillpoint.commands import _scores
+from stillpoint.commands.ahead import Ahead, Unknown, lacking, total_of
 from stillpoint.commands.arguments import periods
 from stillpoint.commands.beside import Beside
 from stillpoint.commands.encode import Rows
@@ -23,16 +23,6 @@ from stillpoint.series.slots import Slots
 
 _MOST = 8192  # rows without a target that wait for one, at least
 _ROOM = 1 << 20  # forecasts made at once
-
-
-class Ahead(NamedTuple):
-    """A forecaster in the round after the last target, and what it says of the rounds to come."""
-
-    model: Forecaster
-    told: Told  # (H,)
-    total: Told  # (1,)
-    places: NDArray[np.int64]  # in these rounds, of the rows that have come of them
-    scores: _scores.Scores
 
 
 class Series:
@@ -59,7 +49,7 @@ class Series:
         )
         self.model._apart = apart
         self._timed, self.intake = options.time is not None, Intake(plan)
-        self.beside = Beside(plan, self.level)
+        self.beside, self._unknown = Beside(plan, self.level), Unknown()
         self.loss_name = "pinball loss" if self.level else "squared error"
         self._jump = 4 * (plan.period + plan.horizon)  # slots that nothing said reaches over
         # slot of the last row learnt; whether rows without a target were the last of these
@@ -185,18 +175,24 @@ class Series:
 
     def _path(self, model: Forecaster, rows: Table) -> Told:
         """Forecast what comes, of which some rows have come, with their features: (1, H)."""
-        x, time, H = None, None, self.horizon
-        whole = rows.whole[:1] if rows.y.size else np.array([float(self.intake.whole)])
-        if rows.y.size:
-            when = self._times(rows.times[:1])
-            time = None if when is None else when[0]
-            if self.columns:
-                places = self._places(model, rows)
-                near = places < H
-                x = np.full((int(places[near][-1]) + 1, self.columns), np.nan)
-                x[places[near]] = rows.X[near]
-        said = model.predict(x, horizon=H, time=time)
-        ends = (end[None] for end in model.interval(horizon=H))
+        return self._say(model, *self._given(model, rows))
+
+    def _given(self, model: Forecaster, rows: Table) -> tuple[Array | None, Any, Array]:
+        """Return what is known of rounds to come: features, time, whether targets are whole."""
+        if not rows.y.size:
+            return None, None, np.array([float(self.intake.whole)])
+        x, when = None, self._times(rows.times[:1])
+        if self.columns:
+            places = self._places(model, rows)
+            near = places < self.horizon
+            x = np.full((int(places[near][-1]) + 1, self.columns), np.nan)
+            x[places[near]] = rows.X[near]
+        return x, None if when is None else when[0], rows.whole[:1]
+
+    def _say(self, model: Forecaster, x: Array | None, time: Any, whole: Array) -> Told:
+        """Forecast what comes: (1, H)."""
+        said = model.predict(x, horizon=self.horizon, time=time)
+        ends = (end[None] for end in model.interval(horizon=self.horizon))
         return self._shaped(Told(said[None], *ends), whole)
 
     def _times(self, times: Array) -> Any:
@@ -253,14 +249,22 @@ class Series:
             self._play(model, rows, 0, n)
         coming = rows.part(n)
         places = self._places(model, coming)
-        told = self._path(model, coming)
-        total = Told(*(np.array([[end]]) for end in model.total(H)))
+        x, time, whole = self._given(model, coming)
+        told, sums, other = self._say(model, x, time, whole), model.total(H), model
+        lacks = lacking(x, self.model._engine.ahead, H) & self._reaches
+        if lacks.any():
+            other = self._unknown.of(model)
+            theirs = self._say(other, None if x is None else x[:1], None, whole)
+            told = Told(*(np.where(lacks, *pair) for pair in zip(theirs, told, strict=True)))
+            sums = total_of(model, other, lacks)
+        total = Told(*(np.array([[end]]) for end in sums))
         total = total if self.level else self._shaped(total, np.array([float(self.intake.whole)]))
         if self.nonnegative and not self.level and (told.forecast == 0.0).any():
             said = told.forecast.sum(axis=1, keepdims=True)
             end = np.ceil(said) if self.intake.whole else said
             total = Told(said, total.lo, np.maximum(total.hi, end))
-        return Ahead(model, told.row(0), total.row(0), places, scores)
+        tellers = other if lacks[0] else model, other if lacks[-1] else model
+        return Ahead(model, tellers, told.row(0), total.row(0), places, int(lacks.sum()), scores)
 
     @property
     def _parts(self) -> dict[str, Any]:

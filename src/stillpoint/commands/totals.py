@@ -5,7 +5,13 @@ from typing import TYPE_CHECKING, Any
 import stillpoint
 from stillpoint.commands import outlook
 from stillpoint.commands.engine import Engine
-from stillpoint.commands.notes import ahead_notes, band_notes, late_notes, target_notes
+from stillpoint.commands.notes import (
+    ahead_notes,
+    band_notes,
+    known_notes,
+    late_notes,
+    target_notes,
+)
 from stillpoint.commands.plans import word_notes
 from stillpoint.commands.series import Series
 from stillpoint.commands.session import Session, now
@@ -42,6 +48,7 @@ def totals(job: "Track", session: Session) -> dict[str, Any]:
     if isinstance(engine, Series):
         result = {**head, **outlook.figures(engine, history, job.recent)}
         notes += ahead_notes(job.ahead, engine.horizon) if job.targets else ()
+        notes += known_notes(o.known, result["steps_without_known"], engine.horizon)
         notes += word_notes(encoder, engine.plan)
     else:
         result = {**head, **figures(engine, history)}

@@ -18,7 +18,7 @@ from stillpoint.core.validation import Array, count, nonnegative
 from stillpoint.forecasters import _classification, _logistic
 from stillpoint.forecasters._filters import gap
 from stillpoint.forecasters._logistic import OUT, RATES, ROW, SET, State
-from stillpoint.forecasters.tracking import NO_WEIGHTS, TrackingModel
+from stillpoint.forecasters.tracking import Outputs, Rounds, TrackingModel
 
 
 class TrackingProbabilities(TrackingModel):
@@ -126,23 +126,11 @@ class TrackingProbabilities(TrackingModel):
     def _targets(self, y: ArrayLike) -> Array:
         return self._labels(y, 1).astype(np.float64)
 
-    def _track(
-        self,
-        X: Array,
-        y: Array,
-        times: Array,
-        delay: int,
-        first: int,
-        more: bool,
-        weights: Array = NO_WEIGHTS,
-    ) -> tuple[Array, Array, Array]:
-        rows = y.size - first
-        probabilities, still = np.empty((rows, self.classes)), np.empty(rows if more else 0)
-        shares = np.empty((rows if more else 0, len(RATES)))
-        out = probabilities, still, shares
-        _classification.track(X, y, weights, times, delay, first, self._state, *out)
-        self._played(X, max(y.size - delay, 0))
-        return out
+    def _answers(self, rows: int) -> Array:
+        return np.empty((rows, self.classes))
+
+    def _play(self, rounds: Rounds, out: Outputs) -> None:
+        _classification.track(*rounds, self._state, *out)
 
     def _parts(self) -> dict[str, Array]:
         s = self._state

@@ -21,7 +21,7 @@ from stillpoint.forecasters import _linear, _regression
 from stillpoint.forecasters._linear import AT, RATES, ROW, Rule, State
 from stillpoint.forecasters.base import limited
 from stillpoint.forecasters.feature_rounds import compiled
-from stillpoint.forecasters.tracking import NO_WEIGHTS, TrackingModel
+from stillpoint.forecasters.tracking import Outputs, Rounds, TrackingModel
 from stillpoint.losses import Absolute, Huber, Loss, Pinball, Squared
 
 
@@ -144,23 +144,11 @@ class TrackingForecaster(TrackingModel):
             )
         return compiled(targets)
 
-    def _track(
-        self,
-        X: Array,
-        y: Array,
-        times: Array,
-        delay: int,
-        first: int,
-        more: bool,
-        weights: Array = NO_WEIGHTS,
-    ) -> tuple[Array, Array, Array]:
-        rows = y.size - first
-        forecasts, still = np.empty(rows), np.empty(rows if more else 0)
-        shares = np.empty((rows if more else 0, len(RATES)))
-        out = forecasts, still, shares
-        _regression.track(X, y, weights, times, delay, first, self._rule, self._state, *out)
-        self._played(X, max(y.size - delay, 0))
-        return out
+    def _answers(self, rows: int) -> Array:
+        return np.empty(rows)
+
+    def _play(self, rounds: Rounds, out: Outputs) -> None:
+        _regression.track(*rounds, self._rule, self._state, *out)
 
     def _parts(self) -> dict[str, Array]:
         table, own = self._state.table, super()._parts()

@@ -17,6 +17,8 @@ from stillpoint.forecasters._filters import CLOCK, drift, tick
 from stillpoint.forecasters.feature_rounds import FeatureRounds
 
 NO_WEIGHTS = np.empty(0)  # losses that count alike
+Rounds = tuple[Array, Array, Array, Array, int, int]  # X, y, weights, times, delay, first
+Outputs = tuple[Array, Array, Array]  # answers, what the filter without drift says, weights
 
 
 class TrackingModel(FeatureRounds):
@@ -83,6 +85,13 @@ class TrackingModel(FeatureRounds):
         """Return the targets of many rounds as what can be learnt from."""
 
     @abstractmethod
+    def _answers(self, rows: int) -> Array:
+        """Return room for the answers of so many rounds."""
+
+    @abstractmethod
+    def _play(self, rounds: Rounds, out: Outputs) -> None:
+        """Play rounds in compiled code; see `_track`."""
+
     def _track(
         self,
         X: Array,
@@ -92,12 +101,18 @@ class TrackingModel(FeatureRounds):
         first: int,
         more: bool,
         weights: Array = NO_WEIGHTS,
-    ) -> tuple[Array, Array, Array]:
+    ) -> Outputs:
         """`track` without its checks; NaN in y is a missing target; `weights` of losses.
 
         more: also what the filter without drift says, (T − first,), and the weights of the filters,
         (T − first, K); of class 0, or 1 where there are two.
         """
+        rows = y.size - first
+        still = np.empty(rows if more else 0)
+        out = self._answers(rows), still, np.empty((still.size, len(self._rates)))
+        self._play((X, y, weights, times, delay, first), out)
+        self._played(X, max(y.size - delay, 0))
+        return out
 
     @abstractmethod
     def _round(self, opens: bool, closes: bool, x: Array, feedback: Any, when: float) -> Any:

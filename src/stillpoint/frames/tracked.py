@@ -55,7 +55,8 @@ def track(
         of hours, 7 of days, 52 of weeks, 12 of months, 4 of quarters, else 10.
     known : str or list of str
         Columns that are known ahead, as prices and holidays are: they count at every horizon, the
-        others for the next row only.
+        others for the next row only. Rows at the end without a target say what they will be; steps
+        further ahead than these are forecast as if they were not known, and a note says so.
     features : list of str, optional
         Columns to forecast from. None takes all others; () takes none.
     season : "auto", None, float or list of float, default "auto"

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from stillpoint.core.validation import Array, nonnegative, positive, squared
+from stillpoint.core.validation import Array, nonnegative, positive, squared, stored
 from stillpoint.domains import Domain
 from stillpoint.kernels import Kernel
 from stillpoint.kernels.base import as_kernel
@@ -274,18 +274,19 @@ class Directional(ConstrainedLearner):
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
-        return {**super().arrays(), "variance": self._variance}
+        return {**super().arrays(), "variance": self._variance, "fed": self.fed.copy()}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
         super().restore(state)
-        self._variance = float(state["variance"])
+        self._variance, self.fed = float(state["variance"]), stored(state, "fed", self.dim)
 
     def migrated(self, state: dict[str, Any]) -> dict[str, Any]:
         """A state of an older version as this one would save it.
 
-        It may lack what domains need, and the trace of the gradients' Gram matrix.
+        It may lack `fed`, what domains need, and the trace of the gradients' Gram matrix.
         """
+        state = {"fed": np.zeros(self.dim), **state}  # until the next gradient
         fresh, new = self.arrays(), ("stats", "proposal", "inner")
         if isinstance(self.norms, FullMatrix):
             state = {"norms.trace": math.inf, **state}  # nothing is known of it

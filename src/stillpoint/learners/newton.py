@@ -93,6 +93,16 @@ class _Newton(GradientLearner):
         """What log det(I + (β/λ)K) is at most by the effective dimension and Tr K."""
         return log_det_bound(self.effective_dimension, self._trace, self._noise)
 
+    def _within(self, norm: float, growth: float) -> float:
+        """(λ/2)‖U‖² + growth/(2β)."""
+        return 0.5 * self.ridge * squared("norm", norm) + growth / (2.0 * self.curvature)
+
+    def _advance(self, time: float) -> None:
+        """Move the belief to a time."""
+        if not self.rounds:
+            self._belief.kernel.diagonal(time)  # it may refuse a time before the first it lives on
+        self._belief.advance(time)
+
     def _check_gradient(self, g: Array, size: float) -> None:
         """Any finite gradient will do."""
 
@@ -143,10 +153,8 @@ class StronglyConvex(_Newton):
         self._top = 0.0
 
     def _propose(self, time: float) -> Array:
+        self._advance(time)
         belief = self._belief
-        if not self.rounds:
-            belief.kernel.diagonal(time)  # a kernel may refuse a time before the first it lives on
-        belief.advance(time)
         play = self.domain.project(belief.mean)
         if belief.variance > 0.0 and not np.array_equal(play, belief.mean):
             belief.shift((play - belief.mean) / belief.variance)
@@ -166,18 +174,14 @@ class StronglyConvex(_Newton):
 
         Theorem sc-regret (E13): (λ/2)‖U‖² + (G²/2β) log det(I + βK/λ), G the largest gradient.
         """
-        return 0.5 * self.ridge * squared("norm", norm) + self._top * self.log_det / (
-            2.0 * self.curvature
-        )
+        return self._within(norm, self._top * self.log_det)
 
     def dimension_bound(self, norm: float) -> float:
         """Bound the regret so far by the effective dimension; never below `bound`.
 
         Theorem sc-regret as stated (E13): (λ/2)‖U‖² + (G²/2β) d_eff(λ/β) log(e + eβ·Tr K/λ).
         """
-        return 0.5 * self.ridge * squared("norm", norm) + self._top * self._growth / (
-            2.0 * self.curvature
-        )
+        return self._within(norm, self._top * self._growth)
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
@@ -239,19 +243,15 @@ class ExpConcave(_Newton):
         return {**super().config, "track_dimension": self.track_dimension}
 
     def update(self, g: ArrayLike, time: float | None = None) -> None:
-        """Tell the learner a subgradient at the play of the open round (predicts first where none
-        is open).
-        """
+        """Tell the learner a subgradient at the play of the open round; opens one where none is."""
         # whether curvature drowns in g shows once the round is open: one that this call opened must
         # not stay so
         with rollback_on_error(self) if not self._is_open else nullcontext():
             super().update(g, time)
 
     def _propose(self, time: float) -> Array:
+        self._advance(time)
         belief = self._belief
-        if not self.rounds:
-            belief.kernel.diagonal(time)  # a kernel may refuse a time before the first it lives on
-        belief.advance(time)
         mean = belief.values()
         if self.domain.contains(mean, tolerance=0.0):
             return mean
@@ -290,11 +290,11 @@ class ExpConcave(_Newton):
         Theorem kons, corrected (E12): (λ/2)‖U‖² + (1/2β) log det(I + (β/λ)K_g), K_g the Gram matrix
         of the gradients.
         """
-        return 0.5 * self.ridge * squared("norm", norm) + self.log_det / (2.0 * self.curvature)
+        return self._within(norm, self.log_det)
 
     def dimension_bound(self, norm: float) -> float:
         """Bound the regret so far by the effective dimension; never below `bound`.
 
         Theorem kons as stated, corrected (E12): (λ/2)‖U‖² + d_eff(λ/β)/(2β)·log(e + eβ·Tr K_g/λ).
         """
-        return 0.5 * self.ridge * squared("norm", norm) + self._growth / (2.0 * self.curvature)
+        return self._within(norm, self._growth)

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -25,6 +25,7 @@ class TrackingEstimator(TableOutput, BaseEstimator, Configured):
 
     core_: Any
     path_every: int | None
+    _numeric: ClassVar[bool] = False  # whether targets are numbers
 
     @property
     def coef_(self) -> Array:
@@ -41,6 +42,65 @@ class TrackingEstimator(TableOutput, BaseEstimator, Configured):
 
     def _coefficients(self) -> tuple[Array, Any]:
         """`coef_` and `intercept_`."""
+        raise NotImplementedError
+
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        times: ArrayLike | None = None,
+    ) -> Self:
+        """Forget everything, then learn the rows in order.
+
+        Parameters
+        ----------
+        X : array-like of shape (rows, features)
+            Features; NaN where one is not seen.
+        y : array-like of shape (rows,)
+            Targets, or labels.
+        sample_weight : array-like of shape (rows,), optional
+            How often the loss of a row counts; rows of weight 0 are left out.
+        times : array-like of shape (rows,), optional
+            Numbers or dates: drift then follows the gaps.
+        """
+        return self._learn(X, y, sample_weight, times, fresh=True)
+
+    def _learn(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
+        times: ArrayLike | None,
+        fresh: bool,
+        **more: Any,
+    ) -> Self:
+        """Learn rows in order; `more` is for `_learn_rows`."""
+        with unchanged_on_failure(self):
+            rows, targets = validate_data(
+                self,
+                X,
+                y,
+                y_numeric=self._numeric,
+                reset=fresh,
+                dtype=np.float64,
+                ensure_all_finite="allow-nan",
+            )
+            self._check_targets(targets)
+            weights = weights_of(sample_weight, len(rows))
+            weights, rows, targets, times = without(weights, rows, targets, moments(times))
+            self._learn_rows(rows, targets, times, weights, fresh, **more)
+        return self
+
+    def _check_targets(self, y: NDArray[Any]) -> None:
+        """Raise ValueError for what cannot be learnt."""
+        raise NotImplementedError
+
+    def _learn_rows(
+        self, rows: Array, y: NDArray[Any], times: Any, weights: Array, fresh: bool
+    ) -> None:
+        """Learn rows in order; `fresh`: what was learnt before is forgotten."""
         raise NotImplementedError
 
     def _rows(self, X: ArrayLike) -> Array:

@@ -6,18 +6,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from stillpoint.core.validation import Array
 from stillpoint.estimators.sklearn.base import (
     COLUMNS,
     TrackingEstimator,
     in_units,
-    moments,
     unchanged_on_failure,
-    weights_of,
     width_of,
-    without,
 )
 from stillpoint.forecasters._logistic import OUT, RATES
 from stillpoint.forecasters.classification import TrackingProbabilities
@@ -76,29 +73,6 @@ class TrackingClassifier(ClassifierMixin, TrackingEstimator):
     def __init__(self, *, path_every: int | None = None) -> None:
         self.path_every = path_every
 
-    def fit(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        *,
-        times: ArrayLike | None = None,
-    ) -> Self:
-        """Forget everything, then learn the rows in order.
-
-        Parameters
-        ----------
-        X : array-like of shape (rows, features)
-            Features; NaN where one is not seen.
-        y : array-like of shape (rows,)
-            Labels.
-        sample_weight : array-like of shape (rows,), optional
-            How often the log loss of a row counts; rows of weight 0 are left out.
-        times : array-like of shape (rows,), optional
-            Numbers or dates: drift then follows the gaps.
-        """
-        return self._learn(X, y, None, sample_weight, times, fresh=True)
-
     def partial_fit(
         self,
         X: ArrayLike,
@@ -118,35 +92,28 @@ class TrackingClassifier(ClassifierMixin, TrackingEstimator):
                 "classes must be given at the first call of partial_fit: got None; list every label"
                 " that may come"
             )
-        return self._learn(X, y, classes, sample_weight, times, fresh)
+        return self._learn(X, y, sample_weight, times, fresh, classes=classes)
 
-    def _learn(
+    def _check_targets(self, y: NDArray[Any]) -> None:
+        check_classification_targets(y)
+
+    def _learn_rows(
         self,
-        X: ArrayLike,
-        y: ArrayLike,
-        classes: ArrayLike | None,
-        sample_weight: ArrayLike | None,
-        times: ArrayLike | None,
+        rows: Array,
+        y: NDArray[Any],
+        times: Any,
+        weights: Array,
         fresh: bool,
-    ) -> Self:
-        with unchanged_on_failure(self):
-            rows, labels = validate_data(
-                self, X, y, reset=fresh, dtype=np.float64, ensure_all_finite="allow-nan"
-            )
-            check_classification_targets(labels)
-            weights = weights_of(sample_weight, len(rows))
-            weights, rows, labels, times = without(weights, rows, labels, moments(times))
-            known, places = self._places(labels, classes, fresh)
-            if fresh:
-                self._forget()
-                core = TrackingProbabilities(
-                    rows.shape[1], classes=max(known.size, 2), missing=True
-                )
-            else:
-                core = self.core_
-            self._play(core, rows, places, times, weights)
-            self.core_, self.classes_ = core, known
-        return self
+        classes: ArrayLike | None = None,
+    ) -> None:
+        known, places = self._places(y, classes, fresh)
+        if fresh:
+            self._forget()
+            core = TrackingProbabilities(rows.shape[1], classes=max(known.size, 2), missing=True)
+        else:
+            core = self.core_
+        self._play(core, rows, places, times, weights)
+        self.core_, self.classes_ = core, known
 
     def _places(
         self, labels: NDArray[Any], classes: ArrayLike | None, fresh: bool

@@ -3,9 +3,9 @@
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from stillpoint.core.validation import Array, under
 from stillpoint.estimators.losses import loss_named
@@ -13,11 +13,8 @@ from stillpoint.estimators.sklearn.base import (
     COLUMNS,
     TrackingEstimator,
     in_units,
-    moments,
     unchanged_on_failure,
-    weights_of,
     width_of,
-    without,
 )
 from stillpoint.forecasters._linear import AT
 from stillpoint.forecasters._linear import ROW as FILTER
@@ -84,6 +81,7 @@ class TrackingRegressor(RegressorMixin, TrackingEstimator):
 
     core_: TrackingForecaster
     intervals_: IntervalTracker
+    _numeric = True
 
     def __init__(
         self,
@@ -95,29 +93,6 @@ class TrackingRegressor(RegressorMixin, TrackingEstimator):
     ) -> None:
         self.loss, self.quantile = loss, quantile
         self.coverage, self.path_every = coverage, path_every
-
-    def fit(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        *,
-        times: ArrayLike | None = None,
-    ) -> Self:
-        """Forget everything, then learn the rows in order.
-
-        Parameters
-        ----------
-        X : array-like of shape (rows, features)
-            Features; NaN where one is not seen.
-        y : array-like of shape (rows,)
-            Targets.
-        sample_weight : array-like of shape (rows,), optional
-            How often the loss of a row counts; rows of weight 0 are left out.
-        times : array-like of shape (rows,), optional
-            Numbers or dates: drift then follows the gaps.
-        """
-        return self._learn(X, y, sample_weight, times, fresh=True)
 
     def partial_fit(
         self,
@@ -133,44 +108,26 @@ class TrackingRegressor(RegressorMixin, TrackingEstimator):
     def _build(self, width: int) -> TrackingForecaster:
         return TrackingForecaster(width, loss=loss_named(self.loss, self.quantile), missing=True)
 
-    def _learn(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None,
-        times: ArrayLike | None,
-        fresh: bool,
-    ) -> Self:
-        with unchanged_on_failure(self):
-            rows, targets = validate_data(
-                self,
-                X,
-                y,
-                y_numeric=True,
-                reset=fresh,
-                dtype=np.float64,
-                ensure_all_finite="allow-nan",
-            )
-            if targets.dtype.kind not in "biuf":
-                raise ValueError(
-                    f"y must be numbers: got {targets[0]!r}; convert the targets first"
-                )
-            weights = weights_of(sample_weight, len(rows))
-            weights, rows, targets, times = without(weights, rows, targets, moments(times))
-            core = self._build(rows.shape[1]) if fresh else self.core_
-            targets, band = targets.astype(np.float64), None
-            if self.coverage is not None:
-                new = fresh or not hasattr(self, "intervals_")
-                band = IntervalTracker(self.coverage) if new else self.intervals_
-                values("y", targets, missing=False)  # before the core moves
-            if fresh:
-                self._forget()
-            said = self._play(core, rows, targets, times, weights)
-            self.core_ = core
-            if band is not None:
-                band.track(said, targets)
-                self.intervals_ = band
-        return self
+    def _check_targets(self, y: NDArray[Any]) -> None:
+        if y.dtype.kind not in "biuf":
+            raise ValueError(f"y must be numbers: got {y[0]!r}; convert the targets first")
+
+    def _learn_rows(
+        self, rows: Array, y: NDArray[Any], times: Any, weights: Array, fresh: bool
+    ) -> None:
+        core = self._build(rows.shape[1]) if fresh else self.core_
+        targets, band = y.astype(np.float64), None
+        if self.coverage is not None:
+            new = fresh or not hasattr(self, "intervals_")
+            band = IntervalTracker(self.coverage) if new else self.intervals_
+            values("y", targets, missing=False)  # before the core moves
+        if fresh:
+            self._forget()
+        said = self._play(core, rows, targets, times, weights)
+        self.core_ = core
+        if band is not None:
+            band.track(said, targets)
+            self.intervals_ = band
 
     def predict(self, X: ArrayLike) -> Any:
         """Return a forecast for each row, as if it came next; nothing is learnt."""
