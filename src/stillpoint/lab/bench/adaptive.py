@@ -11,7 +11,7 @@ import numpy as np
 from stillpoint.core.validation import count
 from stillpoint.lab.bench.contenders import Contender, Learner, complaint, facts_of, lineup
 from stillpoint.lab.bench.pages import write_pages
-from stillpoint.lab.bench.workers import watched, workers
+from stillpoint.lab.bench.workers import play_all
 from stillpoint.lab.streams.registry import Spec
 from stillpoint.losses import LossStream
 from stillpoint.play import play
@@ -114,8 +114,7 @@ def adaptive_bench(
     tasks = [
         (players, s, horizon, seed, asked) for horizon in rounds for s in specs for seed in starts
     ]
-    with workers("loky", count("jobs", jobs)) as parallel:
-        batches = list(watched(parallel(_task, tasks, ordered=True), len(tasks), show=progress))
+    batches = play_all(_task, tasks, jobs=count("jobs", jobs), progress=progress)
     settings = {
         "learners": {player.name: player.assumes for player in players},
         "streams": [spec.name for spec in specs],

@@ -13,7 +13,7 @@ from stillpoint.lab.baselines import hindsight_ogd
 from stillpoint.lab.bench.contenders import Contender, Learner, lineup, outcome
 from stillpoint.lab.bench.pages import write_pages
 from stillpoint.lab.bench.ratios import FLOOR, geometric_mean
-from stillpoint.lab.bench.workers import watched, workers
+from stillpoint.lab.bench.workers import play_all
 from stillpoint.lab.streams.reactive import ReactiveStream
 from stillpoint.lab.streams.registry import AnyStream, Spec
 
@@ -159,8 +159,7 @@ def regret_bench(
     tasks = [
         (players, spec, horizon, seed) for horizon in rounds for spec in specs for seed in starts
     ]
-    with workers("loky", count("jobs", jobs)) as parallel:
-        batches = list(watched(parallel(_task, tasks, ordered=True), len(tasks), show=progress))
+    batches = play_all(_task, tasks, jobs=count("jobs", jobs), progress=progress)
     settings = {
         "learners": {player.name: player.assumes for player in players},
         "streams": [spec.name for spec in specs],
