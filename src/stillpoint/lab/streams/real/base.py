@@ -82,7 +82,10 @@ class Entry:
         return self.assemble(self.read())
 
     def assemble(self, columns: Columns) -> RealStream:
-        """Build the stream from raw columns, without leading rounds whose features have no past."""
+        """Build the stream from raw columns, from the round after the last with a value missing.
+
+        Only the first rounds may miss any: their features have no past.
+        """
         features, y = self.build(columns)
         X = np.column_stack(list(features.values())).astype(np.float64)
         missing = np.flatnonzero(~np.isfinite(X).all(axis=1) | ~np.isfinite(y))
