@@ -104,7 +104,8 @@ def adaptive_bench(
     play in closed form, regret is linearised. A learner that refuses a stream leaves a row that
     says why.
     """
-    players, specs, starts, rounds = lineup(learners or LEARNERS, streams, seeds, horizons)
+    entered = lineup(learners or LEARNERS, streams, seeds, horizons)
+    players, specs, starts, rounds = entered
     asked = sorted({count("lengths", length) for length in lengths})
     if not asked or max(asked) > min(rounds):
         raise ValueError(
@@ -115,14 +116,8 @@ def adaptive_bench(
         (players, s, horizon, seed, asked) for horizon in rounds for s in specs for seed in starts
     ]
     batches = play_all(_task, tasks, jobs=count("jobs", jobs), progress=progress)
-    settings = {
-        "learners": {player.name: player.assumes for player in players},
-        "streams": [spec.name for spec in specs],
-        "seeds": starts,
-        "horizons": rounds,
-        "lengths": asked,
-    }
-    return AdaptiveBench([row for batch in batches for row in batch], settings)
+    rows = [row for batch in batches for row in batch]
+    return AdaptiveBench(rows, {**entered.settings(), "lengths": asked})
 
 
 def _task(

@@ -153,21 +153,17 @@ def regret_bench(
     before anybody plays. jobs: processes. A learner that refuses a stream (say, one without a
     gradient bound) leaves a row that says why.
     """
-    players, specs, starts, rounds = lineup(learners, streams, seeds, horizons)
+    entered = lineup(learners, streams, seeds, horizons)
+    players, specs, starts, rounds = entered
     for spec in specs:
         spec.make(min(rounds), starts[0])  # refuses a horizon that is too short for it
     tasks = [
         (players, spec, horizon, seed) for horizon in rounds for spec in specs for seed in starts
     ]
     batches = play_all(_task, tasks, jobs=count("jobs", jobs), progress=progress)
-    settings = {
-        "learners": {player.name: player.assumes for player in players},
-        "streams": [spec.name for spec in specs],
-        "seeds": starts,
-        "horizons": rounds,
-        "ogd": {"radius": _RADIUS, "floor": FLOOR},
-    }
-    return RegretBench([row for batch in batches for row in batch], settings)
+    rows = [row for batch in batches for row in batch]
+    ogd = {"radius": _RADIUS, "floor": FLOOR}
+    return RegretBench(rows, {**entered.settings(), "ogd": ogd})
 
 
 def _task(players: Sequence[Contender], spec: Spec, horizon: int, seed: int) -> list[Row]:
