@@ -7,7 +7,7 @@ Adaptive regret is the regret on an interval against the best fixed coefficients
 D = 1 and G = 1.1, AFLH T as well; Tracker and TrackingForecaster nothing.
 """
 
-import argparse
+import typer
 
 import stillpoint as sp
 from stillpoint.lab import baselines
@@ -28,8 +28,8 @@ def learners(rounds):
     ]
 
 
-def main(rounds=10_000, seeds=3, out=None, jobs=1):
-    """Play all of them, print the worst intervals, write figures if asked."""
+def main(rounds: int = 10_000, seeds: int = 3, out: str | None = None, jobs: int = 1):
+    """Play all of them, print the worst intervals; --out: folder for figures, --jobs: processes."""
     result = sp.lab.compare(learners(rounds), "stagewise", seeds=seeds, horizons=rounds, jobs=jobs)
     print(result.markdown())
     lengths, curves = result.curves(measure="adaptive")
@@ -46,9 +46,4 @@ def main(rounds=10_000, seeds=3, out=None, jobs=1):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=10_000)
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--jobs", type=int, default=1, help="processes")
-    parser.add_argument("--out", help="folder for tables, figures and their data")
-    main(**vars(parser.parse_args()))
+    typer.run(main)

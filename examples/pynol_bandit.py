@@ -6,7 +6,7 @@ One or two values a round. BGD and PBGD are told T, D = 1, gradients of at most 
 one point, losses of at most 1.21; `Bandit(Tracker)` is told nothing but the values.
 """
 
-import argparse
+import typer
 
 import stillpoint as sp
 from stillpoint.lab import Bandit, Contender
@@ -36,8 +36,8 @@ def learners():
     return players
 
 
-def main(rounds=10_000, seeds=3, out=None, jobs=1):
-    """Play all of them, print the table, write figures if asked."""
+def main(rounds: int = 10_000, seeds: int = 3, out: str | None = None, jobs: int = 1):
+    """Play all of them, print the table; --out: folder for figures, --jobs: processes."""
     result = sp.lab.compare(learners(), "stagewise", seeds=seeds, horizons=rounds, jobs=jobs)
     print(result.markdown())
     for path in result.save(out, slopes=(0.5, 0.75)) if out else ():
@@ -46,9 +46,4 @@ def main(rounds=10_000, seeds=3, out=None, jobs=1):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=10_000)
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--jobs", type=int, default=1, help="processes")
-    parser.add_argument("--out", help="folder for tables, figures and their data")
-    main(**vars(parser.parse_args()))
+    typer.run(main)

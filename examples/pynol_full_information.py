@@ -9,7 +9,7 @@ deviations; told 1.0 to 1.6, Ader has 84 to 104), D = 1 and L = 1/2. PyNOL's own
 much, have on this stream, mean of 3 seeds: Ader 93.9, the best of all its models 25.1.
 """
 
-import argparse
+import typer
 
 import stillpoint as sp
 from stillpoint.lab import baselines
@@ -37,8 +37,8 @@ def learners(rounds):
     ]
 
 
-def main(rounds=10_000, seeds=3, out=None, jobs=1):
-    """Play all of them, print the table, write figures if asked."""
+def main(rounds: int = 10_000, seeds: int = 3, out: str | None = None, jobs: int = 1):
+    """Play all of them, print the table; --out: folder for figures, --jobs: processes."""
     result = sp.lab.compare(learners(rounds), "stagewise", seeds=seeds, horizons=rounds, jobs=jobs)
     print(result.markdown())
     print(f"PyNOL at T = 10000: Ader {ADER}, the best of its models {BEST}")
@@ -48,9 +48,4 @@ def main(rounds=10_000, seeds=3, out=None, jobs=1):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=10_000)
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--jobs", type=int, default=1, help="processes")
-    parser.add_argument("--out", help="folder for tables, figures and their data")
-    main(**vars(parser.parse_args()))
+    typer.run(main)

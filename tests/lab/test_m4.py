@@ -9,9 +9,10 @@ import pytest
 from typer.testing import CliRunner
 
 from stillpoint.commands.cli import app
-from stillpoint.lab.m4.bench import OURS, Play, m4_bench
+from stillpoint.lab.m4.bench import OURS, forecast, m4_bench
 from stillpoint.lab.m4.files import FREQUENCIES, frequency, read, there
 from stillpoint.lab.m4.measures import decompose, mase, naive2, seasonal, seasonal_naive, smape
+from stillpoint.lab.series.simple import Ours
 
 
 class Last:
@@ -227,10 +228,10 @@ def test_what_the_forecaster_is_told():
 
     y = np.arange(1.0, 400.0)
     for kind in FREQUENCIES.values():
-        Play("told", make=make)(y, kind)
+        forecast(Ours(told=True, make=make), y, kind)
     assert told == [None, [4], [12], [52], [7], [24, 168]]
-    Play("told", make=make)(y[:60], FREQUENCIES["Hourly"])
-    Play("auto", make=make)(y, FREQUENCIES["Hourly"])
+    forecast(Ours(told=True, make=make), y[:60], FREQUENCIES["Hourly"])
+    forecast(Ours(make=make), y, FREQUENCIES["Hourly"])
     assert told[-2:] == [[24], "auto"]
 
 
@@ -263,7 +264,7 @@ def test_the_command_refuses_in_one_line(tmp_path):
     for words, said in (
         (["--frequency", "hourly"], "must have Hourly-train.csv"),
         (["--season", "maybe"], "season must be told or auto: got 'maybe'"),
-        (["--pool", "huge"], "pool must be small, middle or full: got 'huge'"),
+        (["--pool", "huge"], "pool must be one of small, middle, full: got 'huge'"),
     ):
         done = CliRunner().invoke(app, ["bench", "m4", str(tmp_path), *words])
         assert done.exit_code == 2

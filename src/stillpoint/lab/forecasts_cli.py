@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from stillpoint.commands.shared import Json, Out, Quick, asked, plain_errors
-from stillpoint.lab.results import Jobs, deliver, named_packages
+from stillpoint.lab.results import Jobs, deliver, named_packages, several
 
 Pool = Annotated[str, typer.Option(help="Of the forecaster: small, middle or full.")]
 
@@ -15,12 +15,10 @@ Pool = Annotated[str, typer.Option(help="Of the forecaster: small, middle or ful
 def series(
     context: typer.Context,
     series: Annotated[
-        list[str] | None,
-        typer.Option("--series", help="A series by name; repeat for more. Default: all installed."),
+        list[str] | None, several("--series", "A series by name", "all installed")
     ] = None,
     method: Annotated[
-        list[str] | None,
-        typer.Option("--method", help="A method by name; repeat for more. Default: all installed."),
+        list[str] | None, several("--method", "A method by name", "all installed")
     ] = None,
     rounds: Annotated[
         int | None, typer.Option(min=100, help="Cut series to their first rounds. Default: 6000.")
@@ -58,8 +56,7 @@ def m4(
         ),
     ],
     frequency: Annotated[
-        list[str] | None,
-        typer.Option("--frequency", help="Yearly, Quarterly, … Hourly; repeat for more."),
+        list[str] | None, several("--frequency", "Yearly, Quarterly, … Hourly")
     ] = None,
     season: Annotated[
         str, typer.Option(help="auto: told nothing; told: the periods of the calendar.")

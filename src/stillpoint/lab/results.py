@@ -17,6 +17,12 @@ if TYPE_CHECKING:
 Jobs = Annotated[int, typer.Option(min=1, help="Processes.")]
 
 
+def several(flag: str, what: str, default: str = "", *, least: int | None = None) -> Any:
+    """An option that may be given more than once; `least` is for whole numbers."""
+    left_out = f" Default: {default}." if default else ""
+    return typer.Option(flag, min=least, help=f"{what}; repeat for more.{left_out}")
+
+
 def figures_can_be_drawn(out: Path | None) -> None:
     """Raise before hours of work if the figures that --out asks for could not be drawn."""
     if out is not None:

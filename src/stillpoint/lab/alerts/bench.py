@@ -14,7 +14,7 @@ from stillpoint.core.validation import count
 from stillpoint.lab.alerts import anomalies, changes, laws, peers, scorers, summary
 from stillpoint.lab.alerts.targets import Target, targets
 from stillpoint.lab.bench.pages import write_pages
-from stillpoint.lab.bench.workers import watched, workers
+from stillpoint.lab.bench.workers import play_all
 
 LATE, EARLY = 2000, 100  # rows of the changes
 SHORTEST = LATE + changes.WITHIN  # rows that a stream must have
@@ -134,15 +134,9 @@ def alerts_bench(
     if CHANGES in parts:
         for method in _there(peers.methods(every), notes):
             tasks += [(_changes, *each, rounds) for each in _blocks(method, chosen, seeds, _BLOCK)]
-    results = []
-    with workers("loky", count("jobs", jobs)) as parallel:
-        numbered = [(place, *task) for place, task in enumerate(tasks)]
-        results = sorted(
-            watched(parallel(_task, numbered), len(tasks), show=progress), key=lambda r: r[0]
-        )
-    pairs = [(task[0], result) for task, (_, result) in zip(tasks, results, strict=True)]
+    results = play_all(_task, tasks, jobs=count("jobs", jobs), progress=progress)
     clean, found, quiet, hits = [], [], [], []
-    for function, (free, put) in pairs:
+    for (function, *_), (free, put) in zip(tasks, results, strict=True):
         if function is _changes:
             clean += free
             found += put
@@ -166,11 +160,9 @@ def alerts_bench(
 
 
 def _task(
-    place: int,
-    play: Callable[..., tuple[list[Any], list[Any]]],
-    *arguments: Any,
-) -> tuple[int, tuple[list[Any], list[Any]]]:
-    return place, play(*arguments)
+    play: Callable[..., tuple[list[Any], list[Any]]], *arguments: Any
+) -> tuple[list[Any], list[Any]]:
+    return play(*arguments)
 
 
 def _changes(

@@ -6,16 +6,13 @@ is the range (1 in the paper): Φ falls as B grows, so a growing hint keeps the 
 """
 
 import math
-from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from stillpoint.core.allocation import zeros
 from stillpoint.core.validation import Array
 from stillpoint.lab.baselines.combination import Combination
-from stillpoint.learners.base import GradientLearner
 
 
 class AdaNormalHedge(Combination):
@@ -26,14 +23,8 @@ class AdaNormalHedge(Combination):
 
     _fields: ClassVar[tuple[str, ...]] = (*Combination._fields, "_regrets", "_absolutes")
 
-    def __init__(
-        self,
-        learners: Sequence[GradientLearner],
-        *,
-        prior: ArrayLike | None = None,
-        loss_range: float = 0.0,
-    ) -> None:
-        super().__init__(learners, prior=prior, loss_range=loss_range)
+    def _start(self) -> None:
+        super()._start()
         self._regrets = zeros(len(self.learners))
         self._absolutes = zeros(len(self.learners))
 

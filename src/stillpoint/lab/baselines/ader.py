@@ -16,8 +16,8 @@ from stillpoint.core.validation import Array, count, nonnegative, number, positi
 from stillpoint.domains import Ball
 from stillpoint.lab.baselines import _ader
 from stillpoint.lab.baselines._hedge import mix, weigh
-from stillpoint.lab.online.base import Baseline, block
-from stillpoint.losses import LossStream
+from stillpoint.lab.online.base import Baseline
+from stillpoint.losses._pointwise import Outputs, Rounds
 from stillpoint.losses.stream import LossLike, as_loss
 
 
@@ -162,11 +162,7 @@ class Ader(Baseline):
         """Whether this is the surrogate form and no round is open."""
         return self.surrogate and not self._is_open
 
-    def _play_block(
-        self, losses: LossStream, times: Array, first: int, out: dict[str, Array]
-    ) -> int:
-        """Play a block of rounds in compiled code; see `GradientLearner._play_block`."""
+    def _play_rounds(self, rounds: Rounds, results: Outputs) -> int:
         rule = _ader.Rule(self.steps, self._log_prior, self._alpha, self._ball, self._limit)
         state = _ader.State(self._experts, self._cumulative)
-        played = _ader.play_rounds(state, rule, *block(losses, first, out))
-        return self._after_block(int(played), times, first, out)
+        return int(_ader.play_rounds(state, rule, rounds, results))

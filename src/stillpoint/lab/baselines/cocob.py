@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 from stillpoint.core.allocation import full, zeros
 from stillpoint.core.validation import Array, positive, vector
 from stillpoint.lab.baselines import _cocob
-from stillpoint.lab.online.base import Baseline, block
-from stillpoint.losses import LossStream
+from stillpoint.lab.online.base import Baseline
+from stillpoint.losses._pointwise import Outputs, Rounds
 from stillpoint.potentials import CAP
 
 
@@ -70,17 +70,13 @@ class COCOB(Baseline):
         """Whether no round is open."""
         return not self._is_open
 
-    def _play_block(
-        self, losses: LossStream, times: Array, first: int, out: dict[str, Array]
-    ) -> int:
-        """Play a block of rounds in compiled code; see `GradientLearner._play_block`."""
+    def _play_rounds(self, rounds: Rounds, results: Outputs) -> int:
         assert self.lipschitz is not None
         state = _cocob.State(self._theta, self._total, self._wealth)
-        rounds, results = block(losses, first, out)
         played, capped = _cocob.play_rounds(state, self.lipschitz, self._limit, rounds, results)
         if capped:
             self._warn_saturated(CAP)
-        return self._after_block(int(played), times, first, out)
+        return int(played)
 
     def bound(self, u: ArrayLike) -> float:
         """Bound on the regret so far against the fixed u, shape (dim,).

@@ -80,6 +80,10 @@ class Combination(Baseline):
         self._hint = self.loss_range  # B_t
         self._least = self.loss_range  # the first hint that was not 0
         self._mixed: Array | None = None  # the weights of the open round, where at hand
+        self._start()
+
+    def _start(self) -> None:
+        """Set up what weights are made of, once the learners and their prior are known."""
 
     @property
     def _may_refuse_time(self) -> bool:
@@ -207,6 +211,9 @@ class FixedRange(Combination):
         super().__init__(
             learners, prior=prior, loss_range=positive("loss_range", loss_range, "give GD, say")
         )
+
+    def _start(self) -> None:
+        super()._start()
         self._beyond = 0.0  # Σ(range_t − B)₊
 
     def _note(self, spread: float) -> None:

@@ -5,17 +5,14 @@ p_{t,i} ∝ π_i exp(−η_t Σ_{s<t}ℓ_{s,i}), ℓ_i = ⟨g, x_i⟩, η_t = 2�
 """
 
 import math
-from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from stillpoint.core.allocation import zeros
 from stillpoint.core.validation import Array
 from stillpoint.lab.baselines._hedge import weigh
 from stillpoint.lab.baselines.combination import Combination
-from stillpoint.learners.base import GradientLearner
 
 
 class Hedge(Combination):
@@ -27,14 +24,8 @@ class Hedge(Combination):
     _fields: ClassVar[tuple[str, ...]] = (*Combination._fields, "_cumulative", "_variance")
     _ranges: ClassVar[float] = 1.0  # what is summed up ranges over so many B_t at most
 
-    def __init__(
-        self,
-        learners: Sequence[GradientLearner],
-        *,
-        prior: ArrayLike | None = None,
-        loss_range: float = 0.0,
-    ) -> None:
-        super().__init__(learners, prior=prior, loss_range=loss_range)
+    def _start(self) -> None:
+        super()._start()
         self._cumulative = zeros(len(self.learners))
         self._variance = 0.0
         self._numerator = 2.0 * math.sqrt(math.log(max(len(self.learners), 2)))

@@ -12,8 +12,8 @@ import numpy as np
 from stillpoint.core.allocation import zeros
 from stillpoint.core.validation import Array, nonnegative, positive
 from stillpoint.lab.baselines import _kt
-from stillpoint.lab.online.base import Baseline, block
-from stillpoint.losses import LossStream
+from stillpoint.lab.online.base import Baseline
+from stillpoint.losses._pointwise import Outputs, Rounds
 from stillpoint.potentials import CAP
 
 
@@ -77,15 +77,11 @@ class KT(Baseline):
         """Whether no round is open."""
         return not self._is_open
 
-    def _play_block(
-        self, losses: LossStream, times: Array, first: int, out: dict[str, Array]
-    ) -> int:
-        """Play a block of rounds in compiled code; see `GradientLearner._play_block`."""
+    def _play_rounds(self, rounds: Rounds, results: Outputs) -> int:
         assert self.lipschitz is not None
-        rounds, results = block(losses, first, out)
         played, self._wealth, capped = _kt.play_rounds(
             self._coins, self._wealth, self.lipschitz, self._limit, self.observed, rounds, results
         )
         if capped:
             self._warn_saturated(CAP)
-        return self._after_block(int(played), times, first, out)
+        return int(played)

@@ -15,8 +15,8 @@ from stillpoint.domains import Domain
 from stillpoint.domains._sets import project
 from stillpoint.domains.base import as_domain
 from stillpoint.lab.baselines import _ogd
-from stillpoint.lab.online.base import Baseline, block
-from stillpoint.losses import LossStream
+from stillpoint.lab.online.base import Baseline
+from stillpoint.losses._pointwise import Outputs, Rounds
 
 _SCHEDULES = {"constant": _ogd.CONSTANT, "sqrt": _ogd.SQRT, "scale-free": _ogd.SCALE_FREE}
 _ASSUMES = {"constant": ("step",), "sqrt": ("D", "G"), "scale-free": ("D",)}
@@ -133,10 +133,5 @@ class OGD(Baseline):
         """Whether the domain has a compiled projection, and no round is open."""
         return self._compiled is not None and not self._is_open
 
-    def _play_block(
-        self, losses: LossStream, times: Array, first: int, out: dict[str, Array]
-    ) -> int:
-        """Play a block of rounds in compiled code; see `GradientLearner._play_block`."""
-        rounds, results = block(losses, first, out)
-        played = _ogd.play_rounds(self._state, self._rule, self.observed, rounds, results)
-        return self._after_block(int(played), times, first, out)
+    def _play_rounds(self, rounds: Rounds, results: Outputs) -> int:
+        return int(_ogd.play_rounds(self._state, self._rule, self.observed, rounds, results))

@@ -4,16 +4,13 @@ p_{t,i} ∝ π_i exp(−η_t(Σ_{s<t}ℓ_{s,i} + m_{t,i})), m_t = ℓ_{t−1}, �
 N)/√((2B_t)² + Σ_{s<t}(range of ℓ_s − m_s)²).
 """
 
-from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from stillpoint.core.allocation import zeros
 from stillpoint.core.validation import Array
 from stillpoint.lab.baselines.hedge import Hedge
-from stillpoint.learners.base import GradientLearner
 
 
 class OptimisticHedge(Hedge):
@@ -26,14 +23,8 @@ class OptimisticHedge(Hedge):
     _fields: ClassVar[tuple[str, ...]] = (*Hedge._fields, "_expected")
     _ranges: ClassVar[float] = 2.0
 
-    def __init__(
-        self,
-        learners: Sequence[GradientLearner],
-        *,
-        prior: ArrayLike | None = None,
-        loss_range: float = 0.0,
-    ) -> None:
-        super().__init__(learners, prior=prior, loss_range=loss_range)
+    def _start(self) -> None:
+        super()._start()
         self._expected = zeros(len(self.learners))
 
     def _weighed(self) -> Array:

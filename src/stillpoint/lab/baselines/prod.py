@@ -92,14 +92,8 @@ class AdaptMLProd(FixedRange):
         "_drift",
     )
 
-    def __init__(
-        self,
-        learners: Sequence[GradientLearner],
-        *,
-        loss_range: float,
-        prior: ArrayLike | None = None,
-    ) -> None:
-        super().__init__(learners, loss_range=loss_range, prior=prior)
+    def _start(self) -> None:
+        super()._start()
         self._gamma = math.log(max(len(self.learners), 2))
         self._logs = np.log(self.prior)
         self._squares, self._costs = zeros(len(self.learners)), zeros(len(self.learners))

@@ -11,7 +11,7 @@ import numpy as np
 from stillpoint.core.validation import count
 from stillpoint.lab.bench.contenders import Contender, Learner, complaint, facts_of, lineup
 from stillpoint.lab.bench.pages import write_pages
-from stillpoint.lab.bench.workers import watched, workers
+from stillpoint.lab.bench.workers import play_all
 from stillpoint.lab.streams.registry import Spec
 from stillpoint.losses import LossStream
 from stillpoint.play import play
@@ -104,7 +104,8 @@ def adaptive_bench(
     play in closed form, regret is linearised. A learner that refuses a stream leaves a row that
     says why.
     """
-    players, specs, starts, rounds = lineup(learners or LEARNERS, streams, seeds, horizons)
+    entered = lineup(learners or LEARNERS, streams, seeds, horizons)
+    players, specs, starts, rounds = entered
     asked = sorted({count("lengths", length) for length in lengths})
     if not asked or max(asked) > min(rounds):
         raise ValueError(
@@ -114,16 +115,9 @@ def adaptive_bench(
     tasks = [
         (players, s, horizon, seed, asked) for horizon in rounds for s in specs for seed in starts
     ]
-    with workers("loky", count("jobs", jobs)) as parallel:
-        batches = list(watched(parallel(_task, tasks, ordered=True), len(tasks), show=progress))
-    settings = {
-        "learners": {player.name: player.assumes for player in players},
-        "streams": [spec.name for spec in specs],
-        "seeds": starts,
-        "horizons": rounds,
-        "lengths": asked,
-    }
-    return AdaptiveBench([row for batch in batches for row in batch], settings)
+    batches = play_all(_task, tasks, jobs=count("jobs", jobs), progress=progress)
+    rows = [row for batch in batches for row in batch]
+    return AdaptiveBench(rows, {**entered.settings(), "lengths": asked})
 
 
 def _task(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -186,13 +186,31 @@ def choose(learners: str | Sequence[Learner]) -> list[Contender]:
     return players
 
 
+class Lineup(NamedTuple):
+    """Everything that is to be played: checked, each once, in the order given."""
+
+    players: list[Contender]
+    specs: list[Spec]
+    seeds: list[int]
+    horizons: list[int]
+
+    def settings(self) -> dict[str, Any]:
+        """What a result says about it, of plain types."""
+        return {
+            "learners": {player.name: player.assumes for player in self.players},
+            "streams": [spec.name for spec in self.specs],
+            "seeds": self.seeds,
+            "horizons": self.horizons,
+        }
+
+
 def lineup(
     learners: str | Sequence[Learner],
     streams: str | Sequence[str | Spec],
     seeds: Iterable[int],
     horizons: Sequence[int],
-) -> tuple[list[Contender], list[Spec], list[int], list[int]]:
-    """Everything that is to be played: checked, each once, in the order given."""
+) -> Lineup:
+    """Check what is asked for; raise ValueError where it cannot be played."""
     players: dict[str, Contender] = {}
     for player in choose(learners):
         if players.setdefault(player.name, player) is not player:
@@ -216,7 +234,7 @@ def lineup(
                 f"streams must have different names: got two that are called {spec.name!r};"
                 " rename one"
             )
-    return (
+    return Lineup(
         list(players.values()),
         list(unique.values()),
         list(dict.fromkeys(starts)),

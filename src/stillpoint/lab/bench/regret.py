@@ -13,7 +13,7 @@ from stillpoint.lab.baselines import hindsight_ogd
 from stillpoint.lab.bench.contenders import Contender, Learner, lineup, outcome
 from stillpoint.lab.bench.pages import write_pages
 from stillpoint.lab.bench.ratios import FLOOR, geometric_mean
-from stillpoint.lab.bench.workers import watched, workers
+from stillpoint.lab.bench.workers import play_all
 from stillpoint.lab.streams.reactive import ReactiveStream
 from stillpoint.lab.streams.registry import AnyStream, Spec
 
@@ -153,22 +153,17 @@ def regret_bench(
     before anybody plays. jobs: processes. A learner that refuses a stream (say, one without a
     gradient bound) leaves a row that says why.
     """
-    players, specs, starts, rounds = lineup(learners, streams, seeds, horizons)
+    entered = lineup(learners, streams, seeds, horizons)
+    players, specs, starts, rounds = entered
     for spec in specs:
         spec.make(min(rounds), starts[0])  # refuses a horizon that is too short for it
     tasks = [
         (players, spec, horizon, seed) for horizon in rounds for spec in specs for seed in starts
     ]
-    with workers("loky", count("jobs", jobs)) as parallel:
-        batches = list(watched(parallel(_task, tasks, ordered=True), len(tasks), show=progress))
-    settings = {
-        "learners": {player.name: player.assumes for player in players},
-        "streams": [spec.name for spec in specs],
-        "seeds": starts,
-        "horizons": rounds,
-        "ogd": {"radius": _RADIUS, "floor": FLOOR},
-    }
-    return RegretBench([row for batch in batches for row in batch], settings)
+    batches = play_all(_task, tasks, jobs=count("jobs", jobs), progress=progress)
+    rows = [row for batch in batches for row in batch]
+    ogd = {"radius": _RADIUS, "floor": FLOOR}
+    return RegretBench(rows, {**entered.settings(), "ogd": ogd})
 
 
 def _task(players: Sequence[Contender], spec: Spec, horizon: int, seed: int) -> list[Row]:

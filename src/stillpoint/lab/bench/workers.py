@@ -25,9 +25,9 @@ class Run(Protocol):
     """What `workers` yields: runs a function once for each tuple of arguments."""
 
     def __call__(
-        self, function: Callable[..., T], tasks: Iterable[tuple[Any, ...]], ordered: bool = False
+        self, function: Callable[..., T], tasks: Iterable[tuple[Any, ...]]
     ) -> Generator[T, None, None]:
-        """Run every job; results come as they are ready, or in the order of the jobs."""
+        """Run every job; results come as they are ready."""
 
 
 def check_backend(backend: str, address: str | None) -> None:
@@ -65,11 +65,10 @@ def workers(
     with _START[backend](jobs, address) as options:
 
         def run(
-            function: Callable[..., T], tasks: Iterable[tuple[Any, ...]], ordered: bool = False
+            function: Callable[..., T], tasks: Iterable[tuple[Any, ...]]
         ) -> Generator[T, None, None]:
-            order = "generator" if ordered else "generator_unordered"
             with joblib.parallel_config(backend, n_jobs=-1 if jobs is None else jobs, **options):
-                parallel = joblib.Parallel(return_as=order)
+                parallel = joblib.Parallel(return_as="generator_unordered")
                 results: Generator[T, None, None] = parallel(
                     (
                         joblib.delayed(_call)(_sealed(function, task))
@@ -81,6 +80,30 @@ def workers(
             return results
 
         yield run
+
+
+def play_all(
+    function: Callable[..., T],
+    tasks: Iterable[tuple[Any, ...]],
+    *,
+    backend: str = "loky",
+    jobs: int | None = 1,
+    address: str | None = None,
+    progress: bool = False,
+) -> list[T]:
+    """Run a function once for each tuple of arguments, by `workers`.
+
+    Returns the results in the order of the tasks. Progress counts them as they are ready: some may
+    take seconds and others minutes.
+    """
+    numbered = [(place, function, task) for place, task in enumerate(tasks)]
+    with workers(backend, jobs, address) as run:
+        found = dict(watched(run(_numbered, numbered), len(numbered), show=progress))
+    return [found[place] for place in range(len(numbered))]
+
+
+def _numbered(place: int, function: Callable[..., T], task: tuple[Any, ...]) -> tuple[int, T]:
+    return place, function(*task)
 
 
 def _sealed(function: Callable[..., T], task: tuple[Any, ...]) -> bytes:

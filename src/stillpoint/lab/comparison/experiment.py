@@ -6,7 +6,8 @@ from typing import Any
 
 from stillpoint.core.validation import count
 from stillpoint.lab.bench.contenders import Learner
-from stillpoint.lab.cells import Named, lay_out, settle, settle_in_memory
+from stillpoint.lab.bench.workers import play_all
+from stillpoint.lab.cells import Named, lay_out, settle
 from stillpoint.lab.comparison.cell import CurveRow, play_cell
 from stillpoint.lab.comparison.result import Comparison
 from stillpoint.lab.streams.registry import Spec
@@ -78,7 +79,7 @@ def compare(
     cells = lay_out(entries, streams, starts, rounds, jobs)
     how: dict[str, Any] = {"backend": backend, "jobs": jobs, "address": address}
     if out is None:
-        rows, played = settle_in_memory(cells, play_cell, **how, progress=progress), len(cells)
+        rows, played = play_all(play_cell, cells.values(), **how, progress=progress), len(cells)
     else:
         rows, _, played = settle(
             cells, play_cell, CurveRow, out=out, **how, retry=retry, progress=progress

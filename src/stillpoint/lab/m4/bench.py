@@ -1,9 +1,8 @@
 """`sp.Forecaster` on the M4 competition, beside the benchmarks that its OWA is measured in."""
 
 import csv
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field, fields
-from importlib import import_module
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -12,9 +11,10 @@ import numpy as np
 
 from stillpoint.core.validation import Array, count
 from stillpoint.lab.bench.pages import write_pages
-from stillpoint.lab.bench.workers import watched, workers
+from stillpoint.lab.bench.workers import play_all
 from stillpoint.lab.m4.files import Frequency, Task, frequency, read, there
 from stillpoint.lab.m4.measures import mase, naive, naive2, seasonal_naive, smape
+from stillpoint.lab.series.simple import Ours
 
 OURS, BENCHMARK = "stillpoint", "Naive2"
 TOLD, AUTO = "told", "auto"
@@ -44,35 +44,6 @@ class Mean:
     mase: float
     owa: float
     ms: float
-
-
-@dataclass(frozen=True)
-class Play:
-    """How ours forecasts a series: one pass over the training values, then one path.
-
-    Parameters
-    ----------
-    season
-        "told" for the periods of the calendar, "auto" to find them.
-    pool
-        "small", "middle" or "full".
-    make
-        The class, or anything called as it is; None for `sp.Forecaster`.
-    """
-
-    season: str = AUTO
-    pool: str = "full"
-    make: Callable[..., Any] | None = None
-
-    def __call__(self, train: Array, kind: Frequency) -> Array:
-        """The forecasts of one series."""
-        make = self.make or import_module("stillpoint").Forecaster
-        # of a season that was not seen twice nothing can be learnt
-        seasons = [m for m in kind.seasons if 2 * m < train.size] or None
-        model = make(kind.horizon, season=seasons if self.season == TOLD else AUTO, pool=self.pool)
-        model.track(train)
-        found: Array = np.asarray(model.predict(horizon=kind.horizon), dtype=np.float64)
-        return found
 
 
 @dataclass(frozen=True)
@@ -150,18 +121,13 @@ def m4_bench(
     """
     if season not in (TOLD, AUTO):
         raise ValueError(f"season must be told or auto: got {season!r}; auto is told nothing")
-    if pool not in ("small", "middle", "full"):
-        raise ValueError(f"pool must be small, middle or full: got {pool!r}; full is largest")
+    ours = Ours(told=season == TOLD, pool=pool, make=make)
     limit = None if limit is None else count("limit", limit)
     asked = [frequencies] if isinstance(frequencies, str) else list(frequencies)
     kinds = [frequency(name) for name in asked] or there(folder)
-    if asked and not Path(folder).is_dir():
-        there(folder)  # says that there is no such folder
-    tasks = [task for kind in kinds for task in read(folder, kind, limit)]
-    play = Play(season, pool, make)
-    with workers("loky", count("jobs", jobs)) as parallel:
-        batches = parallel(_task, ((task, play) for task in tasks), ordered=True)
-        rows = [row for batch in watched(batches, len(tasks), show=progress) for row in batch]
+    tasks = [(task, ours) for kind in kinds for task in read(folder, kind, limit)]
+    batches = play_all(_task, tasks, jobs=count("jobs", jobs), progress=progress)
+    rows = [row for batch in batches for row in batch]
     settings = {
         "frequencies": [kind.name for kind in kinds],
         "season": season,
@@ -171,26 +137,31 @@ def m4_bench(
     return M4Bench(rows, settings)
 
 
-def _task(task: Task, play: Play) -> list[Row]:
+def forecast(ours: Ours, train: Array, kind: Frequency) -> Array:
+    """One pass of ours over the training values, then one path."""
+    # of a season that was not seen twice nothing can be learnt
+    model = ours.model(kind.horizon, tuple(m for m in kind.seasons if 2 * m < train.size))
+    model.track(train)
+    return np.asarray(model.predict(horizon=kind.horizon), dtype=np.float64)
+
+
+def _task(task: Task, ours: Ours) -> list[Row]:
     """Everybody's measures on one series."""
-    return list(_rows(task, play))
-
-
-def _rows(task: Task, play: Play) -> Iterator[Row]:
-    kind, train = task.frequency, task.train
+    kind, train, rows = task.frequency, task.train, []
     methods: dict[str, Callable[[], Array]] = {
-        OURS: lambda: play(train, kind),
+        OURS: lambda: forecast(ours, train, kind),
         BENCHMARK: lambda: naive2(train, kind.horizon, kind.period),
         "seasonal naive": lambda: seasonal_naive(train, kind.horizon, kind.period),
         "last value": lambda: naive(train, kind.horizon),
     }
-    for name, forecast in methods.items():
+    for name, method in methods.items():
         start = perf_counter()
         # as the competition's code has it: all its series are positive
-        said = np.maximum(forecast(), 0.0)
+        said = np.maximum(method(), 0.0)
         seconds = perf_counter() - start
         error = smape(task.test, said), mase(train, task.test, said, kind.period)
-        yield Row(kind.name, task.name, name, *error, seconds)
+        rows.append(Row(kind.name, task.name, name, *error, seconds))
+    return rows
 
 
 def _mean(rows: list[Row]) -> Array:

@@ -73,13 +73,7 @@ def there(folder: str | Path) -> list[Frequency]:
     ValueError
         The folder is none, has no file of the competition, or only one of a pair.
     """
-    folder = Path(folder)
-    if not folder.is_dir():
-        raise ValueError(
-            f"DIR must be a folder with the competition's files: got {folder}, which is none; they"
-            " are named Hourly-train.csv and Hourly-test.csv, and so on"
-        )
-    found = []
+    folder, found = _directory(folder), []
     for each in FREQUENCIES.values():
         pair = [_locate(folder, each, part) for part in ("train", "test")]
         if all(pair):
@@ -105,16 +99,17 @@ def read(folder: str | Path, frequency: Frequency, limit: int | None = None) -> 
     Raises
     ------
     ValueError
-        A file is missing or not of the competition's format.
+        The folder is none, or a file is missing or not of the competition's format.
     """
-    folder = Path(folder)
-    paths = {part: _locate(folder, frequency, part) for part in ("train", "test")}
-    for part, path in paths.items():
+    folder, paths = _directory(folder), {}
+    for part in ("train", "test"):
+        path = _locate(folder, frequency, part)
         if path is None:
             raise ValueError(
                 f"DIR must have {frequency.name}-{part}.csv: got none in {folder}; leave"
                 f" {frequency.name} out, or add it"
             )
+        paths[part] = path
     train = _rows(paths["train"], limit)
     # the two files need not have the same order
     test = _rows(paths["test"], None)
@@ -134,6 +129,16 @@ def read(folder: str | Path, frequency: Frequency, limit: int | None = None) -> 
     return tasks
 
 
+def _directory(folder: str | Path) -> Path:
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise ValueError(
+            f"DIR must be a folder with the competition's files: got {folder}, which is none; they"
+            " are named Hourly-train.csv and Hourly-test.csv, and so on"
+        )
+    return folder
+
+
 def _locate(folder: Path, frequency: Frequency, part: str) -> Path | None:
     """The file in the folder, or in the folders Train and Test that the competition has."""
     name = f"{frequency.name}-{part}.csv"
@@ -141,9 +146,8 @@ def _locate(folder: Path, frequency: Frequency, part: str) -> Path | None:
     return next((path for path in places if path.is_file()), None)
 
 
-def _rows(path: Path | None, limit: int | None) -> dict[str, Array]:
+def _rows(path: Path, limit: int | None) -> dict[str, Array]:
     """Values by the name in the first column, without the empty cells at the end of a row."""
-    assert path is not None
     found: dict[str, Array] = {}
     with path.open(encoding="utf-8-sig", newline="") as file:
         lines = csv.reader(file)

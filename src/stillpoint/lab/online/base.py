@@ -79,6 +79,17 @@ class Baseline(GradientLearner):
         """What shape a saved array must have; None for lengths that change with the rounds."""
         return array.shape
 
+    def _play_block(
+        self, losses: LossStream, times: Array, first: int, out: dict[str, Array]
+    ) -> int:
+        """Play a block of rounds in compiled code; see `GradientLearner._play_block`."""
+        played = self._play_rounds(*block(losses, first, out))
+        return self._after_block(int(played), times, first, out)
+
+    def _play_rounds(self, rounds: Rounds, results: Outputs) -> int:
+        """Play rounds in compiled code, for learners that `_can_compile`; returns how many."""
+        raise NotImplementedError(f"{type(self).__name__} has no compiled form")
+
     def _after_block(self, played: int, times: Array, first: int, out: dict[str, Array]) -> int:
         """Account for `played` compiled rounds; see `GradientLearner._finish_block`."""
         self.observed += played

@@ -1,7 +1,6 @@
 """The benchmark on real streams: losses, intervals around our forecasts, and targets met."""
 
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,9 @@ from stillpoint.core.extras import require
 from stillpoint.core.validation import count
 from stillpoint.lab.bench.pages import write_pages
 from stillpoint.lab.bench.ratios import geometric_mean, ratio
+from stillpoint.lab.bench.workers import watched
 from stillpoint.lab.real.intervals import SHORTEST, Band, bands
+from stillpoint.lab.real.peers import LOGISTIC
 from stillpoint.lab.real.players import BEST_SQUARES, HINDSIGHT, OURS, Entrant, entrants
 from stillpoint.lab.real.prequential import Score, compete
 from stillpoint.lab.streams import real
@@ -18,7 +19,6 @@ from stillpoint.lab.streams.real import BINARY, REGRESSION, RealStream
 
 SQUARES_TARGET, LOG_TARGET = 1.02, 1.01
 LONG = 200  # rounds from which the target for squared loss holds
-LOGISTIC = "river LogisticRegression"
 
 
 @dataclass(frozen=True)
@@ -160,41 +160,40 @@ def real_bench(
 ) -> RealBench:
     """Play everybody over each stream, cut to its first `rounds` for all alike (None: uncut).
 
-    streams: names, or streams; none means all that are installed. task: only those. players: none
-    means `entrants()`.
+    Parameters
+    ----------
+    streams
+        Names, or streams; none means all that are installed.
+    task
+        Only streams of that task.
+    players
+        None means `entrants()`.
+    coverage
+        Of the intervals around our forecasts.
     """
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
     rounds = None if rounds is None else count("rounds", rounds)
     chosen, notes = _choose(streams, task)
     everybody = list(players) or entrants()
     facts: list[StreamFacts] = []
     scores: list[Score] = []
     found: list[Band] = []
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns) if progress else nullcontext() as bar:
-        for each in chosen if bar is None else bar.track(chosen, description="playing"):
-            stream = each if isinstance(each, RealStream) else real.load(each)
-            own, forecasts = compete(stream, everybody, rounds)
-            scores += own
-            T = own[0].rounds if own else 0
-            about = (
-                stream.task,
-                stream.group,
-                stream.package,
-                T,
-                stream.dim,
-                len(stream.classes),
-                stream.description,
-            )
-            facts.append(StreamFacts(stream.name, *about))
-            if stream.task == REGRESSION and OURS in forecasts and T >= SHORTEST:
-                found += bands(stream.name, forecasts[OURS], stream.y[:T], coverage)
+    for each in watched(chosen, len(chosen), show=progress):
+        stream = each if isinstance(each, RealStream) else real.load(each)
+        own, forecasts = compete(stream, everybody, rounds)
+        scores += own
+        T = own[0].rounds if own else 0
+        about = (
+            stream.task,
+            stream.group,
+            stream.package,
+            T,
+            stream.dim,
+            len(stream.classes),
+            stream.description,
+        )
+        facts.append(StreamFacts(stream.name, *about))
+        if stream.task == REGRESSION and OURS in forecasts and T >= SHORTEST:
+            found += bands(stream.name, forecasts[OURS], stream.y[:T], coverage)
     if not any(score.loss is not None for score in scores):
         raise ValueError(
             "streams must have someone to play them: got no score at all; pip install"

@@ -21,9 +21,16 @@ SHORTEST = 500
 class Band:
     """How one method's intervals did on the residuals of one stream, the first quarter unscored.
 
-    pinball: mean pinball loss of the radius, in the unit of the target. width: mean width. local:
-    the largest distance of the coverage over 200 rounds in a row from the one asked for. starred:
-    the setting was chosen in hindsight.
+    Attributes
+    ----------
+    pinball
+        Mean pinball loss of the radius, in the unit of the target.
+    width
+        Mean width.
+    local
+        The largest distance of the coverage over 200 rounds in a row from the one asked for.
+    starred
+        The setting was chosen in hindsight.
     """
 
     stream: str

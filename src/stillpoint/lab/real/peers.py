@@ -16,6 +16,7 @@ from stillpoint.lab.streams.real.base import BINARY, MULTICLASS, REGRESSION, Rea
 if TYPE_CHECKING:
     from stillpoint.lab.real.players import Entrant
 
+LOGISTIC = "river LogisticRegression"
 _SEED = 0  # forests draw
 
 
@@ -75,11 +76,8 @@ class RiverSeries:
             return 0.0
         try:
             return float(self._model.forecast(horizon=1)[0])
-        except (
-            IndexError,
-            TypeError,
-            AttributeError,
-        ):  # what HoltWinters does until its first season is complete
+        # what HoltWinters does until its first season is complete
+        except (IndexError, TypeError, AttributeError):
             return 0.0
 
     def learn(self, x: Array, y: float) -> None:
@@ -204,7 +202,7 @@ def entrants() -> list["Entrant"]:
         Entrant("river BayesianLinearRegression", regression, _bayes, "river"),
         Entrant("river SNARIMAX(3,1,1)", regression, _arima, "river", series=True),
         Entrant("river HoltWinters", regression, _winters, "river", series=True),
-        Entrant("river LogisticRegression", CLASSES, _logistic, "river"),
+        Entrant(LOGISTIC, CLASSES, _logistic, "river"),
         Entrant("river SoftmaxRegression", (MULTICLASS,), _softmax, "river"),
         Entrant("river KNN", everything, _neighbours, "river"),
         Entrant("river ARF", everything, _forest, "river"),

@@ -38,11 +38,20 @@ class Player(Protocol):
 
 @dataclass(frozen=True)
 class Entrant:
-    """A player yet to be built for a stream. tasks: those it plays. needs: what must be importable.
+    """A player yet to be built for a stream.
 
-    settings: labels where it plays several at once; the best in hindsight is then marked *, and the
-    last is shown by itself as `plain`, the one anybody could have run. series: reads no features,
-    so it plays only streams whose features are their own past and the clock.
+    Parameters
+    ----------
+    tasks
+        Those it plays.
+    needs
+        What must be importable.
+    settings
+        Labels where it plays several at once; the best in hindsight is then marked *.
+    plain
+        The name under which the last setting, the one anybody could have run, is shown by itself.
+    series
+        Reads no features, so it plays only streams whose features are their own past and the clock.
     """
 
     name: str
@@ -120,10 +129,15 @@ class LeastSquares(_Filters):
 class LogisticFilters(_Filters):
     """Logistic filters with each forgetting factor: probabilities (factors, classes).
 
-    exact: learn at the mode of the posterior, else linearised, which is the extended Kalman filter.
-    rebased: scaling is that of ours, which leaves a feature's prior in the unit of its first
-    rounds; else the running standard score, whose prior keeps up.
     More than two classes: one filter a class against the rest, probabilities normalised.
+
+    Parameters
+    ----------
+    exact
+        Learn at the mode of the posterior, else linearised, which is the extended Kalman filter.
+    rebased
+        Scaling is that of ours, which leaves a feature's prior in the unit of its first rounds;
+        else the running standard score, whose prior keeps up.
     """
 
     def __init__(

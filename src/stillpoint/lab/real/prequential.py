@@ -23,11 +23,23 @@ _WARM = 3  # rounds of a throwaway player, so that compilation is not timed
 class Score:
     """How one player did on one stream.
 
-    rounds: played; the first quarter of them is not scored. loss: mean squared error over the
-    variance of the first quarter's targets, or log loss; None if the player failed or was not
-    finite. errors: share of wrong classes. us: µs a round, divided by the number of settings where
-    there are several. starred: the setting was chosen in hindsight. note: why there is no loss.
-    missing: because the player's package is not installed.
+    Attributes
+    ----------
+    rounds
+        Played; the first quarter of them is not scored.
+    loss
+        Mean squared error over the variance of the first quarter's targets, or log loss; None if
+        the player failed or was not finite.
+    errors
+        Share of wrong classes.
+    us
+        µs a round, divided by the number of settings where there are several.
+    starred
+        The setting was chosen in hindsight.
+    note
+        Why there is no loss.
+    missing
+        Because the player's package is not installed.
     """
 
     stream: str
@@ -117,9 +129,8 @@ def compete(
             scores += _score(stream, each, forecasts, y, 1e6 * seconds / T)
             if not each.settings:
                 kept[each.name] = forecasts
-        except (
-            Exception
-        ) as failure:  # one player's fault must not cost the run of all others; the score keeps it
+        # one player's fault must not cost the run of all others; the score keeps it
+        except Exception as failure:
             scores.append(Score(stream.name, each.name, T, None, note=complaint(failure)))
     return scores, kept
 

@@ -90,17 +90,8 @@ def _beside(bench: RealBench, task: str) -> Grid:
         cells = [_loss(bench.best(stream.name, OURS)), _named(best), _ratio(own, hindsight)]
         cells += [_named(peer), _ratio(own, peer.loss if peer else None)]
         rows.append([stream.name, stream.group, str(stream.rounds), str(stream.dim), *cells])
-    header = [
-        "stream",
-        "group",
-        "T",
-        "d",
-        "ours",
-        "best filter*",
-        "ours / best*",
-        "best of the others",
-        "ours / it",
-    ]
+    header = ["stream", "group", "T", "d", "ours", "best filter*", "ours / best*"]
+    header += ["best of the others", "ours / it"]
     return Grid(f"{TITLES[task]}, by stream", header, rows)
 
 
@@ -137,15 +128,8 @@ def _everybody(bench: RealBench, task: str) -> Grid:
                 left,
             ]
         )
-    header = [
-        "player",
-        "streams",
-        "loss / best filter*, geometric mean",
-        "worst",
-        "ahead of ours on",
-        "µs a round",
-        "left out",
-    ]
+    header = ["player", "streams", "loss / best filter*, geometric mean", "worst"]
+    header += ["ahead of ours on", "µs a round", "left out"]
     return Grid(f"{TITLES[task]}, everybody", header, rows)
 
 
@@ -180,14 +164,9 @@ def _intervals(bench: RealBench) -> Grid:
         rows.append(
             [method, f"{mean:.3f}", f"{worst:.3f} {where}", ahead, *spread, f"{width:.3f}", cost]
         )
-    header = [
-        "method",
-        "pinball / ours, geometric mean",
-        "worst",
-        "ahead of ours on",
-        "coverage error: mean, most",
-    ]
-    header += ["local error: mean, most", "width / ours", "µs a round"]
+    header = ["method", "pinball / ours, geometric mean", "worst", "ahead of ours on"]
+    header += ["coverage error: mean, most", "local error: mean, most"]
+    header += ["width / ours", "µs a round"]
     return Grid(f"Intervals at {coverage:g}, {len(own)} streams", header, rows)
 
 

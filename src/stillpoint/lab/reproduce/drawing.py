@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Sequence
 from typing import Literal
 
 import matplotlib
@@ -14,6 +15,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
+
+from stillpoint.core.validation import Array
 
 Corner = Literal["upper left", "lower left"]
 INK, FAINT = "#222629", "#8a9299"
@@ -55,6 +58,35 @@ def finish(
     axes.set_axisbelow(True)
     if legend:
         axes.legend(frameon=False, fontsize=TEXT - 1, loc=legend, labelcolor=INK, handlelength=1.8)
+
+
+def curve(
+    axes: Axes,
+    x: Sequence[float] | Array,
+    y: Sequence[float] | Array,
+    style: tuple[str, str, str],
+    *,
+    label: str = "",
+    width: float = 1.5,
+    size: float = 4.0,
+) -> None:
+    """A line, with the style (colour, line, marker)."""
+    colour, line, marker = style
+    axes.plot(
+        x,
+        y,
+        color=colour,
+        linestyle=line,
+        marker=marker,
+        markersize=size,
+        linewidth=width,
+        label=label or None,
+    )
+
+
+def rate(axes: Axes, x: Sequence[float] | Array, y: Sequence[float] | Array, label: str) -> None:
+    """What curves are compared with: a thin dashed line in ink."""
+    axes.plot(x, y, color=INK, linewidth=1.2, linestyle=(0, (6, 3)), label=label or None)
 
 
 def below(figure: Figure, axes: Axes, columns: int) -> None:

@@ -18,7 +18,9 @@ from stillpoint.lab.reproduce.drawing import (
     PINK,
     SKY,
     below,
+    curve,
     finish,
+    rate,
     sheet,
 )
 from stillpoint.lab.reproduce.path_length import TARGETS, TRADEOFFS, product
@@ -27,12 +29,12 @@ from stillpoint.lab.reproduce.runs import CONSISTENT, PAPER
 from stillpoint.regret import path_length, rkhs_norm
 
 _KERNELS = {
-    "Spline(offset=1)": (PINK, "-"),
-    "OU(rate=0.1)": (ORANGE, "-"),
-    "Matern32(rate=0.1)": (AMBER, "-"),
-    "Gaussian(width=1)": (SKY, "-"),
-    "HorizonFree()": (BLUE, "-"),
-    "HorizonFree(taper=1/2π)": (GREEN, "-"),
+    "Spline(offset=1)": PINK,
+    "OU(rate=0.1)": ORANGE,
+    "Matern32(rate=0.1)": AMBER,
+    "Gaussian(width=1)": SKY,
+    "HorizonFree()": BLUE,
+    "HorizonFree(taper=1/2π)": GREEN,
 }
 
 
@@ -72,26 +74,9 @@ def draw_tradeoff(data: Data) -> Figure:
     figure, panels = sheet(3, height=4.6)
     for axes, (target, rows) in zip(panels, data["rows"].items(), strict=True):
         for name, values in rows.items():
-            colour, line = _KERNELS[name]
             known = [value if value is not None else np.nan for value in values]
-            axes.plot(
-                data["T"],
-                known,
-                color=colour,
-                linestyle=line,
-                marker="o",
-                markersize=4,
-                linewidth=1.9,
-                label=name,
-            )
-        axes.plot(
-            data["T"],
-            data["ideal"][target],
-            color=INK,
-            linewidth=1.2,
-            linestyle=(0, (6, 3)),
-            label=r"$M^2 + M\,P_T$",
-        )
+            curve(axes, data["T"], known, (_KERNELS[name], "-", "o"), label=name, width=1.9)
+        rate(axes, data["T"], data["ideal"][target], r"$M^2 + M\,P_T$")
         finish(
             axes, "$T$", r"$\|u\|^2\,\max\,k(t,t)$" if axes is panels[0] else "", target, log="xy"
         )
@@ -113,11 +98,11 @@ TRADEOFF = Picture(
 
 
 _COSTS = {
-    "spline, T rounds": (PINK, "-"),
-    "OU(0.1)": (ORANGE, "-"),
-    "Matérn-3/2(0.1)": (AMBER, "-"),
-    "horizon-free (paper)": (BLUE, "-"),
-    "horizon-free, taper 1/2π": (GREEN, "-"),
+    "spline, T rounds": PINK,
+    "OU(0.1)": ORANGE,
+    "Matérn-3/2(0.1)": AMBER,
+    "horizon-free (paper)": BLUE,
+    "horizon-free, taper 1/2π": GREEN,
 }
 
 
@@ -160,22 +145,12 @@ def draw_spectrum(data: Data) -> Figure:
     """What a frequency costs, and what a sine costs."""
     figure, (left, right) = sheet(2, height=4.9)
     w = np.array(data["frequency"])
-    for name, (colour, line) in _COSTS.items():
-        left.plot(w, data["cost"][name], color=colour, linestyle=line, linewidth=2.0, label=name)
-        right.plot(
-            data["periods"],
-            data["paid"][name],
-            color=colour,
-            linestyle=line,
-            linewidth=2.0,
-            marker="o",
-            markersize=4,
-        )
-    left.plot(
-        w, 2 * np.pi * w, color=INK, linewidth=1.2, linestyle=(0, (6, 3)), label="path length"
-    )
+    for name, colour in _COSTS.items():
+        curve(left, w, data["cost"][name], (colour, "-", ""), label=name, width=2.0)
+        curve(right, data["periods"], data["paid"][name], (colour, "-", "o"), width=2.0)
+    rate(left, w, 2 * np.pi * w, "path length")
     left.plot(w, np.ones_like(w), color=FAINT, linewidth=1.2, linestyle=":", label="energy")
-    right.plot(data["periods"], data["path"], color=INK, linewidth=1.2, linestyle=(0, (6, 3)))
+    rate(right, data["periods"], data["path"], "")
     right.plot(data["periods"], data["energy"], color=FAINT, linewidth=1.2, linestyle=":")
     left.set_ylim(1e-5, 1e5)
     finish(
@@ -203,10 +178,10 @@ SPECTRUM = Picture(
 
 
 _ORDERS = {
-    "HorizonFree()": (SKY, "-"),
-    "HorizonFree(smoothness=2)": (AMBER, "--"),
-    "HorizonFree(taper=1/2π)": (BLUE, "-"),
-    "HorizonFree(taper=1/2π, smoothness=2)": (ORANGE, "--"),
+    "HorizonFree()": (SKY, "-", "o"),
+    "HorizonFree(smoothness=2)": (AMBER, "--", "o"),
+    "HorizonFree(taper=1/2π)": (BLUE, "-", "o"),
+    "HorizonFree(taper=1/2π, smoothness=2)": (ORANGE, "--", "o"),
 }
 
 
@@ -228,24 +203,9 @@ def order_two(quick: bool) -> Data:
 def draw_order_two(data: Data) -> Figure:
     """Sines over their periods; order 2 over order 1 for each comparator."""
     figure, (left, right) = sheet(2, height=5.2)
-    for name, (colour, line) in _ORDERS.items():
-        left.plot(
-            data["periods"],
-            data["sines"][name],
-            color=colour,
-            linestyle=line,
-            marker="o",
-            markersize=4,
-            label=name,
-        )
-    left.plot(
-        data["periods"],
-        data["path"],
-        color=INK,
-        linewidth=1.2,
-        linestyle=(0, (6, 3)),
-        label=r"$M^2 + M\,P_T$",
-    )
+    for name, style in _ORDERS.items():
+        curve(left, data["periods"], data["sines"][name], style, label=name)
+    rate(left, data["periods"], data["path"], r"$M^2 + M\,P_T$")
     pairs = list(zip(*[iter(_ORDERS)] * 2, strict=True))
     names = list(data["comparators"][pairs[0][0]])
     for rough, smooth in pairs:

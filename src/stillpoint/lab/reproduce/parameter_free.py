@@ -23,20 +23,11 @@ def pf_static_olo(quick: bool) -> Evidence:
     rounds, cases, control = 100 if quick else 500, [], []
     for kernel, stream in pairs(quick):
         for potential in (Erfi(0.5), FreeGrad(0.5)):
-            learner = sp.KernelFTRL(
-                1,
-                lipschitz=1.0,
-                kernel=runs.KERNELS[kernel],
-                potential=potential,
-                kernel_bound=runs.tuned_for(kernel, rounds),
-            )
-            runs.drive(learner, runs.STREAMS[stream], rounds)
-            cases.append(
-                runs.against_all(f"{type(potential).__name__}, {kernel}, {stream}", learner)
-            )
-            control.append(
-                runs.standing_still(f"{type(potential).__name__}, {kernel}, {stream}", learner)
-            )
+            known = runs.tuned_for(kernel, rounds)
+            learner = runs.kernel_run(kernel, stream, rounds, potential, known)
+            where = f"{type(potential).__name__}, {kernel}, {stream}"
+            cases.append(runs.against_all(where, learner))
+            control.append(runs.standing_still(where, learner))
     return Evidence(cases, control=control)
 
 
@@ -111,14 +102,7 @@ def kernelized_pf(quick: bool) -> Evidence:
         for scale in (1.0, 0.01):
             # unknown, it is a running maximum
             known = None if scale == 1.0 else runs.tuned_for(kernel, rounds)
-            learner = sp.KernelFTRL(
-                1,
-                lipschitz=1.0,
-                kernel=runs.KERNELS[kernel],
-                potential=ParameterFree(scale),
-                kernel_bound=known,
-            )
-            runs.drive(learner, runs.STREAMS[stream], rounds)
+            learner = runs.kernel_run(kernel, stream, rounds, ParameterFree(scale), known)
             cases.append(runs.against_all(f"ε = {scale:g}, {kernel}, {stream}", learner))
             control.append(runs.standing_still(f"ε = {scale:g}, {kernel}, {stream}", learner))
     steady = sp.KernelFTRL(1, lipschitz=1.0, kernel=Constant(), potential=ParameterFree(1.0))

@@ -171,14 +171,8 @@ def olo_reduction(quick: bool) -> Evidence:
     rounds, cases, control = 100 if quick else 500, [], []
     for kernel, stream in pairs(quick):
         for name, static in learners.items():
-            learner = sp.KernelFTRL(
-                1,
-                lipschitz=1.0,
-                kernel=runs.KERNELS[kernel],
-                potential=static,
-                kernel_bound=runs.tuned_for(kernel, rounds),
-            )
-            runs.drive(learner, runs.STREAMS[stream], rounds)
+            known = runs.tuned_for(kernel, rounds)
+            learner = runs.kernel_run(kernel, stream, rounds, static, known)
             radii = np.linspace(0.0, 2.0, 9) if name == "projected" else runs.RADII
             cases.append(runs.against_all(f"{name}, {kernel}, {stream}", learner, radii))
             control.append(runs.standing_still(f"{name}, {kernel}, {stream}", learner, radii))

@@ -19,6 +19,7 @@ from stillpoint.lab.reproduce.drawing import (
     INK,
     ORANGE,
     TEXT,
+    curve,
     finish,
     sheet,
 )
@@ -114,19 +115,10 @@ def draw_regret(data: Data) -> Figure:
     titles = {"T": "$T$ grows, $P_T = 8$", "P": f"$P_T$ grows, $T = {fixed // 1000}\\,000$"}
     for axes, (name, panel) in zip(panels, data["panels"].items(), strict=True):
         x = np.array(panel["x"])
-        for who, (colour, line, marker) in _LEARNERS.items():
+        for who, style in _LEARNERS.items():
             over = panel["slope over the rate"][who]
             label = f"{who}: {over:.2f}" if np.isfinite(over) else who
-            axes.plot(
-                x,
-                panel["regret"][who],
-                color=colour,
-                linestyle=line,
-                marker=marker,
-                markersize=5.5,
-                linewidth=1.8,
-                label=label,
-            )
+            curve(axes, x, panel["regret"][who], style, label=label, width=1.8, size=5.5)
         axes.plot(x, x, color=INK, linewidth=1.0, linestyle=(0, (6, 3)), label="the rate itself: 1")
         finish(
             axes,
@@ -216,19 +208,9 @@ def draw_cost(data: Data) -> Figure:
         "KernelVAW, dense": (AMBER, "--", "s"),
         "KernelVAW, streaming": (GREEN, "-", "s"),
     }
-    for name, (colour, line, marker) in styles.items():
-        pairs = [
-            (t, us) for t, us in zip(data["t"], data["us"][name], strict=True) if us is not None
-        ]
-        axes.plot(
-            *zip(*pairs, strict=True),
-            color=colour,
-            linestyle=line,
-            marker=marker,
-            markersize=5.5,
-            linewidth=2.0,
-            label=name,
-        )
+    for name, style in styles.items():
+        known = [us for us in data["us"][name] if us is not None]  # the oldest may be left out
+        curve(axes, data["t"][: len(known)], known, style, label=name, width=2.0, size=5.5)
     finish(
         axes,
         "rounds seen $t$",

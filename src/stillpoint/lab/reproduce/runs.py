@@ -19,6 +19,8 @@ from stillpoint.kernels import (
     Spline,
 )
 from stillpoint.lab.reproduce.registry import Case
+from stillpoint.learners import GradientDescent
+from stillpoint.potentials import Potential
 
 Gradient = Callable[[int, Array, np.random.Generator], Array]
 
@@ -98,6 +100,21 @@ def drive(learner: Player, gradient: Gradient, rounds: int, seed: int = 0) -> tu
         plays.append(w)
         gradients.append(g)
     return np.array(plays), np.array(gradients)
+
+
+def kernel_run(
+    kernel: str,
+    stream: str,
+    rounds: int,
+    potential: Potential | GradientDescent,
+    kernel_bound: float | None,
+) -> sp.KernelFTRL:
+    """`sp.KernelFTRL` after so many rounds of a stream, both by name."""
+    learner = sp.KernelFTRL(
+        1, lipschitz=1.0, kernel=KERNELS[kernel], potential=potential, kernel_bound=kernel_bound
+    )
+    drive(learner, STREAMS[stream], rounds)
+    return learner
 
 
 def towards(y: Array) -> Gradient:

@@ -14,7 +14,7 @@ from stillpoint.core.validation import count
 from stillpoint.core.words import suggest
 from stillpoint.lab.bench.pages import write_pages
 from stillpoint.lab.bench.ratios import geometric_mean, ratio
-from stillpoint.lab.bench.workers import watched, workers
+from stillpoint.lab.bench.workers import play_all
 from stillpoint.lab.series import data
 from stillpoint.lab.series.data import Series
 from stillpoint.lab.series.peers import peers
@@ -26,13 +26,10 @@ OURS, TOLD = "stillpoint", "stillpoint, told"
 BEST = "best of all others*"
 REGRESSION = "AR-RLS"
 MEASURES = ("mse1", "mae1", "winkler1", "mseh", "maeh", "winklerh")
-POOLS = ("small", "middle", "full")
 
 
 def entrants(pool: str = "full") -> list[Entrant]:
     """Ours, told nothing and told the seasons, and everybody beside it."""
-    if pool not in POOLS:
-        raise ValueError(f"pool must be one of {', '.join(POOLS)}: got {pool!r}; full is largest")
     return [
         Entrant(OURS, Ours(pool=pool), family=OURS),
         Entrant(TOLD, Ours(told=True, pool=pool), family=OURS),
@@ -182,14 +179,10 @@ def series_bench(
     chosen, gone = _series(series)
     notes = gone + notes
     loaded = [each.cut(rounds) for each in chosen]
-    pairs = [(each, entrant) for each in loaded for entrant in played]
-    tasks = [(place, *pair) for place, pair in enumerate(pairs)]
     for each in loaded:
         origins(len(each), each.horizon)  # refuses what is too short before anybody plays
-    with workers("loky", count("jobs", jobs)) as parallel:
-        # as they are ready: some take seconds and some minutes, and the bar is to show it
-        found = dict(watched(parallel(_task, tasks), len(tasks), show=progress))
-    scores = [found[place] for place, *_ in tasks]
+    pairs = [(each, entrant) for each in loaded for entrant in played]
+    scores = play_all(_task, pairs, jobs=count("jobs", jobs), progress=progress)
     notes += [f"{each.method} on {each.series}: {each.note}" for each in scores if each.note]
     facts = [
         SeriesFacts(
@@ -209,13 +202,13 @@ def series_bench(
     return SeriesBench(facts, scores, {e.name: e.family for e in played}, settings, notes)
 
 
-def _task(place: int, series: Series, entrant: Entrant) -> tuple[int, Score]:
+def _task(series: Series, entrant: Entrant) -> Score:
     at = origins(len(series), series.horizon)
     try:
-        return place, score(series, entrant.name, at, entrant.play(series, at))
+        return score(series, entrant.name, at, entrant.play(series, at))
     except Exception as error:  # of whatever package: one failure must not end hours of others
         line = " ".join(str(error).split())[:200]
-        return place, Score(series.name, entrant.name, note=f"{type(error).__name__}: {line}")
+        return Score(series.name, entrant.name, note=f"{type(error).__name__}: {line}")
 
 
 def _entrants(methods: str | Iterable[str | Entrant], pool: str) -> tuple[list[Entrant], list[str]]:

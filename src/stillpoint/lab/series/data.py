@@ -6,14 +6,13 @@ series of theirs is loaded; `pip install 'stillpoint[series]'` brings them all.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from importlib.util import find_spec
 
 import numpy as np
 
 from stillpoint.core.validation import Array
 from stillpoint.core.words import suggest
 from stillpoint.lab.series import sources
-from stillpoint.lab.shipped import shipped_by
+from stillpoint.lab.shipped import installed, load_shipped
 from stillpoint.lab.streams.base import CHOSEN, REPORTED
 
 LONGEST, PLAIN = 288, 10  # the longest horizon, and that of a series without a season
@@ -159,7 +158,7 @@ def names() -> list[str]:
 
 def available() -> list[str]:
     """The series whose package is installed."""
-    return [name for name, each in _ENTRIES.items() if find_spec(each.package) is not None]
+    return installed(_ENTRIES)
 
 
 def entry(name: str) -> Entry:
@@ -174,6 +173,4 @@ def entry(name: str) -> Entry:
 
 def load(name: str) -> Series:
     """Read a series from the package that ships it."""
-    found = entry(name)
-    with shipped_by(found.package, f"series {name!r}", "series"):
-        return found.load()
+    return load_shipped(entry(name), "series", "series")

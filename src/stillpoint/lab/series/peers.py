@@ -1,7 +1,7 @@
 """Forecasters of river, statsforecast and LightGBM.
 
-All are told the seasons. Where a value is missing they get the last one seen. What they forecast is
-kept within the range so far, widened by itself on both sides: some diverge.
+All are told the seasons. Where a value is missing they get the last one seen. What they forecast,
+LightGBM apart, is kept within the range so far, widened by itself on both sides: some diverge.
 """
 
 import warnings
@@ -111,10 +111,9 @@ def _fitted(
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         for first, end in _spans(fits, y.size):
-            start = perf_counter()
-            model = make().fit(y[max(0, first - WINDOW) : first])
+            start, begin = perf_counter(), max(0, first - WINDOW)
+            model = make().fit(y[begin:first])
             if causal:
-                begin = max(0, first - WINDOW)
                 said = model.forward(y[begin:end], h=1, fitted=True)["fitted"]
                 one[first:end] = said[first - begin :]
             else:

