@@ -23,16 +23,13 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "fuzz")]
 
-# The same examples each time; with STILLPOINT_EXAMPLES=500, say, more of them (`make test-slow`).
+from ids import UNSTABLE, value_id  # noqa: E402
+from thorough import THOROUGH  # noqa: E402
+
 settings.register_profile(
-    "stillpoint",
-    deadline=None,
-    derandomize=True,
-    max_examples=int(os.environ.get("STILLPOINT_EXAMPLES", "20")),
+    "stillpoint", deadline=None, derandomize=True, max_examples=100 if THOROUGH else 20
 )
 settings.load_profile("stillpoint")
-
-from ids import UNSTABLE, value_id  # noqa: E402
 
 
 def pytest_make_parametrize_id(config, val, argname):

@@ -6,6 +6,7 @@ from cases import DENSE, MARKOV, POTENTIALS
 from stillpoint import checks
 from stillpoint.domains import Ball, Box
 from stillpoint.learners import GradientDescent, ProximalDescent
+from thorough import some_of
 
 LEARNERS = dict(checks.public_learners())
 KERNELS = {
@@ -31,10 +32,10 @@ def test_every_public_learner_conforms(learner, check):
     check(learner)
 
 
-@pytest.mark.parametrize("lipschitz", [1.0, None])
-@pytest.mark.parametrize("domain", DOMAINS)
-@pytest.mark.parametrize("potential", POTENTIALS, ids=lambda p: type(p).__name__)
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize(
+    ("kernel", "potential", "domain", "lipschitz"),
+    some_of(KERNELS, POTENTIALS, DOMAINS, [1.0, None]),
+)
 def test_the_whole_matrix_conforms(kernel, potential, domain, lipschitz):
     def make(dim):
         return sp.KernelFTRL(

@@ -14,6 +14,7 @@ from stillpoint.kernels import OU, OUMixture
 ROOT = Path(__file__).parents[1]
 
 
+@pytest.mark.slow  # processes of one run are compared in every run
 def test_ids_are_the_same_later_in_another_process_with_another_hash_seed(request):
     command = [sys.executable, "-m", "pytest", "--collect-only", str(ROOT / "tests")]
     seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"

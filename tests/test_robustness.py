@@ -16,6 +16,7 @@ from stillpoint.kernels import OU, Constant, Gaussian, HorizonFree, OUMixture, S
 from stillpoint.lab.baselines.conformal.base import RadiusTracker
 from stillpoint.learners import GradientLearner
 from stillpoint.potentials import AdaptiveQuadratic, Erfi, FreeGrad, ParameterFree, Quadratic
+from thorough import some_of
 
 MAKERS = {
     "tracker": lambda dim: sp.Tracker(dim),
@@ -343,8 +344,7 @@ def feed_all(name, values):
         assert not (floats and np.isnan(part).any()), key
 
 
-@pytest.mark.parametrize("stream", STREAMS)
-@pytest.mark.parametrize("name", CORE)
+@pytest.mark.parametrize(("name", "stream"), some_of(CORE, STREAMS))
 def test_hostile_streams_leave_every_learner_with_finite_plays(name, stream):
     feed_all(name, STREAMS[stream])
 

@@ -23,6 +23,7 @@ from altered import Original, craft, parts
 from persisted import CORE, FIRST_FORMAT, PLAYED, STREAM, Case, all_cases, play
 from stillpoint.core import container, persist, registry
 from stillpoint.kernels import Gaussian
+from thorough import some, some_of
 
 DATA = Path(__file__).parents[1] / "data" / "format1"
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(64)
@@ -301,7 +302,7 @@ def test_wrong_shapes_types_and_values_under_a_right_checksum(name, files):
     assert persist.pack(persist.unpack(craft(header, arrays))) == files[name]
     tried = 0
     for key, array in arrays.items():
-        for other in wrong(array):
+        for other in some(wrong(array), every=2):
             if other.shape == array.shape and other.dtype == array.dtype:
                 continue
             tried += 1
@@ -328,7 +329,7 @@ def test_wrong_shapes_types_and_values_under_a_right_checksum(name, files):
         with pytest.raises(ValueError, match="must be what"):
             original.unpack({**header, "scalars": scalars}, less)
     for key, value in header["scalars"].items():
-        for other in other_scalars(value):
+        for other in some(other_scalars(value)):
             scalars = {**header["scalars"], key: other}
             with contextlib.suppress(ValueError):
                 play_some(case, original.unpack({**header, "scalars": scalars}, arrays))
@@ -396,19 +397,17 @@ def test_absurd_numbers_under_a_right_checksum_neither_crash_nor_hang(name, file
     case, original = CASES[name], Original(files[name])
     header, arrays = original.header, original.arrays
     assert persist.pack(persist.unpack(craft(header, arrays))) == files[name]
-    for key, array in arrays.items():
-        for value in (np.nan, np.inf, -np.inf, -1.0, 1e300, 2.0**62, 0.5):
-            if array.dtype.kind != "f" and not np.isfinite(value):
-                continue
-            other = np.full_like(
-                array,
-                min(value, 2.0**62)
-                if array.dtype.kind == "i" and array.itemsize == 8
-                else value % 100,
-            )
-            other = np.full_like(array, value) if array.dtype.kind == "f" else other
-            with contextlib.suppress(ValueError, ArithmeticError, np.linalg.LinAlgError):
-                play_some(case, original.unpack(header, {**arrays, key: other}))
+    absurd = (np.nan, np.inf, -np.inf, -1.0, 1e300, 2.0**62, 0.5)
+    for (key, array), value in some_of(arrays.items(), absurd):
+        if array.dtype.kind != "f" and not np.isfinite(value):
+            continue
+        other = np.full_like(
+            array,
+            min(value, 2.0**62) if array.dtype.kind == "i" and array.itemsize == 8 else value % 100,
+        )
+        other = np.full_like(array, value) if array.dtype.kind == "f" else other
+        with contextlib.suppress(ValueError, ArithmeticError, np.linalg.LinAlgError):
+            play_some(case, original.unpack(header, {**arrays, key: other}))
 
 
 def npy(shape, dtype="<f8", data=b""):

@@ -23,6 +23,7 @@ from stillpoint.core.codec import decode, encode
 from stillpoint.fleet.rows import RowPlayer
 from stillpoint.forecasters import TrackingProbabilities
 from stillpoint.kernels import OU, Gaussian, Matern32
+from thorough import some, some_of
 
 SIZES = (3000, 20_000, 10**6, 10**9, 2**62)
 OPTIONAL = sorted(
@@ -116,12 +117,12 @@ def test_a_number_blown_up_anywhere_in_the_header_is_refused_or_changes_no_size(
     header, arrays = original.header, original.arrays
     persist.unpack(data)  # what is made once, at the first use, is not what a file asks for
     found = [path for key in ("config", "scalars") for path in numbers(header[key], (key,))]
-    for path in found:
-        for written in (1e-300, -1, *(written for size in SIZES for written in writings(size))):
-            learner = load_within_bounds(original, put(header, path, written))
-            if learner is not None:
-                state = learner.arrays()
-                assert all(state[key].shape == array.shape for key, array in arrays.items())
+    written = [1e-300, -1, *(written for size in SIZES for written in writings(size))]
+    for path, value in some_of(found, written, every=5):
+        learner = load_within_bounds(original, put(header, path, value))
+        if learner is not None:
+            state = learner.arrays()
+            assert all(state[key].shape == array.shape for key, array in arrays.items())
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -330,7 +331,7 @@ def test_infinities_and_nan_that_no_running_learner_has_are_refused(name):
     new = decode(encode(learner)).arrays()
     tried = 0
     for key, value in learner.arrays().items():
-        for other in spoilt(value):
+        for other in some(spoilt(value), every=2):
             if key in learner._not_finite or (np.ndim(other) == 0 and other == new.get(key)):
                 continue
             tried += 1
@@ -370,11 +371,14 @@ def streaming(kind):
         persisted.STREAM[:] = before
 
 
-@pytest.mark.parametrize("kind", HOSTILE)
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.filterwarnings("ignore")
-def test_whatever_a_stream_makes_of_a_learner_is_loaded_again(name, kind):
-    case = case_of(name)
+def test_whatever_a_stream_makes_of_a_learner_is_loaded_again(name):
+    for kind in some(HOSTILE, every=2):
+        loads_whatever_comes(case_of(name), kind)
+
+
+def loads_whatever_comes(case, kind):
     learner = case.build()
     with streaming(kind):
         for t in range(60):

@@ -9,6 +9,7 @@ import stillpoint as sp
 from cases import IRREGULAR, MARKOV, REGULAR
 from stillpoint.kernels import HorizonFree, Kernel
 from stillpoint.kernels.base import Array
+from thorough import some_of
 
 NAMES = [
     "spline offset",
@@ -107,11 +108,10 @@ LEARNERS = {
 }
 
 
-@pytest.mark.parametrize("times", TIMES)
-@pytest.mark.parametrize("dim", [1, 3])
-@pytest.mark.parametrize("ridge", [0.01, 1.0])
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("learner", LEARNERS)
+@pytest.mark.parametrize(
+    ("learner", "name", "ridge", "dim", "times"),
+    some_of(LEARNERS, NAMES, [0.01, 1.0], [1, 3], TIMES),
+)
 def test_streaming_equals_dense(learner, name, ridge, dim, times):
     run, kernel = (
         LEARNERS[learner],

@@ -19,6 +19,7 @@ from stillpoint.kernels import (
     Spline,
 )
 from stillpoint.regret import effective_dimension, log_det, rkhs_norm
+from thorough import some_of
 
 Y = np.array([1, 0.5, -0.5, 0.25, 0, 1])
 GOLDEN = {  # kernel, bound, VAW, SC-KONS, KONS, full matrix, V_7
@@ -142,9 +143,7 @@ def test_golden_vectors_of_the_horizon_free_kernel():
     assert model.log_det == pytest.approx(11.02339838739577, rel=1e-9)
 
 
-@pytest.mark.parametrize("times", TIMES)
-@pytest.mark.parametrize("ridge", [0.01, 1.0, 100.0])
-@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize(("name", "ridge", "times"), some_of(KERNELS, [0.01, 1.0, 100.0], TIMES))
 def test_vaw_equals_its_dense_twin(name, ridge, times):
     kernel, when = MARKOV[name], TIMES[times]
     y = np.random.default_rng(0).standard_normal((when.size, 3))

@@ -11,6 +11,7 @@ from cases import features
 from stillpoint.domains import Ball, Box, HalfSpace, Projection, Simplex
 from stillpoint.kernels import OU, Gaussian, Spline
 from stillpoint.regret import rkhs_norm
+from thorough import some_of
 
 KERNELS = {"ou": OU(0.1), "spline": Spline(1.0), "gaussian": Gaussian(3.0)}
 TIMES = {
@@ -29,10 +30,9 @@ def sets(dim):
     }
 
 
-@pytest.mark.parametrize("times", TIMES)
-@pytest.mark.parametrize("dim", [1, 2, 3, 4])
-@pytest.mark.parametrize("name", sets(1))
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize(
+    ("kernel", "name", "dim", "times"), some_of(KERNELS, sets(1), [1, 2, 3, 4], TIMES)
+)
 def test_exp_concave_equals_the_projected_newton_step_on_every_domain(kernel, name, dim, times):
     kernel, domain, when = KERNELS[kernel], sets(dim)[name], TIMES[times]
     y = 0.3 + np.random.default_rng(3).standard_normal((when.size, dim))

@@ -21,6 +21,7 @@ from stillpoint.potentials import (
     Potential,
     Quadratic,
 )
+from thorough import some_of
 
 GOLDEN_G = np.array([1, -0.5, 0.25, -1, 0.75, 0.1])
 GOLDEN = {
@@ -155,9 +156,8 @@ def test_equals_the_naive_twins(kernel, times):
 
 
 @pytest.mark.filterwarnings("ignore:time gap")
-@pytest.mark.parametrize("dim", [1, 3, 50])
+@pytest.mark.parametrize(("name", "dim"), some_of(MARKOV, [1, 3, 50]))
 @pytest.mark.parametrize("times", [REGULAR, IRREGULAR], ids=["regular", "irregular"])
-@pytest.mark.parametrize("name", MARKOV)
 def test_streaming_and_dense_learners_agree(name, times, dim):
     rng = np.random.default_rng(6)
     gradients = rng.standard_normal((times.size, dim)) + 0.5

@@ -16,6 +16,7 @@ from stillpoint.lab.baselines import Ader
 from stillpoint.learners import ProximalDescent
 from stillpoint.losses import Absolute, Huber, Linear, Logistic, Squared
 from stillpoint.potentials import Quadratic
+from thorough import some_of
 
 KERNELS = {
     name: {**MARKOV, **DENSE}[name]
@@ -101,9 +102,7 @@ def dense_twin(kernel, losses, step):
     return np.array(plays), W
 
 
-@pytest.mark.parametrize("times", TIMES)
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize(("kernel", "name", "times"), some_of(KERNELS, NAMES, TIMES))
 def test_proximal_descent_equals_its_dense_twin(kernel, name, times):
     losses = streams(TIMES[times])[name]
     learner = sp.KernelFTRL(losses.dim, kernel=KERNELS[kernel], potential=ProximalDescent(STEP))

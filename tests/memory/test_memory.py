@@ -8,6 +8,7 @@ from stillpoint.kernels import OU, Constant, Gaussian, HorizonFree, Spline
 from stillpoint.kernels.base import StationaryKernel
 from stillpoint.memory import DenseMemory, StreamingMemory, levels, make_memory, streaming
 from stillpoint.memory.levels import LevelMemory, Levels
+from thorough import some_of
 
 KINDS = {
     "streaming": lambda dim: StreamingMemory(OU(0.2), dim),
@@ -40,9 +41,8 @@ def drive(memory, times, gradients):
 
 
 @pytest.mark.filterwarnings("ignore:time gap")
-@pytest.mark.parametrize("dim", [1, 3, 50])
+@pytest.mark.parametrize(("name", "dim"), some_of(MARKOV, [1, 3, 50]))
 @pytest.mark.parametrize("times", [REGULAR, IRREGULAR], ids=["regular", "irregular"])
-@pytest.mark.parametrize("name", MARKOV)
 def test_streaming_equals_dense_on_every_markov_kernel(name, times, dim):
     kernel = MARKOV[name]
     gradients = np.random.default_rng(1).standard_normal((times.size, dim))

@@ -1,0 +1,27 @@
+"""How much of what could be tested is: a fixed share, or with STILLPOINT_THOROUGH=1 all of it.
+
+`make test-slow` sets that. Where all cases of a test are of one kind and there are many, a third of
+them notices what the whole would; which third does not change from run to run.
+"""
+
+import os
+from itertools import product
+
+THOROUGH = os.environ.get("STILLPOINT_THOROUGH") == "1"
+
+
+def some(cases, every=3):
+    """One case in `every`, the first among them; thorough, all of them."""
+    return list(cases)[:: 1 if THOROUGH else every]
+
+
+def some_of(*axes, every=3):
+    """Combinations of one value of each axis, one in `every`; thorough, all of them.
+
+    Each value of an axis is among them where another axis has `every` values or more.
+    """
+    return [
+        tuple(value for _, value in combination)
+        for combination in product(*map(enumerate, axes))
+        if THOROUGH or sum(place for place, _ in combination) % every == 0
+    ]
