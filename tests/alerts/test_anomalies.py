@@ -293,6 +293,16 @@ def test_a_saved_detector_goes_on_bit_for_bit(cut, memory, tmp_path):
         assert str(other.records) == str(alerts.records)
 
 
+@pytest.mark.parametrize("rows", [0, 1, 40])
+def test_a_detector_whose_forecaster_is_built_when_asked_is_saved(rows, tmp_path):
+    y, _ = told(np.random.default_rng(18), 60)
+    alerts = sp.Anomalies(0.02)
+    alerts.track(y[:rows])
+    sp.save(alerts, tmp_path / "alerts")
+    p, _ = sp.load(tmp_path / "alerts").track(y[rows:])
+    assert np.array_equal(p, alerts.track(y[rows:])[0], equal_nan=True)
+
+
 @pytest.mark.parametrize("bad", [np.nan, np.inf, "1.5", None, 1e200, 1e100])
 def test_bad_values_are_refused_and_nothing_has_moved(bad):
     alerts = sp.Anomalies(forecaster=sp.VariationForecaster())

@@ -59,6 +59,19 @@ def read(path):
     return lines[0].split(","), [line.split(",") for line in lines[1:]]
 
 
+@pytest.mark.parametrize("learner", ["tracker", "kernel"])  # the latter keep times themselves
+def test_an_hour_that_comes_twice_in_autumn_asks_for_offsets(learner, tmp_path, capsys):
+    remedy = "the first at 2025-10-26 02:00:00; if clocks were set back then, write times with"
+    for day, zone, told in ("10-26", "", 1), ("05-26", "", 0), ("10-26", "+02:00", 0):
+        hours = [f"2025-{day}T0{hour}:00{zone}" for hour in (0, 1, 2, 2, 3)]
+        source, out = tmp_path / "a.csv", tmp_path / f"{day}{len(zone)}"
+        source.write_text("k,when,y\n" + "".join(f"{k},{hour},1\n" for hour in hours for k in "ab"))
+        assert any_fleet(str(source), "k", "y", out, learner=learner, time="when", quiet=True) == 0
+        summary = json.loads((out / "summary.json").read_text(encoding="utf-8"))
+        assert summary["rejected"]["reasons"] == {"time must increase": 2}
+        assert capsys.readouterr().err.count(remedy) == told
+
+
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_predictions_are_those_of_the_rows(learner, tmp_path, capsys):
     kind, config, options = LEARNERS[learner]

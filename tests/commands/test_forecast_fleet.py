@@ -6,8 +6,9 @@ import json
 import re
 import subprocess
 import sys
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from types import SimpleNamespace
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
@@ -266,6 +267,23 @@ def test_of_rows_with_one_day_the_last_counts_and_that_is_said(tmp_path, capsys)
     assert run(write(tmp_path / "b.csv", rows), tmp_path / "b") == 0
     assert contents(tmp_path / "a" / "forecasts") == contents(tmp_path / "b" / "forecasts")
     assert summary(tmp_path / "a")["repeated"] == 1
+
+
+def test_an_hour_that_comes_twice_in_autumn_asks_for_offsets(tmp_path, capsys):
+    remedy = "if clocks were set back then, write times with their offset from UTC, as 2025-10-26T"
+    start = datetime(2025, 10, 25, tzinfo=ZoneInfo("UTC"))
+    times = [(start + timedelta(hours=i)).astimezone(ZoneInfo("Europe/Berlin")) for i in range(40)]
+    rows = [(key, time, str(i)) for i, time in enumerate(times) for key in "ab"]
+    for name, form in ("local", "%Y-%m-%dT%H:%M"), ("zoned", "%Y-%m-%dT%H:%M%z"):
+        source = write(tmp_path / f"{name}.csv", [(key, f"{at:{form}}", y) for key, at, y in rows])
+        assert run(source, tmp_path / f"{name}-out") == 0
+        said, repeated = capsys.readouterr().err, summary(tmp_path / f"{name}-out")["repeated"]
+        assert (repeated, remedy in said) == ((2, True) if name == "local" else (0, False))
+    days = sorted(table(series(2, 40)))
+    assert run(write(tmp_path / "days.csv", [*days, days[5]]), tmp_path / "out") == 0
+    said = capsys.readouterr().err
+    assert "1 rows were of a slot" in said
+    assert "clocks" not in said
 
 
 def test_a_hot_key_and_keys_that_never_return(tmp_path):

@@ -166,6 +166,17 @@ def test_a_saved_fleet_goes_on_bit_for_bit_and_counts_keys_that_are_gone(kind, t
     assert fleet.found == again.found
 
 
+@pytest.mark.parametrize("rows", [0, 1, 40])
+def test_a_fleet_whose_forecasters_are_built_when_asked_is_saved(rows, tmp_path):
+    fleet, Y = sp.Fleet(sp.Anomalies, rate=0.02), streams(2, 300)[0][:, :60]
+    fleet.track(list("ab"), Y[:, :rows])
+    sp.save(fleet, tmp_path / "fleet")
+    again = sp.load(tmp_path / "fleet")
+    told = [each.track(list("ab"), Y[:, rows:]) for each in (fleet, again)]
+    np.testing.assert_array_equal(*told)
+    same_state(fleet, again)
+
+
 def test_a_key_leaves_and_another_joins_with_its_state():
     Y, F = streams(1)
     fleet, single = small(0.02), sp.Anomalies(0.02, memory="small")

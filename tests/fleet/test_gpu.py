@@ -517,6 +517,9 @@ BAD = {
     "loss must be left out": (
         lambda: DeviceFleet("QuantileTracker", 3).track(np.zeros((2, 3)), loss=sp.losses.Absolute())
     ),
+    "interval must be asked of forecasters": (
+        lambda: DeviceFleet("Tracker", 3, dim=1).track(np.zeros((2, 3)), intervals=True)
+    ),
     "loss must have gradients": (
         lambda: DeviceFleet("Tracker", 3, device="cpu", dim=2).track(
             np.zeros((2, 3, 2)), loss=sp.losses.Logistic()

@@ -181,6 +181,38 @@ def test_what_cannot_be_a_value_is_missing(torch):
     assert device.rejected.tolist() == [1, 1]
 
 
+@pytest.mark.parametrize("at", [0, 2, 4, 30])
+def test_a_value_beyond_1e30_is_missing_from_the_first_round_on(torch, at):
+    y = series(40)[:, :3]
+    y[at] = 1e31, -1e200, np.nan
+    device = fleet(3, **WEEK)
+    said = torch.stack(device.track(y, intervals=True))
+    other = torch.stack(
+        fleet(3, **WEEK).track(np.where(np.abs(y) > 1e30, np.nan, y), intervals=True)
+    )
+    assert torch.equal(said, other)
+    assert not said.isnan().any()
+    assert device.rejected.tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("first", [1e-20, 1e-30, 1e-40, 1e-300])
+def test_logarithms_of_values_far_apart_stay_finite(torch, first):
+    y = np.abs(series(40)[:, [0, 3]]) + 1.0
+    y[0], y[30, 1] = first, 1e12
+    device = fleet(2, **WEEK)
+    said = torch.stack(device.track(y, intervals=True))
+    assert not said.isnan().any()
+    assert device.predict(horizon=14).isfinite().all()
+
+
+def test_what_float32_cannot_tell_apart_does_not_vary(torch):
+    y = 1e-45 * series(40)[:, [0]]
+    device = fleet(1, **WEEK)
+    said = torch.stack(device.track(y, intervals=True))
+    assert not said.isnan().any()
+    assert device.rejected.tolist() == [0]
+
+
 def test_logarithms_and_powers_of_numbers_near_zero(torch):
     from stillpoint.fleet.gpu.series import values
 

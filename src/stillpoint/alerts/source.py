@@ -2,6 +2,7 @@
 
 import copy
 import math
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -128,8 +129,8 @@ class Source:
 
     @property
     def _not_finite(self) -> frozenset[str]:
-        """As `Configured._not_finite`."""
-        return not_finite_in("forecaster.", self._own)
+        """As `Configured._not_finite`; a forecaster that is yet to be built counts, too."""
+        return _usual() if self._own is None else not_finite_in("forecaster.", self._own)
 
     def arrays(self) -> dict[str, Any]:
         """Return the state, for saving."""
@@ -153,3 +154,9 @@ class Source:
         if own:
             new._model().restore(own)
         return new
+
+
+@cache
+def _usual() -> frozenset[str]:
+    """What may be infinite or NaN in the state of a new detector's sp.Forecaster(), once built."""
+    return not_finite_in("forecaster.", Forecaster())

@@ -26,7 +26,7 @@ from stillpoint.commands.dates import read as read_date
 from stillpoint.commands.errors import RowError, show_cell, show_name
 from stillpoint.commands.formats import Batch, Cells
 from stillpoint.commands.labels import read_labels, write_cell
-from stillpoint.commands.moments import OFFSETS, set_back
+from stillpoint.commands.moments import SET_BACK, set_back
 from stillpoint.commands.notes import CATEGORIES, column_notes, date_remedy, tied, time_notes
 from stillpoint.commands.options import TrackOptions
 from stillpoint.core.validation import Array
@@ -211,7 +211,7 @@ class Encoder:
             earlier = "an earlier time than the row before; sort the rows"
             what = tied(bool(self.features)) if steps[at] == 0.0 else earlier
             if kind == "date" and set_back(moment(cells[at], form)):
-                what = f"{what}; if clocks were set back then, {OFFSETS}"
+                what = f"{what}; {SET_BACK}"
             raise RowError(
                 at, f"column {show_name(name)} must increase: got {show_cell(cells[at])}, {what}"
             )

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -9,14 +10,17 @@ import numpy as np
 import stillpoint
 from stillpoint.commands import cells
 from stillpoint.commands.checkpoint import Checkpoint, counted, part
+from stillpoint.commands.dates import moment
 from stillpoint.commands.fleet_job import FleetJob
 from stillpoint.commands.fleet_options import FleetOptions
 from stillpoint.commands.formats import Batch
+from stillpoint.commands.moments import SET_BACK, set_back
 from stillpoint.commands.session import PREDICTIONS, Session
 from stillpoint.commands.sink import cell, lines, quoted, quoted_all
 from stillpoint.commands.summary import SUMMARY, show_fleet, write_summary
 from stillpoint.core.validation import Array
 from stillpoint.fleet.rows import Played, RowPlayer
+from stillpoint.fleet.waves import NOT_LATER
 from stillpoint.losses import Squared
 
 WORST = 10
@@ -35,6 +39,8 @@ class Fleet(FleetJob):
         self.time_kind = ""
         # whether times are dates with a time zone; not known before the first
         self.zoned: bool | None = None
+        # of this run, the first row in local time that is not after the row before it of its key
+        self.stuck: datetime | None = None
         others = (options.time, options.target, options.forecast)
         given = [options.key, *(name for name in others if name is not None)]
         names = [*given, *self.player.columns, "rejected"]
@@ -46,6 +52,7 @@ class Fleet(FleetJob):
         keys = cells.read_keys(columns.pop(0))
         y = cells.read_floats(columns.pop(0), o.target, reasons)
         texts, numbers, more = [_texts(keys)], [y], {}
+        given: Sequence[Any] = ()
         if o.time is not None:
             given = columns.pop(0)
             self.time_kind = self.time_kind or cells.first_time_kind(given)
@@ -57,6 +64,8 @@ class Fleet(FleetJob):
             more["forecasts"] = cells.read_floats(columns.pop(0), o.forecast, reasons)
             numbers.append(more["forecasts"])
         played = self.player.play(keys, y, **more)
+        if self.stuck is None and self.time_kind == "date" and not self.zoned:
+            self.stuck = _stuck(given, played.rejected)
         played.rejected.update(reasons)  # what a cell held says more than that it was not a number
         self.sums.add(played)
         return _text(texts, numbers, played)
@@ -90,6 +99,10 @@ class Fleet(FleetJob):
             "rows_per_second": session.rate,
             "files": [PREDICTIONS, SUMMARY],
         }
+        if self.stuck is not None and set_back(self.stuck):
+            session.notes.append(
+                f"rows were rejected because {NOT_LATER}, the first at {self.stuck}; {SET_BACK}"
+            )
         figures = {**self.sums.figures(self.player), **tail}
         return summed(self.options, not session.stop.signal, figures)
 
@@ -214,6 +227,12 @@ def summed(options: FleetOptions, complete: bool, figures: Mapping[str, Any]) ->
     for name in ("source", "engine", "learner", "key", "target", "time"):
         head[name] = getattr(options, name)
     return write_summary(options.out, {**head, "complete": complete, **figures})
+
+
+def _stuck(times: Sequence[Any], rejected: Mapping[int, str]) -> datetime | None:
+    """Return the time of the first row that is not after the row before it of its key."""
+    rows = [row for row, reason in rejected.items() if reason.startswith(NOT_LATER)]
+    return moment(times[min(rows)], None) if rows else None
 
 
 def _text(texts: Sequence[list[str]], numbers: Sequence[Array], played: Played) -> bytes:

@@ -15,6 +15,7 @@ from stillpoint.series.weeks import Week
 RECENT = 24  # times from which days of months are told
 # what to do about times that a clock shows twice
 OFFSETS = "write times with their offset from UTC, as 2025-10-26T02:00+01:00"
+SET_BACK = f"if clocks were set back then, {OFFSETS}"
 _ISO = re.compile(
     r"(\d{4})(-?)(\d\d)-?(\d\d)(?:([T ])(\d\d)(:?)(\d\d)?(:?\d\d)?([.,]\d+)?)?(Z|[+-]\d\d.*)?"
 )

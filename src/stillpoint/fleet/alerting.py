@@ -70,7 +70,7 @@ class Alerting(Forecasting):
             self._no_features(X)
             return self._watch(keys, Y, forecasts, one=False)
         self._no_centres("track", forecasts)
-        return super().track(keys, Y, X, horizon=horizon, intervals=intervals)
+        return self._forecast(keys, Y, X, horizon, intervals)
 
     @property
     def _detectors(self) -> Detectors:

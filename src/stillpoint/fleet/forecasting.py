@@ -35,37 +35,10 @@ class Forecasting(Keyed):
         lo, hi = (spread(end[:, 0] if horizon is None else end, good) for end in ends)
         return lo, hi
 
-    def track(
-        self,
-        keys: GivenKeys,
-        Y: ArrayLike,
-        X: ArrayLike | None = None,
-        *,
-        horizon: int = 1,
-        intervals: bool = False,
+    def _forecast(
+        self, keys: GivenKeys, Y: ArrayLike, X: ArrayLike | None, horizon: Any, intervals: Any
     ) -> Any:
-        """Forecast and learn a whole series of each key: the numbers of predict and update.
-
-        Parameters
-        ----------
-        keys : array or list
-            The keys, which must differ.
-        Y : array of shape (n, T)
-            A series a key; NaN is a missing value.
-        X : array of shape (n, T, features), optional
-            Features, where the learner has any; of Forecaster more rows are of rounds to come.
-        horizon : int, default 1
-            How many values to forecast in each round.
-        intervals : bool, default False
-            Whether to return the ends of the intervals, too.
-
-        Returns
-        -------
-        array of shape (n, T), or (n, T, horizon)
-            What was forecast before each value was seen. Rows of rejected keys are NaN.
-        lo, hi : arrays of that shape, one axis more for several coverages
-            If intervals are asked for.
-        """
+        """`track` of forecasters."""
         if not self._batch.horizon:
             raise ValueError(
                 f"learner must be a forecaster for track: got {self._kind.__name__}; call predict"

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from stillpoint.core.validation import Array, real
 from stillpoint.fleet.keys import Slots, hashed
 
-_NOT_LATER = "time must increase: got {} after {}; sort the rows, and drop repeats"
+NOT_LATER = "time must increase"
 _NOT_A_KEY = "key must be a whole number or text: got {!r}; give every row its key"
 
 
@@ -45,7 +45,8 @@ def later(rows: Slots, codes: Slots, when: Array, last: Array, rejected: dict[in
     which = codes[rows]
     good = np.isfinite(when[rows]) & (when[rows] > last[which])
     for row in rows[~good].tolist():
-        rejected.setdefault(row, _NOT_LATER.format(when[row], last[codes[row]]))
+        got = f"got {when[row]} after {last[codes[row]]}; sort the rows, and drop repeats"
+        rejected.setdefault(row, f"{NOT_LATER}: {got}")
     last[which[good]] = when[rows[good]]
     return rows[good]
 

@@ -9,6 +9,7 @@ import stillpoint
 from stillpoint.commands.fleet_options import FleetOptions
 from stillpoint.commands.forecasts import output
 from stillpoint.commands.forecasts.alerts import in_words
+from stillpoint.commands.moments import SET_BACK
 from stillpoint.commands.summary import SUMMARY
 from stillpoint.core.terminal import console, tell
 from stillpoint.fleet.series.plan import Plan
@@ -17,13 +18,15 @@ from stillpoint.series.spacing import unit
 
 LATE = "time must be after what was learnt in an earlier run"
 _SHOWN = 5  # worst keys on the terminal
+_HOUR = 3600.0 + 1.0  # in seconds, and what rounding adds
 
 
 class Counted(Protocol):
-    """Rows that were read, and why some were not taken."""
+    """Rows that were read, why some were not taken, and whether dates are known to have a zone."""
 
     rows: int
     reasons: Counter[str]
+    zoned: bool | None
 
 
 class Ran(Protocol):
@@ -68,6 +71,7 @@ def figures(
         session.notes.append(
             f"{repeated:,} rows were of a slot in which their key had a later row, which counts;"
             " add them up first if they are parts of a sum"
+            + (f"; {SET_BACK}" if _local_hours(plan, intake) else "")
         )
     return {
         **head,
@@ -90,6 +94,11 @@ def figures(
         "rows_per_second": rate,
         "files": folders,
     }
+
+
+def _local_hours(plan: Plan, intake: Counted) -> bool:
+    """Whether slots are so short, and times such, that some come twice when clocks go back."""
+    return plan.dated and plan.gap <= _HOUR and not intake.zoned
 
 
 def peak_memory() -> int | None:

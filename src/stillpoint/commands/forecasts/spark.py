@@ -51,6 +51,7 @@ class _Run:
 class _Counted:
     rows: int
     reasons: Counter[str]
+    zoned: bool | None = None  # Spark does not tell
 
 
 def play(options: FleetOptions, stop: Stop, bar: bool) -> tuple[dict[str, Any], list[str]]:

@@ -12,6 +12,15 @@ from stillpoint.fleet.batch import _base
 from stillpoint.fleet.batch.base import REMEDY, Batch, Fault
 from stillpoint.fleet.keys import Slots
 
+# the clock of a key before its first round
+NEW_CLOCK: dict[str, Any] = {
+    "rounds": np.int64(0),
+    "time": np.float64(0.0),
+    "open": np.False_,
+    "started": np.False_,
+    "warned": np.False_,
+}
+
 
 class GradientBatch(Batch):
     """States of gradient learners; feedback is one gradient a key."""

@@ -7,7 +7,7 @@ import numpy as np
 from stillpoint.core.validation import Array
 from stillpoint.fleet.batch import _multiscale
 from stillpoint.fleet.batch.base import Fault
-from stillpoint.fleet.batch.gradients import GradientBatch
+from stillpoint.fleet.batch.gradients import NEW_CLOCK, GradientBatch
 from stillpoint.fleet.keys import Slots
 from stillpoint.learners import MultiScale, _constrained
 from stillpoint.learners.constrained import NAMES
@@ -53,11 +53,7 @@ class MultiScaleBatch(GradientBatch):
             moved=np.float64(state["memory.time"]),
             squared_norm=np.float64(0.0),
             linear=np.float64(0.0),
-            rounds=np.int64(0),
-            time=np.float64(0.0),
-            open=np.False_,
-            started=np.False_,
-            warned=np.False_,
+            **NEW_CLOCK,
             **({} if self._free else {"play": np.zeros(self.dim)}),
             **(true if self._own_ledger else {}),
         )

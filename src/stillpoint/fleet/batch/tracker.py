@@ -7,7 +7,7 @@ import numpy as np
 from stillpoint.core.validation import Array, stored
 from stillpoint.domains import Everywhere
 from stillpoint.fleet.batch import _tracker
-from stillpoint.fleet.batch.gradients import GradientBatch
+from stillpoint.fleet.batch.gradients import NEW_CLOCK, GradientBatch
 from stillpoint.fleet.keys import Slots
 from stillpoint.learners import Tracker, _bank
 from stillpoint.learners import _tracker as single
@@ -57,11 +57,7 @@ class TrackerBatch(GradientBatch):
             beliefs=np.pad(state["beliefs"], [(0, _bank.rows_of(_FIRST_LEVELS) - 1), (0, 0)]),
             experts=np.int8(0),
             levels=np.int8(1),
-            rounds=np.int64(0),
-            time=np.float64(0.0),
-            open=np.False_,
-            started=np.False_,
-            warned=np.False_,
+            **NEW_CLOCK,
             **({"play": np.zeros(self.dim)} if self._projected else {}),
         )
 

@@ -149,11 +149,7 @@ class DeviceFleet:
 
     def interval(self, *, which: Any = None, horizon: int | None = None) -> tuple[Tensor, Tensor]:
         """Ends (n,) of forecasters' intervals of the next value, or (n, horizon) of the next."""
-        if self._series is None:
-            raise ValueError(
-                f"interval must be asked of forecasters: got {self._kind.__name__}; call predict"
-            )
-        return self._series.interval(self._at(which), horizon)
+        return self._forecasters().interval(self._at(which), horizon)
 
     def update(self, feedback: Any, *, which: Any = None) -> None:
         """Close the round of all streams, or of some, with a gradient (n, dim) or a target (n,)
@@ -204,6 +200,8 @@ class DeviceFleet:
             raise ValueError(
                 f"loss must be left out for {self._kind.__name__}: got {loss!r}; it has its own"
             )
+        if intervals:
+            self._forecasters()
         if self._series is not None:
             self._no_forecasts(forecasts)
             return self._series.track(targets, intervals)
@@ -226,13 +224,8 @@ class DeviceFleet:
             (*shape[:2], streams.program.outputs), dtype=torch.float32, device=self.device
         )
         fed = fed.to(torch.float32).reshape(shape)
-        streams.play(
-            self._at(None),
-            streams.most + shape[0],
-            fed,
-            loss=code(loss, streams.program.inputs),
-            out=out,
-        )
+        own = code(loss, streams.program.inputs)
+        streams.play(self._at(None), streams.most + shape[0], fed, loss=own, out=out)
         if self._forecasts is not None:
             self._told = False
             return centres - out[..., 0], centres + out[..., 0]
@@ -284,6 +277,13 @@ class DeviceFleet:
         own = stored(state, "forecasts", self.streams, dtype=dtype)
         return torch_module().as_tensor(own).to(self.device)
 
+    def _forecasters(self) -> Forecasters:
+        if self._series is None:
+            raise ValueError(
+                f"interval must be asked of forecasters: got {self._kind.__name__}; call predict"
+            )
+        return self._series
+
     def _no_forecasts(self, forecasts: Any) -> None:
         if forecasts is not None:
             raise ValueError(
@@ -292,8 +292,6 @@ class DeviceFleet:
 
     def _at(self, which: Any) -> Any:
         """All streams, or the numbers of some, each once."""
-        return (
-            slice(0, self.streams)
-            if which is None
-            else stream_numbers(which, self.streams, self.device)
-        )
+        if which is None:
+            return slice(0, self.streams)
+        return stream_numbers(which, self.streams, self.device)

@@ -80,9 +80,8 @@ class Streams:
                 state[places[name]] = self.state[c]
             self.program, self.state = program, state
         self.most = most
-        self.engine(
-            self.program, loss, self.state, self.rounds, self.plays, self.rejected, at, fed, out
-        )
+        own = self.state, self.rounds, self.plays, self.rejected
+        self.engine(self.program, loss, triton.Call(*own, at, fed, out))
 
     @property
     def width(self) -> int:
@@ -151,7 +150,8 @@ class Streams:
         )
         if rounds.min() < 0 or rounds.max() > most:
             raise ValueError(
-                f"state 'rounds' must be from 0 to {most}: got {rounds.max()}; save the fleet again"
+                f"state 'rounds' must be from 0 to {most}: got {rounds.min()} to {rounds.max()};"
+                " save the fleet again"
             )
         columns = stored(state, "state", len(program.columns), n, dtype=np.float32)
         self.program = program

@@ -7,6 +7,9 @@ from stream to stream is chosen by `where`, not by branches.
 """
 
 import math
+from collections.abc import Sequence
+from functools import reduce
+from operator import add
 from typing import Any, NamedTuple
 
 Number = Any  # torch.Tensor | Traced | float: the same operators and functions work on each
@@ -159,6 +162,16 @@ def remainder(a: Number, b: Number, c: Number) -> Number:
     if isinstance(a, Traced):
         return _call("fma", -b, c, a)
     return (a.double() - b.double() * c.double()).to(a.dtype)
+
+
+def total(terms: Sequence[Number]) -> Number:
+    """Their sum, in order."""
+    return reduce(add, terms)
+
+
+def dot(a: Sequence[Number], b: Sequence[Number]) -> Number:
+    """⟨a, b⟩."""
+    return total([x * y for x, y in zip(a, b, strict=True)])
 
 
 class Pair(NamedTuple):

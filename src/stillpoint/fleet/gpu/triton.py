@@ -7,7 +7,7 @@ registers.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from stillpoint.fleet.gpu.built import built
 from stillpoint.fleet.gpu.feedback import gradient
@@ -19,6 +19,18 @@ THREADS, WARP = 64, 32  # of a program of the kernel
 # Up to so many columns a thread has two streams: their arithmetic hides each other's waits. Replays
 # live on arithmetic, rounds on memory, which registers that spill would burden.
 DOUBLED, DOUBLED_ROUND = 48, 32
+
+
+class Call(NamedTuple):
+    """Rounds to play."""
+
+    state: Any  # Tensor of shape (columns, n ≥ streams)
+    rounds: Any  # Tensor of shape (streams,): how many each has had
+    plays: Any  # Tensor of shape (streams, outputs): what each plays next
+    bad: Any  # Tensor of shape (streams,): rounds whose feedback could not be used
+    which: Any  # slice of all streams, or Tensor of shape (batch,): some
+    feed: Any  # Tensor of shape (rounds, batch, inputs)
+    out: Any  # Tensor of shape (rounds, batch, outputs), for the plays; or None
 
 
 def play_round(
@@ -40,22 +52,11 @@ def play_round(
     return plays, good
 
 
-def with_torch(
-    program: Program,
-    loss: Loss | None,
-    state: Any,
-    rounds: Any,
-    plays: Any,
-    bad: Any,
-    which: Any,
-    feed: Any,
-    out: Any,
-) -> None:
-    """Rounds on tensors: state (columns, streams), feed (rounds, batch, inputs); out (rounds,
-    batch, outputs) or None.
-    """
+def with_torch(program: Program, loss: Loss | None, call: Call) -> None:
+    """Rounds on tensors."""
     import torch
 
+    state, rounds, plays, bad, which, feed, out = call
     s: State = dict(zip(program.columns, state[:, which], strict=True)) | {"rounds": rounds[which]}
     for t in range(feed.shape[0]):
         played, good = play_round(program, loss, s, list(feed[t].unbind(-1)))
@@ -67,19 +68,10 @@ def with_torch(
     plays[which] = torch.stack(torch.broadcast_tensors(*program.propose(s)), -1)
 
 
-def with_triton(
-    program: Program,
-    loss: Loss | None,
-    state: Any,
-    rounds: Any,
-    plays: Any,
-    bad: Any,
-    which: Any,
-    feed: Any,
-    out: Any,
-) -> None:
+def with_triton(program: Program, loss: Loss | None, call: Call) -> None:
     """The same in one launch."""
     kernel = compiled(program, loss)
+    state, rounds, plays, bad, which, feed, out = call
     batch = feed.shape[1]
     some = not isinstance(which, slice)
     block = THREADS * (

@@ -42,7 +42,7 @@ class Total(NamedTuple):
     sum: int = 0  # of the values so far, less the first each
     missing: int = 1  # how many were missing
     first: int = 2  # the first value
-    forecast: int = 3  # of the last origin, 0 origins ago
+    forecast: int = 3  # of the last origin
     origin: int = 4  # the sum at that origin,
     gaps: int = 5  # and how many were missing
     scale: int = 6  # mean |error|

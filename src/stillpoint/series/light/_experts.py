@@ -12,7 +12,7 @@ from stillpoint.core.lanes import Lanes, block, get, put, some, spread, where
 from stillpoint.series._scale import AT
 from stillpoint.series._structural import GAP
 from stillpoint.series._structural import OF as MODEL
-from stillpoint.series.light._plan import AR, BASE, DEVIATION, ES, LEVEL, SLOPE, N, Plan
+from stillpoint.series.light._plan import AR, BASE, DEVIATION, ES, LEVEL, REGRESSORS, SLOPE, N, Plan
 from stillpoint.series.light._plan import OF as COUNT
 from stillpoint.series.light._regressions import told
 from stillpoint.series.light._smoothers import smoothed
@@ -92,7 +92,7 @@ def say_path(w: np.ndarray, p: Plan, logs: Lanes, first: int, steps: int) -> Non
     """Put forecasts of the next values, from `first` up to `steps`, at (h − 1)·experts of paths."""
     n, now, room, out = p.n, p.c[COUNT.now], block(p.room), block(p.paths)
     W, P, H, K, lags = n[N.past], n[N.places], n[N.horizon], n[N.experts], n[N.lags]
-    x, ahead = 64, 64 + W + H
+    x, ahead = REGRESSORS, REGRESSORS + W + H
     for i in range(W):
         put(room, x + i, get(w, lags + i))
     centre, unit = get(w, AT.centre), get(w, AT.unit)

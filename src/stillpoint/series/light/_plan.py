@@ -63,7 +63,8 @@ class Size(NamedTuple):
     gaps: int = 16
     seasonal: int = 17  # three past ones of the first filter, then those of the open round, of all
     phases: int = 18
-    weights: int = 19  # blocks of the knots, see Block
+    # blocks of the knots: experts, pair, scalars, stack and the triangle of spread, as `_knots` has
+    weights: int = 19
     block: int = 20  # size of such a block
     waiting: int = 21  # slots: experts' forecasts, then `Issue`; the last is the next value's
     slow: int = 22  # estimates of intervals: `Slow`, then seen and misses
@@ -147,3 +148,4 @@ EXACT = SUM.last + 1  # how many numbers of a row are always of float64
 MOST, SLACK = 0, 1  # of `rule`
 LEVEL, SLOPE, DEVIATION, BASE = 0, 1, 2, 3  # places of a mean
 SAID, SCORES = 8, 10  # of an estimate: numbers of `Slow`, and all of them
+REGRESSORS = 64  # numbers of `room` that regressors have, at most; a path comes after them

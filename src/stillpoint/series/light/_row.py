@@ -180,7 +180,10 @@ def take(w: np.ndarray, y: Lanes, p: Plan) -> None:
 
 @njit(cache=True)
 def end_logarithms(w: np.ndarray, ends: Lanes, p: Plan) -> None:
-    """What was about logarithms goes on with values: as `light._start.end_logarithms`."""
+    """What was about logarithms goes on with values, in the lanes where these end.
+
+    Filters go on with the mean of the last plain one, smoothers anew from the last value.
+    """
     n, plain = p.n, 0
     P, means, parts = n[N.places], n[N.means], n[N.seasonal] + 3
     for i in range(n[N.filters]):

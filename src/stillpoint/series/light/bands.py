@@ -17,7 +17,7 @@ from stillpoint.series.light._bands import AT, IS, SUM
 from stillpoint.series.restored import MOST
 
 OWN = ("slow", "scalars", "said", "forecasts", "total", "clock", "offsets")
-_STEEPEST, _ALONE = 0.5, 0.25  # of log radius in log h, beyond the last horizon; where it is alone
+STEEPEST, ALONE = 0.5, 0.25  # of log radius in log h, beyond the last horizon; where it is alone
 
 
 class LightBands(Bands):
@@ -105,9 +105,9 @@ class LightBands(Bands):
         if len(which) > 1:
             slope = (values[:, -1] - values[:, -2]) / (at[-1] - at[-2])
         else:
-            slope = np.full_like(values[:, -1], 0.0 if self.state.rule.two_sided else _ALONE)
+            slope = np.full_like(values[:, -1], 0.0 if self.state.rule.two_sided else ALONE)
         if not self.state.rule.two_sided:  # of logarithms
-            slope = np.clip(slope, 0.0, _STEEPEST)
+            slope = np.clip(slope, 0.0, STEEPEST)
         slope = np.where(np.isfinite(slope), slope, 0.0)
         return np.asarray(inside + slope[:, None] * beyond)
 

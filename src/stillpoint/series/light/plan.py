@@ -20,10 +20,8 @@ from stillpoint.series._state import State
 from stillpoint.series._structural import BASE, IS
 from stillpoint.series.gains import Table
 from stillpoint.series.light._plan import BY as STEP
-from stillpoint.series.light._plan import EXACT, OF, N, Plan
+from stillpoint.series.light._plan import EXACT, OF, REGRESSORS, N, Plan
 from stillpoint.series.light._turning import FINE
-
-_ROOM = 64  # numbers that regressors need, at most
 
 
 def split(columns: Array, frequencies: Array) -> Array:
@@ -179,7 +177,7 @@ def plan(built: State, horizon: int) -> tuple[Plan, Array]:
         parts=np.where(a.lower > 0, 1.0, a.fraction) if two else zeros(horizon),
         template=row[: n[N.end]].copy(),
         c=zeros(len(OF), np.int64),
-        room=lanes(_ROOM + past + 2 * horizon + 8),
+        room=lanes(REGRESSORS + past + 2 * horizon + 8),
         paths=lanes(horizon * K),
         gain=zeros(2 * Q),
         tiles=_tiles(np.ones_like(reads)),

@@ -14,23 +14,16 @@ another: it has no weight, and is overwritten by the first that it receives.
 
 from collections.abc import Sequence
 
-from stillpoint.fleet.gpu.programs.base import (
-    State,
-    dot,
-    into_ball,
-    names,
-    pair,
-    pairs,
-    put,
-    total,
-)
+from stillpoint.fleet.gpu.programs.base import State, into_ball, names, pair, pairs, put
 from stillpoint.fleet.gpu.trace import (
     Number,
     choose,
+    dot,
     inverse,
     larger,
     rsqrt,
     smaller,
+    total,
     where,
 )
 from stillpoint.learners._ageing import (

@@ -3,10 +3,9 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import reduce
-from operator import add
 from typing import Any
 
-from stillpoint.fleet.gpu.trace import Number, Pair, inverse, larger, rsqrt, size
+from stillpoint.fleet.gpu.trace import Number, Pair, dot, inverse, larger, rsqrt, size
 
 State = dict[str, Number]  # columns, and what the first half of a round hands to the second
 LARGEST = 1e30  # of feedback: beyond it a stream's round is skipped, as for NaN
@@ -67,16 +66,6 @@ def pair(s: State, name: str) -> Pair:
 def put(s: State, name: str, value: Pair) -> None:
     """A pair into its columns."""
     s[name], s[f"{name}~"] = value
-
-
-def total(terms: Sequence[Number]) -> Number:
-    """Their sum, in order."""
-    return reduce(add, terms)
-
-
-def dot(a: Sequence[Number], b: Sequence[Number]) -> Number:
-    """⟨a, b⟩."""
-    return total([x * y for x, y in zip(a, b, strict=True)])
 
 
 def length(v: Sequence[Number]) -> Number:

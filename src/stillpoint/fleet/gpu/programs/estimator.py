@@ -11,15 +11,17 @@ from functools import reduce
 import numpy as np
 
 from stillpoint.core._poly import CAP, FORGET, RATE, WARM
-from stillpoint.fleet.gpu.programs.base import Program, State, dot, names, pair, pairs, put, total
+from stillpoint.fleet.gpu.programs.base import Program, State, names, pair, pairs, put
 from stillpoint.fleet.gpu.trace import (
     Number,
     Pair,
+    dot,
     exp,
     inverse,
     larger,
     rsqrt,
     smaller,
+    total,
     where,
 )
 from stillpoint.intervals._experts import EXPERTS, REACH

@@ -8,25 +8,17 @@ from numpy.polynomial import chebyshev
 from scipy.special import dawsn
 
 from stillpoint.domains import Everywhere
-from stillpoint.fleet.gpu.programs.base import (
-    Program,
-    State,
-    dot,
-    length,
-    names,
-    pair,
-    pairs,
-    put,
-    total,
-)
+from stillpoint.fleet.gpu.programs.base import Program, State, length, names, pair, pairs, put
 from stillpoint.fleet.gpu.trace import (
     Number,
+    dot,
     exp,
     inverse,
     larger,
     remainder,
     rsqrt,
     smaller,
+    total,
     where,
 )
 from stillpoint.learners import MultiScale

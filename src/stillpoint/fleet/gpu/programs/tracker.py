@@ -17,23 +17,23 @@ from stillpoint.fleet.gpu.programs.bank import FilterBank, levels_by
 from stillpoint.fleet.gpu.programs.base import (
     Program,
     State,
-    dot,
     into_ball,
     length,
     names,
     pair,
     pairs,
     put,
-    total,
 )
 from stillpoint.fleet.gpu.trace import (
     Number,
+    dot,
     exp,
     inverse,
     larger,
     log,
     rsqrt,
     smaller,
+    total,
     where,
 )
 from stillpoint.learners import Tracker

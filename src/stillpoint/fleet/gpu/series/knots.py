@@ -6,14 +6,24 @@ Regrets and squares, which add up over all rounds, are pairs of floats.
 
 from collections.abc import Sequence
 from functools import reduce
-from operator import add
 from typing import NamedTuple
 
 from stillpoint.fleet.gpu.series.machine import Machine, Whole
 from stillpoint.fleet.gpu.series.plan import Plan
-from stillpoint.fleet.gpu.series.regressions import Covariance, dot
+from stillpoint.fleet.gpu.series.regressions import Covariance
 from stillpoint.fleet.gpu.series.values import root, within
-from stillpoint.fleet.gpu.trace import Number, Pair, exp, inverse, larger, size, smaller, where
+from stillpoint.fleet.gpu.trace import (
+    Number,
+    Pair,
+    dot,
+    exp,
+    inverse,
+    larger,
+    size,
+    smaller,
+    total,
+    where,
+)
 from stillpoint.series._knots import (
     CAP,
     FADE,
@@ -44,11 +54,6 @@ class Weights(NamedTuple):
     two_blend: list[Number]
     theta: list[Number]
     sd: Number
-
-
-def total(terms: Sequence[Number]) -> Number:
-    """Their sum."""
-    return reduce(add, terms)
 
 
 def _weigh(m: Machine, kind: str, k: int, judged: Number) -> tuple[list[Number], list[Number]]:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillpoint.core.validation import stored
+from stillpoint.fleet.gpu.programs.base import LARGEST
 from stillpoint.fleet.gpu.series import bands, rounds
 from stillpoint.fleet.gpu.series.plan import ISSUED
 from stillpoint.fleet.gpu.series.typos import believable
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 # what an estimate of intervals has learnt, but for hits and misses
 ESTIMATE = ("scale", "number", "multiple", "multiple~", "square", "product", "before", "learnt")
+_LEAST = 1e-37  # of a unit: a stream that varies by less does not vary, to float32
+# of the unit over the first value, for logarithms: 1e15 units times it are within float32
+_RATIO = 1e22
 
 
 class Nursery:
@@ -53,7 +57,7 @@ class Nursery:
     def play(self, which: Tensor, y: Tensor) -> None:
         """A round of young streams; y: values, float64, NaN where one is missing."""
         torch, s = torch_module(), self._streams
-        seen = y.abs() < torch.inf
+        seen = y.abs() <= LARGEST  # not so for NaN
         s.rejected[which[~seen & (s.now[which] < 0)]] += 1
         has = seen | (s.past[which] > 0)  # before the first value there is nothing
         which, y, seen = which[has], y[has], seen[has]
@@ -131,8 +135,10 @@ class Nursery:
         n = good.sum(1)
         mean = torch.where(good, values, 0.0).sum(1) / n
         square = torch.where(good, (values - mean[:, None]) ** 2, 0.0).sum(1) / n
-        unit = torch.where(square > 0.0, square.sqrt(), 1.0)
+        unit = square.sqrt()
+        unit = torch.where(unit > _LEAST, unit, 1.0)
         logs = torch.where(good, values, 1.0).amin(1) > 0.0
+        logs &= unit < _RATIO * values[:, 0]
         state = s.new[:, None].repeat(1, which.numel())
         state[s.plan.banded :] = self._moved(s.columns(which), values[:, 0], unit)
         state[s.plan.places["unit"][0]] = unit.float()

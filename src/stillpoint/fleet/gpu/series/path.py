@@ -10,9 +10,8 @@ from stillpoint.fleet.gpu.series.machine import OnTensors
 from stillpoint.fleet.gpu.series.plan import Plan
 from stillpoint.fleet.gpu.series.values import Ring, limits
 from stillpoint.fleet.gpu.tensors import Tensor, torch_module
-from stillpoint.fleet.gpu.trace import Number
-from stillpoint.series.light.bands import _ALONE as ALONE
-from stillpoint.series.light.bands import _STEEPEST as STEEPEST
+from stillpoint.fleet.gpu.trace import Number, dot
+from stillpoint.series.light.bands import ALONE, STEEPEST
 
 
 def path(m: OnTensors, q: Plan, now: int, horizon: int) -> list[Number]:
@@ -29,9 +28,9 @@ def path(m: OnTensors, q: Plan, now: int, horizon: int) -> list[Number]:
             return [(1.0 - part) * x + part * y for x, y in pairs] if part else getattr(a, name)
 
         sd = (1.0 - part) * a.sd + part * b.sd
-        f = regressions.dot(mix("blend"), p)
+        f = dot(mix("blend"), p)
         g = knots.stacked(f, p, mix("theta"), sd)
-        out.append(regressions.dot(mix("two_blend"), [f, g]))
+        out.append(dot(mix("two_blend"), [f, g]))
     return out
 
 
@@ -55,7 +54,7 @@ def _experts(m: OnTensors, q: Plan, now: int, horizon: int) -> list[list[Number]
             parts = last.new_zeros((horizon, last.shape[0]))
         seasons.append(parts)
         for h in range(1, horizon + 1):
-            part = m.get("part" + str(f)) if h == 1 else parts[h - 1]
+            part = m.get(f"part{f}") if h == 1 else parts[h - 1]
             said[h - 1].append(filters.forecast(m, q, f, h, part, logs, over, range_))
     parts = [m.get("season", 0), m.get("season", 1), *seasons[0]]
     for a, r in enumerate(q.regressions):

@@ -2,18 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from functools import reduce
-from operator import add
 
 from stillpoint.fleet.gpu.series.machine import Machine, Whole
 from stillpoint.fleet.gpu.series.plan import Plan, RegressionPlan, entry
 from stillpoint.fleet.gpu.series.values import Limits, Ring
-from stillpoint.fleet.gpu.trace import Number, inverse, larger, where
+from stillpoint.fleet.gpu.trace import Number, dot, inverse, larger, where
 from stillpoint.series._autoregression import WIND_UP
-
-
-def dot(a: Sequence[Number], b: Sequence[Number]) -> Number:
-    """⟨a, b⟩."""
-    return reduce(add, [x * y for x, y in zip(a, b, strict=True)])
 
 
 class Covariance:

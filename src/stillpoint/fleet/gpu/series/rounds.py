@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from stillpoint.fleet.gpu.programs.base import LARGEST
 from stillpoint.fleet.gpu.series import bands, filters, knots, regressions
 from stillpoint.fleet.gpu.series.machine import (
     Index,
@@ -16,7 +17,7 @@ from stillpoint.fleet.gpu.series.machine import (
 )
 from stillpoint.fleet.gpu.series.plan import CHUNK, Plan
 from stillpoint.fleet.gpu.series.values import (
-    LARGEST,
+    FARTHEST,
     Limits,
     Ring,
     believed,
@@ -59,7 +60,7 @@ def play(
     centre, unit = double(m.get("centre")) + double(m.get("centre~")), m.get("unit")
     said = centre + double(unit * opened(m, q))
     u = single(double(y) - centre) * inverse(unit)
-    seen = size(u) <= LARGEST  # not so for NaN
+    seen = (size(u) <= FARTHEST) & (size(y) <= LARGEST)  # not so for NaN
     u = where(seen, u, 0.0)
     if live:
         bands.settle(m, q, clock, u, seen)

@@ -25,9 +25,10 @@ from stillpoint.series._rounds import (
     REACH,
     SPIKY,
 )
-from stillpoint.series._scale import FARTHEST, STEADY
+from stillpoint.series._scale import FARTHEST as MOST
+from stillpoint.series._scale import STEADY
 
-LARGEST = 1e15  # units from the centre; a value beyond is taken for a missing one
+FARTHEST = 1e15  # units from the centre; a value beyond is taken for a missing one
 _SMALL = 0.5  # logarithms of 1 + x, |x| below it, are summed from x
 _HIGHEST = 80.0  # of a logarithm: e^80 is a float32
 _FACTORIAL = (1.0, 0.5, 1 / 6, 1 / 24, 1 / 120, 1 / 720, 1 / 5040, 1 / 40320, 1 / 362880)
@@ -137,7 +138,7 @@ def extend(m: Machine, q: Plan, now: Whole) -> None:
             recent * inverse(larger(earlier, 1e-37)), earlier * inverse(larger(first, 1e-37))
         )
         times = q.horizon / q.marks + 1.0
-        far = exp(smaller(times * log(larger(growth, 1e-37)), FARTHEST))
+        far = exp(smaller(times * log(larger(growth, 1e-37)), MOST))
         m.put("first", first)
         m.put("earlier", earlier)
         m.put("recent", recent)
