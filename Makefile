@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 CHROMIUM := command -v chromium >/dev/null || (apt-get update -qq && apt-get install -y -qq chromium >/dev/null)
 JAVA     := command -v java >/dev/null || (apt-get update -qq && apt-get install -y -qq openjdk-17-jre-headless >/dev/null)
 
-.PHONY: demo test extras test-extras test-pythons minimum test-minimum lint docs bench figures clean fuzz
+.PHONY: demo test test-slow extras test-extras test-pythons minimum test-minimum lint docs bench figures clean fuzz
 
 $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -29,6 +29,10 @@ lint: $(VENV)/.ready
 # Each process begins with tests of its own folders, so that the two seldom wait for the same function to be compiled.
 test: lint
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not extra and not slow"
+
+# The tests that take minutes, and all cases of those that `make test` plays a share of (an hour; tests/thorough.py).
+test-slow: $(VENV)/.ready
+	STILLPOINT_THOROUGH=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m "not extra"
 
 # Tests that need what a plain install does not have (river, torch, Spark, a browser) carry the marker `extra`; here they must run.
 # They build the site, too, as `make docs` does.

@@ -247,6 +247,7 @@ def parting(name, stream, rounds, moved=1e-9):
     return apart
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SENSITIVE)
 def test_what_a_disturbance_becomes_depends_on_the_stream_not_on_precision(name):
     """Were rounding all that there is to mend, this would fade on every stream."""

@@ -19,6 +19,7 @@ from children import ended, forked, no_child_survives  # noqa: F401
 from extras import package
 from faults import CASES, Case, Fault, content, killed, runner, sound
 from stillpoint.commands import session, totals, track, tracking
+from thorough import THOROUGH
 
 PLAIN = Case("csv", "file", {"time": "t"})
 
@@ -99,7 +100,7 @@ def test_a_full_disk_at_every_call_that_writes(run, tmp_path, monkeypatch, capfd
     source, expected = run
     monkeypatch.setattr(session, "EVERY", 0.0)
     monkeypatch.setattr(tracking, "BATCH", 400)
-    for at in itertools.count():
+    for at in itertools.count(0, 1 if THOROUGH else 3):
         out, folder = tmp_path / f"o{at}", tmp_path / f"c{at}"
         fault = Fault(
             at, ("fails", "full")[at % 2], 0.3, (errno.ENOSPC, errno.EDQUOT, errno.EIO)[at % 3]

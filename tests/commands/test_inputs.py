@@ -23,6 +23,7 @@ from stillpoint.commands.engine import Engine
 from stillpoint.commands.tracking import Track
 from stillpoint.core import jit
 from stillpoint.forecasters import TrackingForecaster
+from thorough import some_of
 from tracked import T, bad, floats, read, run, write
 
 
@@ -300,8 +301,10 @@ def test_a_bar_on_a_terminal(plain, tmp_path):
     assert b"rows a second" not in done.stdout
 
 
-@pytest.mark.parametrize("task", ["regression", "interval", "quantile", "binary", "series"])
-@pytest.mark.parametrize("delay", [0, 2])
+TASKS = ["regression", "interval", "quantile", "binary", "series"]
+
+
+@pytest.mark.parametrize(("task", "delay"), some_of(TASKS, [0, 2], every=2))
 def test_degenerate_inputs(tmp_path, capsys, task, delay):
     cases = {
         "one row": "a,y\n1,1\n",

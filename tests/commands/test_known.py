@@ -11,6 +11,7 @@ from test_track_series import forecast, goes_on
 import stillpoint as sp
 from stillpoint.commands import _scores, tracking
 from stillpoint.commands.ahead import Unknown
+from thorough import some_of
 from tracked import bad, floats, run, write
 
 N, H = 150, 4
@@ -141,8 +142,9 @@ def test_later_values_of_a_column_that_is_not_known_ahead_change_no_earlier_fore
     )
 
 
-@pytest.mark.parametrize("known", ["price,promo", "", "heat"])
-@pytest.mark.parametrize("timed", [True, False])
+@pytest.mark.parametrize(
+    ("known", "timed"), some_of(["price,promo", "", "heat"], [True, False], every=2)
+)
 def test_features_go_on_wherever_the_run_is_cut(gaps, tmp_path, monkeypatch, known, timed):
     options = {"horizon": H, "known": known}
     if timed:

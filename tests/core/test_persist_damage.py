@@ -333,7 +333,7 @@ def test_wrong_shapes_types_and_values_under_a_right_checksum(name, files):
             scalars = {**header["scalars"], key: other}
             with contextlib.suppress(ValueError):
                 play_some(case, original.unpack({**header, "scalars": scalars}, arrays))
-    assert tried > 10 or not arrays  # a learner may keep numbers alone
+    assert tried > 5 or not arrays  # a learner may keep numbers alone
 
 
 @pytest.mark.extra

@@ -118,7 +118,7 @@ def test_a_number_blown_up_anywhere_in_the_header_is_refused_or_changes_no_size(
     persist.unpack(data)  # what is made once, at the first use, is not what a file asks for
     found = [path for key in ("config", "scalars") for path in numbers(header[key], (key,))]
     written = [1e-300, -1, *(written for size in SIZES for written in writings(size))]
-    for path, value in some_of(found, written, every=5):
+    for path, value in some_of(found, written, every=11):
         learner = load_within_bounds(original, put(header, path, value))
         if learner is not None:
             state = learner.arrays()
@@ -374,7 +374,7 @@ def streaming(kind):
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.filterwarnings("ignore")
 def test_whatever_a_stream_makes_of_a_learner_is_loaded_again(name):
-    for kind in some(HOSTILE, every=2):
+    for kind in some(HOSTILE):
         loads_whatever_comes(case_of(name), kind)
 
 
@@ -386,7 +386,7 @@ def loads_whatever_comes(case, kind):
                 # what a learner refuses leaves it as it was
                 with contextlib.suppress(ValueError), np.errstate(all="ignore"):
                     step(learner, t)
-                if t % 7 == 0:
+                if t % 12 == 0:
                     comes_back(learner)
 
 

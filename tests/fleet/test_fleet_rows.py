@@ -8,6 +8,7 @@ import pytest
 import stillpoint as sp
 from extras import package
 from stillpoint.fleet import RowPlayer
+from thorough import some_of
 
 CASES = {
     "tracker": (sp.Tracker, {"loss": "absolute"}),
@@ -59,8 +60,7 @@ def single(kind, config, names, y, times, centres):
     return np.array(out), learners
 
 
-@pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("timed", [False, True])
+@pytest.mark.parametrize(("name", "timed"), some_of(CASES, [False, True], every=2))
 def test_any_batching_gives_the_numbers_of_single_learners(name, timed):
     kind, config = CASES[name]
     names, y, times, centres = table(text=timed)
@@ -68,7 +68,7 @@ def test_any_batching_gives_the_numbers_of_single_learners(name, timed):
     rng = np.random.default_rng(1)
     for size in (1, 37, 1000, 3000):
         player, at, plays = RowPlayer(kind, **config), 0, []
-        while at < len(y) and not (size == 1 and at == 200):
+        while at < len(y) and not (size == 1 and at == 80):
             cut = slice(at, at + (1 if size == 1 else int(rng.integers(size // 2, size + 1))))
             extra = {"times": times[cut]} if timed else {}
             extra |= {"forecasts": centres[cut]} if kind is sp.IntervalTracker else {}

@@ -13,8 +13,9 @@ from stillpoint.series.gains import Gains
 from stillpoint.series.harmonics import harmonics
 from stillpoint.series.layout import Scale
 from stillpoint.series.pool import POOLS, Lags, Pool, Regression
+from thorough import THOROUGH
 
-ROUNDS = 100_000
+ROUNDS = 100_000 if THOROUGH else 40_000
 LONG = np.longdouble
 
 

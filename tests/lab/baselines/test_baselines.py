@@ -27,6 +27,7 @@ from stillpoint.losses import Absolute, Hinge, Huber, Linear, Pinball, Squared
 from stillpoint.potentials import CAP, Erfi, ParameterFree, Quadratic
 from stillpoint.potentials import FreeGrad as FreeGradPotential
 from stillpoint.regret import magnitude, path_length
+from thorough import some_of
 
 
 def unit(x):
@@ -227,8 +228,7 @@ TWINS = {
 }
 
 
-@pytest.mark.parametrize("stream", STREAMS)
-@pytest.mark.parametrize("name", TWINS)
+@pytest.mark.parametrize(("name", "stream"), some_of(TWINS, STREAMS))
 def test_equals_the_slow_twin(name, stream):
     make, twin = TWINS[name]
     for dim in (1, 3):
@@ -451,11 +451,10 @@ def test_bets_saturate_with_a_warning():
         assert plays.max() <= 20 * CAP
 
 
-@pytest.mark.parametrize("stream", STREAMS)
-@pytest.mark.parametrize("dim", [1, 3])
+@pytest.mark.parametrize(("stream", "dim"), some_of(STREAMS, [1, 3], every=2))
 def test_sparse_haar_keeps_its_bound(stream, dim):
     rng = np.random.default_rng(3)
-    rounds = 200
+    rounds = 120
     learners = [
         SparseHaar(dim, lipschitz=1.0, horizon=rounds),
         SparseHaar(dim, lipschitz=1.0, horizon=25, potential=FreeGradPotential(10.0)),
@@ -563,8 +562,7 @@ def test_discounted_ftrl_survives_silence_and_units():
         )
 
 
-@pytest.mark.parametrize("meta", [Hedge, AdaNormalHedge])
-@pytest.mark.parametrize("stream", STREAMS)
+@pytest.mark.parametrize(("stream", "meta"), some_of(STREAMS, [Hedge, AdaNormalHedge], every=2))
 def test_combinations_keep_their_bounds_against_each_learner(stream, meta):
     for scale in (1e-6, 1.0, 1e6):
         for first_hint in (0.0, 2.0):
