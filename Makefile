@@ -96,7 +96,7 @@ $(VENV)/.docs: $(VENV)/.ready
 docs: $(VENV)/.docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
-# All measured anew, on an otherwise idle machine, into docs/bench and the README (twenty minutes). What a GPU does is measured by
+# All measured anew, on an otherwise idle machine, into docs/bench and the README (an hour and a half). What a GPU does is measured by
 # benchmarks/gpu.py and gpu_series.py, what the tests notice by benchmarks/mutants.py.
 PAGE := $(BIN)/python benchmarks/page.py docs/bench
 bench: $(VENV)/.ready
@@ -108,6 +108,8 @@ bench: $(VENV)/.ready
 	$(PAGE)/intervals.md benchmarks/intervals.py
 	$(PAGE)/intervals.md benchmarks/ahead.py
 	$(PAGE)/fleet.md benchmarks/fleet.py
+	$(PAGE)/fleet.md benchmarks/fleet_forecasts.py
+	$(PAGE)/learners.md benchmarks/learners.py
 	$(PIP) -e '.[spark]'
 	$(JAVA)
 	$(PAGE)/spark.md benchmarks/spark.py
