@@ -146,7 +146,8 @@ def test_a_disk_that_is_really_full(run, tmp_path, monkeypatch, capfd):
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-def test_standard_output_on_a_full_disk(run, tmp_path):
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_standard_output_on_a_full_disk(run, tmp_path, unbuffered):
     source, expected = run
     command = [
         sys.executable,
@@ -160,13 +161,26 @@ def test_standard_output_on_a_full_disk(run, tmp_path):
         "t",
         "--json",
     ]
+    kept = os.environ | {"PYTHONUNBUFFERED": unbuffered}
     with open("/dev/full", "w") as full:
         done = subprocess.run(
-            [*command, "--out", str(tmp_path / "o")], stdout=full, stderr=subprocess.PIPE, text=True
+            [*command, "--out", str(tmp_path / "o")],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=kept,
         )
     assert done.returncode == 1
     one_line(done.stderr, "No space left on device")
     assert (tmp_path / "o" / "predictions.csv").read_bytes() == expected
+    nobody, end = os.pipe()
+    os.close(nobody)
+    done = subprocess.run(
+        [*command, "--out", str(tmp_path / "p")], stdout=end, stderr=subprocess.PIPE, env=kept
+    )
+    os.close(end)
+    assert (done.returncode, done.stderr) == (1, b"")
+    assert (tmp_path / "p" / "predictions.csv").read_bytes() == expected
 
 
 def as_nobody(work):

@@ -12,7 +12,7 @@ from datetime import date
 from types import FrameType
 from typing import Any, NamedTuple
 
-from stillpoint.core.terminal import tell
+from stillpoint.core.terminal import forget_unwritten, tell
 
 _NAMED, _LONG = 20, 40  # names, and characters of one, in a message
 
@@ -97,6 +97,8 @@ def explain(error: BaseException, remedies: Remedies) -> tuple[int, str]:
     if isinstance(error, MemoryError):
         what = str(error) or "no more was to be had"
         return 1, f"error: memory ran out: {what}; {remedies.memory}"
+    if isinstance(error, OSError):
+        forget_unwritten()
     if isinstance(error, BrokenPipeError):
         return 1, ""
     if isinstance(error, OSError):

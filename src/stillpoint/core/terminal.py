@@ -7,8 +7,10 @@ the package itself says. rich is imported late: most commands that fail do witho
 """
 
 import json
+import os
 import re
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -67,6 +69,20 @@ def styled(text: str, style: str) -> "Text":
     from rich.text import Text
 
     return Text(shown(text), style)
+
+
+def forget_unwritten() -> None:
+    """Drop what standard output does not take, on a full disk or with nobody at the end of a pipe.
+
+    Python would try once more as it ends, and fail in words and with an exit code of its own.
+    """
+    try:
+        sys.stdout.flush()
+    except OSError:
+        with suppress(OSError):
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, sys.stdout.fileno())
+            os.close(nowhere)
 
 
 def _write(text: str, err: bool) -> None:
