@@ -45,7 +45,7 @@ settings.register_profile(
     "mutants",
     deadline=None,
     derandomize=True,
-    max_examples=60,
+    max_examples=20,  # as tests have by default
     phases=[Phase.explicit, Phase.generate],
 )
 NOISE = re.compile(

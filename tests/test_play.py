@@ -7,6 +7,7 @@ from stillpoint.domains import Ball, Box, HalfSpace, Projection, Simplex
 from stillpoint.kernels import OU, Gaussian, HorizonFree
 from stillpoint.losses import Absolute, Hinge, Huber, Linear, Log, Logistic, Pinball, Squared
 from stillpoint.potentials import AdaptiveQuadratic, Erfi, FreeGrad, ParameterFree, Quadratic
+from thorough import some_of
 
 CURVES = ("plays", "losses", "gradients", "times", "linear", "norms")
 RNG = np.random.default_rng(0)
@@ -39,11 +40,18 @@ def both_ways(make, stream):
     return a
 
 
-@pytest.mark.parametrize("stream", STREAMS)
-@pytest.mark.parametrize(
-    "name",
-    ["ou", "spline offset", "matern52", "horizon-free", "dirac", "growing product", "structural"],
-)
+NAMES = [
+    "ou",
+    "spline offset",
+    "matern52",
+    "horizon-free",
+    "dirac",
+    "growing product",
+    "structural",
+]
+
+
+@pytest.mark.parametrize(("name", "stream"), some_of(NAMES, STREAMS))
 def test_bulk_gives_the_numbers_of_the_interactive_path(name, stream):
     losses = STREAMS[stream]
     make = lambda: sp.KernelFTRL(losses.dim, kernel=MARKOV[name], potential=Erfi())  # noqa: E731

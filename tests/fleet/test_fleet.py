@@ -13,6 +13,7 @@ import stillpoint as sp
 from stillpoint.fleet import Fleet
 from stillpoint.fleet.batch.series import SeriesBatch
 from stillpoint.fleet.keys import KeyIndex
+from thorough import some_of
 
 GRADIENT = {
     "tracker": (sp.Tracker, {"dim": 1}),
@@ -185,8 +186,7 @@ def test_learner_and_adopt_are_inverse_and_go_on_alike(name):
     assert len(other) == 6
 
 
-@pytest.mark.parametrize("name", ALL)
-@pytest.mark.parametrize("strings", [False, True])
+@pytest.mark.parametrize(("name", "strings"), some_of(ALL, [False, True], every=2))
 def test_saved_and_loaded_it_goes_on_alike(name, strings, tmp_path):
     kind, config = ALL[name]
     twins = Twins(kind, config, seed=5, on_bad="skip")

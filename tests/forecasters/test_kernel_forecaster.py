@@ -14,6 +14,7 @@ from stillpoint.forecasters._aggregation import AT
 from stillpoint.forecasters.aggregation import ExponentialWeights, MLPoly, Vovk
 from stillpoint.forecasters.kernel_forecaster import KernelForecaster
 from stillpoint.kernels import OU, Gaussian, Matern32, Spline
+from thorough import some_of
 
 RULES = ("ml-poly", "vovk", "exponential")
 SHARING = [
@@ -181,9 +182,11 @@ def test_ridges_join_as_time_goes_on():
     assert model.ridges.size == 21
 
 
-@pytest.mark.parametrize(("name", "share"), SHARING)
-@pytest.mark.parametrize("kernels", [None, [OU(0.1), Matern32(20.0)], [Gaussian(9.0)]])
-def test_bulk_and_resumed_runs_equal_interactive_bit_for_bit(name, share, kernels):
+@pytest.mark.parametrize(
+    ("sharing", "kernels"), some_of(SHARING, [None, [OU(0.1), Matern32(20.0)], [Gaussian(9.0)]])
+)
+def test_bulk_and_resumed_runs_equal_interactive_bit_for_bit(sharing, kernels):
+    name, share = sharing
     y, times = noisy(200), irregular(200)
     y[::17] = np.nan
     options = {

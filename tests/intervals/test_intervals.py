@@ -10,6 +10,7 @@ from slow_twins import RARE_LEVELS, aggregation, pinball, slow_radii
 
 from stillpoint.intervals import IntervalTracker
 from stillpoint.lab.streams.scores import interval_scores, score_families
+from thorough import some_of
 
 
 def cases():
@@ -33,8 +34,7 @@ def cases():
 CASES = dict(cases())
 
 
-@pytest.mark.parametrize("q", [0.5, 0.9, 0.99])
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(("name", "q"), some_of(CASES, [0.5, 0.9, 0.99]))
 def test_radii_are_the_slow_twins(name, q):
     scores = CASES[name]
     band = IntervalTracker(q)
@@ -51,8 +51,7 @@ def test_radii_are_the_slow_twins(name, q):
         )
 
 
-@pytest.mark.parametrize("q", [0.5, 0.9, 0.99])
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(("name", "q"), some_of(CASES, [0.5, 0.9, 0.99]))
 def test_aggregation_guarantee(name, q):
     """R_i ≤ √((B + V_i)·A), A the sum of r²/(B + V) over rounds (1 for what sets the first B); R
     bounds the excess loss.
