@@ -11,7 +11,7 @@ from naive_baselines import ogd_star
 from stillpoint.lab import streams
 from stillpoint.lab.bench._ogd import bare_ogd, recorded_ogd
 from stillpoint.lab.bench.contenders import Contender, Facts, contenders
-from stillpoint.lab.bench.figure import ratio_figure
+from stillpoint.lab.bench.figure import ratio_figure, style
 from stillpoint.lab.bench.regret import FLOOR, RegretBench, Row, regret_bench, summarise, tuned_ogd
 from stillpoint.lab.bench.speed import BARE, RECORDED, SpeedBench, SpeedRow, speed_bench
 from stillpoint.lab.bench.speed_tables import speed_markdown
@@ -274,3 +274,7 @@ def test_a_slow_learner_is_not_aged_past_patience():
     assert found.find("KT", "bulk", 1, age=10**9) is None
     assert "–" in speed_markdown(found)
     assert math.isfinite(found.find("KT", "bulk", 1).us)
+
+
+def test_no_two_of_sixty_learners_look_alike_in_the_figure():
+    assert len({style(i) for i in range(60)}) == 60

@@ -37,8 +37,7 @@ def ratio_figure(bench: RegretBench, group: str) -> Figure:
                 [row for row in rated if row.horizon == horizon and row.learner == learner], streams
             )
             y = points[:, 0] + offsets[i]
-            colour, marker = _COLOURS[i % len(_COLOURS)], _MARKERS[i % len(_MARKERS)]
-            face = colour if i < len(_COLOURS) else "white"
+            colour, marker, face = style(i)
             axes.hlines(y, points[:, 1], points[:, 3], color=colour, linewidth=0.9, alpha=0.55)
             axes.plot(
                 points[:, 2],
@@ -71,6 +70,16 @@ def ratio_figure(bench: RegretBench, group: str) -> Figure:
         fontsize=10,
     )
     return figure
+
+
+def style(i: int) -> tuple[str, str, str]:
+    """Return colour, marker and the marker's inside of the i-th learner, unlike those of others.
+
+    After one turn of the colours markers are hollow, and in each later turn other ones.
+    """
+    turn, colour = divmod(i, len(_COLOURS))
+    marker = _MARKERS[(i + 3 * max(0, turn - 1)) % len(_MARKERS)]
+    return _COLOURS[colour], marker, "white" if turn else _COLOURS[colour]
 
 
 def _spans(
