@@ -1,7 +1,8 @@
 """How much of what could be tested is: a fixed share, or with STILLPOINT_THOROUGH=1 all of it.
 
-`make test-slow` sets that. Where all cases of a test are of one kind and there are many, a third of
-them notices what the whole would; which third does not change from run to run.
+`make test-slow` sets that. The share is for tests whose cases are many and of one kind, to save
+time: what only a case that is left out would notice goes unseen until then. Which cases are played
+does not change from run to run.
 """
 
 import os
