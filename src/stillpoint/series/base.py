@@ -231,7 +231,8 @@ class SeriesLearner(Learner):
         """What is said of the open round; ends: whether more than the central forecasts counts."""
         engine, X = self._engine, self._timing.rows
         out = np.array([[self._answer]]) if steps == 1 else engine.path(steps)[None]
-        if engine.unknown is not None and engine.width(steps, ends) > steps:
+        partly = X.shape[0] < steps or np.isnan(X).any()
+        if engine.unknown is not None and partly and engine.width(steps, ends) > steps:
             none, known = np.array([np.nan]), np.array([X.shape[0]])
             others = engine.unknown.said(engine, none, X, known, steps)
             out = np.concatenate([out, others], axis=1)
