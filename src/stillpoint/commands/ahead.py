@@ -8,15 +8,16 @@ from numpy.typing import NDArray
 
 from stillpoint.commands._scores import Scores
 from stillpoint.commands.plans import Told
-from stillpoint.core.validation import Array
 from stillpoint.series import Forecaster
+from stillpoint.series.timing import Timing
+from stillpoint.series.unknown import Unknown
 
 
 class Ahead(NamedTuple):
     """A forecaster in the round after the last target, and what is said of the rounds to come."""
 
     model: Forecaster
-    tellers: tuple[Forecaster, Forecaster]  # of the first and of the last step; see `Unknown`
+    tellers: tuple[Forecaster, Forecaster]  # of the first and of the last step; see `without`
     told: Told  # (H,)
     total: Told  # (1,)
     places: NDArray[np.int64]  # in these rounds, of the rows that have come of them
@@ -24,37 +25,13 @@ class Ahead(NamedTuple):
     scores: Scores
 
 
-def lacking(x: Array | None, known: NDArray[np.bool_], horizon: int) -> NDArray[np.bool_]:
-    """Return of which steps ahead nothing has come; x (rows, columns): features of the first."""
-    found = np.ones(horizon, dtype=np.bool_)
-    if x is not None:
-        found[: x.shape[0]] = np.isnan(x[:, known]).all(axis=1)
-    return found
-
-
-class Unknown:
-    """Forecasters of the same rounds, played anew with features of the next one alone.
-
-    What a forecaster learnt of errors is about rounds whose features were known; these have learnt
-    how far off forecasts are without. The last 8192 rounds are there to play. The last such
-    forecaster is kept: a run that is followed asks again and again.
-    """
-
-    def __init__(self) -> None:
-        self._played: tuple[Array, Array] = np.empty(0), np.empty((0, 0))
-        self._last: Forecaster | None = None
-
-    def of(self, model: Forecaster) -> Forecaster:
-        """Return what `model` would be if features were not known ahead."""
-        values, X, _ = model._engine.history.believed
-        pairs = zip(self._played, (values, X), strict=True)
-        same = all(np.array_equal(old, new, equal_nan=True) for old, new in pairs)
-        if self._last is None or not same:
-            self._last = Forecaster(**{**model.config, "season": model.seasons or None})
-            self._last._apart, self._last._engine.ahead[:] = True, False
-            self._last.track(values, X)
-            self._played = values, X
-        return copy.copy(self._last)
+def without(model: Forecaster, unknown: Unknown) -> Forecaster:
+    """Return what `model` would be if features were not known ahead."""
+    other = Forecaster(**{**model.config, "season": model.seasons or None})
+    other._engine = copy.deepcopy(unknown.played(model._engine).engine)
+    other._apart, other._bands = True, other._engine.bands
+    other._timing = Timing(other._engine)
+    return other
 
 
 def total_of(
@@ -65,6 +42,7 @@ def total_of(
     The interval is as wide as that of `other`.
     """
     steps = lacks.size
-    total = float(np.where(lacks, *(m._central(None, steps, None) for m in (other, model))).sum())
+    said = (m._said(steps, ends=False).central[0] for m in (other, model))
+    total = float(np.where(lacks, *said).sum())
     centre, lo, hi = other.total(steps)
     return total, total + (lo - centre), total + (hi - centre)

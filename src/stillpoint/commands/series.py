@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stillpoint.commands.ahead import Ahead, Unknown, lacking, total_of
+from stillpoint.commands.ahead import Ahead, total_of, without
 from stillpoint.commands.arguments import periods
 from stillpoint.commands.beside import Beside
 from stillpoint.commands.encode import Rows
@@ -20,6 +20,7 @@ from stillpoint.core.validation import Array, counted, stored, under
 from stillpoint.losses import Pinball
 from stillpoint.series import Forecaster
 from stillpoint.series.slots import Slots
+from stillpoint.series.unknown import Unknown, absent
 
 _MOST = 8192  # rows without a target that wait for one, at least
 _ROOM = 1 << 20  # forecasts made at once
@@ -47,7 +48,7 @@ class Series:
             features=self.columns,
             loss=Pinball(self.level) if self.level else None,
         )
-        self.model._apart = apart
+        self.model._apart, self.model._engine.unknown = apart, None  # see `ahead`
         self._timed, self.intake = options.time is not None, Intake(plan)
         self.beside, self._unknown = Beside(plan, self.level), Unknown()
         self.loss_name = "pinball loss" if self.level else "squared error"
@@ -251,9 +252,9 @@ class Series:
         places = self._places(model, coming)
         x, time, whole = self._given(model, coming)
         told, sums, other = self._say(model, x, time, whole), model.total(H), model
-        lacks = lacking(x, self.model._engine.ahead, H) & self._reaches
+        lacks = absent(x, self.model._engine.ahead, H) & self._reaches
         if lacks.any():
-            other = self._unknown.of(model)
+            other = without(model, self._unknown)
             theirs = self._say(other, None if x is None else x[:1], None, whole)
             told = Told(*(np.where(lacks, *pair) for pair in zip(theirs, told, strict=True)))
             sums = total_of(model, other, lacks)

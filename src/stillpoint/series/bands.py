@@ -91,6 +91,11 @@ class Bands:
         return Rule(level is not None, False, order), aims
 
     @property
+    def level(self) -> float | None:
+        """Of the quantile that is forecast; None: it is the mean."""
+        return self._level
+
+    @property
     def shifts(self) -> bool:
         """Whether forecasts are of a quantile, not of the mean."""
         return self._level is not None
@@ -125,11 +130,17 @@ class Bands:
         low, high = self.between(self.state.offsets[None], horizon, near)
         return low[0], high[0]
 
-    def total_ends(self, horizon: int, near: int | None = None) -> tuple[Array, Array]:
-        """Ends (coverages,) of the interval of the total of the next values, less its forecast."""
+    def total_ends(
+        self, horizon: int, near: int | None = None, offsets: Array | None = None
+    ) -> tuple[Array, Array]:
+        """Ends (coverages,) of the interval of the total of the next values, less its forecast.
+
+        offsets (1, …): those of a round, the open one unless they are given.
+        """
+        offsets = self.state.offsets[None] if offsets is None else offsets
         which = [0, *range(self._points, self.state.horizons.size)]
         h = self._beyond(np.array([horizon]), which, near)
-        low, high = self._lines(self.state.offsets[None, which], which, h)
+        low, high = self._lines(offsets[:, which], which, h)
         return low[0, 0], high[0, 0]
 
     def between(self, offsets: Array, horizon: int, near: int | None = None) -> tuple[Array, Array]:

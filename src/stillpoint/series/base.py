@@ -15,6 +15,7 @@ from stillpoint.core.validation import count, number, under
 from stillpoint.series import explain, restored
 from stillpoint.series.engine import Engine
 from stillpoint.series.features import Features, told
+from stillpoint.series.said import Said, around
 from stillpoint.series.times import late
 from stillpoint.series.timing import Timing
 
@@ -93,7 +94,7 @@ class SeriesLearner(Learner):
         forecast, bands = self._begin(), self._engine.bands
         parts = explain.components(self._engine, forecast)
         if bands.shifts:
-            parts["quantile"] = float(np.ravel(bands.shift(self._offsets, 1, self._near))[0])
+            parts["quantile"] = float(np.ravel(self._said(1, ends=True).shift)[0])
         return parts
 
     def arrays(self) -> dict[str, Any]:
@@ -225,6 +226,26 @@ class SeriesLearner(Learner):
                 f"X must begin with the features of the open round: got {row.tolist()}, open"
                 f" {mine.tolist()}; call update or skip first, or pass the same row first"
             )
+
+    def _said(self, steps: int, ends: bool) -> Said:
+        """What is said of the open round; ends: whether more than the central forecasts counts."""
+        engine, X = self._engine, self._timing.rows
+        out = np.array([[self._answer]]) if steps == 1 else engine.path(steps)[None]
+        partly = X.shape[0] < steps or np.isnan(X).any()
+        if engine.unknown is not None and partly and engine.width(steps, ends) > steps:
+            none, known = np.array([np.nan]), np.array([X.shape[0]])
+            others = engine.unknown.said(engine, none, X, known, steps)
+            out = np.concatenate([out, others], axis=1)
+        return Said(engine.bands, out, self._offsets, steps, self._near if ends else None)
+
+    def _total(self, steps: int) -> tuple[float, Any, Any]:
+        """The total of so many values from the open round on, and its ends."""
+        engine, said = self._engine, self._said(steps, ends=True)
+        total, ends = said.central[0].sum(keepdims=True), engine.bands.total_ends(steps, self._near)
+        if engine.unknown is not None and said.lacks:
+            ends = engine.unknown.total_ends(engine, self._timing.rows, steps)
+        lo, hi = around(engine.bands, total, *ends)
+        return float(total[0]), lo[0], hi[0]
 
     @property
     def _offsets(self) -> Array:

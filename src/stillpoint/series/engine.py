@@ -8,7 +8,7 @@ looks and replays together cost O(log t) a round.
 
 import math
 from copy import deepcopy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from stillpoint.core.allocation import full
 from stillpoint.core.array import Array
 from stillpoint.core.validation import stored, under
 from stillpoint.series import _rounds, layout, restored, seasons
-from stillpoint.series._scale import AT, BY
+from stillpoint.series._scale import BY
 from stillpoint.series._state import State
 from stillpoint.series.bands import Bands
 from stillpoint.series.gains import LAST, shared
@@ -25,14 +25,16 @@ from stillpoint.series.history import KEEP, History
 from stillpoint.series.knots import RULE, SEEN
 from stillpoint.series.layout import Scale
 from stillpoint.series.light import _rounds as light_rounds
-from stillpoint.series.own import own
+from stillpoint.series.own import own, tables
 from stillpoint.series.pool import Pool
 from stillpoint.series.watch import Watch
+
+if TYPE_CHECKING:
+    from stillpoint.series.unknown import Unknown
 
 START, _UNIT = 3, 10  # values before there are experts, and after which units are told again
 _NEVER = 1 << 62
 _PATIENCE = 64  # rounds until a series that does not vary is looked at again
-_MISFIT = 8.0  # how much larger or smaller than its history's deviation a unit may be
 _NAN, _NONE = np.array([np.nan]), np.zeros(1, dtype=np.int64)  # handed over in single rounds
 _NO_ENDS, _NO_PARTS = np.empty((0, 0, 0, 0)), np.empty(0)
 
@@ -75,6 +77,7 @@ class Engine:
         self.active: tuple[float, ...] = ()
         self.builds = 0  # how often experts were built
         self.state: State | None = None
+        self.unknown: Unknown | None = None  # what answers where features ahead have not come
         self._found: tuple[float, ...] = ()
         self._look, self._next, self._ages = seasons.LEAST, 0, 0
 
@@ -119,31 +122,44 @@ class Engine:
 
         Of round t, known[t] rows of X are known, from X[t] on. Ends of the intervals as they were
         issued, less the forecast, come second, (rounds, tracked horizons, 2, coverages), if they
-        are asked for.
+        are asked for. Columns beyond the forecasts are those of `Unknown.said`; see `width`.
         """
         out, i = np.empty((y.size, horizon)), 0
+        others = np.empty((y.size, self.width(horizon, intervals) - horizon))
         X = np.ascontiguousarray(X)
         offsets = np.empty((y.size * intervals, *self.bands.state.offsets.shape))
         while i < y.size:
-            j = i + 1
-            if self.state is None or (y[i] <= 0.0 and self.state.clock[BY.logs]):
+            alone = self.state is None or bool(y[i] <= 0.0 and self.state.clock[BY.logs])
+            j = i + (1 if alone else self._together(y[i:]))
+            if self.unknown is not None and others.size:
+                others[i:j] = self.unknown.said(self, y[i:j], X[i:], known[i:j], horizon)
+            if alone:
                 given = X[i : i + known[i]]
                 self.open(given)
                 out[i] = self.path(horizon)
                 offsets[i:j] = self.bands.state.offsets
                 self.close(y[i], given)
             else:
-                j = min(y.size, i + max(1, self._next - self.history.rounds))
-                if self.state.clock[BY.logs]:
-                    ends = np.flatnonzero(y[i:j] <= 0.0)
-                    j = i + int(ends[0]) if ends.size else j
-                j = i + (self.history.upset_by(y[i:j]) or j - i)
                 self._cover(j - i)
                 part = np.empty(j - i)
                 self._play(y[i:j], X[i:], known[i:j], out[i:j], True, True, offsets[i:j], part)
                 self._keep(y[i:j], X[i:j], known[i:j], part)
             i = j
-        return out, offsets
+        return np.concatenate([out, others], axis=1) if others.shape[1] else out, offsets
+
+    def width(self, horizon: int, intervals: bool) -> int:
+        """How many columns `track` has; the forecast of the next value is always its own."""
+        needed = self.unknown is not None and (horizon > 1 or intervals)
+        return horizon * (3 + 2 * len(self.bands.coverage) if needed else 1)
+
+    def _together(self, y: Array) -> int:
+        """How many of these rounds can be played before anything may be built anew."""
+        assert self.state is not None
+        n, part = self.history.rounds, KEEP // 2
+        y = y[: min(max(1, self._next - n), part - n % part)]
+        ends = np.flatnonzero((y <= 0.0) & (self.state.clock[BY.logs] > 0))
+        y = y[: ends[0]] if ends.size else y
+        return self.history.upset_by(y) or y.size
 
     def _play(
         self,
@@ -202,11 +218,12 @@ class Engine:
         if upset:
             self.bands.forget(values)
         wanted = self._wanted(seasons.filled(values))
-        due = upset or self.history.rounds in self._units()
-        if wanted != self.active or self.state is None or due or self._misfit(good, X):
+        n, state = self.history.rounds, self.state
+        due = upset or n in self._units() or wanted != self.active
+        if due or state is None or layout.misfit(state, good, X, n >= KEEP):
             self.active, self._ages = wanted, 0
             scale, features = Scale.of(good), layout.feature_scale(X)
-            early = not wanted or self.history.rounds < seasons.due(wanted[-1])
+            early = not wanted or n < seasons.due(wanted[-1])
             rule, bands = RULE if early else SEEN, self.bands.state
             self.state = layout.build(
                 self.pool, wanted, self.horizon, scale, bands, features=features, rule=rule
@@ -237,21 +254,12 @@ class Engine:
         """Rounds after which units are told again: those of a few values mislead."""
         return [_UNIT, *(seasons.due(m) for m in self.periods or ())]
 
-    def _misfit(self, good: Array, X: Array) -> bool:
-        """Whether the series has outgrown its unit, or a feature its own."""
-        assert self.state is not None
-        units = layout.feature_scale(X)[1] / self.state.feature_scale[1]
-        if self.history.rounds >= KEEP:
-            units = np.append(units, float(np.std(good)) / self.state.scalars[AT.unit])
-        return bool(np.any((units > _MISFIT) | (units < 1.0 / _MISFIT)))
-
     # saving
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Engine":
         common: list[Any] = [self.pool, self._play_rounds, self._play_last]  # slow to copy
-        if self.state is not None:  # tables are shared by all
-            f, rows = self.state.filters, [] if self.state.rolls else [self.state.rows]
-            common += [f.gains, f.variances, f.row_of_age, f.frequencies, f.smooth, *rows]
+        common += tables(self.state) if self.state is not None else []
+        common += [self.unknown] if self.history.size else []  # what it keeps is never changed
         memo.update((id(each), each) for each in common)
         new = memo[id(self)] = object.__new__(type(self))
         new.__dict__.update(deepcopy(self.__dict__, memo))
@@ -285,16 +293,8 @@ class Engine:
         self.calendar = tuple(stored(state, "calendar", None).tolist())
         self._look = restored.number(state, "look", seasons.LEAST)
         self._next, self._ages = restored.number(state, "next"), 0
-        self.builds, self.state = restored.number(state, "builds"), None
-        logs = restored.number(state, "logs", -1)
-        if logs >= 0:
-            scale, features = Scale(0.0, 1.0, 0.0, 1.0, bool(logs)), np.zeros((2, self.features))
-            built = layout.build(
-                self.pool, self.active, self.horizon, scale, self.bands.state, features=features
-            )
-            fresh = built.clock.copy()
-            for name, array in own(built).items():
-                array[...] = stored(state, name, *array.shape, dtype=array.dtype)
-            restored.checked(built, fresh, self.history.rounds)
-            self.state = layout.at(built, self.active, self.horizon)
+        self.builds = restored.number(state, "builds")
+        built = self.pool, self.active, self.horizon, self.bands.state, self.features
+        self.state = restored.built(state, self.history.rounds, *built)
+        if self.state is not None:
             self._cover(1)

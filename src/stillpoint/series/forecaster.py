@@ -15,7 +15,9 @@ from stillpoint.series.base import SeriesLearner
 from stillpoint.series.features import Features
 from stillpoint.series.light.choice import bands, engine
 from stillpoint.series.pool import POOLS
+from stillpoint.series.said import Said
 from stillpoint.series.timing import Timing
+from stillpoint.series.unknown import Unknown
 
 _MISSING = "pass one number a round, NaN for a missing one"
 
@@ -95,7 +97,9 @@ class Forecaster(SeriesLearner):
     always 1 for the next value. The smaller pools track 1, as promised, and about H/2, calibrated
     by hits and misses; for these, targets come late and nothing is promised. Where features have
     come for the next round alone, rounds without have the interval of the second tracked horizon,
-    or of one beyond.
+    or of one beyond. Where rows ahead were known before and have not come now, steps without are
+    said by experts that have played the last 4096 to 8191 rounds, or all, without: their intervals,
+    and beyond the next value their forecasts.
 
     **Robustness.** From the 51st round on, a value more than 20 error deviations off moves filters
     by that much only, until the next value confirms it; a gross error earlier is left out. No
@@ -150,6 +154,8 @@ class Forecaster(SeriesLearner):
         self._features = Features(features, self.horizon)
         self._bands = bands(POOLS[pool], self.horizon, periods, coverage, arguments.level(loss))
         self._engine = engine(POOLS[pool], self.horizon, periods, self._bands, self._features.count)
+        if self._features.count and self.horizon > 1:
+            self._engine.unknown = Unknown()
         self._timing = Timing(self._engine)
 
     @property
@@ -187,10 +193,10 @@ class Forecaster(SeriesLearner):
         -------
         float or array of shape (horizon,)
         """
-        central = self._central(x, 1 if horizon is None else self._steps(horizon), time)
-        near = self._near if self._bands.shifts else None
-        shifted = central + self._bands.shift(self._offsets, central.size, near)
-        return float(shifted.flat[0]) if horizon is None else shifted.reshape(-1)
+        steps = 1 if horizon is None else self._steps(horizon)
+        self._ask(x, time)
+        forecasts = self._said(steps, ends=self._bands.shifts).forecasts[0]
+        return float(forecasts[0]) if horizon is None else forecasts
 
     def interval(
         self, x: ArrayLike | None = None, *, horizon: int | None = None, time: Any = None
@@ -200,8 +206,9 @@ class Forecaster(SeriesLearner):
         Numbers, or arrays of shape (horizon,); with several coverages one more axis for them. An
         interval may be everything, (−∞, ∞), until its horizon has been judged twice.
         """
-        forecast = self._central(x, 1 if horizon is None else self._steps(horizon), time)
-        lo, hi = self._ends(forecast, *self._bands.ends(forecast.size, self._near))
+        steps = 1 if horizon is None else self._steps(horizon)
+        self._ask(x, time)
+        lo, hi = (end[0] for end in self._said(steps, ends=True).ends)
         if horizon is not None:
             return lo, hi
         return (lo[0], hi[0]) if self._bands.several else (float(lo[0]), float(hi[0]))
@@ -211,22 +218,13 @@ class Forecaster(SeriesLearner):
     ) -> tuple[float, Any, Any]:
         """Forecast the sum of the coming values, its mean whatever the loss: (total, lo, hi)."""
         steps = self.horizon if horizon is None else self._steps(horizon)
-        total = self._central(x, steps, time).sum(keepdims=True)
-        lo, hi = self._ends(total, *self._bands.total_ends(steps, self._near))
-        if self._bands.several:
-            return float(total[0]), lo[0], hi[0]
-        return float(total[0]), float(lo[0]), float(hi[0])
+        self._ask(x, time)
+        total, lo, hi = self._total(steps)
+        return (total, lo, hi) if self._bands.several else (total, float(lo), float(hi))
 
-    def _central(self, x: ArrayLike | None, steps: int, time: Any) -> Array:
-        """Forecasts of the mean, which intervals are around."""
-        answer = self._begin(self._timing.number(time, self._started), self._features.rows(x))
-        return np.array([answer]) if steps == 1 else self._engine.path(steps)
-
-    def _ends(self, forecast: Array, low: Array, high: Array) -> tuple[Array, Array]:
-        """Ends of intervals from those less the forecasts; coverages are the last axis of these."""
-        if not self._bands.several:
-            return forecast + low[..., 0], forecast + high[..., 0]
-        return forecast[..., None] + low, forecast[..., None] + high
+    def _ask(self, x: ArrayLike | None, time: Any) -> None:
+        """See that the round is open, with what is given."""
+        self._begin(self._timing.number(time, self._started), self._features.rows(x))
 
     def update(self, y: float, *, x: ArrayLike | None = None) -> None:
         """Tell the forecaster the value of the round; `skip` if it is missing."""
@@ -277,7 +275,7 @@ class Forecaster(SeriesLearner):
         later = dates[targets.size :] if np.ndim(dates) == 1 and len(dates) == len(rows) else ()
         when = self._when(targets.size, dates[: targets.size] if len(later) else dates)
         if not targets.size:
-            return self._shaped(np.empty((0, steps)), self._offsets[:0], intervals, None)
+            return self._shaped(np.empty((0, steps)), self._offsets[:0], steps, intervals, None)
         ends, opened, given = intervals or self._bands.shifts, self._is_open, dates is not None
         if given:
             self._timing.given(self.time, self._started, opened)
@@ -287,14 +285,14 @@ class Forecaster(SeriesLearner):
         out, offsets = self._timing.track(*given_rows, steps, ends, opened, given)
         self._opened(float(when[-1]), None)
         self._is_open, self.rounds = False, self.rounds + targets.size
-        return self._shaped(out, offsets, intervals, near)
+        return self._shaped(out, offsets, steps, intervals, near)
 
-    def _shaped(self, central: Array, offsets: Array, intervals: bool, near: int | None) -> Any:
-        """What `track` returns of so many forecasts a round; near: see `Bands.ends`."""
-        steps = central.shape[1]
-        parts = [central + self._bands.shift(offsets, steps, near)]
-        if intervals:
-            parts += self._ends(central, *self._bands.between(offsets, steps, near))
+    def _shaped(
+        self, out: Array, offsets: Array, steps: int, intervals: bool, near: int | None
+    ) -> Any:
+        """What `track` returns of so many forecasts a round; see `Said`."""
+        said = Said(self._bands, out, offsets, steps, near)
+        parts = [said.forecasts, *(said.ends if intervals else ())]
         if steps == 1:
             parts = [part[:, 0].copy() for part in parts]
         return tuple(parts) if intervals else parts[0]

@@ -14,6 +14,12 @@ from stillpoint.series._typos import YOUNG, believed, upset
 KEEP = 8192  # rounds
 
 
+def since(rounds: int) -> int:
+    """From which round on so many are played again: all, or at least the last KEEP // 2."""
+    part = KEEP // 2
+    return max(0, rounds // part - 1) * part
+
+
 class History:
     """The last values, NaN where one was missing, and what was known of each round.
 
@@ -77,6 +83,22 @@ class History:
             values = believed(values)
         first = int(np.argmin(np.isnan(values))) if values.size else 0
         return values[first:], self.features[first:], self.known[first:]
+
+    def rows_from(self, first: int) -> tuple[Array, Array]:
+        """Values and features of the rounds from this one on, of those that are kept.
+
+        They begin with a value that is believed.
+        """
+        values, X, _ = self.believed
+        start = max(0, values.size - (self.rounds - first))
+        missing = np.isnan(values[start:])
+        start += missing.size if missing.all() else int(np.argmin(missing))
+        return values[start:], X[start:]
+
+    def reach_from(self, first: int) -> int:
+        """For how many rounds features were known at most, in the rounds from this one on."""
+        rows = max(0, self.size - (self.rounds - first))
+        return int(self._rows[rows : self.size, 1:2].max(initial=0.0))
 
     def upset_by(self, y: Array) -> int:
         """How many coming values it takes to believe others of the first ones; 0: these do not."""

@@ -23,6 +23,7 @@ from stillpoint.series.pool import Lags, Pool, Regression
 _PHASE_TABLES = 2  # seasons that smoothers have phases of
 _WIDEST = 8  # lags that are kept at least
 _NONE = np.empty((2, 0))
+_MISFIT = 8.0  # how much larger or smaller than its history's deviation a unit may be
 
 
 class Scale(NamedTuple):
@@ -61,6 +62,14 @@ def feature_scale(X: Array) -> Array:
     squares = np.where(np.isnan(X), 0.0, (X - centres) ** 2).sum(axis=0) / counts
     units = np.sqrt(squares)
     return np.array([centres, np.where(units > 1e-9 * np.abs(centres), units, 1.0)])
+
+
+def misfit(state: State, values: Array, X: Array, told: bool) -> bool:
+    """Whether a feature has outgrown its unit, or, where `told` by these values, the series its."""
+    units = feature_scale(X)[1] / state.feature_scale[1]
+    if told:
+        units = np.append(units, float(np.std(values)) / state.scalars[AT.unit])
+    return bool(np.any((units > _MISFIT) | (units < 1.0 / _MISFIT)))
 
 
 def build(

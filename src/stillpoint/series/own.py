@@ -15,6 +15,12 @@ _OWN = {
 }
 
 
+def tables(state: State) -> list[Any]:
+    """Those that are shared by all series."""
+    f, rows = state.filters, [] if state.rolls else [state.rows]
+    return [f.gains, f.variances, f.row_of_age, f.frequencies, f.smooth, *rows]
+
+
 def own(state: State) -> dict[str, Any]:
     """The arrays of a state that are its own, by their names in files."""
     found: dict[str, Any] = {}

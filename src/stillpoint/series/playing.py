@@ -36,8 +36,8 @@ def play(
 
     Returns
     -------
-    array of shape (T, horizon), array, float, array
-        Forecasts, ends of intervals as of the engine's `track`, and of the round left open its
+    array of shape (T, …), array, float, array
+        Forecasts and ends of intervals as of the engine's `track`, and of the round left open its
         value so far and what was known.
 
     Notes
@@ -59,7 +59,8 @@ def play(
         near = places < rounds + H
         rows[places[near]] = X[near]
         ahead[at] = np.minimum(places[-1] + 1 - at, H)
-    out, said, start = np.empty((n, horizon)), np.empty((rounds, horizon)), 0
+    width, start = engine.width(horizon, intervals), 0
+    out, said = np.empty((n, width)), np.empty((rounds, width))
     offsets = np.empty((rounds * intervals, *engine.bands.state.offsets.shape))
     known, early = rows[:0], np.flatnonzero(shared) if X.size else ()  # not the last of their slots
     for j in (*early, n - 1):
@@ -71,7 +72,7 @@ def play(
         known, start = rows[slot : slot + ahead[slot]].copy(), slot
         known[:1] = X[j : j + 1]
         engine.open(known)
-        say(engine, out[j : j + 1], offsets[slot : slot + 1])
+        say(engine, known, horizon, out[j : j + 1], offsets[slot : slot + 1])
     said[-1] = out[-1]
     last = np.ones(n, dtype=bool)
     last[list(early)] = False
@@ -79,7 +80,10 @@ def play(
     return out, offsets[at] if intervals else offsets, float(values[-1]), known
 
 
-def say(engine: Engine, out: Array, offsets: Array) -> None:
-    """Fill in the forecasts of the open round, and the ends of its intervals, in one row."""
-    out[:] = engine.path(out.shape[1])
+def say(engine: Engine, X: Array, horizon: int, out: Array, offsets: Array) -> None:
+    """Fill in what the engine's `track` would say of the open round, opened with X, in one row."""
+    out[:, :horizon] = engine.path(horizon)
     offsets[:] = engine.bands.state.offsets
+    if engine.unknown is not None and out.shape[1] > horizon:
+        none, known = np.array([np.nan]), np.array([X.shape[0]])
+        out[:, horizon:] = engine.unknown.said(engine, none, X, known, horizon)

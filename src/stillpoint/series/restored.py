@@ -10,8 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillpoint.core.validation import counted, stored
+from stillpoint.series import layout
 from stillpoint.series._scale import AT, BY
 from stillpoint.series._state import State
+from stillpoint.series.own import own
+from stillpoint.series.pool import Pool
 
 MOST = 2.0**53  # rounds that floats can count
 _AGAIN = "save the forecaster again"
@@ -51,6 +54,28 @@ def agree(
             f"state 'active' must be the seasons of this forecaster: got {active}, found {found},"
             f" told {told}; {_AGAIN}"
         )
+
+
+def built(
+    state: dict[str, Any],
+    rounds: int,
+    pool: Pool,
+    active: tuple[float, ...],
+    horizon: int,
+    bands: Any,
+    features: int,
+) -> State | None:
+    """Experts of a forecaster as they were saved; None where there were none yet."""
+    logs = number(state, "logs", -1)
+    if logs < 0:
+        return None
+    scale, units = layout.Scale(0.0, 1.0, 0.0, 1.0, bool(logs)), np.zeros((2, features))
+    m = layout.build(pool, active, horizon, scale, bands, features=units)
+    fresh = m.clock.copy()
+    for name, array in own(m).items():
+        array[...] = stored(state, name, *array.shape, dtype=array.dtype)
+    checked(m, fresh, rounds)
+    return layout.at(m, active, horizon)
 
 
 def checked(m: State, fresh: NDArray[Any], rounds: int) -> None:

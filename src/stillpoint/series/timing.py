@@ -153,11 +153,12 @@ class Timing:
         `given`: times are, and were not left out; `when` may go on for later rows of X.
         Returns their forecasts and ends, as the engine's `track`.
         """
-        out, i = np.empty((y.size, horizon)), int(opened)
+        width, i = self._engine.width(horizon, intervals), int(opened)
+        out = np.empty((y.size, width))
         self.steps = np.ones(y.size, dtype=np.int64)
         offsets = np.empty((y.size * intervals, *self._engine.bands.state.offsets.shape))
         if opened:  # as it was opened: features ahead may have been known then
-            say(self._engine, out[:1], offsets[:1])
+            say(self._engine, self._X, horizon, out[:1], offsets[:1])
             self.close(float(y[0]))
         if not self.timed:
             out[i:], offsets[i:] = self._engine.track(y[i:], X[i:], known[i:], horizon, intervals)
@@ -166,7 +167,7 @@ class Timing:
             looks = given and self._grid.looks
             if self._grid.slots.gap is None and not looks:
                 self.open(float(when[i]), X[i : i + known[i]], None if given else math.nan)
-                say(self._engine, out[i : i + 1], offsets[i : i + 1])
+                say(self._engine, self._X, horizon, out[i : i + 1], offsets[i : i + 1])
                 self.close(float(y[i]))
                 self.steps[i] = self._last_step
                 i += 1
