@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +20,9 @@ from stillpoint.report.facts import Facts
 from stillpoint.report.history import History
 from stillpoint.report.recent import Recent
 from stillpoint.report.words import count, figure, near, percent, steps
+
+if TYPE_CHECKING:
+    from jinja2 import Template
 
 _HORIZONS = 8  # in the table that is open
 _SCRIPTS = ("numbers.js", "axis.js", "chart.js", "gestures.js")
@@ -48,14 +52,9 @@ def write_page(path: str | Path, history: History, summary: dict[str, Any], titl
     title : str
         The page's title.
     """
-    from jinja2 import Environment, PackageLoader
-
     page = Page(history, summary)
     assets = files("stillpoint.report") / "assets"
-    loader = PackageLoader("stillpoint.report", "assets")
-    environment = Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment.filters.update(figure=figure, count=count, percent=percent, near=near, steps=steps)
-    text = environment.get_template("page.html").render(
+    text = _template().render(
         title=title,
         page=page,
         summary=summary,
@@ -67,6 +66,17 @@ def write_page(path: str | Path, history: History, summary: dict[str, Any], titl
         .replace("&", "\\u0026"),
     )
     Path(path).write_text(text, encoding="utf-8")
+
+
+@functools.cache  # compiling it takes longer than most pages
+def _template() -> Template:
+    """The page's template."""
+    from jinja2 import Environment, PackageLoader
+
+    loader = PackageLoader("stillpoint.report", "assets")
+    environment = Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    environment.filters.update(figure=figure, count=count, percent=percent, near=near, steps=steps)
+    return environment.get_template("page.html")
 
 
 class Page(Facts):
