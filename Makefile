@@ -30,9 +30,9 @@ lint: $(VENV)/.ready
 test: lint
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not extra and not slow"
 
-# The tests that take minutes, and all cases of those that `make test` plays a share of (an hour; tests/thorough.py).
-test-slow: $(VENV)/.ready
-	STILLPOINT_THOROUGH=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m "not extra"
+# All tests: those that take minutes, and all cases of those that others play a share of (tests/thorough.py); more than an hour.
+test-slow: $(VENV)/.extras
+	STILLPOINT_THOROUGH=1 STILLPOINT_EXTRAS=required $(BIN)/python -m pytest -n 2 --dist loadfile
 
 # Tests that need what a plain install does not have (river, torch, Spark, a browser) carry the marker `extra`; here they must run.
 # They build the site, too, as `make docs` does.
@@ -60,10 +60,12 @@ test-pythons: $(VENV)/.ready
 	$(BIN)/python -m pytest tests/core/test_persist_pythons.py
 
 # The lowest versions that pyproject.toml allows, Python 3.11 among them: a bound that nobody has run is a guess.
-# What is versions': compiled code (every learner once), saved files, frames, wrappers, readers, the command line, the page.
-MINIMUM := test_checks.py test_supply.py frames estimators lab/test_sweep.py report/test_report_page.py report/test_alerts_page.py \
+# What is versions': compiled code (every learner but those of the lab, of which Ader stands for all), saved files, frames, wrappers,
+# readers, the command line, the page.
+MINIMUM := test_checks.py frames estimators report/test_report_page.py report/test_alerts_page.py \
+	lab/test_sweep.py::test_every_backend_gives_the_same_rows \
 	$(patsubst %,core/test_%.py,container jit lanes persist rounds state terminal) \
-	$(patsubst %,commands/test_%.py,cli dates inputs mistakes track_series alerts fleet_command forecast_fleet)
+	$(patsubst %,commands/test_%.py,cli dates inputs mistakes track_series forecast_fleet)
 LOWEST  := build/minimum/venv/bin/python
 minimum: build/minimum/.ready
 build/minimum/.ready: $(VENV)/.ready tests/minimum.py
@@ -77,7 +79,7 @@ test-minimum: build/minimum/.ready
 	# left out: the runner for tests of commands in the oldest click does not keep the streams apart, and it takes
 	# words that begin with a control character for options
 	NUMBA_CACHE_DIR=$(CURDIR)/build/minimum/cache $(LOWEST) -m pytest -n 2 --dist worksteal -m "not slow" $(MINIMUM:%=tests/%) \
-		--deselect tests/lab/test_sweep.py::test_the_command_prints_means_lists_failures_and_goes_on \
+		-k "(not baselines or Ader) and not another_process" \
 		--deselect tests/core/test_terminal.py::test_errors_of_usage_are_shown
 
 # Any calls on any learner, any text in the parsers, any bytes in the loaders; a finding stops it (fuzz/run.py --help).

@@ -1,7 +1,7 @@
 """Mutation testing: how many small faults in the sources of a folder do its tests notice?
 
-    pip install -e '.[test]' cosmic-ray python benchmarks/mutants.py potentials 100 --seed 1 --tests
-    tests/potentials tests/regret/test_bounds.py
+    pip install -e '.[test]' cosmic-ray
+    python benchmarks/mutants.py potentials 100 --seed 1 --tests tests/potentials
 
 Mutants are those of cosmic-ray, less such as nobody can see (annotations, messages, njit, `==` for
 `is`) and such as fail at once (bits of floats). Each is put into a temporary clone of the last
