@@ -8,7 +8,7 @@ import torch
 from stillpoint.fleet.gpu import DeviceFleet
 from stillpoint.fleet.gpu.series import kernel
 
-N, ROUNDS = 70, 19  # more than a tile has streams; past the rounds that units are told after
+N, ROUNDS = 70, 13  # more than a tile has streams; past the rounds that units are told after
 CASES = [{"season": [3], "horizon": 8}]
 
 

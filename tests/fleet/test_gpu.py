@@ -9,7 +9,6 @@ import pytest
 from interpreted import interpreted
 from scipy.special import dawsn
 
-import extras
 import stillpoint as sp
 from stillpoint.core import persist
 from stillpoint.fleet import Fleet
@@ -17,7 +16,7 @@ from stillpoint.fleet.gpu import DeviceFleet, feedback
 from stillpoint.fleet.gpu.programs import multiscale
 from stillpoint.losses import _pointwise as losses
 
-pytestmark = pytest.mark.extra
+pytestmark = [pytest.mark.extra, pytest.mark.usefixtures("torch")]
 
 LEARNERS = {
     "tracker": ("Tracker", {"dim": 1}),
@@ -31,13 +30,6 @@ LEARNERS = {
     "quantile": ("QuantileTracker", {"level": 0.7}),
 }
 N = 40
-
-
-@pytest.fixture(scope="module", autouse=True)
-def torch():
-    torch = extras.package("torch")
-    torch.set_num_threads(1)
-    return torch
 
 
 def targets(rounds, dim, seed=0):

@@ -6,21 +6,13 @@ import numpy as np
 import pytest
 from interpreted import interpreted
 
-import extras
 import stillpoint as sp
 from stillpoint.core import persist
 from stillpoint.fleet.gpu import DeviceFleet
 
-pytestmark = pytest.mark.extra
+pytestmark = [pytest.mark.extra, pytest.mark.usefixtures("torch")]
 
 WEEK = {"season": [7], "horizon": 14}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def torch():
-    torch = extras.package("torch")
-    torch.set_num_threads(1)
-    return torch
 
 
 def fleet(streams, **config):

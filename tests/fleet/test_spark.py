@@ -333,34 +333,27 @@ def test_what_does_not_fit_is_refused_before_anything_runs(fleets, spark, folder
         spark.conf.set(name, kept)
 
 
-def test_the_command_gives_the_numbers_of_the_local_engine(fleets, tmp_path):
-    import pandas as pd
-
-    rng = np.random.default_rng(3)
-    source = tmp_path / "in"
+@pytest.fixture
+def sensors(tmp_path):
+    """A folder of two files; a bad cell in each, and a key without any time in the first."""
+    rng, source = np.random.default_rng(3), tmp_path / "in"
     source.mkdir()
     for i in range(2):
         lines = ["sensor;when;value"] + [
             f"s{rng.integers(9)};{100 * i + j};{rng.normal()!r}" for j in range(100)
         ]
         lines[7] = f"s1;{100 * i + 6};x"
-        if i == 0:
-            # a key without any time; whether times are numbers or dates is for the next one to say
+        if i == 0:  # whether times are numbers or dates is for the next one to say
             lines[1] = "s9;;1.5"
         (source / f"{i}.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
         os.utime(source / f"{i}.csv", (1e9 + i, 1e9 + i))
-    told = [
-        "--key",
-        "sensor",
-        "--target",
-        "value",
-        "--time",
-        "when",
-        "--learner",
-        "quantile",
-        "--json",
-    ]
-    command = [sys.executable, "-m", "stillpoint", "fleet", str(source), *told]
+    return source
+
+
+@pytest.mark.slow  # a Java more; the test after it has the command in a session that is there
+def test_the_command_on_its_own_gives_the_numbers_of_the_local_engine(fleets, sensors, tmp_path):
+    told = ["--key", "sensor", "--target", "value", "--time", "when", "--learner", "quantile"]
+    command = [sys.executable, "-m", "stillpoint", "fleet", str(sensors), *told, "--json"]
 
     def run(engine):
         own = [*command, "--out", str(tmp_path / engine), "--engine", engine]
@@ -371,7 +364,21 @@ def test_the_command_gives_the_numbers_of_the_local_engine(fleets, tmp_path):
     for done in ended:
         assert done.returncode == 0, done.stderr
         assert done.stderr == ""
-    summaries = [json.loads(done.stdout) for done in ended]
+    compare([json.loads(done.stdout) for done in ended], tmp_path)
+
+
+def test_the_command_gives_the_numbers_of_the_local_engine(command, sensors, tmp_path):
+    told = {"time": "when", "learner": "quantile"}
+    assert fleet(str(sensors), "sensor", "value", tmp_path / "local", quiet=True, **told) == 0
+    local = json.loads((tmp_path / "local" / "summary.json").read_text(encoding="utf-8"))
+    ours = command(sensors, "value", tmp_path / "spark", key="sensor", **told)
+    compare([local, ours], tmp_path)
+
+
+def compare(summaries, folder):
+    """Summaries and predictions of both engines, local and Spark, are the same."""
+    import pandas as pd
+
     for name in ("rows", "targets", "keys", "loss_name", "coverage"):
         assert summaries[0][name] == summaries[1][name], name
     assert summaries[0]["loss"] == pytest.approx(summaries[1]["loss"], rel=1e-12)
@@ -380,11 +387,11 @@ def test_the_command_gives_the_numbers_of_the_local_engine(fleets, tmp_path):
         "column 'value' must hold a number",
         "time must be given",
     }
-    ours = pd.read_parquet(tmp_path / "spark" / "predictions").sort_values(
+    ours = pd.read_parquet(folder / "spark" / "predictions").sort_values(
         "when", na_position="first"
     )
     # as written: some versions of pandas read the last digit otherwise
-    local = tmp_path / "local" / "predictions.csv"
+    local = folder / "local" / "predictions.csv"
     theirs = pd.read_csv(local, float_precision="round_trip")
     assert ours["sensor"].tolist() == theirs["sensor"].tolist()
     np.testing.assert_array_equal(ours["prediction"].to_numpy(), theirs["prediction"].to_numpy())

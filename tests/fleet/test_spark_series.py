@@ -9,8 +9,6 @@ import numpy as np
 import pytest
 
 from stillpoint.commands import fleet
-from stillpoint.commands.errors import Stop
-from stillpoint.commands.fleet_options import FleetOptions
 
 pytestmark = [
     pytest.mark.extra,
@@ -20,36 +18,6 @@ pytestmark = [
 START, KEYS, DAYS, CUT, HORIZON = date(2024, 1, 1), 6, 50, 35, 3
 NAMES = {"key": "k", "target": "y", "time": "day"}
 SAME = ("rows", "targets", "keys", "scored", "coverage", "season", "gap", "rejected")
-
-
-@pytest.fixture
-def command(fleets, spark, monkeypatch):
-    """`stillpoint fleet --engine spark` in the session of these tests."""
-    from stillpoint.commands import spark as own
-
-    lent = _Lent(spark)
-    monkeypatch.setattr(own, "session", lambda **options: lent)
-
-    def run(source, out, **told):
-        options = FleetOptions(
-            str(source), "y", out, **{"key": "k", "time": "day", "engine": "spark", **told}
-        )
-        return own.play(options, Stop(), False)[0]
-
-    return run
-
-
-class _Lent:
-    """A session that others stop without effect."""
-
-    def __init__(self, spark):
-        self._spark = spark
-
-    def __getattr__(self, name):
-        return getattr(self._spark, name)
-
-    def stop(self):
-        pass
 
 
 def table(seed=0):
@@ -134,7 +102,7 @@ def test_the_command_forecasts_as_the_local_engine(command, local, tmp_path):
     import pandas as pd
 
     source, found, theirs = local
-    summary = command(source, tmp_path / "out", horizon=HORIZON)
+    summary = command(source, "y", tmp_path / "out", key="k", time="day", horizon=HORIZON)
     compare_summaries(summary, theirs)
     compare(pd.read_parquet(tmp_path / "out" / "forecasts"), found, "key", "time")
 
@@ -146,9 +114,9 @@ def test_runs_go_on_and_what_was_cut_off_is_done_again(command, local, tmp_path,
 
     _, found, theirs = local
     rows, folder, cut = table(), tmp_path / "in", START + timedelta(days=CUT)
-    told = {"horizon": HORIZON, "checkpoint": tmp_path / "state"}
+    told = {"key": "k", "time": "day", "horizon": HORIZON, "checkpoint": tmp_path / "state"}
     write(folder / "0.csv", [row for row in rows if row[1] < cut])
-    first = command(folder, tmp_path / "out", **told)
+    first = command(folder, "y", tmp_path / "out", **told)
     extra = [("s1", "", 3.0), ("s2", "2024-01-09", "x")]
     write(folder / "1.csv", [*(row for row in rows if row[1] >= cut), *extra])
     with monkeypatch.context() as patch:  # forecasts are there, and what says so is not
@@ -158,14 +126,14 @@ def test_runs_go_on_and_what_was_cut_off_is_done_again(command, local, tmp_path,
 
         patch.setattr(ahead, "replace", cut_off)
         with pytest.raises(OSError, match="the disk is full"):
-            command(folder, tmp_path / "out", **told)
+            command(folder, "y", tmp_path / "out", **told)
     for _ in range(2):  # the second has nothing to do
-        summary = command(folder, tmp_path / "out", **told)
+        summary = command(folder, "y", tmp_path / "out", **told)
         assert first["rows"] < summary["rows"]
         compare_summaries(summary, theirs)
         compare(pd.read_parquet(tmp_path / "out" / "forecasts"), found, "key", "time")
     with pytest.raises(ValueError, match="--horizon must be that of the checkpoint"):
-        command(folder, tmp_path / "out", **{**told, "horizon": 5})
+        command(folder, "y", tmp_path / "out", **{**told, "horizon": 5})
 
 
 def test_a_stream_refuses_the_state_of_another_plan(fleets, spark, tmp_path):
