@@ -34,6 +34,7 @@ class Original:
     def __init__(self, data):
         self.length = len(data)
         self.header, self.arrays = parts(data)
+        self._lengths = {}
 
     def opening(self, header, arrays):
         """The length of the file with these parts, and a function that is `persist.unpack` of it.
@@ -43,7 +44,9 @@ class Original:
         changed = {k: v for k, v in arrays.items() if self.arrays.get(k) is not v}
         gone = {k: v for k, v in self.arrays.items() if arrays.get(k) is not v}
         data = craft(header, changed)
-        length = self.length + len(data) - len(craft(self.header, gone))
+        if (names := tuple(gone)) not in self._lengths:  # of some parts, many differ in turn
+            self._lengths[names] = len(craft(self.header, gone))
+        length = self.length + len(data) - self._lengths[names]
 
         def read(kind, version, _):
             found, these = _read(kind, version, data)

@@ -164,17 +164,16 @@ class Bank:
         x = 0.0
         for name in self.names:
             A, B, VA, VB = self.held[name]
-            for i, sigma in enumerate(sigmas):
-                e = A + (w - B) / sigma
-                e = e * min(1.0, 1.0 / max(np.linalg.norm(e), 1e-300))
-                self.mu[name][i] *= (1 + np.clip(s * (G @ e - e @ e / 2), -6, 4) / 8) ** 8
+            E = A + (w - B) / sigmas[:, None]  # a row a scale
+            E = E * np.minimum(1.0, 1.0 / np.maximum(np.sqrt((E * E).sum(axis=1)), 1e-300))[:, None]
+            gain = s * (E @ G - (E * E).sum(axis=1) / 2)
+            self.mu[name] = self.mu[name] * (1 + np.clip(gain, -6, 4) / 8) ** 8
             kappa, ra, rb = self.kappa[name], G - A, w - B
             if name[0] == "trend":
                 VA, VB = VA + kappa**2 / 2 * ra, VB + kappa**2 / 2 * rb
             A, B = A + kappa * ra + VA, B + kappa * rb + VB
             self.held[name] = np.array([A, B, VA, VB])
-            for weight, sigma in zip(self.mu[name], sigmas, strict=True):
-                x = x + weight * (B - sigma * A)
+            x = x + self.mu[name].sum() * B - (self.mu[name] @ sigmas) * A
         self.r += max(0.005, 1 / self.n) * (a**2 - self.r)
         return x / sum(mu.sum() for mu in self.mu.values())
 
@@ -197,9 +196,9 @@ class Bank:
         near = np.array([sum(0.3**j * law[i + j] for j in range(8 - i)) for i in range(8)])
         law = np.array([sum(0.7**j * near[i - j] for j in range(i + 1)) for i in range(8)])
         mass, held = mu.sum(axis=1), {}
+        parts = np.array([self.held[name] for name in names])
         for j, name in enumerate(names):
             shares = go[:, j] * mass
-            parts = np.array([self.held[other] for other in names])
             jump = H if j == 0 else 0.0
             new = np.tensordot(shares, parts, 1)
             new[1] += jump * x
@@ -272,11 +271,12 @@ class Tracker:
         for i in range(len(self.x)):
             self.L[i] += g @ self.x[i]
             self.x[i] = self.ball(self.x[i] - self.D * self.b**-i / self.Gam * g)
-        self.xh = self.ball(self.bank.update(self.w, g))
-        if self.n % self.bank.every == 0:
-            self.bank.move(self.xh)
-        if self.heuristic is not None:
+        if self.heuristic is not None:  # nothing else asks the filters
             self.xh = self.ball(self.heuristic(self, g))
+        else:
+            self.xh = self.ball(self.bank.update(self.w, g))
+            if self.n % self.bank.every == 0:
+                self.bank.move(self.xh)
         self.Gam = after
         alarm = self.R >= 0.5 * self.n * np.log(np.e + self.n) ** 2
         share = min(self.C, 0.2 + 0.02 * self.V / self.Gam**2)
@@ -316,17 +316,17 @@ def multi_scale(times, gradients, budget, base, lipschitz=None, radius=None, rad
         0.0,
         0.0,
     )
+    grams = [np.exp(-rate * np.abs(times[:, None] - times)) for rate in rates]
     for t in range(rounds):
         hint = max(hint, top)
         z = np.zeros(dim)
-        for start, rate in zip(starts, rates, strict=True):
-            running = (elapsed[:t] >= start) if elapsed[t] >= start else np.zeros(t, bool)
-            past = fed[:t][running]
-            gram = np.exp(-rate * np.abs(times[:t][running][:, None] - times[:t][running][None, :]))
-            S = np.sqrt(max(np.sum((past @ past.T) * gram), 0.0))
+        for start, gram in zip(starts, grams, strict=True):
+            running = slice(np.searchsorted(elapsed, start), t)  # since the level began
+            past = fed[running]
+            S = np.sqrt(max(np.sum(past * (gram[running, running] @ past)), 0.0))
             if S > 0 and hint > 0:
                 m = erfi_magnitude(S, (past**2).sum(), hint, budget)
-                z -= m / S * (np.exp(-rate * (times[t] - times[:t][running])) @ past)
+                z -= m / S * (gram[t, running] @ past)
         limit = (
             np.inf
             if lipschitz and radius is None

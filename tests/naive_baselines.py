@@ -23,16 +23,18 @@ def ball(x, radius):
 
 
 def ogd(gradient, rounds, dim, step, schedule, radius):
+    x = np.zeros(dim)
+
     def play(g, w):
-        x = np.zeros(dim)
-        for t in range(1, len(g) + 1):
-            V = (g[:t] ** 2).sum()
+        nonlocal x
+        if len(g) > 0:
+            V = (g**2).sum()
             eta = {
                 "constant": step,
-                "sqrt": step / t**0.5,
+                "sqrt": step / len(g) ** 0.5,
                 "scale-free": step / V**0.5 if V else 0.0,
             }[schedule]
-            x = ball(x - eta * g[t - 1], radius)
+            x = ball(x - eta * g[-1], radius)
         return x
 
     return drive(play, gradient, rounds, dim)
@@ -49,12 +51,14 @@ def ader(gradient, rounds, dim, horizon, G, radius):
     steps, prior = ader_parts(horizon, G, D)
     alpha = np.sqrt(2 / (horizon * G**2 * D**2))
 
+    x, weights = np.zeros((len(steps), dim)), prior.copy()
+
     def play(g, w):
-        x, weights = np.zeros((len(steps), dim)), prior.copy()
-        for s in range(len(g)):
-            weights = weights * np.exp(-alpha * (x - w[s]) @ g[s])
+        nonlocal x, weights
+        if len(g) > 0:
+            weights = weights * np.exp(-alpha * (x - w[-1]) @ g[-1])
             weights /= weights.sum()
-            x = np.array([ball(x[i] - steps[i] * g[s], radius) for i in range(len(steps))])
+            x = np.array([ball(x[i] - steps[i] * g[-1], radius) for i in range(len(steps))])
         return weights @ x
 
     return drive(play, gradient, rounds, dim)
@@ -141,7 +145,7 @@ def sparse_haar(gradient, rounds, dim, G, first, scale):
         H, past, now = haar_matrix(T), g[start:], len(g) - start
         return sum(
             H[now, n] * free_grad_play(past * H[: len(past), n : n + 1], G, scale / T)
-            for n in range(T)
+            for n in np.flatnonzero(H[now])
         )
 
     return drive(play, gradient, rounds, dim)

@@ -8,7 +8,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import api
@@ -23,6 +23,7 @@ from stillpoint.kernels import OU, Constant, Spline
 from stillpoint.lab import baselines
 from stillpoint.lab.baselines.conformal.base import RadiusTracker
 from stillpoint.learners import GradientLearner
+from thorough import THOROUGH
 
 BAD = (
     np.nan,
@@ -373,6 +374,7 @@ def test_calls_that_the_optional_faces_refuse_leave_no_trace(package, faces, sta
 
 
 @pytest.mark.parametrize("name", api.NAMES)
+@settings(max_examples=100 if THOROUGH else 8)
 @given(data=st.binary(min_size=20, max_size=160))
 def test_any_calls_that_are_refused_might_not_have_been_made(name, data):
     """The fuzzer's property, for a few sequences of calls on each learner."""

@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import stillpoint as sp
@@ -16,7 +16,7 @@ from stillpoint.kernels import OU, Constant, Gaussian, HorizonFree, OUMixture, S
 from stillpoint.lab.baselines.conformal.base import RadiusTracker
 from stillpoint.learners import GradientLearner
 from stillpoint.potentials import AdaptiveQuadratic, Erfi, FreeGrad, ParameterFree, Quadratic
-from thorough import some_of
+from thorough import THOROUGH, some_of
 
 MAKERS = {
     "tracker": lambda dim: sp.Tracker(dim),
@@ -371,6 +371,7 @@ ANY = st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from(
 
 
 @pytest.mark.parametrize("name", CORE)
+@settings(max_examples=100 if THOROUGH else 8)
 @given(values=st.lists(ANY, min_size=1, max_size=40))
 def test_any_numbers_leave_every_learner_with_finite_plays(name, values):
     feed_all(name, values)

@@ -13,6 +13,7 @@ from tests import extras
 import stillpoint as sp
 from stillpoint.kernels import OU
 from stillpoint.losses import Absolute, Huber, Pinball
+from thorough import some_of
 
 T = 300
 RNG = np.random.default_rng(11)
@@ -203,9 +204,12 @@ def test_intervals_around_a_model_follow_the_model(a, b):
         np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9)
 
 
-@AFFINE
-@pytest.mark.parametrize("learner", ["KernelForecaster", "QuantileTracker", "IntervalTracker"])
-def test_fleets_follow_units_key_by_key(learner, a, b):
+@pytest.mark.parametrize(
+    ("learner", "moved"),
+    some_of(["KernelForecaster", "QuantileTracker", "IntervalTracker"], range(len(MAPS))),
+)
+def test_fleets_follow_units_key_by_key(learner, moved):
+    a, b = MAPS[moved]
     quantile, interval = learner == "QuantileTracker", learner == "IntervalTracker"
 
     def run(y, negative):

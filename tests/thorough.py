@@ -16,6 +16,16 @@ def some(cases, every=3):
     return list(cases)[:: 1 if THOROUGH else every]
 
 
+def some_in_turn(cases, turn, every=3):
+    """As `some`, but begun with another case each turn, so that every case has turns; thorough, all
+    of them.
+
+    For tests within a test, over arrays say: the case at place i is among those of turn i, and of
+    each turn that is `every` later.
+    """
+    return list(cases) if THOROUGH else list(cases)[turn % every :: every]
+
+
 def some_of(*axes, every=3):
     """Combinations of one value of each axis, one in `every`; thorough, all of them.
 

@@ -43,8 +43,9 @@ def standardised(row, entered, base, theta, C, prior):
         if past.size >= 10 and past.std() > 0 and np.ptp(past) > 0:
             value = np.clip(value, past.mean() - 20 * past.std(), past.mean() + 20 * past.std())
         entered[i].append(value)
-        mu, sd = np.mean(entered[i]), np.std(entered[i])
-        if np.ptp(entered[i]) == 0:
+        past = np.append(past, value)
+        mu, sd = past.mean(), past.std()
+        if np.ptp(past) == 0:
             z[i] = 0
             continue
         if base[i] is None:
@@ -85,7 +86,8 @@ def slow_twin(X, y, times=None, loss=None):
     entered = [[] for _ in range(d)]
     base = [None] * d
     theta = np.zeros((K, d + 1))
-    C = [np.diag([10.0] * d + [100.0]) for _ in range(K)]
+    C = np.tile(np.diag([10.0] * d + [100.0]), (K, 1, 1))
+    drift = np.array([np.diag([slope] * d + [level_]) for slope, level_ in grid])
     R, V, L, B, s2, n = np.zeros(K), np.zeros(K), np.zeros(K), 0.0, 0.0, 0.0
     rows = {
         "forecast": [],
@@ -102,8 +104,7 @@ def slow_twin(X, y, times=None, loss=None):
         pace = 1.0
         if times is not None and t > 1:
             pace = (times[t] - times[t - 1]) / np.diff(times[:t]).mean()
-        for k in range(K):
-            C[k] = C[k] + pace * np.diag([grid[k][0]] * d + [grid[k][1]])
+        C = C + pace * drift
         if t == 0:
             rows["forecast"].append(0.0)
             p, pm, forecast = np.full(K, y[0]), y[0], y[0]
@@ -137,10 +138,10 @@ def slow_twin(X, y, times=None, loss=None):
         full, scale = r * cut, scale * cut
         r = np.where(full > 0, np.maximum(full - short, 0), full)
         R, V, L, B = R + r, V + r**2, L + losses, max(B, (r**2).max())
-        for k in range(K):
-            g, S = C[k] @ z, z @ C[k] @ z + 1
-            theta[k] = theta[k] + g * (y[t] - y[0] - z @ theta[k]) / S
-            C[k] = C[k] - np.outer(g, g) / S
+        g = C @ z  # a row a filter
+        S = g @ z + 1
+        theta = theta + g * ((y[t] - y[0] - theta @ z) / S)[:, None]
+        C = C - g[:, :, None] * g[:, None, :] / S[:, None, None]
         for name, value in {
             "r": r,
             "V": V,
@@ -166,8 +167,8 @@ def drifting(dim, rounds=300, seed=0, noise=0.3):
 
 def cases():
     for dim in (1, 5):
-        yield f"drift {dim}", *drifting(dim)
-    X, y = drifting(5, seed=1)
+        yield f"drift {dim}", *drifting(dim, 200)
+    X, y = drifting(5, 200, seed=1)
     yield "scales", X * [1e-9, 1e-3, 1.0, 1e4, 1e9], y
     yield "constant", np.where(np.arange(5) == 2, 7.3, X), y
     late = X.copy()

@@ -45,7 +45,7 @@ class LongRun:
 
 def detect(y, forecasts, rate, period=1):
     """p of each row, NaN where it is missing; the rows that are exceedances, and the alarms."""
-    errors, stretches, run = [], [], LongRun(period)
+    errors, stretches, run = np.empty(0), np.empty(0), LongRun(period)
     ps, exceedances, alarms, values = [], [], [], 0
     for row, (now, forecast) in enumerate(zip(y, forecasts, strict=True)):
         if np.isnan(now):
@@ -55,10 +55,10 @@ def detect(y, forecasts, rate, period=1):
         b = run.stretch()
         if not np.isnan(forecast):
             p1 = in_the_tail(errors[-5000:], abs(now - forecast))
-            errors.append(abs(now - forecast))
+            errors = np.append(errors, abs(now - forecast))
         if b is not None:
             p2 = by_rank(stretches[-5000:], b)
-            stretches.append(b)
+            stretches = np.append(stretches, b)
         run.learn(now, row)
         values += 1
         product = p1 * p2

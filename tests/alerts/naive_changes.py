@@ -49,7 +49,7 @@ class Reference:
         self.sums = sum(z * v for z, v in zip(first, self.v[3:], strict=True))
         self.precision, self.sums = (x * (1 + idle / 30) for x in (self.precision, self.sums))
         reach, count = step / 2 / self.scale, min(idle, 5000)
-        self.r = [((2 * i + 1) / count - 1) * reach for i in range(count)]
+        self.r = np.array([((2 * i + 1) / count - 1) * reach for i in range(count)])
         self.season = np.zeros(len(harmonics(0, period)))
 
     def row(self, v, row):
@@ -62,7 +62,7 @@ class Reference:
         z = self.row(self.v, row)
         leverage = z @ np.linalg.solve(self.precision, z)
         S, forecast = 1 + leverage, z @ np.linalg.solve(self.precision, self.sums)
-        past = np.sort(self.r[-5000:])
+        past = np.sort(self.r)
         n, r, answer = past.size, (v - forecast) / np.sqrt(S), None
         learnt = r
         if n >= 30:
@@ -79,7 +79,7 @@ class Reference:
         weight = min(1, 2 * z.size / (n + 30) / leverage) if n >= 30 else 1
         self.precision += weight * np.outer(z, z)
         self.sums += weight * z * (forecast + learnt * np.sqrt(S))
-        self.r.append(r)
+        self.r = np.append(self.r, r)[-5000:]
         self.v.append(v)
         return answer
 

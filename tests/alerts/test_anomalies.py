@@ -14,6 +14,7 @@ import stillpoint as sp
 from stillpoint.alerts import Anomaly
 from stillpoint.alerts._anomalies import BY, errors
 from stillpoint.alerts._pvalues import beyond, joined, pareto, share
+from thorough import some_of
 
 
 def garch(rng, n):
@@ -69,7 +70,7 @@ STREAMS = {
 @pytest.mark.parametrize(
     ("name", "period", "rate"),
     [
-        *((name, m, rate) for name in [*STREAMS][:-1] for m in (1, 7) for rate in (0.001, 0.05)),
+        *some_of([*STREAMS][:-1], [1, 7], [0.001, 0.05], every=2),
         ("beyond the window", 7, 0.01),
     ],
 )
@@ -120,8 +121,7 @@ def test_p_values_of_exchangeable_errors_are_never_too_small(name):
     for _ in range(streams):
         y = LAWS[name](rng, 60)
         alerts = sp.Anomalies(0.05, period=1)
-        for now in y:
-            alerts.update(now, forecast=0.0)
+        alerts.track(y, np.zeros(60))
         small.append(alerts.p_forecast)
         assert alerts.p_forecast == pytest.approx(by_rank(np.abs(y[:-1]), abs(y[-1])))
     for a in (1 / 60, 0.05, 0.1, 0.3):
@@ -135,8 +135,7 @@ def test_p_values_of_exchangeable_errors_are_never_too_small(name):
 LIMITS = {"AR .99": 2.5, "GARCH": 2.5}
 
 
-@pytest.mark.parametrize("rate", [0.001, 0.01])
-@pytest.mark.parametrize("name", LAWS)
+@pytest.mark.parametrize(("name", "rate"), some_of(LAWS, [0.001, 0.01], every=2))
 def test_rates_are_held_on_streams_in_which_nothing_happens(name, rate):
     # (b): 40 000 rows; 2 deviations of the count that is allowed
     flags, alarms = 0, 0

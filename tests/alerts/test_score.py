@@ -48,10 +48,11 @@ def test_the_score_of_a_row_is_the_p_value_that_it_then_has(build, rows):
     alerts, twin, small = build(), build(), 0
     for t, value in enumerate(y.tolist()):
         more = {"forecast": given[t]} if rows < 0 else {}
-        before = pickle.dumps(alerts)
+        looked = t % 5 == 0  # the twin, which is never asked, holds all rounds to the same
+        before = pickle.dumps(alerts) if looked else None
         for other in (value + 3.0, value):
             said = None if value != value else alerts.score(other, **more)
-        assert pickle.dumps(alerts) == before
+        assert not looked or pickle.dumps(alerts) == before
         if said is None:
             alerts.skip()
             twin.skip()

@@ -24,6 +24,7 @@ from stillpoint.kernels import (
 )
 from stillpoint.kernels.state_space import Exponentials
 from stillpoint.kernels.sum_coordinates import SumCoordinates, merged
+from thorough import THOROUGH
 
 Long = np.longdouble
 SPREAD = OUMixture(tuple(np.logspace(-6, 0, 6)), (1.0,) * 6)
@@ -96,7 +97,7 @@ def signal(rounds, seed=0):
 @needs_extended
 @pytest.mark.parametrize("gaps", ["equal", "mixed"])
 def test_filters_agree_with_extended_precision(gaps):
-    y = signal(4_000)
+    y = signal(4_000 if THOROUGH else 1_500)
     times = np.cumsum(
         np.ones(y.size)
         if gaps == "equal"

@@ -97,6 +97,17 @@ def test_times_are_told_in_one_way():
     assert kind_and_form(["3101"], "t", "%d%m") == ("date", "%d%m")
 
 
+VALUES = np.random.default_rng(0).normal(size=40).round(3).tolist()
+
+
+@pytest.fixture(scope="module")
+def iso(tmp_path_factory):
+    """Forecasts of the values with their dates in ISO's form."""
+    folder = tmp_path_factory.mktemp("iso")
+    source = write(folder / "i.csv", {"t": DAYS, "y": VALUES})
+    return run(source, folder / "i", time="t", horizon=3)[0]["forecast"]
+
+
 @pytest.mark.parametrize(
     ("written", "options"),
     [
@@ -109,19 +120,15 @@ def test_times_are_told_in_one_way():
         ("%d/%m/%Y", {"date_format": "%d/%m/%Y"}),
     ],
 )
-def test_a_series_goes_on_in_the_form_of_its_dates(tmp_path, monkeypatch, written, options):
-    y = np.random.default_rng(0).normal(size=40).round(3).tolist()
-    iso, _ = run(
-        write(tmp_path / "i.csv", {"t": DAYS, "y": y}), tmp_path / "i", time="t", horizon=3
-    )
-    source = write(tmp_path / "s.csv", {"t": [f"{day:{written}}" for day in DAYS], "y": y})
+def test_a_series_goes_on_in_the_form_of_its_dates(iso, tmp_path, monkeypatch, written, options):
+    source = write(tmp_path / "s.csv", {"t": [f"{day:{written}}" for day in DAYS], "y": VALUES})
     lines = Path(source).read_text().splitlines(keepends=True)
     options = {**options, "time": "t", "horizon": 3, "checkpoint": tmp_path / "c"}
     monkeypatch.setattr(tracking, "BATCH", 20)
     for end in (25, 41):
         Path(source).write_text("".join(lines[:end]))
         rows, summary = run(source, tmp_path / "o", **options)
-    assert rows["forecast"] == iso["forecast"]
+    assert rows["forecast"] == iso
     assert summary["unit_of_time"] == "day"
     ahead = [DAYS[-1] + timedelta(i + 1) for i in range(3)]
     assert forecast(tmp_path / "o")["time"] == [f"{day:{written}}" for day in ahead]

@@ -7,7 +7,6 @@ import json
 import os
 import re
 import signal
-import subprocess
 import sys
 from contextlib import closing, contextmanager
 from functools import partial
@@ -21,6 +20,7 @@ from stillpoint.commands import fleet as any_fleet
 from stillpoint.commands import fleet_job, sink, spark_files
 from stillpoint.commands import session as sessions
 from stillpoint.commands.checkpoint import Checkpoint
+from stillpoint.commands.cli import app
 from stillpoint.commands.errors import Stop
 from stillpoint.commands.fleet_options import FleetOptions
 from stillpoint.commands.fleets import Fleet
@@ -565,26 +565,17 @@ def test_half_the_squared_error_is_called_so(tmp_path, capsys):
     )
 
 
-def test_standard_input(tmp_path):
-    text = write(tmp_path / "a.csv", rows(50)).read_bytes()
-    command = [
-        sys.executable,
-        "-m",
-        "stillpoint",
-        "fleet",
-        "-",
-        "--learner",
-        "kernel",
-        "--key",
-        "sensor",
-        "--target",
-        "value",
-        "--out",
-        str(tmp_path / "out"),
-    ]
-    done = subprocess.run(command, input=text, capture_output=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    assert b"50 rows of" in done.stdout
+def test_standard_input(tmp_path, monkeypatch, capsys):
+    words = "fleet - --learner kernel --key sensor --target value --out"
+    there, here = os.pipe()
+    os.write(here, write(tmp_path / "a.csv", rows(50)).read_bytes())  # which a pipe holds
+    os.close(here)
+    with os.fdopen(there) as pipe:
+        monkeypatch.setattr(sys, "stdin", pipe)
+        with pytest.raises(SystemExit) as end:
+            app([*words.split(), str(tmp_path / "out")], prog_name="stillpoint")
+    assert end.value.code == 0
+    assert "50 rows of" in capsys.readouterr().out
     assert (
         io.BytesIO((tmp_path / "out" / "predictions.csv").read_bytes()).readline()
         == b"sensor,value,prediction,rejected\n"

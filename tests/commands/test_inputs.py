@@ -4,7 +4,6 @@ import errno
 import gzip
 import json
 import os
-import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -13,6 +12,8 @@ import numpy as np
 import pytest
 
 from children import (
+    ended,
+    forked,
     no_child_survives,  # noqa: F401
     snapshot,
 )
@@ -283,22 +284,22 @@ def test_compiling_is_told_where_rows_are_counted_and_at_the_end(plain, tmp_path
 
 def test_a_bar_on_a_terminal(plain, tmp_path):
     here, there = os.openpty()
-    code = (
-        "import sys\n"
-        "from stillpoint.commands import track\n"
-        "sys.exit(track(*sys.argv[1:], quiet=False))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code, plain, "y", tmp_path / "o"],
-        stderr=there,
-        stdout=subprocess.PIPE,
-        check=True,
-    )
+
+    def work():
+        sys.stdout, sys.stderr = (tmp_path / "said").open("w"), os.fdopen(there, "w")
+        code = track(plain, "y", tmp_path / "o", quiet=False)
+        sys.stdout.flush()
+        return code
+
+    child = forked(work)
     os.close(there)
+    assert ended(child) == 0
     assert b"rows" in os.read(here, 1 << 16)
     os.close(here)
     # one batch, in which code may have been compiled, says nothing of speed
-    assert b"rows a second" not in done.stdout
+    said = (tmp_path / "said").read_text()
+    assert "wrote" in said
+    assert "rows a second" not in said
 
 
 TASKS = ["regression", "interval", "quantile", "binary", "series"]

@@ -13,6 +13,7 @@ from contextlib import suppress
 
 import pytest
 
+from children import forked, no_child_survives, on_pipe, soon  # noqa: F401
 from extras import package
 from stillpoint.commands import fleet, lines, track, tracking
 from stillpoint.commands.arguments import no_column
@@ -314,47 +315,63 @@ def test_memory_that_runs_out_is_one_line(tmp_path, monkeypatch, capsys):
     )
 
 
+def at_the_prompt(own, out):
+    """Begin a command as a shell does; what it reads, what it says and how it ends."""
+    words = [sys.executable, "-m", "stillpoint", *own, "--target", "y", "--out", out, "--quiet"]
+    child = subprocess.Popen(words, bufsize=0, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    return child.pid, child.stdin, child.stderr, lambda: child.wait(60)
+
+
+def within(own, out):
+    """The same in a child of this process, which has imported it all."""
+    (there, here), (said, also) = os.pipe(), os.pipe()
+
+    def work():
+        on_pipe(there, here)
+        os.dup2(also, 2)
+        sys.stderr = os.fdopen(2, "w")
+        if own[0] == "track":
+            return track("-", "y", out, quiet=True)
+        return fleet("-", own[-1], "y", out, quiet=True)
+
+    child = forked(work)
+    os.close(there)
+    os.close(also)
+    return child, os.fdopen(here, "wb", 0), os.fdopen(said, "rb"), lambda: soon(child)
+
+
 @pytest.mark.parametrize("command", ["track", "fleet"])
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
 def test_a_signal_ends_it_while_a_row_never_ends(tmp_path, command, number):
     own = ["track", "-"] if command == "track" else ["fleet", "-", "--key", "k"]
-    words = [
-        sys.executable,
-        "-m",
-        "stillpoint",
-        *own,
-        "--target",
-        "y",
-        "--out",
-        str(tmp_path / "o"),
-        "--quiet",
-    ]
-    child = subprocess.Popen(words, bufsize=0, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    # one as users begin it, which takes seconds: Ctrl-C has had another meaning while it started
+    begin = at_the_prompt if (command, number) == ("track", signal.SIGINT) else within
+    child, stdin, stderr, wait = begin(own, str(tmp_path / "o"))
     over = threading.Event()
 
     def trickle():
         try:
             while not over.wait(0.005):  # never so long that it would look at anything else
-                child.stdin.write(b"a" * 100)
+                stdin.write(b"a" * 100)
         except BrokenPipeError:
             pass
 
-    child.stdin.write(b"a" * 300_000)  # more than a pipe holds: it is reading
+    stdin.write(b"a" * 300_000)  # more than a pipe holds: it is reading
     writer = threading.Thread(target=trickle)
     writer.start()
     try:
-        child.send_signal(number)
-        assert child.wait(60) == 128 + number
-        error = child.stderr.read().decode()
+        os.kill(child, number)
+        assert wait() == 128 + number
+        error = stderr.read().decode()
         assert error.count("\n") == 1
         assert error.startswith("interrupted")
     finally:
         over.set()
-        child.kill()
-        child.wait()
+        with suppress(ProcessLookupError):
+            os.kill(child, signal.SIGKILL)
         writer.join()
-        child.stderr.close()
-        child.stdin.close()
+        stderr.close()
+        stdin.close()
 
 
 def test_a_signal_ends_the_search_for_the_place_to_go_on(tmp_path):

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import traceback
 from pathlib import Path
 
 import filelock
@@ -16,6 +17,7 @@ import numpy as np
 import pytest
 from numba.core import caching
 
+from children import ended, forked, no_child_survives  # noqa: F401
 from stillpoint.core import jit, linking
 from stillpoint.domains import _sets as domains
 from stillpoint.memory import _streaming as memory
@@ -38,6 +40,57 @@ def start(code, folder, **environment):
     return subprocess.Popen(
         command, env=kept, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
+
+
+class Forked:
+    """A process as `start` makes it, but without what takes it a second: this one has imported it.
+
+    Parameters
+    ----------
+    code, folder
+        As for `start`.
+    """
+
+    def __init__(self, code, folder):
+        (out, there), (errors, also) = os.pipe(), os.pipe()
+        self.stdout, self._errors = os.fdopen(out), os.fdopen(errors)
+
+        def work():
+            sys.stdout, sys.stderr = os.fdopen(there, "w"), os.fdopen(also, "w")
+            signal.alarm(300)  # rather than wait for ever
+            jit._Cache._shared = True  # this one may have waited in vain
+            numba.config.CACHE_DIR = str(folder / "cache")
+            sys.path.insert(0, str(folder))
+            try:
+                exec(code, {"__name__": "__main__"})
+            except BaseException:
+                traceback.print_exc()
+                return 1
+            finally:
+                sys.stdout.flush()
+                sys.stderr.flush()
+            return 0
+
+        self._child = forked(work)
+        os.close(there)
+        os.close(also)
+        self.returncode = None
+
+    def communicate(self, timeout=None):
+        """What it says until its end, with its errors."""
+        with self.stdout, self._errors:
+            said = self.stdout.read(), self._errors.read()
+        self.returncode = ended(self._child)
+        return said
+
+    def kill(self):
+        """At once."""
+        os.kill(self._child, signal.SIGKILL)
+
+
+def play(code, folder):
+    """What a forked process prints, of code in `folder` that this one has not imported."""
+    return finish(Forked(code, folder))
 
 
 def finish(process):
@@ -126,7 +179,7 @@ print(*(sum(each.stats.cache_hits.values()) for each in (growth, saturated_exp))
 
 def test_an_edit_recompiles_what_depends_on_it_and_nothing_else(tmp_path):
     copied = tmp_path / "stillpoint"
-    shutil.copytree(SOURCE, copied, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(SOURCE, copied)  # times of files are kept, and so is Python's code of them
     place = str(copied / "__init__.py")
 
     def files(name):
@@ -167,7 +220,7 @@ def test_code_of_a_named_tuple_is_not_used_for_other_fields(tmp_path):
         text = f"from typing import NamedTuple\n\n\nclass State(NamedTuple):\n{lines}"
         (tmp_path / "state.py").write_text(text)
         shutil.rmtree(tmp_path / "__pycache__", ignore_errors=True)
-        assert run(FIELDS, tmp_path) == ["1.0", hits]
+        assert play(FIELDS, tmp_path) == ["1.0", hits]
 
 
 # what other parts are told
@@ -202,8 +255,8 @@ def folder(tmp_path):
 
 
 def test_who_asks_is_told_what_is_being_compiled(folder):
-    assert run(NAMES, folder) == ["slow.slow"]
-    assert run(NAMES, folder) == []
+    assert play(NAMES, folder) == ["slow.slow"]
+    assert play(NAMES, folder) == []
 
 
 def test_who_asks_is_told_where_no_cache_can_be_kept(folder):
@@ -212,7 +265,7 @@ def test_who_asks_is_told_where_no_cache_can_be_kept(folder):
         "tempfile.TemporaryFile = refused\n"
     )
     for _ in range(2):
-        assert run(refuse + NAMES, folder) == ["slow.slow"]
+        assert play(refuse + NAMES, folder) == ["slow.slow"]
 
 
 # what processes share
@@ -238,7 +291,7 @@ print(slow.slow._cache._shared)
 def test_processes_that_start_together_compile_once(folder):
     go = folder / "go"
     code = TOGETHER.format(pause=0.5, go=str(go))
-    both = [start(code, folder) for _ in range(2)]
+    both = [Forked(code, folder) for _ in range(2)]
     for process in both:
         assert process.stdout.readline() == "ready\n"
     go.touch()
@@ -252,14 +305,14 @@ def test_processes_that_start_together_compile_once(folder):
 def test_the_lock_of_a_killed_process_is_free(folder):
     go = folder / "go"
     go.touch()
-    first = start(TOGETHER.format(pause=600, go=str(go)), folder)
+    first = Forked(TOGETHER.format(pause=600, go=str(go)), folder)
     deadline = time.monotonic() + 60
     while not [*folder.rglob("slow.slow-*.lock")]:
         assert time.monotonic() < deadline
         time.sleep(0.01)
-    first.send_signal(signal.SIGKILL)
+    first.kill()
     first.communicate()
-    result = run(TOGETHER.format(pause=0, go=str(go)), folder)
+    result = play(TOGETHER.format(pause=0, go=str(go)), folder)
     assert result[1:3] == ["41", "1"]
     assert float(result[3]) < jit._PATIENCE / 2
     assert not [*folder.rglob("*.lock")]
@@ -267,7 +320,7 @@ def test_the_lock_of_a_killed_process_is_free(folder):
 
 def test_waiting_ends_and_is_not_repeated(folder):
     """One wait for both functions, whoever holds their locks and for whatever reason."""
-    assert run("import slow\nslow.slow(slow.double(1))\nprint(1)", folder) == ["1"]
+    assert play("import slow\nslow.slow(slow.double(1))\nprint(1)", folder) == ["1"]
     locks = [filelock.FileLock(f"{index}.lock") for index in folder.rglob("*.nbi")]
     assert len(locks) == 2
     for index in folder.rglob("*.nbi"):
@@ -275,7 +328,7 @@ def test_waiting_ends_and_is_not_repeated(folder):
     code = "from stillpoint.core import jit\njit._PATIENCE = 1.0\nimport slow\n"
     code += "slow.double(1)\n" + TOGETHER.format(pause=0, go=str(folder))
     with locks[0], locks[1]:
-        result = run(code, folder)
+        result = play(code, folder)
     assert result[1:3] == ["41", "1"]
     assert float(result[3]) < 1.0
     assert result[4] == "False"
@@ -291,7 +344,7 @@ def test_what_cannot_be_compiled_leaves_no_lock(folder):
         "        print(type(error).__name__, slow.slow._cache._lock, slow.double._cache._lock)\n"
         "print(slow.slow(20))\n"
     )
-    assert run(code, folder) == [*["TypingError", "None", "None"] * 2, "41"]
+    assert play(code, folder) == [*["TypingError", "None", "None"] * 2, "41"]
     assert not [*folder.rglob("*.lock")]
 
 

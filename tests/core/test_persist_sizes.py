@@ -6,6 +6,7 @@ import contextlib
 import re
 import struct
 import tracemalloc
+from functools import cache
 
 import numpy as np
 import pytest
@@ -23,7 +24,7 @@ from stillpoint.core.codec import decode, encode
 from stillpoint.fleet.rows import RowPlayer
 from stillpoint.forecasters import TrackingProbabilities
 from stillpoint.kernels import OU, Gaussian, Matern32
-from thorough import some, some_of
+from thorough import some_in_turn, some_of
 
 SIZES = (3000, 20_000, 10**6, 10**9, 2**62)
 OPTIONAL = sorted(
@@ -42,11 +43,11 @@ def case_of(name):
     return all_cases([name])[name]
 
 
-def file_of(name, rounds=PLAYED):
+@cache
+def file_of(name):
     case = case_of(name)
     learner = case.build()
-    if rounds:
-        play(case, learner, 0, rounds)
+    play(case, learner, 0, PLAYED)
     return persist.pack(learner)
 
 
@@ -172,8 +173,7 @@ CURVED = (
 )
 
 
-@pytest.mark.parametrize("long", LONG)
-@pytest.mark.parametrize("name", CURVED)
+@pytest.mark.parametrize(("name", "long"), some_of(CURVED, LONG, every=2))
 def test_a_kernel_with_more_states_than_the_file_is_refused(name, long):
     original = Original(file_of(name))
     field = "certify" if name == "Tracker" else "kernel"
@@ -202,8 +202,9 @@ def test_a_series_of_any_size_is_refused(config):
 def test_many_kernels_times_many_ridges_are_refused():
     original = Original(file_of("KernelForecaster of kernels"))
     config = {
-        "kernels": {"tuple": [kernel("OU", rate=0.1)] * 2000},
-        "ridges": {"tuple": [1.0 + i for i in range(2000)]},
+        # neither are many by themselves
+        "kernels": {"tuple": [kernel("Periodic", period=24.0, harmonics=8)] * 100},
+        "ridges": {"tuple": [1.0 + i for i in range(100)]},
     }
     assert configured(original, **config) is None
 
@@ -289,7 +290,7 @@ def test_what_was_saved_is_loaded_whatever_its_size_and_age(dim):
         if case is None:
             continue
         learner = case.build()
-        for t in range(3):
+        for t in range(3 if dim == 1 else 1):  # large ones grow older as small ones do
             comes_back(learner)
             case.open(learner, t)
             comes_back(learner)
@@ -301,7 +302,7 @@ def test_what_was_saved_is_loaded_whatever_its_size_and_age(dim):
 def test_new_learners_and_open_rounds_are_loaded(name):
     case = case_of(name)
     learner = case.build()
-    for t in range(4):
+    for t in range(2):
         comes_back(learner)
         case.open(learner, t)
         comes_back(learner)
@@ -330,12 +331,12 @@ def test_infinities_and_nan_that_no_running_learner_has_are_refused(name):
     header, arrays = original.header, original.arrays
     new = decode(encode(learner)).arrays()
     tried = 0
-    for key, value in learner.arrays().items():
-        for other in some(spoilt(value), every=2):
+    for turn, (key, value) in enumerate(learner.arrays().items()):
+        is_array = isinstance(value, np.ndarray)
+        for other in some_in_turn(spoilt(value), turn, every=4 if is_array else 3):
             if key in learner._not_finite or (np.ndim(other) == 0 and other == new.get(key)):
                 continue
             tried += 1
-            is_array = isinstance(value, np.ndarray)
             scalars = header["scalars"] if is_array else {**header["scalars"], key: encode(other)}
             with pytest.raises(
                 ValueError,
@@ -374,19 +375,19 @@ def streaming(kind):
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.filterwarnings("ignore")
 def test_whatever_a_stream_makes_of_a_learner_is_loaded_again(name):
-    for kind in some(HOSTILE):
+    for kind in some_in_turn(HOSTILE, [*CASES, *OPTIONAL].index(name), every=4):
         loads_whatever_comes(case_of(name), kind)
 
 
 def loads_whatever_comes(case, kind):
     learner = case.build()
     with streaming(kind):
-        for t in range(60):
+        for t in range(41):
             for step in (case.open, case.close):
                 # what a learner refuses leaves it as it was
                 with contextlib.suppress(ValueError), np.errstate(all="ignore"):
                     step(learner, t)
-                if t % 12 == 0:
+                if t % 20 == 0:
                     comes_back(learner)
 
 

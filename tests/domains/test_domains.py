@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import naive as twins
 from stillpoint.domains import Ball, Box, Everywhere, HalfSpace, Projection, Simplex, _sets
+from thorough import THOROUGH
 
 DIMS = (1, 2, 3, 7)
 EPS = np.finfo(float).eps
@@ -319,7 +320,7 @@ def test_projections_in_a_metric_are_the_minimum(name, dim):
     """Against every set of active sides in turn, and the multiplier of the ball."""
     domain = {**EXACT, **sets(dim)}[name]
     for condition in (1.0, 100.0, 1e4):
-        for metric, w in metrics(dim, condition, seed=dim):
+        for metric, w in metrics(dim, condition, seed=dim, count=15 if THOROUGH else 5):
             x = domain.project_in_metric(w, metric)
             assert domain.contains(x)
             np.testing.assert_allclose(
@@ -333,7 +334,7 @@ def test_sets_known_by_their_projection_are_projected_on_in_a_metric(name, dim):
     exact = {**EXACT, **sets(dim)}[name]
     domain = Projection(exact.project)
     for condition in (1.0, 100.0, 1e4):
-        for metric, w in metrics(dim, condition, seed=dim, count=5):
+        for metric, w in metrics(dim, condition, seed=dim, count=5 if THOROUGH else 2):
             x, expected = domain.project_in_metric(w, metric), exact.project_in_metric(w, metric)
             assert np.array_equal(exact.project(x), x) or exact.contains(x)
             np.testing.assert_allclose(x, expected, rtol=0, atol=1e-8 * np.abs(w).max())

@@ -11,6 +11,7 @@ import pytest
 
 import stillpoint as sp
 from stillpoint.fleet import Fleet
+from stillpoint.fleet.batch import base
 from stillpoint.fleet.batch.series import SeriesBatch
 from stillpoint.fleet.keys import KeyIndex
 from thorough import some_of
@@ -120,9 +121,12 @@ def test_random_subsets_give_the_numbers_of_single_learners(name):
     kind, config = ALL[name]
     twins = Twins(kind, config, seed=1)
     keys = np.array([3, -7, 10**12, 0, 5, 99, 12345, 2**62])
-    for t in range(150 if name in OBJECTS else 1600 if name in GRADIENT else 600):
+    # the first key comes to round 256, at which states grow, or 512, at which a Tracker's does
+    few, many = name in OBJECTS | LIGHT, name == "tracker"
+    rounds = 150 if few else 720 if many else 380 if name in GRADIENT else 240
+    for t in range(rounds):
         chosen = twins.rng.permutation(keys)[: twins.rng.integers(1, 4)]
-        if t % 3 == 0:
+        if t % 3:
             chosen = keys[:1]  # one key that sees many rounds, others that sleep
         plays = twins.predict(chosen.tolist() if t % 7 == 0 else chosen)
         if t % 11 == 0:
@@ -150,9 +154,9 @@ def test_update_predicts_first_where_no_round_is_open(name):
 def test_gaps_in_time_are_the_learners_own(name):
     twins = Twins(*ALL[name], seed=3)
     clock = 0.0
-    for t in range(60 if name in OBJECTS else 200):
+    for t in range(60 if name in OBJECTS else 100):
         clock += 10.0 ** twins.rng.uniform(-2, 3)
-        chosen = twins.rng.permutation(20)[:6]
+        chosen = twins.rng.permutation(20 if name in OBJECTS else 10)[:6]
         times = clock + twins.rng.uniform(0, 1e-3, size=6)
         twins.update(chosen, twins.feedback(chosen, twins.predict(chosen, times), t))
     same(twins.fleet, twins.singles)
@@ -165,25 +169,25 @@ def test_gaps_in_time_are_the_learners_own(name):
 def test_learner_and_adopt_are_inverse_and_go_on_alike(name):
     kind, config = ALL[name]
     twins = Twins(kind, config, seed=4)
-    keys = np.arange(6)
-    for t in range(100):
+    keys = np.arange(4)
+    for t in range(40 if kind is sp.Forecaster else 100):
         twins.update(keys, twins.feedback(keys, twins.predict(keys), t))
-    twins.predict(keys[:3])
+    twins.predict(keys[:2])
     other = Fleet(kind, **config)
     for key in keys:
         other.adopt(f"stream {key}", twins.fleet.learner(key))
     twins.fleet = other
     twins.singles = {f"stream {key}": single for key, single in twins.singles.items()}
     same(other, twins.singles)
-    names = [f"stream {key}" for key in keys[3:]]
-    for t in range(50):
+    names = [f"stream {key}" for key in keys[2:]]
+    for t in range(30):  # a Tracker's state grows at round 128
         twins.update(names, twins.feedback(names, twins.predict(names), t))
     same(other, twins.singles)
     with pytest.raises(ValueError, match="key must be new"):
         other.adopt("stream 1", kind(**config))
     with pytest.raises(ValueError, match="learner must be a"):
         other.adopt("new", sp.KernelVAW(sp.kernels.Constant()))
-    assert len(other) == 6
+    assert len(other) == 4
 
 
 @pytest.mark.parametrize(("name", "strings"), some_of(ALL, [False, True], every=2))
@@ -191,7 +195,7 @@ def test_saved_and_loaded_it_goes_on_alike(name, strings, tmp_path):
     kind, config = ALL[name]
     twins = Twins(kind, config, seed=5, on_bad="skip")
     keys = [f"κ{i}" for i in range(5)] + [7] if strings else np.arange(0, 60, 10)
-    for t in range(30):
+    for t in range(20):
         twins.update(keys, twins.feedback(keys, twins.predict(keys), t))
     twins.fleet.retire(keys[1:2])
     del twins.singles[keys[1]]
@@ -202,15 +206,16 @@ def test_saved_and_loaded_it_goes_on_alike(name, strings, tmp_path):
     assert list(loaded.keys()) == list(twins.fleet.keys())
     twins.fleet = loaded
     same(loaded, twins.singles)
-    for t in range(20):
+    for t in range(15):  # a Tracker's state grows at round 32
         twins.update(keys[4:], twins.feedback(keys[4:], twins.predict(keys[4:]), t))
     same(loaded, twins.singles)
 
 
 @pytest.mark.parametrize("name", STACKED)
-def test_threads_change_no_number(name):
+def test_threads_change_no_number(name, monkeypatch):
+    monkeypatch.setattr(base, "_LEAST", 100)  # rows a thread
     kind, config = ALL[name]
-    rng, keys = np.random.default_rng(6), np.arange(9000)
+    rng, keys = np.random.default_rng(6), np.arange(300)
     fleets = Fleet(kind, **config), Fleet(kind, threads=2, **config)
     shape = (keys.size, config["dim"]) if "dim" in config else keys.size
     for _ in range(4):
@@ -248,8 +253,7 @@ def unmoved(fleet, before):
 
 
 @pytest.mark.parametrize("name", ALL)
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e200])
-def test_a_bad_value_raises_with_its_key_and_nothing_moves(name, bad):
+def test_a_bad_value_raises_with_its_key_and_nothing_moves(name):
     kind, config = ALL[name]
     twins = Twins(kind, config, seed=7)
     keys = np.arange(100, 104)
@@ -257,22 +261,23 @@ def test_a_bad_value_raises_with_its_key_and_nothing_moves(name, bad):
         twins.update(keys, twins.feedback(keys, twins.predict(keys), t))
     values = twins.feedback(keys, twins.predict(keys), 0)
     before = frozen(twins.fleet)
-    broken = values.copy()
-    broken[2] = bad
-    with pytest.raises(ValueError, match=r"must .*: got .*; .*\(key 102\)"):
-        twins.fleet.update(keys, broken)
-    unmoved(twins.fleet, before)
-    if kind is sp.IntervalTracker:
-        with pytest.raises(ValueError, match=r"forecasts must .* \(key 7\)"):
-            twins.fleet.predict([6, 7], [1.0, bad])
-        with pytest.raises(ValueError, match=r"open round.* \(key 5\)"):
-            twins.fleet.update([5], [1.0])
-    else:
-        with pytest.raises(ValueError, match=r"\(key 7\)"):  # a new key: it is not even made
-            twins.fleet.update([6, 7], [values[0], broken[2]])
-    unmoved(twins.fleet, before)
-    assert len(twins.fleet) == 4
-    assert 7 not in twins.fleet
+    for bad in (np.nan, np.inf, -np.inf, 1e200):
+        broken = values.copy()
+        broken[2] = bad
+        with pytest.raises(ValueError, match=r"must .*: got .*; .*\(key 102\)"):
+            twins.fleet.update(keys, broken)
+        unmoved(twins.fleet, before)
+        if kind is sp.IntervalTracker:
+            with pytest.raises(ValueError, match=r"forecasts must .* \(key 7\)"):
+                twins.fleet.predict([6, 7], [1.0, bad])
+            with pytest.raises(ValueError, match=r"open round.* \(key 5\)"):
+                twins.fleet.update([5], [1.0])
+        else:
+            with pytest.raises(ValueError, match=r"\(key 7\)"):  # a new key: it is not even made
+                twins.fleet.update([6, 7], [values[0], broken[2]])
+        unmoved(twins.fleet, before)
+        assert len(twins.fleet) == 4
+        assert 7 not in twins.fleet
     twins.update(keys, values)
     same(twins.fleet, twins.singles)
 
@@ -282,7 +287,7 @@ def test_on_bad_skip_touches_that_key_only(name):
     kind, config = ALL[name]
     twins = Twins(kind, config, seed=8, on_bad="skip")
     keys = np.arange(5)
-    for t in range(60):
+    for t in range(25):
         values = twins.feedback(keys, twins.predict(keys), t)
         lost = int(twins.rng.integers(5))
         values[lost] = np.nan
@@ -447,12 +452,12 @@ def test_index_holds_numbers_that_collide():
     assert (found[1000:] == -1).all()
 
 
-@pytest.mark.parametrize("dim", [1, 4])
+@pytest.mark.parametrize("dim", [1, pytest.param(4, marks=pytest.mark.slow)])
 def test_experts_that_join_late_leave_sleeping_keys_alone(dim):
     twins = Twins(sp.Tracker, {"dim": dim}, seed=10)
     twins.update([3], np.ones((1, dim)))
     small = twins.fleet.bytes_per_key
-    for _ in range(4200):  # expert 3 joins at round 4096
+    for _ in range(4100):  # expert 3 joins at round 4096
         twins.update([1, 2], twins.rng.normal(size=(2, dim)))
     assert twins.fleet.bytes_per_key > small
     twins.update([2, 3, 4], twins.rng.normal(size=(3, dim)))

@@ -47,7 +47,7 @@ def test_forecasts_and_intervals_are_those_of_single_forecasters(name, tmp_path)
     fleet, singles = sp.Fleet(sp.Forecaster, **config), dict.fromkeys(KEYS)
     singles = {key: sp.Forecaster(**config) for key in KEYS}
     rng, features = np.random.default_rng(1), len(config.get("features", ()))
-    for t, column in enumerate(values(0, len(KEYS), 80).T):
+    for t, column in enumerate(values(0, len(KEYS), 50).T):
         some = rng.permutation(len(KEYS))[: rng.integers(1, 5)]
         keys, y = [KEYS[i] for i in some], column[some]
         ahead = int(rng.integers(1, config["horizon"] + 1))
@@ -68,10 +68,10 @@ def test_forecasts_and_intervals_are_those_of_single_forecasters(name, tmp_path)
         seen = ~np.isnan(y)
         fleet.update([key for key, is_in in zip(keys, seen, strict=True) if is_in], y[seen])
         fleet.skip([key for key, is_in in zip(keys, seen, strict=True) if not is_in])
-        if t == 40:
+        if t == 20:
             sp.save(fleet, tmp_path / "fleet")
             fleet = sp.load(tmp_path / "fleet")
-        if t == 60:
+        if t == 35:
             fleet, kept = sp.Fleet(sp.Forecaster, **config), fleet
             for key in KEYS:
                 fleet.adopt(key, kept.learner(key))
@@ -384,11 +384,11 @@ def test_a_fleet_of_objects_is_copied_and_pickled():
 def test_many_young_series_are_loaded_and_a_file_with_keys_alone_is_not():
     for rounds in (0, 1, 4):
         fleet = sp.Fleet(sp.Forecaster, season=None)
-        keys = np.arange(200)
-        fleet.track(keys, values(13, 200, rounds))
+        keys = np.arange(60)
+        fleet.track(keys, values(13, 60, rounds))
         again = persist.unpack(persist.pack(fleet))
         unmoved(again, fleet.arrays())
-        assert len(again) == 200
+        assert len(again) == 60
     state = fleet.arrays()
     for broken in (
         {"keys": np.arange(10**6)},

@@ -81,7 +81,7 @@ def test_any_order_of_keys_gives_the_numbers_of_single_forecasters(name):
     config, rng = CONFIGS[name], np.random.default_rng(1)
     fleet, singles = fleet_of(config), {key: sp.Forecaster(**config) for key in KEYS}
     ahead = config["horizon"]
-    for column in series(0, 130).T:
+    for column in series(0, 65).T:
         some = rng.permutation(len(KEYS))[: rng.integers(1, len(KEYS) + 1)]
         keys, y = [KEYS[i] for i in some], column[some]
         opens = rng.random() < 0.5

@@ -13,6 +13,7 @@ from stillpoint.forecasters import (
 )
 from stillpoint.kernels import OU
 from stillpoint.losses import Pinball
+from thorough import some_of
 
 T = 120
 RNG = np.random.default_rng(5)
@@ -82,9 +83,9 @@ def clear(model):
     return other
 
 
-@pytest.mark.parametrize("timed", [False, True])
-@pytest.mark.parametrize("delay", [1, 4, T, 2 * T])
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    ("name", "delay", "timed"), some_of(MODELS, [1, 4, T, 2 * T], [False, True], every=2)
+)
 def test_a_delay_is_the_loop_of_looks_and_late_updates(name, delay, timed):
     (make, y), x, times = MODELS[name], features(name), TIMES if timed else None
     bulk, single = make(), make()

@@ -1,5 +1,7 @@
 """TrackingForecaster against a slow twin; guarantees."""
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -9,10 +11,16 @@ from stillpoint.lab.streams import stagewise
 from tracking_cases import CASES, LOSSES, STREAMS, copy, drifting, same, slow_twin
 
 
+@functools.cache
+def twin(name, loss=None):
+    """The slow twin of a case, which several tests look at."""
+    return slow_twin(*CASES[name], loss=loss and LOSSES[loss])
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_forecaster_is_its_slow_twin(name):
     X, y = CASES[name]
-    expected = slow_twin(X, y)
+    expected = twin(name)
     model = TrackingForecaster(X.shape[1])
     forecasts = model.track(X, y)
     np.testing.assert_allclose(
@@ -59,7 +67,7 @@ def test_aggregation_guarantee(name, loss):
     X, y = CASES[name]
     own = None if loss in (None, "squared") else LOSSES[loss]
     measure = own.value if own else lambda p, target: (p - target) ** 2
-    run = slow_twin(X, y, loss=own)
+    run = twin(name, loss if own else None)
     model = TrackingForecaster(X.shape[1], loss=loss and LOSSES[loss])
     model.track(X, y)
     R, V = model.arrays()["books"][:2]

@@ -76,12 +76,12 @@ def several(classes, dim=3, rounds=250, seed=0):
 
 
 def cases():
-    yield "one feature", *drifting(1)
-    X, y = drifting(4, seed=1)
+    yield "one feature", *drifting(1, 150)
+    X, y = drifting(4, 150, seed=1)
     yield "drift", X, y
     yield "constant", np.where(np.arange(4) == 2, 7.3, X), y
     late = X.copy()
-    late[:120, 1] = -0.1
+    late[:80, 1] = -0.1
     yield "late", late, y
     spiky = X.copy()
     spiky[::37] *= 300.0

@@ -261,7 +261,7 @@ def test_the_bound_holds_against_targets_chosen_when_the_interval_is_known(keywo
     for delay in (1, 3, 10):
         band = IntervalTracker(**keywords, delay=delay)
         rng, waits = np.random.default_rng(delay), []
-        for t in range(900):
+        for t in range(600):
             lo, hi = band.predict(0.0)
             low, high = np.min(lo), np.max(hi)
             finite = np.isfinite(low) and np.isfinite(high) and high < 1e100
@@ -279,7 +279,7 @@ def test_the_bound_holds_against_targets_chosen_when_the_interval_is_known(keywo
                 least, most = band.miss_bound()
                 assert np.all(least <= band.misses)
                 assert np.all(band.misses <= most)
-        assert band.seen == 900 - delay
+        assert band.seen == 600 - delay
         if kind != "hit":
             assert np.max(band.misses) > 0.1 * band.seen  # the guard had something to do
 

@@ -1,5 +1,6 @@
 """IntervalTracker: its slow twin, the coverage theorem on nasty streams, units, goals."""
 
+import functools
 import math
 
 import numpy as np
@@ -34,12 +35,18 @@ def cases():
 CASES = dict(cases())
 
 
+@functools.cache
+def twin(name, q):
+    """The slow twin of a case, which two tests look at."""
+    return slow_radii(CASES[name], q)
+
+
 @pytest.mark.parametrize(("name", "q"), some_of(CASES, [0.5, 0.9, 0.99]))
 def test_radii_are_the_slow_twins(name, q):
     scores = CASES[name]
     band = IntervalTracker(q)
     lo, hi = band.track(np.zeros(len(scores)), scores)
-    expected, pool = slow_radii(scores, q)
+    expected, pool = twin(name, q)
     np.testing.assert_allclose(hi, expected, rtol=1e-7)
     np.testing.assert_array_equal(lo, -hi)
     assert band.misses == (scores > expected).sum()
@@ -56,7 +63,7 @@ def test_aggregation_guarantee(name, q):
     """R_i ≤ √((B + V_i)·A), A the sum of r²/(B + V) over rounds (1 for what sets the first B); R
     bounds the excess loss.
     """
-    _, pool = slow_radii(CASES[name], q)
+    _, pool = twin(name, q)
     paid = 0.0
     for r, B, V, _, residue in pool.rows:
         assert residue <= 1e-9 * max(np.abs(r).max(), 1)

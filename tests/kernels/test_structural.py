@@ -9,6 +9,7 @@ from stillpoint.kernels import OU, Constant, IntegratedBrownian, Periodic, Splin
 from stillpoint.losses import Absolute
 from stillpoint.memory import make_memory
 from stillpoint.regret import interpolate, rkhs_norm
+from thorough import some_of
 
 UNEVEN = np.cumsum(0.2 + np.random.default_rng(7).exponential(size=900))
 LONG = np.longdouble
@@ -87,12 +88,14 @@ def test_a_season_is_the_same_after_any_number_of_periods():
         assert memory.pull[0] == pytest.approx(float(kernel(rounds + ahead, 1.0)), abs=1e-10)
 
 
-@pytest.mark.parametrize("period", [24.0, 168.0, 365.25, 1000.0])
-@pytest.mark.parametrize("times", [np.arange(1.0, 901.0), UNEVEN], ids=["regular", "irregular"])
-def test_a_season_costs_its_amplitudes_over_their_weights(period, times):
+@pytest.mark.parametrize(
+    ("period", "regular"), some_of([24.0, 168.0, 365.25, 1000.0], [True, False], every=2)
+)
+def test_a_season_costs_its_amplitudes_over_their_weights(period, regular):
     """Also where the Gram matrix and a filter lose all digits: the first days of a year say next to
     nothing of its twelfth harmonic.
     """
+    times = np.arange(1.0, 901.0) if regular else UNEVEN
     kernel, amplitudes = Periodic(period, harmonics=8), np.array([2.0, 0.0, 1.0, 0.5, 0.25])
     u = season(times, period, amplitudes)
     norm = np.sqrt((amplitudes**2 / kernel.weights[:5]).sum())

@@ -30,6 +30,7 @@ def test_tracker_and_the_forecaster_are_below_the_best_of_pynols_models():
     assert 0.8 * module.ADER < regret["Ader, one gradient"] < module.ADER
 
 
+@pytest.mark.slow
 def test_ader_with_all_its_gradients_is_as_pynol_has_it():
     """Its first form runs in Python: one seed of three, whose spread is 3%."""
     module = example("pynol_full_information")

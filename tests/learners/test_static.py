@@ -102,7 +102,7 @@ def dense_twin(kernel, losses, step):
     return np.array(plays), W
 
 
-@pytest.mark.parametrize(("kernel", "name", "times"), some_of(KERNELS, NAMES, TIMES))
+@pytest.mark.parametrize(("kernel", "name", "times"), some_of(KERNELS, NAMES, TIMES, every=6))
 def test_proximal_descent_equals_its_dense_twin(kernel, name, times):
     losses = streams(TIMES[times])[name]
     learner = sp.KernelFTRL(losses.dim, kernel=KERNELS[kernel], potential=ProximalDescent(STEP))
@@ -113,8 +113,7 @@ def test_proximal_descent_equals_its_dense_twin(kernel, name, times):
     assert np.abs(twin).max() > 0.1
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("kernel", ["ou", "spline", "gaussian"])
+@pytest.mark.parametrize(("kernel", "name"), some_of(["ou", "spline", "gaussian"], NAMES))
 def test_the_proximal_bound_holds_and_is_no_worse_than_gradient_descents(kernel, name):
     times = TIMES["regular"]
     losses, kernel = streams(times)[name], KERNELS[kernel]

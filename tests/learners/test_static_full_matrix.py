@@ -12,6 +12,7 @@ from cases import TIMES
 from stillpoint import checks
 from stillpoint.kernels import OU, Constant, Gaussian, HorizonFree, Matern32, Spline
 from stillpoint.learners.norms import Diagonal
+from thorough import THOROUGH
 
 NORMS = ["full", "diagonal"]
 
@@ -66,7 +67,7 @@ def streams(rounds, dim):
     ("dim", "lipschitz", "ridge"), [(1, 1.0, 1.0), (3, 1.0, 0.01), (5, 20.0, 3.0), (3, 0.01, 1e-4)]
 )
 def test_plays_are_the_theorems(norms, dim, lipschitz, ridge):
-    for stream in streams(800, dim):
+    for stream in streams(800 if THOROUGH else 200, dim):
         gradients = unit(stream, lipschitz)
         learner = sp.Directional(
             dim, lipschitz=lipschitz, kernel=Constant(), ridge=ridge, scale=2.0, norms=norms

@@ -22,6 +22,7 @@ from stillpoint.regret import (
 )
 from stillpoint.regret.hindsight._paths import total_variation
 from stillpoint.regret.hindsight._shape import slopes as _slopes
+from thorough import THOROUGH
 
 SCALAR = [Squared(), Absolute(), Pinball(0.3), Pinball(0.9), Huber(0.5)]
 SEGMENTED = SCALAR[:4]
@@ -44,7 +45,7 @@ def test_static_scalar_is_the_best_constant(loss):
         y = targets(rng, rounds)
         losses = loss.on(y)
         best = cost(losses, hindsight_static(losses))
-        grid = np.concatenate([y, np.linspace(y.min(), y.max(), 201)])
+        grid = np.concatenate([y, np.linspace(y.min(), y.max(), 201 if THOROUGH else 51)])
         assert best <= min(cost(losses, np.array([w])) for w in grid) + 1e-12 * max(1.0, best)
         for domain in (Box(0.2, 0.4), Ball(0.1), Ball(1.0, center=[5.0]), HalfSpace([1.0], -3.0)):
             w = hindsight_static(losses, domain)
@@ -110,7 +111,7 @@ def test_static_cannot_be_improved(losses):
         assert domain.contains(w)
         best = cost(losses, w)
         for scale in 10.0 ** np.arange(-6, 1):
-            for _ in range(40):
+            for _ in range(40 if THOROUGH else 15):
                 v = domain.project(w + scale * rng.standard_normal(d))
                 if isinstance(losses.loss, Log) and (losses.x @ v).min() <= 0.0:
                     continue
@@ -163,7 +164,7 @@ def test_static_takes_features_that_do_not_span(loss):
             w = hindsight_static(losses, domain)
             others = [
                 domain.project(w + 10.0 ** -rng.integers(5) * v)
-                for v in rng.standard_normal((200, x.shape[1]))
+                for v in rng.standard_normal((200 if THOROUGH else 50, x.shape[1]))
             ]
             assert domain.contains(w)
             assert cost(losses, w) <= min(cost(losses, v) for v in others) + 1e-6, name
@@ -223,12 +224,12 @@ def textbook(loss, y, most):
 @pytest.mark.parametrize("loss", SEGMENTED)
 def test_pieces_against_textbook_dynamic_programming(loss):
     rng = np.random.default_rng(8)
-    t = np.arange(50.0)
+    t = np.arange(50.0 if THOROUGH else 30.0)
     large = [
-        rng.standard_normal(50).cumsum(),
+        rng.standard_normal(t.size).cumsum(),
         t,
         np.sin(t / 5),
-        1e6 + rng.standard_normal(50),
+        1e6 + rng.standard_normal(t.size),
         np.round(np.sin(t)),
     ]
     for y in [targets(rng, rounds) for rounds in range(1, 12)] + large:
@@ -301,7 +302,7 @@ def certificate(loss, y, u):
 @pytest.mark.parametrize("loss", [Squared(), Huber(0.05), Huber(0.5), Huber(5.0)])
 def test_path_length_is_certified_by_its_multiplier(loss):
     rng = np.random.default_rng(13)
-    for rounds in (2, 3, 10, 60, 1000):
+    for rounds in (2, 3, 10, 60, 1000 if THOROUGH else 300):
         for y in (
             rng.standard_normal(rounds),
             rng.standard_normal(rounds).cumsum(),
@@ -367,8 +368,8 @@ def test_ties_and_plateaus(values, budget, loss):
 
 def test_at_scale():
     rng = np.random.default_rng(17)
-    truth = np.repeat(rng.uniform(-1.0, 1.0, 10), 2_000)
-    y = truth + 0.3 * rng.standard_normal(20_000)
+    truth = np.repeat(rng.uniform(-1.0, 1.0, 10), 2_000 if THOROUGH else 1_000)
+    y = truth + 0.3 * rng.standard_normal(truth.size)
     for loss in SCALAR:
         u = hindsight_path_length(loss.on(y), path_length(truth))
         assert path_length(u) == pytest.approx(path_length(truth), rel=1e-9)

@@ -31,8 +31,9 @@ from stillpoint.regret import (
     squared_path_length,
     switches,
 )
+from thorough import THOROUGH
 
-T = 120
+T = 120 if THOROUGH else 60
 REGULAR = np.arange(1.0, T + 1.0)
 IRREGULAR = np.cumsum(0.2 + np.random.default_rng(7).exponential(size=T))
 STREAMING = [
@@ -256,7 +257,7 @@ def test_long_streams_are_quick():
     assert rkhs_norm(Spline(), u) ** 2 == pytest.approx(
         u[0] ** 2 + squared_path_length(u), rel=1e-12
     )
-    assert rkhs_norm(HorizonFree(), u) < math.inf
+    assert rkhs_norm(HorizonFree(), u if THOROUGH else u[:20_000]) < math.inf
 
 
 def test_methods_and_errors():

@@ -1,5 +1,6 @@
 """Slow, plain twins of the forecaster's parts, and series to try them on."""
 
+import functools
 import math
 
 import numpy as np
@@ -33,15 +34,18 @@ def wavy(T, periods, *, level=0.0, start=0):
     return y
 
 
+@functools.cache  # twins of several models ask for the same
 def row(periods, t):
     """The harmonics of time t, from their definition."""
-    return np.array(
+    found = np.array(
         [
             f(2.0 * math.pi * ((frequency * t) % 1.0))
             for frequency, both in harmonics(periods).frequencies
             for f in ((np.cos, np.sin) if both else (np.cos,))
         ]
     )
+    found.flags.writeable = False
+    return found
 
 
 class Kalman:
@@ -49,11 +53,20 @@ class Kalman:
 
     def __init__(self, model, periods, centre):
         h = harmonics(periods)
-        self.model, self.periods, self.smooth = model, periods, h.smooth
+        self.model, self.periods = model, periods
         slope = 1.0 if model.slope >= 0.0 else 0.0
         self.C = np.diag([1e4, slope, model.deviation, *(10.0 * h.smooth)])
         self.mean = np.zeros(BASE + h.columns)
         self.mean[0] = centre
+        self.F = np.eye(self.mean.size)
+        self.F[0, 1], self.F[1, 1], self.F[2, 2] = 1.0, model.damping, model.memory
+        self.Q = np.diag(
+            [
+                *(model.level, max(model.slope, 0.0)),
+                model.deviation * (1.0 - model.memory**2),
+                *(model.seasons * h.smooth),
+            ]
+        )
 
     def forecast(self, t, h=1):
         """The value of time t + h − 1, the state being at time t."""
@@ -70,16 +83,7 @@ class Kalman:
             S = z @ g + 1.0
             self.mean = self.mean + g * (y - z @ self.mean) / S
             self.C = self.C - np.outer(g, g) / S
-        F = np.eye(self.mean.size)
-        F[0, 1], F[1, 1], F[2, 2] = 1.0, self.model.damping, self.model.memory
-        q = np.concatenate(
-            [
-                [self.model.level, max(self.model.slope, 0.0)],
-                [self.model.deviation * (1.0 - self.model.memory**2)],
-                self.model.seasons * self.smooth,
-            ]
-        )
-        self.mean, self.C = F @ self.mean, F @ self.C @ F.T + np.diag(q)
+        self.mean, self.C = self.F @ self.mean, self.F @ self.C @ self.F.T + self.Q
 
 
 def filters(periods, gains, centre, ages):

@@ -9,6 +9,7 @@ from rounds_cases import CASES, H, build, interactive
 from series_twins import noise, wavy
 
 import stillpoint as sp
+from thorough import some_of
 
 SEASONS = {"told": [4, 12], "found": "auto", "none": None}
 PERIODS = {"told": (4.0, 12.0), "found": (12.0,), "none": ()}
@@ -24,9 +25,10 @@ def moved(y, a, b, **options):
     return said[first:], other[first:], one
 
 
-@pytest.mark.parametrize("pool", ["full", "middle", "small"])
-@pytest.mark.parametrize("name", SEASONS)
-@pytest.mark.parametrize("factor", [1e-6, 1.0 / 3.0, 4e7])
+@pytest.mark.parametrize(
+    ("name", "pool", "factor"),
+    some_of(SEASONS, ["full", "middle", "small"], [1e-6, 1.0 / 3.0, 4e7], every=2),
+)
 def test_of_positive_values_the_unit_does_not_matter(name, pool, factor):
     y = np.exp(0.2 * wavy(300, PERIODS[name]))
     y[100:104] = np.nan
@@ -35,10 +37,14 @@ def test_of_positive_values_the_unit_does_not_matter(name, pool, factor):
     np.testing.assert_allclose(other, said, rtol=0, atol=1e-8 * np.nanstd(y))
 
 
-@pytest.mark.parametrize("pool", ["full", "middle", "small"])
-@pytest.mark.parametrize("name", SEASONS)
-@pytest.mark.parametrize(("shift", "factor"), [(-2e3, 1.0), (-7.0, 0.01), (-5e5, 40.0)])
-def test_of_other_values_neither_unit_nor_origin_matters(name, pool, shift, factor):
+MOVED = {"shift": (-2e3, 1.0), "small": (-7.0, 0.01), "large": (-5e5, 40.0)}
+
+
+@pytest.mark.parametrize(
+    ("name", "pool", "by"), some_of(SEASONS, ["full", "middle", "small"], MOVED, every=2)
+)
+def test_of_other_values_neither_unit_nor_origin_matters(name, pool, by):
+    shift, factor = MOVED[by]
     y = wavy(300, PERIODS[name])
     y[100:104], y[0] = np.nan, -3.0  # none of the two series is positive
     said, other, model = moved(y, shift, factor, season=SEASONS[name], pool=pool)
@@ -90,21 +96,20 @@ BAD_CALLS = {
 
 
 @pytest.mark.parametrize("opened", [False, True])
-@pytest.mark.parametrize("call", BAD_CALLS)
-def test_what_is_refused_leaves_the_state_alone(call, opened):
+def test_what_is_refused_leaves_the_state_alone(opened):
     model, y = build(CASES["told"]), CASES["told"][1]
     model.track(y[:150])
     if opened:
         model.predict()
     before, twin = model.arrays(), sp.Forecaster(H, season=[4, 12])
     twin.track(y[:150])
-    act, message = BAD_CALLS[call]
-    with pytest.raises(ValueError, match=message):
-        act(model)
-    after = model.arrays()
-    assert before.keys() == after.keys()
-    for name, value in before.items():
-        np.testing.assert_array_equal(after[name], value, err_msg=name)
+    for call, (act, message) in BAD_CALLS.items():
+        with pytest.raises(ValueError, match=message):
+            act(model)
+        after = model.arrays()
+        assert before.keys() == after.keys()
+        for name, value in before.items():
+            np.testing.assert_array_equal(after[name], value, err_msg=f"{call}: {name}")
     np.testing.assert_array_equal(interactive(model, y[150:170]), interactive(twin, y[150:170]))
 
 

@@ -1,4 +1,6 @@
-"""A hundred thousand rounds: no drift, symmetric covariances, a state that does not grow."""
+"""Many thousand rounds, thorough a hundred: no drift, symmetric covariances, a state that does not
+grow.
+"""
 
 import numpy as np
 import pytest
@@ -15,7 +17,7 @@ from stillpoint.series.layout import Scale
 from stillpoint.series.pool import POOLS, Lags, Pool, Regression
 from thorough import THOROUGH
 
-ROUNDS = 100_000 if THOROUGH else 40_000
+ROUNDS = 100_000 if THOROUGH else 20_000
 LONG = np.longdouble
 
 
@@ -115,8 +117,8 @@ def test_after_many_rounds_all_covariances_are_symmetric_to_the_bit_and_positive
 
 def test_the_state_does_not_grow_with_the_series():
     model, sizes, files = sp.Forecaster(5, season=[12], pool="middle"), set(), []
-    for start in range(0, ROUNDS, 20_000):
-        model.track(wavy(20_000, (12.0,), level=50.0, start=start))
+    for start in range(0, ROUNDS, 10_000):
+        model.track(wavy(10_000, (12.0,), level=50.0, start=start))
         arrays = model.arrays()
         # the history and the list of changes grow up to a limit
         fixed = {name: np.shape(a) for name, a in arrays.items() if name.count("watch") == 0}

@@ -63,7 +63,7 @@ def steps(model, times, y, X=None):
     return [np.array(part) for part in zip(*said, strict=True)]
 
 
-@pytest.mark.parametrize("name", some(CASES, every=2))
+@pytest.mark.parametrize("name", some(CASES))
 def test_bulk_single_rounds_and_any_cut_give_the_same_bits(name):
     times, y = CASES[name]
     y = np.where(noise(y.size, 9) > 1.6, np.nan, y)

@@ -15,20 +15,21 @@ from thorough import some
 SEASONS = {"none": (), "seven": (7.0,), "two": (4.0, 12.0), "not whole": (6.25, 30.4)}
 EXACT = {name: Gains(periods, MODELS, thin=False) for name, periods in SEASONS.items()}
 AHEAD = np.array([1, 2, 5, 17])
+ALL = range(len(MODELS))
 
 
-def play(periods, gains, y, start=0, ahead=AHEAD):
-    """Forecasts of all filters in all rounds, (rounds, models, knots)."""
+def play(periods, gains, y, start=0, ahead=AHEAD, of=ALL):
+    """Forecasts of these filters in all rounds, (rounds, models, knots)."""
     h, f = harmonics(periods), filters(periods, gains, y[~np.isnan(y)][0], y.size)
     times, out = np.arange(start, start + y.size + ahead[-1]), np.empty(ahead.size)
     rows = np.empty((times.size, h.columns))
     for i, t in enumerate(times):
         fill(h.frequencies, int(t), rows[i])
-    said = np.empty((y.size, len(MODELS), ahead.size))
+    said = np.empty((y.size, len(of), ahead.size))
     for t, value in enumerate(y):
-        for i, model in enumerate(f.models):
-            _structural.forecast(f.means[i], model, rows, t, ahead, out)
-            said[t, i] = out
+        for place, i in enumerate(of):
+            _structural.forecast(f.means[i], f.models[i], rows, t, ahead, out)
+            said[t, place] = out
         _structural.close_round(float(value), 0.0, not np.isnan(value), t, rows[t], f)
     return said
 
@@ -109,8 +110,8 @@ def test_thinned_tables_cost_a_ten_thousandth_of_the_squared_error(periods):
     assert shared(periods, MODELS).ages.size < 600
     for i, model in enumerate(MODELS):
         y = simulated(model, periods, 3000, seed=i)
-        thin = play(periods, shared(periods, MODELS), y, ahead=one)[:, i, 0]
-        whole = play(periods, gains, y, ahead=one)[:, i, 0]
+        thin = play(periods, shared(periods, MODELS), y, ahead=one, of=[i])[:, 0, 0]
+        whole = play(periods, gains, y, ahead=one, of=[i])[:, 0, 0]
         ratios.append(((thin - y) ** 2).mean() / ((whole - y) ** 2).mean())
         apart = max(apart, np.abs(thin - whole).max())
     assert np.mean(ratios) == pytest.approx(1.0, abs=1e-4)
@@ -126,7 +127,7 @@ def missed(name, i, holes_of, judged, seeds):
         holes = y.copy()
         holes[holes_of] = np.nan
         one = np.array([1])
-        said = play(periods, EXACT[name], holes, ahead=one)[:, i, 0]
+        said = play(periods, EXACT[name], holes, ahead=one, of=[i])[:, 0, 0]
         assert np.isfinite(said).all()
         own += ((said - y)[judged] ** 2).mean()
         best += ((exact(periods, MODELS[i], holes, ahead=one)[:, 0] - y)[judged] ** 2).mean()
@@ -136,7 +137,7 @@ def missed(name, i, holes_of, judged, seeds):
 FIFTH = np.append(False, np.random.default_rng(7).uniform(size=2199) < 0.2)
 
 
-@pytest.mark.parametrize("name", some(["none", "seven", "two"], every=2))
+@pytest.mark.parametrize("name", some(["two", "none", "seven"]))
 def test_a_fifth_missing_costs_about_a_hundredth_of_the_squared_error(name):
     lost = [missed(name, i, FIFTH, slice(100, None), seeds=(i, 10 + i)) for i in range(5)]
     assert np.mean(lost) < 1.01
@@ -145,7 +146,7 @@ def test_a_fifth_missing_costs_about_a_hundredth_of_the_squared_error(name):
     assert min(lost) > 0.995
 
 
-@pytest.mark.parametrize("name", ["none", "seven"])
+@pytest.mark.parametrize("name", some(["seven", "none"], every=2))
 def test_after_a_gap_of_a_thousand_rounds_filters_find_back(name):
     gap = np.zeros(2200, dtype=bool)
     gap[500:1800] = True
