@@ -307,7 +307,7 @@ def test_wrong_shapes_types_and_values_under_a_right_checksum(name, files):
             for other in wrong(array)
             if other.shape != array.shape or other.dtype != array.dtype
         ]
-        for other in some_in_turn(others, turn, every=4):
+        for other in some_in_turn(others, turn, every=6):
             tried += 1
             if (
                 other.dtype == array.dtype
@@ -331,11 +331,11 @@ def test_wrong_shapes_types_and_values_under_a_right_checksum(name, files):
             with pytest.raises(ValueError, match="must be what"):
                 original.unpack(*changed)
     for turn, (key, value) in enumerate(header["scalars"].items()):
-        for other in some_in_turn(other_scalars(value), turn, every=4):
+        for other in some_in_turn(other_scalars(value), turn, every=5):
             scalars = {**header["scalars"], key: other}
             with contextlib.suppress(ValueError):
                 play_some(case, original.unpack({**header, "scalars": scalars}, arrays))
-    assert tried >= 2 * len(arrays)  # a learner may keep numbers alone
+    assert tried >= len(arrays)  # a learner may keep numbers alone
 
 
 @pytest.mark.extra
@@ -400,7 +400,7 @@ def test_absurd_numbers_under_a_right_checksum_neither_crash_nor_hang(name, file
     header, arrays = original.header, original.arrays
     assert persist.pack(persist.unpack(craft(header, arrays))) == files[name]
     absurd = (np.nan, np.inf, -np.inf, -1.0, 1e300, 2.0**62, 0.5)
-    for (key, array), value in some_of(arrays.items(), absurd, every=5):
+    for (key, array), value in some_of(arrays.items(), absurd, every=7):
         if array.dtype.kind != "f" and not np.isfinite(value):
             continue
         other = np.full_like(
