@@ -1,7 +1,6 @@
 """Fleets on a GPU, compared with the float64 learners and timed; prints Markdown.
 
-    python benchmarks/gpu.py [--reference build/gpu_reference.npz]   # the file keeps the float64
-    plays for another run
+    python benchmarks/gpu.py [--reference build/gpu_reference.npz]  # keeps the float64 plays
 
 Checks: plays over 10 000 rounds of 512 streams beside those of `Fleet` on the CPU. "Given": both
 are fed the same gradients. "Closed loop": each is fed the gradients at its own plays. The error of

@@ -3,9 +3,8 @@
     python benchmarks/page.py docs/bench/filters.md benchmarks/filters.py
 
 A table goes where the page has one with the same header, a line where the page has one that differs
-in figures only. What has no
-place is told at the end: a page must have all that its benchmark prints, and the prose around it is
-for people to keep true.
+in figures only. What has no place is told at the end: a page must have all that its benchmark
+prints, and the prose around it is for people to keep true.
 """
 
 import re

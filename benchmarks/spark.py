@@ -1,7 +1,7 @@
 """Fleets on Spark in local[2]: rows a second over 100 000 keys, beside the local engine.
 
-    python benchmarks/spark.py              # some minutes; prints Markdown; needs pip install
-    '.[spark]' and Java 17
+    pip install '.[spark]'                  # and Java 17
+    python benchmarks/spark.py              # some minutes; prints Markdown
 
 Files of rows (whole-number key, time, target) lie ready as Parquet; each is one micro-batch of a
 streaming query with a file source, checkpointed state and a file sink, so that every rate is end to

@@ -1,7 +1,7 @@
 """Forecasts on Spark in local[2]: rows a second over 100 000 keys, as a job and as a stream.
 
-    python benchmarks/spark_forecasts.py            # some minutes; prints Markdown; needs pip
-    install '.[spark]' and Java 17
+    pip install '.[spark]'                  # and Java 17
+    python benchmarks/spark_forecasts.py    # some minutes; prints Markdown
 
 A log of all keys lies ready as Parquet, a row a key and hour (or day), a file an hour or several;
 seasons are told. Keys are young: until their longest season has been seen twice they keep values

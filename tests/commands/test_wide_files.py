@@ -13,7 +13,7 @@ from contextlib import suppress
 
 import pytest
 
-from children import forked, no_child_survives, on_pipe, soon  # noqa: F401
+from children import CHILDREN, ended, forked, no_child_survives, on_pipe, soon  # noqa: F401
 from extras import package
 from stillpoint.commands import fleet, lines, track, tracking
 from stillpoint.commands.arguments import no_column
@@ -316,10 +316,10 @@ def test_memory_that_runs_out_is_one_line(tmp_path, monkeypatch, capsys):
 
 
 def at_the_prompt(own, out):
-    """Begin a command as a shell does; what it reads, what it says and how it ends."""
+    """Begin a command as a shell does; what it reads, what it says, how it ends and its end."""
     words = [sys.executable, "-m", "stillpoint", *own, "--target", "y", "--out", out, "--quiet"]
     child = subprocess.Popen(words, bufsize=0, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
-    return child.pid, child.stdin, child.stderr, lambda: child.wait(60)
+    return child.pid, child.stdin, child.stderr, lambda: child.wait(60), child.kill
 
 
 def within(own, out):
@@ -337,7 +337,13 @@ def within(own, out):
     child = forked(work)
     os.close(there)
     os.close(also)
-    return child, os.fdopen(here, "wb", 0), os.fdopen(said, "rb"), lambda: soon(child)
+
+    def kill():
+        if child in CHILDREN:  # else the number may be another's by now
+            os.kill(child, signal.SIGKILL)
+            ended(child)
+
+    return child, os.fdopen(here, "wb", 0), os.fdopen(said, "rb"), lambda: soon(child), kill
 
 
 @pytest.mark.parametrize("command", ["track", "fleet"])
@@ -346,7 +352,7 @@ def test_a_signal_ends_it_while_a_row_never_ends(tmp_path, command, number):
     own = ["track", "-"] if command == "track" else ["fleet", "-", "--key", "k"]
     # one as users begin it, which takes seconds: Ctrl-C has had another meaning while it started
     begin = at_the_prompt if (command, number) == ("track", signal.SIGINT) else within
-    child, stdin, stderr, wait = begin(own, str(tmp_path / "o"))
+    child, stdin, stderr, wait, kill = begin(own, str(tmp_path / "o"))
     over = threading.Event()
 
     def trickle():
@@ -367,8 +373,7 @@ def test_a_signal_ends_it_while_a_row_never_ends(tmp_path, command, number):
         assert error.startswith("interrupted")
     finally:
         over.set()
-        with suppress(ProcessLookupError):
-            os.kill(child, signal.SIGKILL)
+        kill()
         writer.join()
         stderr.close()
         stdin.close()
