@@ -1,6 +1,6 @@
 """How regret grows with T and with total variation C, for three forecasters.
 
-    python benchmarks/slopes.py            # a few minutes; prints Markdown, writes docs/bench/slopes.png
+    python benchmarks/slopes.py   # a few minutes; prints Markdown, writes docs/bench/slopes.png
 
 Regret Σ½(y − ŷ)² − Σ½(y − u)² against the true signal u, noise 0.5, means over seeds from 100 on.
 The best fixed ridge is chosen in hindsight, per seed, from 60. Slopes are least squares in log-log;

@@ -319,7 +319,8 @@ def at_the_prompt(own, out):
     """Begin a command as a shell does; what it reads, what it says, how it ends and its end."""
     words = [sys.executable, "-m", "stillpoint", *own, "--target", "y", "--out", out, "--quiet"]
     child = subprocess.Popen(words, bufsize=0, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
-    return child.pid, child.stdin, child.stderr, lambda: child.wait(60), child.kill
+    kill = lambda: (child.kill(), child.wait())  # noqa: E731
+    return child.pid, child.stdin, child.stderr, lambda: child.wait(60), kill
 
 
 def within(own, out):
