@@ -1,6 +1,6 @@
 """Copy the rows that the README shows from docs/bench into it.
 
-    python benchmarks/readme.py        # after the benchmarks have written docs/bench
+python benchmarks/readme.py        # after the benchmarks have written docs/bench
 """
 
 import itertools
