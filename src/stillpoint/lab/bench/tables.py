@@ -37,7 +37,9 @@ def regret_markdown(bench: RegretBench) -> str:
         " where OGD* itself has no positive regret, there is no ratio: such runs are left out of"
         " means and counted as unrated. Streams on which constants were chosen are kept apart from"
         " those only reported on. Written by"
-        f" `{bench.settings.get('command', 'stillpoint bench regret')} --out FOLDER`.\n"
+        f" `{bench.settings.get('command', 'stillpoint bench regret')} --out FOLDER`.\n\nRounds a"
+        " second are those of a machine that plays several runs at once, and say which learners"
+        " have compiled loops; `stillpoint bench speed` measures time by itself.\n"
     )
     tail = []
     for title, name in (("Refused", "error"), ("Warnings", "warning")):
