@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from stillpoint.commands.cli import app
+
 CHILDREN: list[int] = []
 
 
@@ -51,6 +53,20 @@ def on_pipe(pipe, *others):
     for fd in others:
         os.close(fd)
     sys.stdin = os.fdopen(pipe)
+
+
+def piped(content, words, monkeypatch):
+    """Exit code of `stillpoint` with these words, here; its standard input is a pipe that holds
+    this.
+    """
+    there, here = os.pipe()
+    os.write(here, content)
+    os.close(here)
+    with os.fdopen(there) as pipe:
+        monkeypatch.setattr(sys, "stdin", pipe)
+        with pytest.raises(SystemExit) as end:
+            app(words, prog_name="stillpoint")
+    return end.value.code
 
 
 def forked(work):

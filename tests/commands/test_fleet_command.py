@@ -14,13 +14,12 @@ from functools import partial
 import numpy as np
 import pytest
 
-from children import ended, forked, no_child_survives  # noqa: F401
+from children import ended, forked, no_child_survives, piped  # noqa: F401
 from extras import package
 from stillpoint.commands import fleet as any_fleet
 from stillpoint.commands import fleet_job, sink, spark_files
 from stillpoint.commands import session as sessions
 from stillpoint.commands.checkpoint import Checkpoint
-from stillpoint.commands.cli import app
 from stillpoint.commands.errors import Stop
 from stillpoint.commands.fleet_options import FleetOptions
 from stillpoint.commands.fleets import Fleet
@@ -567,14 +566,8 @@ def test_half_the_squared_error_is_called_so(tmp_path, capsys):
 
 def test_standard_input(tmp_path, monkeypatch, capsys):
     words = "fleet - --learner kernel --key sensor --target value --out"
-    there, here = os.pipe()
-    os.write(here, write(tmp_path / "a.csv", rows(50)).read_bytes())  # which a pipe holds
-    os.close(here)
-    with os.fdopen(there) as pipe:
-        monkeypatch.setattr(sys, "stdin", pipe)
-        with pytest.raises(SystemExit) as end:
-            app([*words.split(), str(tmp_path / "out")], prog_name="stillpoint")
-    assert end.value.code == 0
+    content = write(tmp_path / "a.csv", rows(50)).read_bytes()
+    assert piped(content, [*words.split(), str(tmp_path / "out")], monkeypatch) == 0
     assert "50 rows of" in capsys.readouterr().out
     assert (
         io.BytesIO((tmp_path / "out" / "predictions.csv").read_bytes()).readline()

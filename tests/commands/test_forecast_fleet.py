@@ -3,9 +3,7 @@
 import csv
 import gzip
 import json
-import os
 import re
-import sys
 from datetime import date, datetime, timedelta
 from types import SimpleNamespace
 from zoneinfo import ZoneInfo
@@ -14,9 +12,9 @@ import numpy as np
 import pytest
 
 import stillpoint as sp
+from children import piped
 from extras import package
 from stillpoint.commands import fleet
-from stillpoint.commands.cli import app
 from stillpoint.commands.fleet_options import FleetOptions
 from stillpoint.commands.forecasts import job
 from stillpoint.commands.forecasts.figures import figures
@@ -172,14 +170,8 @@ def test_standard_input_is_read(tmp_path, monkeypatch):
     rows = table(series(2, 30))
     source = write(tmp_path / "a.csv", rows)
     words = "fleet - --key sku --target sold --time day --season 7 --horizon 3 --quiet --out"
-    there, here = os.pipe()
-    os.write(here, source.read_bytes())  # which a pipe holds
-    os.close(here)
-    with os.fdopen(there) as pipe:
-        monkeypatch.setattr(sys, "stdin", pipe)
-        with pytest.raises(SystemExit) as end:
-            app([*words.split(), str(tmp_path / "out")], prog_name="stillpoint")
-    assert end.value.code == 0
+    told = [*words.split(), str(tmp_path / "out")]
+    assert piped(source.read_bytes(), told, monkeypatch) == 0
     assert run(source, tmp_path / "other") == 0
     assert contents(tmp_path / "out" / "forecasts") == contents(tmp_path / "other" / "forecasts")
 
