@@ -87,7 +87,7 @@ class Unknown:
     def said(
         self, engine: Engine, y: Array, X: Array, known: NDArray[np.int64], horizon: int
     ) -> Array:
-        """What is said of coming rounds where features have not come: (rounds, …), see `split`.
+        """What is said of coming rounds where features have not come: (rounds, …), see `Said`.
 
         y, X and known are those of `Engine.track`, of rounds in which the seasons stay the same.
         """
