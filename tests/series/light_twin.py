@@ -117,7 +117,8 @@ class Twin:
         out, low, high = [], [], []
         for value in y:
             out.append(self.open())
-            lo, hi = self.bands.ends(self.horizon)
+            offsets = self.bands.state.offsets[None]
+            lo, hi = (end[0] for end in self.bands.between(offsets, self.horizon))
             low.append(out[-1][:, None] + lo)
             high.append(out[-1][:, None] + hi)
             self.close(value)

@@ -120,16 +120,6 @@ class Bands:
         t.forecasts[...] = good[-1]
         s.sums[:] = 0.0, s.sums[_bands.SUM.missing] + 1.0, good[0]  # totals that wait are none
 
-    def ends(self, horizon: int, near: int | None = None) -> tuple[Array, Array]:
-        """Ends of the intervals of the next values, less their forecasts: (horizon, coverages).
-
-        near: of how many of these features are known, where those that were tracked knew them of
-        the next alone. Its interval says nothing of values whose features are not known: these have
-        that of the next horizon that is tracked. None: what was known is known.
-        """
-        low, high = self.between(self.state.offsets[None], horizon, near)
-        return low[0], high[0]
-
     def total_ends(
         self, horizon: int, near: int | None = None, offsets: Array | None = None
     ) -> tuple[Array, Array]:
@@ -144,7 +134,14 @@ class Bands:
         return low[0, 0], high[0, 0]
 
     def between(self, offsets: Array, horizon: int, near: int | None = None) -> tuple[Array, Array]:
-        """Ends (rounds, horizon, coverages) from those of tracked horizons; near: see `ends`."""
+        """Ends of intervals, less their forecasts, from those of tracked horizons.
+
+        near: of how many values features are known, where those that were tracked knew them of the
+        next alone. Its interval says nothing of values whose features are not known: these have
+        that of the next horizon that is tracked. None: what was known is known.
+
+        Returns two arrays (rounds, horizon, coverages).
+        """
         which = list(range(self._points))
         h = self._beyond(np.arange(1, horizon + 1), which, near)
         return self._lines(offsets[:, which], which, h)
@@ -159,7 +156,7 @@ class Bands:
         return self._linear(own, which, self._beyond(np.arange(1, horizon + 1), which, near))
 
     def _beyond(self, h: NDArray[Any], which: list[int], near: int | None) -> NDArray[Any]:
-        """Horizons whose intervals those of horizons h are; near: see `ends`."""
+        """Horizons whose intervals those of horizons h are; near: see `between`."""
         if near is None or len(which) == 1:
             return h
         return np.where(h > near, np.maximum(h, self.state.horizons[which[1]]), h)

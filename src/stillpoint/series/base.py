@@ -254,7 +254,7 @@ class SeriesLearner(Learner):
 
     @property
     def _near(self) -> int | None:
-        """Of the open round, see `Bands.ends`."""
+        """Of the open round, see `Bands.between`."""
         if not self._features.count:
             return None
         known = told(self._timing.rows)

@@ -19,7 +19,7 @@ class Said:
     steps : int
         How many values each round has forecasts of.
     near : int, optional
-        See `Bands.ends`.
+        See `Bands.between`.
     """
 
     def __init__(
