@@ -2,6 +2,7 @@
 helpers of the tests and of fuzz/ can be imported.
 """
 
+import gc
 import os
 import signal
 import sys
@@ -45,3 +46,11 @@ def pytest_collection_modifyitems(items):
             f"{len(odd)} ids of tests may differ from run to run; give their cases names:"
             f" {odd[:3]!r}"
         )
+
+
+def pytest_collection_finish():
+    """Take thousands of tests, and the modules behind them, for good: garbage is looked for among
+    what is made from here on.
+    """
+    gc.collect()
+    gc.freeze()

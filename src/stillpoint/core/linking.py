@@ -6,7 +6,9 @@ this package is typed and lowered only; the one that Python calls is optimised w
 once. The numbers are the same: without `fastmath` no pass changes the order of arithmetic.
 """
 
-from collections.abc import Callable
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numba
@@ -86,7 +88,7 @@ def _making(library: type, compile: Callable[[Any], Any]) -> Callable[[Any], Any
     """`compile`, with the code in libraries of this class."""
 
     def compiled(sig: Any) -> Any:
-        with global_compiler_lock:
+        with global_compiler_lock, _uncollected():
             codegen: Any = cpu_target.target_context.codegen()
             before, codegen._library_class = codegen._library_class, library
             try:
@@ -95,3 +97,18 @@ def _making(library: type, compile: Callable[[Any], Any]) -> Callable[[Any], Any
                 codegen._library_class = before
 
     return compiled
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """No search for garbage: a compiler makes millions of small objects and leaves few behind, and
+    going through them again and again takes up to a tenth of its time.
+    """
+    if gc.isenabled():
+        gc.disable()
+        try:
+            yield
+        finally:
+            gc.enable()
+    else:  # by an outer function's compilation, or by whoever runs this process
+        yield
