@@ -49,8 +49,9 @@ $(VENV)/.extras: $(VENV)/.ready
 	touch $(VENV)/.docs $@
 
 # A file has one process, for Spark and the site start once there; in the order of their names Spark, the longest, does not come last.
+# It waits more than it computes, so that a third process has something to do.
 test-extras: $(VENV)/.extras
-	STILLPOINT_EXTRAS=required $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "extra and not slow"
+	STILLPOINT_EXTRAS=required $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -m "extra and not slow"
 
 # Learners saved here go on bit for bit under other Pythons; those of this list that are not installed are passed over.
 PYTHONS ?= python3.12 python3.13 python3.14
@@ -65,8 +66,14 @@ test-pythons: $(VENV)/.ready
 	$(BIN)/python -m pytest tests/core/test_persist_pythons.py
 
 # The lowest versions that pyproject.toml allows, Python 3.11 among them: a bound that nobody has run is a guess.
-# What is versions': compiled code (every learner but those of the lab, of which Ader stands for all), saved files, frames, wrappers,
-# readers, the command line, the page.
+# What is versions': compiled code (of the lab's learners Ader stands for all, of fleets and detectors what they share with others), saved
+# files, frames, wrappers, readers, the command line, the page. Nearly all the time is compiling: `make test-minimum WHOLE=1` has the rest.
+ifdef WHOLE
+FEW := -k "not another_process"
+else
+FEW := -k "(not baselines or Ader) and not another_process and not alerts and not loky and not Anomalies and not Changes" \
+	--deselect "tests/core/test_persist.py::test_futures_are_the_same_bit_for_bit[Fleet]"
+endif
 MINIMUM := test_checks.py frames estimators report/test_report_page.py report/test_alerts_page.py \
 	lab/test_sweep.py::test_every_backend_gives_the_same_rows \
 	$(patsubst %,core/test_%.py,container jit lanes persist rounds state terminal) \
@@ -84,7 +91,7 @@ test-minimum: build/minimum/.ready
 	# left out: the runner for tests of commands in the oldest click does not keep the streams apart, and it takes
 	# words that begin with a control character for options
 	NUMBA_CACHE_DIR=$(CURDIR)/build/minimum/cache $(LOWEST) -m pytest -n 2 --dist worksteal -m "not slow" $(MINIMUM:%=tests/%) \
-		-k "(not baselines or Ader) and not another_process" \
+		$(FEW) \
 		--deselect tests/core/test_terminal.py::test_errors_of_usage_are_shown
 
 # Any calls on any learner, any text in the parsers, any bytes in the loaders; a finding stops it (fuzz/run.py --help).

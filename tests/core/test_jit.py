@@ -2,6 +2,7 @@
 
 import ast
 import collections
+import gc
 import os
 import shutil
 import signal
@@ -438,6 +439,39 @@ def test_a_function_may_call_itself_from_python_and_from_compiled_code():
 
     assert shifted(5) == 121
     assert factorial(5) == 120
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+@pytest.mark.parametrize("fails", [False, True])
+def test_garbage_waits_while_code_is_compiled_and_is_then_looked_for_as_before(enabled, fails):
+    seen = []
+
+    def looked(x):
+        """What compiled code is given for."""
+
+    @numba.extending.overload(looked)
+    def _(x):
+        seen.append(gc.isenabled())
+        return None if fails else lambda x: x + 1
+
+    @jit.njit(cache=False)
+    def called(x):
+        return looked(x)
+
+    before = gc.isenabled()
+    (gc.enable if enabled else gc.disable)()
+    try:
+        if fails:
+            with pytest.raises(numba.TypingError):
+                called(1)
+        else:
+            assert called(1) == 2
+        after = gc.isenabled()
+    finally:
+        (gc.enable if before else gc.disable)()
+    assert after == enabled
+    assert seen
+    assert not any(seen)
 
 
 def test_errors_in_what_is_called_reach_python():

@@ -15,6 +15,7 @@ from stillpoint.fleet import Fleet
 from stillpoint.fleet.gpu import DeviceFleet, feedback
 from stillpoint.fleet.gpu.programs import multiscale
 from stillpoint.losses import _pointwise as losses
+from thorough import some
 
 pytestmark = [pytest.mark.extra, pytest.mark.usefixtures("torch")]
 
@@ -74,7 +75,7 @@ def error(ours, theirs):
     )
 
 
-@pytest.mark.parametrize("name", LEARNERS)
+@pytest.mark.parametrize("name", some(LEARNERS, every=2))
 def test_plays_follow_those_of_float64_fleets(name):
     kind, config = LEARNERS[name]
     dim, keys = config.get("dim", 1), np.arange(N)
@@ -170,7 +171,7 @@ def test_a_bulk_pass_is_round_by_round(name, torch):
     assert one.rounds.tolist() == [40] * N
 
 
-@pytest.mark.parametrize("name", LEARNERS)
+@pytest.mark.parametrize("name", some(LEARNERS, every=2))
 def test_some_streams_some_rounds(name, torch):
     """Streams that take part in some rounds only are where they would be alone; a NaN leaves all
     others alone.
