@@ -37,7 +37,7 @@ from stillpoint.fleet import spark as fleets
 spark = fleets.session(spark__master="local[2]")
 rows = spark.readStream.schema("k bigint, t bigint, y double").option("maxFilesPerTrigger", 1)
 rows = rows.parquet(sys.argv[1])
-played = fleets.stream(rows, "Tracker", key="k", target="y", time="t", loss="absolute", buckets=8)
+played = fleets.stream(rows, "Tracker", key="k", target="y", time="t", loss="absolute", buckets=3)
 query = played.writeStream.format("parquet").option("checkpointLocation", sys.argv[3])
 query = query.trigger(availableNow=True)
 query.start(sys.argv[2]).awaitTermination()
@@ -95,7 +95,7 @@ def killed(fleets, folder, tmp_path_factory):
 
     def kill():
         try:
-            limit = time.monotonic() + 120
+            limit = time.monotonic() + 600
             while not (out / "_spark_metadata" / "0").exists():
                 assert time.monotonic() < limit
                 assert process.poll() is None
@@ -121,7 +121,7 @@ def test_killed_and_started_again_nothing_is_lost_or_doubled(
             .parquet(str(folder))
         )
         played = fleets.stream(
-            rows, "Tracker", key="k", target="y", time="t", loss="absolute", buckets=8
+            rows, "Tracker", key="k", target="y", time="t", loss="absolute", buckets=3
         )
         query = (
             played.writeStream.format("parquet")
