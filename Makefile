@@ -49,9 +49,8 @@ $(VENV)/.extras: $(VENV)/.ready
 	touch $(VENV)/.docs $@
 
 # A file has one process, for Spark and the site start once there; in the order of their names Spark, the longest, does not come last.
-# It waits more than it computes, so that a third process has something to do.
 test-extras: $(VENV)/.extras
-	STILLPOINT_EXTRAS=required $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -m "extra and not slow"
+	STILLPOINT_EXTRAS=required $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "extra and not slow"
 
 # Learners saved here go on bit for bit under other Pythons; those of this list that are not installed are passed over.
 PYTHONS ?= python3.12 python3.13 python3.14
