@@ -102,7 +102,7 @@ def _making(library: type, compile: Callable[[Any], Any]) -> Callable[[Any], Any
 @contextmanager
 def _uncollected() -> Iterator[None]:
     """No search for garbage: a compiler makes millions of small objects and leaves few behind, and
-    going through them again and again takes up to a tenth of its time.
+    going through them again and again takes longer than it is worth.
     """
     if gc.isenabled():
         gc.disable()
