@@ -14,7 +14,7 @@ unexport PYTHONDONTWRITEBYTECODE
 CHROMIUM := command -v chromium >/dev/null || (apt-get update -qq && apt-get install -y -qq chromium >/dev/null)
 JAVA     := command -v java >/dev/null || (apt-get update -qq && apt-get install -y -qq openjdk-17-jre-headless >/dev/null)
 
-.PHONY: demo test test-slow extras test-extras test-pythons minimum test-minimum lint docs bench figures clean fuzz
+.PHONY: demo test pytest test-slow extras test-extras test-pythons minimum test-minimum lint docs bench figures clean fuzz
 
 $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -30,27 +30,33 @@ lint: $(VENV)/.ready
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache --no-logo
 
+test: lint pytest
+
 # Each process begins with tests of its own folders, so that the two seldom wait for the same function to be compiled.
-test: lint
+pytest: $(VENV)/.ready
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not extra and not slow"
 
 # All tests: those that take minutes, and all cases of those that others play a share of (tests/thorough.py); more than an hour.
-test-slow: $(VENV)/.extras
-	STILLPOINT_THOROUGH=1 STILLPOINT_EXTRAS=required $(BIN)/python -m pytest -n 2 --dist loadfile
+test-slow: extras
+	STILLPOINT_THOROUGH=1 STILLPOINT_EXTRAS=required $(WITH_EXTRAS) -m pytest -n 2 --dist loadfile
 
-# Tests that need what a plain install does not have (river, torch, Spark, a browser) carry the marker `extra`; here they must run.
-# They build the site, too, as `make docs` does.
-extras: $(VENV)/.extras
-$(VENV)/.extras: $(VENV)/.ready
-	$(BIN)/python $(BY_PIP) torch==2.13.0
-	$(PIP) -e '.[docs,river,sklearn,sktime,frames,real,series,parquet,dask,ray,spark,autodiff]' triton
+# Tests that need what a plain install does not have (river, torch, Spark, a browser) carry the marker `extra`; here they must run, in an
+# environment of their own, so that the others meet a plain one. They build the site, too, as `make docs` does.
+WITH_EXTRAS := build/extras/venv/bin/python
+extras: build/extras/.ready
+build/extras/.ready: $(VENV)/.ready
+	mkdir -p build/extras
+	$(BIN)/python -m venv build/extras/venv
+	$(WITH_EXTRAS) $(BY_PIP) torch==2.13.0
+	$(INSTALL) $(WITH_EXTRAS) \
+		-e '.[test,bench,lab,docs,river,sklearn,sktime,frames,real,series,parquet,dask,ray,spark,autodiff]' triton
 	$(CHROMIUM)
 	$(JAVA)
-	touch $(VENV)/.docs $@
+	touch $@
 
 # A file has one process, for Spark and the site start once there; in the order of their names Spark, the longest, does not come last.
-test-extras: $(VENV)/.extras
-	STILLPOINT_EXTRAS=required $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "extra and not slow"
+test-extras: extras
+	STILLPOINT_EXTRAS=required $(WITH_EXTRAS) -m pytest -n 3 --dist loadfile --no-loadscope-reorder -m "extra and not slow"
 
 # Learners saved here go on bit for bit under other Pythons; those of this list that are not installed are passed over.
 PYTHONS ?= python3.12 python3.13 python3.14
@@ -65,18 +71,19 @@ test-pythons: $(VENV)/.ready
 	$(BIN)/python -m pytest tests/core/test_persist_pythons.py
 
 # The lowest versions that pyproject.toml allows, Python 3.11 among them: a bound that nobody has run is a guess.
-# What is versions': compiled code (of the lab's learners Ader stands for all, of fleets and detectors what they share with others), saved
-# files, frames, wrappers, readers, the command line, the page. Nearly all the time is compiling: `make test-minimum WHOLE=1` has the rest.
+# What is versions': compiled code of every kind, saved files, frames, wrappers, readers, the command line, the page. Nearly all the
+# time is compiling: `make test-minimum WHOLE=1` has every learner, fleets, detectors and the lab as well.
+MINIMUM := frames estimators report/test_report_page.py \
+	$(patsubst %,core/test_%.py,container jit lanes state terminal) \
+	$(patsubst %,commands/test_%.py,cli dates inputs mistakes track_series)
 ifdef WHOLE
+MINIMUM += test_checks.py report/test_alerts_page.py core/test_persist.py core/test_rounds.py commands/test_forecast_fleet.py \
+	lab/test_sweep.py::test_every_backend_gives_the_same_rows
 FEW := -k "not another_process"
 else
-FEW := -k "(not baselines or Ader) and not another_process and not alerts and not loky and not Anomalies and not Changes" \
-	--deselect "tests/core/test_persist.py::test_futures_are_the_same_bit_for_bit[Fleet]"
+MINIMUM += core/test_persist.py::test_files_of_format_1_go_on_as_recorded
+FEW := -k "not alerts and not Anomalies and not Changes"
 endif
-MINIMUM := test_checks.py frames estimators report/test_report_page.py report/test_alerts_page.py \
-	lab/test_sweep.py::test_every_backend_gives_the_same_rows \
-	$(patsubst %,core/test_%.py,container jit lanes persist rounds state terminal) \
-	$(patsubst %,commands/test_%.py,cli dates inputs mistakes track_series forecast_fleet)
 LOWEST  := build/minimum/venv/bin/python
 minimum: build/minimum/.ready
 build/minimum/.ready: $(VENV)/.ready tests/minimum.py

@@ -32,7 +32,7 @@ def test_harnesses_find_nothing_in_random_inputs(harness, runs):
     rng = random.Random(20)
     with warnings.catch_warnings(), np.errstate():
         harness.setup()
-        for _ in range(runs if THOROUGH else 2 * runs // 5):
+        for _ in range(runs if THOROUGH else runs // 5):
             harness.one(rng.randbytes(rng.choice((20, 60, 150, 400))))
 
 

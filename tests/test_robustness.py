@@ -344,7 +344,7 @@ def feed_all(name, values):
         assert not (floats and np.isnan(part).any()), key
 
 
-@pytest.mark.parametrize(("name", "stream"), some_of(CORE, STREAMS))
+@pytest.mark.parametrize(("name", "stream"), some_of(CORE, STREAMS, every=5))
 def test_hostile_streams_leave_every_learner_with_finite_plays(name, stream):
     feed_all(name, STREAMS[stream])
 

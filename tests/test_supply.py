@@ -230,6 +230,7 @@ def offline(tmp_path_factory):
     return out, json.loads(done.stdout.splitlines()[-1])
 
 
+@pytest.mark.slow  # a process that imports and runs everything
 def test_nothing_asks_the_network(offline):
     asked, missing, codes = offline[1]
     assert asked == []

@@ -135,7 +135,7 @@ def test_p_values_of_exchangeable_errors_are_never_too_small(name):
 LIMITS = {"AR .99": 2.5, "GARCH": 2.5}
 
 
-@pytest.mark.parametrize(("name", "rate"), some_of(LAWS, [0.001, 0.01], every=2))
+@pytest.mark.parametrize(("name", "rate"), some_of(LAWS, [0.001, 0.01], every=4))
 def test_rates_are_held_on_streams_in_which_nothing_happens(name, rate):
     # (b): 40 000 rows; 2 deviations of the count that is allowed
     flags, alarms = 0, 0

@@ -19,12 +19,12 @@ from children import ended, forked, no_child_survives  # noqa: F401
 from extras import package
 from faults import CASES, Case, Fault, content, killed, runner, sound
 from stillpoint.commands import session, totals, track, tracking
-from thorough import THOROUGH, some_of
+from thorough import THOROUGH, some, some_of
 
 PLAIN = Case("csv", "file", {"time": "t"})
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", some(CASES, every=2))
 def test_killed_at_calls_and_moments_it_goes_on_to_the_same_bytes(name, tmp_path, monkeypatch):
     assert killed(name, tmp_path, random.Random(name), monkeypatch, kills=4) >= 1
 

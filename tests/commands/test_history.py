@@ -111,6 +111,7 @@ def test_empty_buckets_are_nan():
     assert columns["scored"].tolist() == columns["covered"].tolist() == [0.0]
 
 
+@pytest.mark.slow  # reads large files
 def test_memory_does_not_grow_with_the_file(tmp_path):
     """A file of 30 MB passes in a process whose memory grows by far less."""
     for name, rows in (("small.csv", 5_000), ("big.csv", 30_000)):

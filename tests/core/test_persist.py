@@ -21,7 +21,7 @@ from stillpoint.lab import baselines
 from stillpoint.lab.baselines import conformal
 from stillpoint.potentials import Erfi, ParameterFree
 from stillpoint.series import gains
-from thorough import some_in_turn, some_of
+from thorough import some, some_in_turn, some_of
 
 DATA = Path(__file__).parents[1] / "data" / "format1"
 # results, parts of KernelFTRL and base classes
@@ -142,11 +142,13 @@ def futures_elsewhere(python, names, folder):
 
 
 def test_futures_are_the_same_in_another_process(tmp_path):
-    for name, (here, there) in futures_elsewhere(sys.executable, list(CORE), tmp_path).items():
+    names = some(CORE)
+    for name, (here, there) in futures_elsewhere(sys.executable, names, tmp_path).items():
         assert here.tobytes() == there.tobytes(), name
 
 
 @pytest.mark.extra
+@pytest.mark.slow  # in this process, they are compared each time
 def test_futures_of_the_optional_faces_are_the_same_in_another_process(tmp_path):
     names = [name for name in registry.saved_names() if name.partition(".")[0] in OPTIONAL]
     for package, _ in OPTIONAL.values():

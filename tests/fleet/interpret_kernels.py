@@ -7,9 +7,10 @@ import torch
 
 import stillpoint as sp
 from stillpoint.fleet.gpu import DeviceFleet, triton
+from thorough import THOROUGH
 
 triton.THREADS = triton.WARP
-N = 70  # more than a program has streams
+N = 70 if THOROUGH else 40  # more than a program has streams
 # past the round in which Tracker's second expert joins, and the move by which its first trend gets
 # weight
 ROUNDS, LONG = 18, 42

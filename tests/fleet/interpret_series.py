@@ -7,8 +7,10 @@ import torch
 
 from stillpoint.fleet.gpu import DeviceFleet
 from stillpoint.fleet.gpu.series import kernel
+from thorough import THOROUGH
 
-N, ROUNDS = 70, 13  # more than a tile has streams; past the rounds that units are told after
+# fewer or more than a tile has streams; past the rounds that units are told after
+N, ROUNDS = 70 if THOROUGH else 60, 13
 CASES = [{"season": [3], "horizon": 8}]
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 import stillpoint as sp
 from extras import package
 
+TESTS = Path(__file__).parents[1]
+
 
 def interpreted(script):
     """What a script of this folder prints where Triton's interpreter runs its kernels."""
@@ -15,7 +17,7 @@ def interpreted(script):
     environment = {
         **os.environ,
         "TRITON_INTERPRET": "1",
-        "PYTHONPATH": str(Path(sp.__file__).parents[1]),
+        "PYTHONPATH": os.pathsep.join(map(str, (Path(sp.__file__).parents[1], TESTS))),
     }
     done = subprocess.run(
         [sys.executable, Path(__file__).parent / script],

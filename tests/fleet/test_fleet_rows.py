@@ -60,7 +60,7 @@ def single(kind, config, names, y, times, centres):
     return np.array(out), learners
 
 
-@pytest.mark.parametrize(("name", "timed"), some_of(CASES, [False, True], every=2))
+@pytest.mark.parametrize(("name", "timed"), some_of(CASES, [False, True], every=4))
 def test_any_batching_gives_the_numbers_of_single_learners(name, timed):
     kind, config = CASES[name]
     names, y, times, centres = table(text=timed)

@@ -109,6 +109,7 @@ def killed(fleets, folder, tmp_path_factory):
         yield out, state, pool.submit(kill)
 
 
+@pytest.mark.slow  # a Java more, and two minutes; `test_spark_series.py` has runs that go on
 def test_killed_and_started_again_nothing_is_lost_or_doubled(
     fleets, folder, killed, spark, tmp_path
 ):

@@ -254,7 +254,7 @@ def test_few_rounds_a_turn_are_covered_too():
     some_of(
         [{}, {"empty": False}, {"two_sided": True}, KEYWORDS[3]],
         ["far", "hit", "alternate", "grow"],
-        every=2,
+        every=4,
     ),
 )
 def test_the_bound_holds_against_targets_chosen_when_the_interval_is_known(keywords, kind):

@@ -391,6 +391,7 @@ def alone(monkeypatch):
     monkeypatch.setattr(bench.scorers, "scorers", lambda: some)
 
 
+@pytest.mark.slow  # plays the benchmark once more
 def test_without_river_its_columns_are_left_out_with_a_note(alone, tmp_path):
     result = small()
     assert {each.method for each in result.clean} == {peers.OURS}

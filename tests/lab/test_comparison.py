@@ -153,6 +153,7 @@ def test_what_a_folder_has_is_not_played_again_and_is_read_without_its_database(
 
 
 @pytest.mark.extra
+@pytest.mark.slow  # a sweep whose worker dies, of which it is made, is played each time
 def test_a_comparison_goes_on_after_a_worker_died(tmp_path):
     package("pyarrow")
     player = sp.lab.Contender("murderous", "nothing", partial(murderous, tmp_path))

@@ -26,9 +26,9 @@ from stillpoint.core.linking import link_into_callers
 F = TypeVar("F", bound=Callable[..., Any])
 
 _PACKAGE = Path(__file__).parents[1]
-# Seconds to wait for another process that compiles a function. The slowest takes 10 on an idle
+# Seconds to wait for another process that compiles a function. The slowest takes 25 on an idle
 # machine; whoever has waited in vain compiles for itself, and waits for nobody again.
-_PATIENCE = 60.0
+_PATIENCE = 180.0
 # Nothing here is called from C. And left out, `fastmath` would be that of whoever calls a function
 # first: its bits would depend on which of its callers was compiled before the others. So is
 # `forceinline`, which is for parts that one function calls.

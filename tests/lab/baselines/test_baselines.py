@@ -456,7 +456,7 @@ HAARS = {
 }
 
 
-@pytest.mark.parametrize(("stream", "dim", "kind"), some_of(STREAMS, [1, 3], HAARS, every=4))
+@pytest.mark.parametrize(("stream", "dim", "kind"), some_of(STREAMS, [1, 3], HAARS, every=8))
 def test_sparse_haar_keeps_its_bound(stream, dim, kind):
     rng = np.random.default_rng(3)
     learner = SparseHaar(dim, lipschitz=1.0, **HAARS[kind])
@@ -559,7 +559,7 @@ def test_discounted_ftrl_survives_silence_and_units():
         )
 
 
-@pytest.mark.parametrize(("stream", "meta"), some_of(STREAMS, [Hedge, AdaNormalHedge], every=2))
+@pytest.mark.parametrize(("stream", "meta"), some_of(STREAMS, [Hedge, AdaNormalHedge], every=4))
 def test_combinations_keep_their_bounds_against_each_learner(stream, meta):
     settings = some_of((1e-6, 1.0, 1e6), (0.0, 2.0), (None, [1e-3, 1.0, 1.0, 5.0]))
     for scale, first_hint, prior in settings:
