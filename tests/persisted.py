@@ -307,6 +307,18 @@ def gpu_faces():
     }
 
 
+# Learners of the literature are many and of a few kinds: one in five is played each time.
+LATER = {name for name in CORE if name.startswith(("baselines.", "conformal."))}
+LATER -= {*sorted(LATER)[::5]}
+
+
+def parameters(names):
+    """Names as parameters of a test, which is slow for learners that may wait."""
+    import pytest  # not where files are loaded by another Python
+
+    return [pytest.param(name, marks=[pytest.mark.slow] * (name in LATER)) for name in names]
+
+
 def play(case, learner, first, last):
     """The plays of the rounds from first to last, as one row of numbers."""
     plays = []

@@ -23,8 +23,9 @@ import persisted
 import stillpoint as sp
 from children import in_threads
 from extras import package
-from persisted import CORE
+from persisted import CORE, LATER, parameters
 from stillpoint import forecasters
+from thorough import THOROUGH
 
 ROUNDS = 15
 SOURCE = Path(__file__).parent.parent / "src" / "stillpoint"
@@ -76,7 +77,7 @@ def take_turns(name, turns):
 TURNS = st.lists(st.booleans(), min_size=ROUNDS, max_size=4 * ROUNDS)
 
 
-@pytest.mark.parametrize("name", CORE)
+@pytest.mark.parametrize("name", parameters(CORE))
 @settings(max_examples=2)
 @given(turns=TURNS)
 def test_two_learners_taking_turns_are_as_alone(name, turns):
@@ -84,14 +85,14 @@ def test_two_learners_taking_turns_are_as_alone(name, turns):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", CORE)
+@pytest.mark.parametrize("name", parameters(CORE))
 @settings(max_examples=50)
 @given(turns=TURNS)
 def test_two_learners_taking_many_turns_are_as_alone(name, turns):
     take_turns(name, turns)
 
 
-@pytest.mark.parametrize("name", CORE)
+@pytest.mark.parametrize("name", parameters(CORE))
 def test_learners_in_threads_are_as_alone(name):
     """Four at a time, with threads switched a hundred thousand times a second."""
     case, firsts, results = CORE[name], (0, 0, 60, 120), {}
@@ -134,7 +135,11 @@ COPIES["copy"] = lambda begun: {name: copy.copy(each) for name, each in begun.it
     "way", [*COPIES, "fork", "spawn", pytest.param("joblib", marks=pytest.mark.slow)]
 )
 def test_learners_are_copied_and_passed_to_processes_and_go_on_there(way):
-    begun = begin(CORE if way in COPIES else dict([*CORE.items()][::4]))  # files are one form
+    begun = begin(
+        {name: case for name, case in CORE.items() if THOROUGH or name not in LATER}
+        if way in COPIES
+        else dict([*CORE.items()][::4])  # files are one form
+    )
     if way == "joblib":
         there = joblib.Parallel(n_jobs=2)([joblib.delayed(go_on)(begun)])[0]
     elif way in COPIES:
@@ -156,7 +161,7 @@ def test_faces_are_copied_and_go_on_alike(way, faces):
     assert there == go_on(begun)
 
 
-@pytest.mark.parametrize("name", sorted({*CORE} - {*OF_OTHERS, "Fleet"}))
+@pytest.mark.parametrize("name", parameters(sorted({*CORE} - {*OF_OTHERS, "Fleet"})))
 def test_learners_show_what_builds_them(name):
     learner = CORE[name].build()
     names = {

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import api
 import extras
 import stillpoint as sp
-from persisted import CORE, PLAYED, keys, named, play, river_faces, sklearn_faces, x, y
+from persisted import CORE, PLAYED, keys, named, parameters, play, river_faces, sklearn_faces, x, y
 from stillpoint.domains import Ball
 from stillpoint.forecasters.base import VAWForecaster
 from stillpoint.forecasters.series import SeriesForecaster
@@ -359,7 +359,7 @@ def refuse_all(name, case, stage, least):
 
 
 @pytest.mark.parametrize("stage", STAGES)
-@pytest.mark.parametrize("name", CORE)
+@pytest.mark.parametrize("name", parameters(CORE))
 def test_refused_calls_leave_no_trace(name, stage):
     refuse_all(name, CORE[name], stage, 20)
 
@@ -373,7 +373,7 @@ def test_calls_that_the_optional_faces_refuse_leave_no_trace(package, faces, sta
         refuse_all(name, case, stage, 20)
 
 
-@pytest.mark.parametrize("name", api.NAMES)
+@pytest.mark.parametrize("name", parameters(api.NAMES))
 @settings(max_examples=100 if THOROUGH else 8)
 @given(data=st.binary(min_size=20, max_size=160))
 def test_any_calls_that_are_refused_might_not_have_been_made(name, data):

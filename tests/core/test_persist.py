@@ -12,7 +12,7 @@ import extras
 import persisted
 import stillpoint as sp
 from cases import DENSE, MARKOV
-from persisted import CORE, FIRST_FORMAT, FURTHER, PLAYED, all_cases, play
+from persisted import CORE, FIRST_FORMAT, FURTHER, LATER, PLAYED, all_cases, parameters, play
 from stillpoint import forecasters, intervals, learners
 from stillpoint.core import codec, container, persist, registry
 from stillpoint.domains import Ball, Box, HalfSpace, Projection, Simplex
@@ -21,7 +21,7 @@ from stillpoint.lab import baselines
 from stillpoint.lab.baselines import conformal
 from stillpoint.potentials import Erfi, ParameterFree
 from stillpoint.series import gains
-from thorough import some, some_in_turn, some_of
+from thorough import THOROUGH, some_in_turn, some_of
 
 DATA = Path(__file__).parents[1] / "data" / "format1"
 # results, parts of KernelFTRL and base classes
@@ -34,8 +34,12 @@ OPTIONAL = {
     "sklearn": ("sklearn", "stillpoint.estimators.sklearn"),
 }
 NAMES = [
-    pytest.param(name, marks=pytest.mark.extra) if name.partition(".")[0] in OPTIONAL else name
-    for name in sorted(registry.saved_names())
+    *parameters(CORE),
+    *(
+        pytest.param(name, marks=pytest.mark.extra)
+        for name in sorted(registry.saved_names())
+        if name.partition(".")[0] in OPTIONAL
+    ),
 ]
 
 
@@ -142,7 +146,7 @@ def futures_elsewhere(python, names, folder):
 
 
 def test_futures_are_the_same_in_another_process(tmp_path):
-    names = some(CORE)
+    names = [name for name in CORE if THOROUGH or name not in LATER]
     for name, (here, there) in futures_elsewhere(sys.executable, names, tmp_path).items():
         assert here.tobytes() == there.tobytes(), name
 

@@ -20,10 +20,10 @@ import extras
 import loaders
 import stillpoint as sp
 from altered import Original, craft, parts
-from persisted import CORE, FIRST_FORMAT, PLAYED, STREAM, Case, all_cases, play
+from persisted import CORE, FIRST_FORMAT, PLAYED, STREAM, Case, all_cases, parameters, play
 from stillpoint.core import container, persist, registry
 from stillpoint.kernels import Gaussian
-from thorough import some, some_in_turn, some_of
+from thorough import some_in_turn, some_of
 
 DATA = Path(__file__).parents[1] / "data" / "format1"
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(64)
@@ -91,11 +91,7 @@ MORE = {
     ),
 }
 CASES = {**CORE, **MORE}
-# of learners with one layout, whatever they are called, these wait for `-m slow`
-ALIKE = "AFLH CBCE FLH OEGD OptimisticOGD PSACS SACS Scream SwordPP SwordSmallLoss SwordVariation"
-ALIKE += " PBGD BGD AdaptMLProd MSMWC OptimisticHedge Prod"
-WAITING = {f"baselines.{name}" for name in ALIKE.split()}
-EACH = [pytest.param(name, marks=[pytest.mark.slow] * (name in WAITING)) for name in CASES]
+EACH = parameters(CASES)
 FUZZED = ("Tracker", "TrackingForecaster", "Fleet")
 
 
@@ -295,7 +291,7 @@ def other_scalars(value):
     )
 
 
-@pytest.mark.parametrize("name", some(EACH))
+@pytest.mark.parametrize("name", EACH)
 def test_wrong_shapes_types_and_values_under_a_right_checksum(name, files):
     case, original = CASES[name], Original(files[name])
     header, arrays = original.header, original.arrays
@@ -394,7 +390,7 @@ def play_some(case, learner):
         play(case, learner, PLAYED, PLAYED + 3)
 
 
-@pytest.mark.parametrize("name", some(EACH))
+@pytest.mark.parametrize("name", EACH)
 def test_absurd_numbers_under_a_right_checksum_neither_crash_nor_hang(name, files):
     case, original = CASES[name], Original(files[name])
     header, arrays = original.header, original.arrays

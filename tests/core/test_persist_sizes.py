@@ -16,7 +16,7 @@ import persisted
 import stillpoint as sp
 from altered import Original, craft, parts
 from core.test_persist_damage import CASES
-from persisted import PLAYED, Case, all_cases, play, y
+from persisted import PLAYED, Case, all_cases, parameters, play, y
 from stillpoint.commands.checkpoint import Checkpoint
 from stillpoint.commands.errors import InputError
 from stillpoint.core import allocation, persist, registry
@@ -24,15 +24,15 @@ from stillpoint.core.codec import decode, encode
 from stillpoint.fleet.rows import RowPlayer
 from stillpoint.forecasters import TrackingProbabilities
 from stillpoint.kernels import OU, Gaussian, Matern32
-from thorough import some, some_in_turn, some_of
+from thorough import some_in_turn, some_of
 
 SIZES = (3000, 20_000, 10**6, 10**9, 2**62)
 OPTIONAL = sorted(
     name for name in registry.saved_names() if name.startswith(("gpu.", "river.", "sklearn."))
 )
 NAMES = [
-    pytest.param(name, marks=pytest.mark.extra) if name in OPTIONAL else name
-    for name in (*CASES, *OPTIONAL)
+    *parameters(CASES),
+    *(pytest.param(name, marks=pytest.mark.extra) for name in OPTIONAL),
 ]
 
 
@@ -111,7 +111,7 @@ def configured(original, **config):
     return load_within_bounds(original, changed)
 
 
-@pytest.mark.parametrize("name", some(NAMES))
+@pytest.mark.parametrize("name", NAMES)
 def test_a_number_blown_up_anywhere_in_the_header_is_refused_or_changes_no_size(name):
     data = file_of(name)
     original = Original(data)
@@ -321,7 +321,7 @@ def spoilt(value):
                 yield other
 
 
-@pytest.mark.parametrize("name", some(NAMES))
+@pytest.mark.parametrize("name", NAMES)
 def test_infinities_and_nan_that_no_running_learner_has_are_refused(name):
     case = case_of(name)
     learner = case.build()
@@ -372,7 +372,7 @@ def streaming(kind):
         persisted.STREAM[:] = before
 
 
-@pytest.mark.parametrize("name", some(NAMES))
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.filterwarnings("ignore")
 def test_whatever_a_stream_makes_of_a_learner_is_loaded_again(name):
     for kind in some_in_turn(HOSTILE, [*CASES, *OPTIONAL].index(name), every=4):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import stillpoint as sp
-from persisted import CORE, PLAYED, play
+from persisted import CORE, PLAYED, parameters, play
 from stillpoint.kernels import OU, Constant, Gaussian
 from stillpoint.lab.baselines import KT, OGD, FreeGrad, Hedge, SparseHaar
 
@@ -23,8 +23,9 @@ STANDING = CORE | {
 
 
 @pytest.mark.parametrize("opened", [False, True])
-@pytest.mark.parametrize("case", STANDING.values(), ids=STANDING)
-def test_states_stand_still_while_the_learner_goes_on(case, opened):
+@pytest.mark.parametrize("name", parameters(STANDING))
+def test_states_stand_still_while_the_learner_goes_on(name, opened):
+    case = STANDING[name]
     learner = case.build()
     play(case, learner, 0, PLAYED)
     if opened:

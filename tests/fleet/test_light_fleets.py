@@ -150,6 +150,7 @@ def test_any_number_of_threads_gives_the_same_numbers():
     same_state(one.arrays(), many.arrays())
 
 
+@pytest.mark.slow  # half a minute of compiling
 @pytest.mark.parametrize("name", ["small, a day and a week", "middle, median"])
 def test_float32_differs_by_a_ten_thousandth_of_the_deviation(name):
     config, Y = CONFIGS[name], series(5, 250)
@@ -175,6 +176,7 @@ def test_float32_differs_by_a_ten_thousandth_of_the_deviation(name):
     same_state(again.arrays(), fleet.arrays())
 
 
+@pytest.mark.slow  # half a minute of compiling
 def test_float32_refuses_values_whose_squares_it_cannot_keep():
     fleet = fleet_of(SMALL, dtype="float32")
     with pytest.raises(ValueError, match=r"y must be within ±1e\+15.*\(key 1\)"):
@@ -331,7 +333,7 @@ def test_which_forecasters_are_compiled():
 
 
 def test_memory_goes_with_the_keys_and_is_limited(monkeypatch):
-    fleet = fleet_of(SMALL, dtype="float32")
+    fleet = fleet_of(SMALL)
     fleet.track(np.arange(100), np.ones((100, 3)))
     assert fleet.nbytes >= 100 * fleet.bytes_per_key
     room = 500.0 * fleet.bytes_per_key

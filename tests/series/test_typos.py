@@ -41,7 +41,7 @@ def test_so_are_those_after_a_later_typo(season, size, at):
     assert error < 2.0 * usual
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("dtype", ["float64", pytest.param("float32", marks=pytest.mark.slow)])
 def test_so_are_those_of_fleets(dtype):
     y = steady(T)
     wrong = np.tile(y, (6, 1))

@@ -7,6 +7,8 @@ import naive_online as naive
 import stillpoint as sp
 from stillpoint.lab.baselines import FLHVAW
 
+pytestmark = pytest.mark.slow  # compiles two learners for itself
+
 REACH = 1.5
 
 
