@@ -73,12 +73,14 @@ test-pythons: $(VENV)/.ready
 # The lowest versions that pyproject.toml allows, Python 3.11 among them: a bound that nobody has run is a guess.
 # What is versions': compiled code of every kind, saved files, frames, wrappers, readers, the command line, the page. Nearly all the
 # time is compiling: `make test-minimum WHOLE=1` has every learner, fleets, detectors and the lab as well.
-MINIMUM := frames estimators report/test_report_page.py \
+MINIMUM := report/test_report_page.py \
+	$(patsubst %,frames/test_%.py,frame_kinds track_data) \
+	$(patsubst %,estimators/test_%.py,estimators lazy river sklearn) \
 	$(patsubst %,core/test_%.py,container jit lanes state terminal) \
-	$(patsubst %,commands/test_%.py,cli dates inputs mistakes track_series)
+	$(patsubst %,commands/test_%.py,cli dates inputs mistakes)
 ifdef WHOLE
-MINIMUM += test_checks.py report/test_alerts_page.py core/test_persist.py core/test_rounds.py commands/test_forecast_fleet.py \
-	lab/test_sweep.py::test_every_backend_gives_the_same_rows
+MINIMUM += test_checks.py frames estimators report/test_alerts_page.py core/test_persist.py core/test_rounds.py \
+	commands/test_track_series.py commands/test_forecast_fleet.py lab/test_sweep.py::test_every_backend_gives_the_same_rows
 FEW := -k "not another_process"
 else
 MINIMUM += core/test_persist.py::test_files_of_format_1_go_on_as_recorded

@@ -23,7 +23,7 @@ from stillpoint.kernels import OU, Constant, Spline
 from stillpoint.lab import baselines
 from stillpoint.lab.baselines.conformal.base import RadiusTracker
 from stillpoint.learners import GradientLearner
-from thorough import THOROUGH
+from thorough import THOROUGH, some
 
 BAD = (
     np.nan,
@@ -207,7 +207,7 @@ def of_fleets(fleet):
             yield lambda rows=rows: fleet.update(["new", *known[1:]], rows)
     for rows in (good[:-1], good[:, :1], good[0], None, "text", good[None]):
         yield lambda rows=rows: fleet.update(["new", *known[1:]], rows)
-    for some in (
+    for chosen in (
         [*known, known[0]],
         None,
         "text",
@@ -220,9 +220,9 @@ def of_fleets(fleet):
         [np.nan],
         ["new", "new"],
     ):
-        yield lambda some=some: fleet.predict(some)
-        yield lambda some=some: fleet.update(some, good)
-        yield lambda some=some: fleet.skip(some)
+        yield lambda chosen=chosen: fleet.predict(chosen)
+        yield lambda chosen=chosen: fleet.update(chosen, good)
+        yield lambda chosen=chosen: fleet.skip(chosen)
         yield lambda some=some: fleet.retire(some)
     yield lambda: fleet.retire(["never seen"])
     yield lambda: fleet.learner("never seen")
@@ -359,7 +359,7 @@ def refuse_all(name, case, stage, least):
 
 
 @pytest.mark.parametrize("stage", STAGES)
-@pytest.mark.parametrize("name", parameters(CORE))
+@pytest.mark.parametrize("name", some(parameters(CORE), every=2))
 def test_refused_calls_leave_no_trace(name, stage):
     refuse_all(name, CORE[name], stage, 20)
 
@@ -373,7 +373,7 @@ def test_calls_that_the_optional_faces_refuse_leave_no_trace(package, faces, sta
         refuse_all(name, case, stage, 20)
 
 
-@pytest.mark.parametrize("name", parameters(api.NAMES))
+@pytest.mark.parametrize("name", some(parameters(api.NAMES), every=2))
 @settings(max_examples=100 if THOROUGH else 8)
 @given(data=st.binary(min_size=20, max_size=160))
 def test_any_calls_that_are_refused_might_not_have_been_made(name, data):

@@ -16,7 +16,7 @@ from stillpoint.kernels import OU, Constant, Gaussian, HorizonFree, OUMixture, S
 from stillpoint.lab.baselines.conformal.base import RadiusTracker
 from stillpoint.learners import GradientLearner
 from stillpoint.potentials import AdaptiveQuadratic, Erfi, FreeGrad, ParameterFree, Quadratic
-from thorough import THOROUGH, some_of
+from thorough import THOROUGH, some, some_of
 
 MAKERS = {
     "tracker": lambda dim: sp.Tracker(dim),
@@ -40,7 +40,7 @@ MAKERS = {
 }
 
 
-@pytest.mark.parametrize("name", MAKERS)
+@pytest.mark.parametrize("name", some(MAKERS, every=2))
 def test_configurations_conform(name):
     checks.check_learner(MAKERS[name])
 
@@ -98,7 +98,7 @@ def test_a_refused_round_of_a_compiled_stream_keeps_the_account():
         assert learner.rounds == 151
 
 
-@pytest.mark.parametrize("scale", [1e-300, 1e-200, 1e-150, 1e-80, 1e80, 1e149])
+@pytest.mark.parametrize("scale", some([1e-300, 1e-200, 1e-150, 1e-80, 1e80, 1e149], every=2))
 @pytest.mark.parametrize(
     "potential", [Quadratic(0.1), AdaptiveQuadratic(1.0), ParameterFree(), FreeGrad(), Erfi()]
 )
@@ -346,7 +346,7 @@ def feed_all(name, values):
 
 @pytest.mark.parametrize(
     ("name", "stream"),
-    some_of([name for name in CORE if THOROUGH or name not in LATER], STREAMS),
+    some_of([name for name in CORE if THOROUGH or name not in LATER], STREAMS, every=6),
 )
 def test_hostile_streams_leave_every_learner_with_finite_plays(name, stream):
     feed_all(name, STREAMS[stream])
@@ -373,7 +373,7 @@ ANY = st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from(
 )
 
 
-@pytest.mark.parametrize("name", parameters(CORE))
+@pytest.mark.parametrize("name", some(parameters(CORE), every=2))
 @settings(max_examples=100 if THOROUGH else 8)
 @given(values=st.lists(ANY, min_size=1, max_size=40))
 def test_any_numbers_leave_every_learner_with_finite_plays(name, values):

@@ -95,7 +95,7 @@ def test_several_coverages_are_the_last_axis():
     assert plain.predict(["a"], horizon=1).shape == (1, 1)
 
 
-@pytest.mark.parametrize("name", FORECASTERS)
+@pytest.mark.parametrize("name", some(FORECASTERS, every=2))
 @pytest.mark.parametrize("opened", [False, True])
 def test_whole_series_are_those_of_predict_and_update(name, opened):
     config = FORECASTERS[name]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import stillpoint as sp
+from thorough import some
 
 OPTIONS = [{}, {"two_sided": True}, {"coverage": (0.5, 0.9)}, {"empty": False}]
 T, DELAY = 120, 3
@@ -34,7 +35,7 @@ def late(fleet, keys, forecasts, y, rows):
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize("options", some(OPTIONS, every=2))
 def test_a_fleet_is_its_single_trackers_bit_for_bit(options, threads, tmp_path):
     forecasts, y = streams()
     keys = ["a", "b", "c"]

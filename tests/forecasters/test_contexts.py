@@ -10,6 +10,7 @@ import stillpoint as sp
 from cases import TIMES, certified
 from extras import package
 from stillpoint.kernels import OU, Constant, Gaussian, GaussianContext, Matern32, Spline
+from thorough import some
 
 
 def stream(rounds=40, dim=2, seed=0):
@@ -33,7 +34,7 @@ class Cosines:
 
 
 @pytest.mark.parametrize("ridge", [0.1, 1.0, 20.0])
-@pytest.mark.parametrize("times", TIMES)
+@pytest.mark.parametrize("times", some(TIMES, every=2))
 @pytest.mark.parametrize(
     "kernel", [Constant(), OU(0.05), Spline(1.0), Matern32(0.1), Gaussian(4.0)]
 )

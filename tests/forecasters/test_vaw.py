@@ -19,7 +19,7 @@ from stillpoint.kernels import (
     Spline,
 )
 from stillpoint.regret import effective_dimension, log_det, rkhs_norm
-from thorough import some_of
+from thorough import some, some_of
 
 Y = np.array([1, 0.5, -0.5, 0.25, 0, 1])
 GOLDEN = {  # kernel, bound, VAW, SC-KONS, KONS, full matrix, V_7
@@ -143,7 +143,9 @@ def test_golden_vectors_of_the_horizon_free_kernel():
     assert model.log_det == pytest.approx(11.02339838739577, rel=1e-9)
 
 
-@pytest.mark.parametrize(("name", "ridge", "times"), some_of(KERNELS, [0.01, 1.0, 100.0], TIMES))
+@pytest.mark.parametrize(
+    ("name", "ridge", "times"), some_of(KERNELS, [0.01, 1.0, 100.0], TIMES, every=6)
+)
 def test_vaw_equals_its_dense_twin(name, ridge, times):
     kernel, when = MARKOV[name], TIMES[times]
     y = np.random.default_rng(0).standard_normal((when.size, 3))
@@ -181,7 +183,7 @@ def test_vaw_certificate_is_exact_at_the_ridge_optimum_and_below_the_bound(kerne
         assert model.certificate(norm) <= model.bound(norm) + 1e-9
 
 
-@pytest.mark.parametrize("times", TIMES)
+@pytest.mark.parametrize("times", some(TIMES, every=2))
 @pytest.mark.parametrize("name", [*KERNELS, "horizon-free"])
 @pytest.mark.filterwarnings("ignore:time gap")
 def test_vaw_streams_give_the_same_numbers(name, times):
@@ -200,7 +202,7 @@ def test_vaw_streams_give_the_same_numbers(name, times):
 @pytest.mark.parametrize(
     "kernel", [Gaussian(2.0), sp.kernels.InverseMultiquadric(3.0), OU(0.1) + Gaussian(5.0)]
 )
-@pytest.mark.parametrize("times", TIMES)
+@pytest.mark.parametrize("times", some(TIMES, every=2))
 def test_kernels_without_a_state_space_run_dense(kernel, times, tmp_path):
     when, y = TIMES[times], np.random.default_rng(9).standard_normal((40, 2))
     model = sp.KernelVAW(kernel=kernel, ridge=0.5, outputs=2)
@@ -286,7 +288,7 @@ STEPPED = {f"{name}, {dim}": (name, dim) for name, dim in STEPPED + [(n, 2) for 
 
 
 @pytest.mark.parametrize(
-    ("of", "domain", "times"), some_of(STEPPED, [None, Ball(0.25), Box(-0.1, 0.3)], TIMES)
+    ("of", "domain", "times"), some_of(STEPPED, [None, Ball(0.25), Box(-0.1, 0.3)], TIMES, every=6)
 )
 def test_exp_concave_equals_the_newton_step(of, domain, times):
     name, dim = STEPPED[of]

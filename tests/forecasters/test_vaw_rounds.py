@@ -6,6 +6,7 @@ import pytest
 import stillpoint as sp
 from cases import MARKOV, TIMES
 from stillpoint.kernels import OU, Gaussian, HorizonFree, Matern32, Spline
+from thorough import some
 
 
 def test_missing_observations_only_move_time():
@@ -287,7 +288,7 @@ def test_a_state_taken_out_stays_as_it_was(kernel):
     np.testing.assert_allclose(bulk.track(y[10:]), rest, rtol=1e-10)
 
 
-@pytest.mark.parametrize("times", TIMES)
+@pytest.mark.parametrize("times", some(TIMES, every=2))
 @pytest.mark.parametrize(
     "name", ["spline offset", "mixture", "matern32", "integrated", "structural", "dirac product"]
 )

@@ -31,7 +31,7 @@ def sets(dim):
 
 
 @pytest.mark.parametrize(
-    ("kernel", "name", "dim", "times"), some_of(KERNELS, sets(1), [1, 2, 3, 4], TIMES, every=5)
+    ("kernel", "name", "dim", "times"), some_of(KERNELS, sets(1), [1, 2, 3, 4], TIMES, every=10)
 )
 def test_exp_concave_equals_the_projected_newton_step_on_every_domain(kernel, name, dim, times):
     kernel, domain, when = KERNELS[kernel], sets(dim)[name], TIMES[times]

@@ -156,7 +156,7 @@ def test_equals_the_naive_twins(kernel, times):
 
 
 @pytest.mark.filterwarnings("ignore:time gap")
-@pytest.mark.parametrize(("name", "dim"), some_of(MARKOV, [1, 3, 50]))
+@pytest.mark.parametrize(("name", "dim"), some_of(MARKOV, [1, 3, 50], every=6))
 @pytest.mark.parametrize("times", [REGULAR, IRREGULAR], ids=["regular", "irregular"])
 def test_streaming_and_dense_learners_agree(name, times, dim):
     rng = np.random.default_rng(6)

@@ -33,7 +33,7 @@ def drive(learner, gradients, times):
 @pytest.mark.parametrize("times", [REGULAR, IRREGULAR], ids=["regular", "irregular"])
 @pytest.mark.parametrize(
     ("dim", "bounds"),
-    some_of([1, 3], [(1.0, None), (None, None), (None, 0.3), (1.0, 0.2)], every=2),
+    some_of([1, 3], [(1.0, None), (None, None), (None, 0.3), (1.0, 0.2)], every=4),
 )
 def test_equals_the_dense_twin(times, dim, bounds):
     lipschitz, radius = bounds
@@ -76,7 +76,7 @@ STREAMS = {
 
 @pytest.mark.parametrize(
     ("name", "lipschitz", "domain"),
-    some_of(STREAMS, [1.0, None], [None, Ball(0.4), Box(-0.3, 0.5), Simplex(1.0)], every=2),
+    some_of(STREAMS, [1.0, None], [None, Ball(0.4), Box(-0.3, 0.5), Simplex(1.0)], every=4),
 )
 def test_bulk_equals_interactive_bit_for_bit(name, lipschitz, domain):
     losses = STREAMS[name]

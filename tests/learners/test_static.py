@@ -16,7 +16,7 @@ from stillpoint.lab.baselines import Ader
 from stillpoint.learners import ProximalDescent
 from stillpoint.losses import Absolute, Huber, Linear, Logistic, Squared
 from stillpoint.potentials import Quadratic
-from thorough import some_of
+from thorough import some, some_of
 
 KERNELS = {
     name: {**MARKOV, **DENSE}[name]
@@ -102,7 +102,7 @@ def dense_twin(kernel, losses, step):
     return np.array(plays), W
 
 
-@pytest.mark.parametrize(("kernel", "name", "times"), some_of(KERNELS, NAMES, TIMES, every=12))
+@pytest.mark.parametrize(("kernel", "name", "times"), some_of(KERNELS, NAMES, TIMES, every=24))
 def test_proximal_descent_equals_its_dense_twin(kernel, name, times):
     losses = streams(TIMES[times])[name]
     learner = sp.KernelFTRL(losses.dim, kernel=KERNELS[kernel], potential=ProximalDescent(STEP))
@@ -113,7 +113,7 @@ def test_proximal_descent_equals_its_dense_twin(kernel, name, times):
     assert np.abs(twin).max() > 0.1
 
 
-@pytest.mark.parametrize(("kernel", "name"), some_of(["ou", "spline", "gaussian"], NAMES))
+@pytest.mark.parametrize(("kernel", "name"), some_of(["ou", "spline", "gaussian"], NAMES, every=6))
 def test_the_proximal_bound_holds_and_is_no_worse_than_gradient_descents(kernel, name):
     times = TIMES["regular"]
     losses, kernel = streams(times)[name], KERNELS[kernel]
@@ -240,7 +240,7 @@ class OnlineNewton:
         return np.inf
 
 
-@pytest.mark.parametrize("times", TIMES)
+@pytest.mark.parametrize("times", some(TIMES, every=2))
 @pytest.mark.parametrize(
     "kernel", [OU(0.1), Spline(1.0), Gaussian(3.0)], ids=["ou", "spline", "gaussian"]
 )

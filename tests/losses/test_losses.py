@@ -19,6 +19,7 @@ from stillpoint.losses import (
     _pointwise,
     newton_curvature,
 )
+from thorough import some
 
 FAMILIES = [
     Squared(),
@@ -373,7 +374,9 @@ STEPS = [1e-9, 1e-3, 0.3, 1.0, 20.0, 1e6]
 
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize(
-    ("family", "mode"), CASES, ids=lambda case: case if isinstance(case, str) else repr(case)
+    ("family", "mode"),
+    some(CASES, every=2),
+    ids=lambda case: case if isinstance(case, str) else repr(case),
 )
 def test_implicit_gradients_are_subgradients_at_the_proximal_point(family, mode, step):
     """ℓ(x) ≥ ℓ(v) + ⟨g, x − v⟩ at v = w − step·g for every x: what makes v the argmin of ‖v − w‖²/2

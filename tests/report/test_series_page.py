@@ -265,7 +265,7 @@ KEYS = (
 ODD = [None, [], {}, "words", 7, [None], [{}], {"a": None}]
 
 
-@pytest.mark.parametrize(("key", "value"), some_of([*KEYS, "unit_of_time", "all"], ODD, every=6))
+@pytest.mark.parametrize(("key", "value"), some_of([*KEYS, "unit_of_time", "all"], ODD, every=12))
 def test_parts_that_are_missing_or_odd_leave_no_hole(tmp_path, key, value):
     if key == "coverage" and not isinstance(value, dict | None):
         pytest.skip("a mapping by its documentation")

@@ -26,7 +26,7 @@ def bulk():
     return found
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", some(CASES, every=2))
 def test_rounds_in_bulk_are_rounds_one_by_one_to_the_bit(bulk, name):
     model = build(CASES[name])
     np.testing.assert_array_equal(interactive(model, CASES[name][1]), bulk[name][1])
@@ -91,7 +91,7 @@ def test_units_are_renewed_where_no_season_is_looked_for():
     assert model._engine.builds == 3  # with 3 and 10 values, and in its new unit
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", some(CASES, every=2))
 def test_any_split_of_a_series_gives_the_same_bits(bulk, name):
     y, rng = CASES[name][1], np.random.default_rng(3)
     for most in (3, 60):

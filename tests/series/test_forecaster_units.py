@@ -27,7 +27,7 @@ def moved(y, a, b, **options):
 
 @pytest.mark.parametrize(
     ("name", "pool", "factor"),
-    some_of(SEASONS, ["full", "middle", "small"], [1e-6, 1.0 / 3.0, 4e7], every=2),
+    some_of(SEASONS, ["full", "middle", "small"], [1e-6, 1.0 / 3.0, 4e7], every=4),
 )
 def test_of_positive_values_the_unit_does_not_matter(name, pool, factor):
     y = np.exp(0.2 * wavy(300, PERIODS[name]))
@@ -41,7 +41,7 @@ MOVED = {"shift": (-2e3, 1.0), "small": (-7.0, 0.01), "large": (-5e5, 40.0)}
 
 
 @pytest.mark.parametrize(
-    ("name", "pool", "by"), some_of(SEASONS, ["full", "middle", "small"], MOVED, every=2)
+    ("name", "pool", "by"), some_of(SEASONS, ["full", "middle", "small"], MOVED, every=4)
 )
 def test_of_other_values_neither_unit_nor_origin_matters(name, pool, by):
     shift, factor = MOVED[by]

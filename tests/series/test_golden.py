@@ -14,6 +14,7 @@ import pytest
 from series_twins import noise, opened, path, played, state
 
 from stillpoint.series._knots import Rule
+from thorough import some
 
 GOLDEN = Path(__file__).parent / "golden.npz"
 FREE = Rule(math.inf, math.inf)
@@ -50,7 +51,7 @@ def golden():
 
 
 @pytest.mark.parametrize("sign", ["positive", "any sign"])
-@pytest.mark.parametrize("season", PERIODS)
+@pytest.mark.parametrize("season", some(PERIODS, every=2))
 @pytest.mark.parametrize("pool", POOLS)
 def test_forecasts_are_those_of_the_prototypes(golden, pool, season, sign):
     y, H = series(season, sign), HORIZON[season]

@@ -112,7 +112,7 @@ TWINS = {
 MAKERS = {name: make for name, (make, _) in TWINS.items()}
 
 
-@pytest.mark.parametrize(("name", "dim"), some_of(TWINS, [1, 3], every=2))
+@pytest.mark.parametrize(("name", "dim"), some_of(TWINS, [1, 3], every=4))
 def test_equals_the_slow_twin(name, dim):
     make, twin = TWINS[name]
     losses = rounds(dim)
@@ -121,7 +121,7 @@ def test_equals_the_slow_twin(name, dim):
     assert np.ptp(plays, axis=0).max() > 0.1  # it moves
 
 
-@pytest.mark.parametrize("name", some(MAKERS, every=2))
+@pytest.mark.parametrize("name", some(MAKERS, every=4))
 def test_bulk_gives_the_numbers_of_the_interactive_path(name):
     for losses in (rounds(1), Huber(0.5).on(rounds(3).y)):
         compiled, interactive = MAKERS[name](losses.dim), MAKERS[name](losses.dim)
@@ -131,7 +131,7 @@ def test_bulk_gives_the_numbers_of_the_interactive_path(name):
         assert checks._same(compiled, interactive)
 
 
-@pytest.mark.parametrize("name", MAKERS)
+@pytest.mark.parametrize("name", some(MAKERS, every=2))
 def test_state_resumes_and_saves(name, tmp_path):
     learner, losses = MAKERS[name](2), list(rounds(2))
     sp.play(learner, losses[:70])
@@ -150,6 +150,6 @@ CHECKS = checks.all_checks()
 
 
 @pytest.mark.parametrize("check", CHECKS.values(), ids=CHECKS)
-@pytest.mark.parametrize("name", GRADIENTS_DO)
+@pytest.mark.parametrize("name", some(GRADIENTS_DO, every=2))
 def test_conformance(name, check):
     check(MAKERS[name])

@@ -45,7 +45,7 @@ from stillpoint.lab.online import (
 from stillpoint.lab.online._bank import AT
 from stillpoint.losses import Squared
 from stillpoint.regret import path_length
-from thorough import THOROUGH
+from thorough import THOROUGH, some
 
 R = 0.8
 
@@ -118,7 +118,7 @@ POOLS = {
 }
 
 
-@pytest.mark.parametrize("name", POOLS)
+@pytest.mark.parametrize("name", some(POOLS, every=2))
 def test_pools_keep_their_bounds_and_come_near_them(name):
     make, share = POOLS[name]
     worst = 0.0
