@@ -10,7 +10,7 @@ from stillpoint.fleet.gpu import DeviceFleet, triton
 from thorough import THOROUGH
 
 triton.THREADS = triton.WARP
-N = 70 if THOROUGH else 40  # more than a program has streams
+N = 70 if THOROUGH else 26  # more than a program has streams, or fewer
 # past the round in which Tracker's second expert joins, and the move by which its first trend gets
 # weight
 ROUNDS, LONG = 18, 42
@@ -35,7 +35,7 @@ def run(kind, config, engine, rounds):
     y[3, 5] = float("nan")
     loss = {"loss": sp.losses.Absolute()} if "dim" in config else {}
     plays = [fleet.track(y, *[torch.zeros_like(y)] * told, **loss)]
-    which = torch.tensor([3, 0, 35, 0, 7, 0])[::2]  # not contiguous
+    which = torch.tensor([3, 0, 25, 0, 7, 0])[::2]  # not contiguous
     for part in (None, which):
         zeros = [torch.zeros(N if part is None else 3)] * told
         plays.append(fleet.predict(*zeros, which=part))

@@ -9,7 +9,7 @@ from interpreted import interpreted
 import stillpoint as sp
 from stillpoint.core import persist
 from stillpoint.fleet.gpu import DeviceFleet
-from thorough import some
+from thorough import THOROUGH, some
 
 pytestmark = [pytest.mark.extra, pytest.mark.usefixtures("torch")]
 
@@ -53,7 +53,7 @@ def singles(y, every, **config):
 @pytest.mark.parametrize("config", [WEEK, {"season": None, "horizon": 1}], ids=["week", "none"])
 def test_forecasts_paths_and_intervals_are_those_of_single_forecasters(config):
     """In step, whatever the streams bring: gaps, spikes, jumps, few values, large ones."""
-    y, every = series(90), 5
+    y, every = series(90), 5 if THOROUGH else 15
     device, (said, radius) = fleet(y.shape[1], **config), singles(y, every, **config)
     unit = np.nanstd(y, axis=0)
     for t in range(y.shape[0]):

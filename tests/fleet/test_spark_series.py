@@ -69,6 +69,7 @@ def compare_summaries(ours, theirs):
         assert own == pytest.approx(other)  # sums of other parts
 
 
+@pytest.mark.slow  # a minute and a half; the tests after it have the command and runs that go on
 def test_tables_and_streams_are_forecast_as_by_the_local_engine(fleets, spark, local, tmp_path):
     _, found, _ = local
     frame = spark.createDataFrame(table(), "k string, day date, y double")
