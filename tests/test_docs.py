@@ -20,7 +20,6 @@ from stillpoint.fleet import fleet
 from stillpoint.frames import backtesting, tracked
 from stillpoint.learners import kernel_ftrl
 from stillpoint.series import forecaster
-from thorough import some
 
 ROOT = Path(__file__).parent.parent
 THEORY = (ROOT / "docs" / "theory.md").read_text(encoding="utf-8")
@@ -188,15 +187,12 @@ GUIDE = sorted((ROOT / "docs" / "guide").glob("*.md"))
 
 @pytest.mark.parametrize(
     "path",
-    some(
-        [
-            pytest.param(
-                p, marks=[pytest.mark.extra] if pages.needs(p.read_text(encoding="utf-8")) else []
-            )
-            for p in GUIDE
-        ],
-        every=2,
-    ),
+    [
+        pytest.param(
+            p, marks=[pytest.mark.extra] if pages.needs(p.read_text(encoding="utf-8")) else []
+        )
+        for p in GUIDE
+    ],
     ids=lambda path: path.stem,
 )
 def test_guide_examples_print_what_they_say(path):

@@ -11,7 +11,6 @@ from test_forecast_resume import cut
 import stillpoint as sp
 from stillpoint.alerts.anomaly import bound
 from stillpoint.commands.forecasts import alerts, job, player
-from thorough import some
 
 FIELDS = ["alert", "key", "row", "time", "value", "expected", "lo", "hi"]
 FIELDS += ["p", "p_forecast", "p_level", "sign"]
@@ -143,7 +142,7 @@ class Broken(BaseException):
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize(
     ("owner", "name", "call"),
-    some([(player, "replace", 2), (alerts, "replace", 1), (job, "write_summary", 1)], every=2),
+    [(player, "replace", 2), (alerts, "replace", 1), (job, "write_summary", 1)],
 )
 def test_broken_off_anywhere_and_run_again_alerts_are_the_same_bytes(
     tmp_path, monkeypatch, owner, name, call, after

@@ -19,7 +19,6 @@ from stillpoint.commands.cli import app
 from stillpoint.commands.shared import plain_errors
 from stillpoint.core.terminal import console, shown, tell, tell_json
 from stillpoint.report.grid import Grid
-from thorough import some
 
 # clears the screen, names the window, rings, turns text round, is a code of eight bits, ends the
 # line and goes on as one of ours
@@ -141,20 +140,17 @@ def test_fleet_shows_keys_and_reasons(files, run):
 
 @pytest.mark.parametrize(
     "words",
-    some(
-        [
-            ("streams", "describe", EVIL),
-            ("streams", "export", EVIL, "--out", "x.csv"),
-            ("bench", "regret", "--stream", EVIL),
-            ("bench", "speed", "--learner", EVIL),
-            ("bench", "real", "--stream", EVIL),
-            ("sweep", "--learner", EVIL, "--out", "x"),
-            ("track", f"{EVIL}.csv", "--target", "y", "--out", "x"),
-            ("fleet", f"{EVIL}.csv", "--key", "k", "--target", "y", "--out", "x"),
-            ("fleet", EVIL, "--key", "k", "--target", "y", "--out", "x", "--learner", EVIL),
-        ],
-        every=2,
-    ),
+    [
+        ("streams", "describe", EVIL),
+        ("streams", "export", EVIL, "--out", "x.csv"),
+        ("bench", "regret", "--stream", EVIL),
+        ("bench", "speed", "--learner", EVIL),
+        ("bench", "real", "--stream", EVIL),
+        ("sweep", "--learner", EVIL, "--out", "x"),
+        ("track", f"{EVIL}.csv", "--target", "y", "--out", "x"),
+        ("fleet", f"{EVIL}.csv", "--key", "k", "--target", "y", "--out", "x"),
+        ("fleet", EVIL, "--key", "k", "--target", "y", "--out", "x", "--learner", EVIL),
+    ],
     ids=lambda words: " ".join(word for word in words if word.isalnum()),
 )
 def test_names_that_are_not_known_are_shown(words, run, tmp_path, monkeypatch):

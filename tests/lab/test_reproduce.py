@@ -263,7 +263,7 @@ REGRESSION = (
 )
 
 
-@pytest.mark.parametrize("name", some([*ALGORITHM_2, *FULL_MATRIX, *REGRESSION], every=2))
+@pytest.mark.parametrize("name", [*ALGORITHM_2, *FULL_MATRIX, *REGRESSION])
 def test_a_learner_that_never_moves_is_noticed(name, monkeypatch):
     for learner in (sp.KernelFTRL, sp.Directional):
         monkeypatch.setattr(

@@ -291,7 +291,7 @@ def test_methods_and_errors():
 
 
 @pytest.mark.parametrize(
-    "kernel", some([*STREAMING, HorizonFree(), Gaussian(0.8), Constant() + Gaussian(0.5)], every=2)
+    "kernel", [*STREAMING, HorizonFree(), Gaussian(0.8), Constant() + Gaussian(0.5)]
 )
 @pytest.mark.parametrize("shape", [(40,), (40, 2)])
 def test_interpolants_pass_through_and_have_the_norm(kernel, shape):

@@ -13,7 +13,6 @@ from stillpoint.report.data import largest_change
 from stillpoint.report.history import history_from_arrays
 from stillpoint.report.page import write_page
 from stillpoint.report.words import count, figure, percent, verdict
-from thorough import some
 
 RNG = np.random.default_rng(0)
 
@@ -211,22 +210,19 @@ def test_a_band_is_drawn_only_where_it_was_promised(tmp_path):
 
 @pytest.mark.parametrize(
     "gone",
-    some(
-        [
-            "y_",
-            "forecast",
-            "lo",
-            "covered",
-            "loss:",
-            "loss:stillpoint",
-            "weight:",
-            "time",
-            "width",
-            "row",
-            "rows",
-        ],
-        every=2,
-    ),
+    [
+        "y_",
+        "forecast",
+        "lo",
+        "covered",
+        "loss:",
+        "loss:stillpoint",
+        "weight:",
+        "time",
+        "width",
+        "row",
+        "rows",
+    ],
 )
 def test_missing_parts_leave_no_hole(tmp_path, gone):
     history, summary = run_of(500, time=np.arange(500.0))

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import stillpoint as sp
-from thorough import some
 
 
 def series(kind, m, T, rng):
@@ -38,7 +37,7 @@ def naive(y, m, H):
     return last, season
 
 
-@pytest.mark.parametrize("kind", some(["strong", "weak", "trend", "growth", "noise"], every=2))
+@pytest.mark.parametrize("kind", ["strong", "weak", "trend", "growth", "noise"])
 @pytest.mark.parametrize(("m", "T"), [(7, 12), (12, 15), (12, 24), (12, 48), (24, 36)])
 def test_short_series_are_forecast_about_as_well_as_the_better_naive_forecast(kind, m, T):
     ratios = []
