@@ -84,7 +84,7 @@ MINIMUM += test_checks.py frames estimators report/test_alerts_page.py core/test
 FEW := -k "not another_process"
 else
 MINIMUM += core/test_persist.py::test_files_of_format_1_go_on_as_recorded
-FEW := -k "not alerts and not Anomalies and not Changes"
+FEW := -k "not alerts and not Anomalies and not Changes and not bench_regret and not known_ahead"
 endif
 LOWEST  := build/minimum/venv/bin/python
 minimum: build/minimum/.ready

@@ -137,6 +137,7 @@ def test_runs_go_on_and_what_was_cut_off_is_done_again(command, local, tmp_path,
         command(folder, "y", tmp_path / "out", **{**told, "horizon": 5})
 
 
+@pytest.mark.slow
 def test_a_stream_refuses_the_state_of_another_plan(fleets, spark, tmp_path):
     from pyspark.errors import StreamingQueryException
 
