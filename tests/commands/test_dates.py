@@ -180,3 +180,21 @@ def test_an_hour_that_comes_twice_in_autumn_asks_for_offsets(
     bad(tmp_path, capsys, f"t,y\n{rows}", "row 3", what, remedy, time="t", **options)
     spring = rows.replace("2025-10-26", "2025-05-26")
     assert "UTC" not in bad(tmp_path, capsys, f"t,y\n{spring}", what, time="t", **options)
+
+
+@pytest.mark.parametrize("first", [1, 13])
+@pytest.mark.parametrize("cell", ["soon", "2024-01-09", ""])
+def test_a_cell_that_is_no_date_is_named_also_where_the_first_dates_do_not_tell(
+    tmp_path, capsys, first, cell
+):
+    """Of 01/01 to 09/01 day and month could be either; dates after the bad one tell."""
+    days = [f"{first + i:02}/01/2025" for i in range(15)]
+    days[9] = cell
+    text = "d,y\n" + "".join(f"{day},{i % 4}\n" for i, day in enumerate(days))
+    error = bad(tmp_path, capsys, text, "row 10", "column 'd'", time="d", horizon=2)
+    assert "day and month" not in error
+
+
+def test_dates_that_nothing_tells_are_refused_as_such_beside_a_bad_one(tmp_path, capsys):
+    text = "d,y\n01/02/2025,0\n02/02/2025,1\nsoon,2\n"
+    bad(tmp_path, capsys, text, "row 1", "must tell day and month apart", time="d")

@@ -197,7 +197,7 @@ def test_steps_without_columns_that_are_known_ahead_are_as_if_they_were_not(tmp_
     assert any(
         f"{H - rows} of the {H} steps ahead are without 'x'" in n for n in found["x"]["notes"]
     )
-    assert not any("--known" in note for note in found[""]["notes"])
+    assert not any("steps ahead are without" in note for note in found[""]["notes"])
 
 
 def test_cells_that_are_empty_in_rows_ahead_have_not_come(shop, tmp_path):
@@ -249,6 +249,44 @@ def test_times_that_repeat_are_no_series(shop, tmp_path, capsys, monkeypatch):
     assert "one row a time; add --learner regression, or" in error
     assert "stillpoint fleet --key" in error
     bad(tmp_path, capsys, Path(source).read_text(), "rows share a time", time="day", horizon=3)
+
+
+def test_a_row_written_twice_has_a_note_and_is_named(shop, tmp_path, capsys, monkeypatch):
+    """It makes a regression of a series, of which people would not know."""
+    twice = {name: [*cells[:60], *cells[59:]] for name, cells in shop.items()}
+    source = write(tmp_path / "s.csv", twice)
+    whole = run(source, tmp_path / "o", time="day")[1]
+    (note,) = (note for note in whole["notes"] if "drop duplicates" in note)
+    day = shop["day"][59]
+    assert note.startswith(f"1 of the first {N + 1} rows has the time of the one before, '{day}'")
+    assert "forecast" not in whole
+    capsys.readouterr()
+    error = bad(tmp_path, capsys, Path(source).read_text(), f"'{day}'", time="day", horizon=3)
+    assert "drop duplicates" in error
+    # the note is that of the first rows, wherever the run is cut
+    monkeypatch.setattr(tracking, "BATCH", 100)
+    options = {"time": "day", "checkpoint": tmp_path / "c"}
+    first = run(source, tmp_path / "p", **options)[1]
+    again = run(source, tmp_path / "p", **options)[1]
+    assert first["notes"] == again["notes"]
+    assert any("1 of the first 100 rows" in note for note in again["notes"])
+
+
+def test_rows_ahead_whose_columns_are_not_said_to_be_known_have_a_note(shop, tmp_path):
+    source = write(tmp_path / "s.csv", {**shop, "y": [*shop["y"][:-5], *[""] * 5]})
+    (note,) = (
+        note
+        for note in run(source, tmp_path / "o", time="day", horizon=H)[1]["notes"]
+        if "--known" in note
+    )
+    assert note.startswith("the last 5 rows have no target")
+    told = run(source, tmp_path / "o", time="day", horizon=H, known="price,promo")[1]
+    assert not [note for note in told["notes"] if "have no target" in note]
+
+
+def test_a_forgotten_time_is_told_however_many_dates_there_are(shop, tmp_path, capsys):
+    text = Path(write(tmp_path / "s.csv", shop)).read_text()
+    bad(tmp_path, capsys, text, "name --time", horizon=H)
 
 
 def test_uneven_times_with_other_columns_are_a_regression(tmp_path):

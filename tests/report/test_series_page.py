@@ -2,6 +2,7 @@
 
 import copy
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,6 +10,8 @@ from series_run import START, series_of
 from test_report_page import Reader, written
 
 from stillpoint.report.ahead import Ahead, cycle
+from stillpoint.report.data import hardest_stretch
+from stillpoint.report.facts import Facts
 from stillpoint.report.paces import worded
 from stillpoint.report.words import figure, near, steps
 from thorough import some_of
@@ -379,3 +382,21 @@ def test_numbers_are_as_fine_as_their_intervals():
         (None, 3.0): "–",
     }
     assert {case: near(*case) for case in cases} == cases
+
+
+def test_the_hardest_stretch_is_at_its_row_and_in_errors_not_squares():
+    buckets, spike = 400, 230
+    ours = np.full(buckets, 4.0)
+    ours[spike] = 250_000.0
+    columns = {"loss:stillpoint": ours, "rows": np.ones(buckets)}
+    at, ratio = hardest_stretch(columns)
+    assert at == spike
+    assert ratio == pytest.approx((9 * 4.0 + 250_000.0) / 10 / 4.0)
+    history, summary = series_of()
+    columns = {name: values.copy() for name, values in history.columns().items()}
+    columns["loss:stillpoint"][200] = 1e6
+    spiky = SimpleNamespace(**{**vars(history), "columns": lambda: columns})
+    assert Facts(spiky, summary).hardest == (
+        200,
+        pytest.approx(hardest_stretch(columns)[1] ** 0.5),
+    )

@@ -69,9 +69,10 @@ def recognised(cells: Sequence[Any], name: str) -> str | None:
     forms = [day + clock for day in _DAYS for clock in _CLOCKS if _fits(first, day + clock)]
     if not forms:
         return None
-    texts = [cell for cell in cells if isinstance(cell, str)]
-    for form in forms[:1] if len(forms) == 1 else ():
-        return form
+    if len(forms) == 1:
+        return forms[0]
+    # what is a date in none of them is refused with its row, later
+    texts = [cell for cell in cells if isinstance(cell, str) and _fits_any(cell, forms)]
     able = [form for form in forms if all(_fits(text, form) for text in texts)]
     able = able or forms
     if len(able) > 1:
@@ -83,6 +84,7 @@ def recognised(cells: Sequence[Any], name: str) -> str | None:
             0,
             f"column {show_name(name)} must tell day and month apart: got {show_cell(either)},"
             f" which could be {both}; give --date-format {_shell(able[0])} or {_shell(able[1])}",
+            undecided=True,
         )
     return able[0]
 
@@ -168,6 +170,10 @@ def _fits(text: str, form: str) -> bool:
     return True
 
 
+def _fits_any(text: str, forms: Sequence[str]) -> bool:
+    return any(_fits(text, form) for form in forms)
+
+
 def _differs(text: str, forms: Sequence[str]) -> bool:
     """Whether a date is another one in another form."""
     if missing(text):
@@ -176,7 +182,7 @@ def _differs(text: str, forms: Sequence[str]) -> bool:
 
 
 def _increases(texts: Sequence[str], form: str) -> bool:
-    times = [read(text, form) for text in texts if not missing(text)]
+    times = [read(text, form) for text in texts if not missing(text) and _fits(text, form)]
     return bool((np.diff(times) >= 0.0).all())
 
 

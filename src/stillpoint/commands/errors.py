@@ -30,11 +30,13 @@ class RowError(InputError):
         Its place in the batch; whoever knows the row's number says that.
     what
         What is wrong with it.
+    undecided
+        Whether it could be read in two ways, and rows after those of the batch might tell.
     """
 
-    def __init__(self, index: int, what: str) -> None:
+    def __init__(self, index: int, what: str, undecided: bool = False) -> None:
         super().__init__(what)
-        self.index, self.what = index, what
+        self.index, self.what, self.undecided = index, what, undecided
 
 
 class ShrunkError(InputError):

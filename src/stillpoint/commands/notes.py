@@ -85,6 +85,32 @@ def ahead_notes(ahead: int, horizon: int) -> list[str]:
     return [f"the last {ahead} rows lie ahead of the targets: {what} last; give --horizon {ahead}"]
 
 
+def shared_notes(shared: tuple[int, int, str] | None) -> list[str]:
+    """A note on rows that are no series because few of them share a time.
+
+    shared: how many have the time of the row before, of how many, and the first such time.
+    """
+    if shared is None:
+        return []
+    rows, of, first = shared
+    have = "has" if rows == 1 else "have"
+    who = f"{rows} of the first {of} rows {have} the time of the one before"
+    what = "so this was taken for a regression, and nothing is forecast beyond the next row"
+    return [f"{who}, {first} the first: {what}; drop duplicates if it is a series"]
+
+
+def planned_notes(ahead: int, features: Sequence[str], known: Sequence[str]) -> list[str]:
+    """A note on rows ahead of the targets whose columns are not said to be known.
+
+    ahead: rows after the last target.
+    """
+    if ahead < 2 or known or not features:
+        return []
+    names = ",".join(features[:_NAMED])
+    what = "beyond the next row a forecast uses no other columns unless they are named"
+    return [f"the last {ahead} rows have no target: {what}; give --known {names} if they are known"]
+
+
 def known_notes(known: Sequence[str], lacks: int, horizon: int) -> list[str]:
     """A note on steps ahead without the columns that are known ahead. lacks: how many."""
     if not lacks:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from stillpoint.commands.arguments import MOST_AHEAD, periods
 from stillpoint.commands.checkpoint import part
 from stillpoint.commands.encode import Encoder
+from stillpoint.commands.errors import show_cell
 from stillpoint.commands.moments import season_of
 from stillpoint.commands.notes import CATEGORIES
 from stillpoint.commands.options import TrackOptions
@@ -22,6 +23,7 @@ _MOST_COLUMNS = 50, 500
 # how many times tell whether they are even; how far off one may be, and how many must not be
 _FEW, _OFF, _OFTEN = 64, 0.2, 0.9
 _WORDS = 8  # room for words, at least
+_DOUBLED = 0.05  # of rows, at most, that may have been written twice
 
 
 class Plan(NamedTuple):
@@ -53,17 +55,43 @@ def plan(options: TrackOptions, times: Array, dated: bool, numbers: int, words: 
     return Plan(steps, min(season, LONGEST), dated, gap, numbers, room)
 
 
-def why_no_series(options: TrackOptions, columns: int, times: Array) -> str:
-    """Say why rows with so many columns of features are no series; "" where they are one."""
+class Shared(NamedTuple):
+    """Rows with the time of the row before: how many, of how many, and the first such time."""
+
+    rows: int
+    of: int
+    first: str
+
+
+def why_no_series(
+    options: TrackOptions, columns: int, times: Array, texts: Sequence[str] | None
+) -> tuple[str, Shared | None]:
+    """Say why rows with so many columns of features are no series; "" where they are one.
+
+    Also, where they would be one but for few rows that share a time, which these are. texts: times
+    as they are written.
+    """
+    places = np.flatnonzero(np.diff(times) == 0.0) + 1
+    if not options.may_be_series or not places.size:
+        return _other_reason(options, columns, times), None
+    first = "" if texts is None else show_cell(str(texts[places[0]]))
+    which = f", {first} the first" if first else ""
+    why = f"rows share a time{which}; drop duplicates, or of several series take one, or"
+    few = places.size <= _DOUBLED * times.size
+    series = few and not _other_reason(options, columns, np.unique(times))
+    shared = Shared(int(places.size), times.size, first) if series else None
+    return f"{why} stillpoint fleet", shared
+
+
+def _other_reason(options: TrackOptions, columns: int, times: Array) -> str:
+    """Why rows are no series, of whose times none is shared."""
     if not options.may_be_series:
         return "it does not look ahead"
-    if (np.diff(times) == 0.0).any():
-        return "rows share a time; if they are of several series, take one, or stillpoint fleet"
     forced, most = options.learner == "forecaster", _MOST_COLUMNS[options.learner == "forecaster"]
-    if columns > most:
-        return f"{columns} columns are more than {most}; choose some with --features"
     if columns and options.time is None and not forced:
         return "there are other columns and no time; name --time, or leave them out: --features ''"
+    if columns > most:
+        return f"{columns} columns are more than {most}; choose some with --features"
     if columns and not forced and not _even(times):
         return "there are other columns, and times at no even distance; add --learner forecaster"
     return ""
@@ -123,6 +151,16 @@ def saved_plan(header: dict[str, Any]) -> Plan | None:
     if any(not 0 <= value <= most for value, most in zip(values, limits, strict=True)):
         raise ValueError(f"its header holds {values!r} as the plan of a series")
     return Plan(*values)
+
+
+def saved_shared(header: dict[str, Any]) -> Shared | None:
+    """Return what a checkpoint's header says of rows that share a time, if it does."""
+    if "shared" not in header:
+        return None
+    values = part(header, "shared", list)
+    if [*map(type, values)] != [int, int, str]:
+        raise ValueError(f"its header holds {values!r} of rows that share a time")
+    return Shared(*values)
 
 
 class Table(NamedTuple):

@@ -154,16 +154,18 @@ class Session:
 
     def _play(self, batch: Batch) -> int:
         """Play a batch and write it; return of how many rows. The next begins with a bad one."""
+        bad: InputError | None = None  # what is wrong with the row after the batch
         while batch.rows:
             try:
                 text = self.job.play(batch, self.rows + 1)
                 break
             except RowError as error:
                 self.source.back(batch, error.index)
+                refused = self.source.refused(error)
                 if error.index == 0:
                     self._commit(0.0)
-                    raise self.source.refused(error) from None
-                batch = batch.head(error.index)
+                    raise (error.undecided and bad) or refused from None
+                bad, batch = refused, batch.head(error.index)
         else:
             return 0
         self._write(text)

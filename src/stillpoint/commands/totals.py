@@ -10,6 +10,8 @@ from stillpoint.commands.notes import (
     band_notes,
     known_notes,
     late_notes,
+    planned_notes,
+    shared_notes,
     target_notes,
 )
 from stillpoint.commands.plans import word_notes
@@ -48,10 +50,12 @@ def totals(job: "Track", session: Session) -> dict[str, Any]:
     if isinstance(engine, Series):
         result = {**head, **outlook.figures(engine, history, job.recent)}
         notes += ahead_notes(job.ahead, engine.horizon) if job.targets else ()
+        notes += planned_notes(job.ahead, job.features, o.known or ()) if job.targets else ()
         notes += known_notes(o.known, result["steps_without_known"], engine.horizon)
         notes += word_notes(encoder, engine.plan)
     else:
         result = {**head, **figures(engine, history)}
+        notes += shared_notes(job.shared)
     notes += target_notes(job.targets, isinstance(engine, Series) and engine.moved)
     if "coverage" in result:
         result["coverage"] |= {"infinite": job.infinite, "empty": job.empty}

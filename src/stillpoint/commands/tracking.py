@@ -15,7 +15,16 @@ from stillpoint.commands.formats import Batch, format_of
 from stillpoint.commands.history import History
 from stillpoint.commands.options import TrackOptions
 from stillpoint.commands.outlook import show_series
-from stillpoint.commands.plans import Plan, asked, marks, plan, saved_plan, why_no_series
+from stillpoint.commands.plans import (
+    Plan,
+    Shared,
+    asked,
+    marks,
+    plan,
+    saved_plan,
+    saved_shared,
+    why_no_series,
+)
 from stillpoint.commands.predicted import (
     ALERTS,
     FORECAST,
@@ -62,6 +71,7 @@ class Track(Job):
         self.targets = 0
         # intervals without end, without content; rows since the last target
         self.infinite, self.empty, self.ahead = 0, 0, 0
+        self.shared: Shared | None = None  # rows but for which this would be a series
         self.alerts: alarms.Alerts | None = None
         self.alarms: list[dict[str, Any]] = []  # of the rows just played
         if options.alerts is not None:
@@ -148,7 +158,7 @@ class Track(Job):
             return None
         numbers, words = len(encoder.numeric), len(encoder.categories)
         words = max(words, 1) if "category" in (encoder.kinds or ()) else 0
-        why = why_no_series(o, numbers + words, rows.times)
+        why, self.shared = why_no_series(o, numbers + words, rows.times, rows.time_texts)
         if why and o.series_only:
             raise InputError(f"{o.series_only[0]} must be for a series: {why}")
         if why:
@@ -196,6 +206,8 @@ class Track(Job):
         }
         if isinstance(self.engine, Series):
             header["series"] = {"plan": list(self.engine.plan), **self.recent.state()}
+        if self.shared is not None:
+            header["shared"] = list(self.shared)
         arrays = {f"history.{name}": value for name, value in self.history.arrays().items()}
         arrays |= {f"engine.{name}": value for name, value in self.engine.arrays().items()}
         if self.alerts is not None:
@@ -214,6 +226,7 @@ class Track(Job):
         check_encoder(part(header, "encoder", dict), len(self.features))
         if saved_plan(header) is not None:
             Recent().restore(header["series"])
+        saved_shared(header)
         if self.alerts is not None:
             self.alerts.check(part(header, "alerts", dict))
 
@@ -230,7 +243,7 @@ class Track(Job):
         if self.alerts is not None:
             checkpoint.hand(self.alerts, "alerts.", state)
             self.alerts.restore_state(header["alerts"])
-        self.targets = header["targets"]
+        self.targets, self.shared = header["targets"], saved_shared(header)
         self.infinite, self.empty, self.ahead = header["counts"]
 
     def earlier(self) -> dict[str, Any] | None:

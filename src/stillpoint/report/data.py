@@ -140,7 +140,8 @@ def largest_change(columns: Columns, labels: Sequence[str]) -> Change | None:
 
 
 def hardest_stretch(columns: Columns) -> tuple[int, float] | None:
-    """The bucket around which our mean loss was largest, and how many times its median it was.
+    """The bucket of our largest loss in the stretch whose mean loss was largest, and how many times
+    its median that mean was.
 
     None if it never stood out.
     """
@@ -156,14 +157,14 @@ def hardest_stretch(columns: Columns) -> tuple[int, float] | None:
         out=np.zeros(len(count)),
         where=count > 0,
     )
-    local = local[len(ours) // 10 :]
-    usual = float(np.median(local))
-    best = int(local.argmax())
-    return (
-        (len(ours) // 10 + best + window // 2, float(local[best] / usual))
-        if usual > 0.0 and local[best] > 1.5 * usual
-        else None
-    )
+    first = len(ours) // 10
+    usual = float(np.median(local[first:]))
+    best = first + int(local[first:].argmax())
+    if usual <= 0.0 or local[best] <= 1.5 * usual:
+        return None
+    inside = slice(best, best + window)  # a single row far off is in every stretch around it
+    each = np.nan_to_num(ours[inside]) / np.maximum(rows[inside], 1.0)
+    return best + int(each.argmax()), float(local[best] / usual)
 
 
 def certificate_curve(columns: Columns, summary: Mapping[str, Any]) -> Columns:

@@ -55,7 +55,8 @@ class Facts:
         self.axis = self._axis()
         self.kind, self.x = self.axis.kind, self.axis.x
         self.change = data.largest_change(self.columns, self.labels)
-        self.hardest = data.hardest_stretch(self.columns)
+        hard = data.hardest_stretch(self.columns)
+        self.hardest = (hard[0], self._ratio(hard[1])) if hard else None
         self.changes = changes(summary.get("changes"), self.axis, self.ahead.unit)
         told: Any = summary.get("alerts")
         asked = isinstance(told, Mapping)
@@ -119,6 +120,10 @@ class Facts:
         if self.loss_name not in _SQUARES:
             return mean
         return np.sqrt(np.maximum(_SQUARES[self.loss_name] * mean, 0.0))
+
+    def _ratio(self, losses: float) -> float:
+        """A ratio of mean losses as one of errors."""
+        return math.sqrt(losses) if self.loss_name in _SQUARES else losses
 
     def baseline(self, name: str) -> str:
         """What a baseline does, in words."""
