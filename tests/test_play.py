@@ -225,3 +225,43 @@ def test_times_that_rounding_swallows_are_refused():
     with pytest.raises(ValueError, match="time must increase: got steps of 1 after"):
         sp.play(learner, np.ones((5, 1)))
     assert learner.rounds == 1
+
+
+class Plain:
+    """A learner of one's own that has nothing but what is asked for."""
+
+    def __init__(self, dim):
+        self.w, self.t = np.zeros(dim), 0
+
+    def predict(self):
+        return self.w.copy()
+
+    def update(self, g):
+        self.t += 1
+        self.w = self.w - np.asarray(g) / np.sqrt(self.t)
+
+
+@pytest.mark.parametrize("dim", [1, 3])
+def test_a_learner_needs_predict_and_update_and_nothing_else(dim):
+    y = np.random.default_rng(0).standard_normal((50, dim))
+    losses = sp.losses.Absolute().on(y[:, 0] if dim == 1 else y)
+    run, again, lost = sp.play(Plain(dim), losses), Plain(dim), []
+    for loss in losses:
+        w = again.predict()
+        lost.append(loss.value(w))
+        again.update(loss.gradient(w))
+    np.testing.assert_array_equal(run.losses, lost)
+    assert run.plays.shape == (50, dim)
+    with pytest.raises(ValueError, match=f"dimension {dim}: got {dim + 1}"):
+        sp.play(Plain(dim), np.zeros((5, dim + 1)))
+
+
+def test_a_learner_that_takes_times_is_told_them():
+    class Timed(Plain):
+        def predict(self, time=None):
+            heard.append(time)
+            return self.w.copy()
+
+    heard = []
+    sp.play(Timed(1), np.ones((3, 1)), times=[2.0, 2.5, 7.0])
+    assert heard[-3:] == [2.0, 2.5, 7.0]

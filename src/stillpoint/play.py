@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol, runtime_checkable
@@ -17,15 +18,16 @@ from stillpoint.run import Run
 
 
 class Playable(Protocol):
-    """What `play` needs of a learner."""
+    """What `play` needs of a learner.
 
-    dim: int
-    time: float
+    `predict` may take a `time`, that of the round; `dim` and `time`, that of its last round, may be
+    there as well.
+    """
 
-    def predict(self, time: float | None = None) -> Array:
+    def predict(self) -> Any:
         """The play of the coming round."""
 
-    def update(self, g: ArrayLike, time: float | None = None) -> None:
+    def update(self, g: Any) -> None:
         """Its gradient."""
 
 
@@ -53,7 +55,8 @@ def play(
     Parameters
     ----------
     learner
-        Anything with predict and update; `Run` has what it did.
+        Anything with `predict()`, whose plays are arrays (dim,), and `update(g)`; where predict
+        takes a `time` it is told when the round is. `Run` has what it did.
     losses
         A `LossStream` (`sp.losses.Absolute().on(y)`), an array (T, dim) of gradients of linear
         losses, or any iterable of objects with `value(w)` and `gradient(w)`.
@@ -76,29 +79,30 @@ def play(
         stream = Linear().on(losses)
     else:
         stream = _rounds(losses)
-    if isinstance(stream, LossStream) and stream.dim != learner.dim:
+    dim = int(getattr(learner, "dim", 0)) or np.size(learner.predict())
+    last = float(getattr(learner, "time", 0.0))
+    if isinstance(stream, LossStream) and stream.dim != dim:
         raise ValueError(
-            f"losses must have the learner's dimension {learner.dim}: got {stream.dim}; match dim"
+            f"losses must have the learner's dimension {dim}: got {stream.dim}; match dim"
             " and the data"
         )
     rounds = len(stream)
     if times is None and isinstance(stream, LossStream):
         times = stream.times
-    when = untimed(float(learner.time), rounds) if times is None else increasing("times", times)
+    when = untimed(last, rounds) if times is None else increasing("times", times)
     if when.shape != (rounds,):
         raise ValueError(
             f"times must hold one time a round: got {when.size} for {rounds} rounds; match their"
             " lengths"
         )
-    if rounds and learner.time >= when[0] and getattr(learner, "rounds", 0):
+    if rounds and last >= when[0] and getattr(learner, "rounds", 0):
         raise ValueError(
-            f"times must come after the learner's last round at {learner.time}: got {when[0]};"
-            " shift them"
+            f"times must come after the learner's last round at {last}: got {when[0]}; shift them"
         )
 
     out = {"losses": np.empty(rounds), "linear": np.empty(rounds), "norms": np.full(rounds, np.nan)}
-    out["plays"] = np.empty((rounds, learner.dim))
-    out["gradients"] = np.empty((rounds, learner.dim))
+    out["plays"] = np.empty((rounds, dim))
+    out["gradients"] = np.empty((rounds, dim))
     with _progress(rounds, progress) as advance:
         if (
             isinstance(learner, Compiled)
@@ -137,8 +141,10 @@ def _play_interactively(
     learner: Playable, stream: Any, when: Array, out: dict[str, Array], advance: Any
 ) -> None:
     ledger, takes_losses = getattr(learner, "ledger", None), getattr(learner, "takes_losses", False)
+    predict: Any = learner.predict
+    timed = _takes_time(predict)
     for i, loss in enumerate(stream):
-        w = learner.predict(time=float(when[i]))
+        w = predict(time=float(when[i])) if timed else predict()
         g = loss.gradient(w)
         out["plays"][i], out["losses"][i], out["gradients"][i] = w, loss.value(w), g
         if takes_losses:
@@ -148,6 +154,12 @@ def _play_interactively(
         if ledger is not None:
             out["linear"][i], out["norms"][i] = ledger.linear_loss, ledger.memory.norm
         advance(1)
+
+
+def _takes_time(predict: Any) -> bool:
+    """Whether a method has an argument `time`."""
+    parameters = inspect.signature(predict).parameters.values()
+    return any(each.name == "time" or each.kind is each.VAR_KEYWORD for each in parameters)
 
 
 @contextmanager

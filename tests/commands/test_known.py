@@ -319,3 +319,19 @@ def test_marks_of_what_is_known_travel_with_copies(shop):
     model = sp.Forecaster(H, features=2)
     model._engine.ahead[:] = [True, False]
     assert copy.copy(model)._engine.ahead.tolist() == [True, False]
+
+
+def test_one_row_that_is_most_of_the_error_has_a_note(tmp_path):
+    rng = np.random.default_rng(0)
+    y = 200 + 10 * np.cos(2 * np.pi * np.arange(300) / 7) + rng.normal(0, 8, 300)
+    whole = run(write(tmp_path / "a.csv", {"y": y.tolist()}), tmp_path / "o")[1]
+    assert not [note for note in whole["notes"] if "squared error" in note]
+    y[200] = 1e5
+    predictions, spoilt = run(write(tmp_path / "b.csv", {"y": y.tolist()}), tmp_path / "p")
+    (note,) = (note for note in spoilt["notes"] if "squared error" in note)
+    assert note.startswith("row 201 makes up 100.0% of the squared error (rows count from 1)")
+    assert f"and not {spoilt['loss']['stillpoint'] ** 0.5:.4g};" in note
+    said = [float(x) for x in predictions["forecast"]]
+    rest = [(f - v) ** 2 for f, v in zip(said, y, strict=True)][1:]
+    del rest[199]
+    assert f"the root mean is {np.mean(rest) ** 0.5:.4g}" in note

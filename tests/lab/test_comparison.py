@@ -463,3 +463,23 @@ def test_bad_arguments_are_refused_before_anybody_plays(arguments, message):
     given = {"learners": ["Tracker"], "streams": ["walk"], "horizons": 100} | arguments
     with pytest.raises(ValueError, match=message):
         sp.lab.compare(given.pop("learners"), given.pop("streams"), **given)
+
+
+class Plain:
+    """A learner with nothing but predict and update."""
+
+    def __init__(self, dim, step):
+        self.w, self.step = np.zeros(dim), step
+
+    def predict(self):
+        return self.w.copy()
+
+    def update(self, g):
+        self.w = self.w - self.step * np.asarray(g)
+
+
+def test_a_learner_of_ones_own_needs_no_more_than_predict_and_update():
+    mine, theirs = ("mine", Plain, {"step": 0.1}), ("OGD", sp.lab.baselines.OGD, {"step": 0.1})
+    result = sp.lab.compare([mine, theirs], ["walk"], seeds=1, horizons=100)
+    ours, others = (row.loss for row in result.rows)
+    assert ours == pytest.approx(others)

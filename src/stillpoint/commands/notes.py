@@ -4,14 +4,18 @@ import math
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
+import numpy as np
+
 from stillpoint.commands.cells import is_date, meant_number, read_number
 from stillpoint.commands.errors import brief, show_name
+from stillpoint.core.validation import Array
 
 CATEGORIES = 100  # that become features, over all columns: a filter's cost grows with their square
 # categories that a column must have, of which at most so many are no numbers, to look like one of
 # numbers
 _MANY, _ODD = 10, 2
 _NAMED = 5  # columns in one note
+_SOME, _MOST = 100, 0.8  # rows, at least; share of the squared error that is worth a note
 _FIRST, _LAST = 19000101, 21001231  # whole numbers that may be dates
 _SECONDS = 946_684_800.0, 4_102_444_800.0  # of the years 2000 to 2100
 
@@ -73,6 +77,25 @@ def target_notes(targets: int, moved: bool) -> list[str]:
         what = "targets below 0 came, which no interval holds that ends at 0"
         notes.append(f"{what}; leave out --nonnegative")
     return notes
+
+
+def outlier_notes(columns: Mapping[str, Array], mean: float | None, loss: str) -> list[str]:
+    """A note on a row, or few, that make up most of all squared error.
+
+    columns: of the history. mean: of the losses.
+    """
+    ours = np.nan_to_num(columns["loss:stillpoint"])
+    total, at = float(ours.sum()), int(ours.argmax()) if ours.size else 0
+    if loss != "squared error" or not mean or not ours[at] > _MOST * total:
+        return []
+    first, rows, scored = int(columns["row"][at]), int(columns["rows"][at]), total / mean
+    if scored < _SOME:
+        return []
+    who = f"row {first} makes" if rows == 1 else f"rows {first} to {first + rows - 1} make"
+    what = f"{who} up {ours[at] / total:.1%} of the squared error (rows count from 1)"
+    rest, remedy = (total - ours[at]) / (scored - rows), "look at it, or leave its target empty"
+    figures = f"the root mean is {math.sqrt(rest):.4g} and not {math.sqrt(mean):.4g}"
+    return [f"{what}: without, {figures}; {remedy}"]
 
 
 def ahead_notes(ahead: int, horizon: int) -> list[str]:

@@ -10,6 +10,7 @@ from stillpoint.commands.notes import (
     band_notes,
     known_notes,
     late_notes,
+    outlier_notes,
     planned_notes,
     shared_notes,
     target_notes,
@@ -56,6 +57,7 @@ def totals(job: "Track", session: Session) -> dict[str, Any]:
     else:
         result = {**head, **figures(engine, history)}
         notes += shared_notes(job.shared)
+    notes += outlier_notes(history.columns(), result["loss"].get("stillpoint"), engine.loss_name)
     notes += target_notes(job.targets, isinstance(engine, Series) and engine.moved)
     if "coverage" in result:
         result["coverage"] |= {"infinite": job.infinite, "empty": job.empty}
