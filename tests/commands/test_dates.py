@@ -36,6 +36,7 @@ DAYS = [date(2024, 2, 9) + timedelta(i) for i in range(40)]
         (["Q3 2024"], "Q%q %Y"),
         (["2024Q5"], None),
         (["later"], None),
+        (["01/02/2024", "soon", "13/02/2024"], "%d/%m/%Y"),  # that row is refused, or rejected
     ],
 )
 def test_usual_forms_are_told_by_their_values(cells, form):
