@@ -34,7 +34,7 @@ def test_every_public_learner_conforms(learner, check):
 
 @pytest.mark.parametrize(
     ("kernel", "potential", "domain", "lipschitz"),
-    some_of(KERNELS, POTENTIALS, DOMAINS, [1.0, None], every=24),
+    some_of(KERNELS, POTENTIALS, DOMAINS, [1.0, None], every=6),
 )
 def test_the_whole_matrix_conforms(kernel, potential, domain, lipschitz):
     def make(dim):

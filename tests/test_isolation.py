@@ -25,7 +25,7 @@ from children import in_threads
 from extras import package
 from persisted import CORE, LATER, parameters
 from stillpoint import forecasters
-from thorough import THOROUGH, some
+from thorough import THOROUGH
 
 ROUNDS = 15
 SOURCE = Path(__file__).parent.parent / "src" / "stillpoint"
@@ -77,7 +77,7 @@ def take_turns(name, turns):
 TURNS = st.lists(st.booleans(), min_size=ROUNDS, max_size=4 * ROUNDS)
 
 
-@pytest.mark.parametrize("name", some(parameters(CORE), every=2))
+@pytest.mark.parametrize("name", parameters(CORE))
 @settings(max_examples=2)
 @given(turns=TURNS)
 def test_two_learners_taking_turns_are_as_alone(name, turns):
@@ -92,7 +92,7 @@ def test_two_learners_taking_many_turns_are_as_alone(name, turns):
     take_turns(name, turns)
 
 
-@pytest.mark.parametrize("name", some(parameters(CORE), every=2))
+@pytest.mark.parametrize("name", parameters(CORE))
 def test_learners_in_threads_are_as_alone(name):
     """Four at a time, with threads switched a hundred thousand times a second."""
     case, firsts, results = CORE[name], (0, 0, 60, 120), {}

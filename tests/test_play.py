@@ -51,7 +51,7 @@ NAMES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "stream"), some_of(NAMES, STREAMS, every=12))
+@pytest.mark.parametrize(("name", "stream"), some_of(NAMES, STREAMS, every=3))
 def test_bulk_gives_the_numbers_of_the_interactive_path(name, stream):
     losses = STREAMS[stream]
     make = lambda: sp.KernelFTRL(losses.dim, kernel=MARKOV[name], potential=Erfi())  # noqa: E731

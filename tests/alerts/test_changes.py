@@ -70,7 +70,7 @@ SHAPES = {
 
 @pytest.mark.parametrize(
     ("name", "shape", "every"),
-    some_of([*STREAMS, "season and trend"], SHAPES, [20, 10_000], every=16),
+    some_of([*STREAMS, "season and trend"], SHAPES, [20, 10_000], every=4),
 )
 def test_a_slow_twin_finds_the_same(name, shape, every):
     y = STREAMS.get(name, with_season_and_trend())

@@ -22,7 +22,7 @@ def new_window(most):
 
 
 @pytest.mark.parametrize("most", [1, 5, 130, 700])
-@pytest.mark.parametrize("name", some(STREAMS, every=4))
+@pytest.mark.parametrize("name", some(STREAMS, every=2))
 def test_ranks_are_those_of_a_sorted_list_of_the_last_numbers(name, most):
     rng = np.random.default_rng(0)
     window, ordered, ring = new_window(most), [], []

@@ -116,7 +116,7 @@ class Twins:
             self.single(key).update(value)
 
 
-@pytest.mark.parametrize("name", some(ALL, every=4))
+@pytest.mark.parametrize("name", some(ALL, every=2))
 def test_random_subsets_give_the_numbers_of_single_learners(name):
     kind, config = ALL[name]
     twins = Twins(kind, config, seed=1)
@@ -150,7 +150,7 @@ def test_update_predicts_first_where_no_round_is_open(name):
     same(twins.fleet, twins.singles)
 
 
-@pytest.mark.parametrize("name", some(TIMED, every=4))
+@pytest.mark.parametrize("name", some(TIMED, every=2))
 def test_gaps_in_time_are_the_learners_own(name):
     twins = Twins(*ALL[name], seed=3)
     clock = 0.0
@@ -165,7 +165,7 @@ def test_gaps_in_time_are_the_learners_own(name):
     assert twins.fleet.learner(100).time == clock + 5.0
 
 
-@pytest.mark.parametrize("name", some(ALL, every=4))
+@pytest.mark.parametrize("name", some(ALL, every=2))
 def test_learner_and_adopt_are_inverse_and_go_on_alike(name):
     kind, config = ALL[name]
     twins = Twins(kind, config, seed=4)
@@ -190,7 +190,7 @@ def test_learner_and_adopt_are_inverse_and_go_on_alike(name):
     assert len(other) == 4
 
 
-@pytest.mark.parametrize(("name", "strings"), some_of(ALL, [False, True], every=8))
+@pytest.mark.parametrize(("name", "strings"), some_of(ALL, [False, True], every=2))
 def test_saved_and_loaded_it_goes_on_alike(name, strings, tmp_path):
     kind, config = ALL[name]
     twins = Twins(kind, config, seed=5, on_bad="skip")
@@ -282,7 +282,7 @@ def test_a_bad_value_raises_with_its_key_and_nothing_moves(name):
     same(twins.fleet, twins.singles)
 
 
-@pytest.mark.parametrize("name", some(ALL, every=4))
+@pytest.mark.parametrize("name", some(ALL, every=2))
 def test_on_bad_skip_touches_that_key_only(name):
     kind, config = ALL[name]
     twins = Twins(kind, config, seed=8, on_bad="skip")

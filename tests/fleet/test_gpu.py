@@ -81,7 +81,7 @@ def test_plays_follow_those_of_float64_fleets(name):
     dim, keys = config.get("dim", 1), np.arange(N)
     cpu, device = Fleet(kind, **config), DeviceFleet(kind, N, device="cpu", **config)
     ours, theirs = [], []
-    # past round 256, in which a third expert joins; the others have nothing that joins late
+    # past round 256, in which a third expert of Tracker joins: one of them goes that far
     for y in targets(300 if THOROUGH or name == "tracker" else 100, dim):
         theirs.append(opened(cpu, keys))
         ours.append(opened(device))

@@ -110,7 +110,7 @@ LEARNERS = {
 
 @pytest.mark.parametrize(
     ("learner", "name", "ridge", "dim", "times"),
-    some_of(LEARNERS, NAMES, [0.01, 1.0], [1, 3], TIMES, every=24),
+    some_of(LEARNERS, NAMES, [0.01, 1.0], [1, 3], TIMES, every=6),
 )
 def test_streaming_equals_dense(learner, name, ridge, dim, times):
     run, kernel = (

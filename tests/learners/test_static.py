@@ -102,7 +102,7 @@ def dense_twin(kernel, losses, step):
     return np.array(plays), W
 
 
-@pytest.mark.parametrize(("kernel", "name", "times"), some_of(KERNELS, NAMES, TIMES, every=24))
+@pytest.mark.parametrize(("kernel", "name", "times"), some_of(KERNELS, NAMES, TIMES, every=6))
 def test_proximal_descent_equals_its_dense_twin(kernel, name, times):
     losses = streams(TIMES[times])[name]
     learner = sp.KernelFTRL(losses.dim, kernel=KERNELS[kernel], potential=ProximalDescent(STEP))

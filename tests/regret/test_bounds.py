@@ -61,7 +61,7 @@ RADII = np.concatenate([[0.0], np.logspace(-4, 6, 21)])
 
 
 @pytest.mark.filterwarnings("ignore:the play saturated")
-@pytest.mark.parametrize(("kernel", "stream"), some_of(KERNELS, STREAMS, every=12))
+@pytest.mark.parametrize(("kernel", "stream"), some_of(KERNELS, STREAMS, every=3))
 def test_bounds_hold_against_every_comparator(kernel, stream):
     """Proposition kernelized-pf, the OGD form of Theorem olo-reduction, and the other
     potentials' own.

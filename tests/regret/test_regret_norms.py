@@ -84,7 +84,7 @@ def test_bad_sequences_are_named(u):
 
 
 @pytest.mark.parametrize("times", [REGULAR, IRREGULAR], ids=["regular", "irregular"])
-@pytest.mark.parametrize("kernel", some(STREAMING, every=4))
+@pytest.mark.parametrize("kernel", some(STREAMING, every=2))
 @pytest.mark.parametrize("shape", [(T,), (T, 3)])
 def test_streaming_norm_is_the_dense_norm(kernel, times, shape):
     u = np.random.default_rng(3).standard_normal(shape)

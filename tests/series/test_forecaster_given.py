@@ -80,7 +80,7 @@ def test_any_split_gives_the_same_forecasts_and_intervals(bulk, name):
     assert_alike([np.concatenate(part) for part in zip(*parts, strict=True)], bulk[name])
 
 
-@pytest.mark.parametrize(("name", "stop"), some_of(GIVEN, [15, 16, 17, 60, 101, 200], every=8))
+@pytest.mark.parametrize(("name", "stop"), some_of(GIVEN, [15, 16, 17, 60, 101, 200], every=2))
 def test_files_hold_all_that_was_given(bulk, name, stop):
     model = build(name)
     track(model, name, 0, stop)

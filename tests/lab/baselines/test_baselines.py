@@ -456,7 +456,7 @@ HAARS = {
 }
 
 
-@pytest.mark.parametrize(("stream", "dim", "kind"), some_of(STREAMS, [1, 3], HAARS, every=16))
+@pytest.mark.parametrize(("stream", "dim", "kind"), some_of(STREAMS, [1, 3], HAARS, every=4))
 def test_sparse_haar_keeps_its_bound(stream, dim, kind):
     rng = np.random.default_rng(3)
     learner = SparseHaar(dim, lipschitz=1.0, **HAARS[kind])

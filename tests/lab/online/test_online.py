@@ -121,7 +121,7 @@ def test_equals_the_slow_twin(name, dim):
     assert np.ptp(plays, axis=0).max() > 0.1  # it moves
 
 
-@pytest.mark.parametrize("name", some(MAKERS, every=4))
+@pytest.mark.parametrize("name", some(MAKERS, every=2))
 def test_bulk_gives_the_numbers_of_the_interactive_path(name):
     for losses in (rounds(1), Huber(0.5).on(rounds(3).y)):
         compiled, interactive = MAKERS[name](losses.dim), MAKERS[name](losses.dim)
