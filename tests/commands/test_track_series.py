@@ -143,13 +143,30 @@ def goes_on(whole, folder, monkeypatch, batch, ends, **options):
         cut = run(str(source), folder / "o", checkpoint=folder / "c", **options)[1]
     for name in ("predictions.csv", "forecast.csv"):
         assert (folder / "o" / name).read_bytes() == (folder / "whole" / name).read_bytes()
-    for key in ("loss", "coverage", "horizons", "changes", "components", "total", "relies_on"):
+    same = ("loss", "coverage", "horizons", "changes", "components", "total", "relies_on")
+    for key in (*same, "repeated", "notes"):
         assert cut[key] == expected[key]
 
 
 @pytest.mark.parametrize("options", [{"time": "t"}, {"features": ""}])
 def test_a_series_goes_on_wherever_it_is_cut(gaps, tmp_path, monkeypatch, options):
     goes_on(gaps, tmp_path, monkeypatch, 13, (3, 50, 101, 150, N + 1), horizon=H, **options)
+
+
+def test_rows_that_share_a_slot_are_counted_wherever_it_is_cut(series, tmp_path, monkeypatch):
+    """Every row of an hour but the last gives way; one without a target does not count as one."""
+    at = [datetime(2024, 3, 1) + timedelta(hours=i) for i in range(100)]
+    rows = [(time, float(y)) for time, y in zip(at, series[:100], strict=True)]
+    later = [(40, 9, 1.0), (60, 9, 2.0), (60, 11, 3.0), (70, 9, ""), (70, 11, 5.0), (99, 9, 4.0)]
+    rows += [(at[i] + timedelta(minutes=m), y) for i, m, y in later]
+    rows.sort()
+    table = {"t": [row[0].isoformat() for row in rows], "y": [row[1] for row in rows]}
+    source = write(tmp_path / "s.csv", table)
+    summary = run(source, tmp_path / "a", time="t", horizon=H)[1]
+    assert summary["repeated"] == 5
+    assert any(note.startswith("5 of 106 rows share a slot of time") for note in summary["notes"])
+    ends = (20, 42, 43, 64, 65, len(rows) + 1)
+    goes_on(source, tmp_path, monkeypatch, 7, ends, time="t", horizon=H)
 
 
 def test_rows_without_a_target_have_the_interval_of_their_own_horizon(gaps, tmp_path):

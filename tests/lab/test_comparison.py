@@ -416,6 +416,7 @@ def test_a_learner_that_always_fails_leaves_the_others_their_curves():
     assert list(result.curves()[1]) == ["OGD"]
     assert result.summaries()[0].regret is None
     assert repr(result) == "<Comparison of 2 learners on 1 streams: 4 cells, 2 failed>"
+    assert result.plot().get_title() == "without broken, which failed"
 
 
 def fails_in_turn(facts):

@@ -3,10 +3,11 @@
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stillpoint.commands.encode import Rows
 from stillpoint.commands.plans import Plan, Table
-from stillpoint.core.validation import Array, stored
+from stillpoint.core.validation import Array, counted, stored
 
 _WHOLE = 10  # targets that must all be whole for ends to be
 
@@ -18,6 +19,8 @@ class Intake:
         self._plan = plan
         # targets, those not whole, those below 0, those before the first that was not whole
         self._counts = np.zeros(4, dtype=np.int64)
+        self.repeated = 0  # targets that gave way to a later one of their slot
+        self._filled = False  # whether the slot of the last row has a target
 
     @property
     def whole(self) -> bool:
@@ -48,6 +51,14 @@ class Intake:
         self._counts += np.array([known.sum(), odd.sum(), below.sum(), before])
         return Table(y, self._features(rows.X), rows.times, whole.astype(np.float64))
 
+    def count(self, y: Array, steps: NDArray[np.int64]) -> None:
+        """Count targets that give way to a later one of their slot. steps: slots between rows."""
+        slots, known = np.cumsum(steps != 0), ~np.isnan(y)
+        targets = np.bincount(slots[known], minlength=int(steps.size and slots[-1]) + 1)
+        targets[0] += self._filled
+        self.repeated += int(np.maximum(targets - 1, 0).sum())
+        self._filled = bool(targets[-1])
+
     def _features(self, X: Array) -> Array:
         """Return features in the columns there are; the words that have none are not told apart."""
         numbers, room = self._plan.numbers, self._plan.words
@@ -59,8 +70,15 @@ class Intake:
 
     def arrays(self) -> dict[str, Any]:
         """Return the state, for saving."""
-        return {"counts": self._counts.copy()}
+        return {
+            "counts": self._counts.copy(),
+            "repeated": self.repeated,
+            "filled": self._filled,
+        }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Restore what `arrays` returned."""
         self._counts[:] = stored(state, "counts", 4, dtype=np.int64)
+        counted("repeated", state["repeated"], 2**62)
+        self.repeated = int(state["repeated"])
+        self._filled = bool(state["filled"])

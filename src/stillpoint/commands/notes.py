@@ -122,6 +122,14 @@ def shared_notes(shared: tuple[int, int, str] | None) -> list[str]:
     return [f"{who}, {first} the first: {what}; drop duplicates if it is a series"]
 
 
+def slot_notes(repeated: int, rows: int) -> list[str]:
+    """A note on rows of a series that share a slot. repeated: rows that do not count for that."""
+    if not repeated:
+        return []
+    who = f"{repeated:,} of {rows:,} rows share a slot of time with a later row, which counts alone"
+    return [f"{who}; add up or average first what belongs together"]
+
+
 def planned_notes(ahead: int, features: Sequence[str], known: Sequence[str]) -> list[str]:
     """A note on rows ahead of the targets whose columns are not said to be known.
 

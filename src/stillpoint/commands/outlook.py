@@ -108,6 +108,7 @@ def outlook(engine: Series, ahead: Ahead, recent: Recent) -> dict[str, Any]:
             for h, (time, f, low, high) in enumerate(rows, 1)
         ],
         "steps_without_known": ahead.lacks,
+        "repeated": engine.intake.repeated,
         "total": {name: float(end[0]) for name, end in ahead.total._asdict().items()},
         "horizons": horizons(ahead.scores, bool(engine.level), NAIVE in engine.beside.names),
         "changes": [_change(change, model, ahead, coming) for change in model.changes],

@@ -81,12 +81,12 @@ class Series:
     def run(self, rows: Rows, row: int) -> tuple[Array, Array, Array, Array, Array]:
         """Forecast and learn rows from number `row` on; see `Engine.run`. There are no weights."""
         new = self.intake.read(rows)
-        first = self._waiting.y.size
-        table = self._waiting.then(new)
+        first, table = self._waiting.y.size, self._waiting.then(new)
         n = self._ready(table)
         gaps = self._gaps(table, first, n)
         told, taken, own = self._play_all(table, n, gaps)
         slots = self._slots(taken)
+        self.intake.count(new.y, taken[first:])
         self.steps = np.maximum(taken[first:], 1)
         self.beside.score(table.y[:n], slots, told)
         self._slot = int(slots[n - 1]) if n else self._slot

@@ -13,6 +13,7 @@ from stillpoint.commands.notes import (
     outlier_notes,
     planned_notes,
     shared_notes,
+    slot_notes,
     target_notes,
 )
 from stillpoint.commands.plans import word_notes
@@ -53,6 +54,7 @@ def totals(job: "Track", session: Session) -> dict[str, Any]:
         notes += ahead_notes(job.ahead, engine.horizon) if job.targets else ()
         notes += planned_notes(job.ahead, job.features, o.known or ()) if job.targets else ()
         notes += known_notes(o.known, result["steps_without_known"], engine.horizon)
+        notes += slot_notes(engine.intake.repeated, session.rows)
         notes += word_notes(encoder, engine.plan)
     else:
         result = {**head, **figures(engine, history)}

@@ -214,6 +214,9 @@ class Comparison:
             over="length of the interval" if lengths else "T" if ends else "rounds",
             band=quantiles,
         )
+        absent = [name for name in ordered(row.learner for row in self.rows) if name not in groups]
+        if absent:
+            axes.set_title(f"without {', '.join(absent)}, which failed", fontsize="small")
         if path is not None:
             figures.save_figure(axes.figure, Path(path))
             body = [
