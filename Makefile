@@ -55,8 +55,10 @@ build/extras/.ready: $(VENV)/.ready
 	touch $@
 
 # A file has one process, for Spark and the site start once there; in the order of their names Spark, the longest, does not come last.
+# Only files that have such tests are read (tests/conftest.py sees to it that no others do).
 test-extras: extras
-	STILLPOINT_EXTRAS=required $(WITH_EXTRAS) -m pytest -n 3 --dist loadfile --no-loadscope-reorder -m "extra and not slow"
+	STILLPOINT_EXTRAS=required $(WITH_EXTRAS) -m pytest -n 3 --dist loadfile --no-loadscope-reorder -m "extra and not slow" \
+		$$(grep -rl --include='test_*.py' 'mark\.extra' tests | LC_ALL=C sort)
 
 # Learners saved here go on bit for bit under other Pythons; those of this list that are not installed are passed over.
 PYTHONS ?= python3.12 python3.13 python3.14
@@ -83,8 +85,8 @@ MINIMUM += test_checks.py frames estimators report/test_alerts_page.py core/test
 	commands/test_track_series.py commands/test_forecast_fleet.py lab/test_sweep.py::test_every_backend_gives_the_same_rows
 FEW := -k "not another_process"
 else
-MINIMUM += core/test_persist.py::test_files_of_format_1_go_on_as_recorded
-FEW := -k "not alerts and not Anomalies and not Changes and not bench_regret and not known_ahead"
+MINIMUM += $(patsubst %,core/test_persist.py::test_files_of_format_1_go_on_as_recorded[%],Tracker IntervalTracker TrackingForecaster)
+FEW := -k "not alerts and not Anomalies and not Changes and not bench_regret and not known_ahead and not refused_rounds_of_a_series"
 endif
 LOWEST  := build/minimum/venv/bin/python
 minimum: build/minimum/.ready
@@ -98,7 +100,7 @@ build/minimum/.ready: $(VENV)/.ready tests/minimum.py
 test-minimum: build/minimum/.ready
 	# left out: the runner for tests of commands in the oldest click does not keep the streams apart, and it takes
 	# words that begin with a control character for options
-	NUMBA_CACHE_DIR=$(CURDIR)/build/minimum/cache $(LOWEST) -m pytest -n 2 --dist worksteal -m "not slow" $(MINIMUM:%=tests/%) \
+	NUMBA_CACHE_DIR=$(CURDIR)/build/minimum/cache $(LOWEST) -m pytest -n 2 --dist worksteal -m "not slow" $(MINIMUM:%='tests/%') \
 		$(FEW) \
 		--deselect tests/core/test_terminal.py::test_errors_of_usage_are_shown
 

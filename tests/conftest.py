@@ -39,13 +39,19 @@ def pytest_make_parametrize_id(config, val, argname):
 
 
 def pytest_collection_modifyitems(items):
-    """Refuse ids that were written by hand and are no names."""
+    """Refuse ids that were written by hand and are no names, and tests that `make test-extras` would
+    not find: it reads files in which `mark.extra` is written.
+    """
     odd = [item.nodeid for item in items if UNSTABLE.search(item.nodeid)]
     if odd:
         raise pytest.UsageError(
             f"{len(odd)} ids of tests may differ from run to run; give their cases names:"
             f" {odd[:3]!r}"
         )
+    extra = {item.path for item in items if item.get_closest_marker("extra")}
+    hidden = [path for path in sorted(extra) if "mark.extra" not in path.read_text("utf-8")]
+    if hidden:
+        raise pytest.UsageError(f"mark.extra must be written in the file of its tests: {hidden}")
 
 
 def pytest_collection_finish():

@@ -244,6 +244,7 @@ def test_bad_input_is_refused(message):
         BAD[message]()
 
 
+@pytest.mark.slow  # most of a minute; benchmarks/gpu_series.py compares them on a device as well
 def test_the_kernel_interpreted_is_the_torch_operations():
     """The kernel's own text, run by Triton's interpreter: whole batches, parts, replays and NaN."""
     assert interpreted("interpret_series.py").count("agrees") == 1
