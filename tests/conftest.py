@@ -39,8 +39,8 @@ def pytest_make_parametrize_id(config, val, argname):
 
 
 def pytest_collection_modifyitems(items):
-    """Refuse ids that were written by hand and are no names, and tests that `make test-extras` would
-    not find: it reads files in which `mark.extra` is written.
+    """Refuse ids that were written by hand and are no names, and tests which `make test-extras`
+    would not find: it reads files in which `mark.extra` is written.
     """
     odd = [item.nodeid for item in items if UNSTABLE.search(item.nodeid)]
     if odd:
