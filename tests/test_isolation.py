@@ -318,3 +318,27 @@ def test_damaged_and_full_caches_are_compiled_past_and_mended(tmp_path):
         *("42", "1"),
         "over",
     ]
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda kernel: sp.KernelVAW(kernel),
+        lambda kernel: sp.StronglyConvex(1, kernel=kernel, curvature=1.0),
+        lambda kernel: sp.ExpConcave(1, kernel=kernel, curvature=0.5),
+        lambda kernel: sp.Directional(1, kernel=kernel, lipschitz=1.0),
+        lambda kernel: sp.KernelForecaster([kernel], ridges=[1.0]),
+        lambda kernel: sp.TrackingVAW(1, kernel=kernel, context=sp.kernels.GaussianContext(1.0)),
+    ],
+    ids=["VAW", "strongly convex", "exp-concave", "directional", "forecaster", "contexts"],
+)
+def test_learners_that_keep_every_observation_are_pickled(build):
+    """Kernels without a state space, and kernels on contexts."""
+    learner = build(sp.kernels.Gaussian(width=2.0))
+    row = [[1.5]] if isinstance(learner, sp.TrackingVAW) else []
+    for _ in range(3):
+        learner.update(*row, 0.4)
+    again = pickle.loads(pickle.dumps(learner))
+    for each in (learner, again):
+        each.update(*row, -0.2)
+    assert np.array_equal(again.predict(*row), learner.predict(*row))

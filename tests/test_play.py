@@ -265,3 +265,39 @@ def test_a_learner_that_takes_times_is_told_them():
     heard = []
     sp.play(Timed(1), np.ones((3, 1)), times=[2.0, 2.5, 7.0])
     assert heard[-3:] == [2.0, 2.5, 7.0]
+
+
+class Wrapped:
+    """A learner of this library behind predict and update alone."""
+
+    def __init__(self, learner):
+        self.own = learner
+
+    def predict(self, time=None):
+        return self.own.predict(time)
+
+    def update(self, g):
+        self.own.update(g)
+
+
+def test_a_learner_without_a_dimension_is_asked_in_its_rounds_only():
+    y, times = np.random.default_rng(1).normal(size=20), np.arange(10.0, 30.0)
+    losses = sp.losses.Absolute().on(y)
+    run = sp.play(Wrapped(sp.Tracker(1)), losses, times=times)
+    np.testing.assert_array_equal(run.plays, sp.play(sp.Tracker(1), losses, times=times).plays)
+    own = sp.play(Wrapped(sp.Tracker(1)), list(losses), times=times)
+    np.testing.assert_array_equal(own.plays, run.plays)
+    refused = Wrapped(sp.Tracker(1))
+    with pytest.raises(ValueError, match="times must hold one time a round"):
+        sp.play(refused, list(losses), times=times[:5])
+    assert not refused.own._is_open
+
+
+def test_a_time_that_the_certificates_kernel_refuses_leaves_the_learner_as_it_was():
+    learner = sp.Tracker(dim=1, certify=sp.kernels.Spline())
+    before = learner.arrays()
+    with pytest.raises(ValueError, match="time"):
+        sp.play(learner, sp.losses.Absolute().on(np.ones(50)), times=np.arange(50.0) - 10.0)
+    for name, value in learner.arrays().items():
+        np.testing.assert_array_equal(value, before[name])
+    assert learner.predict() == 0.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol, runtime_checkable
 
@@ -79,8 +79,8 @@ def play(
         stream = Linear().on(losses)
     else:
         stream = _rounds(losses)
-    dim = int(getattr(learner, "dim", 0)) or np.size(learner.predict())
-    last = float(getattr(learner, "time", 0.0))
+    last, dim = float(getattr(learner, "time", 0.0)), int(getattr(learner, "dim", 0))
+    dim = dim or getattr(stream, "dim", 0)
     if isinstance(stream, LossStream) and stream.dim != dim:
         raise ValueError(
             f"losses must have the learner's dimension {dim}: got {stream.dim}; match dim"
@@ -100,6 +100,8 @@ def play(
             f"times must come after the learner's last round at {last}: got {when[0]}; shift them"
         )
 
+    if not dim:  # only its plays tell
+        dim = np.size(_predict(learner)(when[0] if rounds else last + 1.0))
     out = {"losses": np.empty(rounds), "linear": np.empty(rounds), "norms": np.full(rounds, np.nan)}
     out["plays"] = np.empty((rounds, dim))
     out["gradients"] = np.empty((rounds, dim))
@@ -141,10 +143,14 @@ def _play_interactively(
     learner: Playable, stream: Any, when: Array, out: dict[str, Array], advance: Any
 ) -> None:
     ledger, takes_losses = getattr(learner, "ledger", None), getattr(learner, "takes_losses", False)
-    predict: Any = learner.predict
-    timed = _takes_time(predict)
+    predict = _predict(learner)
     for i, loss in enumerate(stream):
-        w = predict(time=float(when[i])) if timed else predict()
+        w = predict(when[i])
+        if np.size(w) != out["plays"].shape[1]:
+            raise ValueError(
+                f"losses must have the learner's dimension {np.size(w)}: got"
+                f" {out['plays'].shape[1]}; match its plays and the data"
+            )
         g = loss.gradient(w)
         out["plays"][i], out["losses"][i], out["gradients"][i] = w, loss.value(w), g
         if takes_losses:
@@ -156,10 +162,13 @@ def _play_interactively(
         advance(1)
 
 
-def _takes_time(predict: Any) -> bool:
-    """Whether a method has an argument `time`."""
+def _predict(learner: Playable) -> Callable[[float], Any]:
+    """Its `predict` of a round at a time, which is passed on if there is an argument for it."""
+    predict: Any = learner.predict
     parameters = inspect.signature(predict).parameters.values()
-    return any(each.name == "time" or each.kind is each.VAR_KEYWORD for each in parameters)
+    if any(each.name == "time" or each.kind is each.VAR_KEYWORD for each in parameters):
+        return lambda time: predict(time=float(time))
+    return lambda time: predict()
 
 
 @contextmanager

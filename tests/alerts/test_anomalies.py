@@ -99,6 +99,24 @@ def test_whole_streams_give_the_bits_of_single_calls(name):
     assert one.rounds == other.rounds == y.size
 
 
+def test_values_that_are_missing_first_leave_no_trace():
+    """What a forecaster says that has only skipped rounds is no forecast."""
+    y = 100.0 + np.random.default_rng(5).normal(size=60)
+    whole = sp.Anomalies(forecaster=sp.VariationForecaster())
+    whole.track([math.nan, math.nan, *y])
+    for parts in ([[math.nan], [math.nan], y], [[math.nan] * 2, y[:1], y[1:]]):
+        one = sp.Anomalies(forecaster=sp.VariationForecaster())
+        for part in parts:
+            one.track(part)
+        for name, array in one.arrays().items():
+            assert np.array_equal(array, whole.arrays()[name], equal_nan=True), name
+    single = sp.Anomalies(forecaster=sp.VariationForecaster())
+    single.skip(), single.skip()
+    for now in y:
+        single.update(now)
+    assert single.score(200.0) == whole.score(200.0)
+
+
 @pytest.mark.parametrize("forecaster", [sp.VariationForecaster, lambda: None])
 def test_its_own_forecaster_gives_the_bits_of_single_calls(forecaster):
     y, _ = told(np.random.default_rng(6), 300)

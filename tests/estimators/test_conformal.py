@@ -259,3 +259,20 @@ def test_a_model_of_another_library_is_refused_before_the_first_row():
     for make in (river.ConformalRegressor, river.ConformalClassifier):
         with pytest.raises(ValueError, match=r"must be a model of river with predict_.*got None"):
             make(None)
+
+
+def test_a_label_that_comes_late_is_in_no_set_and_hurts_nobody():
+    """Also where the classifier learns on, which refuses labels that it does not know."""
+    sklearn = faces("sklearn")
+    from sklearn.naive_bayes import GaussianNB
+
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(100, 2)), np.arange(100) % 2
+    y[80:] = 2
+    model = sklearn.ConformalClassifier(GaussianNB()).fit(X, y)
+    assert model.classes_.tolist() == [0, 1]
+    assert model.scores_.seen == 29
+    model.partial_fit(X[:3], [2, 2, 2])
+    assert model.scores_.seen == 32
+    theirs = GaussianNB().fit(X[:70], y[:70]).partial_fit(X[70:80], y[70:80])
+    assert np.array_equal(model.estimator_.predict_proba(X), theirs.predict_proba(X))

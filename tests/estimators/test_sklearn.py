@@ -244,3 +244,32 @@ def test_paths_and_intervals_survive_saving(sklearn, tmp_path):
     with pytest.raises(ValueError, match="y must be"):
         band.partial_fit(X, np.full(90, 1e200))
     assert pickle.dumps(band) == before
+
+
+def test_intervals_are_of_the_coverage_that_rows_were_learnt_with(sklearn, tmp_path):
+    X, y, _ = moving(200)
+    model = sklearn.TrackingRegressor(coverage=[0.5, 0.95]).fit(X[:150], y[:150])
+    wide = model.predict_interval(X[:5])[:, :, 1]
+    model.set_params(coverage=0.95)
+    with pytest.raises(ValueError, match=r"coverage must be given for intervals, and before fit"):
+        model.predict_interval(X[:5])
+    sp.save(model, tmp_path / "changed")
+    again = sp.load(tmp_path / "changed")
+    assert np.array_equal(again.predict(X[:5]), model.predict(X[:5]))
+    assert not np.array_equal(model.partial_fit(X[150:], y[150:]).predict_interval(X[:5]), wide)
+    assert model.intervals_.seen == 50
+    plain = sklearn.TrackingRegressor().fit(X, y).set_params(coverage=0.9)
+    sp.save(plain, tmp_path / "later")
+    assert not hasattr(sp.load(tmp_path / "later"), "intervals_")
+
+
+def test_times_are_dates_of_any_kind(sklearn):
+    import pandas as pd
+
+    X, y, _ = moving(60)
+    hours = pd.date_range("2024-01-01", periods=60, freq="h")
+    at = np.arange(60) * 3600.0 + hours[0].timestamp()
+    expected = sklearn.TrackingRegressor().fit(X, y, times=at).predict(X)
+    for times in (hours, hours.tz_localize("UTC"), list(hours.to_pydatetime()), hours.to_numpy()):
+        found = sklearn.TrackingRegressor().fit(X, y, times=times).predict(X)
+        assert np.array_equal(found, expected)

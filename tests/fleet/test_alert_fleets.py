@@ -295,3 +295,27 @@ def test_a_key_takes_three_kilobytes_in_one_array():
     assert isinstance(fleet._batch, AlertBatch)
     assert fleet.bytes_per_key == 3360
     assert small(period=24).bytes_per_key == 3360 + 23 * 16
+
+
+def test_a_skipped_round_has_no_alarms():
+    fleet = small(0.01)
+    Y = np.r_[np.random.default_rng(0).normal(size=300), 1e6][None]
+    fleet.track(["a"], Y, forecasts=np.zeros_like(Y))
+    assert fleet.found
+    fleet.skip(["a"])
+    assert fleet.found == []
+
+
+def test_detectors_with_a_forecaster_are_adopted_and_it_must_be_new():
+    """Its rounds would be in no file of the fleet, and new keys would begin otherwise there."""
+    fleet = sp.Fleet(sp.Anomalies, rate=0.01, forecaster=sp.VariationForecaster())
+    fleet.update(["a"], [1.0])
+    fleet.adopt("b", fleet.learner("a"))
+    assert len(fleet) == 2
+    other = sp.Anomalies(0.01, forecaster=sp.KernelForecaster())
+    with pytest.raises(ValueError, match="learner must be a Anomalies"):
+        fleet.adopt("c", other)
+    seen = sp.VariationForecaster()
+    seen.update(1.0)
+    with pytest.raises(ValueError, match=r"forecaster must be new: got .* after 1 rounds"):
+        sp.Fleet(sp.Anomalies, forecaster=seen)

@@ -156,3 +156,18 @@ def test_a_stream_refuses_the_state_of_another_plan(fleets, spark, tmp_path):
     frame.coalesce(1).write.mode("append").parquet(str(tmp_path / "in"))
     with pytest.raises(StreamingQueryException, match="must be those of the checkpoint"):
         run(plan._replace(horizon=4))
+
+
+@pytest.mark.parametrize("time", [np.nan, np.inf])
+def test_rows_without_an_end_to_their_time_are_refused_and_counted(time):
+    import pandas as pd
+
+    from stillpoint.fleet.spark.series import REASON, sound
+
+    moments = np.arange(6.0)
+    moments[2] = time
+    columns = {"stream": ["a"] * 6, "moment": moments, "target": np.ones(6)}
+    frame = pd.DataFrame(columns).assign(**{REASON: None})
+    rows, reasons = sound("numbers", frame)
+    assert reasons == {"time must be given": 1}
+    assert rows.times.tolist() == [0.0, 1.0, 3.0, 4.0, 5.0]

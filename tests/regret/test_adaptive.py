@@ -155,3 +155,11 @@ def test_bad_arguments_are_named():
     own = sp.play(OGD(1, step=0.3), list(Absolute().on(Y)))
     with pytest.raises(ValueError, match="built-in"):
         own.adaptive_regret()
+
+
+def test_linear_losses_of_features_are_those_of_their_gradients():
+    rng = np.random.default_rng(3)
+    losses = sp.losses.Linear().on(rng.normal(size=40), rng.normal(size=(40, 2)))
+    run = sp.play(sp.Tracker(2), losses)
+    own, linear = (run.adaptive_regret(radius=1.0, linear=flag) for flag in (False, True))
+    np.testing.assert_allclose(own.worst, linear.worst, rtol=1e-12)

@@ -43,7 +43,7 @@ class Source:
         self.given, self._season = copy.deepcopy(forecaster), season
         self._own = copy.deepcopy(forecaster)
         self._told: bool | None = None  # whether forecasts are given; None before the first row
-        self._seen = False  # whether a value has come
+        self._seen = getattr(forecaster, "rounds", 0) > 0  # whether a value has come
 
     def admit(self, y: float, forecast: float | None) -> None:
         """Refuse a value that the forecaster would refuse, before a round of it is opened."""
@@ -112,7 +112,7 @@ class Source:
     @property
     def _fresh(self) -> bool:
         """Whether the forecaster has seen nothing: what it says then is no forecast."""
-        return not self._seen and getattr(self._model(), "rounds", 0) == 0
+        return not self._seen
 
     def _model(self) -> Any:
         if self._own is None:
@@ -150,7 +150,8 @@ class Source:
         """Return what was saved; ValueError where no detector has it."""
         told, own, new = int(state["told"]), under(state, "forecaster."), copy.deepcopy(self)
         counted("told", told + 1, 2)
-        new._told, new._seen = None if told < 0 else bool(told), bool(state["seen"])
+        new._told = None if told < 0 else bool(told)
+        new._seen |= bool(state["seen"])
         if own:
             new._model().restore(own)
         return new

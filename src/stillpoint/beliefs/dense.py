@@ -8,6 +8,7 @@ point q, or shifting the mean there, adds a multiple of its posterior covariance
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,17 +23,21 @@ from stillpoint.kernels import Kernel
 Gram = Callable[[Array, Array], Array]
 
 
-def product(kernel: Kernel, inner: Gram | None = None) -> Gram:
+@dataclass(frozen=True)
+class Product:
     """The Gram function k(s, t)·inner(a, b) on points (τ, a), shape (n, 1 + dim).
 
-    inner is ⟨a, b⟩ unless another is given.
+    inner is ⟨a, b⟩ unless another is given. (No closure: learners are pickled.)
     """
 
-    def gram(p: Array, q: Array) -> Array:
-        a, b = p[:, 1:], q[:, 1:]
-        return kernel(p[:, :1], q[:, 0]) * (a @ b.T if inner is None else inner(a, b))
+    kernel: Kernel
+    inner: Gram | None = None
 
-    return gram
+    def __call__(self, p: Array, q: Array) -> Array:
+        """The prior covariances of points, shape (n, m)."""
+        a, b = p[:, 1:], q[:, 1:]
+        kernel, inner = self.kernel, self.inner
+        return kernel(p[:, :1], q[:, 0]) * (a @ b.T if inner is None else inner(a, b))
 
 
 class PointBelief:
@@ -140,7 +145,7 @@ class DenseBelief(PointBelief):
     _saved = (*PointBelief._saved, "mean", "variance")
 
     def __init__(self, kernel: Kernel, outputs: int, noise: float) -> None:
-        super().__init__(product(kernel), 1, outputs, noise)
+        super().__init__(Product(kernel), 1, outputs, noise)
         self.kernel, self.variance = kernel, 0.0
         self.mean: Array = zeros(outputs)
 

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from stillpoint.beliefs.belief import Belief
-from stillpoint.beliefs.dense import Gram, PointBelief, product
+from stillpoint.beliefs.dense import Gram, PointBelief, Product
 from stillpoint.core.allocation import zeros
 from stillpoint.core.validation import Array, stored
 from stillpoint.kernels import Kernel
@@ -134,7 +134,7 @@ class DenseDirections(PointBelief):
     """
 
     def __init__(self, kernel: Kernel, dim: int, noise: float, inner: Gram | None = None) -> None:
-        super().__init__(product(kernel, inner), dim, 1, noise)
+        super().__init__(Product(kernel, inner), dim, 1, noise)
         self.kernel, self.dim = kernel, dim
 
     def advance(self, time: float) -> None:

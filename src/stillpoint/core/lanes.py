@@ -29,7 +29,7 @@ FLOATS, _BITS = ir.VectorType(ir.DoubleType(), LANES), ir.VectorType(ir.IntType(
 
 
 class _Kind(types.Type):
-    """The type of vectors, or of masks."""
+    """The type of vectors."""
 
 
 class _Mask(types.Type):

@@ -54,7 +54,7 @@ class Ahead:
         values, times = [*self._values, *values], [*self._times, *times]
         rows = np.concatenate([self._rows, rows])
         ready = max(len(values) - self.core.horizon + 1, 0)
-        out = _track(self.core, values[:ready], rows, times[:ready], intervals)
+        out = _track(self.core, values[:ready], rows, times, intervals)
         self._values, self._rows, self._times = values[ready:], rows[ready:], times[ready:]
         return out
 

@@ -99,6 +99,12 @@ class Fleet(Alerting):
             )
         if on_bad not in ("raise", "skip"):
             raise ValueError(f"on_bad must be 'raise' or 'skip': got {on_bad!r}; choose one")
+        for name, value in config.items():
+            if rounds := getattr(value, "rounds", 0):  # a file of the fleet would not have them
+                raise ValueError(
+                    f"{name} must be new: got {value!r} after {rounds} rounds; give one that has"
+                    " seen nothing, and adopt learners that have under their keys"
+                )
         self._kind, self.threads, self.on_bad = kind, count("threads", threads), on_bad
         built = kind(**config)
         self._config, self.dtype = dict(built.config), type_named(dtype)
@@ -215,6 +221,7 @@ class Fleet(Alerting):
             slots, when, rows = slots[sound], part(when, sound), part(rows, sound)
         self._begin(slots, when, rows)
         self._batch.skip(slots, when)
+        self.found = []
         self._warn()
 
     def _begin(self, slots: Slots, when: Any, rows: Any) -> None:

@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stillpoint.core import allocation
+from stillpoint.core.codec import encode_fields
 from stillpoint.core.learner import Configured, migrate_parts, not_finite_in
+from stillpoint.core.registry import in_files
 from stillpoint.core.validation import under
 from stillpoint.fleet.batch import Batch, Fault
 from stillpoint.fleet.keys import KeyIndex, Keys, Slots, plain
@@ -71,7 +73,7 @@ class Keyed(Configured):
 
     def adopt(self, key: Hashable, learner: Any) -> None:
         """Take over the state of a learner, under a new key: the inverse of `learner`."""
-        if type(learner) is not self._kind or learner.config != self._config:
+        if type(learner) is not self._kind or not self._alike(learner.config):
             given = f"{type(learner).__name__} {getattr(learner, 'config', '')}"
             raise ValueError(
                 f"learner must be a {self._kind.__name__} with {self._config}: got {given}; build"
@@ -81,6 +83,14 @@ class Keyed(Configured):
             raise ValueError(f"key must be new: got {key!r}, which the fleet has; retire it first")
         with self._entered([key]) as (_, slots):
             self._batch.adopt(int(slots[0]), learner.arrays())
+
+    def _alike(self, config: dict[str, Any]) -> bool:
+        """Whether a configuration is the fleet's, learners in it compared by theirs."""
+        try:
+            ours, theirs = (encode_fields(in_files(self._kind, c)) for c in (self._config, config))
+        except ValueError:  # something of the caller's own, which no file has
+            return bool(config == self._config)
+        return ours == theirs
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving: keys, and every state array with a row a key."""

@@ -104,6 +104,10 @@ class VAWForecaster(Learner):
         growth = log_det_bound(self.effective_dimension, self._trace, self.ridge)
         return 0.5 * (self.ridge * squared("norm", norm) + self._largest * growth)
 
+    @property
+    def _not_finite(self) -> frozenset[str]:
+        return frozenset({"_trace"})  # see `migrated`
+
     def migrated(self, state: dict[str, Any]) -> dict[str, Any]:
         """A state of a version that did not keep the trace of K: nothing is known of it."""
         return {"_trace": math.inf, **state}

@@ -1,6 +1,7 @@
 """What TrackingVAW takes as `context`: a kernel on contexts, or a map to features."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -31,30 +32,8 @@ def read_context(
             f"context must be None, a kernel on contexts or a fitted transformer: got {context!r}; "
             "use an object such as sp.kernels.GaussianContext(1.0)"
         )
-
-    def inner(a: Array, b: Array) -> Array:
-        gram = finite("context's Gram matrix", context(a, b), "check the kernel on contexts")
-        if gram.shape != (len(a), len(b)):
-            raise ValueError(
-                "context must map (n, dim) and (m, dim) to an (n, m) Gram matrix: got shape"
-                f" {gram.shape} for {len(a)} and {len(b)} contexts; use a kernel such as"
-                " sp.kernels.GaussianContext(1.0)"
-            )
-        return gram
-
-    def transform(x: Array) -> Array:
-        rows = finite(
-            "context's features", context.transform(x[None, :].copy()), "check the transformer"
-        )
-        if rows.shape != (1, width):
-            raise ValueError(
-                f"context must give features of shape (1, {width}): got shape {rows.shape}; check"
-                " the transformer"
-            )
-        return np.array(rows[0])
-
     if not hasattr(context, "transform"):
-        return None, inner, dim
+        return None, _Inner(context), dim
     try:
         shape = real(
             "context's features", context.transform(np.zeros((1, dim))), "let it give dense arrays"
@@ -73,5 +52,40 @@ def read_context(
             f"context must give a row of features a row: got shape {shape} for one row; check the"
             " transformer"
         )
-    width = shape[1]
-    return transform, None, width
+    return _Features(context, shape[1]), None, shape[1]
+
+
+@dataclass(frozen=True)
+class _Inner:
+    """A kernel on contexts, whose answers are checked. (No closure: learners are pickled.)"""
+
+    context: Any
+
+    def __call__(self, a: Array, b: Array) -> Array:
+        gram = finite("context's Gram matrix", self.context(a, b), "check the kernel on contexts")
+        if gram.shape != (len(a), len(b)):
+            raise ValueError(
+                "context must map (n, dim) and (m, dim) to an (n, m) Gram matrix: got shape"
+                f" {gram.shape} for {len(a)} and {len(b)} contexts; use a kernel such as"
+                " sp.kernels.GaussianContext(1.0)"
+            )
+        return gram
+
+
+@dataclass(frozen=True)
+class _Features:
+    """A map of contexts to features, whose answers are checked."""
+
+    context: Any
+    width: int
+
+    def __call__(self, x: Array) -> Array:
+        rows = finite(
+            "context's features", self.context.transform(x[None, :].copy()), "check the transformer"
+        )
+        if rows.shape != (1, self.width):
+            raise ValueError(
+                f"context must give features of shape (1, {self.width}): got shape {rows.shape};"
+                " check the transformer"
+            )
+        return np.array(rows[0])

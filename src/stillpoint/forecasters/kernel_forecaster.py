@@ -178,6 +178,11 @@ class KernelForecaster(SeriesForecaster):
             member.restore(under(state, f"member{i}."))
         self._follow()
 
+    @property
+    def _not_finite(self) -> frozenset[str]:
+        parts = (learner.not_finite_in(f"member{i}.", m) for i, m in enumerate(self._members))
+        return frozenset().union(*parts)
+
     def migrated(self, state: dict[str, Any]) -> dict[str, Any]:
         """A state saved by an older version, as this one would: of a centre it had 0."""
         state = {"centre": CENTRE_BEFORE.copy(), **state}

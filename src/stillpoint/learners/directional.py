@@ -281,6 +281,10 @@ class Directional(ConstrainedLearner):
         super().restore(state)
         self._variance, self.fed = float(state["variance"]), stored(state, "fed", self.dim)
 
+    @property
+    def _not_finite(self) -> frozenset[str]:
+        return frozenset({"norms.trace"} if isinstance(self.norms, FullMatrix) else ())
+
     def migrated(self, state: dict[str, Any]) -> dict[str, Any]:
         """A state of an older version as this one would save it.
 

@@ -30,7 +30,7 @@ class Level:
     start: float
     size: float  # S_j = ‖Σ g ⊗ φ_j‖ of what the level was fed
     variance: float  # V_j = Σ‖g‖² since its start
-    share: float  # ‖w^j‖, its part of the last play
+    share: float  # ‖w^j‖, its part of the open round's play; between rounds, of the coming one
 
 
 class MultiScale(MultiScaleRounds):

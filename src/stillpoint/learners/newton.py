@@ -76,6 +76,10 @@ class _Newton(GradientLearner):
         )
         self._belief.restore(under(state, "belief."))
 
+    @property
+    def _not_finite(self) -> frozenset[str]:
+        return frozenset({"trace"})  # see `migrated`
+
     def migrated(self, state: dict[str, Any]) -> dict[str, Any]:
         """A state of a version that did not keep the trace of the Gram matrix: it is unknown."""
         return {"trace": math.inf, **state}

@@ -276,6 +276,8 @@ class Tracker(GradientLearner):
         self, losses: LossStream, times: Array, first: int, out: dict[str, Array]
     ) -> int:
         """Play in compiled code up to the round where the next expert joins."""
+        if self.ledger is not None and not self._started:  # a time that it refuses, as in `_open`
+            self.ledger.memory.kernel.diagonal(float(times[first]))
         asked = self._until_due(times.size - first)
         rows = slice(first, first + asked)
         outputs = Outputs(out["plays"][rows], out["losses"][rows], out["gradients"][rows])

@@ -112,7 +112,7 @@ def _judge(stream: Any, radius: float | None) -> "_Linear | _Squared | _Regressi
         )
     code = stream.loss.code
     if code == p.LINEAR:
-        return _Linear(stream.y, radius)
+        return _Linear(stream.y * stream.x if stream.mode == p.FEATURES else stream.y, radius)
     if stream.mode == p.SCALAR and code != p.SQUARED:
         return _Scalar(stream, radius)
     if code != p.SQUARED or (stream.mode == p.FEATURES and radius is not None):

@@ -73,7 +73,9 @@ class Forecaster(time_series.base.Forecaster, Configured):
         self.horizon, self.season, self.coverage = horizon, season, coverage
         self.features, self.time, self.known_ahead = features, time, known_ahead
         self.pool, self.loss = pool, loss
-        self._names: list[Hashable] | None = None if features is None else list(features)
+        self._names: list[Hashable] | None = None
+        if features is not None:
+            self._names = [name for name in features if time is None or name != time]
         self._clock = time
         if np.ndim(coverage):
             raise ValueError(f"coverage must be one number: got {coverage!r}; choose one")

@@ -14,6 +14,7 @@ from stillpoint.core.validation import Array, count, stored, under
 from stillpoint.estimators.sklearn.output import TableOutput
 from stillpoint.forecasters._features import ROW
 from stillpoint.forecasters.tracking import NO_WEIGHTS
+from stillpoint.series.times import seconds
 
 _HEAVIEST = 1e9  # of a sample weight: the squares of losses that heavy are still floats
 COLUMNS = ("n_features_in_", "feature_names_in_")
@@ -220,10 +221,7 @@ def weights_of(sample_weight: ArrayLike | None, rows: int) -> Array:
 
 def moments(times: ArrayLike | None) -> Any:
     """Times as numbers: dates become seconds."""
-    given = None if times is None else np.asarray(times)
-    if given is None or given.dtype.kind != "M":
-        return times
-    return np.where(np.isnat(given), np.nan, given.astype("datetime64[us]").astype(float) / 1e6)
+    return None if times is None else seconds(times)[0]
 
 
 def width_of(state: dict[str, Any]) -> int:

@@ -50,7 +50,9 @@ class Conformal(MetaEstimatorMixin, TableOutput, BaseEstimator):
                 answers = self._answers(rows, targets)
                 for model in self._models():
                     if hasattr(model, "partial_fit") and not isinstance(model, FrozenEstimator):
-                        model.partial_fit(rows, targets)
+                        kept = np.flatnonzero(self._learnable(model, targets))
+                        if kept.size:
+                            model.partial_fit(_safe_indexing(rows, kept), targets[kept])
                 self._take(answers, targets)
         return self
 
@@ -101,6 +103,10 @@ class Conformal(MetaEstimatorMixin, TableOutput, BaseEstimator):
 
     def _models(self) -> tuple[Any, ...]:
         raise NotImplementedError
+
+    def _learnable(self, model: Any, y: NDArray[Any]) -> NDArray[np.bool_]:
+        """Which of these targets a fitted model can learn."""
+        return np.ones(len(y), dtype=bool)
 
     def _answers(self, X: Any, y: NDArray[Any]) -> Array:
         """What the trackers learn of these rows, before the model has."""

@@ -89,6 +89,9 @@ class ConformalClassifier(ClassifierMixin, Conformal):
     def _models(self) -> tuple[Any, ...]:
         return (self.estimator_,)
 
+    def _learnable(self, model: Any, y: NDArray[Any]) -> NDArray[np.bool_]:
+        return np.isin(y, model.classes_)
+
     def _answers(self, X: Any, y: NDArray[Any]) -> Array:
         came = (self._probabilities(X) * (self.classes_ == y[:, None])).sum(axis=1)
         return np.asarray(label_score(came))

@@ -118,8 +118,8 @@ class TrackingRegressor(RegressorMixin, TrackingEstimator):
         core = self._build(rows.shape[1]) if fresh else self.core_
         targets, band = y.astype(np.float64), None
         if self.coverage is not None:
-            new = fresh or not hasattr(self, "intervals_")
-            band = IntervalTracker(self.coverage) if new else self.intervals_
+            known = None if fresh else self._band()
+            band = IntervalTracker(self.coverage) if known is None else known
             values("y", targets, missing=False)  # before the core moves
         if fresh:
             self._forget()
@@ -144,20 +144,27 @@ class TrackingRegressor(RegressorMixin, TrackingEstimator):
             coverage, after `set_output`.
         """
         check_is_fitted(self)
-        if self.coverage is None or not hasattr(self, "intervals_"):
+        band = self._band()
+        if band is None:
             raise ValueError(
                 f"coverage must be given for intervals, and before fit: got {self.coverage}; build"
                 " the model with coverage=0.9 and fit it"
             )
         forecasts = self.core_.peek_rows(self._rows(X))
-        lo, hi = (np.atleast_1d(end) for end in self.intervals_.peek(0.0))
+        lo, hi = (np.atleast_1d(end) for end in band.peek(0.0))
         ends = np.stack([forecasts[:, None] + lo, forecasts[:, None] + hi], axis=1)
         if np.ndim(self.coverage) == 0:
             return self._table(ends[:, :, 0], X, ["lo", "hi"])
-        shares = self.intervals_.coverage
+        shares = band.coverage
         names = [f"{end} {share:g}" for end in ("lo", "hi") for share in shares]
         table = self._table(ends.reshape(len(ends), -1), X, names)
         return ends if isinstance(table, np.ndarray) else table
+
+    def _band(self) -> IntervalTracker | None:
+        """The intervals of the coverage asked for, if rows were learnt with it."""
+        band = getattr(self, "intervals_", None)
+        same = band is not None and np.array_equal(band.coverage, self.coverage)
+        return band if same else None
 
     def _coefficients(self) -> tuple[Array, Any]:
         check_is_fitted(self)
@@ -179,8 +186,9 @@ class TrackingRegressor(RegressorMixin, TrackingEstimator):
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving; empty before `fit`."""
-        band = self.intervals_.arrays() if hasattr(self, "intervals_") else {}
-        return {**self._taken(), **{f"intervals.{key}": value for key, value in band.items()}}
+        band = self._band()
+        own = {} if band is None else band.arrays()
+        return {**self._taken(), **{f"intervals.{key}": value for key, value in own.items()}}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
@@ -189,6 +197,6 @@ class TrackingRegressor(RegressorMixin, TrackingEstimator):
             if state:
                 self.core_ = self._build(width_of(state))
                 self._put(state)
-                if self.coverage is not None:
+                if own := under(state, "intervals."):
                     self.intervals_ = IntervalTracker(self.coverage)
-                    self.intervals_.restore(under(state, "intervals."))
+                    self.intervals_.restore(own)

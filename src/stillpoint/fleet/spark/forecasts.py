@@ -1,5 +1,6 @@
 """Forecasts of many series on Spark: from a table that is all there, or from a stream of rows."""
 
+import os
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -178,6 +179,8 @@ def played(
 
     frame = columns.frame
     build(settings, plan)  # what cannot be built is refused here, not on some worker
+    if states is not None and "://" not in states:
+        states = os.path.abspath(states)  # workers have folders of their own
     job = SeriesJob(plan, settings, counted(buckets), columns.unit, moved, states)
     told = ", ".join(f"{name} double" for name in TOLD)
     schema = (

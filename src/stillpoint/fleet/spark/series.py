@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pyspark.sql.streaming import StatefulProcessor
 
+from stillpoint.fleet.rows import NO_TIME
 from stillpoint.fleet.series.parts import Part, Settings
 from stillpoint.fleet.series.plan import Plan
 from stillpoint.fleet.series.rows import Rows, gathered
@@ -134,10 +135,13 @@ def sound(unit: str, frame: Any) -> tuple[Rows, Counter[str]]:
     """Return the rows of a frame that can be used, by key, and why others cannot."""
     bad, why = frame[REASON].notna().to_numpy(), frame[REASON].to_numpy(object)
     values = frame[TARGET].to_numpy(np.float64, na_value=np.nan)
-    large = np.abs(values) > LARGEST
-    good = ~(bad | large)
+    times = frame[TIME].to_numpy()
+    endless = ~np.isfinite(times) if times.dtype.kind == "f" else np.zeros(len(frame), bool)
+    untimed, large = endless & ~bad, (np.abs(values) > LARGEST) & ~bad & ~endless
+    good = ~(bad | untimed | large)
     reasons = Counter(str(text).partition(": got ")[0] for text in why[bad])
-    reasons[_LARGE] += int((large & ~bad).sum())
+    reasons[NO_TIME.partition(": got ")[0]] += int(untimed.sum())
+    reasons[_LARGE] += int(large.sum())
     own = frame[good]
     keys, values = own[KEY], values[good]
     order = np.lexsort((values, own[TIME].to_numpy()))
