@@ -235,3 +235,17 @@ def test_a_season_found_on_the_way_is_not_held_against_the_rows_before():
     np.testing.assert_allclose(found.table["rmse"], later.table["rmse"])
     every = sp.backtest(y[:150], horizon=3, every=7)
     assert every.table["rows"][0] == len(range(20, 150, 7)) - len(range(20, 40, 7))
+
+
+def test_of_rows_in_one_slot_the_last_is_the_target():
+    """Not one that came before its own origin."""
+    rng = np.random.default_rng(2)
+    hour = np.datetime64("2024-01-01T00", "s") + np.arange(120) * np.timedelta64(3600, "s")
+    late = hour[40::20] + np.timedelta64(300, "s")
+    times = np.concatenate([hour, late])
+    y = np.concatenate([rng.normal(size=120), np.full(late.size, 50.0)])
+    order = np.argsort(times)
+    frame = {"t": times[order], "y": y[order]}
+    found = sp.backtest(frame, "y", 1, time="t")
+    assert found.table["rmse"][found.table["method"] == "last value"] > 10.0
+    assert found.summary["repeated"] == late.size

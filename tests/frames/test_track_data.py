@@ -348,3 +348,17 @@ def test_in_a_notebook_one_line_says_that_it_compiles(monkeypatch, capsys):
     assert told(first=False) == told(progress=False) == ""
     sp.track([1.0, 2.0, 1.5, 2.5])
     assert capsys.readouterr() == ("", "")
+
+
+def test_later_keys_have_a_note_and_other_lengths_are_refused():
+    rows = [{"y": float(i % 3)} for i in range(40)]
+    rows[7] = {"y": 1.0, "promo": 1}
+    (note,) = (note for note in sp.track(rows, "y", horizon=2).summary["notes"] if "promo" in note)
+    assert note.startswith("columns are the keys of the first object: got 'promo' in later ones")
+    pairs = [(float(i), float(i % 3)) for i in range(40)]
+    for other in ((1.0, 2.0, 3.0), (1.0,)):
+        pairs[5] = other
+        with pytest.raises(
+            ValueError, match=rf"row 5 .*must have 2 cells, .*: got {len(other)} in"
+        ):
+            sp.track(iter(pairs), "1", time="0", horizon=2)

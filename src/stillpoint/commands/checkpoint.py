@@ -149,6 +149,8 @@ def check_header(header: dict[str, Any], grows: int = 0) -> None:
     for seconds in (timed[1], header["seconds"]):
         if type(seconds) not in (int, float) or not 0.0 <= seconds < float("inf"):
             raise ValueError(f"its header holds {seconds!r} as seconds")
+    if type(header.get("passed", [])) is not list:
+        raise ValueError(f"its header holds {header['passed']!r} as keys that were passed over")
     part(header, "started", str)
     part(header, "finished", bool)
 

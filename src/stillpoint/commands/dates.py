@@ -136,7 +136,8 @@ def written(at: datetime, form: str, like: Sequence[str]) -> str:
     """Return a date in that form, without zeros before digits where others have none."""
     text = _write(at, form)
     padded = all(_write(moment(one, form), form) == one.strip() for one in like)
-    bare = re.sub(r"(?<![\d:.])0(?=\d)", "", text)
+    marks = r"[\d:.]" if "%f" in form else r"[\d:]"  # after these a zero stays
+    bare = re.sub(rf"(?<!{marks})0(?=\d)", "", text)
     return text if padded else bare
 
 

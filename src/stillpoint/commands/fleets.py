@@ -17,7 +17,7 @@ from stillpoint.commands.formats import Batch
 from stillpoint.commands.moments import SET_BACK, set_back
 from stillpoint.commands.session import PREDICTIONS, Session
 from stillpoint.commands.sink import cell, lines, quoted, quoted_all
-from stillpoint.commands.summary import SUMMARY, show_fleet, write_summary
+from stillpoint.commands.summary import SUMMARY, readable, show_fleet, write_summary
 from stillpoint.core.validation import Array
 from stillpoint.fleet.rows import Played, RowPlayer
 from stillpoint.fleet.waves import NOT_LATER
@@ -226,6 +226,7 @@ def summed(options: FleetOptions, complete: bool, figures: Mapping[str, Any]) ->
     head: dict[str, Any] = {"version": stillpoint.__version__}
     for name in ("source", "engine", "learner", "key", "target", "time"):
         head[name] = getattr(options, name)
+    head["source"] = readable(options.source)
     return write_summary(options.out, {**head, "complete": complete, **figures})
 
 

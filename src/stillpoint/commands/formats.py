@@ -57,6 +57,7 @@ class Reader(Protocol):
     """What a source asks of the reader of one file: batches of rows, and a place to go on from."""
 
     names: list[str]
+    passed: list[str]  # names in later rows that are no columns, a few of them
 
     @property
     def ended(self) -> bool:
@@ -133,10 +134,16 @@ def open_reader(
     return JsonReader(lines, check)
 
 
+def suffix_of(name: Path) -> str:
+    """Return the suffix that tells a file's format: of what gzip has packed, the one before .gz."""
+    packed = name.suffix.lower() == ".gz"
+    return (name.with_suffix("") if packed else name).suffix.lower()
+
+
 def format_of(source: str, given: str | None = None) -> str:
     """Return the format of an input: as given, or by its suffix; CSV from standard input.
 
-    What gzip has packed is read as it is, and its suffix is the one before .gz.
+    What gzip has packed is read as it is.
     """
     if given is not None:
         return given
@@ -144,7 +151,7 @@ def format_of(source: str, given: str | None = None) -> str:
         return "csv"
     name = Path(source)
     packed = name.suffix.lower() == ".gz"
-    suffix = (name.with_suffix("") if packed else name).suffix.lower()
+    suffix = suffix_of(name)
     if packed and SUFFIXES.get(suffix) == "parquet":
         raise InputError(
             f"Parquet must not be packed once more: got {source}; unpack it: gunzip {source}"

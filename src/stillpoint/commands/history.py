@@ -85,6 +85,7 @@ class History:
         result = {
             "row": b[:, BUCKET.row].copy(),
             "rows": b[:, BUCKET.rows].copy(),
+            "targets": b[:, BUCKET.y_count].copy(),
             "time": b[:, BUCKET.time].copy(),
             "y_min": np.where(unseen, np.nan, b[:, BUCKET.least]),
             "y_mean": mean(BUCKET.y, b[:, BUCKET.y_count]),

@@ -1,15 +1,14 @@
 """JSON lines: one object a line."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any
 
 from stillpoint.commands.errors import RowError, show_cell
 from stillpoint.commands.formats import Cells
-from stillpoint.commands.lines import Lines
 from stillpoint.commands.text import TextReader, decoded
 
-_NAMED = 5  # keys in a note
+NAMED = 5  # keys in a note
 
 
 class JsonReader(TextReader):
@@ -18,11 +17,6 @@ class JsonReader(TextReader):
     """
 
     _known: frozenset[str] | None = None  # until the first object has been read
-
-    def __init__(self, lines: Lines, check: Callable[[bytes], None] | None = None) -> None:
-        super().__init__(lines, check)
-        # keys that are no columns; once they are more than are named, no others are looked for
-        self._passed: list[str] = []
 
     def begin(self) -> bool:
         """Read the keys off the first object, which comes again as a row."""
@@ -37,15 +31,7 @@ class JsonReader(TextReader):
 
     def notes(self) -> list[str]:
         """Which keys were passed over."""
-        if not self._passed:
-            return []
-        names = ", ".join(map(show_cell, self._passed[:_NAMED])) + (
-            " and others" if len(self._passed) > _NAMED else ""
-        )
-        return [
-            f"columns are the keys of the first object: got {names} in later ones, left out; give"
-            " the first all keys"
-        ]
+        return left_out(self.passed)
 
     def _rows(self, records: list[bytes]) -> tuple[list[Any], list[int] | None]:
         rows: list[Any] = []
@@ -73,11 +59,11 @@ class JsonReader(TextReader):
                 )
             if (
                 self._known is not None
-                and len(self._passed) <= _NAMED
+                and len(self.passed) <= NAMED
                 and not row.keys() <= self._known
             ):  # which looks at lengths first
-                self._passed += [
-                    name for name in row if name not in self._known and name not in self._passed
+                self.passed += [
+                    name for name in row if name not in self._known and name not in self.passed
                 ]
             rows.append(row)
             places.append(i)
@@ -85,6 +71,18 @@ class JsonReader(TextReader):
 
     def _columns(self, rows: list[Any]) -> list[Cells]:
         return [[row.get(name) for row in rows] for name in self._used]
+
+
+def left_out(passed: Sequence[str]) -> list[str]:
+    """A note on names that later rows have and the first has not."""
+    if not passed:
+        return []
+    more = " and others" if len(passed) > NAMED else ""
+    names = ", ".join(map(show_cell, passed[:NAMED])) + more
+    return [
+        f"columns are the keys of the first object: got {names} in later ones, left out; give"
+        " the first all keys"
+    ]
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -60,6 +60,8 @@ class Coming:
     ) -> None:
         self._last, self._dated, self._gap = texts[-1], dated, gap
         self._texts, self._form = texts, form
+        # Python leaves fractions of a second out where they are 0
+        self._like = next((text for text in texts[::-1] if "." in text), self._last)
         if dated:
             past = [moment(text, form) for text in texts]
             clocked = ":" in self._last or any(at.hour or at.minute for at in past)
@@ -71,7 +73,7 @@ class Coming:
             return _number(float(self._last) + slots * self._gap, self._last)
         if self._form is not None:
             return written(self.moment(slots), self._form, self._texts)
-        return write(self.moment(slots), self._last)
+        return write(self.moment(slots), self._like)
 
     def number(self, text: str) -> float:
         """Return a time as a number: dates in seconds since 1970."""
@@ -153,7 +155,7 @@ def _number(value: float, like: str) -> str:
         whole = str(int(like)) == like.strip()
     except ValueError:
         whole = False
-    return str(round(value)) if whole and value == round(value) else f"{value:.12g}"
+    return str(round(value)) if whole and value == round(value) else f"{value:.15g}"
 
 
 def zone_of(cell: Any) -> str | None:

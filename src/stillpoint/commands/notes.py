@@ -89,11 +89,12 @@ def outlier_notes(columns: Mapping[str, Array], mean: float | None, loss: str) -
     if loss != "squared error" or not mean or not ours[at] > _MOST * total:
         return []
     first, rows, scored = int(columns["row"][at]), int(columns["rows"][at]), total / mean
-    if scored < _SOME:
+    left = scored - float(columns["targets"][at])
+    if scored < _SOME or left < 1.0:
         return []
     who = f"row {first} makes" if rows == 1 else f"rows {first} to {first + rows - 1} make"
     what = f"{who} up {ours[at] / total:.1%} of the squared error (rows count from 1)"
-    rest, remedy = (total - ours[at]) / (scored - rows), "look at it, or leave its target empty"
+    rest, remedy = (total - ours[at]) / left, "look at it, or leave its target empty"
     figures = f"the root mean is {math.sqrt(rest):.4g} and not {math.sqrt(mean):.4g}"
     return [f"{what}: without, {figures}; {remedy}"]
 

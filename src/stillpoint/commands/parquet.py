@@ -33,7 +33,7 @@ class ParquetReader:
     gone = False  # it is not followed
 
     def __init__(self, path: str) -> None:
-        arrow = load("Parquet")
+        arrow, self.passed = load("Parquet"), list[str]()
         if not Path(path).is_file():
             raise InputError(f"the input must exist: got {path}; check the path")
         try:

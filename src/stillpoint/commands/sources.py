@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from stillpoint.commands.errors import InputError, RowError, Stop, Stopped
-from stillpoint.commands.formats import SUFFIXES, Batch, Reader, open_reader
+from stillpoint.commands.formats import SUFFIXES, Batch, Reader, open_reader, suffix_of
 from stillpoint.commands.lines import HEAD
 from stillpoint.commands.packed import standard_input
 from stillpoint.core.container import places
@@ -155,7 +155,8 @@ class Source:
         head = min(HEAD, position)
         prints = self._reader.fingerprint(head, position)
         here = {"position": position, "head": head, "fingerprint": prints}
-        return {"names": names, "row": self.row, **here}
+        passed = list(self._reader.passed)  # what a note is about
+        return {"names": names, "row": self.row, **here, **({"passed": passed} if passed else {})}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on where a run stood; files may have joined behind."""
@@ -183,6 +184,8 @@ class Source:
             raise InputError(
                 f"the input must be that of the checkpoint: got another content; {self._remedy}"
             )
+        if passed := state.get("passed"):
+            reader.passed = [str(name) for name in passed]
         self.row = state["row"]
 
     def close(self) -> None:
@@ -199,7 +202,7 @@ def inputs(source: str) -> list[str]:
     found = sorted(
         str(file)
         for file in path.iterdir()
-        if file.suffix.lower() in SUFFIXES and not file.name.startswith((".", "_"))
+        if suffix_of(file) in SUFFIXES and not file.name.startswith((".", "_"))
     )
     if not found:
         raise InputError(

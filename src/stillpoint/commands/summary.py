@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -20,6 +21,11 @@ if TYPE_CHECKING:
 
 SUMMARY = "summary.json"
 OURS = "stillpoint"  # what the package's own forecasts are called
+
+
+def readable(path: str) -> str:
+    """Return a path as text that can be written, also where its bytes are no UTF-8."""
+    return os.fsencode(path).decode("utf-8", "replace")
 
 
 def write_summary(out: Path, summary: dict[str, Any]) -> dict[str, Any]:

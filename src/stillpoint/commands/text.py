@@ -27,6 +27,7 @@ class TextReader:
     def __init__(self, lines: Lines, check: Callable[[bytes], None] | None = None) -> None:
         self.lines, self._check = lines, check
         self.names, self._used = [], [""]
+        self.passed: list[str] = []  # see `Reader`
 
     def begin(self) -> bool:
         """Find the names of the columns; False while there is nothing to read them from."""

@@ -19,7 +19,7 @@ from stillpoint.commands.notes import (
 from stillpoint.commands.plans import word_notes
 from stillpoint.commands.series import Series
 from stillpoint.commands.session import Session, now
-from stillpoint.commands.summary import figures
+from stillpoint.commands.summary import figures, readable
 
 if TYPE_CHECKING:
     from stillpoint.commands.tracking import Track
@@ -33,7 +33,7 @@ def totals(job: "Track", session: Session) -> dict[str, Any]:
     o, notes = job.options, session.notes
     head: dict[str, Any] = {
         "version": stillpoint.__version__,
-        "source": o.source,
+        "source": readable(o.source),
         "task": o.task,
         "target": o.target,
         "time": o.time,

@@ -10,6 +10,7 @@ import numpy as np
 from stillpoint.commands.errors import InputError, RowError, Stop, show_cell
 from stillpoint.commands.formats import Batch, different
 from stillpoint.commands.formats import Cells as Rows
+from stillpoint.commands.jsonl import NAMED, left_out
 from stillpoint.commands.sources import Source
 from stillpoint.frames.cells import Cells, array_cells
 
@@ -43,6 +44,7 @@ class Reader:
         different(names)
         self.names, self.position, self.ended = list(names), 0, False
         self._used: list[str] = []
+        self.passed: list[str] = []
 
     def begin(self) -> bool:
         """Return True: the names are known."""
@@ -131,7 +133,7 @@ class RowReader(Reader):
             raise InputError("data must have rows: got none; give at least one")
         self._value = value
         super().__init__(list(self._cells(first, 0)))
-        self._rows = chain([first], rows)
+        self._rows, self._known = chain([first], rows), frozenset(self.names)
         self._last: list[dict[str, Any]] = []
 
     def _cells(self, row: Any, index: int) -> dict[str, Any]:
@@ -145,12 +147,32 @@ class RowReader(Reader):
             return {self._value: row}
         raise RowError(index, f"a row must have cells: got {show_cell(row)}; {_REMEDY}")
 
+    def _admit(self, row: Any) -> dict[str, Any]:
+        """Return the cells of a later row: as many as the first has, or under names."""
+        cells = self._cells(row, 0)
+        named = isinstance(row, Mapping) or hasattr(row, "_asdict")
+        if not named and len(cells) != len(self.names):
+            raise RowError(
+                0,
+                f"a row must have {len(self.names)} cells, as the first: got {len(cells)} in"
+                f" {show_cell(row)}; fill in what is missing, or give dicts",
+            )
+        if len(self.passed) <= NAMED and not cells.keys() <= self._known:
+            self.passed += [
+                name for name in cells if name not in self._known and name not in self.passed
+            ]
+        return cells
+
+    def notes(self) -> list[str]:
+        """Return which keys were left out."""
+        return left_out(self.passed)
+
     def read(self, limit: int) -> Batch:
         """Read up to so many rows; a bad one is refused when it is the first."""
         rows: list[dict[str, Any]] = []
         for row in islice(self._rows, limit):
             try:
-                cells = self._cells(row, 0)
+                cells = self._admit(row)
             except RowError:
                 if not rows:
                     raise

@@ -215,10 +215,10 @@ def _forecasts(name: str, given: ArrayLike, horizon: int) -> Array:
 def _targets(origins: Slots, h: int, slots: Slots, y: Array) -> _Pairs:
     """Return pairs of origins with the known values h steps ahead, the origin's own being 1."""
     wanted = origins + h - 1
-    place = np.minimum(np.searchsorted(slots, wanted), max(slots.size - 1, 0))
     if not slots.size:
         none = np.zeros(0, dtype=np.int64)
         return _Pairs(none, none)
+    place = _last_of(wanted, slots)
     found = np.flatnonzero((slots[place] == wanted) & ~np.isnan(y[place]))
     return _Pairs(found, place[found])
 
@@ -226,6 +226,11 @@ def _targets(origins: Slots, h: int, slots: Slots, y: Array) -> _Pairs:
 def _ago(targets: Slots, h: int, period: int, slots: Slots, y: Array, instead: Array) -> Array:
     """Return the values whole seasons before targets, the last known h steps ahead of them."""
     wanted = targets - period * -(-h // period)
-    place = np.minimum(np.searchsorted(slots, wanted), slots.size - 1)
+    place = _last_of(wanted, slots)
     good = (slots[place] == wanted) & ~np.isnan(y[place])
     return np.where(good, y[place], instead)
+
+
+def _last_of(wanted: Slots, slots: Slots) -> Slots:
+    """Return the last row of each slot, the one that counts; any row where there is none."""
+    return np.maximum(np.searchsorted(slots, wanted, side="right") - 1, 0)

@@ -69,10 +69,15 @@ def coverage_in_windows(columns: Columns) -> tuple[Array, int]:
 
 
 def losses_in_windows(columns: Columns) -> tuple[Columns, int]:
-    """Mean losses of the last W rows by name, and W; empty for runs too short to have windows."""
+    """Mean losses of the last W rows with a target by name, and W; empty for runs too short."""
     known = losses(columns)
-    found, window = _windows(np.nan_to_num(columns["rows"]), list(known.values()))
+    found, window = _windows(_targets(columns), list(known.values()))
     return (dict(zip(known, found, strict=True)), window) if window else ({}, 0)
+
+
+def _targets(columns: Columns) -> Array:
+    """How many rows of each bucket have a target; all, where that is not told."""
+    return np.nan_to_num(columns.get("targets", columns["rows"]))
 
 
 def _windows(rows: Array, sums: list[Array]) -> tuple[list[Array], int]:
@@ -145,7 +150,7 @@ def hardest_stretch(columns: Columns) -> tuple[int, float] | None:
 
     None if it never stood out.
     """
-    ours, rows = columns.get(f"loss:{OURS}"), np.nan_to_num(columns["rows"])
+    ours, rows = columns.get(f"loss:{OURS}"), _targets(columns)
     if ours is None or len(ours) < 40:
         return None
     window = max(3, len(ours) // 40)

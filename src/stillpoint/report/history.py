@@ -83,6 +83,8 @@ def history_from_arrays(
     B = min(max(1, int(buckets)), T)
     starts = np.arange(B, dtype=np.int64) * T // max(B, 1)
     data: Columns = {"row": starts.astype(float), "rows": np.diff(starts, append=T).astype(float)}
+    known = np.isfinite(target).astype(float)
+    data["targets"] = np.add.reduceat(known, starts) if B else np.zeros(0)
     if time is not None:
         data["time"] = _rows("time", time, T)[starts]
     data["y_min"] = _reduce(np.minimum, target, starts, np.inf)

@@ -10,7 +10,7 @@ from stillpoint.commands.fleet_options import FleetOptions
 from stillpoint.commands.forecasts import output
 from stillpoint.commands.forecasts.alerts import in_words
 from stillpoint.commands.moments import SET_BACK
-from stillpoint.commands.summary import SUMMARY
+from stillpoint.commands.summary import SUMMARY, readable
 from stillpoint.core.terminal import console, tell
 from stillpoint.fleet.series.plan import Plan
 from stillpoint.fleet.series.scores import OURS, merged
@@ -53,6 +53,7 @@ def figures(
     head: dict[str, Any] = {"version": stillpoint.__version__}
     for name in ("source", "engine", "learner", "pool", "key", "target", "time"):
         head[name] = getattr(o, name)
+    head["source"] = readable(o.source)
     covered = found.pop("covered")
     folders = [output.FORECASTS, *([output.PREDICTIONS] if o.predictions else []), SUMMARY]
     folders[-1:-1] = [] if o.alerts is None else [output.ALERTS]
