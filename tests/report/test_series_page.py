@@ -2,7 +2,9 @@
 
 import copy
 import re
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ from stillpoint.report.facts import Facts
 from stillpoint.report.paces import worded
 from stillpoint.report.words import figure, near, steps
 from thorough import some_of
+from tracked import run, write
 
 
 def page_of(tmp_path, history, summary):
@@ -400,3 +403,40 @@ def test_the_hardest_stretch_is_at_its_row_and_in_errors_not_squares():
         200,
         pytest.approx(hardest_stretch(columns)[1] ** 0.5),
     )
+
+
+@pytest.mark.parametrize(
+    ("start", "gap", "coming"),
+    [
+        ("2025-01-01T00:00:00+01:00", 86400, ["1 May 2025", "2 May 2025"]),
+        ("2025-01-01T00:00:00+00:00", 1, ["1 Jan 2025 00:02:00", "1 Jan 2025 00:02:01"]),
+    ],
+    ids=["days in Berlin", "seconds"],
+)
+def test_times_are_told_by_the_clock_of_the_data_and_as_finely_as_they_come(
+    tmp_path, start, gap, coming
+):
+    """Midnights in winter and in summer are midnights, though not in UTC."""
+    zone = ZoneInfo("Europe/Berlin") if "+01" in start else UTC
+    first = datetime.fromisoformat(start).astimezone(zone)
+    at = [first + timedelta(seconds=gap * i) for i in range(120)]
+    y = np.random.default_rng(0).normal(size=120).round(2).tolist()
+    rows = {"t": [one.isoformat() for one in at], "y": y}
+    _, summary = run(write(tmp_path / "s.csv", rows), tmp_path / "o", time="t", horizon=2)
+    page = Reader((tmp_path / "o" / "report.html").read_text(encoding="utf-8"))
+    assert summary["utc_offset"] == at[-1].utcoffset().total_seconds()
+    assert f"the next value, {coming[0]};" in page.text
+    for text in coming:
+        assert text in section(page, "The forecast as a table")
+    days = page.drawing["axes"]["recent"]["x"]
+    assert all(x % min(gap, 86400) == 0 for x in days)
+
+
+def test_times_that_are_numbers_are_told_apart(tmp_path):
+    y = np.random.default_rng(0).normal(size=200).round(2).tolist()
+    rows = {"t": list(range(20001, 20201)), "y": y}
+    run(write(tmp_path / "s.csv", rows), tmp_path / "o", time="t", horizon=3)
+    page = Reader((tmp_path / "o" / "report.html").read_text(encoding="utf-8"))
+    table = section(page, "The forecast as a table").replace("\u202f", "")
+    assert all(str(time) in table for time in (20201, 20202, 20203))
+    assert page.drawing["axes"]["recent"]["digits"] == 5

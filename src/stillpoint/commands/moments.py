@@ -83,6 +83,12 @@ class Coming:
         """Return the date so many slots after the last row, or before it."""
         return self._dates.at(slots)
 
+    @property
+    def utc_offset(self) -> float | None:
+        """How many seconds the clock of the last row is ahead of UTC; None without a zone."""
+        away = self.moment(0).utcoffset() if self._dated else None
+        return None if away is None else away.total_seconds()
+
     def words(self, slots: int) -> str:
         """Return when that is, in words that go after what happened."""
         if not self._dated:

@@ -95,6 +95,7 @@ def outlook(engine: Series, ahead: Ahead, recent: Recent) -> dict[str, Any]:
         "horizon": H,
         "seasons": model.seasons,
         "unit_of_time": unit(gap),
+        "utc_offset": None if coming is None else coming.utc_offset,
         "whole_numbers": engine.intake.whole,
         "forecast": [
             {

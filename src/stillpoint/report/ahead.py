@@ -66,6 +66,7 @@ class Ahead:
         self.given = summary
         unit = summary.get("unit_of_time")
         self.unit = unit if isinstance(unit, str) and unit.isalpha() else None
+        self.zone = number(summary.get("utc_offset")) or 0.0
         seasons = summary.get("seasons")
         found = [number(m) for m in seasons] if isinstance(seasons, list) else []
         self.seasons = [m for m in found if m and m > 1.0]

@@ -14,7 +14,8 @@ from stillpoint.report.words import count, day, figure, percent, steps
 
 # the years 1 to 9999, in Unix seconds
 _FIRST_DATE, _LAST_DATE = -62_135_596_800.0, 253_402_300_799.0
-_CLOCK = ("second", "minute", "hour")
+_CLOCK = ("minute", "hour")
+_DAY, _SHIFT = 86400.0, 7200.0  # seconds; a change of clocks is less
 _HEADS = {"date": "date", "number": "time", "row": "row", "step": "ahead"}
 _SAMPLES = 9  # rows of the table behind a long chart
 
@@ -29,10 +30,12 @@ class Axis:
         What places are: Unix seconds, times, numbers of rows, or steps ahead.
     x, row, rows : arrays
         The places, the first row at each and how many rows there are.
-    grain : {"clock", "day", "month", "year"}
+    grain : {"second", "clock", "day", "month", "year"}
         How finely dates are told.
     unit : str or None
         The spacing of rows ("hour"), where it has a name.
+    zone : float
+        Seconds to add to dates for the clock that the data have.
     columns : dict
         The curves, by the names that charts know them by.
     marks : list
@@ -47,6 +50,7 @@ class Axis:
     rows: Array
     grain: str = "day"
     unit: str | None = None
+    zone: float = 0.0
     columns: Columns = field(default_factory=dict)
     marks: list[dict[str, Any]] = field(default_factory=list)
     alarms: list[dict[str, Any]] = field(default_factory=list)
@@ -58,10 +62,27 @@ class Axis:
     def text(self, x: float) -> str:
         """A position on the axis as text."""
         if self.kind == "date":
-            return day(x, self.grain)
+            return day(float(self._local(x)), self.grain)
         if self.kind == "step":
             return steps(x, self.unit)
-        return count(x) if self.kind == "row" else figure(x, 4)
+        return count(x) if self.kind == "row" else figure(x, self._digits)
+
+    @property
+    def _digits(self) -> int:
+        """Digits that tell places that are numbers apart."""
+        gaps, most = np.diff(self.x), float(np.abs(self.x).max(initial=0.0))
+        gap = float(np.median(gaps[gaps > 0.0])) if (gaps > 0.0).any() else 0.0
+        if not gap or not most:
+            return 4
+        return min(max(4, 1 + math.floor(math.log10(most)) - math.floor(math.log10(gap))), 15)
+
+    def _local(self, x: Any) -> Any:
+        """Dates by the clock of the data; midnights also beyond a change of it."""
+        at = x + self.zone
+        if not self.zone or self.grain in ("second", "clock") or (self.x[-1] + self.zone) % _DAY:
+            return at
+        midnight = np.round(at / _DAY) * _DAY
+        return np.where(np.abs(at - midnight) <= _SHIFT, midnight, at)
 
     def when(self, place: int) -> str:
         """A place in the run, in words."""
@@ -92,7 +113,8 @@ class Axis:
             "kind": self.kind,
             "grain": self.grain,
             "unit": self.unit,
-            "x": plain(self.x, 15),
+            "digits": self._digits if self.kind == "number" else 5,
+            "x": plain(self._local(self.x) if self.kind == "date" else self.x, 15),
             "row": plain(self.row, 15),
             "rows": plain(self.rows, 15),
             "columns": {name: plain(values, 7) for name, values in self.columns.items()},
@@ -116,6 +138,8 @@ def places(row: Array, time: Array | None, dated: bool) -> tuple[str, Array]:
 
 def grain(unit: str | None, span: float, gap: float) -> str:
     """How finely to tell dates of rows so many seconds apart, over so many seconds."""
+    if unit == "second" or (unit is None and gap < 60.0):
+        return "second"
     if unit in _CLOCK or (unit is None and (span < 4 * 86400.0 or gap < 43200.0)):
         return "clock"
     return "month" if unit in ("month", "quarter") else "year" if unit == "year" else "day"

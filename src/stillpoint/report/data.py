@@ -71,11 +71,11 @@ def coverage_in_windows(columns: Columns) -> tuple[Array, int]:
 def losses_in_windows(columns: Columns) -> tuple[Columns, int]:
     """Mean losses of the last W rows with a target by name, and W; empty for runs too short."""
     known = losses(columns)
-    found, window = _windows(_targets(columns), list(known.values()))
+    found, window = _windows(targets(columns), list(known.values()))
     return (dict(zip(known, found, strict=True)), window) if window else ({}, 0)
 
 
-def _targets(columns: Columns) -> Array:
+def targets(columns: Columns) -> Array:
     """How many rows of each bucket have a target; all, where that is not told."""
     return np.nan_to_num(columns.get("targets", columns["rows"]))
 
@@ -150,7 +150,7 @@ def hardest_stretch(columns: Columns) -> tuple[int, float] | None:
 
     None if it never stood out.
     """
-    ours, rows = columns.get(f"loss:{OURS}"), _targets(columns)
+    ours, rows = columns.get(f"loss:{OURS}"), targets(columns)
     if ours is None or len(ours) < 40:
         return None
     window = max(3, len(ours) // 40)

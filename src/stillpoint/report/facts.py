@@ -72,7 +72,7 @@ class Facts:
         kind, x = places(c["row"], c.get("time"), self.given.get("time_kind") == "date")
         span = float(x[-1] - x[0]) if x.size else 0.0
         fine = grain(unit, span, span / max(self.rows - 1, 1)) if kind == "date" else "day"
-        return Axis(kind, x, c["row"], c["rows"], fine, unit)
+        return Axis(kind, x, c["row"], c["rows"], fine, unit, self.ahead.zone)
 
     def stamp(self, bucket: int) -> str:
         """The bucket's place on the axis."""
@@ -87,7 +87,7 @@ class Facts:
 
         Mean losses; the roots of squared ones, which are in the target's units.
         """
-        total = max(float(np.nansum(self.columns["rows"])), 1.0)
+        total = max(float(data.targets(self.columns).sum()), 1.0)
         means = {
             name: float(values.sum()) / total for name, values in data.losses(self.columns).items()
         }

@@ -87,6 +87,7 @@ class Recent:
             np.ones(end - start + len(self.steps)),
             grain(ahead.unit, span, gap) if kind == "date" else "day",
             ahead.unit,
+            ahead.zone,
         )
         self._fill(start, max(last, start), end)
         n = len(self.waiting)

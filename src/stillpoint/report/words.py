@@ -66,11 +66,12 @@ def steps(number_of: float, unit: str | None) -> str:
 
 
 def day(seconds: float, grain: str = "day") -> str:
-    """A time in Unix seconds as a date: to the minute, the day, the month or the year."""
+    """A time in Unix seconds as a date: to the second, minute, day, month or year."""
     at = datetime.fromtimestamp(seconds, UTC)
     if grain in ("month", "year"):
         return f"{at:%b} {at.year}" if grain == "month" else str(at.year)
-    return f"{at.day} {at:%b} {at.year}" + (f" {at:%H:%M}" if grain == "clock" else "")
+    clock = {"second": f" {at:%H:%M:%S}", "clock": f" {at:%H:%M}"}.get(grain, "")
+    return f"{at.day} {at:%b} {at.year}{clock}"
 
 
 def moment(value: Any) -> str:

@@ -71,7 +71,7 @@ class Axis {
       return date(x, coarse ? this.grain : span < 7200 ? "second" : span < 5 * DAY ? "clock" : this.grain);
     }
     if (this.kind === "step") return `${whole(x)} ${this.unit || "row"}${x === 1 ? "" : "s"} ahead`;
-    return this.kind === "row" ? whole(x) : figure(x, 5);
+    return this.kind === "row" ? whole(x) : figure(x, this.digits);
   }
   rowsOf(a, b) {
     const first = this.row[a], last = this.row[b] + this.rows[b] - 1;
