@@ -76,6 +76,27 @@ def test_steps_that_are_left_out_are_missing_values(make, sales):
         gaps.update(y[99:].set_axis(range(10**8, 10**8 + 51)))
 
 
+def test_periods_that_are_left_out_are_steps_of_the_calendar(make):
+    pandas = package("pandas")
+    days = pandas.period_range("2024-01-01", periods=7 * 20 - 2, freq="D")  # up to a Friday
+    days = days[days.dayofweek < 5]
+    y = pandas.Series(100.0 * days.dayofweek, days, dtype=float)
+    y += np.random.default_rng(0).normal(size=y.size)
+    whole, parts = make().fit(y, fh=range(1, 8)), make().fit(y[:40], fh=range(1, 8))
+    parts.update(y[40:43])
+    said = parts.update(y[43:]).predict()
+    assert said.tolist() == whole.predict().tolist()
+    weekdays = said[said.index.dayofweek < 5]
+    assert weekdays.index[0].strftime("%a") == "Mon"
+    assert weekdays.to_numpy() == pytest.approx(100.0 * np.arange(5.0), abs=30.0)
+    past = whole.predict(fh=y.index[60:])
+    assert past.index.equals(y.index[60:])
+    assert np.abs(past - y[60:]).median() < 30.0
+    far = pandas.period_range(days[-1] + 2 * 10**6, periods=1, freq="D")
+    with pytest.raises(ValueError, match="steps are 1"):
+        whole.update(pandas.Series([1.0], far))
+
+
 def test_known_columns_are_relied_on_many_steps_ahead(make, sales):
     y, X = sales
     model, off = make().fit(y[:100], X[:100], fh=range(1, 7)), []

@@ -19,7 +19,7 @@ from sktime.forecasting.base import BaseForecaster, ForecastingHorizon  # noqa: 
 __all__ = ["Forecaster"]
 
 _LEAST = 1e-6  # coverage from which on intervals have ends of their own
-_LONGEST = 10**6  # gap between whole numbers that is filled
+_LONGEST = 10**6  # gap between whole numbers, or periods, that is filled
 
 
 class Forecaster(BaseForecaster):
@@ -126,20 +126,22 @@ class Forecaster(BaseForecaster):
         self._last = self.cutoff  # it has the frequency, too
 
     def _filled(self, y: Any) -> Any:
-        """Values at whole numbers, which are steps: those between that are not there are missing.
+        """Values at whole numbers or periods, which are steps: those not there are missing.
 
         Between dates the forecaster sees to it.
         """
-        if not pandas.api.types.is_integer_dtype(y.index):
+        periods = isinstance(y.index, pandas.PeriodIndex)
+        if not periods and not pandas.api.types.is_integer_dtype(y.index):
             return y
-        last = int(y.index[-1])
-        first = int(self._labels[-1]) + 1 if len(self._labels) else int(y.index[0])
-        if last - first > _LONGEST:
+        first, last = self._labels[-1] + 1 if len(self._labels) else y.index[0], y.index[-1]
+        if (last.ordinal - first.ordinal if periods else int(last) - int(first)) > _LONGEST:
             raise ValueError(
                 f"y must have an index whose steps are 1: got {last} after {first}; number the"
                 " values, or give them dates"
             )
-        return y.reindex(pandas.RangeIndex(first, last + 1))
+        if periods:
+            return y.reindex(pandas.period_range(first, last, freq=y.index.freq))
+        return y.reindex(pandas.RangeIndex(int(first), int(last) + 1))
 
     def _answers(self, fh: Any, X: Any, coverages: list[float]) -> tuple[Array, Array, Array]:
         """Forecasts and ends of intervals, coverages along the last axis, at each point of fh."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from stillpoint.core.array import Array
 from stillpoint.series import restored, weeks
-from stillpoint.series._slots import walk
+from stillpoint.series._slots import FAR, walk
 from stillpoint.series.weeks import Week
 
 FIRST = 16  # times from which the gap is told
@@ -96,9 +96,22 @@ class Slots:
         self._move(times[1:])
         return steps
 
+    def push(self) -> None:
+        """Move one slot on: the last row's was over, so it counts as the next."""
+        assert self.gap is not None
+        self._anchor, self._place = self._anchor + self.gap, self._place + 1
+
     def coming(self, last: float) -> float:
-        """When the slot after this time is."""
-        return last + (self.gap or 1.0) if self.week is None else self.week.after(last)
+        """When the slot after that of the last row is, which was at this time."""
+        if self.week is not None:
+            pushed = self._place - int(self.week.count(np.array([last]))[0][0])
+            for _ in range(min(pushed, self.week.active.size)):
+                last = self.week.after(last)
+            return self.week.after(last)
+        if self.gap is None:
+            return last + 1.0
+        pushed = int(min(max((self._anchor - last) / self.gap + 0.5, 0.0), FAR))
+        return last + (1 + pushed) * self.gap
 
     def again(self, times: Array, dates: bool, told: tuple[float, ...] | None) -> "Slots | None":
         """Slots told from these times; None: they are those in use.

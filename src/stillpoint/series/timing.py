@@ -172,10 +172,12 @@ class Timing:
                 self.steps[i] = self._last_step
                 i += 1
                 continue
-            steps = np.array([self._step(float(when[i]), True)]) if looks else None
-            steps = self._grid.steps(when[i : y.size], given) if steps is None else steps
+            if alone := looks or not self._waiting:  # a row whose slot may be over, or told anew
+                steps = np.array([self._step(float(when[i]), given)])
+            else:
+                steps = self._grid.steps(when[i : y.size], given)
             end = i + steps.size
-            self.steps[i:end] = self._last_step if looks else steps
+            self.steps[i:end] = self._last_step if alone else steps
             ahead = self._engine.horizon if known[i] else 0
             places = np.append(steps, self._grid.slots.steps(when[end : end + ahead]))
             # how long a break is played depends on the seasons that are known when it comes
@@ -213,6 +215,9 @@ class Timing:
             steps = grid.again(when, self._dates, engine.periods)
         self._last_step = grid.step(when) if steps is None else 1
         if steps is None:
+            if not self._last_step and not self._waiting:  # its slot is over
+                grid.slots.push()
+                self._last_step = 1
             return self._last_step
         self._learn()
         engine.calendar, engine.usual = self._grid.suggested(self._dates), grid.slots.week is None
