@@ -43,7 +43,7 @@ class Source:
         self.given, self._season = copy.deepcopy(forecaster), season
         self._own = copy.deepcopy(forecaster)
         self._told: bool | None = None  # whether forecasts are given; None before the first row
-        self._seen = getattr(forecaster, "rounds", 0) > 0  # whether a value has come
+        self._seen = bool(getattr(forecaster, "rounds", 0) != 0)  # whether a value has come
 
     def admit(self, y: float, forecast: float | None) -> None:
         """Refuse a value that the forecaster would refuse, before a round of it is opened."""

@@ -61,7 +61,7 @@ class Coming:
         self._last, self._dated, self._gap = texts[-1], dated, gap
         self._texts, self._form = texts, form
         # Python leaves fractions of a second out where they are 0
-        self._like = next((text for text in texts[::-1] if "." in text), self._last)
+        self._like = next((text for text in texts[::-1] if {*".,"} & {*text}), self._last)
         if dated:
             past = [moment(text, form) for text in texts]
             clocked = ":" in self._last or any(at.hour or at.minute for at in past)

@@ -100,7 +100,8 @@ class Fleet(Alerting):
         if on_bad not in ("raise", "skip"):
             raise ValueError(f"on_bad must be 'raise' or 'skip': got {on_bad!r}; choose one")
         for name, value in config.items():
-            if rounds := getattr(value, "rounds", 0):  # a file of the fleet would not have them
+            rounds = getattr(value, "rounds", 0)
+            if isinstance(rounds, int) and rounds:  # a file of the fleet would not have them
                 raise ValueError(
                     f"{name} must be new: got {value!r} after {rounds} rounds; give one that has"
                     " seen nothing, and adopt learners that have under their keys"
