@@ -16,7 +16,10 @@ import filelock
 import numba
 import numpy as np
 import pytest
+from llvmlite import ir
 from numba.core import caching
+from numba.core.registry import cpu_target
+from numba.core.runtime.context import NRTContext
 
 from children import ended, forked, no_child_survives  # noqa: F401
 from stillpoint.core import jit, linking
@@ -526,3 +529,34 @@ def test_numba_lets_arrays_and_tuples_of_them_go_without_a_count_of_references()
     assert array[0] == pair.x[1] == pair.rest[1][0] == 8.0, "bare copies"
     left = sys.getrefcount(pair.x)  # within an assertion pytest would hold one more
     assert left == references, "bare loses count outside of the loop"
+
+
+@pytest.mark.parametrize(
+    "example",
+    [
+        np.ones((2, 3)),
+        Nested(np.ones(3), 5, (True, (2.0, np.ones((1, 2))), "text")),
+        (1, (2.0, False)),
+        3.5,
+    ],
+    ids=["array", "named tuple", "numbers", "number"],
+)
+def test_counts_of_references_are_those_that_numba_finds_with_less_code(example):
+    context, kind = cpu_target.target_context, numba.typeof(example)
+    context.refresh()
+    given = context.get_value_type(kind)
+    function = ir.Function(ir.Module(), ir.FunctionType(ir.VoidType(), [given]), "f")
+
+    def path(value):
+        return () if value is function.args[0] else (*path(value.aggregate), *value.indices)
+
+    found = []
+    for counts in (NRTContext.get_meminfos, linking.counts):
+        builder = ir.IRBuilder(function.append_basic_block())
+        pairs = counts(context.nrt, builder, kind, *function.args)
+        held = [(what, path(count)) for what, count in pairs]
+        found.append((held, len(builder.block.instructions)))
+    (theirs, many), (ours, few) = found
+    assert ours == theirs, f"Numba {numba.__version__}: references are counted wrongly"
+    assert few <= 3 * len(ours)
+    assert few < many or not many

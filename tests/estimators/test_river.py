@@ -234,18 +234,18 @@ def test_features_of_rounds_after_a_gap_are_those_of_their_dates(river):
     days = np.flatnonzero(rng.random(150) < 0.7)
     X = rng.standard_normal((150, 1))
     y = 10 - 5 * X[:, 0] + 0.3 * rng.standard_normal(150)
-    model, start = river.Forecaster(4, season=None, pool="middle"), datetime.datetime(2024, 1, 1)
+    model, start = river.Forecaster(4, season=None), datetime.datetime(2024, 1, 1)
     for day in days:
         x = {"t": start + datetime.timedelta(days=int(day)), "a": float(X[day, 0])}
         model.learn_one(y[day], x)
-    core = sp.Forecaster(4, season=None, features=1, pool="middle")
+    core = sp.Forecaster(4, season=None, features=1)
     times = np.datetime64("2024-01-01", "us") + days * np.timedelta64(1, "D")
     core.track(y[days], X[days], times)
     assert model.forecast(4) == core.predict(horizon=4).tolist()
 
 
 def test_the_time_is_no_feature_where_both_name_it(river):
-    model = river.Forecaster(2, features=("a", "t"), time="t", pool="small")
+    model = river.Forecaster(2, features=("a", "t"), time="t")
     for t in range(5):
         model.learn_one(1.0 * t, {"a": 2.0, "t": t})
     assert len(model.forecast(2)) == 2

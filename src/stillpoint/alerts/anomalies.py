@@ -30,7 +30,7 @@ class Anomalies(Learner):
         The share of rows that may be called unusual where nothing is.
     forecaster : object, optional
         What tells each row before it comes: with `predict()` and `update(y)`, such as
-        `sp.VariationForecaster()`, or river's `forecast(1)` learner behind these two. None is
+        `sp.VariationForecaster()`, or a river time-series model wrapped in these two methods. None is
         `sp.Forecaster()`. It is not asked where forecasts are given, see `update`.
     period : int, optional
         Rows of the season that the long-run level has; 1 for none. None: found in the stream, or
@@ -50,7 +50,7 @@ class Anomalies(Learner):
 
     See Also
     --------
-    - `Changes`: where level or spread of a stream have moved for good.
+    - `Changes`: where level, spread, slope or season of a stream have moved for good.
     - `IntervalTracker`: intervals that hold a share of the rows.
 
     Notes

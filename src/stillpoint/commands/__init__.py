@@ -37,8 +37,8 @@ def track(
 ) -> int:
     """Forecast every row of a file before its target is learnt; write predictions and a report.
 
-    A target without other columns, or with a time that never repeats, is a series: sp.Forecaster
-    forecasts it many steps ahead. Else it is a regression on the other columns.
+    A target without other columns, or with times at even distances that never repeat, is a series:
+    sp.Forecaster forecasts it many steps ahead. Else it is a regression on the other columns.
 
     Parameters
     ----------

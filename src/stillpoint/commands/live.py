@@ -24,7 +24,7 @@ _TOLD = {
     "targets_total": ("counter", "Rows whose target was known."),
     "error": ("gauge", "Root mean squared error of the next row; mean loss of other tasks."),
     "coverage": ("gauge", "Share of targets inside their intervals."),
-    "changes_total": ("counter", "Changes of level or spread."),
+    "changes_total": ("counter", "Changes of level, spread, slope or season."),
     "anomalies_total": ("counter", "Rows that did not fit, told by --alerts."),
     "anomalies_bound": ("gauge", "How many of them there can be by now at most, on any data."),
     "anomaly_p": ("gauge", "How often a row is as unusual as the last one: a share of rows."),

@@ -53,7 +53,7 @@ class Tracked:
         The steps after the last target: `step`, `time` (or as the index), `forecast`, `lo`, `hi`.
         None for a regression, which does not look beyond the rows it is given.
     changes : frame or dict of arrays
-        Where the level or the spread of a series moved: `row`, counted from 0, `time`, `kind`,
+        Where level, spread, slope or season moved: `row`, counted from 0, `time`, `kind`,
         `before`, `after`, and `words`.
     alerts : Alerts or None
         Rows that do not fit and changes of the target, if `alerts` was given.
@@ -91,7 +91,7 @@ class Tracked:
 
     @cached_property
     def changes(self) -> Any:
-        """Where the level or the spread moved."""
+        """Where level, spread, slope or season moved."""
         found, x = self.summary.get("changes", []), self._job.numbers()["time"]
         clock = self._job.clock
         rows = np.array([change_place(change, x, clock) for change in found], dtype=np.int64)

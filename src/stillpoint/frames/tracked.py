@@ -34,9 +34,9 @@ def track(
 ) -> Tracked:
     """Forecast every row of a table before its target is seen, and the steps after the last.
 
-    A target without other columns, or with times that never repeat, is a series: sp.Forecaster
-    forecasts it many steps ahead. Else it is a regression on the other columns. The numbers are
-    those of `stillpoint track` on a file with the same rows; no file is written.
+    A target without other columns, or with times at even distances that never repeat, is a series:
+    sp.Forecaster forecasts it many steps ahead. Else it is a regression on the other columns. The
+    numbers are those of `stillpoint track` on a file with the same rows; no file is written.
 
     Parameters
     ----------

@@ -294,8 +294,6 @@ class Directional(ConstrainedLearner):
         fresh, new = self.arrays(), ("stats", "proposal", "inner")
         if isinstance(self.norms, FullMatrix):
             state = {"norms.trace": math.inf, **state}  # nothing is known of it
-        return (
-            state
-            if any(name in state for name in new)
-            else {**{name: fresh[name] for name in new}, **state}
-        )
+        if any(name in state for name in new):
+            return state
+        return {**{name: fresh[name] for name in new}, **state}

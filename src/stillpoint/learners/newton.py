@@ -21,8 +21,7 @@ from stillpoint.core.state import rollback_on_error
 from stillpoint.core.validation import Array, positive, squared, under
 from stillpoint.domains import Domain
 from stillpoint.domains.base import as_domain
-from stillpoint.kernels import Kernel
-from stillpoint.kernels.base import as_kernel
+from stillpoint.kernels.base import Kernel, as_kernel
 from stillpoint.learners.base import GradientLearner
 from stillpoint.regret.dimension import log_det_bound
 
@@ -71,9 +70,8 @@ class _Newton(GradientLearner):
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`."""
         super().restore(state)
-        self._cost, self.log_det, self._trace = (
-            float(state[name]) for name in ("cost", "log_det", "trace")
-        )
+        self._cost, self.log_det = float(state["cost"]), float(state["log_det"])
+        self._trace = float(state["trace"])
         self._belief.restore(under(state, "belief."))
 
     @property
@@ -263,9 +261,7 @@ class ExpConcave(_Newton):
         if metric.trace() <= 0.0:
             return self.domain.project(mean)
         play = self.domain.project_in_metric(mean, metric)
-        belief.shift(
-            np.asarray(np.linalg.lstsq(metric, play - mean, rcond=None)[0], dtype=np.float64)
-        )
+        belief.shift(np.asarray(np.linalg.lstsq(metric, play - mean, rcond=None)[0], np.float64))
         return play
 
     def _learn(self, g: Array, play: Array) -> None:

@@ -76,7 +76,7 @@ class SeriesLearner(Learner):
 
     @property
     def changes(self) -> list[Change]:
-        """Where level or spread of the series have moved, beside its seasons; see `Change`.
+        """Where level, spread, slope or season of the series have moved; see `Change`.
 
         Rows are rounds counted from 0, empty slots among them; where slots are told anew, changes
         are looked for anew in the rows kept. A false one comes once in 10 000 rounds, or less

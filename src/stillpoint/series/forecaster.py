@@ -56,7 +56,7 @@ class Forecaster(SeriesLearner):
     weights, regrets : dict
         For each knot, a horizon, what is relied on, and the account against each expert.
     changes : list of Change
-        Where level or spread have moved.
+        Where level, spread, slope or season have moved.
 
     See Also
     --------

@@ -14,7 +14,7 @@ from stillpoint.intervals.base import value
 
 
 class Changes(base.DriftAndWarningDetector, Configured):
-    """Detect changes of level and spread in a stream, with a rate of false alarms.
+    """Detect changes of level, spread, slope and season, with a rate of false alarms.
 
     `stillpoint.Changes` for river, for streams of any kind: errors of a model, which may be 0 and
     1, or values that lean on those before. After a drift it begins anew by itself, with the rows
