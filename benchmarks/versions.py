@@ -62,7 +62,9 @@ def measure():
     import stillpoint as sp
 
     rows, rng = {}, np.random.default_rng(0)
-    ader, ogd = (found(sp, f"lab.baselines.{name}", f"baselines.{name}") for name in ("Ader", "OGD"))
+    ader, ogd = (
+        found(sp, f"lab.baselines.{name}", f"baselines.{name}") for name in ("Ader", "OGD")
+    )
     free_grad = found(sp, "lab.baselines.FreeGrad", "baselines.FreeGrad")
     ball = sp.domains.Ball(10.0)
     gradient_learners = {

@@ -310,6 +310,17 @@ def test_a_saved_detector_goes_on_bit_for_bit(cut, memory, tmp_path):
         assert str(other.records) == str(alerts.records)
 
 
+def test_a_new_state_makes_a_used_detector_new():
+    used, new = sp.Anomalies(), sp.Anomalies()
+    y = np.random.default_rng(0).normal(size=60)
+    used.track(y)
+    used.restore(new.arrays())
+    assert used.arrays().keys() == new.arrays().keys()
+    assert [record.row for record in used.track(y)] == [record.row for record in new.track(y)]
+    for name, value in used.arrays().items():
+        np.testing.assert_array_equal(value, new.arrays()[name])
+
+
 @pytest.mark.parametrize("rows", [0, 1, 40])
 def test_a_detector_whose_forecaster_is_built_when_asked_is_saved(rows, tmp_path):
     y, _ = told(np.random.default_rng(18), 60)

@@ -240,6 +240,37 @@ def test_what_is_refused_leaves_scores_and_models_as_they_were():
             sklearn.ConformalRegressor(column(0), **arguments).fit(X, X[:, 0])
 
 
+def test_probabilities_that_are_no_numbers_are_refused_before_the_classifier_learns():
+    river, sklearn = faces("river"), faces("sklearn")
+    from sklearn.base import BaseEstimator, ClassifierMixin
+
+    class Lost(ClassifierMixin, BaseEstimator):
+        """Of rows that begin with 2 it has no idea."""
+
+        def fit(self, X, y):
+            self.classes_, self.learnt = np.unique(y), 0
+            return self
+
+        def partial_fit(self, X, y):
+            self.learnt += len(y)
+
+        def predict_proba(self, X):
+            sure = np.where(np.asarray(X)[:, 0] == 2.0, np.nan, 0.5)
+            return np.column_stack([sure, sure])
+
+    X = np.random.default_rng(0).random((60, 3))
+    model = sklearn.ConformalClassifier(Lost()).fit(X, X[:, 0] > 0.5)
+    learnt, rounds = model.estimator_.learnt, model.scores_.rounds
+    with pytest.raises(ValueError, match="probabilities must be finite: got nan"):
+        model.partial_fit(np.full((2, 3), 2.0), [True, False])
+    assert (model.estimator_.learnt, model.scores_.rounds) == (learnt, rounds)
+    one = river.ConformalClassifier(Told("f"))
+    for x in ({"f": {True: np.nan}}, {"f": {True: np.nan}, "refuse": True}):
+        with pytest.raises(ValueError, match=r"probability must be .*: got nan; scale the feat"):
+            one.learn_one(x, True)
+    assert one.tracker.rounds == 0
+
+
 def test_scores_in_bulk_are_those_one_by_one():
     from stillpoint.estimators.conformal import ScoreQuantile
 

@@ -278,6 +278,8 @@ def test_rejected_rows_leave_the_model_as_it_was():
         ({**good, "a": "red"}, 1.0, r"x\['a'\] must be a number: got 'red'"),
         ({**good, "new": math.inf}, 1.0, r"x\['new'\] must be within"),
         ({**good, "a": datetime.date(2026, 1, 1)}, 1.0, "name it as the clock .* time='a'"),
+        ({**good, "a": np.timedelta64(5, "s")}, 1.0, "must be a number: got the duration"),
+        ({**good, "t": np.timedelta64(90, "ns")}, 1.0, r"x\['t'\] must be a number or a date"),
         ({**good, "t": 3, "new": 1.0}, 1.0, "time"),
         ({**good, "t": "noon"}, 1.0, r"x\['t'\] must be a number or a date"),
         ({"a": 1.0}, 1.0, "must hold the time"),

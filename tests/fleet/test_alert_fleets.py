@@ -18,6 +18,16 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "alerts"))
 from naive_small import NaiveSmall
 
 
+class Last:
+    """A forecaster that is not of this library."""
+
+    def predict(self):
+        return 0.0
+
+    def update(self, y):
+        pass
+
+
 def small(rate=0.001, **more):
     return sp.Fleet(sp.Anomalies, rate=rate, memory="small", **more)
 
@@ -220,6 +230,20 @@ def test_bad_values_move_nothing_or_are_left_out():
         if name != "state.rows"
     )
     np.testing.assert_array_equal(before["state.rows"], fleet.arrays()["state.rows"])
+
+    own = {"forecaster": sp.VariationForecaster()}  # takes no value above 1e75
+    strict, single = sp.Fleet(sp.Anomalies, **own), sp.Anomalies(**own)
+    with pytest.raises(ValueError, match=r"y must be .*1e\+75.*'b'"):
+        strict.update(list("ab"), [1.0, 1e80])
+    with pytest.raises(ValueError, match=r"1e\+75"):
+        single.update(1e80)
+    assert len(strict) == 0
+    strict.update(list("ab"), [1.0, 1e80], [0.0, 0.0])  # who brings forecasts may have such values
+    lenient = sp.Fleet(sp.Anomalies, on_bad="skip", **own)
+    lenient.update(list("ab"), [1.0, 1e80])
+    assert [key for key, _ in lenient.rejected] == ["b"]
+    with pytest.raises(ValueError, match="forecaster must be one of this library in a fleet"):
+        sp.Fleet(sp.Anomalies, forecaster=Last())
 
     lenient = small(on_bad="skip")
     lenient.update(list("abc"), [1.0, np.inf, 2.0], [0.0, 0.0, np.inf])

@@ -5,6 +5,8 @@ input.
 import copy
 import pickle
 import warnings
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -15,6 +17,11 @@ from stillpoint.fleet.batch import base
 from stillpoint.fleet.batch.series import SeriesBatch
 from stillpoint.fleet.keys import KeyIndex
 from thorough import some, some_of
+
+
+class NAType:
+    """What pandas calls NA, without pandas."""
+
 
 GRADIENT = {
     "tracker": (sp.Tracker, {"dim": 1}),
@@ -349,6 +356,11 @@ def test_arguments_that_do_not_fit_are_refused():
         (lambda: fleet.predict(np.array([1.0, 2.0])), "keys must be a vector"),
         (lambda: fleet.predict(np.array([[1, 2]])), "keys must be a vector"),
         (lambda: fleet.predict([1, 2.0]), "keys must be whole numbers"),
+        (lambda: fleet.predict(["a", Decimal(1)]), r"whole numbers.*: got Decimal\('1'\)"),
+        (lambda: fleet.predict(["a", Fraction(1)]), "keys must be whole numbers"),
+        (lambda: fleet.predict(["a", 1 + 0j]), "keys must be whole numbers"),
+        (lambda: fleet.predict(["a", np.timedelta64(1, "s")]), "keys must be whole numbers"),
+        (lambda: fleet.predict(["a", NAType()]), "keys must be whole numbers"),
         (lambda: fleet.predict([[1], [2]]), "keys must be hashable"),
         (lambda: fleet.update([1, 2], np.zeros(2)), "g must have shape"),
         (lambda: fleet.update([1, 2], np.zeros((3, 2))), "g must have shape"),

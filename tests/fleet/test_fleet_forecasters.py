@@ -342,19 +342,6 @@ def test_bad_rows_are_rejected_with_the_reason_and_the_others_go_on():
     same(fleet, dict(enumerate(singles)))
 
 
-def test_last_value_and_the_one_a_season_ago_are_known():
-    fleet = sp.Fleet(sp.Forecaster, season=[3, 6])
-    np.testing.assert_array_equal(fleet._batch.naive(fleet._enter([1])[1]), [[np.nan, np.nan]])
-    fleet.track([1, 2], [[1.0, 2.0, 3.0, 5.0, 4.0], [np.nan, np.nan, 7.0, np.nan, np.nan]])
-    fleet.predict([1, 2])
-    slots = fleet._index.find([1, 2])[1]
-    np.testing.assert_array_equal(fleet._batch.naive(slots), [[4.0, 3.0], [7.0, 7.0]])
-    for kind in (sp.VariationForecaster, sp.KernelForecaster):
-        other = sp.Fleet(kind)
-        other.update([1], [2.0])
-        assert other._batch.naive(other._index.find([1])[1]).shape == (1, 2)
-
-
 def test_memory_is_measured_and_given_back(monkeypatch):
     fleet = sp.Fleet(sp.Forecaster, season=7, horizon=2)
     new = fleet.bytes_per_key

@@ -264,6 +264,7 @@ def test_what_does_not_fit_is_refused():
             r'must be one that predicts: got Changes.*use sp.Fleet\("Changes"\), or stillpoint',
         ),
         (lambda: RowPlayer(sp.Anomalies), "learner must be one that predicts: got Anomalies"),
+        (lambda: RowPlayer(sp.TrackingForecaster, dim=1), "must be one without features"),
         (lambda: RowPlayer(sp.KernelForecaster).play([1, 2], [1.0]), "targets must be as many"),
         (
             lambda: RowPlayer(sp.KernelForecaster).play([1, 2], ["a", "b"]),

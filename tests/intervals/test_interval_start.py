@@ -26,6 +26,19 @@ def test_until_scores_are_in_everything_is_answered_and_counts_as_a_hit(two_side
     )
 
 
+@pytest.mark.parametrize("delay", [0, 2])
+def test_rare_coverage_misses_from_the_first_round_in_which_a_hit_is_too_many(delay):
+    """αT − h − α misses are due at least, α = 1 − coverage, h = 3√(α(1 − α)(T + 100))."""
+    y, due = np.random.default_rng(4).standard_normal(40), []
+    for rounds in range(1, 41):
+        band = IntervalTracker(0.001)
+        band.track(np.zeros(rounds), y[:rounds], **({"delay": delay} if delay else {}))
+        least = band.miss_bound()[0]
+        due.append(least)
+        assert band.misses >= least
+    assert max(due) > 1.0
+
+
 def test_exact_forecasts_have_intervals_of_no_width():
     lo, hi = IntervalTracker().track(np.append(0.0, np.full(19, 5.0)), np.full(20, 5.0))
     assert (lo[3:] == 5.0).all()

@@ -30,8 +30,8 @@ class Anomalies(Learner):
         The share of rows that may be called unusual where nothing is.
     forecaster : object, optional
         What tells each row before it comes: with `predict()` and `update(y)`, such as
-        `sp.VariationForecaster()`, or a river time-series model wrapped in these two methods. None is
-        `sp.Forecaster()`. It is not asked where forecasts are given, see `update`.
+        `sp.VariationForecaster()`, or a river time-series model wrapped in these two methods. None
+        is `sp.Forecaster()`. It is not asked where forecasts are given, see `update`.
     period : int, optional
         Rows of the season that the long-run level has; 1 for none. None: found in the stream, or
         with a small memory none.

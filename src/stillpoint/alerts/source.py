@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from stillpoint.core import arithmetic
 from stillpoint.core.array import Array
 from stillpoint.core.learner import not_finite_in
 from stillpoint.core.validation import counted, under
+from stillpoint.forecasters import aggregation
 from stillpoint.forecasters.aggregation import target_number
 from stillpoint.forecasters.series import SeriesForecaster
 from stillpoint.intervals.base import value, values
@@ -44,6 +46,12 @@ class Source:
         self._own = copy.deepcopy(forecaster)
         self._told: bool | None = None  # whether forecasts are given; None before the first row
         self._seen = bool(getattr(forecaster, "rounds", 0) != 0)  # whether a value has come
+
+    @property
+    def largest(self) -> float:
+        """The largest size of a value that the forecaster takes; others are its own business."""
+        ours = self._own is None or isinstance(self._own, _OURS)
+        return aggregation.LARGEST if ours else arithmetic.LARGEST
 
     def admit(self, y: float, forecast: float | None) -> None:
         """Refuse a value that the forecaster would refuse, before a round of it is opened."""
@@ -148,7 +156,8 @@ class Source:
 
     def restored(self, state: dict[str, Any]) -> "Source":
         """Return what was saved; ValueError where no detector has it."""
-        told, own, new = int(state["told"]), under(state, "forecaster."), copy.deepcopy(self)
+        told, own = int(state["told"]), under(state, "forecaster.")
+        new = Source(self.given, self._season)
         counted("told", told + 1, 2)
         new._told = None if told < 0 else bool(told)
         new._seen |= bool(state["seen"])

@@ -22,6 +22,11 @@ def number(name: Hashable, value: Any) -> float:
     """Return the value of a feature as a float, NaN where it is missing."""
     if missing(value):
         return math.nan
+    if isinstance(value, np.timedelta64):  # to NumPy whole numbers
+        raise ValueError(
+            f"x[{name!r}] must be a number: got the duration {value!r}; divide it by a unit, such"
+            " as np.timedelta64(1, 's')"
+        )
     if isinstance(value, date | np.datetime64):
         raise ValueError(
             f"x[{name!r}] must be a number: got the date {value!r}; name it as the clock of the"
@@ -80,7 +85,7 @@ def moment(name: Hashable, when: Any) -> float:
         found = date64(when)
         if not np.isnat(found):
             return float(found.astype(np.int64)) / 1e6
-    elif isinstance(when, Real) and math.isfinite(when):
+    elif isinstance(when, Real) and not isinstance(when, np.timedelta64) and math.isfinite(when):
         return float(when)
     raise ValueError(
         f"x[{name!r}] must be a number or a date: got {when!r}; convert the times first"

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Hashable, Sequence
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -19,13 +20,13 @@ _INT64 = np.iinfo(np.int64)
 _SECRET = np.frombuffer(os.urandom(8 * 8 * 256), np.uint64).reshape(8, 256).copy()
 
 
+def _is_whole(key: Any) -> bool:
+    return isinstance(key, int | np.integer) and not isinstance(key, bool | np.timedelta64)
+
+
 def _is_number(key: Any) -> bool:
     """Whether a key goes through the table; larger whole numbers are objects like any other."""
-    return (
-        isinstance(key, int | np.integer)
-        and not isinstance(key, bool)
-        and _INT64.min <= int(key) <= _INT64.max
-    )
+    return _is_whole(key) and _INT64.min <= int(key) <= _INT64.max
 
 
 def hashed(key: Any) -> Hashable:
@@ -229,9 +230,9 @@ def _as_keys(keys: Any) -> Keys:
     if all(type(key) is int for key in keys) and all(map(_is_number, keys)):
         return np.array(keys, np.int64)
     for key in keys:
-        if key is None or isinstance(
-            key, bool | float | np.floating | np.bool_
-        ):  # 1.0 and True would be the key 1, and NaN no key
+        # 1.0, True and Decimal(1) would be the key 1, and NaN or what pandas calls NA no key
+        number = isinstance(key, Number | np.bool_) and not _is_whole(key)
+        if number or key is None or type(key).__name__ in ("NAType", "NaTType"):
             raise ValueError(
                 f"keys must be whole numbers, strings or other names: got {key!r}; {_REMEDY}"
             )

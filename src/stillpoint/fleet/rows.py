@@ -85,6 +85,11 @@ class RowPlayer:
                 f"learner must be one that predicts: got {name}, whose alarms are no predictions;"
                 f' use sp.Fleet("{name}"), or stillpoint fleet --alerts'
             )
+        if name == "TrackingForecaster":
+            raise ValueError(
+                "learner must be one without features for rows: got TrackingForecaster; use"
+                " sp.Fleet, whose predict and update take x"
+            )
         if name in GRADIENT:
             config = {"dim": 1, **config}
         self.fleet = Fleet(learner, threads=threads, on_bad="skip", **config)

@@ -191,10 +191,10 @@ def radius(
     """
     hear_scores(q, experts, regrets, s, weights)
     x, known = debt(q, s), s[AT.seen] - 1.0
+    if x <= -1.0:  # also in the first rounds, of a coverage so small that one hit is too many
+        return -math.inf if empty else 0.0
     if x >= 1.0 or known < LEAST:
         return math.inf
-    if x <= -1.0:
-        return -math.inf if empty else 0.0
     wider = widening(MEAN * math.exp(first), known) if known <= FEW else 1.0
     return float(s[AT.forecast] * (math.exp(push(x)) * wider))
 

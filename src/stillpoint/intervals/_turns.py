@@ -83,10 +83,10 @@ def late_radius(
     hear_scores(q, e.experts[m], e.regrets[m], s, weights[m])
     x, known = debt(q, s), s[AT.seen] - 1.0
     part = share(known)
-    if x >= 1.0 or (part > 0.0 and math.isnan(said)):
-        return math.inf
     if x <= -1.0:
         return -math.inf if empty else 0.0
+    if x >= 1.0 or (part > 0.0 and math.isnan(said)):
+        return math.inf
     base = s[AT.forecast] * unit[UNIT.scale]
     if part > 0.0:
         base = part * said + (1.0 - part) * base

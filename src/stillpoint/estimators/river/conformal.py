@@ -205,9 +205,10 @@ class ConformalClassifier(base.Wrapper, base.Classifier):
 
     def learn_one(self, x: Row, y: Any, **kwargs: Any) -> None:
         """Learn that features x came with label y."""
-        score = label_score(self.classifier.predict_proba_one(x).get(y, 0.0))
+        came = self.classifier.predict_proba_one(x).get(y, 0.0)
+        score = value("probability", float(label_score(came)), _DIVERGED)
         self.classifier.learn_one(x, y, **kwargs)  # first: it may refuse
-        self._scores.learn(float(score))
+        self._scores.learn(score)
 
     def predict_proba_one(self, x: Row, **kwargs: Any) -> dict[Any, float]:
         """The classifier's probabilities."""

@@ -90,7 +90,13 @@ class TrackingEstimator(TableOutput, BaseEstimator, Configured):
             )
             self._check_targets(targets)
             weights = weights_of(sample_weight, len(rows))
-            weights, rows, targets, times = without(weights, rows, targets, moments(times))
+            when = moments(times)
+            if when is not None and len(when) != len(rows):
+                raise ValueError(
+                    f"times must be as many as rows: got {len(when)} for {len(rows)}; give one a"
+                    " row"
+                )
+            weights, rows, targets, times = without(weights, rows, targets, when)
             self._learn_rows(rows, targets, times, weights, fresh, **more)
         return self
 

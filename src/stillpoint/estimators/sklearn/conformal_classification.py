@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from stillpoint.core.validation import Array
 from stillpoint.estimators.conformal import ScoreQuantile, label_score
 from stillpoint.estimators.sklearn.conformal import Conformal
+from stillpoint.intervals.base import values
 
 
 class ConformalClassifier(ClassifierMixin, Conformal):
@@ -94,7 +95,7 @@ class ConformalClassifier(ClassifierMixin, Conformal):
 
     def _answers(self, X: Any, y: NDArray[Any]) -> Array:
         came = (self._probabilities(X) * (self.classes_ == y[:, None])).sum(axis=1)
-        return np.asarray(label_score(came))
+        return values("probabilities", label_score(came), missing=False)
 
     def _take(self, answers: Array, y: NDArray[Any]) -> None:
         self._quantile.learn_many(answers)

@@ -53,13 +53,6 @@ class Ahead:
         """
         raise self._no_forecaster()
 
-    def naive(self, slots: Slots) -> Array:
-        """The last value, and that of the same phase a season ago, of open rounds, (rows, 2).
-
-        NaN where there is none, or it is not kept.
-        """
-        raise self._no_forecaster()
-
     def _no_forecaster(self) -> ValueError:
         return ValueError(
             f"learner must be a forecaster to look ahead: got {type(self).__name__}; call open and"

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stillpoint.alerts import Anomalies
+from stillpoint.core.arithmetic import LARGEST
 from stillpoint.core.validation import Array, shown
 from stillpoint.fleet.batch.alerts import Detectors, Found, counted_to
 from stillpoint.fleet.batch.base import Fault
@@ -17,9 +18,16 @@ class AlertObjects(Detectors, Objects):
     """Detectors played one after the other; the alarms of each are within its own bound, too."""
 
     def __init__(self, learner: Any, threads: int) -> None:
-        super().__init__(learner, threads)
         self._forecasts = isinstance(learner, Anomalies)
+        given = learner._source.given if self._forecasts else None
+        if given is not None and not hasattr(given, "arrays"):
+            raise ValueError(
+                f"forecaster must be one of this library in a fleet: got {given!r}; pass its"
+                " forecasts to update and track"
+            )
+        super().__init__(learner, threads)
         self.rate = learner.rate if self._forecasts else None
+        self._own = learner._source.largest if self._forecasts else LARGEST
 
     def given(
         self, slots: Slots, Y: ArrayLike, forecasts: ArrayLike | None, one: bool
@@ -38,6 +46,9 @@ class AlertObjects(Detectors, Objects):
 
             faults = [*self._faults(slots, admit), *faults]
         return values, centres, faults
+
+    def _largest(self, forecasts: ArrayLike | None) -> float:
+        return self._own if forecasts is None else LARGEST
 
     def watch(self, slots: Slots, Y: Array, forecasts: Array | None) -> Found:
         """Key by key; then alarms are admitted in the order of rows."""

@@ -41,7 +41,6 @@ class Detectors(Batch):
 
     detects = True
     rate: float | None = None  # a share of all rows, where alarms are bounded
-    largest = LARGEST
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
@@ -64,16 +63,20 @@ class Detectors(Batch):
     ) -> tuple[Array, Array | None, list[Fault]]:
         """Rows and forecasts as arrays (keys, T), and what is wrong; one: they are (keys,)."""
         names = ("y", "forecasts") if one else ("Y", "forecasts")
-        values, faults = _cells(names[0], Y, slots, self.largest, one, True)
+        values, faults = _cells(names[0], Y, slots, self._largest(forecasts), one, True)
         if forecasts is None:
             return values, None, faults
-        centres, more = _cells(names[1], forecasts, slots, self.largest, one, False)
+        centres, more = _cells(names[1], forecasts, slots, LARGEST, one, False)
         if centres.shape != values.shape:
             raise ValueError(
                 f"forecasts must be as many as values: got shape {centres.shape} for"
                 f" {values.shape}; pass one a value, NaN for none"
             )
         return values, centres, [*faults, *more]
+
+    def _largest(self, forecasts: ArrayLike | None) -> float:
+        """The largest size of values that come with these forecasts, or with none."""
+        return LARGEST
 
     def _raised(self, values: NDArray[np.int64], known: int) -> NDArray[np.bool_]:
         """Which of those that may be alarms are, told how many values there were with each.

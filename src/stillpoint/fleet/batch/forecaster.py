@@ -94,10 +94,6 @@ class ForecasterBatch(Batch):
             self.close(slots, when, (Y[:, t].copy(),))
         return (out,)
 
-    def naive(self, slots: Slots) -> Array:
-        """Not kept."""
-        return np.full((slots.size, 2), np.nan)
-
     def _batch(self) -> single.State:
         experts = _aggregation.State._make((*self._get(*_EXPERTS), np.zeros(0)))
         return single.State._make((*self._get(*_FILTERS), experts))

@@ -67,20 +67,6 @@ class SeriesObjects(ObjectBatch):
             ends[:, row] = np.reshape(own, (2, horizon, self.coverages))
         return ends[0], ends[1]
 
-    def naive(self, slots: Slots) -> Array:
-        """The last value, and that a season ago: the shortest season."""
-        out = np.full((slots.size, 2), np.nan)
-        for row, slot in enumerate(slots.tolist()):
-            engine = self._look(slot)._engine
-            seasons = engine.active or engine.periods or ()
-            values = engine.history.values
-            if engine.history.size:
-                out[row, 0] = engine.history.last
-            for period in map(round, seasons[:1]):
-                if period <= values.size:
-                    out[row, 1] = values[-period]
-        return out
-
     def _track(
         self, learner: Any, y: Array, X: Array | None, horizon: int, intervals: bool
     ) -> tuple[Array, ...]:

@@ -217,10 +217,6 @@ class ObjectBatch(Objects):
                 end[row] = other.reshape(end[row].shape)
         return out, *ends
 
-    def naive(self, slots: Slots) -> Array:
-        """Not kept."""
-        return np.full((slots.size, 2), np.nan)
-
     @abstractmethod
     def _open(self, learner: Any, time: Any, x: Array | None) -> float:
         """Open the round, or look at it."""

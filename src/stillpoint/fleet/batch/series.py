@@ -105,10 +105,6 @@ class SeriesBatch(SeriesRows):
         _, lo, hi = self._look(slots, horizon, intervals=True)
         return lo, hi
 
-    def naive(self, slots: Slots) -> Array:
-        """The last value, and that a season ago: the shortest season."""
-        return self._play(slots, np.full((slots.size, 1), np.nan), opens=True, naive=True)[2][:, 0]
-
     def track(
         self, slots: Slots, Y: Array, X: Any, horizon: int, intervals: bool
     ) -> tuple[Array, ...]:
@@ -141,9 +137,7 @@ class SeriesBatch(SeriesRows):
         """Forecasts of rounds (rows, T, horizon), then, if asked for, their ends lo and hi."""
         asked = self._shop(0).bands
         wanted = intervals or asked.shifts
-        out, offsets, _ = self._play(
-            slots, y, opens=True, closes=closes, horizon=horizon, ends=wanted
-        )
+        out, offsets = self._play(slots, y, opens=True, closes=closes, horizon=horizon, ends=wanted)
         central, rounds = out.reshape(-1, horizon), slots.size * y.shape[1]
         flat = offsets.reshape(-1, *offsets.shape[2:])
         ends = np.empty((2, rounds if intervals else 0, horizon, self.coverages))
@@ -168,14 +162,13 @@ class SeriesBatch(SeriesRows):
         closes: bool = False,
         horizon: int = 1,
         ends: bool = False,
-        naive: bool = False,
-    ) -> tuple[Array, Array, Array]:
-        """As the compiled `play`, on so many threads: forecasts, offsets and naive forecasts."""
+    ) -> tuple[Array, Array]:
+        """As the compiled `play`, on so many threads: forecasts and offsets."""
         (n, T), shop = y.shape, self._shop(0)
-        out, said = np.empty((n, T, horizon)), np.empty((n, T * naive, 2))
+        out = np.empty((n, T, horizon))
         offsets = np.empty((n, T * ends, *shop.bands.state.offsets.shape))
         if not n * T:
-            return out, offsets, said
+            return out, offsets
         back = None
         clocks = self.data["counts"][slots][:, [OF.open, OF.issued, OF.bands, OF.now]].T
         age = max(int(clocks[-1].max()), shop.gathered) + T
@@ -187,7 +180,7 @@ class SeriesBatch(SeriesRows):
 
         def run(thread: int) -> None:
             rows = slice(bounds[thread], bounds[thread + 1])
-            given = out[rows], offsets[rows], said[rows], _NO_PARTS
+            given = out[rows], offsets[rows], _NO_PARTS
             play(slots[rows], y[rows], keys, self._shop(thread).kit, opens, closes, *given)
 
         for thread in range(parts):
@@ -202,5 +195,5 @@ class SeriesBatch(SeriesRows):
             if closes:
                 self._release(slots)
         if back is not None:
-            return out[back], offsets[back], said[back]
-        return out, offsets, said
+            return out[back], offsets[back]
+        return out, offsets

@@ -178,6 +178,12 @@ def played(
     import pyspark.sql.functions as F
 
     frame = columns.frame
+    for role, name in (("key", columns.key), ("time", columns.time)):
+        if name.lower() in (BUCKET, STEP, FIGURES, *TOLD):
+            raise ValueError(
+                f"{role} must not be named as a column of forecasts: got {name!r}; rename it, as"
+                f" with frame.withColumnRenamed({name!r}, ...)"
+            )
     build(settings, plan)  # what cannot be built is refused here, not on some worker
     if states is not None and "://" not in states:
         states = os.path.abspath(states)  # workers have folders of their own

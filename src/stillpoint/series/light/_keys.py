@@ -140,16 +140,14 @@ def play(
     closes: bool,
     out: np.ndarray,
     offsets: np.ndarray,
-    naive: np.ndarray,
     seasonal: np.ndarray,
 ) -> None:
     """Open rounds of keys, close them, or both, a round for each column of y (keys, T).
 
     y is NaN where a value is missing; a round that is to be closed is opened first unless it is
     open. Where there is room, out (keys, T, horizon) takes the forecasts, offsets (keys, T,
-    horizons, 2, coverages) the ends of intervals less these, naive (keys, T, 2) the last value and
-    that of a season ago, seasonal (keys, T) the seasonal part of the first filter. All that Python
-    calls is this, so that it is compiled once.
+    horizons, 2, coverages) the ends of intervals less these, seasonal (keys, T) the seasonal part
+    of the first filter. All that Python calls is this, so that it is compiled once.
     """
     keys, kit, slots = bare(keys), bare(kit), bare(slots)
     room, p, T = kit.row, refer(kit.plan), y.shape[1]
@@ -194,13 +192,6 @@ def play(
                                 for one in range(offsets.shape[4]):
                                     offsets[i + lane, t, j, end, one] = room[at, lane]
                                     at += 1
-                if naive.shape[1] > 0:
-                    ago = waits(n[N.slots], p) + 1
-                    known = p.periods.size > 0 and c[OF.now] >= p.periods[0]
-                    for lane in range(count):
-                        last = room[SUM.last, lane] if c[OF.rounds] > 0 else math.nan
-                        naive[i + lane, t, 0] = last
-                        naive[i + lane, t, 1] = room[ago, lane] if known else math.nan
                 if closes:
                     for lane in range(LANES):
                         room[n[N.flags] + 1, lane] = y[i + (lane if lane < count else 0), t]

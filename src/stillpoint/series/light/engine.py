@@ -33,7 +33,7 @@ from stillpoint.series.watch import Watch
 
 _ONE = np.zeros(1, dtype=np.int64)
 _LEFT = -2  # the nest of a key that has left the only one
-_NO_ENDS, _NO_NAIVE, _NO_PARTS = np.empty((1, 0, 0, 0, 0)), np.empty((1, 0, 2)), np.empty((1, 0))
+_NO_ENDS, _NO_PARTS = np.empty((1, 0, 0, 0, 0)), np.empty((1, 0))
 
 
 class LightEngine(Engine):
@@ -108,7 +108,7 @@ class LightEngine(Engine):
         was = c[OF.now]
         self._shop.cover(int(c[OF.rounds]) + y.size)
         kit = self._shop.kit
-        _keys.play(_ONE, y, self._keys, kit, opens, closes, out, offsets, _NO_NAIVE, seasonal)
+        _keys.play(_ONE, y, self._keys, kit, opens, closes, out, offsets, seasonal)
         self.builds += int(was < 0 <= c[OF.now])
         self._tell()
 

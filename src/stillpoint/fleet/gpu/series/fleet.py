@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 from stillpoint.fleet.gpu.series.path import path, radii
 from stillpoint.fleet.gpu.series.plan import Plan
 from stillpoint.fleet.gpu.series.streams import SeriesStreams
@@ -102,9 +104,10 @@ class Forecasters:
 
     def _horizon(self, horizon: Any) -> int:
         most = self.plan.horizon
-        if isinstance(horizon, bool) or not isinstance(horizon, int) or not 1 <= horizon <= most:
+        whole = isinstance(horizon, int | np.integer) and not isinstance(horizon, bool)
+        if not whole or not 1 <= horizon <= most:
             raise ValueError(
                 f"horizon must be from 1 to {most}: got {horizon!r}; build the fleet with a longer"
                 " one"
             )
-        return horizon
+        return int(horizon)
