@@ -20,7 +20,7 @@ import numpy as np
 OWN = Path(__file__).parents[1] / "src"
 TURNS, REPEATS = 3, 5
 DIMS = {1: 100_000, 10: 50_000, 100: 10_000, 1000: 1_000}  # dimension: rounds in bulk
-CALLS, KEYS = 2_000, 20_000
+CALLS, KEYS, TARGETS = 2_000, 20_000, 10_000
 
 
 def found(module, *names):
@@ -90,8 +90,24 @@ def measure():
         rows[f"{name}, single calls, d = 1"] = least(
             CALLS, lambda build=build: build(1), lambda m, g=gradients: calls(m, g)
         )
-    keys = np.arange(KEYS) * 7919
+    y, X = np.cumsum(rng.normal(size=TARGETS)), rng.normal(size=(TARGETS, 8))
+    many = sp.kernels.OUMixture(tuple(np.geomspace(1e-4, 1, 32)), (1.0,) * 32)
     series = found(sp, "KernelForecaster", "Forecaster")
+    forecasters = {
+        "KernelVAW, spline": (lambda: sp.KernelVAW(kernel=sp.kernels.Spline(offset=1.0)), (y,)),
+        "KernelVAW, P = 32": (lambda: sp.KernelVAW(kernel=many), (y,)),
+        "KernelForecaster": (series, (y,)),
+        "VariationForecaster": (sp.VariationForecaster, (y,)),
+        "TrackingForecaster, 8 features": (lambda: sp.TrackingForecaster(8), (X, y)),
+    }
+    for name, (build, given) in forecasters.items():
+
+        def whole(model, given=given):
+            found(model, "track", "forecast_stream")(*given)
+
+        whole(build())
+        rows[f"{name}, in bulk"] = least(TARGETS, build, whole)
+    keys = np.arange(KEYS) * 7919
     for name, kind, config in (
         ("Tracker), d = 1", sp.Tracker, {"dim": 1}),
         ("MultiScale), d = 1", sp.MultiScale, {"dim": 1}),
