@@ -86,7 +86,7 @@ MINIMUM += test_checks.py frames estimators report/test_alerts_page.py core/test
 FEW := -k "not another_process"
 else
 MINIMUM += $(patsubst %,core/test_persist.py::test_files_of_format_1_go_on_as_recorded[%],Tracker IntervalTracker TrackingForecaster)
-FEW := -k "not alerts and not Anomalies and not Changes and not bench_regret and not known_ahead and not refused_rounds_of_a_series"
+FEW := -k "not alerts and not Anomalies and not Changes and not bench_regret and not bench_speed and not known_ahead and not refused_rounds_of_a_series"
 endif
 LOWEST  := build/minimum/venv/bin/python
 minimum: build/minimum/.ready
