@@ -417,14 +417,39 @@ def test_other_kinds_of_changes_are_told_as_they_are():
         {"alert": "change", "row": 5, "time": "e", "start": 3, "start_time": "c"}
         | {"kind": "season", "before": None, "after": 2.0, "evidence": 5e3}
     ]
-    assert detector.shown()["last"] == told
+    shown = detector.shown(lambda text: float(ord(text)))["last"]
+    assert shown == [{**told[0], "at": 101.0, "start_at": 99.0}]
 
 
 def test_a_change_that_began_before_all_times_that_are_kept_has_no_time(monkeypatch):
     monkeypatch.setattr(alarms, "_TIMES", 3)
     detector = alarms.Alerts(TrackOptions("x", "y", Path("o"), alerts=0.1))
     detector.run(1, np.zeros(5), np.zeros(5), [*"abcde"])
-    assert [detector._time(row, 5) for row in (2, 3, 5, 6)] == [None, "c", "e", None]
+    assert [detector._time(row, 5, 5) for row in (2, 3, 5, 6)] == [None, "c", "e", None]
+
+
+def test_where_a_change_began_does_not_depend_on_how_rows_are_cut(monkeypatch):
+    class Others:  # places: the first six rows, three that are empty, six rows
+        rounds, records, evidence = 0, [], 3.0
+
+        def track(self, y):
+            begun, self.rounds = self.rounds, self.rounds + y.size
+            known = (Change(10, 4, "wider", 1.0, 2.0, 5e3), Change(14, 1, "wider", 1.0, 2.0, 5e3))
+            return [one for one in known if begun <= one.row < self.rounds]
+
+    monkeypatch.setattr(alarms, "_TIMES", 5)
+    steps, states = np.where(np.arange(12) == 6, 4, 1), []
+    for size in (12, 5, 1):
+        detector = alarms.Alerts(TrackOptions("x", "y", Path("o"), alerts=0.1))
+        detector.changes, told = Others(), []
+        for i in range(0, 12, size):
+            y, texts = np.zeros(min(size, 12 - i)), [*"abcdefghijkl"[i : i + size]]
+            told += detector.run(i + 1, y, y, texts, steps[i : i + size])
+        found = [tuple(each[k] for k in ("row", "time", "start", "start_time")) for each in told]
+        # what is further back than times are kept is as unknown in one piece
+        assert found == [(8, "h", 5, "e"), (12, "l", 1, None)]
+        states.append(detector.state())
+    assert states[0] == states[1] == states[2]
 
 
 def test_seasons_that_are_told_are_those_of_the_detectors():

@@ -1,5 +1,7 @@
 """Dates in other forms than ISO's."""
 
+import json
+import re
 from datetime import date, timedelta
 from pathlib import Path
 
@@ -134,6 +136,34 @@ def test_a_series_goes_on_in_the_form_of_its_dates(iso, tmp_path, monkeypatch, w
     ahead = [DAYS[-1] + timedelta(i + 1) for i in range(3)]
     assert forecast(tmp_path / "o")["time"] == [f"{day:{written}}" for day in ahead]
     assert summary["forecast"][0]["at"] == np.datetime64(ahead[0], "s").astype(float)
+
+
+@pytest.mark.parametrize(
+    ("written", "options"), [("%d.%m.%Y", {}), ("%Y-%d-%m", {"date_format": "%Y-%d-%m"})]
+)
+def test_the_page_has_changes_where_they_were_in_any_form_of_dates(tmp_path, written, options):
+    rng, days = np.random.default_rng(0), np.arange(300)
+    y = 20.0 + 10.0 * (days >= 200) + rng.normal(size=300)
+    kept = np.flatnonzero((days < 60) | (days >= 110))  # days without a row are slots, not rows
+    dates = [date(2023, 1, 1) + timedelta(int(i)) for i in kept]
+
+    def marks(form, **more):
+        columns = {"t": [f"{day:{form}}" for day in dates], "y": y[kept].tolist()}
+        source, out = write(tmp_path / "s.csv", columns), tmp_path / "o"
+        summary = run(source, out, time="t", horizon=3, season="none", alerts=0.01, **more)[1]
+        page = (out / "report.html").read_text(encoding="utf-8")
+        drawn = json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1])["axes"]
+        axes = {name: axis for name, axis in drawn.items() if axis["kind"] == "date"}
+        told = {name: (axis["marks"], axis["alarms"]) for name, axis in axes.items()}
+        alarms = re.search(r"<h2[^>]*>Alerts.*?</section>", page, re.DOTALL)[0]
+        return summary["changes"][-1], drawn["run"], told, alarms
+
+    change, axis, *found = marks(written, **options)
+    began = dates[axis["row"][axis["marks"][0]["at"]] - 1]
+    assert abs((began - date(2023, 7, 20)).days) <= 2
+    assert f"{began:{written}}" == change["time"]
+    assert change["at"] == np.datetime64(began, "s").astype(float)
+    assert found == list(marks("%Y-%m-%d")[2:])
 
 
 def test_dates_without_zeros_go_on_without(tmp_path):

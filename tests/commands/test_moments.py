@@ -2,10 +2,12 @@
 
 from datetime import date, datetime, timedelta
 
+import numpy as np
 import pytest
 
 from stillpoint.commands.moments import Coming, season_of, set_back, zone_like
 from stillpoint.series.spacing import DAY, steps_of, unit
+from stillpoint.series.weeks import Week
 
 
 @pytest.mark.parametrize(
@@ -63,6 +65,29 @@ def test_days_keep_their_time_of_day_and_hours_their_distance_where_clocks_chang
     hour = Coming(["2024-03-31 01:00:00+01:00"], True, 3600.0, "Europe/Berlin")
     assert hour.text(1) == "2024-03-31 03:00:00+02:00"
     assert Coming(["2024-03-30"], True, DAY, "Nowhere/Else").text(1) == "2024-03-31"
+
+
+def test_weekdays_keep_their_time_of_day_where_clocks_change():
+    # midnights of New York are at 4 and at 5 o'clock of universal time
+    weekdays = Week(4.5 * 3600.0, np.array([True, True, False, False, True, True, True]))
+    texts = ["2025-10-30 00:00:00-04:00", "2025-10-31 00:00:00-04:00"]
+    autumn = Coming(texts, True, DAY, "America/New_York", weekdays)
+    assert [autumn.text(k) for k in (-1, 0, 1, 2)] == [
+        *texts,
+        "2025-11-03 00:00:00-05:00",
+        "2025-11-04 00:00:00-05:00",
+    ]
+    winter = Coming(["2025-11-04 00:00:00-05:00"], True, DAY, "America/New_York", weekdays)
+    assert [winter.text(k) for k in (-3, -2, -1)] == [*texts, "2025-11-03 00:00:00-05:00"]
+    spring = Coming(["2025-03-07 00:00:00-05:00"], True, DAY, "America/New_York", weekdays)
+    assert spring.text(1) == "2025-03-10 00:00:00-04:00"
+
+
+def test_hours_of_weekdays_keep_their_distance_where_clocks_change():
+    weekdays = Week(0.0, np.repeat([True, True, False, False, True, True, True], 24))
+    hours = Coming(["2025-10-31 19:00:00-04:00"], True, 3600.0, "America/New_York", weekdays)
+    # phases of a week are those of universal time, Friday's last and Monday's first
+    assert hours.text(1) == "2025-11-02 19:00:00-05:00"
 
 
 def test_numbers_go_on_as_numbers():

@@ -175,6 +175,24 @@ def test_times_stand_beside_numbers_and_go_on_in_their_kind(kind):
     assert len(result.predictions["time"]) == 40
 
 
+@pytest.mark.parametrize("kind", [list, np.array, lambda days: np.array(days, dtype=np.int32)])
+def test_whole_numbers_that_are_dates_go_on_as_such(jump, kind):
+    days = kind([int(str(day).replace("-", "")) for day in jump["day"]])
+    result = sp.track({"day": days, "sold": jump["sold"]}, "sold", time="day", horizon=3)
+    when = result.forecast["time"]
+    assert when.tolist() == [20240716, 20240717, 20240718]
+    assert when.dtype == result.predictions["time"].dtype == np.asarray(days).dtype
+    assert 20240525 <= result.changes["time"][-1] <= 20240605
+
+
+def test_texts_in_an_array_of_objects_go_on_as_texts(jump):
+    days = jump["day"].astype(str).astype(object)
+    result = sp.track({"day": days, "sold": jump["sold"]}, "sold", time="day", horizon=3)
+    when = result.forecast["time"]
+    assert when.tolist() == ["2024-07-16", "2024-07-17", "2024-07-18"]
+    assert when.dtype == result.predictions["time"].dtype == object
+
+
 def test_rows_without_a_target_at_the_end_are_the_first_steps_ahead(shop):
     result = sp.track({"day": shop["day"], "sold": shop["sold"]}, "sold", time="day", horizon=H)
     assert result.forecast["time"].tolist() == (shop["day"][-3] + np.arange(H)).tolist()

@@ -4,7 +4,8 @@ import copy
 import json
 import math
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -78,7 +79,9 @@ class Alerts:
         ]
         found.sort(key=lambda one: one.row)
         told = [self._tell(one, row + y.size - 1) for one in found]
+        # not before these rows are told of: what is known of a row is as far back as its own
         del self._texts[:-_TIMES]
+        del self._after[: self._oldest(row + y.size)]
         return told
 
     def _places(self, row: int, rows: int, steps: NDArray[np.int64] | None) -> NDArray[np.int64]:
@@ -89,14 +92,20 @@ class Alerts:
         places, start = np.cumsum(taken) - 1, self.changes.rounds
         for i in np.flatnonzero(taken > 1).tolist():
             self._after.append((start + int(places[i]), row + i))
-        while len(self._after) > 1 and self._after[1][1] <= row + rows - _TIMES:
-            del self._after[0]
         return np.asarray(places)
 
-    def _row(self, place: int) -> int:
-        """Return the number of the row that fills a place of the detectors, or of the next."""
-        i = bisect_right(self._after, (place, math.inf))
-        begun, first = self._after[max(i - 1, 0)]
+    def _oldest(self, told: int) -> int:
+        """Return the index of the oldest of `_after` that is known in a row."""
+        return max(bisect_right(self._after, told - _TIMES, key=itemgetter(1)) - 1, 0)
+
+    def _row(self, place: int, told: int = 0) -> int:
+        """Return the number of the row that fills a place of the detectors, or of the next.
+
+        told: the row that tells of it, which knows no older places than are kept; 0: any row.
+        """
+        oldest = self._oldest(told)
+        i = bisect_right(self._after, (place, math.inf), oldest)
+        begun, first = self._after[max(i - 1, oldest)]
         row = max(first + place - begun, 1)
         return min(row, self._after[i][1]) if i < len(self._after) else row
 
@@ -117,18 +126,19 @@ class Alerts:
         """Return an alarm as it is written, and keep it. last: number of the last row."""
         kind, given = ANOMALY if isinstance(one, Anomaly) else CHANGE, one._asdict()
         row = self._row(one.row)
-        told: dict[str, Any] = {"alert": kind, "row": row, "time": self._time(row, last)}
+        told: dict[str, Any] = {"alert": kind, "row": row, "time": self._time(row, row, last)}
         if isinstance(one, Change):
-            start = self._row(one.start)
-            told |= {"start": start, "start_time": self._time(start, last)}
+            start = self._row(one.start, row)
+            told |= {"start": start, "start_time": self._time(start, row, last)}
         told |= {name: _finite(given[name]) for name in given if name not in ("row", "start")}
         self._last[kind] = [*self._last[kind], told][-KEPT:]
         self._strip.add(KINDS.index(kind), told["row"])
         return told
 
-    def _time(self, row: int, last: int) -> str | None:
+    def _time(self, row: int, told: int, last: int) -> str | None:
+        """Return the time of a row, as far back as is kept from the row that tells of it."""
         back = last + 1 - row
-        return self._texts[-back] if 0 < back <= len(self._texts) else None
+        return self._texts[-back] if 0 < back <= len(self._texts) and told - row < _TIMES else None
 
     @staticmethod
     def lines(alarms: Sequence[dict[str, Any]]) -> bytes:
@@ -148,9 +158,16 @@ class Alerts:
             "evidence": self.changes.evidence,
         }
 
-    def shown(self) -> dict[str, Any]:
-        """Return what the page draws beside that: the last alarms, and the places of all."""
+    def shown(self, number: Callable[[str], float]) -> dict[str, Any]:
+        """Return what the page draws beside that: the last alarms, and the places of all.
+
+        number: returns a time as a number, which the page cannot tell from texts of all forms.
+        """
         last = self.refined([*self._last[ANOMALY], *self._last[CHANGE]])
+        for name, time in ("at", "time"), ("start_at", "start_time"):
+            known = (one.get(time) for one in last)
+            numbers = [None if text is None else number(text) for text in known]
+            last = [one | {name: at} for one, at in zip(last, numbers, strict=True)]
         return {"last": last, "strip": self._strip.places()}
 
     def refined(self, alarms: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

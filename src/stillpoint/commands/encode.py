@@ -180,6 +180,10 @@ class Encoder:
         dated = f"if it holds dates, {date_remedy(name, self.options.time)}"
         return read_numbers(cells, name, _FEATURE_LIMIT, hint, dated)
 
+    def number(self, text: str) -> float:
+        """Return a time that was read as a number: dates in seconds since 1970."""
+        return read_date(text, self.date_form) if self.time_kind == "date" else float(text)
+
     def _times(
         self, cells: Cells, kind: str, zoned: bool | None, form: str | None
     ) -> tuple[Array, list[str]]:

@@ -172,17 +172,19 @@ def _change(
     # sizes are of stretches that may hold further changes: told where they go the same way
     if (change.after > change.before) == up:
         what = f"{what} from {_figure(change.before)} to {_figure(change.after)}"
-    time, when = None, f"in row {change.start + 1:,}"
+    time, at, when = None, None, f"in row {change.start + 1:,}"
     if coming is not None:
         history, places = model._engine.history, ahead.places
         # slots from the last row to where it was
         last = history.before + history.rounds + (int(places[-1]) if places.size else -1)
         away = change.start - last
         time, when = coming.text(away), coming.words(away)
+        at = coming.number(time)
     return {
         "row": change.row + 1,
         "start": change.start + 1,
         "time": time,
+        "at": at,
         "kind": change.kind,
         "before": change.before,
         "after": change.after,

@@ -280,7 +280,10 @@ class Track(Job):
         """Return a summary with what the page has beyond it."""
         if self.alerts is None:
             return summary
-        return {**summary, "alerts": {**summary["alerts"], **self.alerts.shown()}}
+        return {
+            **summary,
+            "alerts": {**summary["alerts"], **self.alerts.shown(self.encoder.number)},
+        }
 
     def _write(self, summary: dict[str, Any], notes: list[str], drawn: bool) -> dict[str, Any]:
         first = PARQUET if self.options.predictions == "parquet" else PREDICTIONS

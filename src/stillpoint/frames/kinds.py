@@ -73,8 +73,13 @@ class Plain:
 
     def _times(self, texts: Sequence[str], clock: Clock) -> Array:
         given = self._given.get(self._time or "")
-        if given is not None and np.asarray(given).dtype.kind == "U":
+        cells = np.asarray([] if given is None else given)
+        if cells.dtype.kind == "U":
             return np.array(texts)
+        if cells.dtype == object and isinstance(next(iter(cells), None), str):
+            return np.array(texts, dtype=object)
+        if cells.dtype.kind in "iu" and clock.form is not None:  # dates such as 20250131
+            return np.array([int(text) for text in texts], dtype=cells.dtype)
         found = clock.array(texts)
         like = given.dtype if isinstance(given, np.ndarray) else found.dtype
         same = like.kind == found.dtype.kind or like.kind + found.dtype.kind in ("if", "uf")

@@ -25,8 +25,9 @@ class Alerts:
     ----------
     given : mapping
         rate, anomalies, bound, exceedances, every and changes as in summary.json; `last`, the last
-        alarms as in alerts.jsonl; `strip`, entries of a row and how many alarms of each kind were
-        there; `kept`, where all are to be found.
+        alarms as in alerts.jsonl, with their times as numbers in `at` and `start_at`; `strip`,
+        entries of a row and how many alarms of each kind were there; `kept`, where all are to be
+        found.
     axis : Axis
         The whole run.
     unit : str or None
@@ -45,7 +46,10 @@ class Alerts:
         self._last = {kind: [each for each in last if each.get("alert") == kind] for kind in KINDS}
         strip: Any = given.get("strip")
         self._strip: list[Any] = strip if isinstance(strip, list) else []
-        begun = [{**each, "time": each.get("start_time")} for each in self._last[CHANGE]]
+        begun = [
+            {**each, "time": each.get("start_time"), "at": each.get("start_at")}
+            for each in self._last[CHANGE]
+        ]
         self._moved = changes(begun, axis, unit)
         self.moved = self._moved[: -SHOWN - 1 : -1]  # the latest first
         found = [_unusual(each, axis) for each in self._last[ANOMALY]]

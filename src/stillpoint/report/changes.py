@@ -27,7 +27,8 @@ VERBS: dict[str, tuple[str, bool | None]] = {
 def changes(given: Any, axis: Axis, unit: str | None) -> list[dict[str, Any]]:
     """All changes in the order of time: words, size, how late it was noticed, place on the axis.
 
-    given: entries of row, start, time, kind, before, after, and words if there are any.
+    given: entries of row, start, time, at, kind, before, after, and words if there are any; at is
+    the time as a number.
     """
     found: list[dict[str, Any]] = []
     for each in items(given):

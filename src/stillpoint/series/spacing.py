@@ -76,7 +76,10 @@ class Dates:
         last = self._last
         if self._week is not None:
             start = last.replace(tzinfo=last.tzinfo or UTC).timestamp()
-            return last + timedelta(seconds=round(_in_week(self._week, start, slots) - start, 6))
+            seconds = _in_week(self._week, start, slots) - start
+            if self._week.gap == DAY:
+                return self._local(last + timedelta(days=round(seconds / DAY)))
+            return self._later(round(seconds, 6))
         if self._day and slots:
             year, month = divmod(12 * last.year + last.month - 1 + slots * self._months, 12)
             day = _weekday_end(year, month + 1)
@@ -87,10 +90,14 @@ class Dates:
         if abs(days - round(days)) < 1e-4 * days or not self._clocked:
             # the same time of day, which daylight saving does not move
             return self._local(last + timedelta(days=round(slots * days)))
-        later = last + timedelta(seconds=slots * self._gap)
+        return self._later(slots * self._gap)
+
+    def _later(self, seconds: float) -> datetime:
+        """Return the time so many seconds after the last, with the offset it then has."""
+        last, away = self._last, timedelta(seconds=seconds)
         if self._zone is None or last.tzinfo is None:
-            return later
-        return (last.astimezone(UTC) + timedelta(seconds=slots * self._gap)).astimezone(self._zone)
+            return last + away
+        return (last.astimezone(UTC) + away).astimezone(self._zone)
 
     def _local(self, at: datetime) -> datetime:
         """Return the time of day with the offset that its zone has on that day."""
