@@ -129,8 +129,12 @@ def test_a_file_of_alerts_that_is_cut_and_another_rate_are_refused(tmp_path, cap
     assert "--alerts must be that of the checkpoint: got 0.02" in capsys.readouterr().err
     assert run(folder, out, checkpoint=tmp_path / "state") == 2
     assert "--alerts must be that of the checkpoint" in capsys.readouterr().err
-    (out / "alerts.jsonl").write_bytes(b"")
+    kept = (out / "alerts.jsonl").read_bytes()
     write(folder / "2.csv", [("sku1", "2026-01-01", "5.0")])
+    (out / "alerts.jsonl").write_bytes(b"{}\n" + kept)  # of another run
+    assert run(folder, out, **told) == 2
+    assert "alerts.jsonl must be as the checkpoint left it" in capsys.readouterr().err
+    (out / "alerts.jsonl").write_bytes(b"")
     assert run(folder, out, **told) == 2
     assert "alerts.jsonl must be as the checkpoint left it" in capsys.readouterr().err
 
@@ -236,7 +240,7 @@ def test_of_very_many_times_values_are_counted_a_little_too_low_and_never_too_hi
 
 
 def test_a_checkpoint_with_counts_that_no_run_has_is_refused():
-    for state in (None, [1, 2], [1, 2, -1], [1, 2, 0.5], "abc"):
+    for state in (None, [1, 2], [1, 2, -1], [1, 2, 0.5], [1, 2, 3, 4], "abc"):
         with pytest.raises(ValueError, match="counts of alerts"):
             alerts.restored(state)
-    assert alerts.restored([5, 1, 200]) == (5, 1, 200)
+    assert alerts.restored([5, 1, 200]) == (5, 1, 200, None)  # of a checkpoint of old

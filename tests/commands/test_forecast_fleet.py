@@ -249,6 +249,26 @@ def test_dates_in_no_known_form_are_refused_with_the_option_to_tell(tmp_path, ca
     assert "or give --date-format such as" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("b.csv", b"sku,sold,sold\n", ": columns must have different names: got 'sold' twice"),
+        ("b.csv", b"sku,sold\xff\n", ": the header must be UTF-8"),
+        ("b.jsonl", b"{bad\n", ", row 1: a row must be JSON"),
+        ("b.csv", b"PAR1" + bytes(9), ", which is Parquet"),
+    ],
+)
+def test_of_a_folder_the_file_with_a_bad_header_is_named(tmp_path, capsys, name, content, message):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    write(folder / "a.csv", table(series(1, 30)))
+    (folder / name).write_bytes(content)
+    assert run(folder, tmp_path / "out") == 2
+    said = capsys.readouterr().err
+    assert f"{folder / name}{message}" in said
+    assert said.count(name) == 1
+
+
 def test_keys_without_a_value_are_told(tmp_path, capsys):
     rows = [*table(series()), ("void", "2024-01-01", ""), ("void", "2024-01-02", "")]
     run(write(tmp_path / "s.csv", rows), tmp_path / "o")

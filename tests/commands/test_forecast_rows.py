@@ -304,3 +304,43 @@ def test_an_hour_that_comes_twice_is_two_hours_and_times_keep_their_zone(as_text
         "2024-10-27 00:00:00+02:00",
         "2024-10-28 00:00:00+01:00",
     ]
+
+
+@pytest.mark.parametrize("rows", [1, 2, 60])
+def test_times_that_begin_on_a_whole_second_keep_later_fractions(rows):
+    """Python leaves fractions out where they are 0."""
+    cells = [datetime(2025, 1, 1) + timedelta(milliseconds=500 * i) for i in range(60)]
+    intake = Intake(options())
+    for i in range(0, 60, rows):
+        n = len(cells[i : i + rows])
+        taken = intake.read(Batch([["a"] * n, [1.0] * n, cells[i : i + rows]], n))
+    times = Times(intake, plain(0.5, dated=True, horizon=2))
+    assert times.text(taken.times[-1]) == "2025-01-01 00:00:29.500000"
+    assert times.ahead(taken.times[-1:]) == [
+        "2025-01-01 00:00:30.000000",
+        "2025-01-01 00:00:30.500000",
+    ]
+
+
+def test_days_with_a_clock_after_the_first_keep_it():
+    intake = Intake(options())
+    cells = ["2025-01-01", "2025-01-01 12:00", "", "2025-01-02 00:00"]
+    taken = intake.read(Batch([["a"] * 4, [1.0] * 4, cells], 4))
+    times = Times(intake, plain(43200.0, dated=True, horizon=1))
+    assert times.texts(taken.times) == ["2025-01-01 00:00", "2025-01-01 12:00", "2025-01-02 00:00"]
+
+
+def test_a_row_without_a_key_leaves_keys_whole_numbers():
+    intake = Intake(options())
+    for keys, whole in (
+        ([1, 2], True),
+        ([None, 2], True),
+        ([None, None], True),
+        ([-(1 << 63), True], True),
+        ([1 << 63], False),
+    ):
+        intake.read(Batch([keys, [1.0] * len(keys), list(range(len(keys)))], len(keys)))
+        assert intake.numbers is whole
+    other = Intake(options())
+    other.read(Batch([[1, "2"], [1.0, 1.0], [1, 2]], 2))
+    assert not other.numbers

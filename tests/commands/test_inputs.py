@@ -202,6 +202,19 @@ def test_parquet_that_cannot_be_used(tmp_path, capsys):
     bad(tmp_path, capsys, None, "row 1: the Parquet file must be whole", name="d.parquet")
 
 
+@pytest.mark.extra
+@pytest.mark.parametrize("kind", ["timestamp", "date"])
+def test_dates_in_parquet_that_python_has_not_are_refused_by_column(tmp_path, capsys, kind):
+    arrow, parquet = package("pyarrow"), package("pyarrow.parquet")
+    times = arrow.array([1 << 62, 1 << 62], arrow.timestamp("us"))
+    if kind == "date":
+        times = arrow.array([1 << 30, 1 << 30], arrow.int32()).cast(arrow.date32())
+    parquet.write_table(arrow.table({"t": times, "y": [1.0, 2.0]}), tmp_path / "d.parquet")
+    parts = ("column 't' must hold what Python can read: got", "d.parquet (", "leave the column")
+    bad(tmp_path, capsys, None, *parts, name="d.parquet", time="t")
+    run(str(tmp_path / "d.parquet"), tmp_path / "o", features="")
+
+
 def test_without_pyarrow_the_remedy_is_told(plain, tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     monkeypatch.setitem(sys.modules, "pyarrow.csv", None)

@@ -116,6 +116,8 @@ def test_a_followed_run_keeps_its_summary_and_metrics_up_to_date(series, tmp_pat
 
 
 def test_a_run_that_is_not_followed_has_no_metrics(series, tmp_path):
+    (tmp_path / "o").mkdir()
+    (tmp_path / "o" / "metrics.prom").write_text("of an earlier one\n")
     run(write(tmp_path / "s.csv", series), tmp_path / "o", time="t", horizon=3)
     assert not (tmp_path / "o" / "metrics.prom").exists()
 

@@ -113,7 +113,15 @@ from tracked import T, bad, read, run, write
             {"level": "0.9"},
             ["--level must be a number between 0.000001 and 0.999999: got '0.9'"],
         ),
-        ("y\n1\n", {"coverage": None}, ["--coverage must be a number"]),
+        (
+            "y\n1\n",
+            {"level": 0.99},
+            ["--level must fit the task: got 0.99 with --task regression; only --task quantile"],
+        ),
+        *(
+            ("y\n1\n", {"coverage": 0.5, "task": task}, [f"got 0.5 with --task {task}; only"])
+            for task in ("quantile", "binary")
+        ),
         ("y\n1\n", {"level": 1e-7}, ["between 0.000001 and 0.999999: got 1e-07"]),
         ("y\n1\n", {"task": 3}, ["--task must be one of", "got 3"]),
         ("y\n1\n", {"target": 1}, ["--target must be a column: got 1"]),
@@ -164,6 +172,7 @@ from tracked import T, bad, read, run, write
         ("", {"name": "x.zip"}, ["decompress it, or pipe it: unzip -p "]),
         ("", {"name": "x.jsonl.BZ2"}, ["decompress it, or pipe it: bunzip2 -c "]),
         ("", {"name": "x.csv.xz"}, ["decompress it, or pipe it: xz -dc "]),
+        (b"{bad\n", {"name": "x.jsonl"}, ["row 1: a row must be JSON"]),
         (
             gzip.compress(b"a,y\n1,2\n"),
             {"name": "x.data", "format": "jsonl"},

@@ -173,6 +173,29 @@ def test_the_checkpoint_is_of_one_command_and_one_input(data, plain, tmp_path, c
     assert "as the checkpoint left it" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("name", ["predictions.csv", "alerts.jsonl"])
+def test_files_of_another_run_are_not_gone_on_with(plain, tmp_path, capsys, name):
+    out, folder = tmp_path / "o", tmp_path / "c"
+    text, source = Path(plain).read_text(), tmp_path / "grows.csv"
+    lines, told = text.splitlines(keepends=True), {"checkpoint": folder, "alerts": 0.05}
+    source.write_text("".join(lines[:300]))
+    run(str(source), out, **told)
+    path = out / name
+    kept = path.read_bytes()
+    assert kept
+    path.write_bytes(kept[:-2] + b"?\n" + kept)  # longer, so that its length tells nothing
+    source.write_text(text)
+    before = snapshot(out, folder)
+    assert track(str(source), "y", out, **told) == 2
+    said = capsys.readouterr().err
+    assert f"{name} must be as the checkpoint left it: got other bytes" in said
+    assert "delete the checkpoint to begin anew" in said
+    assert snapshot(out, folder) == before
+    path.write_bytes(kept + b"more")  # what nobody saved is cut off
+    whole = run(plain, tmp_path / "whole", alerts=0.05)[0]
+    assert run(str(source), out, **told)[0] == whole
+
+
 def test_a_corrupted_checkpoint_is_refused(plain, tmp_path, capsys):
     folder = tmp_path / "c"
     run(plain, tmp_path / "o", checkpoint=folder)

@@ -64,6 +64,7 @@ ARGUMENTS = {
     "half a step": ({"horizon": 1.5, "time": "day"}, "horizon must be a whole number", "1.5"),
     "a season": ({"season": "week", "time": "day"}, 'season must be "auto", None', "'week'"),
     "a short season": ({"season": [1], "time": "day"}, "season must be", "[24, 168]"),
+    "level": ({"level": 0.99}, "level must fit the task: got 0.99 with task=", 'task="quantile"'),
     "coverage": ({"coverage": 90}, "coverage must be a number between", "got 90"),
     "dates as a feature": ({}, "column 'day' must be numeric", 'give time="day"'),
     "steps of a regression": (

@@ -18,8 +18,8 @@ def track(
     time: str | None = None,
     features: str | Sequence[str] | None = None,
     task: str = "regression",
-    level: float = 0.9,
-    coverage: float = 0.9,
+    level: float | None = None,
+    coverage: float | None = None,
     delay: int = 0,
     horizon: int | None = None,
     season: str | None = None,
@@ -62,7 +62,7 @@ def track(
         misses is guaranteed; binary gives the probability of class 1 (of 1, true or yes, else of
         the second label to appear).
     level, coverage
-        See `task`.
+        See `task`; 0.9 where they are None. One that the task does not take is refused.
     delay
         The target of row t is learnt after row t + delay was forecast; a regression then.
     horizon

@@ -140,6 +140,10 @@ def check_header(header: dict[str, Any], grows: int = 0) -> None:
         raise ValueError(f"its header holds {str(lengths)[:40]!r} as lengths of {grows} files")
     for length in lengths:
         counted("lengths", length, _MOST)
+    ends = header.get("ends", [None] * (grows + 1))  # checkpoints of old have none
+    known = type(ends) is list and all(one is None or isinstance(one, str) for one in ends)
+    if not known or len(ends) != grows + 1:
+        raise ValueError(f"its header holds {str(ends)[:40]!r} as ends of {grows + 1} files")
     prints, timed = part(header, "fingerprint", list), part(header, "timed", list)
     if len(timed) != 2 or not all(one is None or isinstance(one, str) for one in prints):
         raise ValueError("its header counts or times otherwise than a run does")

@@ -90,10 +90,16 @@ def track(
     task: Annotated[
         str, typer.Option(help="regression, binary, quantile or interval.")
     ] = "regression",
-    level: Annotated[float, typer.Option(help="The level of --task quantile.")] = 0.9,
+    level: Annotated[
+        float | None, typer.Option(help="The level of --task quantile. Default: 0.9.")
+    ] = None,
     coverage: Annotated[
-        float, typer.Option(help="The share of targets that intervals are to hold.")
-    ] = 0.9,
+        float | None,
+        typer.Option(
+            help="The share of targets that intervals of --task regression are to hold. Default:"
+            " 0.9."
+        ),
+    ] = None,
     delay: Annotated[
         int,
         typer.Option(

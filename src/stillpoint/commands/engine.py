@@ -146,17 +146,17 @@ class Engine:
     """
 
     def __init__(self, options: TrackOptions, dim: int, series: bool) -> None:
-        self.task, self.delay, self.level = options.task, options.delay, options.level
+        self.task, self.delay, self.level = options.task, options.delay, options.shares.level
         self.series = series and self.task in ("regression", "interval")
         self.part: Part = Series() if self.series else self._tracking(dim)
         self.band: IntervalTracker | QuantileTracker | None = None
         self.target_share: float | None = None
         if self.task != "binary":
-            self.target_share = self.level if self.task == "quantile" else options.coverage
+            self.target_share = self.level if self.task == "quantile" else options.shares.coverage
             self.band = (
                 QuantileTracker(self.level)
                 if self.task == "quantile"
-                else IntervalTracker(options.coverage, delay=self.delay)
+                else IntervalTracker(options.shares.coverage, delay=self.delay)
             )
         self._rule = {"binary": Rule.LABELS, "quantile": Rule.QUANTILE}.get(self.task, Rule.NUMBERS)
         self._factor = NormalDist().inv_cdf(self.level)

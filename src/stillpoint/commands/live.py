@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from stillpoint.commands.formats import Batch
+from stillpoint.commands.predicted import METRICS
 from stillpoint.commands.session import Session
 from stillpoint.commands.summary import OURS, plain
 from stillpoint.commands.tracking import Track
@@ -16,7 +17,6 @@ from stillpoint.core.terminal import tell_json
 if TYPE_CHECKING:
     from stillpoint.commands.options import TrackOptions
 
-METRICS = "metrics.prom"
 EVERY = 5.0  # seconds between looks at the files of a run that is followed
 # what Prometheus is told, and of what kind it is
 _TOLD = {
@@ -37,7 +37,7 @@ _TOLD = {
 class FollowedTrack(Track):
     """A run that is followed: its summary, forecast and metrics are written on the way."""
 
-    stale, more = (*Track.stale, METRICS), (METRICS,)
+    more = (METRICS,)
 
     def __init__(self, options: "TrackOptions") -> None:
         super().__init__(options)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from stillpoint.commands.arguments import horizon, no_column, one_of, periods, rate, share, whole
 from stillpoint.commands.dates import check_format
@@ -14,6 +14,13 @@ WAYS = ("auto", "forecaster", "regression")
 TASKS = ("regression", "binary", "quantile", "interval")
 FORMATS = ("csv", "jsonl", "parquet")
 _MOST_DELAY = 10**8, 10**5  # with intervals: a tracker waits with each row
+
+
+class Shares(NamedTuple):
+    """Shares of targets: below a quantile, and inside an interval."""
+
+    level: float = 0.9
+    coverage: float = 0.9
 
 
 @dataclass(frozen=True)
@@ -45,15 +52,16 @@ class Options:
 class TrackOptions(Options):
     """Arguments of `track`.
 
-    features: None for all other columns. level: of a quantile. coverage: of an interval. learner,
-    horizon, season, known, nonnegative: of a series; None and "auto" are told from the input.
-    alerts: a share of rows; None for none.
+    features: None for all other columns. level: of a quantile. coverage: of an interval; where they
+    are None both are 0.9 once it is made, as checkpoints have them. learner, horizon, season,
+    known, nonnegative: of a series; None and "auto" are told from the input. alerts: a share of
+    rows; None for none.
     """
 
     features: tuple[str, ...] | None = None
     task: str = "regression"
-    level: float = 0.9
-    coverage: float = 0.9
+    level: float | None = None
+    coverage: float | None = None
     delay: int = 0
     format: str | None = None
     follow: bool = False
@@ -72,8 +80,7 @@ class TrackOptions(Options):
         one_of("--predictions", self.predictions, ("csv", "parquet"))
         if self.format is not None:
             one_of("--format", self.format, FORMATS)
-        self._set("level", share("--level", self.level))
-        self._set("coverage", share("--coverage", self.coverage))
+        self._check_shares()
         remedy = "give how many rows later targets are known"
         self._set("delay", whole("--delay", self.delay, remedy))
         if self.delay < 0:
@@ -110,6 +117,24 @@ class TrackOptions(Options):
             raise InputError(f"{other} must go with a folder: got --out -; name a folder as --out")
         self._check_out()
 
+    def _check_shares(self) -> None:
+        """Refuse shares that are none, or of another task, which would change nothing."""
+        quantile, interval = self.task == "quantile", self.task in ("regression", "interval")
+        for name, fits, who in (
+            ("level", quantile, "--task quantile takes"),
+            ("coverage", interval, "--task regression and interval take"),
+        ):
+            given = getattr(self, name)
+            if given is None:
+                self._set(name, Shares._field_defaults[name])
+                continue
+            self._set(name, share(f"--{name}", given))
+            if not fits:
+                raise InputError(
+                    f"--{name} must fit the task: got {given} with --task {self.task}; only {who}"
+                    " it, leave it out"
+                )
+
     def _check_series(self) -> None:
         """Refuse what a series cannot have, and options of a series for what is none."""
         one_of("--learner", self.learner, WAYS)
@@ -123,6 +148,13 @@ class TrackOptions(Options):
                 f"{self.series_only[0]} must be for a series: got it with {other}; leave one of"
                 " them out"
             )
+
+    @property
+    def shares(self) -> Shares:
+        """Level and coverage, as given or filled in."""
+        assert self.level is not None
+        assert self.coverage is not None
+        return Shares(self.level, self.coverage)
 
     @property
     def streams(self) -> bool:

@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from stillpoint.commands.errors import InputError, RowError
+from stillpoint.commands.errors import InputError, RowError, show_name
 from stillpoint.commands.formats import Batch, Cells, different
 from stillpoint.commands.lines import HEAD
 from stillpoint.core.container import replacing
@@ -47,13 +47,13 @@ class ParquetReader:
         self._path = path
         self.names = list(self._file.schema_arrow.names)
         self.size = int(self._file.metadata.num_rows)
-        different(self.names)
         self.position, self._cursor, self._count = 0, 0, 0
         self._loaded: list[Cells] = []
         self._prints: list[str | None] | None = None
 
     def begin(self) -> bool:
         """The names are in the file."""
+        different(self.names)
         return True
 
     def use(self, columns: Sequence[str]) -> None:
@@ -74,7 +74,7 @@ class ParquetReader:
                 ) from None
             # looked for by name, each would be a search
             places = {name: i for i, name in enumerate(batch.schema.names)}
-            self._loaded = [batch.column(places[name]).to_pylist() for name in self._used]
+            self._loaded = [self._cells(batch.column(places[name]), name) for name in self._used]
             self._cursor, self._count = 0, int(batch.num_rows)
         rows = min(limit, self._count - self._cursor)
         columns: list[Cells] = [
@@ -82,6 +82,19 @@ class ParquetReader:
         ]
         self._cursor, self.position = self._cursor + rows, self.position + rows
         return Batch(columns, rows)
+
+    def _cells(self, column: Any, name: str) -> Cells:
+        """The cells of a column; dates may be of years, or so fine, that Python has none."""
+        try:
+            cells: Cells = column.to_pylist()
+        except (ValueError, OverflowError, *self._broken) as error:
+            what = " ".join(str(error).split())
+            raise InputError(
+                f"column {show_name(name)} must hold what Python can read: got {column.type} in"
+                f" {self._path} ({what}); cast it to microseconds of the years 1 to 9999, or leave"
+                " the column out"
+            ) from None
+        return cells
 
     def back(self, batch: Batch, rows: int) -> None:
         """All but the first rows of the batch just read come again."""

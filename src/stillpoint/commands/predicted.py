@@ -13,6 +13,7 @@ from stillpoint.core.container import places, replace
 from stillpoint.core.validation import Array
 
 FORECAST, REPORT, ALERTS = "forecast.csv", "report.html", "alerts.jsonl"
+METRICS = "metrics.prom"
 
 
 def text_of(row: int, rows: Rows, forecasts: Array, band: tuple[Array, Array] | None) -> bytes:

@@ -37,14 +37,14 @@ class Series:
     def __init__(self, options: TrackOptions, plan: Plan, apart: bool = False) -> None:
         self.task, self.plan = options.task, plan
         self.horizon, self.nonnegative = plan.horizon, options.nonnegative
-        self.level = options.level if self.task == "quantile" else 0.0
-        self.target_share = self.level or options.coverage
+        self.level = options.shares.level if self.task == "quantile" else 0.0
+        self.target_share = self.level or options.shares.coverage
         self._reaches = bool(options.known)  # whether features of rows to come are looked at
         self.columns = plan.numbers + plan.words
         self.model = Forecaster(
             plan.horizon,
             season=periods(options.season),
-            coverage=options.coverage,
+            coverage=options.shares.coverage,
             features=self.columns,
             loss=Pinball(self.level) if self.level else None,
         )

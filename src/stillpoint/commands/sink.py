@@ -1,5 +1,6 @@
 """predictions.csv and what grows beside it: whole rows only, whatever happens."""
 
+import hashlib
 import os
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
@@ -10,6 +11,7 @@ from stillpoint.commands.errors import InputError
 from stillpoint.core.container import lock, places, sync_folder
 
 _MARKS = ',"\n\r'
+_END = 4096  # bytes by which a file is known again
 
 
 class Sink:
@@ -112,10 +114,15 @@ class Growing:
         self._sink: Sink | None = None
         self._synced: int | None = None
 
-    def resume(self, length: int) -> None:
-        """Go on from a checkpoint, which speaks of so many bytes; refuse a file with fewer."""
-        check(self.path, length)
+    def resume(self, length: int, end: str | None = None) -> None:
+        """Go on from a checkpoint, which speaks of so many bytes; refuse a file without them."""
+        check(self.path, length, end)
         self.length = length
+
+    @property
+    def end(self) -> str | None:
+        """What tells its last bytes from those of another run; None while there is no file."""
+        return None if self.length is None else end_of(self.path, self.length)
 
     def open(self) -> None:
         """Make the file, or cut it where the run goes on."""
@@ -188,24 +195,43 @@ class Files:
             act(file)
 
     def state(self) -> dict[str, Any]:
-        """Return their lengths, for the header of a checkpoint."""
+        """Return their lengths and how they end, for the header of a checkpoint."""
         others = [file.length for file in self._others]
-        return {"length": self.first.length, **({"lengths": others} if others else {})}
+        own = {"length": self.first.length, **({"lengths": others} if others else {})}
+        return {**own, "ends": [file.end for file in (self.first, *self._others)]}
 
     def resume(self, header: dict[str, Any]) -> None:
         """Go on from what `state` returned."""
-        self.first.resume(header["length"])
-        for file, length in zip(self._others, header.get("lengths", ()), strict=True):
-            file.resume(length)
+        files, lengths = (self.first, *self._others), (header["length"], *header.get("lengths", ()))
+        ends = header.get("ends", [None] * len(files))  # checkpoints of old have none
+        for file, length, end in zip(files, lengths, ends, strict=True):
+            file.resume(length, end)
 
 
-def check(path: Path, length: int) -> None:
-    """Refuse a file that is not the one a checkpoint speaks of."""
+def end_of(path: Path, length: int) -> str:
+    """Return a hash of the last bytes of the first so many."""
+    if not length:
+        return hashlib.sha256().hexdigest()  # the file need not be there
+    with path.open("rb") as file:
+        file.seek(max(length - _END, 0))
+        return hashlib.sha256(file.read(min(length, _END))).hexdigest()
+
+
+def check(path: Path, length: int, end: str | None = None) -> None:
+    """Refuse a file that is not the one a checkpoint speaks of.
+
+    end: what `end_of` it was; None where that is not known.
+    """
     size = path.stat().st_size if path.exists() else 0
     if size < length:
         raise InputError(
             f"{path} must be as the checkpoint left it: got {size} bytes of {length}; delete the"
             " checkpoint to begin anew"
+        )
+    if end is not None and end != end_of(path, length):
+        raise InputError(
+            f"{path} must be as the checkpoint left it: got other bytes, as another run writes"
+            " them; put it back, or delete the checkpoint to begin anew"
         )
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from stillpoint.commands.errors import InputError, RowError, Stop, Stopped
-from stillpoint.commands.formats import SUFFIXES, Batch, Reader, open_reader, suffix_of
+from stillpoint.commands.formats import SUFFIXES, Batch, Reader, format_of, open_reader, suffix_of
 from stillpoint.commands.lines import HEAD
 from stillpoint.commands.packed import standard_input
 from stillpoint.core.container import places
@@ -121,7 +121,7 @@ class Source:
         if self._reader is None:
             reader = open_reader(self.name, self._format, follow=self._follow, stop=self._stop)
             try:
-                while not reader.begin():
+                while not self._begin(reader):
                     if patient and self._stop.signal:
                         raise Stopped("nothing was read")
                     self._stop.check()
@@ -134,6 +134,22 @@ class Source:
                 raise
             self._reader = reader
         return self._reader
+
+    def _begin(self, reader: Reader) -> bool:
+        """Find the columns of a file; errors name it, and the row where they are told by rows."""
+        try:
+            return reader.begin()
+        except RowError as error:
+            if format_of(self.name, self._format) == "jsonl":
+                raise self.refused(error) from None
+            raise self._of_file(error) from None
+        except InputError as error:
+            raise self._of_file(error) from None
+
+    def _of_file(self, error: InputError) -> InputError:
+        """Return an error about a header, with the file where there may be several."""
+        known = not self._named or self.name in str(error)
+        return error if known else InputError(f"{self.name}: {error}")
 
     def _next(self) -> None:
         self.ended = self.index + 1 == len(self.paths)

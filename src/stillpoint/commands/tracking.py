@@ -28,6 +28,7 @@ from stillpoint.commands.plans import (
 from stillpoint.commands.predicted import (
     ALERTS,
     FORECAST,
+    METRICS,
     REPORT,
     draw_page,
     text_of,
@@ -53,7 +54,7 @@ class Track(Job):
     """The learners of one stream, and what they have come to."""
 
     header = b"row,time,y,forecast,lo,hi\n"
-    stale: Sequence[str] = (SUMMARY, REPORT, PARQUET, FORECAST, ALERTS)
+    stale: Sequence[str] = (SUMMARY, REPORT, PARQUET, FORECAST, ALERTS, METRICS)
     more: Sequence[str] = ()  # files beside those of every run
     lasting = True
 

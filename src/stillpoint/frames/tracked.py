@@ -21,10 +21,10 @@ def track(
     known: str | Iterable[str] = (),
     features: str | Iterable[str] | None = None,
     season: Any = "auto",
-    coverage: float = 0.9,
+    coverage: float | None = None,
     nonnegative: bool = False,
     task: str = "regression",
-    level: float = 0.9,
+    level: float | None = None,
     delay: int = 0,
     learner: str = "auto",
     date_format: str | None = None,
@@ -61,14 +61,14 @@ def track(
         Columns to forecast from. None takes all others; () takes none.
     season : "auto", None, float or list of float, default "auto"
         Periods of a series in rows, such as [24, 168]; None says that there are none.
-    coverage : float, default 0.9
-        The share of targets that intervals are to hold.
+    coverage : float, optional
+        The share of targets that the intervals of task "regression" are to hold; None: 0.9.
     nonnegative : bool, default False
         Whether forecasts and intervals of a series end at 0.
     task : {"regression", "quantile", "binary"}
         The mean with an interval, the quantile at `level`, or the probability of a label.
-    level : float, default 0.9
-        The level of task "quantile".
+    level : float, optional
+        The level of task "quantile"; None: 0.9.
     delay : int, default 0
         The target of row t is learnt after row t + delay was forecast; a regression then.
     learner : {"auto", "forecaster", "regression"}

@@ -19,7 +19,8 @@ from stillpoint.alerts.anomaly import bound
 from stillpoint.commands.fleet_options import FleetOptions
 from stillpoint.commands.forecasts.output import ALERTS
 from stillpoint.commands.forecasts.times import Times
-from stillpoint.commands.sink import check as check_length
+from stillpoint.commands.sink import check as check_file
+from stillpoint.commands.sink import end_of
 from stillpoint.core.container import replace
 from stillpoint.core.validation import Array
 from stillpoint.fleet.batch._alerts import admit
@@ -36,6 +37,7 @@ class Alerted(NamedTuple):
     values: int = 0
     alarms: int = 0
     length: int = 0  # bytes of alerts.jsonl
+    end: str | None = None  # what tells the last of them; None in checkpoints of old
 
 
 def candidates(part: Part, rounds: Rounds, times: Times) -> dict[str, Any]:
@@ -63,7 +65,7 @@ def write(
     path, rate = options.out / ALERTS, options.alerts
     if rate is None:
         return before
-    check_length(path, before.length)
+    check_file(path, before.length, before.end)
     parts = [result["alerts"] for result in results]
     may = sorted((one for part in parts for one in part["may"]), key=lambda one: (one[0], one[1]))
     when, values = np.array([one[0] for one in may]), np.full(len(may), before.values)
@@ -81,7 +83,8 @@ def write(
     new = "".join(lines).encode()
     kept = path.read_bytes()[: before.length] if before.length else b""
     replace(path, kept, new)
-    return Alerted(total, alarms, len(kept) + len(new))
+    length = len(kept) + len(new)
+    return Alerted(total, alarms, length, end_of(path, length))
 
 
 def figures(options: FleetOptions, found: Alerted) -> dict[str, Any]:
@@ -101,8 +104,9 @@ def in_words(found: dict[str, Any]) -> str:
 
 def restored(state: Any) -> Alerted:
     """Return what a checkpoint has; ValueError where it is no such thing."""
-    whole = isinstance(state, list) and len(state) == len(Alerted._fields)
-    if not whole or not all(type(one) is int and 0 <= one < 1 << 62 for one in state):
+    whole = isinstance(state, list) and len(state) in (3, 4)
+    whole = whole and all(type(one) is int and 0 <= one < 1 << 62 for one in state[:3])
+    if not whole or not all(isinstance(one, str | None) for one in state[3:]):
         raise ValueError(f"its header holds {str(state)[:40]!r} as counts of alerts")
     return Alerted(*state)
 

@@ -19,6 +19,7 @@ from stillpoint.commands.recents import changed
 from stillpoint.core.validation import Array
 from stillpoint.fleet.waves import numbered
 from stillpoint.forecasters.aggregation import LARGEST
+from stillpoint.series.seasons import DAY
 
 _NO_TIME = "time must be given: got none; give every row its time"
 _LARGE = f"target must be within ±{LARGEST:g}: got {{}}; rescale or repair it"
@@ -40,7 +41,8 @@ class Intake:
         self.options = options
         self.rows, self.reasons = 0, Counter[str]()
         self.numbers = True  # whether all keys so far are whole numbers, not text
-        self.kind, self.like = "", ""  # of times: "number" or "date", and the first as it is
+        # of times: "number" or "date", and one as it is: the first that has all that any has
+        self.kind, self.like = "", ""
         self.form = options.date_format  # of dates; None: ISO's
         self.zoned: bool | None = None  # whether dates have a time zone
         self.zone: str | None = None  # its name, where the input tells it
@@ -57,7 +59,7 @@ class Intake:
             times = self._times(columns.pop(0), o.time, why)
         names, codes, bad = numbered(given)
         why.update(bad)
-        self.numbers = self.numbers and isinstance(names, np.ndarray)
+        self.numbers = self.numbers and _whole(names)
         self.rows += batch.rows
         self.reasons.update(reason.partition(": got ")[0] for reason in why.values())
         keys = names.tolist() if isinstance(names, np.ndarray) else names
@@ -77,6 +79,8 @@ class Intake:
             times = cells.read_times(given, name, self.kind, None, own)
         else:
             times = self._dates(given, name, own)
+            if self.form is None:
+                self._widen(given, times)
         for row in np.flatnonzero(~np.isfinite(times)).tolist():
             own.setdefault(row, _NO_TIME)
         for row, reason in own.items():
@@ -97,6 +101,22 @@ class Intake:
             self.zoned, self.zone = cells.first_zone(given), zone_of(given[0])
             if self.zoned and self.zone is None:
                 self.zone = _zone(given)
+
+    def _widen(self, given: Sequence[Any], times: Array) -> None:
+        """Take the first time with a fraction of a second, or a clock, for how all are written.
+
+        Python leaves fractions out where they are 0; times written without would lose theirs.
+        """
+        for unit, marks in ((DAY, "T :"), (1.0, ".,")):
+            if {*marks} & {*self.like}:
+                continue
+            with np.errstate(invalid="ignore"):  # what is no time is infinite, or NaN
+                beyond = np.isfinite(times) & (times % unit != 0.0)
+            for row in np.flatnonzero(beyond).tolist():
+                text = str(given[row]).strip()
+                if {*marks} & {*text}:
+                    self.like = text
+                    break
 
     def _dates(self, given: Sequence[Any], name: str, why: cells.Reasons) -> Array:
         """Return dates in seconds; each is read once: many keys have the same."""
@@ -144,6 +164,13 @@ class Intake:
             setattr(self, name, state[name])
         self.zone = state.get("zone")
         self.reasons = Counter(state["reasons"])
+
+
+def _whole(names: Any) -> bool:
+    """Whether all keys are whole numbers of 64 bits; rows without a key do not count."""
+    if isinstance(names, np.ndarray):
+        return True
+    return all(type(name) is int and -(1 << 63) <= name < 1 << 63 for name in names)
 
 
 def _zone(given: Sequence[Any]) -> str | None:
