@@ -281,10 +281,8 @@ class Track(Job):
         """Return a summary with what the page has beyond it."""
         if self.alerts is None:
             return summary
-        return {
-            **summary,
-            "alerts": {**summary["alerts"], **self.alerts.shown(self.encoder.number)},
-        }
+        alerts = summary["alerts"] | self.alerts.shown(self.encoder.number)
+        return summary | {"alerts": alerts}
 
     def _write(self, summary: dict[str, Any], notes: list[str], drawn: bool) -> dict[str, Any]:
         first = PARQUET if self.options.predictions == "parquet" else PREDICTIONS
