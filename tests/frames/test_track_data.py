@@ -300,6 +300,13 @@ def test_short_series_can_be_shown_and_drawn(rows, task):
     assert result.plot().lines
 
 
+@pytest.mark.parametrize("level", [1e17, -1e60])
+def test_a_large_constant_can_be_shown_and_drawn(level):
+    result = sp.track(np.full(30, level), horizon=3)
+    assert "<svg" in result._repr_html_()
+    assert result.plot().lines
+
+
 def test_a_plot_has_the_past_the_fan_and_the_changes(jump):
     result = sp.track(jump, "sold", time="day")
     axes = result.plot()

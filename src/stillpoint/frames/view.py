@@ -57,7 +57,8 @@ class View:
             min(low, float(edges.min(initial=low))),
             max(high, float(edges.max(initial=high))),
         )
-        pad = 0.04 * ((high - low) or 1.0)
+        # at a level of 10^17 numbers are further apart than 1
+        pad = max(0.04 * ((high - low) or 1.0), 1e-9 * max(abs(low), abs(high)))
         return low - pad, high + pad
 
 
