@@ -113,3 +113,14 @@ def test_a_small_pool_says_what_it_relies_on():
     assert list(model.weights) == [1, 4]
     assert sum(model.weights[1].values()) == pytest.approx(1.0)
     assert sum(model.components().values()) == pytest.approx(model.predict())
+
+
+@pytest.mark.parametrize("pool", ["small", "middle"])
+def test_a_season_of_no_whole_number_is_told_apart_from_memory(pool):
+    t = np.arange(T + 8)
+    wave = 4.0 * np.sin(2.0 * np.pi * t / 12.5)
+    y, model = 50.0 + wave + 0.1 * noise(t.size), sp.Forecaster(3, season=[12.5], pool=pool)
+    model.track(y[:T])
+    for i in range(T, T + 8):
+        assert model.components()["season 12.5"] == pytest.approx(wave[i], abs=0.3)
+        model.update(y[i])

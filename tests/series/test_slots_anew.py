@@ -253,3 +253,29 @@ def test_a_range_of_positive_values_is_not_lowered_by_what_stands_for_missing_on
     assert np.isfinite(model.track(y)).all()
     loaded = persist.unpack(persist.pack(model))
     assert loaded.predict() == model.predict()
+
+
+def test_rows_of_changes_count_rounds_without_values_that_came_before_the_first_time():
+    y = series(300, 8.0) + 40.0 * (np.arange(300) > 200)
+    times, models = np.cumsum(np.full(240, 0.4)) + 60.0, [build(), build(), build()]
+    for model, missing in zip(models, (0, 5, 5), strict=True):
+        model.track(np.append(np.full(missing, np.nan), y[:60]))
+        model.track(y[60:70], times=times[:10] + missing)
+    models[2] = persist.unpack(persist.pack(models[2]))
+    for model, missing in zip(models, (0, 5, 5), strict=True):
+        model.track(y[70:], times=times[10:] + missing)
+        assert model._timing._grid.slots.gap == pytest.approx(0.4)
+    found = [[change.start for change in model.changes] for model in models]
+    assert found[0]
+    assert found[1] == found[2] == [row + 5 for row in found[0]]
+
+
+def test_seasons_are_gone_with_the_experts_where_rows_in_new_slots_do_not_vary():
+    model = build()
+    model.track(series(200, 8.0))
+    assert model.seasons == [8.0]
+    engine, new = model._engine, build()._engine
+    engine.begin_anew(np.full(5, 3.0), np.empty((5, 0)), np.zeros(5, dtype=np.int64), 195)
+    assert model.seasons == []
+    new.restore(engine.arrays())
+    assert new.active == ()

@@ -6,6 +6,8 @@ from rounds_cases import assert_same_state
 
 import stillpoint as sp
 from stillpoint.core import persist
+from stillpoint.series.slots import Slots, shortened
+from stillpoint.series.weeks import Week
 
 T, STOP = 160, 121
 Y = 10.0 * (np.arange(T) % 7) + np.random.default_rng(0).normal(0.0, 0.5, T)
@@ -83,3 +85,44 @@ def test_a_day_of_business_that_is_over_counts_as_the_next():
         said.append(model.predict(time=days[t]))
         model.update(y[t])
     assert abs(np.array(said) - y[121:]).mean() < 1.0
+
+
+def test_after_a_day_of_business_that_is_over_steps_in_bulk_are_those_one_by_one():
+    day = 86_400.0
+    bulk, single = (Slots(day, Week(0.0, np.arange(7) < 5)) for _ in "ab")
+    for slots in (bulk, single):
+        slots.start(0.0)
+        slots.push()
+    times = np.array([0.1, 1.0, 2.0]) * day
+    steps = bulk.take(times).tolist()
+    assert steps == [int(single.take(times[i : i + 1])[0]) for i in range(3)] == [0, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("periods", "meet"), [((7,), 7), ((5, 21), 105), ((24, 168), 168), ((7, 365), 2555)]
+)
+def test_a_long_break_is_shortened_by_what_whole_seasons_repeat_in(periods, meet):
+    steps = np.array([3, 64, 65, 200, 20_000, 10**9 + 3])
+    taken = shortened(steps, tuple(float(m) for m in periods))
+    assert ((steps - taken) % meet == 0).all()
+    assert taken[-1] <= 64 + 4 * max(periods) + meet
+    assert (taken >= np.minimum(steps, 64 - 7)).all()
+
+
+def test_of_seasons_that_hardly_ever_meet_the_longest_keeps_its_phase():
+    taken = shortened(np.array([10**6 + 7]), (24.0, 365.0))
+    assert (10**6 + 7 - taken) % 365 == 0
+    assert taken < 4 * 365
+
+
+@pytest.mark.parametrize("season", [None, "auto"])
+def test_of_a_break_no_more_is_played_than_seasons_that_may_come_to_be_used_ask_for(season):
+    model = sp.Forecaster(1, season=season, pool="small")
+    # a day and a week of milliseconds or seconds are longer than all that is kept
+    unit = "ms" if season is None else "s"
+    times = np.datetime64("2024-01-01", unit) + np.arange(41)
+    times[40] += 3600
+    model.track(np.random.default_rng(3).normal(size=40), times=times[:40])
+    model.predict(time=times[40])
+    assert model.rounds == 40
+    assert model._engine.history.rounds < 150

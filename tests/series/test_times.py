@@ -171,3 +171,17 @@ def test_a_time_that_is_refused_leaves_a_round_opened_without_one_as_it_was():
         for name, value in model.arrays().items():
             np.testing.assert_array_equal(value, before[name])
     assert model.predict(time=6.5) == model.predict()
+
+
+@pytest.mark.parametrize("wrong", ["NaT", "2024-02-01"])
+def test_times_of_rows_to_come_are_checked_too(wrong):
+    model, X = sp.Forecaster(3, features=1, pool="small"), noise(T)[:, None]
+    times = DAYS.copy()
+    times[-2] = np.datetime64(wrong)
+    with pytest.raises(ValueError, match="times must"):
+        model.track(Y[:-3], X, times)
+    numbers = np.arange(float(T))
+    numbers[-1] = np.inf
+    with pytest.raises(ValueError, match="times must be finite"):
+        model.track(Y[:-3], X, numbers)
+    assert not model._started

@@ -248,3 +248,18 @@ def test_new_keys_of_a_fleet_and_copies_of_a_new_forecaster_share_nothing():
     assert copy.copy(new)._engine.unknown is not new._engine.unknown
     assert sp.Forecaster(1, features=1)._engine.unknown is None
     assert sp.Forecaster(H)._engine.unknown is None
+
+
+def test_rows_in_bulk_at_the_end_of_which_nothing_is_known_are_not_known_ahead():
+    y, X = driven(6)
+    X[:100] = np.nan
+    X[100:, 0] = np.where(np.arange(X.shape[0] - 100) % 40 == 0, X[100:, 0], np.nan)
+    bulk, single = (sp.Forecaster(H, features=1, season=None, pool="small") for _ in "ab")
+    for first, last in ((0, 80), (80, 101), (101, 150)):
+        bulk.track(y[first:last], X[first:])
+        for t in range(first, last):
+            single.predict(X[t : t + H])
+            single.update(y[t])
+        assert bulk._timing.reach == single._timing.reach
+        assert_same_state(bulk._engine, single._engine)
+        np.testing.assert_array_equal(answers(copy.copy(bulk)), answers(copy.copy(single)))

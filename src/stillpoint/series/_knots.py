@@ -82,7 +82,7 @@ class Knots(NamedTuple):
     fraction: np.ndarray  # (H,): how far it lies on the way to the next one
     experts: np.ndarray  # (knots, 5, K), see Row
     pair: np.ndarray  # (knots, 5, 2)
-    scalars: np.ndarray  # (knots, 5), see Scalar
+    scalars: np.ndarray  # (knots, 7), see Scalar
     stack: np.ndarray  # (knots, K + 1): θ, of the constant last
     spread: np.ndarray  # (knots, K + 1, K + 1): its covariance
     waiting: np.ndarray  # (slots + 1, knots, K): p as issued; the last slot is of the coming round

@@ -114,7 +114,7 @@ class SeriesLearner(Learner):
         self.rounds, self.time = restored.number(state, "rounds"), float(state["time"])
         self._started, self._is_open = bool(state["started"]), bool(state["open"])
         self._engine.restore(under(state, "engine."))
-        self._timing.restore(under(state, "timing."), self.rounds + self._is_open)
+        self._timing.restore(under(state, "timing."), self.rounds)
         self._answer = float(state["answer"]) if self._is_open else None
 
     @property

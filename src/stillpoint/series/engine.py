@@ -196,7 +196,7 @@ class Engine:
         """Begin anew with these rounds; `before`: how many there were before them."""
         self.history, self.watch = History(self.features), Watch(before)
         self.history.before = before
-        self.state, self._look, self._found = None, seasons.LEAST, ()
+        self.state, self._look, self._found, self.active = None, seasons.LEAST, (), ()
         self._keep(y, X, known, np.zeros(y.size))
 
     def _keep(self, y: Array, X: Array, known: NDArray[Any], seasonal: Array) -> None:

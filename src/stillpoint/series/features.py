@@ -59,7 +59,7 @@ class Features:
                 " all, NaN where a number is missing"
             )
         rows = np.arange(table.shape[0], table.shape[0] - rounds, -1)
-        return table, np.minimum(rows, self._horizon)
+        return table, told_up_to(table, np.minimum(rows, self._horizon))
 
     def _checked(self, name: str, values: ArrayLike) -> Array:
         if not self.count and isinstance(values, int) and not isinstance(values, bool):
@@ -106,6 +106,17 @@ def told(rows: Array) -> int:
     """Up to which of these rows there are numbers."""
     some = np.flatnonzero(~np.isnan(rows).all(axis=1))
     return int(some[-1]) + 1 if some.size else 0
+
+
+def told_up_to(rows: Array, known: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How many rows rounds know, one or more, less those at the end that have no numbers.
+
+    Of round t, known[t] rows are given, from rows[t] on.
+    """
+    places = np.arange(rows.shape[0])
+    last = np.maximum.accumulate(np.where(np.isnan(rows).all(axis=1), -1, places))
+    first = places[: known.size]
+    return np.asarray(np.maximum(last[first + known - 1] - first + 1, 1))
 
 
 def _names(given: Any) -> int | list[str]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stillpoint.core.validation import Array, count, real
+from stillpoint.core.validation import Array, count, increasing, real
 from stillpoint.forecasters.aggregation import LARGEST, target_number
 from stillpoint.losses import Loss
 from stillpoint.series import arguments
@@ -273,6 +273,8 @@ class Forecaster(SeriesLearner):
         self._check_first(rows[:1] if X is not None else None)
         dates = self._timing.number(times, self._started)
         later = dates[targets.size :] if np.ndim(dates) == 1 and len(dates) == len(rows) else ()
+        if len(later):
+            dates = increasing("times", dates)
         when = self._when(targets.size, dates[: targets.size] if len(later) else dates)
         if not targets.size:
             return self._shaped(np.empty((0, steps)), self._offsets[:0], steps, intervals, None)

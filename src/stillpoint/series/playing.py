@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 
 from stillpoint.core.array import Array
 from stillpoint.series.engine import Engine
+from stillpoint.series.features import told_up_to
 
 
 def play(
@@ -58,7 +59,7 @@ def play(
     if X.shape[0]:
         near = places < rounds + H
         rows[places[near]] = X[near]
-        ahead[at] = np.minimum(places[-1] + 1 - at, H)
+        ahead[at] = told_up_to(rows, np.minimum(places[-1] + 1 - np.arange(rounds), H))[at]
     width, start = engine.width(horizon, intervals), 0
     out, said = np.empty((n, width)), np.empty((rounds, width))
     offsets = np.empty((rounds * intervals, *engine.bands.state.offsets.shape))

@@ -10,7 +10,7 @@ from stillpoint.core.array import Array
 from stillpoint.core.validation import stored
 from stillpoint.forecasters.aggregation import LARGEST
 from stillpoint.series import restored
-from stillpoint.series.history import KEEP
+from stillpoint.series.history import KEEP, History
 
 
 class Rows:
@@ -27,6 +27,7 @@ class Rows:
         self._table = zeros((16, 3 + features if features else 2))
         self._size = 0
         self.total = 0  # rows, all told
+        self.before = 0  # rounds before the first of them, which had no times
 
     def extend(self, times: Array, y: Array, known: NDArray[Any], X: Array) -> None:
         """Add rows."""
@@ -43,6 +44,13 @@ class Rows:
             new[:, 2], new[:, 3:] = known, X
         self._size += y.size
 
+    def begin(self, last: float, history: History) -> None:
+        """Begin with rounds that had no times: 1 apart, the last one at this time."""
+        values = history.values
+        self.before = history.before + history.rounds - values.size
+        times = last - np.arange(float(values.size))[::-1]
+        self.extend(times, values, history.known, history.features)
+
     @property
     def _kept(self) -> Array:
         return self._table[max(0, self._size - KEEP) : self._size]
@@ -51,7 +59,7 @@ class Rows:
         """Values, features and how many rows of these were known, of slots so far apart.
 
         Of the first rows kept, as many as there are steps, those in the last KEEP slots; and how
-        many rows there were before them.
+        many rounds there were before them.
         """
         slots = np.cumsum(steps)
         mine = np.flatnonzero(slots > slots[-1] - KEEP)
@@ -61,7 +69,8 @@ class Rows:
         known = np.zeros(values.size, dtype=np.int64)
         X[at], known[at] = self.features[mine], self.known[mine]
         values[at[good]] = y[good]  # of several in a slot the last that is not missing
-        return values, X, known, self.total - len(self._kept) + int(mine[0])
+        before = self.before + self.total - len(self._kept) + int(mine[0])
+        return values, X, known, before
 
     @property
     def times(self) -> Array:

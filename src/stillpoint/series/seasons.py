@@ -50,6 +50,8 @@ def calendar(spacing: float) -> tuple[float, ...]:
     days = spacing / DAY
     if days < 0.4:
         return 1.0 / days, 7.0 / days
+    if days < 0.9:
+        return (7.0 / days,)  # a day of two rounds is too short to be found; the week has it, too
     if days < 1.1:
         return 7.0, 365.25
     if 5.0 < days < 9.0:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from stillpoint.core.array import Array
 from stillpoint.series import restored, weeks
 from stillpoint.series._slots import FAR, walk
+from stillpoint.series.history import KEEP
 from stillpoint.series.weeks import Week
 
 FIRST = 16  # times from which the gap is told
@@ -77,7 +78,9 @@ class Slots:
         """Steps, and which times lie beside all slots."""
         if self.week is not None:
             places, inside = self.week.count(times)
-            return np.maximum(np.diff(places, prepend=self._place), 0), ~inside
+            # a row in a slot that is over fills none, and the next one counts from the last slot
+            places = np.maximum.accumulate(np.append(self._place, places))
+            return np.diff(places), ~inside
         assert self.gap is not None
         steps = np.empty(times.size)
         walk(times, self.gap, self._anchor, steps)
@@ -154,7 +157,12 @@ def usual(times: Array, gap: float | None) -> float:
 
 
 def shortened(steps: NDArray[np.int64], periods: tuple[float, ...]) -> NDArray[np.int64]:
-    """Steps, and where they are very long others that lead to the same phase of these seasons."""
+    """Steps, and where they are very long others that lead to the same phase of these seasons.
+
+    Of all, if they are whole and repeat together within KEEP rounds; else of the longest, rounded.
+    """
     season = round(max(periods, default=1.0))
-    most = max(LEAST, _SEASONS * season)
-    return np.asarray(steps - np.maximum(0, steps - most + season - 1) // season * season)
+    least = max(LEAST, _SEASONS * season) - season  # that are left
+    together = math.lcm(*(int(m) for m in periods)) if all(m == int(m) for m in periods) else KEEP
+    turn = together if together < KEEP else season
+    return np.asarray(steps - np.maximum(0, steps - least - 1) // turn * turn)

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from stillpoint.core.array import Array
 from stillpoint.core.validation import stored, under
 from stillpoint.forecasters.aggregation import LARGEST
-from stillpoint.series import times
+from stillpoint.series import seasons, times
 from stillpoint.series.engine import Engine
 from stillpoint.series.grid import Grid
+from stillpoint.series.history import KEEP
 from stillpoint.series.playing import play, say
 from stillpoint.series.slots import LEAST, Slots, shortened
 
@@ -72,9 +73,7 @@ class Timing:
         if not self.timed:
             self.timed, self._when = True, last
             if started:  # rounds before had none: they were 1 apart
-                h = self._engine.history
-                before = last - opened - np.arange(float(h.values.size))[::-1]
-                self._grid.rows.extend(before, h.values, h.known, h.features)
+                self._grid.rows.begin(last - opened, self._engine.history)
                 self._grid.slots = Slots(1.0)
                 self._grid.slots.start(last)
 
@@ -251,8 +250,9 @@ class Timing:
 
     def _played(self, step: int) -> int:
         """A step, or one that leads to the same phase where it is very long."""
-        known = self._engine.active or self._engine.periods or self._engine.calendar
-        return int(shortened(np.array(step), known))
+        engine = self._engine
+        known = engine.active or (engine.calendar if engine.periods is None else engine.periods)
+        return int(shortened(np.array(step), seasons.admitted(known, KEEP)))  # no other is used
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
@@ -270,7 +270,7 @@ class Timing:
         return own | before | self._grid.arrays()
 
     def restore(self, state: dict[str, Any], rounds: int) -> None:
-        """Inverse of `arrays`, of a forecaster that has opened so many rounds."""
+        """Inverse of `arrays`, of a forecaster of so many rounds that are over."""
         self._grid.restore(state)
         self._engine.usual = self._grid.slots.week is None
         self.timed, self._dates = bool(state["timed"]), bool(state["dates"])
@@ -297,3 +297,4 @@ class Timing:
                 f"state 'total' must be the rows of {rounds} rounds: got {total}; save the"
                 " forecaster again"
             )
+        self._grid.rows.before = rounds - total

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from stillpoint.core.allocation import full, zeros
 from stillpoint.core.array import Array
 from stillpoint.core.validation import stored, under
-from stillpoint.series import restored
+from stillpoint.series import layout, restored
 from stillpoint.series._knots import AT as KNOT
 from stillpoint.series._knots import ISSUE
 from stillpoint.series._scale import AT
@@ -162,7 +162,7 @@ class LightEngine(Engine):
         issued = np.zeros_like(built.knots.issued)
         issued[built.clock[CLOCK.slots], 0] = w[slot + K : slot + K + len(ISSUE)]
         first = 5 * (K + 2)
-        return built._replace(
+        state = built._replace(
             scalars=w[: len(AT)],
             clock=clock,
             filters=built.filters._replace(
@@ -176,6 +176,7 @@ class LightEngine(Engine):
                 issued=issued,
             ),
         )
+        return layout.at(state, self.periods or (), self._shop.horizon)
 
     @state.setter
     def state(self, value: State | None) -> None:
