@@ -74,6 +74,17 @@ def test_matern_noise_keeps_its_digits_at_tiny_gaps():
     )
 
 
+def test_matern_kernels_are_0_at_extreme_lags():
+    lags = np.array([800.0, 2e3, 1e155, 1e300])
+    for kernel in (OU(1.0), Matern32(1.0), Matern52(1.0)):
+        assert kernel(0.0, lags).tolist() == [0.0] * 4
+    with np.errstate(over="ignore"):
+        for kernel in (OU(1e200), Matern32(1e200), Matern52(1e200)):
+            assert kernel(0.0, 1e200) == 0.0
+    x = np.linspace(0.0, 700.0, 50)
+    assert (Matern52(1.0)(0.0, x) == (1.0 + x + x * x / 3.0) * np.exp(-x)).all()
+
+
 @pytest.mark.parametrize(
     ("key", "taper"),
     [("literal_taper_2pi", 2 * np.pi), ("consistent_taper_1_over_2pi", CONSISTENT)],

@@ -2,6 +2,7 @@
 
 import csv
 import os
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -417,6 +418,43 @@ def test_a_learner_that_always_fails_leaves_the_others_their_curves():
     assert result.summaries()[0].regret is None
     assert repr(result) == "<Comparison of 2 learners on 1 streams: 4 cells, 2 failed>"
     assert result.plot().get_title() == "without broken, which failed"
+
+
+def test_a_figure_says_failed_of_those_who_did():
+    package("matplotlib")
+    broken = sp.lab.Contender("broken", "nothing", no_play)
+    forecaster = ("forecaster", sp.TrackingForecaster, {})
+    found = sp.lab.compare([broken, forecaster, OGD], ["stagewise"], seeds=1, horizons=100)
+    assert [row.learner for row in found.failures] == ["broken"]
+    rows = [
+        replace(row, intervals=()) if row.learner == "forecaster" else row for row in found.rows
+    ]
+    fewer = sp.lab.comparison.result.Comparison(rows, found.told, found.played)
+    said = "without broken, which failed; without forecaster, which has no adaptive"
+    assert fewer.plot(measure="adaptive").get_title() == said
+    same = "of the same seeds at every horizon"
+    said = f"without broken, which failed; without forecaster, which has no switching {same}"
+    assert found.plot(measure="switching", over="horizon").get_title() == said
+    in_turn = sp.lab.Contender("in turn", "nothing", fails_in_turn)
+    ends = sp.lab.compare([in_turn, OGD], ["walk"], seeds=2, horizons=[100, 200])
+    said = f"without in turn, which has no regret {same}"
+    assert ends.plot(over="horizon").get_title() == said
+
+
+def test_streams_whose_names_differ_in_signs_only_have_files_of_their_own(tmp_path):
+    package("matplotlib")
+    streams = [(name, walk_of_signs) for name in ("AR(0.5)", "AR[0.5]", "ar-0.5-")]
+    files = sp.lab.compare([OGD], streams, seeds=1, horizons=20).save(tmp_path)
+    assert len(set(files)) == len(files) == len(list(tmp_path.iterdir())) == 3 + 2 * 3
+    assert [path.name for path in files[3::2]] == [
+        "AR-0.5--20.pdf",
+        "AR-0.5--2-20.pdf",
+        "ar-0.5--3-20.pdf",
+    ]
+
+
+def walk_of_signs(T, seed):
+    return np.random.default_rng(seed).choice([-1.0, 1.0], T).cumsum()
 
 
 def fails_in_turn(facts):

@@ -177,6 +177,10 @@ class _Matern(StationaryKernel):
     weight: float = 1.0
     _size: ClassVar[int]  # of the state: position, velocity, …
 
+    def _far(self, r: Array) -> Array:
+        """x, where e^{−x} is 0 cut off: it would be ∞·0 further out."""
+        return np.minimum(self.rate * r, 1e3)
+
     def __post_init__(self) -> None:
         positive("rate", self.rate)
         positive("weight", self.weight)
@@ -201,7 +205,7 @@ class Matern32(_Matern):
     _size: ClassVar[int] = 2
 
     def _lag(self, r: Array) -> Array:
-        x = self.rate * r
+        x = self._far(r)
         return self.weight * (1.0 + x) * np.exp(-x)
 
 
@@ -220,7 +224,7 @@ class Matern52(_Matern):
     _size: ClassVar[int] = 3
 
     def _lag(self, r: Array) -> Array:
-        x = self.rate * r
+        x = self._far(r)
         return self.weight * (1.0 + x + x * x / 3.0) * np.exp(-x)
 
 

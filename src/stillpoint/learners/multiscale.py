@@ -30,7 +30,8 @@ class Level:
     start: float
     size: float  # S_j = ‖Σ g ⊗ φ_j‖ of what the level was fed
     variance: float  # V_j = Σ‖g‖² since its start
-    share: float  # ‖w^j‖, its part of the open round's play; between rounds, of the coming one
+    # ‖w^j‖, its part of the open round's play; between rounds, the last factor times the sum since
+    share: float
 
 
 class MultiScale(MultiScaleRounds):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import stillpoint as sp
+from stillpoint import checks
 from stillpoint.domains import Ball, Box, Projection, Simplex
 from stillpoint.lab.online import (
     Base,
@@ -19,6 +20,7 @@ from stillpoint.lab.online import (
     ExtraDescent,
     FixedShare,
     LeadingHistories,
+    LossCover,
     Meta,
     NewtonStep,
     NormalHedge,
@@ -26,9 +28,11 @@ from stillpoint.lab.online import (
     Pool,
     Prod,
     ScaleFree,
+    StronglyConvexDescent,
     bear,
     grid,
 )
+from stillpoint.lab.online._bank import AT
 from stillpoint.losses import Absolute, Squared
 
 Y = np.sin(np.arange(200) / 15) + 0.2 * np.random.default_rng(0).standard_normal(200)
@@ -149,6 +153,68 @@ def test_every_meta_learner_goes_with_every_cover(cover, meta):
         assert run.losses.mean() < np.abs(Y).mean()
 
 
+@pytest.mark.parametrize("bulk", [True, False])
+def test_a_pool_gives_every_base_learner_its_own_constants_whoever_is_first(bulk):
+    losses = Absolute().on(Y) if bulk else list(Absolute().on(Y))
+    for base in (ScaleFree(1.0, 100.0), StronglyConvexDescent(0.1), NewtonStep(0.05, 0.1)):
+        last, alone = (
+            Ensemble(1, schedule=Pool(bases), meta=ExponentialWeights(0.1), domain=Ball(5.0))
+            for bases in ([Descent(0.1), base], [base])
+        )
+        for learner in (last, alone):
+            for g in np.sign(np.sin(np.arange(50.0))):
+                learner.update(g)
+        assert np.array_equal(last.plays[1], alone.plays[0])
+        assert sp.play(last, losses).losses.sum() > 0.0
+
+
+@pytest.mark.parametrize(
+    ("bases", "name"),
+    [
+        ([ScaleFree(1.0, 1.0), ScaleFree(1.0, 2.0)], "offset"),
+        ([StronglyConvexDescent(1.0), StronglyConvexDescent(2.0)], "curvature"),
+        ([StronglyConvexDescent(1.0), NewtonStep(2.0, 1.0)], "curvature"),
+        ([NewtonStep(1.0, 1.0), NewtonStep(1.0, 2.0)], "step"),
+    ],
+)
+def test_a_pool_of_different_constants_that_it_has_once_is_refused(bases, name):
+    with pytest.raises(ValueError, match=f"agree on {name}"):
+        Ensemble(1, schedule=Pool(bases), meta=ExponentialWeights(1.0))
+
+
+@pytest.mark.parametrize("cover", [CompactCover, LeadingHistories])
+def test_exponential_weights_go_with_covers_where_nobody_is_missing(cover):
+    base, meta = ScaleFree(1.0), ExponentialWeights(0.5)
+    with pytest.raises(ValueError, match="retired"):
+        Ensemble(1, schedule=cover(base), meta=meta)
+    with pytest.raises(ValueError, match="retired"):
+        Ensemble(1, schedule=LossCover(base, 1.0), meta=meta, losses="values")
+    dense = Ensemble(1, schedule=DenseCover(base), meta=meta, domain=Ball(2.0))
+    sp.play(dense, Absolute().on(Y))
+    assert dense.weights[dense._bank.row("alive") == 0.0].sum() == 0.0
+
+
+def test_meta_learners_that_a_pool_gives_nothing_to_go_by_are_refused():
+    bases = [Descent(0.1), Descent(0.5)]
+    with pytest.raises(ValueError, match="ExponentialWeights"):
+        Ensemble(1, schedule=Pool(bases), meta=Prod(1.0))
+    with pytest.raises(ValueError, match="prior"):
+        Ensemble(1, schedule=Pool(bases, prior=[1.0, 9.0]), meta=FixedShare(0.1))
+    for prior in (None, [2.0, 2.0]):
+        equal = Ensemble(1, schedule=Pool(bases, prior=prior), meta=FixedShare(0.1))
+        assert equal.weights.tolist() == [0.5, 0.5]
+
+
+def test_a_cover_by_losses_must_see_them():
+    cover, meta = LossCover(ScaleFree(1.0), 1.0), NormalHedge(4.0)
+    with pytest.raises(ValueError, match="losses='values'"):
+        Ensemble(1, schedule=cover, meta=meta)
+    for seen in ({"losses": "values"}, {"gradients": "own"}):
+        learner = Ensemble(1, schedule=cover, meta=meta, domain=Ball(2.0), **seen)
+        sp.play(learner, Absolute().on(Y))
+        assert learner._bank.clock[AT.marker] > 2.0
+
+
 def test_other_domains_do():
     for domain in (Simplex(1.0), Box(0.1, 0.5)):
         learner = Ensemble(
@@ -179,6 +245,49 @@ def test_a_refused_loss_leaves_the_round_open_and_nothing_learnt():
             assert (learner.rounds, learner.observed, learner.time) == (2, 2, 3.0)
             learner.update_loss(losses[3])
             assert learner.rounds == 3
+
+
+class RefusedAt:
+    """A loss that raises when its gradient is asked for the n-th time."""
+
+    def __init__(self, n):
+        self.left = n
+
+    def value(self, w):
+        return float(abs(w[0] - 1.0))
+
+    def gradient(self, w):
+        self.left -= 1
+        if self.left == 0:
+            raise ValueError("no gradient here")
+        return np.sign(w - 1.0)
+
+
+@pytest.mark.parametrize("is_open", [True, False])
+@pytest.mark.parametrize("kind", [ExtraDescent, Descent])
+def test_a_loss_refused_at_a_later_query_leaves_nothing_learnt(kind, is_open):
+    learner, twin = (
+        Ensemble(
+            1,
+            schedule=Pool([kind(0.1), kind(0.5)]),
+            meta=ExponentialWeights(0.1),
+            domain=Ball(1.0),
+            gradients="own",
+            hints="ahead",
+        )
+        for _ in range(2)
+    )
+    for each in (learner, twin):
+        each.update_loss(RefusedAt(0))
+        if is_open:
+            each.predict()
+    for n in (4, 5) if kind is ExtraDescent else (4,):
+        with pytest.raises(ValueError, match="no gradient here"):
+            learner.update_loss(RefusedAt(n))
+        assert checks._same(learner, twin)
+    for each in (learner, twin):
+        each.update_loss(RefusedAt(0))
+    assert checks._same(learner, twin)
 
 
 def test_a_damaged_state_is_refused():

@@ -43,7 +43,7 @@ from stillpoint.lab.online import (
     StronglyConvexDescent,
 )
 from stillpoint.lab.online._bank import AT
-from stillpoint.losses import Squared
+from stillpoint.losses import Absolute, Squared
 from stillpoint.regret import path_length
 from thorough import THOROUGH, some
 
@@ -453,6 +453,65 @@ def test_curvature_that_nobody_sees_is_no_ground_for_a_bound():
         cover(strong, share, "play", "values").interval_bound(2, 9)
     with pytest.raises(ValueError, match="losses"):
         cover(strong, share, "own", "linear").interval_bound(2, 9)
+
+
+@pytest.mark.parametrize(
+    ("gradients", "losses"), [("play", "values"), ("play", "linear"), ("own", "values")]
+)
+def test_a_bound_is_of_one_kind_of_losses(gradients, losses):
+    # the meta learner would see f, on which the slow base learner is as good as the other, nearly
+    parts = {"domain": Ball(1.0), "lipschitz": 1.0, "gradients": gradients, "losses": losses}
+    bases = [Descent(1e-6), Descent(1 / math.sqrt(4000))]
+    pool = Pool(bases, prior=[9.0, 1.0])
+    learner = Ensemble(1, schedule=pool, meta=ExponentialWeights(0.02), **parts)
+    cover = Ensemble(1, schedule=DenseCover(FadingDescent(2.0)), meta=NormalHedge(2.0), **parts)
+    run = sp.play(learner, Absolute().on(np.full(4000, 0.4)))
+    if (gradients, losses) == ("play", "values"):
+        assert run.regret([0.4])[-1] > 1000.0
+        for bound in (learner.bound, lambda: cover.interval_bound(1, 4000)):
+            with pytest.raises(ValueError, match="losses must be 'linear' for a bound"):
+                bound()
+    else:
+        assert run.regret([0.4])[-1] <= learner.bound()
+        assert cover.interval_bound(1, 4000) > 0.0
+
+
+def test_a_penalty_has_no_bound_on_intervals():
+    cover, meta = DenseCover(FadingDescent(2.0)), NormalHedge(2.0)
+    learner = Ensemble(1, schedule=cover, meta=meta, domain=Ball(1.0), lipschitz=1.0, penalty=100.0)
+    with pytest.raises(ValueError, match="penalty must be 0"):
+        learner.interval_bound(2049, 4096)
+
+
+class OwnDescent(Descent):
+    """Descent by hand, or by the move of `Base`."""
+
+    code = None
+    by_hand = True
+
+    def move(self, bank, rule, i, g):
+        if self.by_hand:
+            bank.x[i] -= self.step * g
+        else:
+            super().move(bank, rule, i, g)
+
+
+class CountedTwice(OwnDescent):
+    by_hand = False
+
+
+@pytest.mark.parametrize("kind", [OwnDescent, CountedTwice])
+def test_a_base_learner_of_ones_own_is_measured_like_the_compiled_one(kind):
+    own, compiled = (
+        Ensemble(1, schedule=Pool([make(1.0)]), meta=ExponentialWeights(0.1), domain=Ball(R))
+        for make in (kind, Descent)
+    )
+    for g in np.where(np.arange(200) % 2, -1.0, 1.0):
+        own.update(g)
+        compiled.update(g)
+    assert own.bound() == compiled.bound() > 100.0
+    for row in ("age", "square"):
+        assert own._bank.row(row).tolist() == compiled._bank.row(row).tolist() == [200.0]
 
 
 def test_bounds_name_what_they_need():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from operator import attrgetter
@@ -15,7 +14,7 @@ from stillpoint.core.extras import require
 from stillpoint.core.validation import Array, finite
 from stillpoint.lab.bench.tables import ordered
 from stillpoint.lab.cells import grouped
-from stillpoint.lab.comparison import tables
+from stillpoint.lab.comparison import captions, tables
 from stillpoint.lab.comparison.cell import CurveRow
 from stillpoint.lab.comparison.summary import Summary, summarise, write_csv
 
@@ -194,7 +193,7 @@ class Comparison:
 
         if log not in (False, True, "x", "y"):
             raise ValueError(f"log must be True, False, 'x' or 'y': got {log!r}; choose one")
-        quantiles = _band(band)
+        quantiles = captions.band_of(band)
         ends = _known("over", over, ("rounds", "horizon")) == "horizon"
         at, groups = (
             self.ends(stream, measure=measure)
@@ -214,9 +213,11 @@ class Comparison:
             over="length of the interval" if lengths else "T" if ends else "rounds",
             band=quantiles,
         )
-        absent = [name for name in ordered(row.learner for row in self.rows) if name not in groups]
-        if absent:
-            axes.set_title(f"without {', '.join(absent)}, which failed", fontsize="small")
+        name, rounds = self._stream(stream), None if ends else self._horizon(horizon)
+        rows = [r for r in self.rows if r.stream == name and rounds in (None, r.horizon)]
+        missing = captions.left_out(rows, groups, measure, same=ends)
+        if missing:
+            axes.set_title(missing, fontsize="small")
         if path is not None:
             figures.save_figure(axes.figure, Path(path))
             body = [
@@ -249,7 +250,7 @@ class Comparison:
             kept = [measure for measure in ("regret", "loss") if any(map(_curve(measure), rows))]
             if not kept:
                 continue
-            path = where / (re.sub(r"[^\w.-]", "-", stream) + f"-{horizon}.pdf")
+            path = captions.new_file(where, stream, f"-{horizon}.pdf", files)
             _, groups = self.curves(stream, horizon, measure=kept[0])
             log = all((curves.mean(axis=0) > 0.0).any() for curves in groups.values())
             self.plot(
@@ -284,17 +285,3 @@ def _known(name: str, value: Any, known: tuple[str, ...]) -> str:
     if value not in known:
         raise ValueError(f"{name} must be one of {', '.join(known)}: got {value!r}; choose one")
     return str(value)
-
-
-def _band(band: Any) -> tuple[float, float] | None:
-    if isinstance(band, str) and band == "sd":
-        return None
-    try:
-        low, high = (float(edge) for edge in band)
-        if not 0.0 <= low < high <= 1.0:
-            raise ValueError
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"band must be 'sd' or two quantiles: got {band!r}; give such as (0.1, 0.9)"
-        ) from None
-    return low, high

@@ -7,8 +7,8 @@ learner that sees what each has lost.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -175,8 +175,9 @@ class Ensemble(Guaranteed):
         as_loss(loss)
         if time is not None and (self._is_open or self._started):
             self._refuse_late(time)
-        # what is wrong with a loss shows once the round is open
-        with nullcontext() if self._is_open else rollback_on_error(self):
+        # what is wrong with a loss shows once the round is open, or at a second query, half learnt
+        late = self.hints in ("ahead", "best") or any(base.queries for base in self.schedule.kinds)
+        with rollback_on_error(self) if late or not self._is_open else nullcontext():
             self._learn_loss(loss, self.predict(time))
         self.observed += 1
         self._closed()
@@ -214,10 +215,10 @@ class Ensemble(Guaranteed):
         bases: Sequence[Any] = self.schedule.kinds
         for i in np.flatnonzero(bank.row("alive")).tolist():
             base = bases[i if isinstance(self.schedule, Pool) else 0]
-            before = bank.x[i].copy() if base.code is None else None
-            base.move(bank, rule, i, gradients[i] if rule.own else g)
-            if before is not None:
-                self._settle(i, before)
+            own = gradients[i] if rule.own else g
+            settled = self._settled(i, own) if base.code is None else nullcontext()
+            with settled:
+                base.move(bank, rule, i, own)
             if base.queries:
                 expected = np.array(loss.gradient(bank.y[i].copy()), dtype=float)
                 _ensemble.tame(expected)
@@ -230,13 +231,17 @@ class Ensemble(Guaranteed):
         _ensemble.expect(bank, rule, g, ahead)
         self._go_on()
 
-    def _settle(self, i: int, before: Array) -> None:
-        """See to what a base learner of one's own need not: domain, age, penalty."""
-        bank = self._bank
+    @contextmanager
+    def _settled(self, i: int, g: Array) -> Iterator[None]:
+        """See to what the move of a base learner of one's own need not: domain, sums, penalty."""
+        bank, before = self._bank, self._bank.x[i].copy()
+        age, square = bank.row("age")[i] + 1.0, bank.row("square")[i]
+        square += ((g - bank.guess[i]) ** 2).sum()
+        yield
         bank.x[i] = self.domain.project(bank.x[i])
-        bank.row("age")[i] += 1.0
-        size = float(norm(bank.x[i] - before))
-        bank.row("penalty")[i] = self.penalty * size**self.order
+        # set, not added to: a move that calls that of `Base` has counted them
+        bank.row("age")[i], bank.row("square")[i] = age, square
+        bank.row("penalty")[i] = self.penalty * float(norm(bank.x[i] - before)) ** self.order
 
     def _go_on(self) -> None:
         """Go on to the next round."""

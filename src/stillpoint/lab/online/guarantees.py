@@ -48,6 +48,7 @@ class Guaranteed(Baseline):
             raise ValueError(
                 "bound is for pools of base learners: got a cover; call interval_bound(first, last)"
             )
+        self._check_losses()
         bank, reach = self._bank, self._bounded_reach()
         if not self.observed:
             return 0.0
@@ -60,6 +61,15 @@ class Guaranteed(Baseline):
         if self.order == 1 and self.penalty > 0.0:
             moves = bank.row("penalties") + self.penalty * reach * bank.clock[AT.shift]
         return float((self.meta.to(bank, self._rule) + np.array(each) + moves).min())
+
+    def _check_losses(self) -> None:
+        """Refuse base learners and a meta learner whose bounds are of different losses."""
+        if self.gradients == "play" and self.losses == "values":
+            raise ValueError(
+                "losses must be 'linear' for a bound where gradients are those at the play: got"
+                " 'values', and what base learners lose on linear losses says nothing of theirs;"
+                " pass losses='linear' or gradients='own'"
+            )
 
     def _bounded_reach(self) -> float:
         """The largest norm in the domain, which must have one."""
@@ -96,6 +106,12 @@ class Guaranteed(Baseline):
             raise ValueError(
                 f"gradients must be 'own' for a bound: got 'play' for {base!r}, and the linear"
                 " losses that it then sees do not curve; pass gradients='own'"
+            )
+        self._check_losses()
+        if self.penalty > 0.0:
+            raise ValueError(
+                f"penalty must be 0 for a bound on intervals: got {self.penalty}, which the meta"
+                " learner sees and no bound of a cover counts; leave it out"
             )
         if isinstance(self.meta, FixedShare) and not self.meta.range and self.losses == "linear":
             raise ValueError(
