@@ -281,7 +281,7 @@ def test_learners_that_do_not_forecast_refuse_what_forecasters_take():
             with pytest.raises(ValueError, match=message):
                 call()
         assert len(fleet) == 0
-        for name, arguments in (("path", [1]), ("ends", [1]), ("naive", [])):
+        for name, arguments in (("path", [1]), ("ends", [1])):
             with pytest.raises(ValueError, match="must be a forecaster"):
                 getattr(fleet._batch, name)(np.zeros(0, np.int64), *arguments)
     with pytest.raises(ValueError, match="X must be left out"):
