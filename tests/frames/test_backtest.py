@@ -249,3 +249,17 @@ def test_of_rows_in_one_slot_the_last_is_the_target():
     found = sp.backtest(frame, "y", 1, time="t")
     assert found.table["rmse"][found.table["method"] == "last value"] > 10.0
     assert found.summary["repeated"] == late.size
+
+
+def test_a_season_of_business_days_is_a_week_of_five_rows():
+    """The simple method beside the forecasts is the one that they find: the same weekday before."""
+    days = np.arange(np.datetime64("2023-06-01"), np.datetime64("2024-09-01"))
+    days, rng = days[np.is_busday(days)], np.random.default_rng(0)
+    weekday = (days.astype(int) + 3) % 7  # 1 January 1970 was a Thursday
+    y = 100 + np.array([5.0, 0, 0, 2, 9])[weekday] + rng.normal(0, 1.5, days.size)
+    test = sp.backtest({"day": days, "y": y}, "y", time="day", horizon=3, start=60)
+    table = test.table
+    found = table["rmse"][(table["method"] == "seasonal naive") & (table["step"] == 1)]
+    by_hand = np.sqrt(np.mean((y[60:] - y[55:-5]) ** 2))
+    assert found == pytest.approx(by_hand, rel=0.01)
+    assert test.summary["seasons"][0] == 5.0

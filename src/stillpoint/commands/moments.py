@@ -23,9 +23,12 @@ _WEEK = re.compile(r"\d{4}(-?)W\d\d(-?\d)?")
 _MONTHS = "January February March April May June July August September October November December"
 
 
-def season_of(gap: float | None) -> int:
-    """Return how many rows a season has, for rows so many seconds apart; 0 where none is known."""
-    found = suggested(gap) if gap else ()
+def season_of(gap: float | None, week: Week | None = None) -> int:
+    """Return how many rows a season has, for rows so many seconds apart; 0 where none is known.
+
+    week: the phases of the week that have rows, where not all have.
+    """
+    found = week.periods() if week is not None else suggested(gap) if gap else ()
     rows = round(found[0]) if found else 0
     return rows if 2 <= rows <= LONGEST else 0
 

@@ -17,6 +17,7 @@ from stillpoint.commands.options import TrackOptions
 from stillpoint.core.validation import Array
 from stillpoint.series.slots import FIRST
 from stillpoint.series.spacing import LONGEST, steps_of
+from stillpoint.series.weeks import learn
 
 # features of a series, by itself and if that is asked for: regressions keep their square
 _MOST_COLUMNS = 50, 500
@@ -49,7 +50,10 @@ def plan(options: TrackOptions, times: Array, dated: bool, numbers: int, words: 
     first = times[:FIRST]
     gap = float(np.median(np.diff(first))) if first.size > 1 and first[0] == first[0] else 0.0
     told, seconds = periods(options.season), gap if dated else 0.0
-    season = season_of(seconds) if isinstance(told, str) else round(told[0]) if told else 0
+    if isinstance(told, str):
+        season = season_of(seconds, learn(times, gap, None) if seconds else None)
+    else:
+        season = round(told[0]) if told else 0
     steps = options.horizon or steps_of(seconds)
     room = min(max(2 * words, _WORDS), CATEGORIES) if words else 0
     return Plan(steps, min(season, LONGEST), dated, gap, numbers, room)
