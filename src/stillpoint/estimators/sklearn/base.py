@@ -93,7 +93,7 @@ class TrackingEstimator(TableOutput, BaseEstimator, Configured):
             when = moments(times)
             if when is not None and len(when) != len(rows):
                 raise ValueError(
-                    f"times must be as many as rows: got {len(when)} for {len(rows)}; give one a"
+                    f"times must have shape ({len(rows)},): got {np.shape(when)}; give one time a"
                     " row"
                 )
             weights, rows, targets, times = without(weights, rows, targets, when)
