@@ -1,6 +1,6 @@
 """What a round takes in this version and in another one, side by side; prints Markdown.
 
-    git worktree add build/before v0.1.0                # or any other commit
+    git worktree add build/before COMMIT                # of the other version
     python benchmarks/versions.py build/before/src      # some five minutes, most of it compiling
 
 Both run under this Python and its libraries, each in a process of its own, and take turns: the
