@@ -8,6 +8,7 @@ from series_twins import noise, wavy
 
 import stillpoint as sp
 from stillpoint.series import seasons
+from stillpoint.series.layout import standardised
 from thorough import some
 
 T = 2000
@@ -47,6 +48,13 @@ def sales(rng):
 
 def square(rng):
     return np.where(np.arange(400) % 8 < 4, 1.0, 0.0) + 0.05 * rng.normal(size=400)
+
+
+def promoted(rng, effect):
+    """A trading week, and days of promotions, which are known: values, promotions."""
+    t, promotions = np.arange(300), (rng.random(300) < 0.1).astype(float)
+    y = 100.0 + np.array([0.0, 3.0, 6.0, 4.0, -5.0])[t % 5] + effect * promotions
+    return y + 2.0 * rng.normal(size=300), promotions
 
 
 FOUND = {
@@ -166,6 +174,36 @@ def test_noise_bears_out_no_calendar():
 def test_a_calendar_that_nothing_contradicts_is_kept():
     # a random walk: neither is it borne out nor is anything else found
     assert seasons.confirmed((7.0,), walk(np.random.default_rng(4))) == (7.0,)
+
+
+@pytest.mark.parametrize("effect", [20.0, 40.0])
+def test_effects_of_features_hide_no_season(effect):
+    hidden = 0
+    for seed in range(5):
+        y, promotions = promoted(np.random.default_rng(seed), effect)
+        Z = standardised(promotions[:, None])
+        assert seasons.confirmed((5.0,), y[:48], False, Z[:48]) == (5.0,)
+        hidden += seasons.confirmed((5.0,), y[:48], False) != (5.0,)
+    assert hidden >= 3  # where they are not known
+
+
+def test_features_that_have_a_season_but_no_effect_bring_none():
+    t, found = np.arange(136), 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        Z = standardised(np.sin(2.0 * np.pi * t / 24.0)[:, None] + 0.1 * rng.normal(size=(136, 3)))
+        for y in rng.normal(size=136), np.cumsum(rng.normal(size=136)):
+            found += seasons.confirmed((), y, False, Z) != ()
+    assert found <= 1
+
+
+def test_seasons_beside_known_promotions_are_found_in_trading_days():
+    y, promotions = promoted(np.random.default_rng(0), 40.0)
+    days = np.busday_offset("2023-01-02", np.arange(300)).astype("datetime64[s]")
+    model, rest = sp.Forecaster(1, features=1, pool="small"), slice(60, None)
+    forecasts = model.track(y, promotions[:, None], times=days)
+    assert model.seasons == [5.0]
+    assert np.abs(y - forecasts)[rest].mean() < 2.0  # 1.6 is noise; 3.5 without the week
 
 
 @pytest.mark.parametrize(

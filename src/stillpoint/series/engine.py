@@ -217,7 +217,7 @@ class Engine:
             return
         if upset:
             self.bands.forget(values)
-        wanted = self._wanted(seasons.filled(values))
+        wanted = self._wanted(seasons.filled(values), layout.standardised(X))
         n, state = self.history.rounds, self.state
         due = upset or n in self._units() or wanted != self.active
         if due or state is None or layout.misfit(state, good, X, n >= KEEP):
@@ -236,7 +236,7 @@ class Engine:
                 row = self.history.before + self.history.rounds - values.size
                 self.watch.renew(wanted, row, values, part)
 
-    def _wanted(self, filled: Array) -> tuple[float, ...]:
+    def _wanted(self, filled: Array, Z: Array) -> tuple[float, ...]:
         """The seasons to have now; notes when to ask again."""
         n, look = self.history.rounds, self.history.rounds >= self._look
         while self._look <= n:
@@ -245,7 +245,7 @@ class Engine:
         if self.periods is None:
             dues = [seasons.due(m) for m in self.calendar]
             if look or n in dues or (self.calendar and not self._found):
-                self._found = seasons.confirmed(self.calendar, filled, self.usual)
+                self._found = seasons.confirmed(self.calendar, filled, self.usual, Z)
             self._next = min([self._next, *(due for due in dues if due > n)])
             return self._found
         return self.periods

@@ -64,6 +64,12 @@ def feature_scale(X: Array) -> Array:
     return np.array([centres, np.where(units > 1e-9 * np.abs(centres), units, 1.0)])
 
 
+def standardised(X: Array) -> Array:
+    """Features less their means, over their deviations; 0 where one is missing."""
+    centres, units = feature_scale(X)
+    return np.where(np.isnan(X), 0.0, (X - centres) / units)
+
+
 def misfit(state: State, values: Array, X: Array, told: bool) -> bool:
     """Whether a feature has outgrown its unit, or, where `told` by these values, the series its."""
     units = feature_scale(X)[1] / state.feature_scale[1]

@@ -16,6 +16,7 @@ LEAST = 24  # values that are needed to look
 _USUAL = (24, 48, 52, 96, 144, 168, 288, 336, 365, 672, 1008, 1440, 2016)
 _CUT = 6.0  # median deviations
 _AS_HIGH = 0.85  # of the largest rise that the first peak must have
+_CLEAR = 8.0  # of F, from which on effects of features are clear
 DAY = 86_400.0  # seconds
 
 
@@ -102,24 +103,47 @@ def detect(y: Array) -> tuple[float, ...]:
     return tuple(float(p) for p in (m, second) if p and 2 * p + 8 <= n)
 
 
-def confirmed(periods: tuple[float, ...], y: Array, usual: bool = True) -> tuple[float, ...]:
+def confirmed(
+    periods: tuple[float, ...], y: Array, usual: bool = True, Z: Array | None = None
+) -> tuple[float, ...]:
     """Calendar periods that the series bears out, or, as without any, those found in it.
 
     Rows of business hours have fewer rounds a day than the clock says: a period that is no local
-    maximum of either autocorrelation gives way to what is found. Where nothing is, it stays if it
-    is `usual`, as days and weeks of the clock are, those of trading days are not.
+    maximum of an autocorrelation gives way to what is found. Where nothing is, it stays if it is
+    `usual`, as days and weeks of the clock are, those of trading days are not. Effects of features
+    `Z`, in their units, may hide a season: the series less these effects is looked at, too.
     """
-    if not periods:
-        return detect(y)
     seen = admitted(periods, y.size)
-    if not seen or y.size < LEAST:
+    if (periods and not seen) or y.size < LEAST:
         return seen
-    t = np.arange(y.size)
-    curves = [autocorrelation(y - np.polyval(np.polyfit(t, y, 1), t)), autocorrelation(np.diff(y))]
-    if any(r is not None and _is_peak(seen[0], r) for r in curves):
-        return seen
-    found = detect(y)
+    rest = None if Z is None else _less_effects(y, Z)
+    series, t = [y] if rest is None else [y, rest], np.arange(y.size)
+    for values in series if seen else ():
+        detrended = values - np.polyval(np.polyfit(t, values, 1), t)
+        curves = autocorrelation(detrended), autocorrelation(np.diff(values))
+        if any(r is not None and _is_peak(seen[0], r) for r in curves):
+            return seen
+    found = next(filter(None, map(detect, series)), ())
     return found or (seen if usual else ())
+
+
+def _less_effects(y: Array, Z: Array) -> Array | None:
+    """The series less linear effects b of features; None where they are not clear.
+
+    b minimises Σ_t (Δy_t − b·Δz_t)²: differences know nothing of a level that wanders. Clear are
+    effects that explain 8 times as much as chance would (the F statistic): those of noise would
+    bring the features' own seasons into the series.
+    """
+    Z = Z[:, Z.any(axis=0)]
+    changes, rest, columns = np.diff(Z, axis=0), np.diff(y), Z.shape[1]
+    if columns == 0:
+        return None
+    effects = np.linalg.lstsq(changes, rest, rcond=None)[0]
+    left = float(np.sum((rest - changes @ effects) ** 2))
+    explained = float(np.sum(rest**2)) - left
+    if explained * (rest.size - columns) <= _CLEAR * columns * left:
+        return None
+    return np.asarray(y - Z @ effects, dtype=np.float64)
 
 
 def autocorrelation(w: Array) -> Array | None:
