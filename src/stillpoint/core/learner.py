@@ -9,11 +9,12 @@ import math
 import reprlib
 from abc import ABC, abstractmethod
 from html import escape
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from stillpoint.core.state import Restorable, rollback_on_error
 from stillpoint.core.validation import Array, increasing, number, under
 
 _OPEN = "call update or skip first"
@@ -59,7 +60,7 @@ class Learner(Configured, ABC):
 
     - `_open(when, x)` moves to the time `when` with what is known as the round begins (features, a
       forecast to put an interval around, or None), and returns what `predict` answers. It may still
-      refuse, and then nothing has moved.
+      refuse, and then nothing has moved, or `_may_refuse_late` says that all is to be put back.
     - `_close(feedback)` learns from what the round turned out to be; None where that is missing.
 
     Attributes
@@ -70,6 +71,9 @@ class Learner(Configured, ABC):
         The time of the open round, or of the last one; rounds without a time are 1 apart, from 1.
     """
 
+    # whether `_open` asks parts, such as those of one's own, that may refuse once others have
+    # moved; such a learner has `arrays` and `restore`
+    _may_refuse_late = False
     _admits = False  # whether `_coming` has a say about rounds without a time
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -108,7 +112,11 @@ class Learner(Configured, ABC):
             usual = time is None or (type(time) is float and time == when)
             if not usual or self._admits or when <= self.time:  # else there is no doubt
                 when = self._coming(time)
-            answer = self._open(when, x)
+            if self._may_refuse_late:
+                with rollback_on_error(cast(Restorable, self)):
+                    answer = self._open(when, x)
+            else:
+                answer = self._open(when, x)
             # `_opened`, without what a call costs every round
             self.time, self._started, self._is_open, self._answer = when, True, True, answer
             return answer

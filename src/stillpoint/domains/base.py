@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stillpoint.core.validation import Array, count, finite
+from stillpoint.core.validation import Array, count, finite, vector
 from stillpoint.domains import _sets
 
 
@@ -83,7 +83,7 @@ class Domain(ABC):
         """Say whether `w` is within `tolerance`, and rounding, of its projection."""
         z = point(w)
         rounding = 4.0 * np.finfo(np.float64).eps * z.size * np.abs(z).max()
-        return bool(np.abs(self.project(z) - z).max() <= tolerance + rounding)
+        return bool(np.abs(projected(self, z) - z).max() <= tolerance + rounding)
 
 
 def as_domain(domain: Domain | None, dim: int) -> Domain:
@@ -95,6 +95,12 @@ def as_domain(domain: Domain | None, dim: int) -> Domain:
     result = Everywhere() if domain is None else domain
     result.check(dim)
     return result
+
+
+def projected(domain: Domain, w: Array, metric: Array | None = None) -> Array:
+    """Return the projection on a domain, which may be of one's own: checked, and a new array."""
+    found = domain.project(w) if metric is None else domain.project_in_metric(w, metric)
+    return np.array(vector("the domain's projection", found, w.size, "check how it projects"))
 
 
 def point(w: ArrayLike) -> Array:

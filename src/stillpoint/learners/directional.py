@@ -143,6 +143,7 @@ class Directional(ConstrainedLearner):
             )
         else:
             self.norms = build(kernel, self.dim, self._floor)
+            self._may_refuse_late |= callable(norms)
         own = self.norms.memory
         shared = own is not None and self._as_given
         self.ledger = Ledger(

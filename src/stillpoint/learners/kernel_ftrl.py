@@ -11,7 +11,7 @@ import numpy as np
 
 from stillpoint.core import arithmetic
 from stillpoint.core.state import rollback_on_error
-from stillpoint.core.validation import Array, finite, nonnegative, positive
+from stillpoint.core.validation import Array, nonnegative, number, positive, vector
 from stillpoint.domains import Domain
 from stillpoint.kernels import HorizonFree, Kernel
 from stillpoint.kernels.base import as_kernel
@@ -116,6 +116,7 @@ class KernelFTRL(ConstrainedLearner):
             "memory": memory,
             "radius_scale": self.radius_scale,
         }
+        self._may_refuse_late |= self._formula is None
         self._growing = self._fixed and math.isinf(self.kernel.bound)
         self.memory = make_memory(self.kernel, self.dim, memory)
         shared = self._as_given and isinstance(self.potential, Potential)
@@ -168,18 +169,12 @@ class KernelFTRL(ConstrainedLearner):
         _constrained.raise_hint(self._scalars, self._fixed, self.memory.diagonal)
         sums = self._sums()
         if not isinstance(self.potential, Potential):
-            z[:] = finite(
-                "the static learner's play", self.potential.play(sums), "check its play method"
-            )
+            z[:] = vector("potential.play", self.potential.play(sums), z.size, "check that method")
             return False
         m = 0.0
         if sums.size > 0.0:
             m = self.potential.magnitude(sums.size, self.variance, sums.hint, sums.count)
-            if not math.isfinite(m):
-                raise ValueError(
-                    f"potential gave a magnitude that is not finite: got {m}; saturate it at"
-                    " sp.potentials.CAP"
-                )
+            m = number("potential.magnitude", m, "saturate it at sp.potentials.CAP")
         z[:] = -(m / sums.size) * sums.pull if m != 0.0 else 0.0
         return m >= CAP
 

@@ -20,13 +20,14 @@ from stillpoint.beliefs.directions import Directions, directions, drowned
 from stillpoint.core.state import rollback_on_error
 from stillpoint.core.validation import Array, positive, squared, under
 from stillpoint.domains import Domain
-from stillpoint.domains.base import as_domain
+from stillpoint.domains.base import as_domain, projected
 from stillpoint.kernels.base import Kernel, as_kernel
 from stillpoint.learners.base import GradientLearner
 from stillpoint.regret.dimension import log_det_bound
 
 # beyond them 1/β, λ/β and their products with gradients leave the range of floats
 _LEAST, _MOST = 1e-100, 1e100
+_ARGUMENTS = "dim", "kernel", "curvature", "ridge", "domain"
 
 
 class _Newton(GradientLearner):
@@ -53,13 +54,13 @@ class _Newton(GradientLearner):
                 f"curvature must be between {_LEAST:g} and {_MOST:g}, and so must ridge/curvature:"
                 f" got {curvature!r} with ridge {ridge!r}; rescale the losses"
             )
+        self._may_refuse_late = self.domain._compiled(self.dim) is None
         self._cost, self.log_det, self._trace = 0.0, 0.0, 0.0
 
     @property
     def config(self) -> dict[str, Any]:
         """The arguments that build this learner anew."""
-        names = ("dim", "kernel", "curvature", "ridge", "domain")
-        return {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in _ARGUMENTS}
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
@@ -157,7 +158,7 @@ class StronglyConvex(_Newton):
     def _propose(self, time: float) -> Array:
         self._advance(time)
         belief = self._belief
-        play = self.domain.project(belief.mean)
+        play = projected(self.domain, belief.mean)
         if belief.variance > 0.0 and not np.array_equal(play, belief.mean):
             belief.shift((play - belief.mean) / belief.variance)
         return play
@@ -246,8 +247,7 @@ class ExpConcave(_Newton):
 
     def update(self, g: ArrayLike, time: float | None = None) -> None:
         """Tell the learner a subgradient at the play of the open round; opens one where none is."""
-        # whether curvature drowns in g shows once the round is open: one that this call opened must
-        # not stay so
+        # that curvature drowns in g shows once the round is open: one opened here must not stay so
         with rollback_on_error(self) if not self._is_open else nullcontext():
             super().update(g, time)
 
@@ -259,8 +259,8 @@ class ExpConcave(_Newton):
             return mean
         metric = belief.value_covariance()
         if metric.trace() <= 0.0:
-            return self.domain.project(mean)
-        play = self.domain.project_in_metric(mean, metric)
+            return projected(self.domain, mean)
+        play = projected(self.domain, mean, metric)
         belief.shift(np.asarray(np.linalg.lstsq(metric, play - mean, rcond=None)[0], np.float64))
         return play
 

@@ -7,7 +7,7 @@ most the largest range, as Σ_t(range_t − B_t)₊ telescopes.
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from contextlib import ExitStack, nullcontext
+from contextlib import nullcontext
 from typing import Any, ClassVar
 
 import numpy as np
@@ -90,6 +90,11 @@ class Combination(Baseline):
         return any(each._may_refuse_time for each in self.learners)
 
     @property
+    def _may_refuse_late(self) -> bool:  # type: ignore[override]
+        # one may refuse a round that others have opened
+        return any(each._may_refuse_time or each._may_refuse_late for each in self.learners)
+
+    @property
     def config(self) -> dict[str, Any]:
         """The arguments that build this learner anew, once each of the learners is."""
         return {
@@ -143,11 +148,7 @@ class Combination(Baseline):
         """Learn from the learners' losses, of range at most the hint, and their weighted mean."""
 
     def _propose(self, time: float) -> Array:
-        with ExitStack() as stack:
-            # one may refuse a time that others have moved to
-            for each in self.learners if self._may_refuse_time else ():
-                stack.enter_context(rollback_on_error(each))
-            plays = np.array([each._begin(time) for each in self.learners])
+        plays = np.array([each._begin(time) for each in self.learners])
         self._mixed = weights = self.weights
         return np.asarray((weights[:, None] * plays).sum(axis=0))
 

@@ -1,0 +1,138 @@
+"""Parts of one's own that refuse a play, or answer nonsense, leave the learner as it was."""
+
+import copy
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+
+import stillpoint as sp
+from stillpoint.domains import Ball, Domain
+from stillpoint.kernels import OU, Gaussian
+from stillpoint.lab.baselines import OGD, Hedge
+from stillpoint.learners.norms import FullMatrix
+from stillpoint.potentials import Potential
+
+NONSENSE = {"raises": "raise", "nan": np.nan, "shape": np.zeros(3), "word": "a word"}
+
+
+@dataclass
+class Fault:
+    """What a part answers in place of the truth, once it is set."""
+
+    answer: object = None
+
+    def of(self, truth):
+        if isinstance(self.answer, str) and self.answer == "raise":
+            raise ValueError("asked too much: got a round; wait")
+        return truth if self.answer is None else self.answer
+
+
+@dataclass(frozen=True)
+class Mine(Domain):
+    fault: Fault = field(default_factory=Fault)
+
+    def reach(self, dim):
+        return 0.5
+
+    def project(self, w):
+        return self.fault.of(Ball(0.5).project(w))
+
+
+@dataclass(frozen=True)
+class Half(Potential):
+    fault: Fault = field(default_factory=Fault)
+
+    def magnitude(self, S, V, h, count=0.0):
+        return self.fault.of(0.5 * S)
+
+    def bound(self, norm, V, h, count=0.0):
+        return norm**2 + 0.25 * V
+
+
+@dataclass(frozen=True)
+class Static:
+    fault: Fault = field(default_factory=Fault)
+
+    def play(self, sums):
+        return self.fault.of(-0.5 * sums.pull)
+
+    def store(self, g, memory, sums):
+        memory.add(g)
+
+    def bound(self, norm, V, h, count=0.0):
+        return np.inf
+
+
+def own_norms(fault):
+    class Own(FullMatrix):
+        def square(self):
+            return fault.of(super().square())
+
+    return Own
+
+
+LEARNERS = {
+    "KernelFTRL, domain": (
+        Mine, lambda part: sp.KernelFTRL(2, lipschitz=3.0, kernel=OU(0.1), domain=part)),
+    "KernelFTRL, domain, dense": (
+        Mine, lambda part: sp.KernelFTRL(2, kernel=Gaussian(2.0), domain=part)),
+    "KernelFTRL, potential": (
+        Half, lambda part: sp.KernelFTRL(2, lipschitz=3.0, kernel=OU(0.1), potential=part)),
+    "KernelFTRL, potential, scale-free": (
+        Half, lambda part: sp.KernelFTRL(2, kernel=OU(0.1), potential=part)),
+    "KernelFTRL, static learner": (
+        Static, lambda part: sp.KernelFTRL(2, lipschitz=3.0, kernel=OU(0.1), potential=part)),
+    "Directional, domain": (
+        Mine, lambda part: sp.Directional(2, lipschitz=3.0, kernel=OU(0.1), domain=part)),
+    "Directional, domain, diagonal": (
+        Mine, lambda part: sp.Directional(2, kernel=OU(0.1), norms="diagonal", domain=part)),
+    "Directional, norms": (
+        Fault, lambda part: sp.Directional(2, kernel=OU(0.1), norms=own_norms(part))),
+    "MultiScale": (Mine, lambda part: sp.MultiScale(2, lipschitz=3.0, domain=part)),
+    "Tracker": (Mine, lambda part: sp.Tracker(2, domain=part)),
+    "StronglyConvex": (
+        Mine, lambda part: sp.StronglyConvex(2, kernel=OU(0.1), curvature=1.0, domain=part)),
+    "ExpConcave": (
+        Mine, lambda part: sp.ExpConcave(2, kernel=OU(0.1), curvature=1.0, domain=part)),
+    "Hedge": (
+        Mine,
+        lambda part: Hedge([
+            sp.KernelFTRL(2, lipschitz=3.0, kernel=OU(0.3)), OGD(2),
+            sp.KernelFTRL(2, lipschitz=3.0, kernel=OU(0.1), domain=part)])),
+}  # fmt: skip
+
+
+def cases():
+    for name, (kind, _) in LEARNERS.items():
+        for word, nonsense in NONSENSE.items():
+            if kind is not Fault or word == "raises":  # norms of one's own are taken at their word
+                # potentials are asked once something has been learnt
+                for rounds in (2, 30) if kind is Half else (0, 30):
+                    yield pytest.param(name, rounds, nonsense, id=f"{name} {rounds} {word}")
+
+
+@pytest.mark.parametrize(("name", "rounds", "nonsense"), cases())
+def test_a_part_that_refuses_leaves_the_learner_as_it_was(name, rounds, nonsense):
+    kind, build = LEARNERS[name]
+    part = kind()
+    fault = part if isinstance(part, Fault) else part.fault
+    learner, twin = build(part), build(kind())
+    gradients = np.random.default_rng(1).uniform(-1.0, 1.0, (rounds + 6, 2)) + 0.4
+    for t in range(rounds):
+        np.testing.assert_array_equal(learner.predict(t + 1.0), twin.predict(t + 1.0))
+        learner.update(gradients[t])
+        twin.update(gradients[t])
+    before = copy.deepcopy(learner.arrays())
+    for go in (lambda: learner.predict(rounds + 5.0), lambda: learner.update([0.1, 0.2])):
+        fault.answer = nonsense
+        with pytest.raises(ValueError, match=": got "):
+            go()
+        fault.answer = None
+        np.testing.assert_equal(learner.arrays(), before)
+    for t in range(rounds, rounds + 6):  # earlier than what was refused
+        time = rounds + 1.0 + 0.5 * (t - rounds)
+        np.testing.assert_array_equal(learner.predict(time), twin.predict(time))
+        learner.update(gradients[t])
+        twin.update(gradients[t])
+    np.testing.assert_equal(learner.arrays(), twin.arrays())
