@@ -348,6 +348,38 @@ def test_follow_a_growing_file(plain, tmp_path, checkpoint):
         assert read(out)["hi"] == whole["hi"][:200]
 
 
+@pytest.mark.parametrize("pieces", [["\n3\n"], ["\r\n3\n"], ["\r", "\n", "3", "\n"]])
+def test_a_last_line_without_an_end_gets_one_while_it_is_followed(tmp_path, pieces):
+    source, out = tmp_path / "grows.csv", tmp_path / "o"
+    source.write_text("y\n" + "1\n2\n" * 20 + "4.2")
+    options = {"checkpoint": tmp_path / "c", "quiet": True}
+    assert track(str(source), "y", out, **options) == 0  # the end of the input ends its last row
+    assert lines_of(out / "predictions.csv") == 42
+    child = forked(lambda: track(str(source), "y", out, follow=True, **options))
+    for piece in pieces:
+        with open(source, "a", newline="") as file:
+            file.write(piece)
+        time.sleep(0.3)
+    wait_for(lambda: lines_of(out / "predictions.csv") == 43)
+    os.kill(child, signal.SIGINT)
+    assert ended(child) == 0
+    assert read(out)["y"][-2:] == ["4.2", "3.0"]
+
+
+def test_a_last_line_that_was_a_row_may_not_go_on(tmp_path, capfd):
+    source, out = tmp_path / "grows.csv", tmp_path / "o"
+    source.write_text("y\n" + "1\n2\n" * 20 + "4.2")
+    options = {"checkpoint": tmp_path / "c", "quiet": True}
+    assert track(str(source), "y", out, **options) == 0
+    child = forked(lambda: track(str(source), "y", out, follow=True, **options))
+    time.sleep(0.5)
+    with open(source, "a") as file:
+        file.write("5\n3\n")
+    assert soon(child) == 2
+    assert "error: the last line read must not change" in capfd.readouterr().err
+    assert lines_of(out / "predictions.csv") == 42
+
+
 def test_a_followed_file_must_not_shrink(plain, tmp_path, capfd):
     run(plain, tmp_path / "compiled")
     source, out = tmp_path / "grows.csv", tmp_path / "o"

@@ -41,7 +41,7 @@ class Lines:
 
     def __init__(self, source: str, follow: bool, quotes: bool, stop: Stop | None = None) -> None:
         self.follow, self.quotes, self._stop = follow, quotes, stop or Stop()
-        self.gone, self.head = False, b""
+        self.gone, self._begun, self.head = False, False, b""
         self._clear()
         self._own = source != "-"
         self._fd = open_file(source, follow) if self._own else standard_input()
@@ -54,7 +54,6 @@ class Lines:
         # a shell may have read some of it
         self.position = os.lseek(self._fd, 0, os.SEEK_CUR) if self.regular else 0
         self._unpacked: Unpacked | None = None
-        self._begun = False
         if self.regular and os.pread(self._fd, 2, self.position) == GZIP:
             if follow:
                 self.close()
@@ -77,7 +76,7 @@ class Lines:
         self._held: list[bytes] = []  # lines before it that are of the same record
         # bytes; the line whose quote is open, 0 for none
         self._rest_size, self._held_size, self._opened = 0, 0, 0
-        self._ended, self._unended, self._wrong = False, False, ""
+        self._ended, self._unended, self._open_end, self._wrong = False, False, False, ""
 
     @property
     def size(self) -> int | None:
@@ -136,7 +135,7 @@ class Lines:
             os.lseek(self._fd, position, os.SEEK_SET)
             self.position = position
             if position and os.pread(self._fd, 1, position - 1) != b"\n":
-                self._after_unended(position)
+                self._open_end = not self._pass_end()
             return
         while self.position < position:
             try:
@@ -166,19 +165,20 @@ class Lines:
             if self._digested < position:
                 self._stop.check()
 
-    def _after_unended(self, position: int) -> None:
-        """The last line read had no end: more may have come, but not to that line."""
-        mark = os.pread(self._fd, 2, position)
-        width = 1 if mark[:1] == b"\n" else 2 if mark == b"\r\n" else 0
-        if mark and not width:
+    def _pass_end(self) -> bool:
+        """Whether the last line read, which had no end, has one now; it may not have gone on."""
+        mark = os.pread(self._fd, 2, self.position)
+        if mark[:1] != b"\n" and not b"\r\n".startswith(mark):
             raise InputError(
                 "the last line read must not change: more was added to it; delete the checkpoint to"
                 " begin anew"
             )
-        os.lseek(self._fd, position + width, os.SEEK_SET)
+        width = mark.find(b"\n") + 1  # 0: it is yet to come
+        os.lseek(self._fd, width, os.SEEK_CUR)
         self.position += width
         self._line += width > 0
         self._pending = mark[:width]
+        return width > 0
 
     def fingerprint(self, head: int, tail: int) -> list[str | None]:
         """Return hashes of the first `head` bytes, of the last before `tail`, and of all before it.
@@ -203,6 +203,10 @@ class Lines:
         """Read a block and cut it into records; return whether there are more of them now."""
         if not self.regular and not select.select([self._fd], [], [], _PAUSE if wait else 0.0)[0]:
             return False
+        if self._open_end and not self._pass_end():
+            self._nothing(wait)
+            return False
+        self._open_end = False
         try:
             block = os.read(self._fd, BLOCK if self._unpacked is None else PACKED)
         except BlockingIOError:
