@@ -29,7 +29,7 @@ def without(model: Forecaster, unknown: Unknown) -> Forecaster:
     """Return what `model` would be if features were not known ahead."""
     other = Forecaster(**{**model.config, "season": model.seasons or None})
     other._engine = copy.deepcopy(unknown.played(model._engine).engine)
-    other._apart, other._bands = True, other._engine.bands
+    other._engine.apart, other._bands = True, other._engine.bands
     other._timing = Timing(other._engine)
     return other
 

@@ -48,7 +48,7 @@ class Series:
             features=self.columns,
             loss=Pinball(self.level) if self.level else None,
         )
-        self.model._apart, self.model._engine.unknown = apart, None  # see `ahead`
+        self.model._engine.apart, self.model._engine.unknown = apart, None  # see `ahead`
         self._timed, self.intake = options.time is not None, Intake(plan)
         self.beside, self._unknown = Beside(plan, self.level), Unknown()
         self.loss_name = "pinball loss" if self.level else "squared error"

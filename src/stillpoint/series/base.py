@@ -14,8 +14,8 @@ from stillpoint.core.learner import Learner
 from stillpoint.core.validation import count, number, under
 from stillpoint.series import explain, restored
 from stillpoint.series.engine import Engine
-from stillpoint.series.features import Features, told
-from stillpoint.series.said import Said, around
+from stillpoint.series.features import Features
+from stillpoint.series.said import Said, around, beside
 from stillpoint.series.times import late
 from stillpoint.series.timing import Timing
 
@@ -38,7 +38,6 @@ class SeriesLearner(Learner):
     _features: Features
     _timing: Timing
     _left_out = False  # whether the time of the coming round was
-    _apart = False  # whether some features are known of the next round alone
 
     if not TYPE_CHECKING:
 
@@ -232,16 +231,16 @@ class SeriesLearner(Learner):
         engine, X = self._engine, self._timing.rows
         out = np.array([[self._answer]]) if steps == 1 else engine.path(steps)[None]
         partly = X.shape[0] < steps or np.isnan(X).any()
-        if engine.unknown is not None and partly and engine.width(steps, ends) > steps:
+        if (partly or engine.apart) and engine.width(steps, ends) > steps:
             none, known = np.array([np.nan]), np.array([X.shape[0]])
-            others = engine.unknown.said(engine, none, X, known, steps)
-            out = np.concatenate([out, others], axis=1)
-        return Said(engine.bands, out, self._offsets, steps, self._near if ends else None)
+            out = np.concatenate([out, beside(engine, none, X, known, steps)], axis=1)
+        return Said(engine.bands, out, self._offsets, steps)
 
     def _total(self, steps: int) -> tuple[float, Any, Any]:
         """The total of so many values from the open round on, and its ends."""
         engine, said = self._engine, self._said(steps, ends=True)
-        total, ends = said.central[0].sum(keepdims=True), engine.bands.total_ends(steps, self._near)
+        total, near = said.central[0].sum(keepdims=True), said.near
+        ends = engine.bands.total_ends(steps, None if near is None else int(near[0]))
         if engine.unknown is not None and said.lacks:
             ends = engine.unknown.total_ends(engine, self._timing.rows, steps)
         lo, hi = around(engine.bands, total, *ends)
@@ -251,23 +250,6 @@ class SeriesLearner(Learner):
     def _offsets(self) -> Array:
         """Ends of the open round's intervals, less their forecasts, as `Engine.track` has them."""
         return self._engine.bands.state.offsets[None]
-
-    @property
-    def _near(self) -> int | None:
-        """Of the open round, see `Bands.between`."""
-        if not self._features.count:
-            return None
-        known = told(self._timing.rows)
-        return min(known, 1) if self._apart else self._nearest(known)
-
-    def _near_in_bulk(self, first: Array, ahead: bool) -> int | None:
-        """Of rounds in bulk, in the first of which so much is known; ahead: in all but the last."""
-        if self._apart:
-            return 1
-        return None if ahead or not self._features.count else self._nearest(told(first))
-
-    def _nearest(self, known: int) -> int | None:
-        return known if known < 2 and self._timing.reach == 1 else None
 
     def _open(self, when: float, x: NDArray[Any] | None) -> float:
         last = self.time if self._left_out else None

@@ -27,6 +27,7 @@ from stillpoint.series.layout import Scale
 from stillpoint.series.light import _rounds as light_rounds
 from stillpoint.series.own import own, tables
 from stillpoint.series.pool import Pool
+from stillpoint.series.said import beside
 from stillpoint.series.watch import Watch
 
 if TYPE_CHECKING:
@@ -69,16 +70,16 @@ class Engine:
         rounds: Any = light_rounds if pool.half else _rounds
         self._play_rounds, self._play_last = rounds.play, rounds.play_last
         self.ahead = full(features, True)  # features known beyond the coming round
+        self.apart = False  # whether some are known of the coming round alone
         self.calendar: tuple[float, ...] = ()  # seasons that the spacing of dates suggests
         self.usual = True  # whether they are used where the series has no others
         self.history, self.watch = History(features), Watch()
         # of each engine its own: threads may play different ones at the same time
         self._no_rows, self._one = np.empty((0, features)), np.empty((1, 1))
-        self.active: tuple[float, ...] = ()
+        self.active = self._found = tuple[float, ...]()
         self.builds = 0  # how often experts were built
         self.state: State | None = None
         self.unknown: Unknown | None = None  # what answers where features ahead have not come
-        self._found: tuple[float, ...] = ()
         self._look, self._next, self._ages = seasons.LEAST, 0, 0
 
     # rounds
@@ -122,7 +123,7 @@ class Engine:
 
         Of round t, known[t] rows of X are known, from X[t] on. Ends of the intervals as they were
         issued, less the forecast, come second, (rounds, tracked horizons, 2, coverages), if they
-        are asked for. Columns beyond the forecasts are those of `Unknown.said`; see `width`.
+        are asked for. Columns beyond the forecasts are those of `beside`; see `width`.
         """
         out, i = np.empty((y.size, horizon)), 0
         others = np.empty((y.size, self.width(horizon, intervals) - horizon))
@@ -131,8 +132,8 @@ class Engine:
         while i < y.size:
             alone = self.state is None or bool(y[i] <= 0.0 and self.state.clock[BY.logs])
             j = i + (1 if alone else self._together(y[i:]))
-            if self.unknown is not None and others.size:
-                others[i:j] = self.unknown.said(self, y[i:j], X[i:], known[i:j], horizon)
+            if others.size:
+                others[i:j] = beside(self, y[i:j], X[i:], known[i:j], horizon)
             if alone:
                 given = X[i : i + known[i]]
                 self.open(given)
@@ -149,8 +150,8 @@ class Engine:
 
     def width(self, horizon: int, intervals: bool) -> int:
         """How many columns `track` has; the forecast of the next value is always its own."""
-        needed = self.unknown is not None and (horizon > 1 or intervals)
-        return horizon * (3 + 2 * len(self.bands.coverage) if needed else 1)
+        others = horizon * (0 if self.unknown is None else 2 + 2 * len(self.bands.coverage)) + 1
+        return horizon + (others if self.features and (horizon > 1 or intervals) else 0)
 
     def _together(self, y: Array) -> int:
         """How many of these rounds can be played before anything may be built anew."""
@@ -204,8 +205,8 @@ class Engine:
         self.watch.take(y, seasonal)
         upset = self.history.upset_by(y) > 0
         self.history.extend(y, X, known)
-        new = self.state is None and self.history.varied
-        if new or upset or self.history.rounds >= self._next:
+        due = self.history.rounds >= self._next
+        if due or upset or (self.state is None and self.history.varied):
             self._renew(upset)
 
     def _renew(self, upset: bool) -> None:
@@ -223,11 +224,9 @@ class Engine:
         if due or state is None or layout.misfit(state, good, X, n >= KEEP):
             self.active, self._ages = wanted, 0
             scale, features = Scale.of(good), layout.feature_scale(X)
-            early = not wanted or n < seasons.due(wanted[-1])
-            rule, bands = RULE if early else SEEN, self.bands.state
-            self.state = layout.build(
-                self.pool, wanted, self.horizon, scale, bands, features=features, rule=rule
-            )
+            rule = RULE if not wanted or n < seasons.due(wanted[-1]) else SEEN
+            given = self.pool, wanted, self.horizon, scale, self.bands.state
+            self.state = layout.build(*given, features=features, rule=rule)
             self.builds += 1
             self._cover(values.size)
             room, part = np.empty((values.size, 1)), np.empty(values.size)

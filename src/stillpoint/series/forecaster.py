@@ -277,23 +277,19 @@ class Forecaster(SeriesLearner):
             dates = increasing("times", dates)
         when = self._when(targets.size, dates[: targets.size] if len(later) else dates)
         if not targets.size:
-            return self._shaped(np.empty((0, steps)), self._offsets[:0], steps, intervals, None)
+            return self._shaped(np.empty((0, steps)), self._offsets[:0], steps, intervals)
         ends, opened, given = intervals or self._bands.shifts, self._is_open, dates is not None
         if given:
             self._timing.given(self.time, self._started, opened)
-        alone = ends and (X is None or targets.size == 1)
-        near = self._near_in_bulk(rows[: known[0]], ahead=not alone)
         given_rows = targets, rows, known, np.append(when, later)
         out, offsets = self._timing.track(*given_rows, steps, ends, opened, given)
         self._opened(float(when[-1]), None)
         self._is_open, self.rounds = False, self.rounds + targets.size
-        return self._shaped(out, offsets, steps, intervals, near)
+        return self._shaped(out, offsets, steps, intervals)
 
-    def _shaped(
-        self, out: Array, offsets: Array, steps: int, intervals: bool, near: int | None
-    ) -> Any:
+    def _shaped(self, out: Array, offsets: Array, steps: int, intervals: bool) -> Any:
         """What `track` returns of so many forecasts a round; see `Said`."""
-        said = Said(self._bands, out, offsets, steps, near)
+        said = Said(self._bands, out, offsets, steps)
         parts = [said.forecasts, *(said.ends if intervals else ())]
         if steps == 1:
             parts = [part[:, 0].copy() for part in parts]

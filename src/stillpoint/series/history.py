@@ -118,10 +118,26 @@ class History:
         part = self._kept[:, 1:2].astype(np.int64)
         return np.asarray(np.minimum(part.sum(axis=1), np.arange(part.shape[0], 0, -1)))
 
-    def reach(self, rounds: int) -> int:
-        """For how many rounds features were known at most, in so many rounds that had some."""
-        known = self._rows[max(0, self.size - KEEP) : self.size, 1:2]
-        return int(known[known > 0.0][-rounds:].max(initial=0.0))
+    def near(
+        self, X: Array, known: NDArray[np.int64], horizon: int, apart: bool
+    ) -> NDArray[np.int64]:
+        """Of how many values features are known in coming rounds, for `Bands.between`.
+
+        The horizon stands for what was known being known: so it is, unless some features are known
+        of the next round alone (apart), or were so in the last rounds that had any, one a horizon.
+        X and known are those of `Engine.track`.
+        """
+        before = self._rows[max(0, self.size - KEEP) : self.size, 1]
+        reach, now = np.append(before, known), before.size + np.arange(known.size)
+        some = np.flatnonzero(reach > 0.0)
+        more = np.cumsum(np.append(0, reach[some] > 1.0))
+        last = np.searchsorted(some, now)
+        first = np.maximum(last - horizon, np.searchsorted(some, now - KEEP))
+        alone = (last > first) & (more[last] == more[first])
+        empty = np.ones(known.size, dtype=np.bool_)
+        empty[: X.shape[0]] = np.isnan(X[: known.size]).all(axis=1)
+        told = np.where(empty & (known < 2), 0, known)
+        return np.minimum(told, 1) if apart else np.where(alone & (told < 2), told, horizon)
 
     @property
     def last(self) -> float:

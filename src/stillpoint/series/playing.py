@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 from stillpoint.core.array import Array
 from stillpoint.series.engine import Engine
 from stillpoint.series.features import told_up_to
+from stillpoint.series.said import beside
 
 
 def play(
@@ -85,6 +86,6 @@ def say(engine: Engine, X: Array, horizon: int, out: Array, offsets: Array) -> N
     """Fill in what the engine's `track` would say of the open round, opened with X, in one row."""
     out[:, :horizon] = engine.path(horizon)
     offsets[:] = engine.bands.state.offsets
-    if engine.unknown is not None and out.shape[1] > horizon:
+    if out.shape[1] > horizon:
         none, known = np.array([np.nan]), np.array([X.shape[0]])
-        out[:, horizon:] = engine.unknown.said(engine, none, X, known, horizon)
+        out[:, horizon:] = beside(engine, none, X, known, horizon)

@@ -101,11 +101,6 @@ class Timing:
         """What is known of the open round and those after it."""
         return self._X
 
-    @property
-    def reach(self) -> int:
-        """Of how many rounds at once features were known lately, at most."""
-        return self._engine.history.reach(self._engine.horizon)
-
     def same(self, X: NDArray[Any]) -> bool:
         """Whether the open round was opened with these rows."""
         return X.shape == self._X.shape and np.array_equal(X, self._X, equal_nan=True)
