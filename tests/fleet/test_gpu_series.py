@@ -2,6 +2,8 @@
 interpreted, beside torch.
 """
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from interpreted import interpreted
@@ -9,6 +11,8 @@ from interpreted import interpreted
 import stillpoint as sp
 from stillpoint.core import persist
 from stillpoint.fleet.gpu import DeviceFleet
+from stillpoint.fleet.gpu.series.machine import OnTensors
+from stillpoint.fleet.gpu.series.values import Ring
 from thorough import THOROUGH, some
 
 pytestmark = [pytest.mark.extra, pytest.mark.usefixtures("torch")]
@@ -248,3 +252,18 @@ def test_bad_input_is_refused(message):
 def test_the_kernel_interpreted_is_the_torch_operations():
     """The kernel's own text, run by Triton's interpreter: whole batches, parts, replays and NaN."""
     assert interpreted("interpret_series.py").count("agrees") == 1
+
+
+def test_values_go_back_to_rounds_of_each_streams_own(torch):
+    ago, there = torch.tensor([1.0, 2.0, 3.0, 6.0, 4.0, 7.0, 1e6]), torch.arange(7) != 4
+    value, places = torch.arange(-7.0, 0.0), SimpleNamespace(ring=7)
+    for now in range(15):
+        state = torch.arange(49.0).reshape(7, 7)
+        m = OnTensors({"ring": (0, 7)}, state.clone(), {})
+        ring = Ring(m, places, now)
+        ring.put_back(there, ago, value)
+        for s in (0, 1, 2, 3):  # the others stay: there is nothing to put, or no room so far back
+            state[(now - int(ago[s])) % 7, s] = value[s]
+        torch.testing.assert_close(m.state, state, rtol=0, atol=0)
+        for back in (1, 2):
+            assert torch.equal(ring[back], state[(now - back) % 7])

@@ -407,3 +407,19 @@ def test_an_interrupt_waits_for_the_threads_that_write_states(monkeypatch):
         with pytest.raises(KeyboardInterrupt):
             base.finished(jobs)
         assert len(over) == 2
+
+
+@pytest.mark.parametrize("pool", ["small", "middle"])
+def test_jumps_that_are_confirmed_after_missing_values_are_those_of_single_forecasters(pool):
+    rng, t, config = np.random.default_rng(5), np.arange(120), {**SMALL, "pool": pool}
+    Y = 50.0 + np.cos(2.0 * np.pi * t / 7.0) + 0.3 * rng.normal(size=(len(KEYS), t.size))
+    for i, y in enumerate(Y):  # at a round, and with so many missing values, of its own
+        y[80 + i // 3 :] += 40.0
+        y[81 + i // 3 : 82 + i // 3 + i % 3] = np.nan
+    said = fleet_of(config).track(KEYS, Y, horizon=6)
+    for y, ours in zip(Y, said, strict=True):
+        bulk, single = sp.Forecaster(**config), sp.Forecaster(**config)
+        np.testing.assert_array_equal(ours, bulk.track(y, horizon=6))
+        for value, row in zip(y, ours, strict=True):
+            np.testing.assert_array_equal(single.predict(horizon=6), row)
+            single.skip() if np.isnan(value) else single.update(value)

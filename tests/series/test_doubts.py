@@ -90,6 +90,33 @@ def test_a_spike_of_any_size_leaves_all_finite():
         assert np.isfinite(m.filters.means).all()
 
 
+@pytest.mark.parametrize("missing", [1, 2, 7])
+def test_a_jump_that_is_confirmed_after_missing_values_is_put_in_its_place(missing):
+    m, y = started()
+    far = y[-1] + 500.0
+    played(m, np.array([far]))
+    doubted = value(m)
+    played(m, np.full(missing, np.nan))
+    between = [value(m, back) for back in range(1, missing + 1)]
+    assert value(m, back=missing + 1) == doubted < far
+    played(m, np.array([far + 0.1]))
+    assert np.isnan(m.scalars[HELD])
+    assert value(m, back=missing + 2) == pytest.approx(far)
+    assert [value(m, back) for back in range(2, missing + 2)] == between
+    assert value(m) == pytest.approx(far + 0.1)
+
+
+def test_what_is_confirmed_after_more_missing_values_than_there_are_lags_is_in_none():
+    m, y = started()
+    far = y[-1] + 500.0
+    played(m, np.append(far, np.full(m.lags.shape[1], np.nan)))
+    lags = m.lags[0, : m.clock[BY.place]].copy()
+    played(m, np.array([far + 0.1]))
+    assert np.isnan(m.scalars[HELD])
+    kept = m.clock[BY.place] - 1
+    np.testing.assert_array_equal(m.lags[0, :kept], lags[-kept:])
+
+
 def test_a_missing_value_neither_confirms_nor_ends_a_doubt():
     m, y = started()
     far = y[-1] + 500.0

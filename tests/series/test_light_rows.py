@@ -35,6 +35,11 @@ SERIES = {
         + 500.0 * (np.arange(T) % 60 == 59)
         + 40.0 * (np.arange(T) > 180)
     ),
+    "a jump before missing values": lambda T: np.where(
+        np.isin(np.arange(T), (151, 152, 171, 192)),
+        np.nan,
+        wavy(T, (7.0,), level=50.0) + 40.0 * ((np.arange(T) > 149) & (np.arange(T) != 170)),
+    ),
     "far from 0": lambda T: 1e6 + wavy(T, (7.0,)),
     "a typo first": lambda T: np.where(np.arange(T) == 0, 1e7, wavy(T, (7.0,), level=20.0)),
     "two typos": lambda T: np.where(

@@ -183,8 +183,9 @@ def take(m: State, y: float) -> None:
         variance = m.knots.scalars[0, _knots.AT.variance]
         if doubtful(y, forecast, judged, variance, s):
             y, kept, jumped, before = doubted(y, forecast, variance, s)
-            if not math.isnan(before):
-                put(m.lags, s, place - 1, before)
+            then = place - int(min(s[AT.ago], place + 1.0))
+            if not math.isnan(before) and then >= 0:
+                put(m.lags, s, then, before)
             if jumped:
                 m.knots.scalars[:, _knots.AT.settling] = _knots.SETTLING
     value, log = y if seen else forecast, 0.0
@@ -211,6 +212,7 @@ def take(m: State, y: float) -> None:
         value = max(kept, 0.1 * s[AT.low]) if clock[BY.logs] > 0 else kept
     if seen:  # what stands for a missing value is no evidence: over a long gap it would run away
         s[AT.low], s[AT.high] = min(s[AT.low], value), max(s[AT.high], value)
+    s[AT.ago] = 1.0 if seen else s[AT.ago] + 1.0
     _scale.extend(s, now, m.steps.size)
     advance(clock, m.lags, m.steps.size)
     if m.rolls:

@@ -28,6 +28,7 @@ class Scalars(NamedTuple):
     recent: int = 11  # how wide the range was at the last marks, a third of the horizon apart
     earlier: int = 12
     first: int = 13
+    ago: int = 14  # rounds since the last value that was not missing
 
 
 class Clock(NamedTuple):

@@ -11,7 +11,7 @@ from stillpoint.series._autoregression import OF, Regressions
 from stillpoint.series._effects import EFFECT, LEVEL, SEASON, SLOW, Effects
 from stillpoint.series._knots import Rule
 from stillpoint.series._phases import Phases
-from stillpoint.series._scale import AT, BY, Clock, Scalars, deviation
+from stillpoint.series._scale import AT, BY, Clock, deviation
 from stillpoint.series._state import State
 from stillpoint.series._structural import BASE, Filters
 from stillpoint.series._waves import WAVES
@@ -107,9 +107,8 @@ def build(
     stride = apart(pool, horizon, placed[-1], first)
     slots = -(-placed[-1] // stride) + 1
     scalars, clock = zeros(len(AT)), zeros(len(BY), np.int64)
-    begun = *scale[:4], scale.centre, scale.centre, math.nan, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0
-    for place, value in zip(Scalars(), begun, strict=True):
-        scalars[place] = value
+    scalars[:4], scalars[[AT.low, AT.high]] = scale[:4], scale.centre
+    scalars[AT.held], scalars[AT.reach] = math.nan, 1.0
     for place, count in zip(Clock(), (0, reach, stride, slots, scale.logs), strict=True):
         clock[place] = count
     rows = h.rows(horizon, 0)

@@ -89,6 +89,7 @@ def checked(m: State, fresh: NDArray[Any], rounds: int) -> None:
         )
     units = np.append(m.feature_scale[1], [s[AT.unit], s[AT.log_unit]])
     good = np.isfinite(np.delete(s, [AT.held, AT.expected])).all() and s[AT.reach] >= 1.0
+    good = good and s[AT.ago] >= 0.0  # a place among the lags is told by it
     if not (good and (units > 0.0).all() and s[AT.low] <= s[AT.high]):
         raise ValueError(f"state 'scalars' must be units and a range: got {s}; {_AGAIN}")
 

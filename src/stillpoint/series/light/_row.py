@@ -149,7 +149,11 @@ def take(w: np.ndarray, y: Lanes, p: Plan) -> None:
         doubts = seen & ((judged > BELIEVE) | early | (held == held))  # as `_rounds.doubtful`
         if some(doubts):
             y, kept, jumped, confirmed = doubted(y, forecast, sd, doubts, w)
-            put(w, end, where(confirmed, in_units(held, w), get(w, end)))
+            if some(confirmed):
+                before, ago = in_units(held, w), get(w, AT.ago)
+                for i in range(n[N.past]):
+                    there = confirmed & (size(ago - (i + 1)) < 0.5)
+                    put(w, end - i, where(there, before, get(w, end - i)))
             if some(jumped):
                 for k in range(n[N.knots]):
                     at = scalars + k * n[N.block] + KNOT.settling
@@ -171,6 +175,7 @@ def take(w: np.ndarray, y: Lanes, p: Plan) -> None:
     low, high = get(w, AT.low), get(w, AT.high)
     put(w, AT.low, where(seen, least(low, value), low))
     put(w, AT.high, where(seen, most(high, value), high))
+    put(w, AT.ago, where(seen, 1.0, get(w, AT.ago) + 1.0))
     extend(w, now, n[N.horizon])
     for i in range(n[N.lags], end):
         put(w, i, get(w, i + 1))

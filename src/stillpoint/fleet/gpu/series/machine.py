@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from stillpoint.fleet.gpu.trace import Number, Traced, text
+from stillpoint.fleet.gpu.trace import Number, Traced, text, where
 
 Index = Any  # int, Traced int, or Span
 Whole = Any  # int or Traced int
@@ -40,6 +40,10 @@ class Machine(ABC):
     @abstractmethod
     def put(self, name: str, value: Number, i: Index = 0) -> None:
         """Set a number of the state."""
+
+    @abstractmethod
+    def put_each(self, name: str, value: Number, i: Number) -> None:
+        """Set a number of the state, at a place that may be another in each stream."""
 
     @abstractmethod
     def shared(self, table: str, row: Whole, i: Index) -> Number:
@@ -160,6 +164,11 @@ class OnTensors(Machine):
             self._numbers[first : first + i.count] = value.unbind(0)
         else:
             self._numbers[first] = self._zero + value
+
+    def put_each(self, name: str, value: Number, i: Number) -> None:
+        """Set a number of the state, at a place of each stream's own."""
+        for k, own in enumerate(self.row(name)):
+            self.put(name, where(i == k, value, own), k)
 
     def shared(self, table: str, row: Whole, i: Index) -> Number:
         """A number of a table that all streams share."""

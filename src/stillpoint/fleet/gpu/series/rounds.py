@@ -104,8 +104,8 @@ def close(m: Machine, q: Plan, t: Whole, now: Whole, u: Number, seen: Number, no
             knots.judge(m, q, 1, rest(times(origin, q.stride), q.slots), u, seen)
 
         m.when(due, late)
-    take = believed(m, u, seen, forecast, ring[1])
-    ring[1] = take.before
+    take = believed(m, u, seen, forecast)
+    ring.put_back(take.confirmed, take.ago, take.before)
     for k, _ in enumerate(q.knots):
         m.put(f"settling.{k}", where(take.jumped, SETTLING, m.get(f"settling.{k}")))
     ratio = m.get("ratio")

@@ -85,14 +85,17 @@ class Believed(NamedTuple):
 
     y: Number  # as filters learn it
     kept: Number  # as lags do
-    before: Number  # what is kept of the value before it
+    confirmed: Number  # whether it confirms the value before it, which lags keep as it was:
+    before: Number  # that value,
+    ago: Number  # and how many rounds back it is
     jumped: Number
 
 
-def believed(m: Machine, u: Number, seen: Number, forecast: Number, before: Number) -> Believed:
+def believed(m: Machine, u: Number, seen: Number, forecast: Number) -> Believed:
     """How far a value is believed; see `series._rounds`."""
     sd, judged = root(m.get("variance.0")), m.get("judged.0")
-    held, expected, doubting = m.get("held"), m.get("expected"), m.get("doubting") > 0.0
+    held, expected, ago = m.get("held"), m.get("expected"), m.get("doubting")
+    doubting = ago > 0.0  # rounds since a value that is doubted; 0: none is
     early = (judged > EARLY) & (size(u - forecast) > JUMP * sd)
     asks = seen & ((judged > BELIEVE) | early | doubting)
     open_ = asks & doubting
@@ -113,7 +116,7 @@ def believed(m: Machine, u: Number, seen: Number, forecast: Number, before: Numb
     less = within(u, forecast - DOUBT * sd, forecast + DOUBT * sd)
     far = size(u - forecast) > DOUBT * sd
     doubts = asks & far & no(confirmed)
-    m.put("doubting", where(doubts, 1.0, where(asks, 0.0, m.get("doubting"))))
+    m.put("doubting", where(doubts, 1.0, where(doubting & no(asks), ago + 1.0, 0.0)))
     m.put("held", where(doubts, u, held))
     m.put("expected", where(doubts, forecast, expected))
     spiky = returned >= SPIKY * (stayed + 1.0)
@@ -123,7 +126,9 @@ def believed(m: Machine, u: Number, seen: Number, forecast: Number, before: Numb
     return Believed(
         where(plainly, u, taken),
         where(plainly, u, kept),
-        where(confirmed, held, before),
+        confirmed,
+        held,
+        ago,
         jumped,
     )
 
@@ -172,6 +177,15 @@ class Ring:
         if back not in self._known:
             self._known[back] = self._m.get("ring", self.place(back))
         return self._known[back]
+
+    def put_back(self, there: Number, back: Number, value: Number) -> None:
+        """Set, where `there` holds, the value of a round that may be another in each stream."""
+        there = there & (back < self._size - 0.5)
+        last = self[1]
+        self._known[1] = where(there & (back < 1.5), value, last)
+        place = self.place(0) - where(there, back, 1.0)
+        place = where(place < 0.0, place + self._size, place)
+        self._m.put_each("ring", where(there, value, last), place)
 
     def __setitem__(self, back: int, value: Number) -> None:
         self._known[back] = value

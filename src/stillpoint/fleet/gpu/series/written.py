@@ -64,6 +64,10 @@ class Written(Machine):
             f' "=r,l,f", [{where}, {number}], dtype=tl.int32, is_pure=False, pack=1)'
         )
 
+    def put_each(self, name: str, value: Number, i: Number) -> None:
+        """Set a number of the state, at a place of each stream's own."""
+        self.put(name, value, self.sheet.name(f"{i.name}.to(tl.int64)"))
+
     def shared(self, table: str, row: Whole, i: Index) -> Number:
         """A number of a table that all streams share."""
         return self.sheet.fresh(
