@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from copy import deepcopy
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
+import numpy as np
 from numpy.typing import NDArray
 
 from stillpoint.core.validation import stored
@@ -73,9 +74,16 @@ def rollback_on_error(learner: Restorable) -> Iterator[None]:
 
     For calls that find out late that they must refuse. It costs a copy of the learner's state.
     """
-    before = deepcopy(learner.arrays())
+    before = {name: _copied(value) for name, value in learner.arrays().items()}
     try:
         yield
     except BaseException:
         learner.restore(before)
         raise
+
+
+def _copied(value: Any) -> Any:
+    """A copy, made without `deepcopy` where that would take most of a round's time."""
+    if isinstance(value, int | float | str):
+        return value
+    return value.copy() if type(value) is np.ndarray and value.dtype != object else deepcopy(value)
