@@ -25,7 +25,7 @@ _ALERTS = {
 
 
 class Alerts(NamedTuple):
-    """What `sp.track(…, alerts=RATE)` has told; frames are of the kind that was given.
+    """The alerts of `sp.track(…, alerts=RATE)`; frames are of the kind that was given.
 
     Attributes
     ----------
@@ -148,7 +148,7 @@ class Tracked:
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Where to draw; left out, on a figure of its own, which notebooks show.
+            Where to draw; None makes a figure of its own, which notebooks show.
 
         Returns
         -------

@@ -50,7 +50,7 @@ class QuantileEstimators(Learner):
 
     @property
     def is_open(self) -> bool:
-        """Whether a round has been predicted that awaits its target."""
+        """Whether a round has been predicted and awaits its target."""
         return self._is_open
 
     @property

@@ -136,13 +136,13 @@ class IntervalTracker(CoverageAccount):
         """Return the interval around this forecast, with no round opened and nothing changed.
 
         It is the interval that `predict` would give: for what-if forecasts of the coming round.
-        It is none for targets that come late: with one tracker, 90% intervals looked at a season
-        ahead of their targets covered 83%. Build the tracker with delay= for those.
+        It is not for targets that come late: 90% intervals of one tracker, looked at a season ahead
+        of their targets, covered 83%. Build the tracker with delay= for those.
         """
         return self._both(self._look(value("forecast", forecast, _NO_FORECAST)))
 
     def update(self, y: float) -> None:
-        """Learn what the open round turned out to be; with a delay, the oldest one."""
+        """Learn the target of the open round; with a delay, of the oldest one."""
         target = value("y", y, _MISSING)
         if not self._is_open:
             raise ValueError(
@@ -168,7 +168,7 @@ class IntervalTracker(CoverageAccount):
 
     @property
     def open_rounds(self) -> int:
-        """How many rounds have been predicted that await their targets."""
+        """How many rounds have been predicted and await their targets."""
         return int(self._is_open) if self._turns is None else self._turns.opened - self.rounds
 
     def _follow(self) -> None:

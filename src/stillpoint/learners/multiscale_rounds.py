@@ -96,7 +96,7 @@ class MultiScaleRounds(ConstrainedLearner):
         return self._play
 
     def update(self, g: ArrayLike, time: float | None = None) -> None:
-        """Tell the learner a subgradient at the play of the open round, as every learner."""
+        """Learn from a subgradient at the play of the open round, as every learner."""
         # what most calls are like: checked and learnt from at once
         if (
             self._is_open

@@ -1,4 +1,4 @@
-"""The plan of a fleet, told from a sample of its keys: slots of time, seasons, steps ahead."""
+"""The plan of a fleet, from a sample of its keys: slots of time, seasons, steps ahead."""
 
 import math
 from collections import Counter
