@@ -125,6 +125,11 @@ def promise(levels: ArrayLike, T: ArrayLike) -> tuple[Array, Array]:
     return alpha * seen - h - alpha, alpha * seen + h + 1.0 - alpha
 
 
+def both_ends(rows: Array, several: bool) -> tuple[Array, Array]:
+    """Return lo and hi of intervals (rows, 2, coverages), for one coverage without that axis."""
+    return (rows[:, 0], rows[:, 1]) if several else (rows[:, 0, 0], rows[:, 1, 0])
+
+
 def shares(name: str, value: Any) -> tuple[float, ...]:
     """One share, or several, as floats well inside (0, 1)."""
     remedy = "give numbers between 0 and 1, such as 0.9"

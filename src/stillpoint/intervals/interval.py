@@ -12,7 +12,7 @@ from stillpoint.core.allocation import zeros
 from stillpoint.core.validation import Array, waiting
 from stillpoint.intervals import _interval
 from stillpoint.intervals._experts import MEAN
-from stillpoint.intervals.base import Levels, shares, value, values
+from stillpoint.intervals.base import Levels, both_ends, shares, value, values
 from stillpoint.intervals.coverage import CoverageAccount
 from stillpoint.intervals.turns import NOT_FINITE, Turns, rounds_late
 from stillpoint.intervals.wrap import Wrapped
@@ -180,9 +180,6 @@ class IntervalTracker(CoverageAccount):
     def _both(self, ends: Array) -> tuple[Any, Any]:
         return self._shape(ends[0]), self._shape(ends[1])
 
-    def _columns(self, out: Array) -> tuple[Array, Array]:
-        return (out[:, 0], out[:, 1]) if self._several else (out[:, 0, 0], out[:, 1, 0])
-
     def _close(self, feedback: float | None) -> None:
         if feedback is not None:
             _interval.update(feedback, self._forecast, *self._closing)
@@ -220,7 +217,7 @@ class IntervalTracker(CoverageAccount):
         if self._turns is not None:
             out = self._turns.track(centres, targets, delay, first)
             self._follow()
-            return self._columns(out)
+            return both_ends(out, self._several)
         delay, first = waiting(0 if delay is None else delay, first, targets.size)
         if self._is_open:
             raise ValueError(
@@ -234,7 +231,7 @@ class IntervalTracker(CoverageAccount):
         self._learnt(learnt)
         if learnt:
             self._forecast = float(centres[learnt - 1])
-        return self._columns(out)
+        return both_ends(out, self._several)
 
     def wrap(self, model: Any) -> Wrapped:
         """Put this tracker around a point forecaster.
