@@ -14,19 +14,6 @@ def contexts(dim, rounds=80, seed=0):
     )
 
 
-def same(a, b):
-    left, right = a.arrays(), b.arrays()
-    return left.keys() == right.keys() and all(
-        np.array_equal(left[key], right[key], equal_nan=True) for key in left
-    )
-
-
-def copy(model):
-    twin = type(model)(**model.config)
-    twin.restore({key: np.array(value) for key, value in model.arrays().items()})
-    return twin
-
-
 def standardised(row, entered, base, theta, C, prior):
     """Features line by line: z of a row and an intercept, NaN standing for the running mean.
 

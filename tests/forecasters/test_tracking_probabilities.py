@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 from scipy.special import expit
 
+from states import copy, same
 from stillpoint.forecasters._logistic import RATES, mode
 from stillpoint.forecasters.classification import TrackingProbabilities
 from thorough import some
-from tracking_cases import awkward, copy, same, standardised
+from tracking_cases import awkward, standardised
 
 
 def mode_gap(x, f, v, y):

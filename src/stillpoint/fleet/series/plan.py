@@ -200,14 +200,14 @@ def _refuse_mixed(
         return
     names = ", ".join(repr(name) for name, _ in fine[:_NAMED])
     more = f" and {len(fine) - _NAMED} others" if len(fine) > _NAMED else ""
-    most = _told(float(np.median([usual for _, usual in wide])), dated)
+    most = _gap_in_words(float(np.median([usual for _, usual in wide])), dated)
     raise ValueError(
-        f"times must be as far apart for all keys: got {most} for most and {_told(gap, dated)} for"
-        f" {names}{more}; forecast these apart from the others"
+        f"times must be as far apart for all keys: got {most} for most and"
+        f" {_gap_in_words(gap, dated)} for {names}{more}; forecast these apart from the others"
     )
 
 
-def _told(gap: float, dated: bool) -> str:
+def _gap_in_words(gap: float, dated: bool) -> str:
     """Return how far apart times are, in words."""
     name = unit(gap) if dated else None
     return f"a{'n' if name == 'hour' else ''} {name}" if name else f"{gap:g}{' s' * dated}"
