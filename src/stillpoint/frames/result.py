@@ -109,9 +109,9 @@ class Tracked:
         """Rows that do not fit, and changes of the target, as two frames."""
         if self._job.alerts is None:
             return None
-        return Alerts(*(self._told(kind, names) for kind, names in _ALERTS.items()))
+        return Alerts(*(self._alarms_of_kind(kind, names) for kind, names in _ALERTS.items()))
 
-    def _told(self, kind: str, names: tuple[str, ...]) -> Any:
+    def _alarms_of_kind(self, kind: str, names: tuple[str, ...]) -> Any:
         """The alarms of a kind; rows are counted from 0."""
         job = self._job
         found = [each for each in job.told if each["alert"] == kind]

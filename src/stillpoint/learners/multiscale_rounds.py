@@ -104,13 +104,13 @@ class MultiScaleRounds(ConstrainedLearner):
             and type(g) is np.ndarray
             and g.dtype is _FLOAT
             and g.shape == (self.dim,)
-            and self._took(g)
+            and self._try_learn(g)
         ):
             self._closed()
         else:
             super().update(g, time)
 
-    def _took(self, g: Array) -> bool:
+    def _try_learn(self, g: Array) -> bool:
         """Learn from g, or return False if it cannot be taken: then nothing has changed."""
         self._given[:] = g
         taken, linear, total, true = single.close_round(self._plan, self._held)
@@ -123,7 +123,7 @@ class MultiScaleRounds(ConstrainedLearner):
 
     def _close(self, feedback: Array | None) -> None:
         if feedback is not None:
-            self._took(feedback)
+            self._try_learn(feedback)
 
 
 def lay(

@@ -31,9 +31,20 @@ _TURNS = 28  # seasons after which weeks and leap years repeat
 class Plan(NamedTuple):
     """How the rows of all keys are read.
 
-    timed, dated: whether rows have times, and these are dates. gap: between slots, in seconds or in
-    the unit of the times. week: phases of the week that have rows, if not all have. season: rounds
-    of each. source: how the seasons are known.
+    Attributes
+    ----------
+    timed, dated : bool
+        Whether rows have times, and whether these are dates.
+    gap : float
+        Between slots, in seconds or in the unit of the times.
+    week : Week or None
+        Phases of the week that have rows, if not all have.
+    season : tuple of float
+        Rounds of each season.
+    horizon : int
+        How many rounds ahead to forecast.
+    source : str
+        How the seasons are known.
     """
 
     timed: bool
@@ -123,7 +134,7 @@ def plan(
 ) -> Plan:
     """Return the plan of a fleet of which these rows are the sample.
 
-    timed, dated: as of Plan. season: "auto" to tell it from dates or the sample. horizon: None for
+    timed, dated: as of Plan. season: "auto" to find it from dates or the sample. horizon: None for
     a season of the calendar.
     """
     from stillpoint.fleet.series.grid import clocks, spread
