@@ -84,20 +84,33 @@ def features(kernel, when):
     return vectors * np.sqrt(np.maximum(values, 0.0))
 
 
+def respond(learner, gradient, times):
+    """Plays at these times, and the gradients that answered them: gradient(t, play)."""
+    plays, gradients = [], []
+    for t, time in enumerate(times):
+        plays.append(learner.predict(time=time))
+        gradients.append(gradient(t, plays[-1]))
+        learner.update(gradients[-1])
+    return np.array(plays), np.array(gradients)
+
+
+def drive(learner, gradients, times=None):
+    """Plays of a learner that is given these gradients, whatever it plays."""
+    times = [None] * len(gradients) if times is None else times
+    return respond(learner, lambda t, play: gradients[t], times)[0]
+
+
 def newton_steps(kernel, when, y, domain):
     """Plays of ExpConcave on ½‖w − y‖², which are those of its literal twin."""
     dim = y.shape[1]
     learner = sp.ExpConcave(dim, kernel=kernel, curvature=0.3, ridge=1.0, domain=domain)
-    plays = []
-    for t, time in enumerate(when):
-        plays.append(learner.predict(time=time))
-        learner.update(plays[-1] - y[t])
+    plays, _ = respond(learner, lambda t, w: w - y[t], when)
 
     def project(w, metric):
         return w if domain is None else naive.project_in_metric(domain, w, metric)
 
     twin = naive.exp_concave(features(kernel, when), lambda t, w: w - y[t], dim, 0.3, 1.0, project)
-    assert np.abs(np.array(plays) - twin).max() <= 1e-6 * np.abs(twin).max()
+    assert np.abs(plays - twin).max() <= 1e-6 * np.abs(twin).max()
     return plays
 
 

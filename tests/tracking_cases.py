@@ -14,19 +14,6 @@ def contexts(dim, rounds=80, seed=0):
     )
 
 
-def same(a, b):
-    left, right = a.arrays(), b.arrays()
-    return left.keys() == right.keys() and all(
-        np.array_equal(left[key], right[key], equal_nan=True) for key in left
-    )
-
-
-def copy(model):
-    twin = type(model)(**model.config)
-    twin.restore({key: np.array(value) for key, value in model.arrays().items()})
-    return twin
-
-
 def standardised(row, entered, base, theta, C, prior):
     """Features line by line: z of a row and an intercept, NaN standing for the running mean.
 
@@ -165,6 +152,16 @@ def drifting(dim, rounds=300, seed=0, noise=0.3):
     )
 
 
+def awkward(X):
+    """Features with outliers, and features of which one changes its unit after five rounds."""
+    spiky = X.copy()
+    spiky[::37] *= 300.0
+    yield "outliers", spiky
+    tiny = X.copy()
+    tiny[:5, 0] = 1e-13 * X[:5, 0]
+    yield "reset", tiny
+
+
 def cases():
     for dim in (1, 5):
         yield f"drift {dim}", *drifting(dim, 200)
@@ -176,12 +173,7 @@ def cases():
     late[:3, 4] = 0.25
     yield "late", late, y
     yield "late alone", late[:, 1:2], y
-    spiky = X.copy()
-    spiky[::37] *= 300.0
-    yield "outliers", spiky, y
-    tiny = X.copy()
-    tiny[:5, 0] = 1e-13 * X[:5, 0]
-    yield "reset", tiny, y
+    yield from ((name, features, y) for name, features in awkward(X))
 
 
 CASES = {name: (X, y) for name, X, y in cases()}

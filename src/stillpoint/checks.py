@@ -25,8 +25,8 @@ Factory = Callable[[int], GradientLearner]
 def public_learners() -> Iterator[tuple[str, Factory]]:
     """Yield every gradient learner in the library's namespace, with a factory from its dimension.
 
-    Arguments that it cannot do without get an ordinary value, known by their names; a learner with
-    others has a class method `_example(dim)`.
+    Required arguments get an ordinary value by their names; a learner with others has a class
+    method `_example(dim)`.
     """
     for name in dir(stillpoint):
         member = getattr(stillpoint, name)
@@ -120,7 +120,7 @@ def check_update_predicts_first(make: Factory) -> None:
 
 
 def check_takes_losses(make: Factory) -> None:
-    """update_loss() does the same as update() with the gradient; what is no loss is refused."""
+    """update_loss() does the same as update() with the gradient; what is not a loss is refused."""
     a, b = make(2), make(2)
     for t, g in enumerate(_gradients(20, 2)):
         if t % 2:

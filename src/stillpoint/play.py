@@ -20,8 +20,8 @@ from stillpoint.run import Run
 class Playable(Protocol):
     """What `play` needs of a learner.
 
-    `predict` may take a `time`, that of the round; `dim` and `time`, that of its last round, may be
-    there as well.
+    `predict` may take the `time` of the round; the learner may also have `dim`, and the `time` of
+    its last round.
     """
 
     def predict(self) -> Any:
@@ -55,8 +55,8 @@ def play(
     Parameters
     ----------
     learner
-        Anything with `predict()`, whose plays are arrays (dim,), and `update(g)`; where predict
-        takes a `time` it is told when the round is. `Run` has what it did.
+        Anything with `predict()`, which returns an array (dim,), and `update(g)`; where predict
+        takes a `time`, it is given that of the round.
     losses
         A `LossStream` (`sp.losses.Absolute().on(y)`), an array (T, dim) of gradients of linear
         losses, or any iterable of objects with `value(w)` and `gradient(w)`.
@@ -65,7 +65,12 @@ def play(
     label
         What the run is called in figures; default: the learner's class.
     progress
-        Show a progress bar.
+        Whether to show a progress bar.
+
+    Returns
+    -------
+    Run
+        The plays, losses and gradients, with the curves that follow from them.
 
     Notes
     -----

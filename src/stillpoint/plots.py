@@ -36,7 +36,7 @@ def plot(
     comparators
         What regret is against: an array as `Run.regret` takes it, for all runs, or a list with one
         a run. Without it the curves are cumulative losses.
-    log : bool, "x" or "y"
+    log : bool, "x" or "y", default False
         Logarithmic axes; True for both.
     slopes
         Powers p: dashed lines that grow as T^p, 0.5 for √T, and end where the curves end.

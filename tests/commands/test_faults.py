@@ -22,6 +22,7 @@ from stillpoint.commands import session, totals, track, tracking
 from thorough import THOROUGH, some, some_of
 
 PLAIN = Case("csv", "file", {"time": "t"})
+TRACK = [sys.executable, "-m", "stillpoint", "track"]
 
 
 @pytest.mark.parametrize("name", some(CASES, every=2))
@@ -47,17 +48,7 @@ def test_the_command_itself_killed_at_any_moment(tmp_path):
     source.write_text(
         "a,y\n" + "".join(f"{i % 17},{(i * i) % 101 / 7}\n" for i in range(1_000_000))
     )
-    command = [
-        sys.executable,
-        "-m",
-        "stillpoint",
-        "track",
-        str(source),
-        "--target",
-        "y",
-        "--quiet",
-        "--out",
-    ]
+    command = [*TRACK, str(source), "--target", "y", "--quiet", "--out"]
     assert subprocess.run([*command, str(tmp_path / "whole")]).returncode == 0
     expected, luck, kills = (
         (tmp_path / "whole" / "predictions.csv").read_bytes(),
@@ -152,20 +143,8 @@ def test_a_disk_that_is_really_full(run, tmp_path, monkeypatch, capfd):
 def test_standard_output_on_a_full_disk(run, tmp_path, unbuffered, end):
     """Or in a pipe whose reader has left, which needs no words."""
     source, expected = run
-    command = [
-        sys.executable,
-        "-m",
-        "stillpoint",
-        "track",
-        str(source),
-        "--target",
-        "y",
-        "--time",
-        "t",
-        "--json",
-        "--out",
-        str(tmp_path / "o"),
-    ]
+    words = ["--target", "y", "--time", "t", "--json", "--out"]
+    command = [*TRACK, str(source), *words, str(tmp_path / "o")]
     kept = os.environ | {"PYTHONUNBUFFERED": unbuffered}
     if end == "a full disk":
         there = os.open("/dev/full", os.O_WRONLY)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import stillpoint as sp
+from states import check_same
 from stillpoint.core import persist
 from stillpoint.fleet.batch import packed
 from thorough import some
@@ -20,19 +21,13 @@ FORECASTERS = {
 KEYS = ["a", 7, "c", 10**12]
 
 
-def same_state(ours, theirs):
-    assert ours.keys() == theirs.keys()
-    for name in theirs:
-        np.testing.assert_array_equal(ours[name], theirs[name], err_msg=name)
-
-
 def same(fleet, singles):
     for key, single in singles.items():
-        same_state(fleet.learner(key).arrays(), single.arrays())
+        check_same(fleet.learner(key).arrays(), single.arrays())
 
 
 def unmoved(fleet, before):
-    same_state(fleet.arrays(), before)
+    check_same(fleet.arrays(), before)
 
 
 def values(seed, keys, rounds):
@@ -117,7 +112,7 @@ def test_whole_series_are_those_of_predict_and_update(name, opened):
         for ours, other in zip((out[i], lo[i], hi[i]), theirs, strict=True):
             np.testing.assert_array_equal(ours, other)
         if not (features or opened):
-            same_state(fleet.learner(key).arrays(), single.arrays())
+            check_same(fleet.learner(key).arrays(), single.arrays())
         assert fleet.predict([key])[0] == single.predict()
 
 
@@ -131,7 +126,7 @@ def test_whole_series_of_forecasters_without_horizons_are_theirs(kind, opened):
     for i, row in enumerate(Y):
         single = kind()
         np.testing.assert_array_equal(out[i], single.track(row))
-        same_state(fleet.learner(i + 1).arrays(), single.arrays())
+        check_same(fleet.learner(i + 1).arrays(), single.arrays())
     np.testing.assert_array_equal(fleet.predict([2, 1], horizon=1), fleet.predict([2, 1])[:, None])
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import stillpoint as sp
+from states import check_same
 from stillpoint.core import persist
 from stillpoint.fleet.batch import base
 from stillpoint.fleet.batch import series as batches
@@ -56,12 +57,6 @@ def series(seed, rounds):
     y[7] *= 1e30
     y[8, :4], y[8, 5:] = 5.0, np.nan
     return y
-
-
-def same_state(ours, theirs):
-    assert ours.keys() == theirs.keys()
-    for name in theirs:
-        np.testing.assert_array_equal(ours[name], theirs[name], err_msg=name)
 
 
 def fleet_of(config, **more):
@@ -129,7 +124,7 @@ def test_rounds_in_step_are_those_of_whole_series_also_without_values_to_begin_w
         for ours, theirs in zip(parts, whole, strict=True):
             np.testing.assert_array_equal(ours, theirs[:, t])
         close(other, KEYS, y)
-    same_state(other.arrays(), fleet.arrays())
+    check_same(other.arrays(), fleet.arrays())
 
 
 def test_any_number_of_threads_gives_the_same_numbers():
@@ -141,7 +136,7 @@ def test_any_number_of_threads_gives_the_same_numbers():
         np.testing.assert_array_equal(*parts)
     for fleet in (one, many):
         fleet.predict(np.arange(999, -1, -1))
-    same_state(one.arrays(), many.arrays())
+    check_same(one.arrays(), many.arrays())
 
 
 @pytest.mark.slow  # half a minute of compiling
@@ -167,7 +162,7 @@ def test_float32_differs_by_a_ten_thousandth_of_the_deviation(name):
     assert fleet.bytes_per_key < 0.6 * exact.bytes_per_key
     again = persist.unpack(persist.pack(fleet))
     assert again.dtype == again.config["dtype"] == "float32"
-    same_state(again.arrays(), fleet.arrays())
+    check_same(again.arrays(), fleet.arrays())
 
 
 @pytest.mark.slow  # half a minute of compiling
@@ -198,12 +193,12 @@ def test_saved_at_any_time_and_taken_out_they_go_on(tmp_path):
             if t in (0, 2, 5, 12, 40):  # with a round open
                 sp.save(fleet, tmp_path / "fleet")
                 before, fleet = fleet, sp.load(tmp_path / "fleet")
-                same_state(fleet.arrays(), before.arrays())
+                check_same(fleet.arrays(), before.arrays())
             if t in (1, 3, 8, 17, 50):
                 kept, fleet = fleet, fleet_of(config)
                 for key in KEYS:
                     fleet.adopt(key, kept.learner(key))
-                same_state(fleet.arrays(), kept.arrays())
+                check_same(fleet.arrays(), kept.arrays())
             if t in (4, 30):
                 fleet = pickle.loads(pickle.dumps(copy.deepcopy(fleet)))
             close(fleet, KEYS, y)
@@ -294,7 +289,7 @@ def test_what_is_refused_leaves_every_key_as_it_was():
     for call, message in cases:
         with pytest.raises(ValueError, match=message):
             call()
-        same_state(fleet.arrays(), before)
+        check_same(fleet.arrays(), before)
     late = fleet_of(SMALL)
     late.predict([1], time=2.0**53 - 2.0)
     with pytest.raises(ValueError, match=r"time must increase.*\(key 1\)"):
@@ -347,7 +342,7 @@ def test_files_with_states_that_no_fleet_comes_to_are_refused(opened):
     state = fleet.arrays()
     restored = fleet_of(SMALL)
     restored.restore(copy.deepcopy(state))
-    same_state(restored.arrays(), state)
+    check_same(restored.arrays(), state)
     counts, inf = state["state.counts"], np.full_like(state["state.rows"], np.inf)
     broken = [{"state.rows": inf}, {"state.rows": state["state.rows"][:, 1:]}]
     broken += [{"state.rows": state["state.rows"].astype(np.float32)}]
@@ -365,7 +360,7 @@ def test_files_with_states_that_no_fleet_comes_to_are_refused(opened):
     for part in broken:
         with pytest.raises(ValueError, match="must"):
             restored.restore({**state, **part})
-        same_state(restored.arrays(), state)
+        check_same(restored.arrays(), state)
 
 
 def test_an_interrupted_fleet_has_played_its_rounds_and_goes_on(monkeypatch):

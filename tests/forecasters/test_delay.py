@@ -5,6 +5,7 @@ import copy
 import numpy as np
 import pytest
 
+from states import same
 from stillpoint.forecasters import (
     KernelForecaster,
     TrackingForecaster,
@@ -63,13 +64,6 @@ def by_hand(name, model, X, y, times, delay):
             if late >= 0:
                 model.update(X[late], y[late].item(), **then)
     return np.array(out)
-
-
-def same(one, other):
-    first, second = one.arrays(), other.arrays()
-    return first.keys() == second.keys() and all(
-        np.array_equal(first[name], second[name], equal_nan=True) for name in first
-    )
 
 
 def clear(model):

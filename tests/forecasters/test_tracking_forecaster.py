@@ -5,11 +5,12 @@ import functools
 import numpy as np
 import pytest
 
+from states import copy, same
 from stillpoint.forecasters._linear import RATES
 from stillpoint.forecasters.regression import TrackingForecaster
 from stillpoint.lab.streams import stagewise
 from thorough import some
-from tracking_cases import CASES, LOSSES, STREAMS, copy, drifting, same, slow_twin
+from tracking_cases import CASES, LOSSES, STREAMS, drifting, slow_twin
 
 
 @functools.cache

@@ -5,10 +5,11 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
+from states import copy, same
 from stillpoint.forecasters.regression import TrackingForecaster
 from stillpoint.losses import Absolute, Hinge, Huber, Pinball
 from thorough import some
-from tracking_cases import CASES, LOSSES, STREAMS, copy, drifting, same, slow_twin
+from tracking_cases import CASES, LOSSES, STREAMS, drifting, slow_twin
 
 
 def holes(X, seed=0, share=0.3):

@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 from scipy.special import expit
 
+from states import copy, same
 from stillpoint.forecasters._logistic import RATES, mode
 from stillpoint.forecasters.classification import TrackingProbabilities
 from thorough import some
-from tracking_cases import copy, same, standardised
+from tracking_cases import awkward, standardised
 
 
 def mode_gap(x, f, v, y):
@@ -84,12 +85,7 @@ def cases():
     late = X.copy()
     late[:80, 1] = -0.1
     yield "late", late, y
-    spiky = X.copy()
-    spiky[::37] *= 300.0
-    yield "outliers", spiky, y
-    tiny = X.copy()
-    tiny[:5, 0] = 1e-13 * X[:5, 0]
-    yield "reset", tiny, y
+    yield from ((name, features, y) for name, features in awkward(X))
     yield "separable", X, (X[:, 0] > 0.3).astype(int)
     yield "one label", X, np.ones(len(y), dtype=int)
     holes = np.where(np.random.default_rng(2).random(X.shape) < 0.3, np.nan, X)

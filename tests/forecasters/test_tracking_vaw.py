@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 from cases import certified
+from states import copy, same
 from stillpoint.forecasters.regression import TrackingForecaster
 from stillpoint.forecasters.tracking_vaw import TrackingVAW
 from stillpoint.kernels import OU, Dirac, Matern32, OUMixture, Spline
 from thorough import some_of
-from tracking_cases import contexts, copy, same
+from tracking_cases import contexts
 
 KERNELS = {
     "ou": OU(0.1),

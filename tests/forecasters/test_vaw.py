@@ -7,7 +7,7 @@ import pytest
 
 import naive
 import stillpoint as sp
-from cases import MARKOV, TIMES, G, features, newton_steps
+from cases import MARKOV, TIMES, G, drive, features, newton_steps, respond
 from stillpoint.domains import Ball, Box, HalfSpace
 from stillpoint.kernels import (
     OU,
@@ -221,13 +221,10 @@ def test_kernels_without_a_state_space_run_dense(kernel, times, tmp_path):
 
     for domain in (None, Ball(0.3)):
         learner = sp.StronglyConvex(2, kernel=kernel, curvature=1.0, ridge=0.5, domain=domain)
-        plays = []
-        for t, time in enumerate(when):
-            plays.append(learner.predict(time=time))
-            learner.update(gradient(t, plays[-1]))
+        plays, _ = respond(learner, gradient, when)
         project = (lambda w: w) if domain is None else domain.project
         twin = naive.strongly_convex(features(kernel, when), gradient, 1.0, 0.5, project)
-        assert np.abs(np.array(plays) - twin).max() <= 1e-6 * np.abs(twin).max()
+        assert np.abs(plays - twin).max() <= 1e-6 * np.abs(twin).max()
 
 
 def test_dense_and_streaming_beliefs_agree(monkeypatch):
@@ -274,13 +271,10 @@ def test_strongly_convex_equals_mirror_descent(name, domain, times):
     def gradient(t, w):
         return np.zeros(3) if w is None else 2.0 * (w - y[t])
 
-    plays = []
-    for t, time in enumerate(when):
-        plays.append(learner.predict(time=time))
-        learner.update(gradient(t, plays[-1]))
+    plays, _ = respond(learner, gradient, when)
     project = (lambda w: w) if domain is None else domain.project
     twin = naive.strongly_convex(features(kernel, when), gradient, 2.0, 0.7, project)
-    assert np.abs(np.array(plays) - twin).max() <= 1e-7 * np.abs(twin).max()
+    assert np.abs(plays - twin).max() <= 1e-7 * np.abs(twin).max()
 
 
 STEPPED = [("ou", 1), ("spline offset", 1), ("ou", 3), ("mixture", 2), ("matern32", 2), ("sum", 2)]
@@ -320,14 +314,11 @@ def test_directional_equals_its_dense_twin(name, dim, times):
     gradients = rng.standard_normal((when.size, dim)) + 0.5
     gradients /= np.linalg.norm(gradients, axis=1, keepdims=True)
     learner = sp.Directional(dim, lipschitz=1.0, kernel=kernel, ridge=0.5, scale=20.0)
-    plays = []
-    for t, g in zip(when, gradients, strict=True):
-        plays.append(learner.predict(time=t))
-        learner.update(g)
+    plays = drive(learner, gradients, when)
     twin, variance = naive.directional(
         kernel.markov().gram(when), gradients, 1.0, 0.5, 20.0, kernel.bound
     )
-    assert np.abs(np.array(plays) - twin).max() <= 1e-9 * np.abs(twin).max()
+    assert np.abs(plays - twin).max() <= 1e-9 * np.abs(twin).max()
     assert learner.variance == pytest.approx(variance, rel=1e-10)
 
 

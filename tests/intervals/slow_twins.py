@@ -42,12 +42,6 @@ def same(a, b):
     )
 
 
-def copy(model):
-    twin = type(model)(**model.config)
-    twin.restore({key: np.array(value) for key, value in model.arrays().items()})
-    return twin
-
-
 def drive(band, forecasts, y):
     """The intervals of single calls; NaN is skipped."""
     rows = []

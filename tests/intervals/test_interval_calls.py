@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from slow_twins import KEYWORDS, STREAMS, copy, drive, same
+from slow_twins import KEYWORDS, STREAMS, drive, same
 
+from states import copy
 from stillpoint.intervals import IntervalTracker
 from thorough import some
 

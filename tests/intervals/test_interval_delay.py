@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from slow_twins import KEYWORDS, copy, same
+from slow_twins import KEYWORDS, same
 
+from states import copy
 from stillpoint.intervals import IntervalTracker, QuantileTracker
 from thorough import some
 

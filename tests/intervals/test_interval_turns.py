@@ -5,22 +5,16 @@ import math
 
 import numpy as np
 import pytest
-from slow_twins import KEYWORDS, STREAMS, copy
+from slow_twins import KEYWORDS, STREAMS
 
 import stillpoint as sp
+from states import copy, same
 from stillpoint.intervals import IntervalTracker
 from stillpoint.intervals._experts import AT
 from stillpoint.intervals.base import promise
 from thorough import some, some_of
 
 T = 400
-
-
-def same(one, other):
-    first, second = one.arrays(), other.arrays()
-    return first.keys() == second.keys() and all(
-        np.array_equal(first[name], second[name], equal_nan=True) for name in first
-    )
 
 
 def stream(seed=0, rounds=T):

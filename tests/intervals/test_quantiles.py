@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from slow_twins import STREAMS, TAU, SlowPool, copy, guard, pinball, same
+from slow_twins import STREAMS, TAU, SlowPool, guard, pinball, same
 
+from states import copy
 from stillpoint.intervals import QuantileTracker
 from stillpoint.lab.streams.scores import quantile_families
 from thorough import some, some_of

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from slow_twins import copy, same
+from slow_twins import same
 
+from states import copy
 from stillpoint.forecasters.regression import TrackingForecaster
 from stillpoint.forecasters.tracking_vaw import TrackingVAW
 from stillpoint.intervals import IntervalTracker

@@ -153,7 +153,7 @@ def test_jobs_and_rows_that_travel_as_bytes_change_nothing(monkeypatch):
     here, travelled = played(), []
 
     def there(place, function, task):
-        travelled.append(workers._sealed(function, task))
+        travelled.append(workers._cloudpickled(function, task))
         return place, pickle.loads(pickle.dumps(workers._call(travelled[-1])))
 
     monkeypatch.setattr(workers, "_numbered", there)

@@ -25,7 +25,7 @@ from stillpoint.lab import store as store_module
 from stillpoint.lab import streams
 from stillpoint.lab.bench.contenders import Contender, lineup
 from stillpoint.lab.bench.regret import regret_bench
-from stillpoint.lab.bench.workers import _call, _sealed, play_all, watched, workers
+from stillpoint.lab.bench.workers import _call, _cloudpickled, play_all, watched, workers
 from stillpoint.lab.store import Store, SweepRow
 from stillpoint.lab.sweep import SweepStopped, sweep
 
@@ -506,7 +506,7 @@ def test_every_backend_gives_the_same_rows(tmp_path, backend):
 def test_a_dask_worker_imports_what_a_job_needs_where_it_runs():
     """Not where it reads messages: two threads that import a package may find half of it."""
     package("cloudpickle")
-    message = pickle.dumps((_call, (_sealed(sp.IntervalTracker, (0.9,)),)))
+    message = pickle.dumps((_call, (_cloudpickled(sp.IntervalTracker, (0.9,)),)))
     code = (
         "import pickle, sys; call, job = pickle.load(sys.stdin.buffer);"
         " print('stillpoint.intervals' in sys.modules)"

@@ -7,7 +7,7 @@ import pytest
 
 import naive
 import stillpoint as sp
-from cases import features
+from cases import features, respond
 from stillpoint.domains import Ball, Box, HalfSpace, Projection, Simplex
 from stillpoint.kernels import OU, Gaussian, Spline
 from stillpoint.regret import rkhs_norm
@@ -37,10 +37,7 @@ def test_exp_concave_equals_the_projected_newton_step_on_every_domain(kernel, na
     kernel, domain, when = KERNELS[kernel], sets(dim)[name], TIMES[times]
     y = 0.3 + np.random.default_rng(3).standard_normal((when.size, dim))
     learner = sp.ExpConcave(dim, kernel=kernel, curvature=0.3, ridge=1.0, domain=domain)
-    plays = []
-    for t, time in enumerate(when):
-        plays.append(learner.predict(time=time))
-        learner.update(plays[-1] - y[t])
+    plays, _ = respond(learner, lambda t, w: w - y[t], when)
     active = []
 
     def project(w, metric):
@@ -49,7 +46,7 @@ def test_exp_concave_equals_the_projected_newton_step_on_every_domain(kernel, na
         return x
 
     twin = naive.exp_concave(features(kernel, when), lambda t, w: w - y[t], dim, 0.3, 1.0, project)
-    assert np.abs(np.array(plays) - twin).max() <= 1e-9 * max(1.0, np.abs(twin).max())
+    assert np.abs(plays - twin).max() <= 1e-9 * max(1.0, np.abs(twin).max())
     assert all(domain.contains(w) for w in plays)
     assert sum(active) >= 5
 

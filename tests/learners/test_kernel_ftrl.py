@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import naive
 import stillpoint as sp
-from cases import IRREGULAR, MARKOV, REGULAR
+from cases import IRREGULAR, MARKOV, REGULAR, drive
 from stillpoint.domains import Ball, Box, Everywhere, HalfSpace, Projection, Simplex
 from stillpoint.kernels import OU, Constant, Dirac, Gaussian, HorizonFree, OUMixture, Spline
 from stillpoint.learners import GradientDescent
@@ -89,14 +89,6 @@ SCALE_FREE_D = [
     1.35400640077266,
     1.366260102127946,
 ]
-
-
-def drive(learner, gradients, times=None):
-    plays = []
-    for i, g in enumerate(np.atleast_2d(np.asarray(gradients, dtype=float).T).T):
-        plays.append(learner.predict(None if times is None else times[i]))
-        learner.update(g)
-    return np.array(plays)
 
 
 @pytest.mark.parametrize("name", GOLDEN)

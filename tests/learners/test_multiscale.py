@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 import naive
 import stillpoint as sp
+from cases import drive
 from stillpoint.domains import Ball, Box, Projection, Simplex
 from stillpoint.kernels import OU, Constant
 from stillpoint.losses import Absolute, Linear
@@ -20,14 +21,6 @@ def gradients_for(dim, seed=0):
     rng = np.random.default_rng(seed)
     g = rng.standard_normal((300, dim)) + np.sin(T / 40)[:, None]
     return g / np.linalg.norm(g, axis=1, keepdims=True) * rng.random((300, 1))
-
-
-def drive(learner, gradients, times):
-    plays = []
-    for t, g in zip(times, gradients, strict=True):
-        plays.append(learner.predict(time=t))
-        learner.update(g)
-    return np.array(plays)
 
 
 @pytest.mark.parametrize("times", [REGULAR, IRREGULAR], ids=["regular", "irregular"])

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import stillpoint as sp
-from cases import TIMES
+from cases import TIMES, drive
 from stillpoint import checks
 from stillpoint.kernels import OU, Constant, Gaussian, HorizonFree, Matern32, Spline
 from stillpoint.learners.norms import Diagonal
@@ -43,14 +43,6 @@ def literal(gradients, lipschitz, ridge, scale, norms):
 
 def unit(gradients, lipschitz=1.0):
     return lipschitz * gradients / np.maximum(np.linalg.norm(gradients, axis=1, keepdims=True), 1.0)
-
-
-def drive(learner, gradients, times=None):
-    plays = []
-    for t, g in enumerate(gradients):
-        plays.append(learner.predict(None if times is None else times[t]))
-        learner.update(g)
-    return np.array(plays)
 
 
 def streams(rounds, dim):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import stillpoint as sp
-from cases import TIMES
+from cases import TIMES, respond
 from stillpoint import checks
 from stillpoint.core import container
 from stillpoint.core.persist import pack, unpack
@@ -38,15 +38,6 @@ def formula(gram, ridge):
     exact = dimension * np.log(np.e + np.e * largest / ridge)
     assert log_det <= exact <= dimension * np.log(np.e + np.e * trace / ridge)
     return dimension * np.log(np.e + np.e * trace / ridge)
-
-
-def drive(learner, gradient, times):
-    plays, gradients = [], []
-    for t, time in enumerate(times):
-        plays.append(learner.predict(time=time))
-        gradients.append(gradient(t, plays[-1]))
-        learner.update(gradients[-1])
-    return np.array(plays), np.array(gradients)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -96,7 +87,7 @@ def test_newton_learners_state_it(name, times):
     y = np.sin(when / 5.0)[:, None] + 0.3 * rng.standard_normal((when.size, 2))
     gram, beta, ridge = kernel.gram(when), 0.5, 0.7
     strong = sp.StronglyConvex(2, kernel=kernel, curvature=beta, ridge=ridge)
-    _, gradients = drive(strong, lambda t, w: beta * (w - y[t]), when)
+    _, gradients = respond(strong, lambda t, w: beta * (w - y[t]), when)
     top = (gradients**2).sum(axis=1).max()
     expected = ridge / 2 * 4.0 + top / (2 * beta) * formula(gram, ridge / beta)
     assert strong.dimension_bound(2.0) == pytest.approx(expected, rel=1e-7)
@@ -104,7 +95,7 @@ def test_newton_learners_state_it(name, times):
     concave = sp.ExpConcave(
         2, kernel=kernel, curvature=beta, ridge=ridge, domain=Ball(0.8), track_dimension=True
     )
-    _, gradients = drive(concave, lambda t, w: w - y[t], when)
+    _, gradients = respond(concave, lambda t, w: w - y[t], when)
     expected = ridge / 2 * 4.0 + formula(gram * (gradients @ gradients.T), ridge / beta) / (
         2 * beta
     )

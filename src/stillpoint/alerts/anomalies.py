@@ -29,15 +29,15 @@ class Anomalies(Learner):
     rate : float, default 0.001
         The share of rows that may be called unusual where nothing is.
     forecaster : object, optional
-        What tells each row before it comes: with `predict()` and `update(y)`, such as
+        What forecasts each row: an object with `predict()` and `update(y)`, such as
         `sp.VariationForecaster()`, or a river time-series model wrapped in these two methods. None
         is `sp.Forecaster()`. It is not asked where forecasts are given, see `update`.
     period : int, optional
-        Rows of the season that the long-run level has; 1 for none. None: found in the stream, or
-        with a small memory none.
-    memory : {"full", "small"}
-        What ranks are among: the last 5000 rows, or of all rows the 64 largest and a sample of the
-        others, which takes 3 kB: for fleets.
+        Length in rows of the season of the long-run level; 1 for none. None finds it in the stream,
+        or with a small memory takes none.
+    memory : {"full", "small"}, default "full"
+        What a row is ranked among: the last 5000 rows, or of all rows the 64 largest and a sample
+        of the others, which takes 3 kB (for fleets).
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class Anomalies(Learner):
     - On any stream, alarms ≤ rate·T + 3√(rate(1 − rate)(T + 100)) + 1 after T values, see
       `alarm_bound`: an alarm beyond is not raised.
 
-    A lone error, however large, hardly is an alarm in the first 100 rows at a rate of 0.001.
+    A lone error, however large, is hardly ever an alarm in the first 100 rows at a rate of 0.001.
     Constant streams have p = 1. Detection does not depend on shifts and units. A season is looked
     for after 24, 34, 49, … rows, and the long-run level then learnt anew from the last 5000.
 
@@ -127,7 +127,7 @@ class Anomalies(Learner):
 
     @property
     def period(self) -> int:
-        """Rows of the season that the long-run level has; 1 if there is none."""
+        """Length in rows of the season of the long-run level; 1 if there is none."""
         return int(self._memory.state.phases.shape[0])
 
     @property
@@ -171,19 +171,19 @@ class Anomalies(Learner):
     # rounds
 
     def score(self, y: float, *, forecast: float | None = None) -> float:
-        """Return the p that `update` would give this row, if it came now; nothing changes."""
+        """Return the p-value that this row would have if it came next; nothing changes."""
         target = value("y", y, "pass a number")
         return self._memory.judge(target, self._source.peek(forecast))
 
     def update(self, y: float, *, forecast: float | None = None) -> Anomaly | None:
-        """Take in a row; returns the anomaly that it is, if it is an alarm.
+        """Take in a row; returns its `Anomaly` if it is an alarm, else None.
 
         Parameters
         ----------
         y : float
             The value; `skip` if it is missing.
         forecast : float, optional
-            What was forecast of it elsewhere, NaN if nothing was. Given in every row or in none;
+            Its forecast, if it was made elsewhere; NaN for none. Given in every row or in none;
             where it is, `forecaster` is never asked.
         """
         target = value("y", y, "call skip() for a missing value")
@@ -216,7 +216,7 @@ class Anomalies(Learner):
         y : array-like of shape (T,)
             Values; NaN is a missing one.
         forecasts : array-like of shape (T,), optional
-            What was forecast of each elsewhere, NaN where nothing was; see `update`.
+            Forecasts of the values that were made elsewhere, NaN for none; see `update`.
 
         Returns
         -------

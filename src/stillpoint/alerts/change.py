@@ -38,7 +38,7 @@ class Change(NamedTuple):
     row : int
         The row in which it was declared.
     start : int
-        The row from which on the stream is another.
+        The first row of the stream as it is after the change.
     kind : str
         "level up", "level down", "wider", "narrower", "slope up", "slope down" or "season".
     before, after : float

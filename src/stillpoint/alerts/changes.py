@@ -28,7 +28,7 @@ class Changes(Learner):
     every : float, default 10000
         How many rows there are at least, on average, from one false alarm to the next.
     period : int, optional
-        Rows of the season that the stream has; 1 for none. None: found in the stream.
+        Length in rows of the season of the stream; 1 for none. None finds it in the stream.
 
     Attributes
     ----------
@@ -47,8 +47,8 @@ class Changes(Learner):
     Notes
     -----
     A regression of y_t on the last three values, which does not forget and is begun anew at each
-    change, tells what to expect; where the stream has a season or a trend, harmonics and time are
-    in it, too. The rank u_t of its error among those before is uniform where nothing changes;
+    change, forecasts each row; where the stream has a season or a trend, harmonics and time are
+    regressors, too. The rank u_t of its error among those before is uniform where nothing changes;
     twelve bets are placed on ranks that are too often high, low, extreme or central, and one on
     errors that repeat with the season. With M_k the sum over all past rows of what bet k has won
     since (Shiryaev & Roberts) and M the mean of these, a change is declared when M ≥ 3/2·`every`.
@@ -59,7 +59,7 @@ class Changes(Learner):
     For independent rows that is so but for the regression's own errors, which fade; half as much
     again is for those. `stillpoint bench alerts` counts false alarms in noise of many kinds: one in
     10 000 rows or fewer at the default where it is stationary. A stream whose spread comes and goes
-    does change, and is said to.
+    does change, and raises alarms.
 
     The `start` of a change is where the winning bet's cusum began (Page 1954). A level that rises
     or falls on after its change is a slope. After an alarm 30 to 60 rows pass before the next is
@@ -98,7 +98,7 @@ class Changes(Learner):
         return frozenset({"history", "records"})  # seasons that nobody told are NaN there
 
     def update(self, y: float) -> Change | None:
-        """Take in a value; returns the change that it declares, if it does.
+        """Take in a value; returns the `Change` declared in this row, else None.
 
         The record's size is what is known in this row; `records` has it more exactly later.
         """
@@ -147,7 +147,7 @@ class Changes(Learner):
 
     @property
     def period(self) -> int:
-        """Rows of the season that the reference has; 1 if there is none."""
+        """Length in rows of the season of the reference; 1 if there is none."""
         return int(self._detector.period) or 1
 
     @property

@@ -58,7 +58,7 @@ class Detector:
         """Take in the value of a row, NaN if it is missing."""
         found = _changes.update(y, *self.state)
         if found or self.state.clock[BY.row] == self._stop:
-            self._see_to(found)
+            self._run_due_checks(found)
         return self._latest if found else None
 
     def take(self, y: Array, seasonal: Array | None = None) -> list[Change]:
@@ -72,7 +72,7 @@ class Detector:
             first = _changes.track(self.state, y, given, first, stop)
             found = self.state.clock[BY.found] > before
             if found or self.row == self._stop:
-                self._see_to(found)
+                self._run_due_checks(found)
             if found:
                 changes.append(self._latest)
             elif changes:
@@ -85,7 +85,7 @@ class Detector:
     def _latest(self) -> Change:
         return change.record(self.state, int(self.state.clock[BY.found]) - 1)
 
-    def _see_to(self, found: bool) -> None:
+    def _run_due_checks(self, found: bool) -> None:
         """Measure the last change, and look for season and trend when it is time."""
         row = self.row
         if found:

@@ -64,30 +64,30 @@ def track(
     level, coverage
         See `task`; 0.9 where they are None. One that the task does not take is refused.
     delay
-        The target of row t is learnt after row t + delay was forecast; a regression then.
+        The target of row t is learnt after row t + delay was forecast; makes it a regression.
     horizon
-        How many steps ahead to forecast a series. None: a season by the spacing of its times, 24
-        of hours, 7 of days, 52 of weeks, 12 of months, 4 of quarters, else 10.
+        How many steps ahead to forecast a series. None takes a season by the spacing of its times:
+        24 hours, 7 days, 52 weeks, 12 months, 4 quarters, else 10 rows.
     season
-        Of a series: "auto" finds seasons, "none" says that there are none, "24,168" which.
+        Seasons of a series: "auto" finds them, "none" is for none, or periods such as "24,168".
     known
         Names of features that are known ahead, as prices and holidays are: they count at every
         horizon, the others for the next row only.
     nonnegative
-        Whether forecasts and intervals of a series end at 0.
+        Whether forecasts and intervals of a series are kept at 0 or above.
     learner
         "forecaster" for a series, "regression" for what does not look beyond the next row; "auto"
-        tells which.
+        decides as above.
     date_format
-        How times are written, as `strptime` has it, such as "%d.%m.%Y"; None: ISO's, or a usual
-        form that the first rows tell.
+        The format of times for `strptime`, such as "%d.%m.%Y"; None takes ISO's, or a usual form
+        that is found in the first rows.
     format
-        csv, jsonl or parquet, where the suffix does not tell.
+        csv, jsonl or parquet, where the suffix does not say.
     follow
         Wait for more rows until Ctrl-C, or until the file is deleted; every few seconds the summary
         and metrics.prom, for Prometheus, are written anew.
     checkpoint
-        A folder to go on from after a kill.
+        A folder for the state, from which a run that was killed goes on.
     predictions
         How to write predictions: csv or parquet.
     alerts
@@ -199,24 +199,24 @@ def fleet(
     forecast
         The column that intervals are around.
     checkpoint
-        A folder to go on from after a kill.
+        A folder for the state, from which a run that was killed goes on.
     engine
         local, or spark, which writes predictions, or forecasts, as a folder of Parquet files.
     threads
         Threads of the local engine; the numbers are the same for any.
     horizon, season, nonnegative, date_format
-        Of forecasters, as for `track`; seasons are those of the spacing of dates, or found on a
-        sample of the keys. One season, or several.
+        For forecasters, as for `track`; by default seasons are those of the spacing of dates, or
+        found on a sample of the keys.
     pool
-        Of forecasters: "small" (the default) or "middle".
+        For forecasters: "small" (the default) or "middle".
     forecasts, predictions
         How to write forecasts, csv (the default) or parquet; and predictions of each row, which are
-        left out unless this is told.
+        left out unless this is given.
     alerts
-        Of forecasters: a share of the rows of all keys, such as 0.0001. Each row that does not fit
-        its forecast, as long as there are about as few, is a line of alerts.jsonl.
+        For forecasters: a share of the rows of all keys, such as 0.0001. Each row that does not fit
+        its forecast is a line of alerts.jsonl, as long as about that share of rows is not exceeded.
     format
-        csv, jsonl or parquet, where the suffix does not tell.
+        csv, jsonl or parquet, where the suffix does not say.
     print_json, quiet
         Print the summary as JSON, or nothing but errors.
 

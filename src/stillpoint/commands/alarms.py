@@ -15,6 +15,7 @@ from stillpoint.alerts import Anomalies, Anomaly, Change, Changes, anomaly, chan
 from stillpoint.commands.arguments import periods
 from stillpoint.commands.checkpoint import part
 from stillpoint.commands.options import TrackOptions
+from stillpoint.commands.sink import finite_or_null
 from stillpoint.core.learner import not_finite_in
 from stillpoint.core.validation import Array, counted, stored, under
 from stillpoint.series.slots import shortened
@@ -130,7 +131,9 @@ class Alerts:
         if isinstance(one, Change):
             start = self._row(one.start, row)
             told |= {"start": start, "start_time": self._time(start, row, last)}
-        told |= {name: _finite(given[name]) for name in given if name not in ("row", "start")}
+        told |= {
+            name: finite_or_null(given[name]) for name in given if name not in ("row", "start")
+        }
         self._last[kind] = [*self._last[kind], told][-KEPT:]
         self._strip.add(KINDS.index(kind), told["row"])
         return told
@@ -152,7 +155,7 @@ class Alerts:
             "anomalies": self.anomalies.alarms,
             "bound": self.anomalies.alarm_bound(),
             "exceedances": self.anomalies.exceedances,
-            "p": _finite(self.anomalies.p),
+            "p": finite_or_null(self.anomalies.p),
             "every": self.changes.config["every"],
             "changes": self._strip.total(KINDS.index(CHANGE)),
             "evidence": self.changes.evidence,
@@ -175,7 +178,7 @@ class Alerts:
         told, records = list(alarms), self.changes.records
         places = [i for i, one in enumerate(told) if one["alert"] == CHANGE]
         for i, change in zip(reversed(places), reversed(records), strict=False):
-            told[i] = told[i] | {name: _finite(getattr(change, name)) for name in _LATER}
+            told[i] = told[i] | {name: finite_or_null(getattr(change, name)) for name in _LATER}
         return told
 
     # saving
@@ -278,8 +281,3 @@ def _period(season: str | None, longest: int) -> int | None:
     if told is None or isinstance(told, str):
         return 1 if told is None else None
     return int(told[0]) if told[0].is_integer() and told[0] <= longest else None
-
-
-def _finite(value: Any) -> Any:
-    """Return null for what is not finite."""
-    return None if isinstance(value, float) and not math.isfinite(value) else value

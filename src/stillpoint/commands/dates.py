@@ -83,7 +83,7 @@ def recognised(cells: Sequence[Any], name: str) -> str | None:
         raise RowError(
             0,
             f"column {show_name(name)} must tell day and month apart: got {show_cell(either)},"
-            f" which could be {both}; give --date-format {_shell(able[0])} or {_shell(able[1])}",
+            f" which could be {both}; give --date-format {_quoted(able[0])} or {_quoted(able[1])}",
             undecided=True,
         )
     return able[0]
@@ -187,5 +187,5 @@ def _increases(texts: Sequence[str], form: str) -> bool:
     return bool((np.diff(times) >= 0.0).all())
 
 
-def _shell(form: str) -> str:
+def _quoted(form: str) -> str:
     return f"'{form}'" if " " in form else form

@@ -65,7 +65,7 @@ class Fleet(FleetJob):
             numbers.append(more["forecasts"])
         played = self.player.play(keys, y, **more)
         if self.stuck is None and self.time_kind == "date" and not self.zoned:
-            self.stuck = _stuck(given, played.rejected)
+            self.stuck = _first_not_later(given, played.rejected)
         played.rejected.update(reasons)  # what a cell held says more than that it was not a number
         self.sums.add(played)
         return _text(texts, numbers, played)
@@ -230,7 +230,7 @@ def summed(options: FleetOptions, complete: bool, figures: Mapping[str, Any]) ->
     return write_summary(options.out, {**head, "complete": complete, **figures})
 
 
-def _stuck(times: Sequence[Any], rejected: Mapping[int, str]) -> datetime | None:
+def _first_not_later(times: Sequence[Any], rejected: Mapping[int, str]) -> datetime | None:
     """Return the time of the first row that is not after the row before it of its key."""
     rows = [row for row, reason in rejected.items() if reason.startswith(NOT_LATER)]
     return moment(times[min(rows)], None) if rows else None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from stillpoint.commands.formats import Batch
 from stillpoint.commands.predicted import METRICS
 from stillpoint.commands.session import Session
+from stillpoint.commands.sink import finite_or_null
 from stillpoint.commands.summary import OURS, plain
 from stillpoint.commands.tracking import Track
 from stillpoint.core.container import replace
@@ -119,7 +120,7 @@ class StreamedTrack(Track):
                 one = {"row": row + i, "time": rows.time_texts[i], **one}
             if banded:
                 one |= {"lo": told.lo[i], "hi": told.hi[i]}
-            lines.append(json.dumps({name: _finite(value) for name, value in one.items()}))
+            lines.append(json.dumps({name: finite_or_null(value) for name, value in one.items()}))
             while alarms and alarms[-1]["row"] == row + i:
                 lines.append(json.dumps(alarms.pop()))
         return ("\n".join(lines) + "\n").encode()
@@ -135,9 +136,3 @@ class StreamedSession(Session):
 
     def _write(self, text: bytes) -> None:
         tell_json(text.decode().removesuffix("\n"))
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, float):
-        return float(value) if math.isfinite(value) else None
-    return value

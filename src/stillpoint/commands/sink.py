@@ -1,6 +1,7 @@
 """predictions.csv and what grows beside it: whole rows only, whatever happens."""
 
 import hashlib
+import math
 import os
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
@@ -247,6 +248,11 @@ def lines(columns: Iterable[Sequence[str]], ends: Sequence[str] | str = "") -> b
 def cell(value: float) -> str:
     """Return a number for a cell, nothing for NaN."""
     return repr(value) if value == value else ""
+
+
+def finite_or_null(value: Any) -> Any:
+    """Return a value for JSON, which has no infinities and no NaN: None stands for them."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def quoted(text: str) -> str:

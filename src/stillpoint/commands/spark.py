@@ -75,7 +75,7 @@ def _play(options: FleetOptions, stop: Stop, bar: bool) -> dict[str, Any]:
         stop.signal = own.signal
         result: dict[str, Any] = {"rows": 0}
         if any(places[0].glob("*.parquet")):
-            _tidy(spark, places[0])
+            _delete_leftovers(spark, places[0])
             result = _figures(spark, str(places[0]), options)
         if result["rows"] == 0:
             if stop.signal:
@@ -150,7 +150,7 @@ def _places(options: FleetOptions) -> Iterator[tuple[Path, Path]]:
         held.close()
 
 
-def _tidy(spark: Any, output: Path) -> None:
+def _delete_leftovers(spark: Any, output: Path) -> None:
     """Delete what a killed attempt left: only Spark knows that it does not count."""
     kept = {Path(file).name for file in spark.read.parquet(str(output)).inputFiles()}
     for part in output.glob("*.parquet"):

@@ -63,7 +63,7 @@ def save(learner: Savable, path: str | os.PathLike[str]) -> None:
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Read a learner that `save` wrote; it goes on exactly where the saved one stood."""
+    """Read a learner that `save` wrote; it continues exactly where the saved one stopped."""
     problem = f"path must be a file that sp.save wrote: got {path}"
     remedy = "save the learner again, or load a copy of the file"
     if Path(path).is_dir():

@@ -80,7 +80,7 @@ class Domain(ABC):
         return nearest_by_cuts(self.project, w, values, vectors)
 
     def contains(self, w: ArrayLike, tolerance: float = 1e-9) -> bool:
-        """Say whether `w` is within `tolerance`, and rounding, of its projection."""
+        """Return whether `w` is within `tolerance`, and rounding, of its projection."""
         z = point(w)
         rounding = 4.0 * np.finfo(np.float64).eps * z.size * np.abs(z).max()
         return bool(np.abs(projected(self, z) - z).max() <= tolerance + rounding)

@@ -143,7 +143,7 @@ class Simplex(Domain):
 
     Parameters
     ----------
-    total : float
+    total : float, default 1
         Above 0.
     """
 
@@ -175,7 +175,7 @@ class HalfSpace(Domain):
     normal : array
         One value a coordinate, not all 0, kept as a tuple; any length.
     offset : float
-        How far it reaches along the normal.
+        The largest ⟨normal, w⟩ in the set.
     """
 
     normal: ArrayLike
@@ -229,7 +229,7 @@ class Projection(Domain):
     ----------
     fn : callable
         The Euclidean projection onto a closed convex set, from shape (dim,) to the same shape.
-    radius : float
+    radius : float, default inf
         The supremum of ‖w‖ over the set, where it is known.
     """
 

@@ -26,16 +26,16 @@ class Forecaster(BaseForecaster):
     """Forecast a series any number of steps ahead, with intervals and nothing to tune.
 
     `stillpoint.Forecaster` for sktime: level, trend, seasons, memory and jumps. `update` learns the
-    new values alone, at the same cost whatever came before. X is known ahead: `predict` takes that
-    of the steps to come. In sample, `predict` returns what was forecast before each value was seen.
+    new values alone, at a cost that does not grow. X is known ahead: `predict` takes that of the
+    steps to come. In sample, `predict` returns what was forecast before each value was seen.
 
     Parameters
     ----------
     season : "auto", None, float or list of float, default "auto"
-        Periods in steps; "auto" finds them, None: there are none.
+        Periods in steps; "auto" finds them, None is for none.
     coverage : float or list of float, default 0.9
         Coverages that intervals are learnt for from the start. Others may be asked for, and steps
-        further ahead than in `fit`: all values are then played anew, once.
+        further ahead than in `fit`: all values are then learnt again, once.
     pool : {"full", "middle", "small"}, default "full"
         How many experts forecast.
     loss : Squared, Absolute or Pinball, or a name, optional

@@ -1,4 +1,4 @@
-"""What fleets of detectors do: rows in, alarms out, and one bound on them over all keys."""
+"""Fleets of detectors: rows in, alarms out, and one bound on them over all keys."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ class Alerting(Forecasting):
 
     @property
     def alarms(self) -> int:
-        """How many alarms there were, of all keys, those that are gone too."""
+        """How many alarms there were, of all keys, retired ones included."""
         return int(self._detectors.totals[ALARMS])
 
     def alarm_bound(self) -> float:
@@ -49,7 +49,7 @@ class Alerting(Forecasting):
         Y : array of shape (n, T)
             A series a key; NaN is a missing value.
         X : array of shape (n, T, features), optional
-            Features, where the learner has any; of Forecaster more rows are of rounds to come.
+            Features, where the learner has any; for Forecaster, more rows are of rounds to come.
         forecasts : array of shape (n, T), optional
             What was forecast of each value, where the learner is Anomalies; NaN for none.
         horizon : int, default 1
@@ -60,9 +60,9 @@ class Alerting(Forecasting):
         Returns
         -------
         array of shape (n, T), or (n, T, horizon)
-            What was forecast before each value was seen. Rows of rejected keys are NaN. Of
-            detectors: which values are alarms, their records in `found`; values are taken time by
-            time, those of one time in the order of keys.
+            What was forecast before each value was seen. Rows of rejected keys are NaN. For
+            detectors: which values are alarms, with their records in `found`; values are taken time
+            by time, those of one time in the order of keys.
         lo, hi : arrays of that shape, one axis more for several coverages
             If intervals are asked for.
         """

@@ -25,15 +25,15 @@ class Fleet(Alerting):
         Forecaster, VariationForecaster, TrackingForecaster or KernelForecaster, which forecast;
         Tracker, MultiScale, QuantileTracker or IntervalTracker; Anomalies or Changes, which raise
         alarms.
-    threads : int
+    threads : int, default 1
         How many threads share a batch; the numbers are the same for any.
-    on_bad : {"raise", "skip"}
+    on_bad : {"raise", "skip"}, default "raise"
         What happens to a value that the learner would refuse, such as NaN. "raise": ValueError, and
         no key moves. "skip": the round of that key is closed without feedback, or with a bad time,
         forecast or feature not opened; `rejected` says why.
-    dtype : {"float64", "float32"} or a NumPy type
-        Of the states; float32 is for compiled Forecasters, whose forecasts it moves by about 1e-5
-        of a series' deviation.
+    dtype : {"float64", "float32"} or a NumPy type, default "float64"
+        Type of the states; float32 is for compiled Forecasters, whose forecasts it moves by about
+        1e-5 of a series' standard deviation.
     **config
         The learner's arguments.
 
@@ -48,12 +48,12 @@ class Fleet(Alerting):
 
     Notes
     -----
-    Keys are whole numbers, strings or other hashable names; new ones begin where first seen. Rounds
-    and times are each key's own. Keys of a batch must differ. As for single learners, predict may
-    be called again before update, and update without predict (but for IntervalTracker).
+    Keys are whole numbers, strings or other hashable names; a new key begins when it is first seen.
+    Rounds and times are each key's own. Keys of a batch must differ. As for single learners,
+    predict may be called again before update, and update without predict (but for IntervalTracker).
 
     States are stacked in a few arrays and played in compiled batches: of Forecaster, those with
-    pool="small" or "middle", season=None or told, and no features, whose times are whole numbers,
+    pool="small" or "middle", season=None or given, and no features, whose times are whole numbers,
     slots 1 apart. Of other Forecasters, VariationForecaster and TrackingForecaster there is one
     object a key, which costs what a single one does: `bytes_per_key` says how much memory.
 
@@ -212,7 +212,7 @@ class Fleet(Alerting):
         return None
 
     def skip(self, keys: GivenKeys, *, x: ArrayLike | None = None, time: Any = None) -> None:
-        """Close the round of each key without feedback: a value is missing."""
+        """Close the round of each key without feedback, as for a missing value."""
         with self._entered(keys) as (names, slots):
             when, faults = self._batch.moments(slots, time)
             rows, others = self._batch.features(slots, when, x, needed=False)

@@ -27,7 +27,7 @@ _ENDLESS = "time must be finite: got {}; repair it"
 
 @dataclass(frozen=True)
 class Played:
-    """What a batch of rows came to, one value a row.
+    """The result of a batch of rows, one value a row.
 
     NaN stands for no play, or no loss, because the row was rejected or had no target.
 
@@ -53,7 +53,7 @@ class Played:
 
 
 class RowPlayer:
-    """A fleet that is fed rows: it predicts, then learns, row after row.
+    """A fleet that takes rows in order: it predicts each, then learns it.
 
     Each key meets its rows in the order they come. A row that the learner would refuse is reported
     and skipped. The numbers are those of single learners, however rows are cut into batches.
@@ -63,9 +63,9 @@ class RowPlayer:
     learner : class or str
         As for `Fleet`.
     loss : Loss or str, optional
-        For Tracker and MultiScale, what a prediction loses to the target: one of sp.losses, or its
-        name (absolute, squared, huber).
-    threads : int
+        For Tracker and MultiScale, the loss of a prediction: one of sp.losses, or its name
+        (absolute, squared, huber).
+    threads : int, default 1
         As for `Fleet`.
     **config
         The learner's arguments, with one dimension, level or coverage.
@@ -112,7 +112,7 @@ class RowPlayer:
 
     @property
     def loss_name(self) -> str:
-        """What is lost."""
+        """The name of the loss."""
         if self.loss is not None:
             return f"{type(self.loss).__name__.lower()} loss"
         return "misses" if self.kind == "IntervalTracker" else "squared error"
@@ -148,7 +148,7 @@ class RowPlayer:
         keys : array or list
             One key a row.
         targets : array
-            One target a row; NaN is a row to predict only.
+            One target a row; NaN marks a row to predict only.
         times : array, optional
             One a row, increasing for each key; MultiScale and KernelForecaster follow the gaps.
         forecasts : array, optional
@@ -264,7 +264,7 @@ class RowPlayer:
         return lost
 
     def pack(self) -> bytes:
-        """All states in one piece."""
+        """Return all states as bytes."""
         from stillpoint.core.persist import pack
 
         slots = self.fleet._index.slots()  # in the order in which unpacking gives places out anew
@@ -272,7 +272,7 @@ class RowPlayer:
         return _LENGTH.pack(len(fleet)) + fleet + last
 
     def unpack(self, data: bytes) -> None:
-        """Go on where the player stood that was packed; it was built alike."""
+        """Take over the states of a packed player that was built alike."""
         from stillpoint.core.persist import unpack
 
         problem = (

@@ -30,7 +30,7 @@ class KernelForecaster(SeriesForecaster):
     """Forecast a series one step ahead by KernelVAW forecasters on a grid of ridges, aggregated.
 
     No horizon, range, ridge or rate is asked for. Forecasts of a + b·y are a + b times those of y:
-    all is counted from the first value, `centre`; before that one the forecast is 0.
+    the first value, `centre`, is taken off all targets. Before that one the forecast is 0.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class KernelForecaster(SeriesForecaster):
         where kernels are given).
     aggregation : str, default "auto"
         "vovk", "exponential" or "ml-poly" (see `stillpoint.forecasters.aggregation`); "auto" is
-        ml-poly, which measured best on smooth and jumping signals, or vovk where `share` is given.
+        ml-poly, which did best on smooth and on jumping signals, or vovk where `share` is given.
     share : float, default 0
         Fixed share over experts, for jumps; not with ml-poly.
 
@@ -103,7 +103,7 @@ class KernelForecaster(SeriesForecaster):
 
     @property
     def centre(self) -> float:
-        """The first value, which all is counted from; 0 before it."""
+        """The first value, which is taken off all targets; 0 before it."""
         return float(self._state.centre[CENTRE.value])
 
     @property
@@ -117,12 +117,12 @@ class KernelForecaster(SeriesForecaster):
 
     @property
     def forecasts(self) -> Array:
-        """What each of them forecast for the open round, or the last one."""
+        """The forecast of each of these experts for the open round, or the last one."""
         return self.centre + self._state.forecasts[: self._experts]
 
     @property
     def weights(self) -> Array:
-        """Their weights in the open round, or in the coming one as far as they take part."""
+        """The weights of these experts in the open round, or in the coming one."""
         return self.aggregator.weights
 
     @property

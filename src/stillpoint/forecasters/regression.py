@@ -33,7 +33,7 @@ class TrackingForecaster(TrackingModel):
     much harm, features count as at most ten standard deviations from their mean and forecasts stay
     within one range of the targets beyond those seen: it does not extrapolate far.
 
-    Times are optional: coefficients drift by each filter's rate times the gap since the last round
+    Times are optional: coefficients drift by each filter's rate times the gap since the last round,
     over the mean gap so far (at most 10⁴), so the unit of time does not matter; rounds may share a
     time, and one without is one mean gap after the last.
 
@@ -182,7 +182,7 @@ class TrackingForecaster(TrackingModel):
 
     @property
     def noise(self) -> float:
-        """Running mean square of the forecasts' errors, over about 100 rounds."""
+        """Running mean of the squared errors of the forecasts, over about 100 rounds."""
         return float(self._state.scalars[AT.noise])
 
     @property

@@ -45,7 +45,7 @@ class SeriesForecaster(Learner):
         return self._begin(time)  # type: ignore[no-any-return]
 
     def update(self, y: float) -> None:
-        """Tell the forecaster what the round turned out to be."""
+        """Learn the target of the round; call `skip` if it is missing."""
         target = target_number(y)
         self._begin()
         self._end(target)

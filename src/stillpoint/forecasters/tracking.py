@@ -130,7 +130,7 @@ class TrackingModel(FeatureRounds):
             self._round(False, True, self._x, feedback, self.time)
 
     def update(self, x: ArrayLike, y: Any, time: float | None = None) -> None:
-        """Tell the model what the round with features x turned out to be.
+        """Learn the target of the round with features x.
 
         Parameters
         ----------

@@ -50,7 +50,7 @@ class TrackingVAW(VAWForecaster):
 
     Notes
     -----
-    Comparators of `certificate` and `bound` are functions of time in the space of the features
+    The comparators of `certificate` and `bound` are functions of time in the space of the features
     used: paths u(t) of coefficients of x or of the transformed x, or members of the product RKHS of
     k and κ, whose norm is that of the pairs (t, x) seen. Forecasts are shrunk towards 0, as those
     of KernelVAW, and depend on where the zero of y is; those of TrackingForecaster do not.
@@ -128,10 +128,10 @@ class TrackingVAW(VAWForecaster):
         )
 
     def update(self, x: ArrayLike, y: float) -> None:
-        """Tell the forecaster what the round with context x turned out to be.
+        """Learn the target of the round with context x.
 
-        Without `predict` the round is one time step after the last. A context too long for double
-        precision is refused; `skip` closes a round that `predict` has opened with one.
+        Without `predict` the round is one time step after the last. A context whose norm is too
+        large for double precision is refused; `skip` closes a round that `predict` opened with one.
         """
         target = number("y", y, "call skip() for a missing observation")
         limited("y", np.array([target]), "rescale the targets")

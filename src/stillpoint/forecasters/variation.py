@@ -55,9 +55,9 @@ class VariationForecaster(SeriesForecaster):
     pieces with c_i √n_i ≤ W, c_i the variation within and n_i the length: by Hölder's inequality M
     ≤ 1 + (2T)^{1/3}(C/W)^{2/3}; constants on them lose ½Σ n_i c_i² ≤ ½MW² to u in expectation; so
     regret against u is Õ(T^{1/3}C^{2/3}): `variation_bound`. Up to logarithms nobody can do better
-    (Donoho & Johnstone, Minimax estimation via wavelet shrinkage, 1998). Without the noise being of
-    mean 0 the rate is shown by Baby & Wang (Optimal dynamic regret in exp-concave online learning,
-    2021); no bound here uses that.
+    (Donoho & Johnstone, Minimax estimation via wavelet shrinkage, 1998). Without that assumption on
+    the noise the rate is shown by Baby & Wang (Optimal dynamic regret in exp-concave online
+    learning, 2021); no bound here uses that.
     """
 
     def __init__(self) -> None:
@@ -95,7 +95,7 @@ class VariationForecaster(SeriesForecaster):
 
     @property
     def weights(self) -> Array:
-        """Their weights in that round."""
+        """The weights of these `forecasts` in that round."""
         return np.array(self._state.experts.weights[: int(self._scalars[AT.alive])])
 
     @property

@@ -92,7 +92,7 @@ class KernelVAW(VAWForecaster):
         return self._belief.effective_dimension()
 
     def update(self, y: ArrayLike) -> None:
-        """Tell the forecaster what the round turned out to be."""
+        """Learn the target of the round."""
         target = limited(
             "y",
             vector("y", y, self.outputs, "call skip() for a missing observation"),

@@ -49,9 +49,9 @@ def backtest(
 ) -> "Backtest":
     """Forecast a series from every row on, and score all horizons beside simple methods.
 
-    Every row is an origin: what the forecaster said there of the next `horizon` values is held
-    against them once they have come. It learns as it goes, in one pass; nothing is fitted again.
-    The others are scored on the same pairs of origin and target:
+    Every row is an origin: the forecasts made there of the next `horizon` values are compared with
+    these once they have come. The forecaster learns as it goes, in one pass; nothing is fitted
+    again. The others are scored on the same pairs of origin and target:
 
     - last value, the last that was known;
     - seasonal naive, the last known value at the same phase, where there is a season;
@@ -70,7 +70,7 @@ def backtest(
         The first row, counted from 0, that is an origin. None leaves out two seasons, or 20 rows if
         that is more; if the season is found on the way, the first 40, 80, … rows that hold two.
     every : int, default 1
-        How many rows the next origin is later.
+        How many rows there are from one origin to the next.
     models : dict of callables, optional
         Models of your own, by name: each is called at every origin with the values before it, NaN
         where one is missing, and the horizon, and returns that many forecasts.
@@ -78,7 +78,7 @@ def backtest(
     Returns
     -------
     Backtest
-        With a `table` of the data's kind.
+        Its `table` is of the kind of the data.
 
     Notes
     -----
@@ -170,7 +170,7 @@ class Backtest:
         targets), `rmse`, `mae`, `mase`, `coverage`, `width`; the last two are NaN for methods
         without intervals. All steps up to 32, of a longer horizon some.
     summary : dict
-        As `track` has it.
+        As in the result of `track`.
     """
 
     def __init__(
@@ -219,9 +219,9 @@ class Backtest:
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Where to draw; left out, on a figure of its own, which notebooks show.
-        measure : {"rmse", "mae", "mase", "coverage", "width"}
-            Which.
+            Where to draw; None makes a figure of its own, which notebooks show.
+        measure : {"rmse", "mae", "mase", "coverage", "width"}, default "rmse"
+            A column of `table`.
 
         Returns
         -------

@@ -25,7 +25,7 @@ _ALERTS = {
 
 
 class Alerts(NamedTuple):
-    """What `sp.track(…, alerts=RATE)` has told; frames are of the kind that was given.
+    """The alerts of `sp.track(…, alerts=RATE)`; frames are of the kind that was given.
 
     Attributes
     ----------
@@ -109,9 +109,9 @@ class Tracked:
         """Rows that do not fit, and changes of the target, as two frames."""
         if self._job.alerts is None:
             return None
-        return Alerts(*(self._told(kind, names) for kind, names in _ALERTS.items()))
+        return Alerts(*(self._alarms_of_kind(kind, names) for kind, names in _ALERTS.items()))
 
-    def _told(self, kind: str, names: tuple[str, ...]) -> Any:
+    def _alarms_of_kind(self, kind: str, names: tuple[str, ...]) -> Any:
         """The alarms of a kind; rows are counted from 0."""
         job = self._job
         found = [each for each in job.told if each["alert"] == kind]
@@ -148,7 +148,7 @@ class Tracked:
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Where to draw; left out, on a figure of its own, which notebooks show.
+            Where to draw; None makes a figure of its own, which notebooks show.
 
         Returns
         -------

@@ -65,7 +65,7 @@ class Rolling(Beside):
         slots, places = slots[:n], self.steps - 1
         fresh = np.stack([part[:n][:, places] for part in told], axis=1)
         self._y, self._slots = np.append(self._y, y), np.append(self._slots, slots)
-        good = self._good()[before:]
+        good = self._is_origin()[before:]
         self._origins = np.append(self._origins, slots[good])
         rows = before + np.flatnonzero(good)
         octaves = np.log2(np.maximum(rows, 1) / max(self._first, 1)).astype(np.int64)
@@ -91,7 +91,7 @@ class Rolling(Beside):
             self._octave += 1
         self._start = start << self._octave if self._octave else self._first
 
-    def _good(self) -> NDArray[np.bool_]:
+    def _is_origin(self) -> NDArray[np.bool_]:
         """Whether rows are origins: some value is known before them, and it is their turn."""
         known, row = ~np.isnan(self._y), np.arange(self._y.size)
         turn = (row >= self._start) & ((row - self._first) % self._every == 0)
@@ -118,7 +118,7 @@ class Rolling(Beside):
     def others(self, period: int) -> dict[str, list[Score]]:
         """Return scores of simple methods, by step. period: rows of a season, 0 for none."""
         y, slots = self._y, self._slots
-        good = np.flatnonzero(self._good())
+        good = np.flatnonzero(self._is_origin())
         known = np.flatnonzero(~np.isnan(y))
         if not good.size:
             none = [Score(0, np.nan, np.nan)] * self.steps.size
@@ -139,7 +139,7 @@ class Rolling(Beside):
                 DRIFT: y[at] + slope[o] * (slots[targets] - slots[at]),
             }
             if period:
-                told[NAIVE] = _ago(slots[targets], h, period, slots, y, y[at])
+                told[NAIVE] = _seasonal_naive(slots[targets], h, period, slots, y, y[at])
             for name, scores in found.items():
                 scores.append(_score(told[name] - came))
         return found
@@ -147,7 +147,7 @@ class Rolling(Beside):
     def model(self, name: str, model: Model) -> list[Score]:
         """Return scores of a model that is asked anew at every origin, by step."""
         y, slots, steps = self._y, self._slots, self.steps
-        good = np.flatnonzero(self._good())
+        good = np.flatnonzero(self._is_origin())
         if not good.size:
             return [Score(0, np.nan, np.nan)] * steps.size
         first, horizon = int(slots[0]), int(steps[-1])
@@ -168,7 +168,7 @@ class Rolling(Beside):
         NaN where there are no two values to compare.
         """
         before = np.full(self._y.size, np.nan)
-        before = _ago(self._slots, 1, max(period, 1), self._slots, self._y, before)
+        before = _seasonal_naive(self._slots, 1, max(period, 1), self._slots, self._y, before)
         away = np.abs(self._y - before)
         away = away[~np.isnan(away)]
         return float(away.mean()) if away.size and away.any() else float("nan")
@@ -223,7 +223,9 @@ def _targets(origins: Slots, h: int, slots: Slots, y: Array) -> _Pairs:
     return _Pairs(found, place[found])
 
 
-def _ago(targets: Slots, h: int, period: int, slots: Slots, y: Array, instead: Array) -> Array:
+def _seasonal_naive(
+    targets: Slots, h: int, period: int, slots: Slots, y: Array, instead: Array
+) -> Array:
     """Return the values whole seasons before targets, the last known h steps ahead of them."""
     wanted = targets - period * -(-h // period)
     place = _last_of(wanted, slots)

@@ -51,41 +51,41 @@ def track(
         A column of numbers or dates. None takes the index of pandas where that has dates. Beside
         arrays and dicts of them it may be the times themselves.
     horizon : int, optional
-        How many steps ahead to forecast a series. None: a season by the spacing of its times, 24
-        of hours, 7 of days, 52 of weeks, 12 of months, 4 of quarters, else 10.
-    known : str or list of str
+        How many steps ahead to forecast a series. None takes a season by the spacing of its times:
+        24 hours, 7 days, 52 weeks, 12 months, 4 quarters, else 10 rows.
+    known : str or list of str, default ()
         Columns that are known ahead, as prices and holidays are: they count at every horizon, the
         others for the next row only. Rows at the end without a target say what they will be; steps
         further ahead than these are forecast as if they were not known, and a note says so.
     features : list of str, optional
         Columns to forecast from. None takes all others; () takes none.
     season : "auto", None, float or list of float, default "auto"
-        Periods of a series in rows, such as [24, 168]; None says that there are none.
+        Periods of a series in rows, such as [24, 168]; "auto" finds them, None is for none.
     coverage : float, optional
-        The share of targets that the intervals of task "regression" are to hold; None: 0.9.
+        The share of targets that the intervals of task "regression" are to cover; None is 0.9.
     nonnegative : bool, default False
-        Whether forecasts and intervals of a series end at 0.
-    task : {"regression", "quantile", "binary"}
+        Whether forecasts and intervals of a series are kept at 0 or above.
+    task : {"regression", "quantile", "binary"}, default "regression"
         The mean with an interval, the quantile at `level`, or the probability of a label.
     level : float, optional
-        The level of task "quantile"; None: 0.9.
+        The level of task "quantile"; None is 0.9.
     delay : int, default 0
-        The target of row t is learnt after row t + delay was forecast; a regression then.
-    learner : {"auto", "forecaster", "regression"}
-        Whether it is a series; "auto" tells.
+        The target of row t is learnt after row t + delay was forecast; makes it a regression.
+    learner : {"auto", "forecaster", "regression"}, default "auto"
+        Whether to treat the target as a series; "auto" decides as above.
     date_format : str, optional
-        How times in text are written, as `strptime` has it, such as "%d.%m.%Y"; None: ISO's, or a
-        usual form that the first rows tell.
+        The format of times in text for `strptime`, such as "%d.%m.%Y"; None takes ISO's, or a usual
+        form that is found in the first rows.
     format : {"csv", "jsonl", "parquet"}, optional
-        Of a file, where its suffix does not tell.
+        Format of a file whose suffix does not say.
     alerts : float, optional
         The share of rows that may be called unusual where nothing is, such as 0.001: rows that do
         not fit their forecasts (`sp.Anomalies`), and changes of the target (`sp.Changes`, a false
         one in 10/`alerts` rows or more) are in `Tracked.alerts` then. For numbers, not for task
         "binary".
     progress : bool, optional
-        Whether to show how far it is; None: where errors go to a terminal. The first run compiles,
-        for half a minute or more; None says so in a notebook, too.
+        Whether to show progress; None does where standard error is a terminal. The first run
+        compiles, for half a minute or more; None says so in a notebook, too.
 
     Returns
     -------

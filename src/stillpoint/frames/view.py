@@ -85,7 +85,7 @@ def view(job: MemoryTrack, summary: dict[str, Any]) -> View:
         if start <= place < stop
     ]
     shown = range(start, stop)
-    unusual, changed = (_told(job, kind, shown) for kind in ("anomaly", "change"))
+    unusual, changed = (_alarm_rows(job, kind, shown) for kind in ("anomaly", "change"))
     return View(
         clock.kind,
         job.options.target,
@@ -100,7 +100,7 @@ def view(job: MemoryTrack, summary: dict[str, Any]) -> View:
     )
 
 
-def _told(job: MemoryTrack, alert: str, shown: range) -> list[int]:
+def _alarm_rows(job: MemoryTrack, alert: str, shown: range) -> list[int]:
     """Return rows of the alarms of a kind, counted from 0, of those that are shown."""
     rows = (each["row"] - 1 for each in job.told if each["alert"] == alert)
     return [row for row in rows if row in shown]

@@ -50,7 +50,7 @@ class QuantileEstimators(Learner):
 
     @property
     def is_open(self) -> bool:
-        """Whether a round has been predicted that awaits its target."""
+        """Whether a round has been predicted and awaits its target."""
         return self._is_open
 
     @property
@@ -123,6 +123,11 @@ def promise(levels: ArrayLike, T: ArrayLike) -> tuple[Array, Array]:
     alpha = 1.0 - q
     h = _guard.WIDTH * np.sqrt(q * alpha * (seen + _guard.HEAD))
     return alpha * seen - h - alpha, alpha * seen + h + 1.0 - alpha
+
+
+def both_ends(rows: Array, several: bool) -> tuple[Array, Array]:
+    """Return lo and hi of intervals (rows, 2, coverages), for one coverage without that axis."""
+    return (rows[:, 0], rows[:, 1]) if several else (rows[:, 0, 0], rows[:, 1, 0])
 
 
 def shares(name: str, value: Any) -> tuple[float, ...]:

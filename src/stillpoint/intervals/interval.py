@@ -12,7 +12,7 @@ from stillpoint.core.allocation import zeros
 from stillpoint.core.validation import Array, waiting
 from stillpoint.intervals import _interval
 from stillpoint.intervals._experts import MEAN
-from stillpoint.intervals.base import Levels, shares, value, values
+from stillpoint.intervals.base import Levels, both_ends, shares, value, values
 from stillpoint.intervals.coverage import CoverageAccount
 from stillpoint.intervals.turns import NOT_FINITE, Turns, rounds_late
 from stillpoint.intervals.wrap import Wrapped
@@ -136,13 +136,13 @@ class IntervalTracker(CoverageAccount):
         """Return the interval around this forecast, with no round opened and nothing changed.
 
         It is the interval that `predict` would give: for what-if forecasts of the coming round.
-        It is none for targets that come late: with one tracker, 90% intervals looked at a season
-        ahead of their targets covered 83%. Build the tracker with delay= for those.
+        It is not for targets that come late: 90% intervals of one tracker, looked at a season ahead
+        of their targets, covered 83%. Build the tracker with delay= for those.
         """
         return self._both(self._look(value("forecast", forecast, _NO_FORECAST)))
 
     def update(self, y: float) -> None:
-        """Learn what the open round turned out to be; with a delay, the oldest one."""
+        """Learn the target of the open round; with a delay, of the oldest one."""
         target = value("y", y, _MISSING)
         if not self._is_open:
             raise ValueError(
@@ -168,7 +168,7 @@ class IntervalTracker(CoverageAccount):
 
     @property
     def open_rounds(self) -> int:
-        """How many rounds have been predicted that await their targets."""
+        """How many rounds have been predicted and await their targets."""
         return int(self._is_open) if self._turns is None else self._turns.opened - self.rounds
 
     def _follow(self) -> None:
@@ -179,9 +179,6 @@ class IntervalTracker(CoverageAccount):
 
     def _both(self, ends: Array) -> tuple[Any, Any]:
         return self._shape(ends[0]), self._shape(ends[1])
-
-    def _columns(self, out: Array) -> tuple[Array, Array]:
-        return (out[:, 0], out[:, 1]) if self._several else (out[:, 0, 0], out[:, 1, 0])
 
     def _close(self, feedback: float | None) -> None:
         if feedback is not None:
@@ -220,7 +217,7 @@ class IntervalTracker(CoverageAccount):
         if self._turns is not None:
             out = self._turns.track(centres, targets, delay, first)
             self._follow()
-            return self._columns(out)
+            return both_ends(out, self._several)
         delay, first = waiting(0 if delay is None else delay, first, targets.size)
         if self._is_open:
             raise ValueError(
@@ -234,7 +231,7 @@ class IntervalTracker(CoverageAccount):
         self._learnt(learnt)
         if learnt:
             self._forecast = float(centres[learnt - 1])
-        return self._columns(out)
+        return both_ends(out, self._several)
 
     def wrap(self, model: Any) -> Wrapped:
         """Put this tracker around a point forecaster.

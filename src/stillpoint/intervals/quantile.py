@@ -75,7 +75,7 @@ class QuantileTracker(QuantileEstimators):
         _quantile.predict(*self._opening)
 
     def update(self, y: float) -> None:
-        """Learn what the round turned out to be."""
+        """Learn the target of the round."""
         target = value("y", y, "call skip() for a missing target")
         self._begin()
         self._end(target)

@@ -1,4 +1,4 @@
-"""Intervals around a point forecaster of any make, which its methods tell."""
+"""Intervals around a point forecaster of any library, known by its methods."""
 
 from collections.abc import Mapping
 from contextlib import nullcontext
@@ -21,8 +21,8 @@ class Wrapped(Configured):
     """A point forecaster with intervals around its forecasts.
 
     `predict(x)` gives the interval (lo, hi); `update(x, y)` teaches tracker and model. Rounds are
-    the tracker's. `sp.save` saves both where the model is one of this library; otherwise save the
-    tracker, and the model by its own means.
+    those of the tracker. `sp.save` saves both where the model is one of this library; otherwise
+    save the tracker, and the model by its own means.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class Wrapped(Configured):
         return self.model.peek(x)
 
     def update(self, x: Any, y: float) -> None:
-        """Learn what the round with features x turned out to be: the tracker, then the model.
+        """Learn the target of the round with features x: the tracker, then the model.
 
         With a delay it is the oldest open round, and x are its features.
         """

@@ -121,6 +121,10 @@ def sweep(
         class(dim, **config), or contenders; none means the usual.
     streams
         What `streams.find` takes, specs, or (name, make) as `compare` takes them.
+    seeds
+        Seeds of the streams.
+    horizons
+        Rounds T of the runs, each in turn.
     out
         The folder: `cells.parquet` has the results, `cells.sqlite` what a later call needs.
     backend
@@ -128,11 +132,16 @@ def sweep(
     jobs
         How many cells at a time; None for one per core.
     address
-        Of a running Dask scheduler or Ray head; without it they are started here.
+        The address of a running Dask scheduler or Ray head; without it they are started here.
     retry
         Play failed cells again.
     progress
         Show on stderr how many cells are finished.
+
+    Returns
+    -------
+    Sweep
+        The cells, in order, with their means.
 
     Notes
     -----

@@ -54,6 +54,8 @@ def tightest(
 
     Parameters
     ----------
+    case
+        The learner and its claims.
     rounds
         T; the search is for small ones.
     dim

@@ -54,7 +54,7 @@ class GradientLearner(Learner):
     `predict(time)` opens a round and returns its play; called again before `update` it returns the
     same play. `update(g)` closes the round, `skip()` closes it without feedback. Times default to
     the last one + 1, from 1. Bad input raises ValueError and leaves the learner as it was.
-    Gradients smaller than 1e-150 count as 0: their squares are.
+    Gradients of norm below 1e-150 count as 0: their squares are 0 in floats.
     """
 
     ledger: Ledger | None = None
@@ -101,14 +101,14 @@ class GradientLearner(Learner):
         return play.copy()
 
     def update(self, g: ArrayLike, time: float | None = None) -> None:
-        """Tell the learner a subgradient at the play of the open round.
+        """Learn from a subgradient at the play of the open round.
 
         Parameters
         ----------
         g : array of shape (dim,)
             The subgradient; with dim 1 a plain number will do.
         time : float, optional
-            When the round is; opens it where none is open.
+            When the round is; a round is opened there if none is open.
         """
         gradient = self._accept(g)
         if time is not None and (self._is_open or self._started):
@@ -142,11 +142,11 @@ class GradientLearner(Learner):
 
     @property
     def takes_losses(self) -> bool:
-        """Whether `update_loss` tells it more than the gradient at the play."""
+        """Whether `update_loss` uses more of a loss than its gradient at the play."""
         return False
 
     def update_loss(self, loss: LossLike, time: float | None = None) -> None:
-        """Tell the learner the loss of the open round.
+        """Learn from the loss of the open round.
 
         The same as `update` with the gradient at the play, except for learners that can use more
         (`takes_losses`).

@@ -50,24 +50,24 @@ class Directional(ConstrainedLearner):
     kernel : Kernel
         Which paths are cheap; Constant() is the static theorem on R^d, full-matrix parameter-free
         learning. O((dim·P)²) a round for kernels with a state space, dense and O(t²) for others.
-    ridge : float
+    ridge : float, default 1
         λ; with lipschitz=None in units of the squared hint.
-    scale : float
+    scale : float, default 1
         ε, the size of play before anything is known.
     kernel_bound : float, optional
         max k(t,t), so that G0 = G√kernel_bound; stationary kernels know theirs, growing ones need
         it, unless lipschitz=None.
-    norms : {"full", "diagonal"} or callable
-        "full" is the above; "diagonal" has one weight a coordinate at O(dim·P) a round and regret
-        Õ(√(Σ‖G‖²_{t,*} Σ_i weights_i‖u_i‖²)); or a function of kernel, dim and floor that builds a
-        `stillpoint.learners.norms.Norms`.
+    norms : {"full", "diagonal"} or callable, default "full"
+        "full" follows all directions; "diagonal" has one weight a coordinate at O(dim·P) a round
+        and regret Õ(√(Σ‖G‖²_{t,*} Σ_i weights_i‖u_i‖²)); or a function of kernel, dim and floor
+        that builds a `stillpoint.learners.norms.Norms`.
     domain : Domain, optional
         Where plays may lie; by projection of plays and of gradients.
-    radius_scale : float
+    radius_scale : float, default 1
         ε_D of the artificial ball (erratum E15); used only with lipschitz=None and an unbounded
         domain.
-    track_dimension : bool
-        Keep what `effective_dimension` and `dimension_bound` need, for one more covariance; for
+    track_dimension : bool, default False
+        Keep what `effective_dimension` and `dimension_bound` need, one more covariance; for
         norms="full".
 
     Attributes

@@ -32,7 +32,7 @@ from stillpoint.regret.ledger import Ledger
 class KernelFTRL(ConstrainedLearner):
     """Static learning in the RKHS of a kernel, hence dynamic regret against every u_t = u(τ_t).
 
-    A round takes a time that does not grow with t for Markov kernels.
+    The time that a round takes does not grow with t for Markov kernels.
 
     Parameters
     ----------
@@ -43,20 +43,20 @@ class KernelFTRL(ConstrainedLearner):
         past gradients bound the next one, which is clipped, and plays stay in `domain`, or in a
         ball that grows by itself.
     kernel : Kernel, optional
-        Which targets are cheap; HorizonFree() is the paper's. In practice try OUMixture, or
+        Which targets are cheap; None is HorizonFree(), the paper's. In practice try OUMixture, or
         `Tracker`.
     potential : Potential, StaticLearner or LossLearner, optional
-        How far to go. ParameterFree() is Algorithm 2; Erfi() moves sooner. A `LossLearner`, such as
-        `learners.ProximalDescent`, gets losses from `update_loss` or `sp.play`; it needs no
+        How far to go. None is ParameterFree(), Algorithm 2; Erfi() moves sooner. A `LossLearner`,
+        such as `learners.ProximalDescent`, gets losses from `update_loss` or `sp.play`; it needs no
         `lipschitz`, and has no domain.
     kernel_bound : float, optional
         max k(t,t); stationary kernels know theirs. With it and `lipschitz` the hint H ≥
         ‖g_t‖√k(t,t) is fixed at lipschitz·√kernel_bound, else it is a running maximum.
     domain : Domain, optional
         Where plays may lie; by projection of plays and of gradients.
-    memory : {"auto", "dense", "streaming"}
-        How the past is summed; "auto" chooses by kernel.
-    radius_scale : float
+    memory : {"auto", "dense", "streaming"}, default "auto"
+        How the past is summed; "auto" streams where the kernel has a state space.
+    radius_scale : float, default 1
         ε_D of the artificial ball (erratum E15); used only with lipschitz=None and an unbounded
         domain.
 
@@ -215,9 +215,9 @@ class KernelFTRL(ConstrainedLearner):
         return isinstance(self.potential, LossLearner) and not isinstance(self.potential, Potential)
 
     def update_loss(self, loss: LossLike, time: float | None = None) -> None:
-        """Tell the learner the loss of the open round: an object with value(w) and gradient(w).
+        """Learn from the loss of the open round: an object with value(w) and gradient(w).
 
-        A static learner that takes losses is sent it, others the gradient at the play.
+        A static learner that takes losses is given the loss, others the gradient at the play.
         """
         if not self.takes_losses:
             super().update_loss(loss, time)

@@ -46,14 +46,14 @@ class MultiScale(MultiScaleRounds):
     lipschitz : float, optional
         G ≥ ‖g_t‖. None learns it on the way: gradients are clipped to the largest one before, which
         costs up to that largest gradient times the radius of plays, also against 0.
-    budget : float
+    budget : float, default 0.1
         ε of every level, in units of the target: what may be lost, times √V, before anything is
-        known. The one scale it has.
-    base : float
+        known. It is the only scale to choose.
+    base : float, default 4
         Ratio of neighbouring time scales; 4 to 8 works well.
     domain : Domain, optional
         Where plays may lie.
-    radius_scale : float
+    radius_scale : float, default 1
         ε_D of the ball that grows by itself where neither lipschitz nor a bounded domain is given
         (erratum E15).
 
@@ -141,7 +141,7 @@ class MultiScale(MultiScaleRounds):
         radius : float or array
             One number B bounds √Σ_j‖u^j‖², the norm of the direct sum; one a level, B_j, bounds
             each ‖u^j‖.
-        group : bool
+        group : bool, default False
             B bounds Σ_j‖u^j‖ instead.
 
         Notes

@@ -97,7 +97,7 @@ class MultiScaleRounds(ConstrainedLearner):
         return self._play
 
     def update(self, g: ArrayLike, time: float | None = None) -> None:
-        """Tell the learner a subgradient at the play of the open round, as every learner."""
+        """Learn from a subgradient at the play of the open round, as every learner."""
         # what most calls are like: checked and learnt from at once
         if (
             self._is_open
@@ -105,13 +105,13 @@ class MultiScaleRounds(ConstrainedLearner):
             and type(g) is np.ndarray
             and g.dtype is _FLOAT
             and g.shape == (self.dim,)
-            and self._took(g)
+            and self._try_learn(g)
         ):
             self._closed()
         else:
             super().update(g, time)
 
-    def _took(self, g: Array) -> bool:
+    def _try_learn(self, g: Array) -> bool:
         """Learn from g, or return False if it cannot be taken: then nothing has changed."""
         self._given[:] = g
         taken, linear, total, true = single.close_round(self._plan, self._held)
@@ -124,7 +124,7 @@ class MultiScaleRounds(ConstrainedLearner):
 
     def _close(self, feedback: Array | None) -> None:
         if feedback is not None:
-            self._took(feedback)
+            self._try_learn(feedback)
 
 
 def lay(

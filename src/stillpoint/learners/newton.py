@@ -127,9 +127,9 @@ class StronglyConvex(_Newton):
     kernel : Kernel
         A kernel on time.
     curvature : float
-        β of the strong convexity.
-    ridge : float
-        λ.
+        β, the constant of strong convexity of the losses.
+    ridge : float, default 1
+        λ, the weight of ‖U‖²/2.
     domain : Domain, optional
         Where plays may lie; they are projected in the norm of Σ, which on values is Euclidean.
 
@@ -208,13 +208,13 @@ class ExpConcave(_Newton):
     curvature : float
         β of ℓ(x) − ℓ(y) ≤ ⟨g, x−y⟩ − (β/2)⟨g, x−y⟩²; `sp.losses.newton_curvature` converts an
         exp-concavity constant.
-    ridge : float
-        λ.
+    ridge : float, default 1
+        λ, the weight of ‖U‖²/2.
     domain : Domain, optional
         Where plays may lie; they are projected on it in the metric of A
         (`Domain.project_in_metric`).
-    track_dimension : bool
-        Keep what `effective_dimension` and `dimension_bound` need, for one more covariance.
+    track_dimension : bool, default False
+        Keep what `effective_dimension` and `dimension_bound` need: one more covariance.
 
     Notes
     -----
@@ -246,7 +246,7 @@ class ExpConcave(_Newton):
         return {**super().config, "track_dimension": self.track_dimension}
 
     def update(self, g: ArrayLike, time: float | None = None) -> None:
-        """Tell the learner a subgradient at the play of the open round; opens one where none is."""
+        """Learn from a subgradient at the play of the open round; opens one if none is open."""
         # that curvature drowns in g shows once the round is open: one opened here must not stay so
         with rollback_on_error(self) if not self._is_open else nullcontext():
             super().update(g, time)

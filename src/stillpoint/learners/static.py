@@ -113,8 +113,8 @@ class ProximalDescent:
     """Implicit online gradient descent in the RKHS, stable for any step.
 
     W_{t+1} = argmin ‖W − W_t‖²/2 + step·ℓ_t(Wφ(t)) = W_t − step·g⊗φ(t), g a gradient of ℓ_t at the
-    new value w_t − step·k(t,t)·g. Losses of `sp.losses` know it; one of your own must have
-    `implicit_gradient(w, step)`, that g. `update(g)` is the step on the linear loss ⟨g, ·⟩.
+    new value w_t − step·k(t,t)·g. Losses of `sp.losses` know it; one of your own must have a method
+    `implicit_gradient(w, step)` that returns it. `update(g)` is the step on the linear loss ⟨g, ·⟩.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ class Loss(ABC):
     Attributes
     ----------
     code : int
-        The family, as compiled functions know it.
+        The number of the family in compiled functions.
     vector_plays : bool
         Whether there is a form for plays and targets in R^d, of ‖w − y‖ or ⟨y, w⟩.
     labels : bool

@@ -41,8 +41,8 @@ def from_function(
         f(w, *data), the loss of the play w, an array of shape (dim,), in a round with these data;
         or a sequence of functions f_t(w), one a round.
     backend : "jax", "torch" or "autograd"
-        What differentiates. Default: the package whose functions f uses, or else the first of these
-        that is installed. None is a dependency of the library; without one this is refused.
+        The package that differentiates. Default: the one whose functions f uses, or else the first
+        that is installed. The library depends on none of them; without one this is refused.
     check
         Whether convexity is checked at points around the plays of the first rounds. Where it fails,
         a warning says so, once.
@@ -126,7 +126,7 @@ class FunctionLoss:
         return gradient
 
     def convexity_gap(self, w: ArrayLike, *data: Any) -> float:
-        """By how much convexity fails at points drawn around w; 0 where no failure is found.
+        """Return by how much convexity fails at points drawn around w; 0 if no failure is found.
 
         Of pairs a, b at distances of 0.1, 1 and 10, the largest of f((a + b)/2) − (f(a) + f(b))/2
         and of f(a) + ⟨∇f(a), b − a⟩ − f(b), beyond rounding. Points where f is no number are left

@@ -44,7 +44,7 @@ class Potential(ABC):
             offset·h² + Σ_{s<t}‖G_s‖².
         h : float
             The hint.
-        count : float
+        count : float, default 0
             A_t = 4 + Σ_{s<t}‖G_s‖²/h_s² where the hint runs, 0 where it is fixed.
         """
         if self.code is None:

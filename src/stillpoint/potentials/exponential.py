@@ -20,7 +20,7 @@ class FreeGrad(Potential):
 
     Parameters
     ----------
-    scale : float
+    scale : float, default 1
         ε, the size of play before anything is known.
 
     Notes
@@ -71,12 +71,12 @@ class Erfi(Potential):
 
     Parameters
     ----------
-    scale : float
+    scale : float, default 1
         ε, what may be lost, times √V, before anything is known.
-    alpha : float
-        α.
-    z0 : float
-        z₀.
+    alpha : float, default 0.75
+        α, which sets the scale √(4αU) of S.
+    z0 : float, default 4
+        z₀, the part of U that is there from the start, over h².
 
     Notes
     -----

@@ -16,7 +16,7 @@ class ParameterFree(Potential):
 
     Parameters
     ----------
-    scale : float
+    scale : float, default 1
         ε > 0, the size of play before anything is known.
 
     Notes

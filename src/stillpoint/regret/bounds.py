@@ -29,7 +29,7 @@ def path_length_norm(
         M = max‖u_t‖.
     horizon : int
         T.
-    order : int
+    order : int, default 1
         The theorems' m. It says which kernels are covered, those whose density falls more slowly
         than ω^{−2m}; the sequence enters by its first differences at every order, `path_length(u)`,
         never by `path_length(u, order=m)`. A higher order than the kernel needs only costs: C'_m
@@ -74,9 +74,9 @@ def optimal_path_length(
     ----------
     path_length, magnitude, horizon, order, kernel
         As for `path_length_norm`.
-    lipschitz : float
+    lipschitz : float, default 1
         G.
-    scale : float
+    scale : float, default 1
         ε of Algorithm 2.
     squared_gradients : float, optional
         Σ‖g_t‖²; its largest value G²T by default.

@@ -24,7 +24,7 @@ def path_length(u: ArrayLike, order: int = 1) -> float:
     ----------
     u : array of shape (T,) or (T, d)
         The sequence.
-    order : int
+    order : int, default 1
         m: the sum is Σ_{t>m} ‖Δ^m u_t‖ of differences of differences, 0 for polynomials below t^m.
         Bounds are stated in the first order, those of theorems of higher order too
         (`path_length_norm`).

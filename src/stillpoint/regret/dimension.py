@@ -31,7 +31,7 @@ def effective_dimension(
         Increasing times.
     ridge : float
         λ.
-    method : {"auto", "streaming", "dense"}
+    method : {"auto", "streaming", "dense"}, default "auto"
         "streaming" filters, O(T·P²) for a diagonal transition; where the state space approximates
         its kernel (HorizonFree), the value is that of the approximation. "dense" takes eigenvalues,
         O(T³); "auto" streams if it can.

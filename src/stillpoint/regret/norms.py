@@ -89,7 +89,7 @@ def rkhs_norm(
         The sequence.
     times : array, optional
         Its times, increasing; 1..T by default.
-    method : {"auto", "streaming", "dense"}
+    method : {"auto", "streaming", "dense"}, default "auto"
         "streaming" filters (kernels with a state space), "dense" factors the Gram matrix, "auto"
         streams if it can.
 
@@ -160,7 +160,7 @@ def interpolate(
         The sequence.
     times : array, optional
         Its times, increasing; 1..T by default.
-    method : {"minimum-norm", "sinc-bump"}
+    method : {"minimum-norm", "sinc-bump"}, default "minimum-norm"
         "minimum-norm" is the cheapest one in the kernel's space; "sinc-bump" the paper's (Theorem
         discrete-pl), which asks nothing of the kernel but needs times 1..T.
     """

@@ -38,10 +38,10 @@ def bump(t: ArrayLike, horizon: int, order: int = 1) -> Array:
     Parameters
     ----------
     t : array
-        Where.
+        Times.
     horizon : int
         T.
-    order : int
+    order : int, default 1
         m. b_T rises on [0, 1] like ∫(x(1 − x))^{2m} dx and falls alike, with 2m continuous
         derivatives; with m = 1 the rise is 10t³ − 15t⁴ + 6t⁵.
     """
@@ -66,7 +66,7 @@ class SincBump:
     ----------
     u : array of shape (T,) or (T, d)
         The sequence.
-    order : int
+    order : int, default 1
         m, which only shapes b_T.
     """
 

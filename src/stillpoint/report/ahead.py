@@ -129,9 +129,9 @@ class Ahead:
         rows = self.horizons
         if len(rows) < 2:
             return ""
-        return " ".join([*self._beaten(rows), *self._growth(rows)])
+        return " ".join([*self._beaten_by_simple(rows), *self._growth(rows)])
 
-    def _beaten(self, rows: list[dict[str, Any]]) -> Iterator[str]:
+    def _beaten_by_simple(self, rows: list[dict[str, Any]]) -> Iterator[str]:
         judged = [
             (row, row["error"] / row["rivals"][row["best"]])
             for row in rows

@@ -64,7 +64,7 @@ def _coming(facts: Facts, recent: Recent) -> str:
         text = f"Over the next {span} {facts.target} should average {near(said.mean(), scale)}"
         before, what = known[-H:], f"over the last {count(H)}"
     if before.size == H:
-        text += _beside(float(said.mean()), float(before.mean()), width, what, scale)
+        text += _compared(float(said.mean()), float(before.mean()), width, what, scale)
     if H > 2 and np.ptp(said) > _FLAT * width:
         low, high = ahead[int(said.argmin())], ahead[int(said.argmax())]
         ends = [f"{near(s.forecast, scale)} ({_at(recent, s.x)})" for s in (low, high)]
@@ -80,7 +80,7 @@ def _at(recent: Recent, x: float) -> str:
     return re.sub(r" \d+ (?=\d\d:)", " ", axis.text(x)) if axis.kind == "date" else axis.text(x)
 
 
-def _beside(ours: float, before: float, width: float, what: str, scale: float | None) -> str:
+def _compared(ours: float, before: float, width: float, what: str, scale: float | None) -> str:
     if abs(ours - before) <= _SAME * width:
         return f", about {'the same' if what.startswith('the') else 'as much'} as {what}"
     word = "more" if ours > before else "less"

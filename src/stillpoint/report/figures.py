@@ -58,7 +58,7 @@ def run_figure(run: Run, comparators: Mapping[str, ArrayLike], radius: float | N
         top.plot(run.times[keep], path[keep], color=colour, linewidth=1.2, label=_plain(name))
     top.plot(run.times[keep], run.plays[keep, 0], color=PLAY, linewidth=1.0, label="play", zorder=1)
     top.set_ylabel("play" if run.plays.shape[1] == 1 else "first coordinate")
-    _dress(top)
+    _style_axes(top)
     draw_regret(bottom, run, comparators, radius)
     bottom.set_ylabel("running total")
     figure: Figure = top.figure
@@ -87,7 +87,7 @@ def draw_regret(
         total = np.cumsum(run.losses)[keep]
         axes.plot(times, total, color=PLAY, linewidth=1.4, label="cumulative loss")
     axes.set_xlabel("time")
-    _dress(axes)
+    _style_axes(axes)
 
 
 def draw_groups(
@@ -131,7 +131,7 @@ def draw_groups(
     _cut_decades(axes, means, log_x, log_y, at)
     axes.set_xlabel(over)
     axes.set_ylabel(says)
-    _dress(axes)
+    _style_axes(axes)
 
 
 def centre(curves: Array, band: tuple[float, float] | None) -> Array:
@@ -220,7 +220,7 @@ def _positive(means: Mapping[str, Array], says: str) -> None:
             )
 
 
-def _dress(axes: Axes) -> None:
+def _style_axes(axes: Axes) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", color="#e6e6e6", linewidth=0.7)
     axes.set_axisbelow(True)

@@ -60,7 +60,7 @@ class SeriesLearner(Learner):
 
     @property
     def weights(self) -> dict[int, dict[str, float]]:
-        """What is relied on: for each knot, a horizon, the experts' weights in its forecast."""
+        """The weights of the experts in the forecast of each knot (a horizon)."""
         return explain.weights(self._engine)
 
     @property
@@ -68,8 +68,8 @@ class SeriesLearner(Learner):
         """For each knot, how much more than each expert the aggregate can have lost so far.
 
         In error variances: `Σ ((y − p)² − (y − pᵢ)²)/σ² ≤ Rᵢ`, with p the ML-Poly forecast. At
-        horizon 1 all R together are bounded whatever the series, see the notes on Forecaster. Since
-        the last time that experts were built, over the history that was replayed then.
+        horizon 1 all R together are bounded whatever the series, see the notes on Forecaster. They
+        count from when the experts were last built, over the history that was replayed then.
         """
         return explain.regrets(self._engine)
 

@@ -25,19 +25,19 @@ _MISSING = "pass one number a round, NaN for a missing one"
 class Forecaster(SeriesLearner):
     """Forecast a series any number of steps ahead: level, trend, seasons, memory, jumps.
 
-    Nothing needs to be told. Values may be missing, times irregular; features known ahead may join.
+    Nothing has to be set. Values may be missing and times irregular; features may be known ahead.
 
     Parameters
     ----------
     horizon : int, default 1
-        H, how many steps ahead it can be asked for.
+        H, the largest number of steps ahead that can be forecast.
     season : "auto", None, float or list of float, default "auto"
         Periods in rounds such as [24, 168], in use from the third value on; None for none.
         "auto": those of the spacing of dates if the series bears them out, else those found in it.
     coverage : float or list of float, default 0.9
         The share of values that intervals are to cover, or several.
     features : int or list of str, default 0
-        How many numbers are known of each round before its value (prices, holidays), or names.
+        How many features of a round are known before its value (prices, holidays), or names.
     pool : {"full", "middle", "small"}, default "full"
         How many experts forecast: 24 with two seasons, 13 or 8.
     loss : Squared, Absolute or Pinball, optional
@@ -54,7 +54,7 @@ class Forecaster(SeriesLearner):
     seasons : list of float
         The periods in use.
     weights, regrets : dict
-        For each knot, a horizon, what is relied on, and the account against each expert.
+        For each knot (a horizon), the weight of each expert, and the regret against it.
     changes : list of Change
         Where level, spread, slope or season have moved.
 
@@ -191,7 +191,7 @@ class Forecaster(SeriesLearner):
 
         Returns
         -------
-        float or array of shape (horizon,)
+        array of shape (horizon,), or a float if `horizon` is left out
         """
         steps = 1 if horizon is None else self._steps(horizon)
         self._ask(x, time)
@@ -204,7 +204,7 @@ class Forecaster(SeriesLearner):
         """Return the ends (lo, hi) of the interval around each forecast of `predict`.
 
         Numbers, or arrays of shape (horizon,); with several coverages one more axis for them. An
-        interval may be everything, (−∞, ∞), until its horizon has been judged twice.
+        interval may be everything, (−∞, ∞), until two forecasts of its horizon have been scored.
         """
         steps = 1 if horizon is None else self._steps(horizon)
         self._ask(x, time)
@@ -216,7 +216,7 @@ class Forecaster(SeriesLearner):
     def total(
         self, horizon: int | None = None, *, x: ArrayLike | None = None, time: Any = None
     ) -> tuple[float, Any, Any]:
-        """Forecast the sum of the coming values, its mean whatever the loss: (total, lo, hi)."""
+        """Forecast the sum of the coming values: (total, lo, hi), its mean whatever the loss."""
         steps = self.horizon if horizon is None else self._steps(horizon)
         self._ask(x, time)
         total, lo, hi = self._total(steps)
@@ -227,7 +227,7 @@ class Forecaster(SeriesLearner):
         self._begin(self._timing.number(time, self._started), self._features.rows(x))
 
     def update(self, y: float, *, x: ArrayLike | None = None) -> None:
-        """Tell the forecaster the value of the round; `skip` if it is missing."""
+        """Learn the value of the round; call `skip` if it is missing."""
         target = target_number(y)
         self._begin(x=self._features.rows(x))
         self._end(target)

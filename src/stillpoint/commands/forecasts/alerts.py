@@ -20,7 +20,7 @@ from stillpoint.commands.fleet_options import FleetOptions
 from stillpoint.commands.forecasts.output import ALERTS
 from stillpoint.commands.forecasts.times import Times
 from stillpoint.commands.sink import check as check_file
-from stillpoint.commands.sink import end_of
+from stillpoint.commands.sink import end_of, finite_or_null
 from stillpoint.core.container import replace
 from stillpoint.core.validation import Array
 from stillpoint.fleet.batch._alerts import admit
@@ -47,7 +47,7 @@ def candidates(part: Part, rounds: Rounds, times: Times) -> dict[str, Any]:
     texts = times.texts(rounds.times[rows])
     told = []
     for row, note, text in zip(rows.tolist(), notes.tolist(), texts, strict=True):
-        record = dict(zip(_TOLD, map(_finite, note[IN.value : IN.sign]), strict=True))
+        record = dict(zip(_TOLD, map(finite_or_null, note[IN.value : IN.sign]), strict=True))
         key, when = part.keys[rounds.codes[row]], float(rounds.times[row])
         own = {"row": int(note[IN.row]) + 1, "time": text, **record, "sign": int(note[IN.sign])}
         told.append([when, key, own])
@@ -126,8 +126,3 @@ def _up_to(when: Array, ends: Array, counts: Any) -> Any:
     """Return how many values of a part had come at each of these times, or a few less."""
     sums = np.append(0, np.cumsum(counts))
     return sums[np.searchsorted(ends, when, side="right")]
-
-
-def _finite(value: float) -> float | None:
-    """Return null for what is not finite."""
-    return value if math.isfinite(value) else None

@@ -26,29 +26,29 @@ _MISSING = "pass None for a missing value"
 class Anomalies(SupervisedAnomalyDetector, Configured):
     """Detect targets that do not fit, with a rate of alarms that is kept.
 
-    `stillpoint.Anomalies` for river: `score_one` is 1 − p, p how often a row is as unusual as this
-    one, and `learn_one` takes the row in, which may be an alarm. `score_one` changes nothing. A
-    missing target is None or NaN: its score is 0.
+    `stillpoint.Anomalies` for river: `score_one` is 1 − p, where p is how often a row is as unusual
+    as this one; `learn_one` takes the row in, and may raise an alarm. `score_one` changes nothing.
+    A missing target is None or NaN: its score is 0.
 
-    For `anomaly.ThresholdFilter` 1 − rate is the threshold that holds a share `rate` of usual rows
-    back. A detector that its filter protects never sees these: it has no alarms of them, and after
-    a lasting change it may hold all back. Keep the threshold at 0.999 or above there, since below
-    0.998 a stretch that has left the long-run level is unusual whatever comes next; or let
-    `QuantileFilter(…, protect_anomaly_detector=False)` learn all. Pipelines have a filter score
-    each row once it is learnt, as if it came again: use a regressor there, since without one
-    another value is expected by then.
+    In `anomaly.ThresholdFilter` the threshold 1 − rate holds back a share `rate` of usual rows. A
+    detector protected by its filter never sees these: it has no alarms for them, and after a
+    lasting change it may hold back all rows. Keep the threshold at 0.999 or above there, since
+    below 0.998 a stretch that has left the long-run level is unusual whatever comes next; or let
+    `QuantileFilter(…, protect_anomaly_detector=False)` learn all. In a pipeline the filter scores
+    each row after it is learnt, as if it came again: use a regressor there, since without one the
+    next value is expected by then.
 
     Parameters
     ----------
-    rate : float
+    rate : float, default 0.001
         The share of rows that may be called unusual where nothing is.
     regressor : river.base.Regressor, optional
         The model, or a pipeline, that forecasts each target from its features. None is
         `stillpoint.Forecaster`, which forecasts a series from its own past; features are then
-        passed over, and may be None.
+        ignored, and may be None.
     period : int, optional
-        Rows of the season that the long-run level has; 1 for none. None: found in the stream.
-    grace_period : int
+        Length in rows of the season of the long-run level; 1 for none. None finds it in the stream.
+    grace_period : int, default 100
         Targets that the regressor learns before its errors count: those of its first rows are
         larger than any anomaly.
 
@@ -112,7 +112,7 @@ class Anomalies(SupervisedAnomalyDetector, Configured):
         return self._core.alarm_bound()
 
     def score_one(self, x: dict[Hashable, Any] | None, y: float) -> float:
-        """1 − p of a row with features x and target y, if it came now; 0 if y is missing."""
+        """Return 1 − p of a row with features x and target y, as if next; 0 if y is missing."""
         if missing(y):
             return 0.0
         target, forecast = target_number(y, _MISSING), self._forecast(x)
@@ -121,7 +121,7 @@ class Anomalies(SupervisedAnomalyDetector, Configured):
         return 0.0 if graced else 1.0 - self._core.score(target, forecast=forecast)
 
     def learn_one(self, x: dict[Hashable, Any] | None, y: float) -> None:
-        """Learn that features x came with target y; None or NaN: it is missing."""
+        """Learn a row with features x and target y; None or NaN for a missing target."""
         if missing(y):
             self._core.skip()
             return

@@ -19,14 +19,14 @@ class TrackingClassifier(base.MiniBatchClassifier, Configured):
     One exact MAP step a round in each of ten filters, mixed by their likelihood with fixed share;
     with more than two classes one set of filters a class
     (`stillpoint.forecasters.TrackingProbabilities`). Labels need not be known in advance. None and
-    NaN are features that are not there. Time and memory grow with the number of classes and the
+    NaN are missing features. Time and memory grow with the number of classes and the
     square of that of features.
 
     Parameters
     ----------
-    absent : {"mean", "zero"}
-        What a known feature that is not in the dict stands for: its running mean, or 0, for sparse
-        counts.
+    absent : {"mean", "zero"}, default "mean"
+        The value of a known feature that is not in the dict: its running mean, or 0 (for sparse
+        counts).
     time : hashable, optional
         The feature that holds the time of a row, a number or a date (without a zone: UTC); drift
         then follows the gaps. Rows may share a time, but not go back. None counts rounds.
@@ -52,7 +52,7 @@ class TrackingClassifier(base.MiniBatchClassifier, Configured):
         return True
 
     def learn_one(self, x: dict[Hashable, Any], y: Any) -> None:
-        """Learn that features x came with label y; a label not seen before becomes a class."""
+        """Learn a row with features x and label y; a label not seen before becomes a class."""
         _check_label(y)
         row, moment = self._columns.learn(x, self._core)
         if y not in self._labels:
@@ -66,14 +66,14 @@ class TrackingClassifier(base.MiniBatchClassifier, Configured):
             self._core.add_class()
 
     def predict_proba_one(self, x: dict[Hashable, Any], **kwargs: Any) -> dict[Any, float]:
-        """The probability of each label seen so far."""
+        """Return the probability of each label seen so far."""
         if len(self._labels) < 2:
             return dict.fromkeys(self._labels, 1.0)
         row, moment = self._columns.read(x, self._core)
         return dict(zip(self._labels, self._core._look(row, moment).tolist(), strict=True))
 
     def learn_many(self, X: Any, y: Any) -> None:
-        """Learn the rows of a data frame in order: as `learn_one` does, in compiled code."""
+        """Learn the rows of a data frame in order, as `learn_one` does, in compiled code."""
         batch = self._columns.learn_table(X, self._core)
         labels = as_targets(y, len(batch.rows)).tolist()
         fresh: dict[Any, int] = {}  # labels not seen before -> their first row
@@ -92,7 +92,7 @@ class TrackingClassifier(base.MiniBatchClassifier, Configured):
             self._core._track(rows, places, when, 0, 0, False)
 
     def predict_proba_many(self, X: Any) -> Any:
-        """The probability of each label for each row of a data frame, as if it came next."""
+        """Return the probability of each label for each row of a data frame, as if it came next."""
         rows, when = self._columns.read_table(X, self._core)
         if len(self._labels) < 2:
             table = np.ones((len(rows), len(self._labels)))

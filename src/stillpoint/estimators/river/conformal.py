@@ -27,18 +27,18 @@ def of_river(name: str, model: Any, method: str) -> None:
 class ConformalRegressor(base.Wrapper, base.Regressor):
     """Prediction intervals around any regressor, whose coverage holds on any stream.
 
-    `predict_one(x, with_interval=True)` gives a `river.conf.Interval`; what the regressor forecasts
-    is left as it is. No window and no step are asked for: the interval follows noise that changes
-    (`stillpoint.IntervalTracker`). The promise is for targets that are learnt before the next
-    question.
+    `predict_one(x, with_interval=True)` gives a `river.conf.Interval`; the regressor's forecasts
+    are left as they are. No window and no step size are asked for: the interval follows noise that
+    changes (`stillpoint.IntervalTracker`). The guarantee is for targets that are learnt before the
+    next interval is asked for.
 
     Parameters
     ----------
     regressor : river.base.Regressor
         The model, or a pipeline.
-    coverage : float
+    coverage : float, default 0.9
         The share of targets that intervals are to cover.
-    two_sided : bool
+    two_sided : bool, default False
         A radius of its own for each side, for skewed or biased errors.
 
     Attributes
@@ -83,7 +83,7 @@ class ConformalRegressor(base.Wrapper, base.Regressor):
         return 0.0 if forecast is None else value("forecast", forecast, _DIVERGED)
 
     def predict_one(self, x: Row, with_interval: bool = False, **kwargs: Any) -> Any:
-        """The forecast for features x, or the interval around it."""
+        """Return the forecast for features x, or the interval around it."""
         if not with_interval:
             return self.regressor.predict_one(x, **kwargs)
         return conf.Interval(*self.tracker.peek(self._forecast(x)))
@@ -107,7 +107,7 @@ class ConformalQuantiles(base.Regressor):
     lower, upper : river.base.Regressor
         Models of a low and a high quantile, as with `stillpoint.losses.Pinball` or river's
         `optim.losses.Quantile`.
-    coverage : float
+    coverage : float, default 0.9
         The share of targets that intervals are to cover.
 
     Examples
@@ -147,7 +147,7 @@ class ConformalQuantiles(base.Regressor):
         self._scores.learn(score)
 
     def predict_one(self, x: Row, with_interval: bool = False) -> Any:
-        """The middle between both forecasts for features x, or the interval around them."""
+        """Return the midpoint of both forecasts for features x, or the interval around them."""
         lo, hi = self._ends(x)
         if not with_interval:
             return 0.5 * (lo + hi)
@@ -165,16 +165,16 @@ class ConformalQuantiles(base.Regressor):
 class ConformalClassifier(base.Wrapper, base.Classifier):
     """Sets of labels around any classifier, whose coverage holds on any stream.
 
-    `predict_set_one(x)` gives the labels that are probable enough for the set to hold the one that
-    comes as often as was asked for, however good the probabilities are; a set may be empty, where
-    so many have been hit that one may be missed. A label that was never seen is in no set, and
-    each is in all until two have come.
+    `predict_set_one(x)` gives the labels that are probable enough for sets to hold the true one as
+    often as was asked for, however good the probabilities are. A set may be empty, after so many
+    hits that a miss is affordable. A label that was never seen is in no set; until two labels have
+    come, each is in all.
 
     Parameters
     ----------
     classifier : river.base.Classifier
         A model with `predict_proba_one`, or a pipeline.
-    coverage : float
+    coverage : float, default 0.9
         The share of labels that the sets are to cover.
 
     Examples
@@ -204,19 +204,19 @@ class ConformalClassifier(base.Wrapper, base.Classifier):
         return self._scores.tracker
 
     def learn_one(self, x: Row, y: Any, **kwargs: Any) -> None:
-        """Learn that features x came with label y."""
+        """Learn a row with features x and label y."""
         came = self.classifier.predict_proba_one(x).get(y, 0.0)
         score = value("probability", float(label_score(came)), _DIVERGED)
         self.classifier.learn_one(x, y, **kwargs)  # first: it may refuse
         self._scores.learn(score)
 
     def predict_proba_one(self, x: Row, **kwargs: Any) -> dict[Any, float]:
-        """The classifier's probabilities."""
+        """Return the classifier's probabilities."""
         probabilities: dict[Any, float] = self.classifier.predict_proba_one(x, **kwargs)
         return probabilities
 
     def predict_set_one(self, x: Row) -> set[Any]:
-        """The labels that may come with features x."""
+        """Return the set of labels for features x."""
         most = self._scores.quantile
         found = self.classifier.predict_proba_one(x).items()
         return {label for label, p in found if label_score(p) <= most}

@@ -17,12 +17,12 @@ class Changes(base.DriftAndWarningDetector, Configured):
     """Detect changes of level, spread, slope and season, with a rate of false alarms.
 
     `stillpoint.Changes` for river, for streams of any kind: errors of a model, which may be 0 and
-    1, or values that lean on those before. After a drift it begins anew by itself, with the rows
+    1, or values that depend on those before. After a drift it restarts by itself, with the rows
     since the change. None and NaN are missing values.
 
     Parameters
     ----------
-    every : float
+    every : float, default 10000
         How many rows there are at least, on average, from one false alarm to the next.
 
     Attributes
@@ -30,7 +30,7 @@ class Changes(base.DriftAndWarningDetector, Configured):
     drift_detected : bool
         Whether the last value declared a change.
     warning_detected : bool
-        Whether it did not, and `evidence` is a tenth of `every` or more.
+        Whether it declared none, and `evidence` is a tenth of `every` or more.
     change : stillpoint.alerts.Change or None
         The last change: where it began, its kind, and the level or spread before and after, which
         is measured further for 50 rows.
@@ -67,11 +67,11 @@ class Changes(base.DriftAndWarningDetector, Configured):
 
     @property
     def evidence(self) -> float:
-        """How much speaks for a change now; one is declared at 3/2 of `every`."""
+        """Evidence for a change now; one is declared at 3/2 of `every`."""
         return self._core.evidence
 
     def update(self, x: float | None) -> None:
-        """Take in a value; None or NaN: it is missing."""
+        """Take in a value; None or NaN for a missing one."""
         found = None
         if missing(x):
             self._core.skip()

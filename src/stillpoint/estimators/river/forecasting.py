@@ -27,21 +27,21 @@ class Forecaster(time_series.base.Forecaster, Configured):
 
     Parameters
     ----------
-    horizon : int
-        How many steps ahead it can be asked for.
-    season : "auto", None, float or list of float
-        Periods in rounds; "auto" finds them, None: there are none.
-    coverage : float
+    horizon : int, default 12
+        The largest number of steps ahead that can be forecast.
+    season : "auto", None, float or list of float, default "auto"
+        Periods in rounds; "auto" finds them, None is for none.
+    coverage : float, default 0.9
         The share of values that intervals are to cover.
     features : tuple of names, optional
-        Which features to use; None: those of the first row that is learnt. Others are passed over.
+        Which features to use; None takes those of the first row that is learnt. Others are ignored.
     time : hashable, optional
-        The feature that holds the time, a number or a date (without a zone: UTC). None: the date of
-        the first row, if it has one.
-    known_ahead : bool
-        Whether `forecast` is given features of the rounds to come, so that these can be relied on
-        many steps ahead. Such a forecast costs up to `horizon` rounds.
-    pool : {"full", "middle", "small"}
+        The feature that holds the time, a number or a date (without a zone: UTC). None takes the
+        date of the first row, if it has one.
+    known_ahead : bool, default True
+        Whether `forecast` is given features of the rounds to come, so that they count many steps
+        ahead. Such a forecast costs up to `horizon` rounds.
+    pool : {"full", "middle", "small"}, default "full"
         How many experts forecast.
     loss : Squared, Absolute or Pinball, or a name, optional
         What forecasts aim at: the mean (None), the median, or another quantile.
@@ -94,7 +94,7 @@ class Forecaster(time_series.base.Forecaster, Configured):
         return Ahead(core, waits=self.known_ahead)
 
     def learn_one(self, y: float, x: dict[Hashable, Any] | None = None) -> None:
-        """Learn the value of the coming round, whose features are x; None or NaN: it is missing."""
+        """Learn the value of the coming round, with features x; None or NaN for a missing one."""
         value = math.nan if missing(y) else target_number(y, _ORDER)
         known = {} if x is None else self._mapping(x)
         names, clock = self._names, self._clock
@@ -123,6 +123,10 @@ class Forecaster(time_series.base.Forecaster, Configured):
             the first of these rounds is.
         with_interval
             Whether to return intervals, `river.conf.Interval`, instead of numbers.
+
+        Returns
+        -------
+        list of float, or of river.conf.Interval
         """
         steps = self._ahead.core._steps(horizon)
         known = [] if xs is None else [self._mapping(x) for x in xs]

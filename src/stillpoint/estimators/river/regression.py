@@ -20,7 +20,7 @@ class TrackingRegressor(base.MiniBatchRegressor, Configured):
     Kalman filters over fifteen rates of drift on features standardised as they come, aggregated on
     the fly (`stillpoint.TrackingForecaster`). Features may appear, vanish and be reordered; targets
     may come late: `predict_one` changes nothing, and `learn_one` needs only the features and the
-    target. None and NaN are features that are not there. Time and memory grow with the square of
+    target. None and NaN are missing features. Time and memory grow with the square of
     the number of features: hundreds are fine, a bag of words is not.
 
     Parameters
@@ -28,9 +28,9 @@ class TrackingRegressor(base.MiniBatchRegressor, Configured):
     loss : Squared, Absolute, Huber or Pinball, or a name, optional
         One of `stillpoint.losses`, or "squared_error", "absolute_error" or "huber"; None is squared
         loss.
-    absent : {"mean", "zero"}
-        What a known feature that is not in the dict stands for: its running mean, or 0, for sparse
-        counts.
+    absent : {"mean", "zero"}, default "mean"
+        The value of a known feature that is not in the dict: its running mean, or 0 (for sparse
+        counts).
     time : hashable, optional
         The feature that holds the time of a row, a number or a date (without a zone: UTC); drift
         then follows the gaps. Rows may share a time, but not go back. None counts rounds.
@@ -57,18 +57,18 @@ class TrackingRegressor(base.MiniBatchRegressor, Configured):
         self._core = TrackingForecaster(1, loss=loss_named(loss), missing=True)
 
     def learn_one(self, x: dict[Hashable, Any], y: float) -> None:
-        """Learn that features x came with target y."""
+        """Learn a row with features x and target y."""
         target = self._core._feedback(y, "leave rows without a target out")
         row, moment = self._columns.learn(x, self._core)
         self._core._learn_one(row, target, moment)
 
     def predict_one(self, x: dict[Hashable, Any]) -> float:
-        """The forecast for features x; 0 until a target has been seen."""
+        """Return the forecast for features x; 0 until a target has been seen."""
         row, _ = self._columns.read(x, self._core)
         return self._core._look(row)
 
     def learn_many(self, X: Any, y: Any) -> None:
-        """Learn the rows of a data frame in order: as `learn_one` does, in compiled code."""
+        """Learn the rows of a data frame in order, as `learn_one` does, in compiled code."""
         batch = self._columns.learn_table(X, self._core)
         targets = self._core._targets(as_targets(y, len(batch.rows)))
         for first, last in batch.parts():
@@ -78,7 +78,7 @@ class TrackingRegressor(base.MiniBatchRegressor, Configured):
             self._core._track(rows, targets[first:last].copy(), when, 0, 0, False)
 
     def predict_many(self, X: Any) -> Any:
-        """The forecast for each row of a data frame, as if it came next: a series."""
+        """Return a series of forecasts for the rows of a data frame, each as if it came next."""
         rows, _ = self._columns.read_table(X, self._core)
         return series(self._core.peek_rows(rows), like=X)
 

@@ -30,9 +30,9 @@ class TrackingEstimator(TableOutput, BaseEstimator, Configured):
 
     @property
     def coef_(self) -> Array:
-        """The coefficients of now, by feature: (features,), of log-odds (sets, features).
+        """The present coefficients, by feature: (features,), of log-odds (sets, features).
 
-        The filters' own, weighted as the forecast weighs them.
+        A mean over the filters by their weights in the forecast.
         """
         return self._coefficients()[0]
 
@@ -58,13 +58,13 @@ class TrackingEstimator(TableOutput, BaseEstimator, Configured):
         Parameters
         ----------
         X : array-like of shape (rows, features)
-            Features; NaN where one is not seen.
+            Features; NaN for a missing one.
         y : array-like of shape (rows,)
             Targets, or labels.
         sample_weight : array-like of shape (rows,), optional
-            How often the loss of a row counts; rows of weight 0 are left out.
+            The weight of each row's loss; rows of weight 0 are left out.
         times : array-like of shape (rows,), optional
-            Numbers or dates: drift then follows the gaps.
+            Numbers or dates: drift then follows the gaps between them.
         """
         return self._learn(X, y, sample_weight, times, fresh=True)
 

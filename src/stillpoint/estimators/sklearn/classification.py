@@ -32,7 +32,7 @@ class TrackingClassifier(ClassifierMixin, TrackingEstimator):
     Parameters
     ----------
     path_every : int, optional
-        Keep coefficients every so many rows.
+        Keep the coefficients every so many rows; None keeps none.
 
     Attributes
     ----------
@@ -41,17 +41,17 @@ class TrackingClassifier(ClassifierMixin, TrackingEstimator):
     classes_ : ndarray
         The labels, sorted.
     coef_ : ndarray of shape (1, n_features_in_), or (classes, n_features_in_) from three on
-        The coefficients of the log-odds of now, of the second class or of each against the others:
+        The present coefficients of the log-odds, of the second class or of each against the others:
         a mean over the filters by their weights. Probabilities are mixed, not log-odds: they differ
         a little from those of this mean.
     intercept_ : ndarray of shape (1,) or (classes,)
-        The intercepts of now.
+        The present intercepts.
     coef_path_ : ndarray of shape (times, 1 or classes, n_features_in_)
-        With `path_every`: how the coefficients went.
+        With `path_every`: the coefficients after each of `path_rows_`.
     intercept_path_ : ndarray of shape (times, 1 or classes)
-        And the intercepts.
+        With `path_every`: the intercepts.
     path_rows_ : ndarray of shape (times,)
-        How many rows had been learnt then.
+        With `path_every`: how many rows had been learnt.
     n_features_in_ : int
         Features seen in `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)

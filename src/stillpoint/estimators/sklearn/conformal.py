@@ -1,4 +1,4 @@
-"""Conformal models of scikit-learn: who learns which rows."""
+"""Conformal models of scikit-learn: which rows the model learns, and which the scores."""
 
 import math
 from typing import Any, Self
@@ -22,16 +22,16 @@ class Conformal(MetaEstimatorMixin, TableOutput, BaseEstimator):
     calibration: float
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Fit the model to the first rows, and learn from the others how far it is off.
+        """Fit the model to the first rows, and learn from the others how large its errors are.
 
-        A model with `partial_fit` learns the others, too, after they have been answered.
+        A model with `partial_fit` then learns the others, too, once they have been predicted.
         """
         return self._learn(X, y, fresh=True)
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Learn more rows: how far the model is off, then the model, where it has `partial_fit`.
+        """Learn more rows: the sizes of errors, then the model, where it has `partial_fit`.
 
-        Each batch is answered before it is learnt. The first call is `fit`.
+        Each batch is predicted before it is learnt. The first call is `fit`.
         """
         return self._learn(X, y, fresh=not hasattr(self, "n_features_in_"))
 

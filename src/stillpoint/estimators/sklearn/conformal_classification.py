@@ -18,8 +18,8 @@ from stillpoint.intervals.base import values
 class ConformalClassifier(ClassifierMixin, Conformal):
     """Sets of labels around any classifier, whose coverage holds on any stream.
 
-    `predict_set(X)` marks the labels that are probable enough for the set to hold the one that
-    comes as often as was asked for, however good the probabilities are. A set may be empty. A label
+    `predict_set(X)` marks the labels that are probable enough for sets to hold the true one as
+    often as was asked for, however good the probabilities are. A set may be empty. A label
     that the classifier was not fitted with is in no set.
 
     Parameters
@@ -29,7 +29,7 @@ class ConformalClassifier(ClassifierMixin, Conformal):
     coverage : float, default 0.9
         The share of labels that the sets are to cover.
     calibration : float, default 0.3
-        The share of rows, the last ones, that `fit` keeps from the classifier.
+        The share of rows, at the end, that `fit` holds out from the classifier.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class ConformalClassifier(ClassifierMixin, Conformal):
     def partial_fit(self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None) -> Self:
         """Learn more rows: the sets, then the classifier, where it has `partial_fit`.
 
-        Each batch is answered before it is learnt. The first call is `fit`; `classes` then lists
+        Each batch is predicted before it is learnt. The first call is `fit`; `classes` then lists
         every label that may come, for a classifier with `partial_fit`.
         """
         fresh = not hasattr(self, "n_features_in_")
@@ -115,6 +115,6 @@ class ConformalClassifier(ClassifierMixin, Conformal):
         return self._table(self._probabilities(X), X, self.classes_.tolist())
 
     def predict_set(self, X: ArrayLike) -> Any:
-        """Return for each row and class whether the label is in the set: (rows, classes)."""
+        """Return a mask (rows, classes): whether each label is in the set of each row."""
         sets = label_score(self._probabilities(X)) <= self._quantile.quantile
         return self._table(sets, X, self.classes_.tolist())

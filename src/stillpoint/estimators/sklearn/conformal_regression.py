@@ -29,7 +29,7 @@ class ConformalRegressor(RegressorMixin, Conformal):
     two_sided : bool, default False
         A radius of its own for each side, for skewed or biased errors.
     calibration : float, default 0.3
-        The share of rows, the last ones, that `fit` keeps from the regressor.
+        The share of rows, at the end, that `fit` holds out from the regressor.
 
     Attributes
     ----------
@@ -113,7 +113,7 @@ class ConformalQuantiles(RegressorMixin, Conformal):
     coverage : float, default 0.9
         The share of targets that intervals are to cover.
     calibration : float, default 0.3
-        The share of rows, the last ones, that `fit` keeps from the models.
+        The share of rows, at the end, that `fit` holds out from the models.
 
     Attributes
     ----------
@@ -171,7 +171,7 @@ class ConformalQuantiles(RegressorMixin, Conformal):
         self._quantile.learn_many(answers)
 
     def predict(self, X: ArrayLike) -> Any:
-        """Return the middle between both quantiles for each row."""
+        """Return the midpoint of both quantiles for each row."""
         lo, hi = self._both(X)
         return self._series(0.5 * (lo + hi), X, "forecast")
 

@@ -40,25 +40,25 @@ class TrackingRegressor(RegressorMixin, TrackingEstimator):
     coverage : float or list of float, optional
         The share of targets that `predict_interval` is to cover, or several.
     path_every : int, optional
-        Keep coefficients every so many rows.
+        Keep the coefficients every so many rows; None keeps none.
 
     Attributes
     ----------
     core_ : stillpoint.TrackingForecaster
-        The forecaster, whose `weights`, `noise` and `variance` tell what it is doing.
+        The forecaster, with its `weights`, `noise` and `variance`.
     coef_ : ndarray of shape (n_features_in_,)
-        The coefficients of now: `X @ coef_ + intercept_` is `predict(X)`, but for rows that lie far
-        outside of those seen.
+        The present coefficients: `X @ coef_ + intercept_` is `predict(X)`, but for rows that lie
+        far outside of those seen.
     intercept_ : float
-        The intercept of now.
+        The present intercept.
     coef_path_ : ndarray of shape (times, n_features_in_)
-        With `path_every`: how the coefficients went.
+        With `path_every`: the coefficients after each of `path_rows_`.
     intercept_path_ : ndarray of shape (times,)
-        And the intercept.
+        With `path_every`: the intercept.
     path_rows_ : ndarray of shape (times,)
-        How many rows had been learnt then.
+        With `path_every`: how many rows had been learnt.
     intervals_ : stillpoint.IntervalTracker
-        With `coverage`: the intervals around forecasts, and their account of misses.
+        With `coverage`: the intervals around forecasts, with `coverage_so_far` and `miss_bound()`.
     n_features_in_ : int
         Features seen in `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)

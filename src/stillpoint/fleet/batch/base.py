@@ -250,9 +250,13 @@ class Batch(Ahead, ABC):
             )
         return np.zeros(0), []
 
-    @abstractmethod
     def feedback(self, slots: Slots, given: ArrayLike) -> tuple[tuple[Array, ...], list[Fault]]:
-        """What update was given as arrays of its own, one row a key, and what is wrong with it."""
+        """What update was given as arrays of its own, one row a key, and what is wrong with it.
+
+        A target for each key, unless the learner takes something else.
+        """
+        y, faults = numbers("y", given, slots, self.largest, feedback=True)
+        return (y,), faults
 
     @abstractmethod
     def open(self, slots: Slots, when: Array, centres: Array) -> Any:
@@ -265,9 +269,9 @@ class Batch(Ahead, ABC):
     def close(self, slots: Slots, when: Array, feedback: tuple[Array, ...]) -> None:
         """Close rounds, opened first where they are not."""
 
-    @abstractmethod
     def skip(self, slots: Slots, when: Array) -> None:
-        """Close rounds without feedback."""
+        """Close rounds without feedback: with a missing target, unless the learner does else."""
+        self.close(slots, when, (np.full(slots.size, np.nan),))
 
     @abstractmethod
     def state(self, slot: int) -> dict[str, Any]:

@@ -7,13 +7,12 @@ from numpy.typing import ArrayLike
 
 from stillpoint.core.validation import Array
 from stillpoint.fleet.batch import _forecaster
-from stillpoint.fleet.batch.base import Batch, Fault, numbers
+from stillpoint.fleet.batch.base import Batch, Fault
 from stillpoint.fleet.batch.faults import uncounted
 from stillpoint.fleet.keys import Slots
 from stillpoint.forecasters import KernelForecaster, _aggregation
 from stillpoint.forecasters import _kernel_forecaster as single
 from stillpoint.forecasters._kernel_forecaster import AT
-from stillpoint.forecasters.aggregation import LARGEST
 from stillpoint.forecasters.kernel_forecaster import CENTRE_BEFORE
 
 # names of the state arrays, as `KernelForecaster.arrays` has them, in the order of State
@@ -57,11 +56,6 @@ class ForecasterBatch(Batch):
 
         return [Fault(early, what)] if early.size else []
 
-    def feedback(self, slots: Slots, given: ArrayLike) -> tuple[tuple[Array, ...], list[Fault]]:
-        """Targets, one a key."""
-        y, faults = numbers("y", given, slots, LARGEST, feedback=True)
-        return (y,), faults
-
     def open(self, slots: Slots, when: Array, centres: Array) -> Array:
         """Forecasts, one a key."""
         out = np.empty(slots.size)
@@ -97,10 +91,6 @@ class ForecasterBatch(Batch):
     def _batch(self) -> single.State:
         experts = _aggregation.State._make((*self._get(*_EXPERTS), np.zeros(0)))
         return single.State._make((*self._get(*_FILTERS), experts))
-
-    def skip(self, slots: Slots, when: Array) -> None:
-        """Rounds whose targets are missing."""
-        self.close(slots, when, (np.full(slots.size, np.nan),))
 
     def state(self, slot: int) -> dict[str, Any]:
         """As `KernelForecaster.arrays`."""

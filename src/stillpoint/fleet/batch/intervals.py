@@ -8,17 +8,19 @@ from numpy.typing import ArrayLike
 from stillpoint.core.arithmetic import LARGEST
 from stillpoint.core.validation import Array
 from stillpoint.fleet.batch import _intervals
-from stillpoint.fleet.batch.base import Batch, Fault, numbers
+from stillpoint.fleet.batch.base import Batch, Fault
 from stillpoint.fleet.batch.faults import given_centres, none_open
 from stillpoint.fleet.keys import Slots
 from stillpoint.intervals import IntervalTracker, QuantileTracker
-from stillpoint.intervals.base import QuantileEstimators
+from stillpoint.intervals.base import QuantileEstimators, both_ends
 
 _ESTIMATORS = "experts", "books", "scalars"
 
 
 class EstimatorBatch(Batch):
     """What the two share. Weights are made anew in every round: no state."""
+
+    largest = LARGEST
 
     def __init__(self, learner: QuantileEstimators, threads: int) -> None:
         super().__init__(threads)
@@ -29,11 +31,6 @@ class EstimatorBatch(Batch):
     @property
     def _not_finite(self) -> frozenset[str]:
         return super()._not_finite | self._endless
-
-    def feedback(self, slots: Slots, given: ArrayLike) -> tuple[tuple[Array, ...], list[Fault]]:
-        """Targets, one a key."""
-        y, faults = numbers("y", given, slots, LARGEST, feedback=True)
-        return (y,), faults
 
     def skip(self, slots: Slots, when: Array) -> None:
         """Nothing is learnt, nothing counts."""
@@ -81,9 +78,6 @@ class IntervalBatch(EstimatorBatch):
         feedback, faults = super().feedback(slots, given)
         return feedback, [*none_open(feedback[0], ~self.data["open"][slots]), *faults]
 
-    def _ends(self, out: Array) -> tuple[Array, Array]:
-        return (out[:, 0], out[:, 1]) if self._several else (out[:, 0, 0], out[:, 1, 0])
-
     def open(self, slots: Slots, when: Array, centres: Array) -> tuple[Array, Array]:
         """Ends (lo, hi), each (rows,), or (rows, coverages) where several were asked for."""
         out = np.empty((slots.size, *self._blank["ends"].shape))
@@ -96,7 +90,7 @@ class IntervalBatch(EstimatorBatch):
             self._aims,
             self._keys(),
         )
-        return self._ends(out)
+        return both_ends(out, self._several)
 
     def close(self, slots: Slots, when: Array, feedback: tuple[Array, ...]) -> None:
         """Learn from targets."""

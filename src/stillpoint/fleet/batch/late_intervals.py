@@ -8,17 +8,20 @@ from numpy.typing import ArrayLike
 from stillpoint.core.arithmetic import LARGEST
 from stillpoint.core.validation import Array, counted
 from stillpoint.fleet.batch import _late_intervals
-from stillpoint.fleet.batch.base import Batch, Fault, numbers
+from stillpoint.fleet.batch.base import Batch, Fault
 from stillpoint.fleet.batch.faults import given_centres, none_open
 from stillpoint.fleet.keys import Slots
 from stillpoint.intervals import IntervalTracker
 from stillpoint.intervals._turns import COUNT, State
+from stillpoint.intervals.base import both_ends
 
 
 class LateIntervalBatch(Batch):
     """States of `IntervalTracker` with a delay: every call of predict opens a round of its keys,
     and update closes the oldest.
     """
+
+    largest = LARGEST
 
     def __init__(self, learner: IntervalTracker, threads: int) -> None:
         super().__init__(threads)
@@ -56,31 +59,24 @@ class LateIntervalBatch(Batch):
 
     def feedback(self, slots: Slots, given: ArrayLike) -> tuple[tuple[Array, ...], list[Fault]]:
         """Targets of the oldest open rounds."""
-        y, faults = numbers("y", given, slots, LARGEST, feedback=True)
-        return (y,), [*none_open(y, self._waiting(slots) == 0), *faults]
+        feedback, faults = super().feedback(slots, given)
+        return feedback, [*none_open(feedback[0], self._waiting(slots) == 0), *faults]
 
     def _waiting(self, slots: Slots) -> Any:
         counts = self.data["counts"][slots]
         return counts[:, COUNT.opened] - counts[:, COUNT.closed]
-
-    def _ends(self, out: Array) -> tuple[Array, Array]:
-        return (out[:, 0], out[:, 1]) if self._several else (out[:, 0, 0], out[:, 1, 0])
 
     def open(self, slots: Slots, when: Array, centres: Array) -> tuple[Array, Array]:
         """Ends (lo, hi), each (rows,), or (rows, coverages) where several were asked for."""
         out = np.empty((slots.size, *self._blank["ends"].shape[1:]))
         state = self._group(State), self.data["open"]
         self._run(_late_intervals.open_late, slots, centres, out, self._rule, self._aims, *state)
-        return self._ends(out)
+        return both_ends(out, self._several)
 
     def close(self, slots: Slots, when: Array, feedback: tuple[Array, ...]) -> None:
         """Learn from targets."""
         state = self._group(State), self.data["open"]
         self._run(_late_intervals.close_late, slots, *feedback, self._rule, self._aims, *state)
-
-    def skip(self, slots: Slots, when: Array) -> None:
-        """Rounds whose targets are missing, or that nobody opened."""
-        self.close(slots, when, (np.full(slots.size, np.nan),))
 
     def state(self, slot: int) -> dict[str, Any]:
         """As the learner's `arrays`."""

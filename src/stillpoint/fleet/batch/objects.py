@@ -12,7 +12,7 @@ from stillpoint.core.allocation import claim
 from stillpoint.core.codec import check_finite
 from stillpoint.core.validation import Array, real
 from stillpoint.fleet.batch import packed
-from stillpoint.fleet.batch.base import Batch, Fault, numbers
+from stillpoint.fleet.batch.base import Batch, Fault
 from stillpoint.fleet.batch.faults import table
 from stillpoint.fleet.keys import Slots
 
@@ -164,11 +164,6 @@ class ObjectBatch(Objects):
             self._admit_series(learner, values.shape[1], rows[row] if rows.ndim > 1 else None)
 
         return values, rows, [*self._faults(slots, admit), *faults]
-
-    def feedback(self, slots: Slots, given: ArrayLike) -> tuple[tuple[Array, ...], list[Fault]]:
-        """Targets, one a key."""
-        y, faults = numbers("y", given, slots, self.largest, feedback=True)
-        return (y,), faults
 
     @abstractmethod
     def _rows(self, name: str, slots: Slots, x: ArrayLike | None) -> Array:

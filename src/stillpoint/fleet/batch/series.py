@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from stillpoint.core.validation import Array
-from stillpoint.fleet.batch.base import Fault, finished, numbers, pool
+from stillpoint.fleet.batch.base import Fault, finished, pool
 from stillpoint.fleet.batch.faults import COUNTED, uncounted
 from stillpoint.fleet.batch.series_rows import SeriesRows
 from stillpoint.fleet.keys import Slots
@@ -68,11 +68,6 @@ class SeriesBatch(SeriesRows):
 
         return [Fault(odd, what)] if odd.size else []
 
-    def feedback(self, slots: Slots, given: ArrayLike) -> tuple[tuple[Array, ...], list[Fault]]:
-        """Targets, one a key."""
-        y, faults = numbers("y", given, slots, self.largest, feedback=True)
-        return (y,), faults
-
     def series(
         self, slots: Slots, Y: ArrayLike, X: ArrayLike | None
     ) -> tuple[Array, Any, list[Fault]]:
@@ -91,10 +86,6 @@ class SeriesBatch(SeriesRows):
         """Learn from targets; NaN is a missing one."""
         self._pass(slots, when)
         self._play(slots, feedback[0][:, None], closes=True)
-
-    def skip(self, slots: Slots, when: Array) -> None:
-        """Rounds whose targets are missing."""
-        self.close(slots, when, (np.full(slots.size, np.nan),))
 
     def path(self, slots: Slots, horizon: int) -> Array:
         """Forecasts of the open rounds and those after them, (rows, horizon)."""

@@ -30,20 +30,24 @@ _MOST_DIM = 16
 class DeviceFleet:
     """One learner a stream, of one class and configuration, on a device: tensors in, tensors out.
 
-    learner: Tracker, MultiScale, IntervalTracker, QuantileTracker or Forecaster, as a class or by
-    name; config: its arguments (one coverage or level, dim up to 16, no domain but a ball around 0
-    for Tracker; Forecaster with pool="small", seasons that are told or None, and no features).
-    streams: how many; they go by their numbers 0, 1, ….
-    device: where states live, as torch names it; None takes the GPU where there is one. On a GPU a
-    round of all streams is one launch of a fused Triton kernel; elsewhere the same arithmetic runs
-    through torch operations, far slower.
+    On a GPU a round of all streams is one launch of a fused Triton kernel; elsewhere the same
+    arithmetic runs through torch operations, far slower. States are float32, sums over all rounds
+    in pairs of them: plays follow the float64 learners within about 1e-5 of their scale for nearly
+    all streams, until rounding decides a comparison; those of Tracker for about a thousand rounds,
+    and then its losses (docs/bench/gpu.md). A stream whose feedback is NaN, above 1e30 or above a
+    given lipschitz skips that round, counted in `rejected`; to a forecaster it is missing.
 
-    States are float32, sums over all rounds in pairs of them: plays follow the float64 learners
-    within about 1e-5 of their scale for nearly all streams, until rounding decides a comparison;
-    those of Tracker for about a thousand rounds, and then its losses (docs/bench/gpu.md). A stream
-    whose feedback is NaN, above 1e30 or above a lipschitz that was told skips that round, counted
-    in `rejected`; to a forecaster it is missing. Loaded from a file, a fleet is on the GPU where
-    there is one.
+    Parameters
+    ----------
+    learner : class or str
+        Tracker, MultiScale, IntervalTracker, QuantileTracker or Forecaster.
+    streams : int
+        How many streams; they go by their numbers 0, 1, ….
+    device : torch.device or str, optional
+        Where states live; None takes the GPU where there is one, as does loading from a file.
+    **config
+        The learner's arguments: one coverage or level, dim up to 16, no domain but a ball around 0
+        for Tracker; Forecaster with pool="small", given seasons or None, and no features.
     """
 
     _class_names = ("learner",)  # of the configuration, which files have under names of their own
@@ -115,8 +119,10 @@ class DeviceFleet:
     def predict(
         self, forecasts: Any = None, *, which: Any = None, horizon: int | None = None
     ) -> Any:
-        """Plays (n, dim), quantiles (n,), or for IntervalTracker ends (lo, hi) around the
-        forecasts; of all streams or some. Of forecasters (n,), or (n, horizon).
+        """Return plays (n, dim), quantiles or forecasts (n,), or the ends (lo, hi) of intervals.
+
+        `forecasts` (n,) are what IntervalTracker's intervals are around, `which` numbers of streams
+        (None for all); with `horizon` forecasters return (n, horizon).
         """
         at = self._at(which)
         if self._series is not None:
@@ -148,13 +154,11 @@ class DeviceFleet:
         return centres - plays[:, 0], centres + plays[:, 0]
 
     def interval(self, *, which: Any = None, horizon: int | None = None) -> tuple[Tensor, Tensor]:
-        """Ends (n,) of forecasters' intervals of the next value, or (n, horizon) of the next."""
+        """Return the ends (lo, hi) of forecasters' intervals, (n,), or (n, horizon)."""
         return self._forecasters().interval(self._at(which), horizon)
 
     def update(self, feedback: Any, *, which: Any = None) -> None:
-        """Close the round of all streams, or of some, with a gradient (n, dim) or a target (n,)
-        each, and open the next.
-        """
+        """Close rounds with gradients (n, dim) or targets (n,), of all streams or of `which`."""
         streams, at = self._streams, self._at(which)
         n = self.streams if isinstance(at, slice) else at.numel()
         if self._series is not None:
@@ -188,12 +192,11 @@ class DeviceFleet:
         loss: Loss | None = None,
         intervals: bool = False,
     ) -> Any:
-        """Many rounds of all streams in one launch: what predict would have said before each
-        (rounds, n[, dim]); with the ends of forecasters' intervals, if asked for.
+        """Play many rounds of all streams in one launch; return what `predict` would before each.
 
-        targets: (rounds, n), or (rounds, n, dim); for learners of gradients turned into them under
-        `loss`, left out where they are gradients already. forecasts: (rounds, n), for
-        IntervalTracker. A NaN is a missing target.
+        Targets (rounds, n), or (rounds, n, dim), are turned into gradients by `loss` for learners
+        of these; without it they are gradients already. NaN is a missing target. `forecasts`
+        (rounds, n) are for IntervalTracker. With `intervals` forecasters return their ends, too.
         """
         torch, streams = torch_module(), self._streams
         if loss is not None and "dim" not in self._config:
@@ -232,7 +235,7 @@ class DeviceFleet:
         return out if "dim" in self._config else out[..., 0]
 
     def add(self, streams: int) -> range:
-        """New streams; returns their numbers."""
+        """Add streams; returns their numbers."""
         before, more = self.streams, count("streams", streams)
         after = before + more
         forecasts = None if self._forecasts is None else lengthened(self._forecasts, after)

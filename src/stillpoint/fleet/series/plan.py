@@ -1,4 +1,4 @@
-"""The plan of a fleet, told from a sample of its keys: slots of time, seasons, steps ahead."""
+"""The plan of a fleet, from a sample of its keys: slots of time, seasons, steps ahead."""
 
 import math
 from collections import Counter
@@ -31,9 +31,20 @@ _TURNS = 28  # seasons after which weeks and leap years repeat
 class Plan(NamedTuple):
     """How the rows of all keys are read.
 
-    timed, dated: whether rows have times, and these are dates. gap: between slots, in seconds or in
-    the unit of the times. week: phases of the week that have rows, if not all have. season: rounds
-    of each. source: how the seasons are known.
+    Attributes
+    ----------
+    timed, dated : bool
+        Whether rows have times, and whether these are dates.
+    gap : float
+        Between slots, in seconds or in the unit of the times.
+    week : Week or None
+        Phases of the week that have rows, if not all have.
+    season : tuple of float
+        Rounds of each season.
+    horizon : int
+        How many rounds ahead to forecast.
+    source : str
+        How the seasons are known.
     """
 
     timed: bool
@@ -123,7 +134,7 @@ def plan(
 ) -> Plan:
     """Return the plan of a fleet of which these rows are the sample.
 
-    timed, dated: as of Plan. season: "auto" to tell it from dates or the sample. horizon: None for
+    timed, dated: as of Plan. season: "auto" to find it from dates or the sample. horizon: None for
     a season of the calendar.
     """
     from stillpoint.fleet.series.grid import clocks, spread
@@ -200,14 +211,14 @@ def _refuse_mixed(
         return
     names = ", ".join(repr(name) for name, _ in fine[:_NAMED])
     more = f" and {len(fine) - _NAMED} others" if len(fine) > _NAMED else ""
-    most = _told(float(np.median([usual for _, usual in wide])), dated)
+    most = _gap_in_words(float(np.median([usual for _, usual in wide])), dated)
     raise ValueError(
-        f"times must be as far apart for all keys: got {most} for most and {_told(gap, dated)} for"
-        f" {names}{more}; forecast these apart from the others"
+        f"times must be as far apart for all keys: got {most} for most and"
+        f" {_gap_in_words(gap, dated)} for {names}{more}; forecast these apart from the others"
     )
 
 
-def _told(gap: float, dated: bool) -> str:
+def _gap_in_words(gap: float, dated: bool) -> str:
     """Return how far apart times are, in words."""
     name = unit(gap) if dated else None
     return f"a{'n' if name == 'hour' else ''} {name}" if name else f"{gap:g}{' s' * dated}"

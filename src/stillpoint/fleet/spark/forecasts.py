@@ -44,15 +44,15 @@ def plan(
     season: Sequence[float] | str | None = "auto",
     horizon: int | None = None,
 ) -> Plan:
-    """Tell slots of time, seasons and steps ahead from a sample of the keys.
+    """Find slots of time, seasons and steps ahead on a sample of the keys.
 
     Parameters
     ----------
     frame : DataFrame
-        Rows that are all there; the keys with most rows of a sample are looked at.
+        Static, not streaming; the keys of a sample with most rows are looked at.
     key, target, time : str
-        Columns, as of `forecasts`.
-    season : list, "auto" or None
+        Columns, as for `forecasts`.
+    season : list, "auto" or None, default "auto"
         Rows of each season; "auto" takes those of the calendar, or what most keys have.
     horizon : int, optional
         How many rows ahead to forecast; None takes a season of the calendar.
@@ -121,15 +121,15 @@ def forecasts(
 ) -> Any:
     """Forecast the series of each key as far ahead as the plan says, with intervals.
 
-    Of a frame that is all there every key is forecast once, after its last row. Of a streaming one
-    a micro-batch forecasts the keys that have rows in it: the forecasters are the query's state.
+    For a static frame every key is forecast once, after its last row. For a streaming one a
+    micro-batch forecasts the keys that have rows in it: the forecasters are the query's state.
 
     Parameters
     ----------
     frame : DataFrame
         The rows, in any order; of a stream, a row that is not after what was learnt is left out.
     plan : Plan
-        What `plan` told from a history.
+        What `plan` returned for a history.
     key : str
         A column of whole numbers or text.
     target : str
@@ -137,13 +137,13 @@ def forecasts(
     time : str
         A column of numbers, timestamps or dates.
     pool : str, default "small"
-        As of `Forecaster`: "small" or "middle".
+        As for `Forecaster`: "small" or "middle".
     coverage : float, default 0.9
-        Of the intervals.
+        The share of values that intervals are to cover.
     nonnegative : bool, default False
         Whether forecasts and intervals are kept at 0 or above.
     dtype : str, default "float64"
-        Of the states; "float32" halves them, and forecasts differ by rounding.
+        Type of the states; "float32" halves them, and forecasts differ by rounding.
     buckets : int, default 64
         Pieces that keys are shared out to; of a stream fixed for the life of a checkpoint, as are
         the plan and the other arguments.

@@ -79,7 +79,7 @@ def batch(
     buckets: int = 64,
     **config: Any,
 ) -> Any:
-    """Predict the rows of a frame that is all there, as in a back-test: the numbers of `stream`.
+    """Predict the rows of a static frame, as in a back-test: the numbers of `stream`.
 
     Parameters are those of `stream`. A bucket's rows are in memory at once: with long histories
     give more buckets.

@@ -129,10 +129,10 @@ def alerts_bench(
     tasks: list[tuple[Any, ...]] = []
     if ANOMALIES in parts:  # first, for the slowest are among them
         some = seeds[: _part(seeds, 1.0 / FEWER)]
-        for scorer in _there(scorers.scorers(), notes):
+        for scorer in _installed(scorers.scorers(), notes):
             tasks += [(_anomalies, *each, rounds) for each in _blocks(scorer, chosen, some, 1)]
     if CHANGES in parts:
-        for method in _there(peers.methods(every), notes):
+        for method in _installed(peers.methods(every), notes):
             tasks += [(_changes, *each, rounds) for each in _blocks(method, chosen, seeds, _BLOCK)]
     results = play_all(_task, tasks, jobs=count("jobs", jobs), progress=progress)
     clean, found, quiet, hits = [], [], [], []
@@ -214,7 +214,7 @@ def _blocks(
     ]
 
 
-def _there(methods: Sequence[Any], notes: list[str]) -> list[Any]:
+def _installed(methods: Sequence[Any], notes: list[str]) -> list[Any]:
     """Those whose package is installed; of the others there is a note."""
     gone = [each for each in methods if each.package and find_spec(each.package) is None]
     notes += [

@@ -67,7 +67,7 @@ def _changes(bench: AlertsBench) -> list[Grid]:
     starts = sorted({each.start for each in bench.delays}, reverse=True)
     shown = [law for law in bench.settings["laws"] if law in _SHOWN]
     for start in starts:
-        found += [_everybody(bench, law, start, deep=start != starts[0]) for law in shown]
+        found += [_all_methods(bench, law, start, deep=start != starts[0]) for law in shown]
         for method in _methods(bench):
             found.append(_by_law(bench, method, start, "found; median delay (mean)", _delay))
         for title, cell in (
@@ -79,7 +79,7 @@ def _changes(bench: AlertsBench) -> list[Grid]:
     return found
 
 
-def _everybody(bench: AlertsBench, law: str, start: int, *, deep: bool) -> Grid:
+def _all_methods(bench: AlertsBench, law: str, start: int, *, deep: bool) -> Grid:
     """A line a kind, a column a method."""
     methods, rows = _methods(bench), []
     for kind in _kinds(bench, law):

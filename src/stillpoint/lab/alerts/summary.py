@@ -96,7 +96,7 @@ class Shares:
 def false_alarms(clean: Sequence[Clean]) -> list[FalseAlarms]:
     """By law and method."""
     found = []
-    for (law, method), some in _by(clean, lambda c: (c.law, c.method)).items():
+    for (law, method), some in _grouped_by(clean, lambda c: (c.law, c.method)).items():
         mean, error = _rate([c.alarms / c.rounds for c in some])
         us = float(np.median([1e6 * c.seconds / c.rounds for c in some]))
         found.append(FalseAlarms(law, method, len(some), mean, error, us))
@@ -106,7 +106,7 @@ def false_alarms(clean: Sequence[Clean]) -> list[FalseAlarms]:
 def delays(changes: Sequence[Found]) -> list[Delays]:
     """By law, method, row and kind of the change."""
     found = []
-    cells = _by(changes, lambda f: (f.law, f.method, f.start, f.kind))
+    cells = _grouped_by(changes, lambda f: (f.law, f.method, f.start, f.kind))
     for (law, method, start, kind), some in cells.items():
         rows = [f.delay for f in some if f.delay is not None]
         late = [f.late for f in some if f.late is not None]
@@ -129,7 +129,9 @@ def delays(changes: Sequence[Found]) -> list[Delays]:
 def rates(quiet: Sequence[Quiet]) -> list[Rates]:
     """By law, method and nominal rate."""
     found = []
-    for (law, method, rate), some in _by(quiet, lambda q: (q.law, q.method, q.rate)).items():
+    for (law, method, rate), some in _grouped_by(
+        quiet, lambda q: (q.law, q.method, q.rate)
+    ).items():
         flagged = _rate([q.flagged / q.rounds for q in some])
         alarms = _rate([q.alarms / q.rounds for q in some])
         us = float(np.median([1e6 * q.seconds / q.rounds for q in some]))
@@ -140,7 +142,7 @@ def rates(quiet: Sequence[Quiet]) -> list[Rates]:
 def shares(hits: Sequence[Hits]) -> list[Shares]:
     """By law, method, nominal rate and kind."""
     found = []
-    cells = _by(hits, lambda h: (h.law, h.method, h.rate, h.kind))
+    cells = _grouped_by(hits, lambda h: (h.law, h.method, h.rate, h.kind))
     for (law, method, rate, kind), some in cells.items():
         tried = sum(h.tried for h in some)
         flagged, alarmed = sum(h.flagged for h in some), sum(h.alarmed for h in some)
@@ -148,7 +150,7 @@ def shares(hits: Sequence[Hits]) -> list[Shares]:
     return found
 
 
-def _by(items: Iterable[T], key: Callable[[T], Hashable]) -> dict[Any, list[T]]:
+def _grouped_by(items: Iterable[T], key: Callable[[T], Hashable]) -> dict[Any, list[T]]:
     found: dict[Any, list[T]] = {}
     for each in items:
         found.setdefault(key(each), []).append(each)

@@ -31,7 +31,7 @@ class FLH(Adaptive):
         Of the ball that holds plays and comparators; its diameter is D.
     curvature
         H of H-strongly convex losses (1 for ½(w − y)²), or α of α-exp-concave ones.
-    kind : "strong" or "exp-concave"
+    kind : "strong" or "exp-concave", default "strong"
         Base learners are gradient descent with steps 1/(Hn), for squared losses the running mean,
         and α = H/G²; or online Newton steps with γ = ½min{1/(4GD), α}, which begin at 1/(γ²D²)·I.
     """

@@ -125,7 +125,7 @@ class FLHVAW(Learner):
         return float(self._begin(time, self._row(x)))
 
     def update(self, x: ArrayLike, y: float) -> None:
-        """Tell the forecaster what the round with features x turned out to be.
+        """Learn the target of the round with features x.
 
         Features too long for double precision are refused; `skip` closes a round that `predict` has
         opened with them.

@@ -28,10 +28,20 @@ T = TypeVar("T")
 class Facts:
     """What a contender may assume about a stream before it starts.
 
-    lipschitz: bounds gradients at every play; infinite for squared losses. radius: the largest norm
-    of the comparator.
-    within: the gradient bound that holds inside a ball, from its radius, for those that stay in
-    one. seed: that of the run, for learners that draw at random.
+    Parameters
+    ----------
+    dim
+        The dimension of plays.
+    horizon
+        T, the number of rounds.
+    lipschitz
+        G, a bound on gradient norms at every play; infinite for squared losses.
+    radius
+        D, the largest norm of the comparator.
+    within
+        From the radius of a ball to the gradient bound inside it, for learners that stay in one.
+    seed
+        Of the run, for learners that draw at random.
     """
 
     dim: int
@@ -44,12 +54,24 @@ class Facts:
 
 @dataclass(frozen=True)
 class Contender:
-    """A learner in the benchmark: `build(facts)` makes it, `assumes` says which facts it uses."""
+    """A learner in benchmarks, sweeps and comparisons.
+
+    Parameters
+    ----------
+    name
+        What it is called in tables.
+    assumes
+        The facts that it uses, such as "T, G, D".
+    build
+        A function from `Facts` to the learner.
+    usual
+        Whether it is played where no learner is named.
+    """
 
     name: str
     assumes: str
     build: Callable[[Facts], Playable]
-    usual: bool = True  # played where none is named
+    usual: bool = True
 
 
 Learner = str | Contender | tuple[str, Callable[..., Any], Mapping[str, Any]]

@@ -198,13 +198,13 @@ def tuned_ogd(stream: AnyStream) -> float:
     """
     radius = _RADIUS * stream.unit
     if isinstance(stream, ReactiveStream):
-        return min(_game(stream, step, radius) for step in stream.steps)
+        return min(_regret_of_ogd(stream, step, radius) for step in stream.steps)
     return hindsight_ogd(stream.losses, steps=stream.steps, radius=radius).total - float(
         stream.losses.values(stream.target).sum()
     )
 
 
-def _game(stream: ReactiveStream, step: float, radius: float) -> float:
+def _regret_of_ogd(stream: ReactiveStream, step: float, radius: float) -> float:
     w, total = np.zeros(stream.dim), 0.0
     for loss in stream:
         g = loss.gradient(w)

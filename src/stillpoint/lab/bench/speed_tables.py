@@ -37,7 +37,10 @@ def speed_grids(bench: SpeedBench) -> list[Grid]:
                     [
                         name,
                         assumes[name],
-                        *("–" if row is None else _us(row.us, row.ratio) for row in found),
+                        *(
+                            "–" if row is None else _microseconds(row.us, row.ratio)
+                            for row in found
+                        ),
                     ]
                 )
         grids.append(
@@ -54,13 +57,15 @@ def speed_grids(bench: SpeedBench) -> list[Grid]:
             if any(aged):
                 first, last = aged[0], aged[-1]
                 growth = f"{last.us / first.us:.2f}×" if first and last else "–"
-                body.append([name, *("–" if row is None else _us(row.us) for row in aged), growth])
+                body.append(
+                    [name, *("–" if row is None else _microseconds(row.us) for row in aged), growth]
+                )
         header = ["learner", *(f"t = {age:,}" for age in ages), "last / first"]
         grids.append(Grid(f"{mode.capitalize()} after t rounds, d = 1, µs a round", header, body))
     return grids
 
 
-def _us(us: float, ratio: float | None = None) -> str:
+def _microseconds(us: float, ratio: float | None = None) -> str:
     return f"{us:.3g}" + (
         "" if ratio is None else f" ({ratio:.1f}×)" if ratio < 10 else f" ({ratio:.0f}×)"
     )

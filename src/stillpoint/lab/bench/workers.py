@@ -71,7 +71,7 @@ def workers(
                 parallel = joblib.Parallel(return_as="generator_unordered")
                 results: Generator[T, None, None] = parallel(
                     (
-                        joblib.delayed(_call)(_sealed(function, task))
+                        joblib.delayed(_call)(_cloudpickled(function, task))
                         if backend == "dask"
                         else joblib.delayed(function)(*task)
                     )
@@ -106,7 +106,7 @@ def _numbered(place: int, function: Callable[..., T], task: tuple[Any, ...]) -> 
     return place, function(*task)
 
 
-def _sealed(function: Callable[..., T], task: tuple[Any, ...]) -> bytes:
+def _cloudpickled(function: Callable[..., T], task: tuple[Any, ...]) -> bytes:
     sealed: bytes = import_module("cloudpickle").dumps((function, task))
     return sealed
 
@@ -133,7 +133,7 @@ def _dask(jobs: int | None, address: str | None) -> Iterator[dict[str, Any]]:
     }
     settings = here if address is None else {"address": address, "timeout": _PATIENCE}
     try:
-        with _undisturbed(address is None):
+        with _ignoring_interrupts(address is None):
             client = distributed.Client(**settings, set_as_default=False)
     except (OSError, ValueError) as error:
         if address is None:
@@ -165,8 +165,8 @@ def _ray(jobs: int | None, address: str | None) -> Iterator[dict[str, Any]]:
         here: dict[str, Any] = {"address": "local", "num_cpus": jobs, "include_dashboard": False}
         where = here if address is None else {"address": address}
         try:
-            _knock(address)
-            with _undisturbed(address is None):
+            _check_reachable(address)
+            with _ignoring_interrupts(address is None):
                 ray.init(**where, log_to_driver=False, logging_level=logging.ERROR)
         except (OSError, RuntimeError, ValueError) as error:
             if address is None:
@@ -192,7 +192,7 @@ def _line(error: Exception) -> str:
     return " ".join(f"{type(error).__name__}: {error}".split())
 
 
-def _knock(address: str | None) -> None:
+def _check_reachable(address: str | None) -> None:
     """Raise OSError if nobody listens at HOST:PORT: Ray would try for a quarter of an hour."""
     host, _, port = (address or "").rpartition(":")
     if host and port.isdigit() and "/" not in host:
@@ -200,7 +200,7 @@ def _knock(address: str | None) -> None:
 
 
 @contextmanager
-def _undisturbed(local: bool) -> Iterator[None]:
+def _ignoring_interrupts(local: bool) -> Iterator[None]:
     """Let what starts here ignore Ctrl-C: the sweep answers it, and stops its workers in order."""
     if local and threading.current_thread() is threading.main_thread():
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -35,7 +35,7 @@ def compare(
     retry: bool = False,
     progress: bool = False,
 ) -> Comparison:
-    """Play every learner on every stream with every seed, and keep what a paper shows of it.
+    """Play every learner on every stream with every seed, and keep what a paper reports of it.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def compare(
         Rounds T, one or several.
     out
         A folder in which finished cells are kept, so that the same call goes on after a kill, and
-        grows with more seeds. Default: nothing is kept. It needs the extra parquet.
+        grows with more seeds. None keeps nothing. It needs the extra parquet.
     jobs, backend, address, retry, progress
         As for `sweep`. Results do not depend on them, but for the time per round.
 
@@ -84,13 +84,15 @@ def compare(
         rows, _, played = settle(
             cells, play_cell, CurveRow, out=out, **how, retry=retry, progress=progress
         )
-    _refuse_hopeless(rows, kept=out is not None)
+    _raise_if_all_failed(rows, kept=out is not None)
     told = {name: assumes for name, assumes, *_ in cells}
-    told.update({entry[0]: _told(entry[2]) for entry in entries if isinstance(entry, tuple)})
+    told.update(
+        {entry[0]: _config_in_words(entry[2]) for entry in entries if isinstance(entry, tuple)}
+    )
     return Comparison(rows, told, played)
 
 
-def _refuse_hopeless(rows: Sequence[CurveRow], *, kept: bool) -> None:
+def _raise_if_all_failed(rows: Sequence[CurveRow], *, kept: bool) -> None:
     """Raise where no cell could be played and all failed alike: that is a mistake in the call."""
     reasons = {row.error for row in rows}
     if len(reasons) == 1 and (reason := reasons.pop()):
@@ -101,7 +103,7 @@ def _refuse_hopeless(rows: Sequence[CurveRow], *, kept: bool) -> None:
         )
 
 
-def _told(config: Any) -> str:
+def _config_in_words(config: Any) -> str:
     """A configuration as tables have it: T, G, D, …, and values where there is no such letter."""
     parts = [_SYMBOLS.get(key) or f"{key} {_short(value)}" for key, value in dict(config).items()]
     return ", ".join(parts) or "nothing"

@@ -92,7 +92,7 @@ class Comparison:
         ----------
         stream, horizon
             Which; may be left out where there is one stream, and for the longest horizon.
-        measure : "regret", "loss" or "adaptive"
+        measure : "regret", "loss" or "adaptive", default "regret"
             What grows: regret and loss with rounds, the worst interval's regret with its length.
 
         Returns
@@ -166,14 +166,14 @@ class Comparison:
         ----------
         stream, horizon
             Which; may be left out where there is one stream, and for the longest horizon.
-        measure : "regret", "loss" or "adaptive"
+        measure : "regret", "loss" or "adaptive", default "regret"
             "adaptive" is drawn over lengths of intervals.
-        over : "rounds" or "horizon"
+        over : "rounds" or "horizon", default "rounds"
             Within the runs of one horizon, or the ends of the runs of all horizons.
         band
             "sd" for the mean ± one standard deviation, or two quantiles such as (0.1, 0.9), around
             the median.
-        log : bool, "x" or "y"
+        log : bool, "x" or "y", default False
             Logarithmic axes; True for both.
         slopes
             Powers p: dashed lines that grow as T^p, 0.5 for √T.

@@ -17,8 +17,12 @@ class Summary:
 
     Parameters
     ----------
+    learner, stream, horizon
+        Names, and T.
     told
         What the learner is told.
+    seeds, failed
+        How many seeds there are, and how many of them failed.
     regret, loss, adaptive, switching, us
         Regret, total loss, regret on the worst interval, Σ‖w_t − w_{t−1}‖ and the median of µs a
         round; None where no seed has one.

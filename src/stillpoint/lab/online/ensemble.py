@@ -45,12 +45,12 @@ class Ensemble(Guaranteed):
         Where plays may lie; one with a compiled projection.
     lipschitz
         G ≥ ‖g_t‖ at every point of the domain; larger gradients are refused.
-    gradients : "play" or "own"
+    gradients : "play" or "own", default "play"
         Base learners step along the gradient at the play, or each along that at its own play. The
         second must be shown the loss itself (`update_loss`, `sp.play`).
-    losses : "linear" or "values"
+    losses : "linear" or "values", default "linear"
         The meta learner sees ⟨g_t, x_{t,i}⟩, or f_t(x_{t,i}), for which it must be shown the loss.
-    hints : "none", "last", "ahead" or "best"
+    hints : "none", "last", "ahead" or "best", default "none"
         What the meta learner expects: nothing; ⟨g_t, ·⟩; ⟨∇f_t(x̄_{t+1}), ·⟩ at x̄_{t+1} =
         Σp_{t,i}x_{t+1,i}; β_t times that, β_t learnt by exponential weights from Σ‖g − M‖² against
         Σ‖g‖².

@@ -109,7 +109,10 @@ class FixedShare(Meta):
 class Prod(Meta):
     """w_i ← w_i(1 + η_i r_i), p_i ∝ w_i, η_i = min{½, 1/√|I|} (Daniely et al. 2015).
 
-    range: c, by which regrets r_i are divided.
+    Parameters
+    ----------
+    range
+        c, by which regrets r_i are divided.
     """
 
     range: float
@@ -130,7 +133,10 @@ class Prod(Meta):
 class NormalHedge(Meta):
     """AdaNormalHedge for sleeping experts (Luo & Schapire 2015), every prior 1.
 
-    range: c, by which regrets are divided.
+    Parameters
+    ----------
+    range
+        c, by which regrets are divided.
     """
 
     range: float
@@ -149,7 +155,10 @@ class NormalHedge(Meta):
 class CoinBetting(Meta):
     """KT bets of each on its regret, π ∝ 1/(n²(1 + ⌊log₂ n⌋)) (Jun et al. 2017).
 
-    range: c, by which regrets are divided.
+    Parameters
+    ----------
+    range
+        c, by which regrets are divided.
     """
 
     range: float

@@ -202,7 +202,12 @@ class LeadingHistories(Cover):
 class LossCover(Cover):
     """The compact cover over markers that come when losses do (Zhang et al. 2019).
 
-    every: the next marker comes when the base learner born at the last has lost more than this.
+    Parameters
+    ----------
+    base
+        What is started at the beginning of each interval.
+    every
+        The next marker comes when the base learner born at the last has lost more than this.
     """
 
     every: float = 1.0

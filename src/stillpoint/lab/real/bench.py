@@ -158,7 +158,7 @@ def real_bench(
     coverage: float = 0.9,
     progress: bool = False,
 ) -> RealBench:
-    """Play everybody over each stream, cut to its first `rounds` for all alike (None: uncut).
+    """Play every player over each stream.
 
     Parameters
     ----------
@@ -166,10 +166,14 @@ def real_bench(
         Names, or streams; none means all that are installed.
     task
         Only streams of that task.
+    rounds
+        Cut streams to their first rounds, the same for all players; None for no cut.
     players
         None means `entrants()`.
     coverage
         Of the intervals around our forecasts.
+    progress
+        Whether to show a progress bar.
     """
     rounds = None if rounds is None else count("rounds", rounds)
     chosen, notes = _choose(streams, task)

@@ -119,7 +119,7 @@ def compete(
     for each in players:
         if stream.task not in each.tasks or (each.series and not stream.period):
             continue
-        if not _there(each.needs):
+        if not _installed(each.needs):
             note = f"{each.needs} is not there; pip install 'stillpoint[real]'"
             scores.append(Score(stream.name, each.name, T, None, note=note, missing=True))
             continue
@@ -164,6 +164,6 @@ def _score(
     return [*scores, one(losses.size - 1, each.plain, False)] if each.plain else scores
 
 
-def _there(module: str) -> bool:
+def _installed(module: str) -> bool:
     """Whether a module can be imported; none can always."""
     return not module or find_spec(module) is not None

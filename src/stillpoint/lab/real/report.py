@@ -58,7 +58,7 @@ def grids(bench: RealBench) -> list[Grid]:
     found = [_targets(bench)] if bench.targets() else []
     for task in TITLES:
         if any(stream.task == task for stream in bench.streams):
-            found += [_beside(bench, task), _everybody(bench, task)]
+            found += [_best_of_others(bench, task), _all_players(bench, task)]
     if bench.bands:
         found.append(_intervals(bench))
     for task in TITLES:
@@ -75,7 +75,7 @@ def _targets(bench: RealBench) -> Grid:
     return Grid("Targets", ["target", "met on", "missed on (ratio)"], rows)
 
 
-def _beside(bench: RealBench, task: str) -> Grid:
+def _best_of_others(bench: RealBench, task: str) -> Grid:
     """A row a stream: ours, the best in hindsight, and the best of those that anybody can run."""
     rows = []
     for stream in streams_of(bench, task):
@@ -95,7 +95,7 @@ def _beside(bench: RealBench, task: str) -> Grid:
     return Grid(f"{TITLES[task]}, by stream", header, rows)
 
 
-def _everybody(bench: RealBench, task: str) -> Grid:
+def _all_players(bench: RealBench, task: str) -> Grid:
     """A row a player: loss over the best in hindsight, and how often it is ahead of ours."""
     rows = []
     names = [stream.name for stream in streams_of(bench, task)]

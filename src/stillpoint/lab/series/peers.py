@@ -126,7 +126,7 @@ def _fitted(
                 paths[i], lo[i], hi[i] = _ends(said)
     last = np.concatenate([y[:1], y[:-1]])
     one[fits[0] :] = _kept(np.where(np.isfinite(one), one, last), low[:-1], high[:-1])[fits[0] :]
-    far = _tidy(paths, lo, hi, y, at)
+    far = _clipped_paths(paths, lo, hi, y, at)
     return Outcome(one, paths, normal_band(series.y, one), far, seconds, y.size - fits[0])
 
 
@@ -148,14 +148,14 @@ def mstl(series: Series, at: Rounds) -> Outcome:
             else:
                 model = models.AutoETS(model="ZZN")
             paths[i], lo[i], hi[i] = _ends(model.forecast(past, h=horizon, level=[_LEVEL]))
-    return Outcome(None, paths, None, _tidy(paths, lo, hi, y, at))
+    return Outcome(None, paths, None, _clipped_paths(paths, lo, hi, y, at))
 
 
 def _ends(said: dict[str, Array]) -> tuple[Array, Array, Array]:
     return said["mean"], said[f"lo-{_LEVEL}"], said[f"hi-{_LEVEL}"]
 
 
-def _tidy(paths: Array, lo: Array, hi: Array, y: Array, at: Rounds) -> tuple[Array, Array]:
+def _clipped_paths(paths: Array, lo: Array, hi: Array, y: Array, at: Rounds) -> tuple[Array, Array]:
     """Keep paths within bounds, in place; ends that are no numbers are infinite."""
     low, high = _range(y)
     last = y[at - 1][:, None]

@@ -70,11 +70,11 @@ def grids(bench: SeriesBench) -> list[Grid]:
             found += [_means(bench, name, group, words) for name in own if bench.rivals()]
     found.append(_methods(bench))
     if own:
-        found.append(_beside(bench, own[0]))
+        found.append(_best_of_others(bench, own[0]))
     found += [
-        _everybody(bench, "mse1", "Mean squared error one step ahead"),
-        _everybody(bench, "mseh", "Mean squared error over a season"),
-        _everybody(bench, "winklerh", "Winkler's score over a season"),
+        _all_methods(bench, "mse1", "Mean squared error one step ahead"),
+        _all_methods(bench, "mseh", "Mean squared error over a season"),
+        _all_methods(bench, "winklerh", "Winkler's score over a season"),
         _about(bench.series),
     ]
     return found
@@ -116,7 +116,7 @@ def _methods(bench: SeriesBench) -> Grid:
     return Grid("Means over all series", [*header, "µs a round (median)"], rows)
 
 
-def _beside(bench: SeriesBench, own: str) -> Grid:
+def _best_of_others(bench: SeriesBench, own: str) -> Grid:
     """A row a series: ours and the best of the others."""
     rows = []
     for each in bench.series:
@@ -141,7 +141,7 @@ def _best(bench: SeriesBench, series: str, measure: str) -> str | None:
     return min(known, key=lambda name: known[name]) if known else None
 
 
-def _everybody(bench: SeriesBench, measure: str, title: str) -> Grid:
+def _all_methods(bench: SeriesBench, measure: str, title: str) -> Grid:
     rows = [
         [each.name, *(_number(bench.figure(each.name, [m], measure)) for m in bench.methods)]
         for each in bench.series

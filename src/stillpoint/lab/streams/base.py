@@ -18,12 +18,22 @@ _OCTAVES = (-14, 3)
 class Stream:
     """Losses and the true comparator, seeded.
 
-    losses: one loss a round; `sp.play(learner, stream.losses)`. target: (T, dim), what `run.regret`
-    is judged against.
-    note: one line on what it is. group: "chosen" where constants of the library were chosen on it,
-    else "reported".
-    unit: the size of the target's moves. octaves: from and below which power of 2, times unit/G,
-    OGD is tuned in hindsight here.
+    Parameters
+    ----------
+    name
+        What it is called in tables.
+    losses
+        One loss a round: `sp.play(learner, stream.losses)`.
+    target
+        The comparator of regret, shape (T, dim).
+    note
+        One line on what it is.
+    group
+        "chosen" where constants of the library were chosen on it, else "reported".
+    unit
+        The size of the target's moves.
+    octaves
+        From and below which power of 2, times unit/G, OGD is tuned in hindsight here.
     """
 
     name: str

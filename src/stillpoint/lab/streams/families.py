@@ -27,10 +27,19 @@ def families(
 ) -> dict[str, Stream]:
     """Eleven noisy targets by name: pieces, sines, a random walk, a constant far away.
 
-    T: rounds, 100 or more; families of k pieces drop the last T mod k. dim: with 2 or more, the
-    loss is one of ‖w − y‖ and targets and noise are spread over the coordinates, so that norms are
-    those of dim 1. scale: multiplies target and noise.
-    loss: Absolute() by default; Huber goes too.
+    Parameters
+    ----------
+    T
+        Rounds, 100 or more; families of k pieces drop the last T mod k.
+    seed
+        Of targets and noise.
+    dim
+        With 2 or more, the loss is one of ‖w − y‖, and targets and noise are spread over the
+        coordinates, so that norms are those of dim 1.
+    scale
+        Multiplies targets and noise.
+    loss
+        Absolute, the default, or Huber.
     """
     if count("T", T) < 100:
         raise ValueError(f"T must be 100 or more: got {T}; one of the families has 100 pieces")

@@ -129,7 +129,7 @@ def random_signs(T: int, seed: int, *, blocks: int = 10, radius: float = 1.0) ->
     def answer(rng: np.random.Generator, w: Array, past: Array) -> Array:
         return rng.choice([-1.0, 1.0], 1)
 
-    compare = partial(_best_a_block, _block(T, blocks), positive("radius", radius))
+    compare = partial(_best_per_block, _block(T, blocks), positive("radius", radius))
     note = (
         f"random signs in {blocks} blocks, the comparator is each block's best point of size"
         f" {radius:g}; Linear loss"
@@ -154,7 +154,7 @@ def against(
         size = factor ** (len(past) // block - (last if factor > 1.0 else 0))
         return np.array([size * (np.sign(w[0]) or drawn)])
 
-    compare = partial(_best_a_block, block, positive("radius", radius))
+    compare = partial(_best_per_block, block, positive("radius", radius))
     grow = "" if factor == 1.0 else f", {factor:g} times larger in each"
     note = f"gradients that point away from the play, {blocks} blocks{grow}; Linear loss"
     return ReactiveStream("against", T, 1, Linear(), answer, compare, seed, note, radius)
@@ -180,7 +180,7 @@ def orthogonal(
             g /= np.linalg.norm(g)
         return -g if g @ w < 0.0 else g
 
-    compare = partial(_best_a_block, block, positive("radius", radius))
+    compare = partial(_best_per_block, block, positive("radius", radius))
     note = (
         f"unit gradients orthogonal to their sum and never against the play, {blocks} blocks, d ="
         f" {dim}; Linear loss"
@@ -216,7 +216,7 @@ def _block(T: int, blocks: int) -> int:
     return -(-count("T", T) // count("blocks", blocks))
 
 
-def _best_a_block(block: int, radius: float, g: Array) -> Array:
+def _best_per_block(block: int, radius: float, g: Array) -> Array:
     """The point of norm `radius` with the least linear loss in each block."""
     sums = np.add.reduceat(g, range(0, len(g), block), axis=0)
     points = -radius * sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-300)

@@ -39,10 +39,19 @@ _SHORTEST = 100
 class Spec:
     """A stream yet to be drawn by `make(T, seed)`.
 
-    kind: the set it is summarised in. group: "chosen" or "reported".
-
-    rated: whether a ratio to the regret of OGD tuned in hindsight means anything; on noise, set
-    "noise", that is luck.
+    Parameters
+    ----------
+    name
+        What it is called in tables.
+    kind
+        The set it is summarised in.
+    group
+        "chosen" where constants of the library were chosen on it, else "reported".
+    make
+        A function from T and a seed to the stream.
+    rated
+        Whether a ratio to the regret of OGD tuned in hindsight means anything; on noise, set
+        "noise", that is luck.
     """
 
     name: str

@@ -24,6 +24,8 @@ class RealStream:
 
     Parameters
     ----------
+    name
+        What it is called in tables.
     task
         "regression", "binary" or "multiclass".
     X
@@ -40,6 +42,8 @@ class RealStream:
         The one that ships it.
     group
         "chosen" where constants of the library were chosen on it, else "reported".
+    classes
+        The labels, where targets are classes.
     period
         Rounds in a season where features come from the series' own past and the clock alone (1: no
         season), 0 where they do not.
