@@ -1,11 +1,14 @@
 """The interface of sets of allowed plays."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stillpoint.core.validation import Array, count, finite
+from stillpoint.core.validation import Array, count, finite, vector
 from stillpoint.domains import _sets
 
 
@@ -17,8 +20,14 @@ class Domain(ABC):
     Notes
     -----
     `project` is Π(w) = argmin ‖x − w‖ over the set, `project_in_metric` the same in the metric of a
-    Newton step, argmin (x − w)'P⁻¹(x − w).
+    Newton step, argmin (x − w)'P⁻¹(x − w). A `project` of one's own is given a copy of w, and what
+    it returns must be a finite vector of the same shape.
     """
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "project" in vars(cls):
+            cls.project = _checked(cls.project)  # type: ignore[assignment,method-assign]
 
     @abstractmethod
     def reach(self, dim: int) -> float:
@@ -84,6 +93,19 @@ class Domain(ABC):
         z = point(w)
         rounding = 4.0 * np.finfo(np.float64).eps * z.size * np.abs(z).max()
         return bool(np.abs(self.project(z) - z).max() <= tolerance + rounding)
+
+
+def _checked(own: Callable[[Any, Array], ArrayLike]) -> Callable[[Any, ArrayLike], Array]:
+    """A projection that is not of this library, which may touch its argument or return anything."""
+
+    @wraps(own)
+    def project(self: Any, w: ArrayLike) -> Array:
+        z = point(w)
+        found = own(self, z.copy())
+        name = f"{type(self).__name__}.project(w)"
+        return np.array(vector(name, found, z.size, "return a finite vector"))
+
+    return project
 
 
 def as_domain(domain: Domain | None, dim: int) -> Domain:

@@ -11,7 +11,7 @@ import numpy as np
 
 from stillpoint.core import arithmetic
 from stillpoint.core.state import rollback_on_error
-from stillpoint.core.validation import Array, finite, nonnegative, positive
+from stillpoint.core.validation import Array, nonnegative, positive, vector
 from stillpoint.domains import Domain
 from stillpoint.kernels import HorizonFree, Kernel
 from stillpoint.kernels.base import as_kernel
@@ -168,9 +168,8 @@ class KernelFTRL(ConstrainedLearner):
         _constrained.raise_hint(self._scalars, self._fixed, self.memory.diagonal)
         sums = self._sums()
         if not isinstance(self.potential, Potential):
-            z[:] = finite(
-                "the static learner's play", self.potential.play(sums), "check its play method"
-            )
+            own = self.potential.play(sums)
+            z[:] = vector("the static learner's play", own, self.dim, "check its play method")
             return False
         m = 0.0
         if sums.size > 0.0:
