@@ -1,3 +1,5 @@
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 
@@ -204,11 +206,51 @@ def test_progress_bar(capsys):
             "u must have shape",
         ),
         (lambda: sp.play(sp.KernelFTRL(1), Absolute().on(Y)).certificate(-1.0), "radius"),
+        (lambda: sp.play(sp.KernelFTRL, Absolute().on(Y)), "learner must have predict"),
+        (lambda: sp.play(3, Absolute().on(Y)), "learner must have predict"),
+        (
+            lambda: sp.play(sp.Tracker(1), Absolute().on(Y)).adaptive_regret(2),
+            r"lengths must be a list: got 2; give \[2\]",
+        ),
     ],
 )
 def test_bad_input_is_named(call, word):
     with pytest.raises(ValueError, match=word):
         call()
+
+
+@dataclass
+class Told:
+    """A loss of which all is said."""
+
+    value_of: object = 1.0
+    gradient_of: object = (0.1, 0.2)
+
+    def value(self, w):
+        return self.value_of
+
+    def gradient(self, w):
+        return self.gradient_of
+
+
+@pytest.mark.parametrize(
+    ("loss", "message"),
+    [
+        (Told(value_of=np.ones(2)), r"loss\.value\(w\) must be a number: got array"),
+        (Told(value_of=None), r"loss\.value\(w\) must be a number: got None"),
+        (Told(value_of=np.nan), r"loss\.value\(w\) must be finite: got nan"),
+        (
+            Told(gradient_of=np.ones(3)),
+            r"loss\.gradient\(w\) must have shape \(2,\)",
+        ),
+    ],
+    ids=["values", "none", "nan", "gradient"],
+)
+def test_what_losses_of_ones_own_return_is_checked_and_not_learnt_from(loss, message):
+    learner = sp.Tracker(2)
+    with pytest.raises(ValueError, match=message):
+        sp.play(learner, [Told(), loss])
+    assert learner.rounds == 1
 
 
 def test_replaying_old_times_is_refused():

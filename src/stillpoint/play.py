@@ -12,9 +12,11 @@ from numpy.typing import ArrayLike
 
 from stillpoint.core.arithmetic import running_dot
 from stillpoint.core.learner import untimed
-from stillpoint.core.validation import Array, finite, increasing
+from stillpoint.core.validation import Array, finite, increasing, number, shown, vector
 from stillpoint.losses import Linear, LossStream
 from stillpoint.run import Run
+
+_SKIP = "leave rounds without a usable gradient out"
 
 
 class Playable(Protocol):
@@ -77,6 +79,13 @@ def play(
     Built-in losses run in compiled code where the learner has it, with the same numbers as predict
     and update would give. Learners that take losses are given them, others the gradients.
     """
+    if isinstance(learner, type) or not all(
+        callable(getattr(learner, name, None)) for name in ("predict", "update")
+    ):
+        raise ValueError(
+            f"learner must have predict() and update(g): got {shown(learner)}; build one, such as"
+            " sp.Tracker(dim=1)"
+        )
     stream: LossStream | list[Any]
     if isinstance(losses, LossStream):
         stream = losses
@@ -157,7 +166,8 @@ def _play_interactively(
                 f" {out['plays'].shape[1]}; match its plays and the data"
             )
         g = loss.gradient(w)
-        out["plays"][i], out["losses"][i], out["gradients"][i] = w, loss.value(w), g
+        out["plays"][i], out["gradients"][i] = w, vector("loss.gradient(w)", g, np.size(w), _SKIP)
+        out["losses"][i] = number("loss.value(w)", loss.value(w), "return one finite number")
         if takes_losses:
             learner.update_loss(loss)  # type: ignore[attr-defined]
         else:

@@ -33,17 +33,28 @@ def harmonics(row, period):
     return out
 
 
-class Reference:
-    """Regression on the last three values, season and time, begun with thirty values."""
+def recurs(y):
+    """Whether the last value is a fifth of the last 64, others in between."""
+    same = [value == y[-1] for value in y[-64:]]
+    runs = sum(now and not before for before, now in zip([False, *same], same, strict=False))
+    return runs > 1 and 5 * sum(same) >= len(same)
 
-    def __init__(self, rows, y, step, uniform, period, trend, idle=0):
+
+class Reference:
+    """Regression on the last three values, season and time, begun with thirty values.
+
+    `past` are the values before.
+    """
+
+    def __init__(self, rows, y, step, uniform, period, trend, past, idle=0):
         self.period, self.trend, self.origin = period, trend, rows[-1] + 1
         self.centre = np.median(y)
         sizes = np.abs(np.asarray(y) - self.centre)
         scale = 1.4826 * np.median(sizes) or np.sqrt(np.sum(sizes**2) / 29)
         self.scale = np.hypot(scale, step / np.sqrt(12))
-        moved = np.asarray(y) - self.centre + [(uniform() - 0.5) * step for _ in y]
-        self.v = list(np.clip(moved / self.scale, -3, 3))
+        self.y = list(past)
+        moved = [now - self.centre + self.move(now, step, uniform) for now in y]
+        self.v = list(np.clip(np.array(moved) / self.scale, -3, 3))
         first = [self.row(self.v[:i], rows[i]) for i in range(3, 30)]
         self.precision = np.eye(first[0].size) / 100 + sum(np.outer(z, z) for z in first)
         self.sums = sum(z * v for z, v in zip(first, self.v[3:], strict=True))
@@ -56,9 +67,14 @@ class Reference:
         time = [(row - self.origin) / 30] if self.trend else []
         return np.concatenate([[1.0], v[:-4:-1], harmonics(row, self.period), time])
 
-    def rank(self, row, y, move, uniform):
+    def move(self, y, step, uniform):
+        self.y.append(y)
+        wide = step < 0.2 * self.scale and recurs(self.y)
+        return (uniform() - 0.5) * (self.scale if wide else step)
+
+    def rank(self, row, y, step, uniform):
         """(u, 1 − u, κ of the season) of a value that is then learnt; None with few ranks."""
-        v = (y - self.centre + move) / self.scale
+        v = (y - self.centre + self.move(y, step, uniform)) / self.scale
         z = self.row(self.v, row)
         leverage = z @ np.linalg.solve(self.precision, z)
         S, forecast = 1 + leverage, z @ np.linalg.solve(self.precision, self.sums)
@@ -105,14 +121,15 @@ def detect(y, every, period=0, trend=False):
         if seen and abs(now - y[seen[-1]]) > 1e-12 * (abs(now) + abs(y[seen[-1]])):
             gap = abs(now - y[seen[-1]])
             if step == 0 and since >= 30:
-                reference = Reference(last, y[last], gap, uniform, period, trend, since - 30)
+                past = y[seen[:-30]]
+                reference = Reference(last, y[last], gap, uniform, period, trend, past, since - 30)
                 sums, cusums, begins = np.zeros(bets), np.zeros(bets), np.full(bets, t)
             step = min(step, gap) if step else gap
         seen.append(t)
         since += 1
         M, changed = 0.0, False
         if reference is not None:
-            u = reference.rank(t, now, (uniform() - 0.5) * step, uniform)
+            u = reference.rank(t, now, step, uniform)
             if u is None:
                 sums, cusums, begins = np.zeros(bets), np.zeros(bets), np.full(bets, t + 1)
             else:
@@ -131,6 +148,7 @@ def detect(y, every, period=0, trend=False):
             since, reference = sum(i >= start for i in seen), None
         if reference is None and since >= 30 and step > 0:
             last = seen[-30:]
-            reference = Reference(last, y[last], step, uniform, period, trend)
+            past = y[seen[:-30]]
+            reference = Reference(last, y[last], step, uniform, period, trend, past)
             sums, cusums, begins = np.zeros(bets), np.zeros(bets), np.full(bets, t + 1)
     return found, np.array(evidence)

@@ -31,6 +31,11 @@ def jumping(seed=3, rows=900):
     return y
 
 
+def zeros(rng, rows, share=0.7):
+    """Rain: a share of the rows at 0, others anywhere above."""
+    return np.where(rng.random(rows) < share, 0.0, rng.exponential(size=rows))
+
+
 def held(value, rows):
     return np.full(rows, float(value))
 
@@ -45,6 +50,7 @@ STREAMS = {
     ],
     "constant after noise": np.r_[np.random.default_rng(5).normal(size=300), held(0.5, 150)],
     "one blip": np.r_[held(0, 90), 3.0, held(0, 200)],
+    "zeros in between": zeros(np.random.default_rng(7), 600) + np.repeat([0.0, 3.0], 300),
 }
 
 
@@ -106,6 +112,9 @@ LAWS = {
     "autoregression": lambda rng, n: autoregression(rng.normal(size=n), 0.8),
     "random walk": lambda rng, n: np.cumsum(rng.normal(size=n)),
     "season": lambda rng, n: 3.0 * np.sin(np.arange(n) * np.pi / 12) + rng.normal(size=n),
+    "zeros in between": zeros,
+    "cut at 0": lambda rng, n: np.maximum(rng.normal(size=n), 0.0),
+    "rain in tenths": lambda rng, n: np.round(6.0 * zeros(rng, n), 1),
 }
 
 

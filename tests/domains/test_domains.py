@@ -8,7 +8,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import naive as twins
-from stillpoint.domains import Ball, Box, Everywhere, HalfSpace, Projection, Simplex, _sets
+import stillpoint as sp
+from stillpoint.domains import Ball, Box, Domain, Everywhere, HalfSpace, Projection, Simplex, _sets
 from thorough import THOROUGH, some, some_of
 
 DIMS = (1, 2, 3, 7)
@@ -277,6 +278,35 @@ def test_a_projection_function_cannot_touch_the_argument():
     assert np.array_equal(Projection(in_place).project(z), [0.0, 2.0])
     assert np.array_equal(z, [-1.0, 2.0])
     assert Projection(in_place)._compiled(2) is None
+
+
+class Own(Domain):
+    """A set of one's own, whose projection is a function."""
+
+    def __init__(self, fn):
+        self.fn = fn
+
+    def reach(self, dim):
+        return Box(0.0, 0.5).reach(dim)
+
+    def project(self, w):
+        return self.fn(w)
+
+
+def test_a_domain_of_ones_own_cannot_touch_the_argument_or_return_anything():
+    z = np.array([-1.0, 2.0])
+    inside = Own(lambda w: np.clip(w, 0.0, 0.5, out=w))
+    assert np.array_equal(inside.project(z), [0.0, 0.5])
+    assert np.array_equal(z, [-1.0, 2.0])
+    for build in (sp.Tracker, sp.MultiScale, sp.KernelFTRL):
+        for value in ([np.nan, 0.0], [1.0, 2.0, 3.0], None):
+            learner = build(2, domain=Own(lambda w, value=value: value))
+            with pytest.raises(ValueError, match=r"Own\.project\(w\) must"):
+                learner.predict()
+            assert learner.rounds == 0
+    plays = sp.play(sp.Tracker(2, domain=inside), -np.ones((40, 2))).plays
+    expected = sp.play(sp.Tracker(2, domain=Box(0.0, 0.5)), -np.ones((40, 2))).plays
+    np.testing.assert_allclose(plays, expected, rtol=1e-12)
 
 
 def test_read_only_and_strided_arguments():

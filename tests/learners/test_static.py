@@ -13,7 +13,7 @@ from stillpoint import checks
 from stillpoint.domains import Ball
 from stillpoint.kernels import OU, Constant, Gaussian, Spline
 from stillpoint.lab.baselines import Ader
-from stillpoint.learners import ProximalDescent
+from stillpoint.learners import GradientDescent, ProximalDescent
 from stillpoint.losses import Absolute, Huber, Linear, Logistic, Squared
 from stillpoint.potentials import Quadratic
 from thorough import some, some_of
@@ -285,6 +285,18 @@ def test_what_lacks_a_proximal_step_is_refused_and_changes_nothing():
                 learner.update_loss(loss)
             assert checks._same(learner, twin)
     learner.update_loss(Linear().on([[1.0, 2.0]])[0])
+
+
+@pytest.mark.parametrize("play", [np.ones(3), 1.0, np.ones((1, 2)), None], ids=repr)
+def test_a_play_of_ones_own_that_is_no_point_is_refused(play):
+    class Own(GradientDescent):
+        def play(self, sums):
+            return play
+
+    learner = sp.KernelFTRL(2, kernel=OU(0.1), potential=Own(1.0))
+    with pytest.raises(ValueError, match="the static learner's play must"):
+        learner.predict()
+    assert learner.rounds == 0
 
 
 def test_a_static_learner_that_takes_losses_has_no_domain():

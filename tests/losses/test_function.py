@@ -158,8 +158,16 @@ def test_bad_input_is_refused_with_a_remedy():
     vector = from_function(lambda w: torch.abs(w))
     with pytest.raises(ValueError, match="must return a finite number"):
         vector.value([1.0, 2.0])
-    with pytest.raises(ValueError, match="can differentiate"):
+    with pytest.raises(ValueError, match=r"must return a finite number: .*sum over"):
         vector.gradient([1.0, 2.0])
+    with pytest.raises(ValueError, match="must return a finite number: got nan; keep plays"):
+        from_function(lambda w: torch.log(w).sum()).gradient([-1.0])
+    with pytest.raises(ValueError, match="must take a play and 1 of data: got TypeError"):
+        from_function(lambda w: torch.abs(w).sum()).on([1.0])[0].gradient([1.0])
+    with pytest.raises(ValueError, match="must take a play and 0 of data: got ZeroDivisionError"):
+        from_function(lambda w: torch.abs(w).sum() / 0 + 1 / 0).gradient([1.0])
+    with pytest.raises(ValueError, match="f must be a function or functions"):
+        from_function(3)
     with pytest.raises(ValueError, match="must return a finite number: got nan"):
         from_function(lambda w: torch.log(w).sum()).value([-1.0])
     loss = from_function(lambda w, y: torch.abs(w - y).sum())

@@ -3,9 +3,12 @@
 All is begun anew at each change, with the values after it. The first 30 set centre and scale of the
 reference, by medians, and fit it, cut at three scales; 30 errors more are ranked before bets count.
 Values first move by U(−½, ½) times the smallest step between two of them so far: coefficients near
-0 would put the errors of discrete data in an order of their own. Ties of ranks are broken at
-random. The reference learns from errors within the inner 87% of those before, and no further: of a
-skewed law the mean would take long to be known, and single outliers would spoil it.
+0 would put the errors of discrete data in an order of their own. One that comes again and again
+among finer steps, as 0 in rain, moves by a whole scale: the errors of such rows differ only by what
+the coefficients have learnt since, and the latest would be the largest of them, or the least, for
+many rows. Ties of ranks are broken at random. The reference learns from errors within the inner 87%
+of those before, and no further: of a skewed law the mean would take long to be known, and single
+outliers would spoil it.
 """
 
 import math
@@ -25,6 +28,8 @@ TAIL = 15  # one error in so many, on each side, is learnt from only as far as t
 CUT = 3.0  # scales to which the first values are cut
 NORMAL = 1.4826  # deviation of a normal law over the median of its sizes
 ROUNDING = 1e-12  # steps this far below the values are none
+FINE = 0.2  # scales: of steps below, a value may come again and again, which is
+NEAR, OFTEN = 64, 5  # once in OFTEN among the last NEAR
 SMALL = 1e-300  # least scale
 
 
@@ -36,9 +41,26 @@ def uniform(s: State) -> float:
 
 
 @njit(cache=True)
-def jitter(s: State) -> float:
-    """By how much the next value moves."""
-    return (uniform(s) - 0.5) * float(s.scalars[AT.step])
+def jitter(s: State, number: int, scale: float) -> float:
+    """By how much the value of that number moves."""
+    step = float(s.scalars[AT.step])
+    if step < FINE * scale and recurs(s, number):
+        step = scale
+    return (uniform(s) - 0.5) * step
+
+
+@njit(cache=True)
+def recurs(s: State, number: int) -> bool:
+    """Whether the value of that number comes again and again; one that stays does not."""
+    kept, same, runs, before = s.history.shape[0], 0, 0, False
+    y = s.history[number % kept, OF.value]
+    first = max(number + 1 - NEAR, s.clock[BY.values] - kept, 0)
+    for i in range(first, number + 1):
+        equal = bool(s.history[i % kept, OF.value] == y)
+        same += int(equal)
+        runs += int(equal and not before)
+        before = equal
+    return runs > 1 and OFTEN * same >= number + 1 - first
 
 
 # beginnings
@@ -64,7 +86,9 @@ def begin(s: State, first: int) -> None:
     s.clock[BY.origin], s.clock[BY.begun] = last + 1, 1
     for i in range(FIRST):
         row = int(s.history[(first + i) % kept, OF.row])
-        v = standardise(f, s.history[(first + i) % kept, OF.value], jitter(s))
+        v = standardise(
+            f, s.history[(first + i) % kept, OF.value], jitter(s, first + i, f.units[1])
+        )
         v = min(max(v, -CUT), CUT)
         if i >= LAGS:
             regressors(f, s.waves, row, timed(s, row))
@@ -120,8 +144,7 @@ def replay(s: State) -> None:
         return
     begin(s, first)
     for i in range(first + FIRST, values):
-        row = int(s.history[i % kept, OF.row])
-        judge(s, row, s.history[i % kept, OF.value], False)
+        judge(s, i, False)
     _bets.rest(bets(s), s.clock[BY.row] - 1)
 
 
@@ -129,10 +152,14 @@ def replay(s: State) -> None:
 
 
 @njit(cache=True)
-def judge(s: State, row: int, y: float, betting: bool) -> bool:
-    """Rank a value's error, bet on the rank, and learn; whether the stream has changed."""
+def judge(s: State, number: int, betting: bool) -> bool:
+    """Rank the error of the value of that number, bet on the rank, and learn.
+
+    Returns whether the stream has changed.
+    """
     f, w, evidence = reference(s), window(s), 0.0
-    v = standardise(f, y, jitter(s))
+    taken = s.history[number % s.history.shape[0]]
+    row, v = int(taken[OF.row]), standardise(f, taken[OF.value], jitter(s, number, f.units[1]))
     regressors(f, s.waves, row, timed(s, row))
     error, S = error_of(f, v)
     r, n = comparable(error, S), w.clock[_ranks.BY.filled]
@@ -216,7 +243,7 @@ def close_round(s: State, y: float, seasonal: float) -> bool:
     clock[BY.values] += 1
     clock[BY.since] += 1
     if clock[BY.begun]:
-        changed = judge(s, row, y, True)
+        changed = judge(s, clock[BY.values] - 1, True)
     else:
         a[AT.evidence] = 0.0
     if changed:

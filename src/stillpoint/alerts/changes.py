@@ -59,7 +59,8 @@ class Changes(Learner):
     For independent rows that is so but for the regression's own errors, which fade; half as much
     again is for those. `stillpoint bench alerts` counts false alarms in noise of many kinds: one in
     10 000 rows or fewer at the default where it is stationary. A stream whose spread comes and goes
-    does change, and raises alarms.
+    does change, and raises alarms. Laws much more skewed than a log-normal of σ = 1, and streams
+    that are at one value for long runs or in nine rows of ten, get more.
 
     The `start` of a change is where the winning bet's cusum began (Page 1954). A level that rises
     or falls on after its change is a slope. After an alarm 30 to 60 rows pass before the next is

@@ -1,6 +1,9 @@
 """The interface of sets of allowed plays."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,8 +20,14 @@ class Domain(ABC):
     Notes
     -----
     `project` is Π(w) = argmin ‖x − w‖ over the set, `project_in_metric` the same in the metric of a
-    Newton step, argmin (x − w)'P⁻¹(x − w).
+    Newton step, argmin (x − w)'P⁻¹(x − w). One of one's own is given a copy of w, and what it
+    returns must be a finite vector of the same shape.
     """
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        for name in {"project", "project_in_metric"} & vars(cls).keys():
+            setattr(cls, name, _checked(vars(cls)[name]))
 
     @abstractmethod
     def reach(self, dim: int) -> float:
@@ -83,7 +92,20 @@ class Domain(ABC):
         """Return whether `w` is within `tolerance`, and rounding, of its projection."""
         z = point(w)
         rounding = 4.0 * np.finfo(np.float64).eps * z.size * np.abs(z).max()
-        return bool(np.abs(projected(self, z) - z).max() <= tolerance + rounding)
+        return bool(np.abs(self.project(z) - z).max() <= tolerance + rounding)
+
+
+def _checked(own: Callable[..., ArrayLike]) -> Callable[..., Array]:
+    """A projection that is not of this library, which may touch its argument or return anything."""
+
+    @wraps(own)
+    def project(self: Any, w: ArrayLike, *metric: ArrayLike) -> Array:
+        z = point(w)
+        found = own(self, z.copy(), *metric)
+        name = f"{type(self).__name__}.{own.__name__}(w)"
+        return np.array(vector(name, found, z.size, "return a finite vector"))
+
+    return project
 
 
 def as_domain(domain: Domain | None, dim: int) -> Domain:
@@ -95,12 +117,6 @@ def as_domain(domain: Domain | None, dim: int) -> Domain:
     result = Everywhere() if domain is None else domain
     result.check(dim)
     return result
-
-
-def projected(domain: Domain, w: Array, metric: Array | None = None) -> Array:
-    """Return the projection on a domain, which may be of one's own: checked, and a new array."""
-    found = domain.project(w) if metric is None else domain.project_in_metric(w, metric)
-    return np.array(vector("the domain's projection", found, w.size, "check how it projects"))
 
 
 def point(w: ArrayLike) -> Array:

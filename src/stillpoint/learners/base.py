@@ -192,7 +192,7 @@ class GradientLearner(Learner):
     def certificate(self, radius: float) -> float:
         """Return the linearised regret so far against the worst comparator with ‖U‖ ≤ radius.
 
-        Exactly Σ⟨g_s, w_s⟩ + radius·‖Σ g_s⊗φ(τ_s)‖.
+        Exactly Σ⟨g_s, w_s⟩ + radius·‖Σ g_s⊗φ(τ_s)‖. Comparators outside a domain count, too.
         """
         if self.ledger is None:
             raise ValueError(

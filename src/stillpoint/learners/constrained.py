@@ -16,7 +16,7 @@ from stillpoint.core.arithmetic import LARGEST, SMALLEST
 from stillpoint.core.state import put_back, saved
 from stillpoint.core.validation import Array, nonnegative, positive, under
 from stillpoint.domains import Domain, Everywhere, _sets
-from stillpoint.domains.base import as_domain, projected
+from stillpoint.domains.base import as_domain
 from stillpoint.learners import _constrained
 from stillpoint.learners._constrained import AT
 from stillpoint.learners.base import GradientLearner, check_lipschitz, most
@@ -147,7 +147,7 @@ class ConstrainedLearner(GradientLearner):
         if rule.ball:
             self._ball[0] = self.radius
         _constrained.constrain(self._proposal, self._inner, w, self._ball, rule.ball, *rule.domain)
-        return w if self._compiled else projected(self.domain, self._inner)
+        return w if self._compiled else self.domain.project(self._inner)
 
     def _feed(self, g: Array, play: Array) -> Array:
         """What the learner is fed for the true gradient g."""

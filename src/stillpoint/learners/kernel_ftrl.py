@@ -169,7 +169,8 @@ class KernelFTRL(ConstrainedLearner):
         _constrained.raise_hint(self._scalars, self._fixed, self.memory.diagonal)
         sums = self._sums()
         if not isinstance(self.potential, Potential):
-            z[:] = vector("potential.play", self.potential.play(sums), z.size, "check that method")
+            own = self.potential.play(sums)
+            z[:] = vector("the static learner's play", own, self.dim, "check its play method")
             return False
         m = 0.0
         if sums.size > 0.0:

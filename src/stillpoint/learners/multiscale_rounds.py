@@ -7,7 +7,6 @@ from numpy.typing import ArrayLike
 
 from stillpoint.core.allocation import zeros
 from stillpoint.core.validation import Array
-from stillpoint.domains.base import projected
 from stillpoint.learners import _multiscale_round as single
 from stillpoint.learners._constrained import Rule
 from stillpoint.learners.constrained import ConstrainedLearner
@@ -93,7 +92,7 @@ class MultiScaleRounds(ConstrainedLearner):
         if single.open_round(self._plan, self._held) and self._rule.unbounded:
             self._warn_saturated(CAP)
         if not self._compiled:
-            self._play[:] = projected(self.domain, self._inner)
+            self._play[:] = self.domain.project(self._inner)
         return self._play
 
     def update(self, g: ArrayLike, time: float | None = None) -> None:

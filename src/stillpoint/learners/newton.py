@@ -20,7 +20,7 @@ from stillpoint.beliefs.directions import Directions, directions, drowned
 from stillpoint.core.state import rollback_on_error
 from stillpoint.core.validation import Array, positive, squared, under
 from stillpoint.domains import Domain
-from stillpoint.domains.base import as_domain, projected
+from stillpoint.domains.base import as_domain
 from stillpoint.kernels.base import Kernel, as_kernel
 from stillpoint.learners.base import GradientLearner
 from stillpoint.regret.dimension import log_det_bound
@@ -158,7 +158,7 @@ class StronglyConvex(_Newton):
     def _propose(self, time: float) -> Array:
         self._advance(time)
         belief = self._belief
-        play = projected(self.domain, belief.mean)
+        play = self.domain.project(belief.mean)
         if belief.variance > 0.0 and not np.array_equal(play, belief.mean):
             belief.shift((play - belief.mean) / belief.variance)
         return play
@@ -259,8 +259,8 @@ class ExpConcave(_Newton):
             return mean
         metric = belief.value_covariance()
         if metric.trace() <= 0.0:
-            return projected(self.domain, mean)
-        play = projected(self.domain, mean, metric)
+            return self.domain.project(mean)
+        play = self.domain.project_in_metric(mean, metric)
         belief.shift(np.asarray(np.linalg.lstsq(metric, play - mean, rcond=None)[0], np.float64))
         return play
 

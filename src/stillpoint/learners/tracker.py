@@ -15,7 +15,7 @@ from stillpoint.core.allocation import full, zeros
 from stillpoint.core.state import saved
 from stillpoint.core.validation import Array, counted, nonnegative, stored
 from stillpoint.domains import Ball, Domain, Everywhere, _sets
-from stillpoint.domains.base import as_domain, projected
+from stillpoint.domains.base import as_domain
 from stillpoint.kernels import Kernel
 from stillpoint.kernels.base import as_kernel
 from stillpoint.learners import _bank, _tracker
@@ -235,7 +235,7 @@ class Tracker(GradientLearner):
         if self.rounds + 1 >= self._due:
             self._join()
         _tracker.mix_round(self._scalars, self._losses, self._squares, self._rows, self._weights)
-        return self._view if self._projection is None else projected(self._projection, self._view)
+        return self._view if self._projection is None else self._projection.project(self._view)
 
     def _check_gradient(self, g: Array, size: float) -> None:
         """Any finite gradient will do."""

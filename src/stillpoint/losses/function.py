@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, overload
 
@@ -60,7 +60,7 @@ def from_function(
     """
     if callable(f):
         return FunctionLoss(f, choose(backend, f), check)
-    functions = list(f)
+    functions = list(f) if isinstance(f, Iterable) else []
     if not functions or not all(map(callable, functions)):
         raise ValueError(
             f"f must be a function or functions, one a round: got {f!r}; pass f(w, *data)"
@@ -175,6 +175,7 @@ class FunctionLoss:
         try:
             value, gradient = self._package.value_and_gradient(self.f, play, data)
         except Exception as error:
+            self._called(play, data, error)
             found = "a plain number" if untraced(error) else f"{type(error).__name__}: {error}"
             raise ValueError(
                 f"{self.name} must be made of what {self.backend} can differentiate: got {found};"
@@ -188,12 +189,22 @@ class FunctionLoss:
             )
         return gradient
 
+    def _called(self, play: Array, data: tuple[Any, ...], error: Exception) -> None:
+        """Refuse an f that fails, or gives no number, without being followed, too."""
+        try:
+            value = self._package.value(self.f, play, data)
+        except Exception as own:
+            if type(own) is not type(error):
+                return
+            what = f"{self.name} must take a play and {len(data)} of data"
+            raise ValueError(f"{what}: got {type(own).__name__}: {own}; try it alone") from own
+        self._number(value)
+
     def _number(self, value: Any) -> float:
         result = np.asarray(value, dtype=float)
         if result.size != 1 or not math.isfinite(number := float(result.reshape(()))):
-            raise ValueError(
-                f"{self.name} must return a finite number: got {result}; sum over what it adds up"
-            )
+            remedy = "keep plays where it is" if result.size == 1 else "sum over what it adds up"
+            raise ValueError(f"{self.name} must return a finite number: got {result}; {remedy}")
         return number
 
 

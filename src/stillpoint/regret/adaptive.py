@@ -4,7 +4,7 @@ Hazan & Seshadhri (2007); strongly adaptive, for each length of its own, Daniely
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,6 +72,8 @@ def adaptive_regret(
     geometric = lengths is None
     if lengths is None:
         lengths = [1 << k for k in range((rounds + 1).bit_length() - 1)]
+    if not isinstance(lengths, Iterable):
+        raise ValueError(f"lengths must be a list: got {lengths!r}; give [{lengths!r}]")
     asked = sorted({_length(each, rounds) for each in lengths})
     if not asked:
         raise ValueError("lengths must not be empty: got none; leave it out for powers of 2")

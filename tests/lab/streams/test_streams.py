@@ -344,6 +344,14 @@ def test_signals_have_the_total_variation_they_name():
             lambda: streams.Stream("s", sp.losses.Absolute().on([1.0, 2.0]), np.zeros((3, 1))),
             "target must have shape",
         ),
+        (
+            lambda: streams.Stream("s", sp.losses.Absolute().on([1.0, 2.0]), None),
+            "got a LossStream and a NoneType; return an OwnStream",
+        ),
+        (
+            lambda: streams.Stream("s", [sp.losses.Absolute().on([1.0])[0]], np.zeros((1, 1))),
+            "got a list and a ndarray; return an OwnStream",
+        ),
     ],
 )
 def test_bad_arguments_name_the_remedy(make, message):

@@ -45,6 +45,12 @@ class Stream:
     octaves: tuple[int, int] = _OCTAVES
 
     def __post_init__(self) -> None:
+        if not isinstance(self.losses, LossStream) or not isinstance(self.target, np.ndarray):
+            given = f"a {type(self.losses).__name__} and a {type(self.target).__name__}"
+            raise ValueError(
+                f"losses must be a LossStream, and target an array: got {given}; return an"
+                " OwnStream of other losses, or of losses without a target"
+            )
         if self.target.shape != (len(self.losses), self.losses.dim):
             raise ValueError(
                 f"target must have shape {(len(self.losses), self.losses.dim)}: got"
