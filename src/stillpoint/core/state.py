@@ -17,6 +17,7 @@ from stillpoint.core.validation import stored
 
 Named: TypeAlias = "NamedTuple | Mapping[str, NDArray[Any]]"
 _AS_DECLARED: Mapping[str, str] = {}
+_PLAIN = bool, int, float, str
 
 
 def saved(state: Named, names: Mapping[str, str] = _AS_DECLARED) -> dict[str, Any]:
@@ -84,6 +85,6 @@ def rollback_on_error(learner: Restorable) -> Iterator[None]:
 
 def _copied(value: Any) -> Any:
     """A copy, made without `deepcopy` where that would take most of a round's time."""
-    if isinstance(value, int | float | str):
+    if type(value) in _PLAIN:
         return value
     return value.copy() if type(value) is np.ndarray and value.dtype != object else deepcopy(value)
