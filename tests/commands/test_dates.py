@@ -121,6 +121,7 @@ def iso(tmp_path_factory):
         ("%Y%m%d", {}),
         ("%d|%m|%y", {"date_format": "%d|%m|%y"}),
         ("%d/%m/%Y", {"date_format": "%d/%m/%Y"}),
+        ("%Y-%m-%d %H:%M:%S UTC", {}),
     ],
 )
 def test_a_series_goes_on_in_the_form_of_its_dates(iso, tmp_path, monkeypatch, written, options):
@@ -193,6 +194,8 @@ def test_mistakes_about_dates_are_told(tmp_path, capsys):
     bad(tmp_path, capsys, text, "row 1:", "or give --date-format such as", time="t")
     for form in ("dd/mm", "%d", "%H:%M", ""):
         bad(tmp_path, capsys, text, "--date-format must", time="t", date_format=form)
+    form, parts = "%Y-%m-%d %Z", ["must have no %Z", "spell the zone, as '%Y-%m-%d UTC'"]
+    bad(tmp_path, capsys, "t,y\n2024-01-31 UTC,1\n", *parts, time="t", date_format=form)
 
 
 @pytest.mark.parametrize(

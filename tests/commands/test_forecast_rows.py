@@ -192,6 +192,13 @@ def test_seasons_are_those_of_the_dates_if_keys_bear_them_out():
     assert planned(options(), noise, False).season == ()
 
 
+def test_two_seasons_of_most_keys_are_enough_where_they_are_clear():
+    found = planned(options(), waves(16, 7), True)
+    assert (found.season, found.source) == ((7.0,), "from the spacing of dates")
+    assert planned(options(), waves(13, 7), True).season == ()
+    assert planned(options(), waves(20, 30), True).season == ()
+
+
 def test_seasons_and_horizon_that_are_told_stay():
     found = planned(options(season="24,168", horizon=5), waves(100, 7), True)
     assert (found.season, found.horizon, found.source) == ((24.0, 168.0), 5, "as told")

@@ -242,6 +242,7 @@ def test_times_that_repeat_are_no_series(shop, tmp_path, capsys, monkeypatch):
     twice = {**shop, "day": [day for day in shop["day"][: N // 2] for _ in range(2)]}
     source = write(tmp_path / "s.csv", twice)
     assert "horizon" not in run(source, tmp_path / "o", time="day")[1]
+    capsys.readouterr()
     later = {**shop, "day": shop["day"][:-1] + shop["day"][-2:-1]}
     monkeypatch.setattr(tracking, "BATCH", 50)
     text = Path(write(tmp_path / "l.csv", later)).read_text()
@@ -270,6 +271,22 @@ def test_a_row_written_twice_has_a_note_and_is_named(shop, tmp_path, capsys, mon
     again = run(source, tmp_path / "p", **options)[1]
     assert first["notes"] == again["notes"]
     assert any("1 of the first 100 rows" in note for note in again["notes"])
+
+
+def test_several_series_in_one_table_have_a_note(shop, tmp_path):
+    days = [day for day in shop["day"][:40] for _ in range(3)]
+    table = {"day": days, "shop": ["a", "b", "c"] * 40, "y": shop["y"][:120]}
+    notes = run(write(tmp_path / "s.csv", table), tmp_path / "o", time="day", target="y")[1][
+        "notes"
+    ]
+    (note,) = (note for note in notes if "stillpoint fleet --key COLUMN" in note)
+    assert note.startswith(f"80 of the first 120 rows have the time of the one before, '{days[0]}'")
+    # events that now and then share a time are none
+    table["day"] = sorted(np.random.default_rng(0).choice(shop["day"][:60], 120).tolist())
+    notes = run(write(tmp_path / "e.csv", table), tmp_path / "o", time="day", target="y")[1][
+        "notes"
+    ]
+    assert not any("stillpoint fleet" in note for note in notes)
 
 
 def test_rows_ahead_whose_columns_are_not_said_to_be_known_have_a_note(shop, tmp_path):

@@ -152,6 +152,21 @@ from tracked import T, bad, read, run, write
             {},
             ["row 2:", "got '12.5 %'; write numbers without a percent sign"],
         ),
+        *(
+            (f'a,y\n1,"{cell}"\n', {}, ["row 1:", "without a currency, brackets or spaces"])
+            for cell in ("$1,350.04", "-€5", "1 350,04 €", "(74.75)", "74.75-", "1'350", "1\xa0350")
+        ),
+        (
+            "day,y\n2024-01-01,2\n2024-01-02,3\nTotal,5\n",
+            {"time": "day"},
+            ["row 3:", "ISO dates: got 'Total'; leave out rows that are no data, such as totals"],
+        ),
+        ("t,y\n1,2\n,2\n", {"time": "t"}, ["row 2:", "or leave the row out"]),
+        (
+            "t,k,y\n1,a,2\n2,a,1\n1,b,3\n",
+            {"time": "t"},
+            ["row 3:", "sort the rows, or, for several series in one file, use stillpoint fleet"],
+        ),
         (
             "a,y\n,2\n2024-01-01,3\n",
             {},

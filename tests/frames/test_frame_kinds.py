@@ -87,7 +87,7 @@ def test_results_have_the_kind_and_the_types_of_the_data(columns, kind):
     assert set(listed(table, "method")) >= {"stillpoint", "last value", "seasonal naive"}
 
 
-@pytest.mark.parametrize("zone", [None, "Europe/Berlin", "+02:00"])
+@pytest.mark.parametrize("zone", [None, "Europe/Berlin", "America/New_York", "+02:00"])
 @pytest.mark.parametrize("unit", ["ns", "us", "s"])
 def test_an_index_of_dates_is_the_time_and_goes_on(columns, zone, unit):
     pandas = package("pandas")
@@ -171,6 +171,19 @@ def test_zones_and_units_of_columns_are_kept_where_clocks_change(columns, kind):
     assert schema(forecast, "time") == schema(frame, "hour")
     expected = pandas.date_range(hours[-1], periods=H + 1, freq="h")[1:]
     assert [pandas.Timestamp(at) for at in listed(forecast, "time")] == expected.tolist()
+
+
+def test_zones_that_narwhals_cannot_read_are_those_of_all_results(columns):
+    pandas = package("pandas")
+    hours = pandas.date_range("2024-11-01", periods=N, freq="h", tz="America/New_York")
+    frame = pandas.DataFrame({"hour": hours, "sold": columns["sold"]})
+    frame.loc[60, "sold"] += 900.0
+    result = sp.track(frame, "sold", time="hour", horizon=H, season=7, alerts=0.1)
+    expected = pandas.date_range(hours[-1], periods=H + 1, freq="h")[1:]
+    assert result.forecast["time"].tolist() == expected.tolist()
+    assert hours[60] in result.alerts.anomalies["time"].tolist()
+    tables = result.forecast, result.predictions, result.changes, *result.alerts
+    assert {table["time"].dtype for table in tables} == {hours.dtype}
 
 
 def test_other_indexes_are_kept_and_numbered_ones_go_on(columns):

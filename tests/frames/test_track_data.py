@@ -256,6 +256,11 @@ def test_it_is_shown_in_one_line(jump):
         r" 1 change>",
         repr(result),
     )
+    assert result.summary["notes"] == []
+    ahead = np.append(jump["sold"], [np.nan] * 9)
+    assert repr(sp.track({"sold": ahead}, "sold", horizon=7)).endswith(
+        "; 1 note in summary['notes']>"
+    )
 
 
 class Tags(HTMLParser):

@@ -154,7 +154,62 @@ def test_a_calendar_is_kept_where_the_series_bears_it_out():
     assert seasons.confirmed((24.0, 168.0), y) == (24.0, 168.0)
     # seen once only so far
     assert seasons.confirmed((24.0, 168.0), y[:200]) == (24.0,)
-    assert seasons.confirmed((24.0, 168.0), y[:50]) == ()
+    assert seasons.confirmed((24.0, 168.0), y[:47]) == ()
+
+
+def test_a_calendar_seen_just_twice_counts_where_it_is_clear():
+    y, t = wavy(60, (12.0,), level=9.0), np.arange(60)
+    for scale in 1e-9, 1.0, 1e60:
+        assert seasons.early((12.0,), scale * (y[:24] + t[:24])) == (12.0,)
+    assert seasons.early((12.0,), y[:23]) == ()
+    assert seasons.early((365.25 / 7.0,), wavy(105, (365.25 / 7.0,))) == (365.25 / 7.0,)
+    for nothing in np.ones(60), 3.0 * t, 0.1 + 0.7 * t:
+        assert seasons.early((12.0,), nothing) == ()
+
+
+@pytest.mark.parametrize(("m", "n"), [(4, 12), (7, 16), (12, 24), (24, 48)])
+def test_noise_and_walks_bear_out_no_calendar_early(m, n):
+    seen = np.zeros(2)
+    for seed in range(200):
+        values = np.random.default_rng(seed).normal(size=n)
+        for i, y in enumerate([values, values.cumsum()]):
+            seen[i] += seasons.early((float(m),), y + 0.5 * np.arange(n)) != ()
+    assert (seen <= (0.2 if m == 4 else 0.12) * 200).all()
+
+
+@pytest.mark.parametrize(
+    ("rows", "apart", "season"),
+    [(16, "M8[D]", 7), (17, "M8[D]", 7), (24, "M8[M]", 12), (31, "M8[M]", 12), (48, "M8[h]", 24)],
+)
+def test_two_seasons_of_dates_are_enough(rows, apart, season):
+    pattern = 5.0 * noise(season)
+    y = 50.0 + pattern[np.arange(rows + season) % season] + 0.5 * noise(rows + season, 40)
+    times = np.datetime64("2023-01-01", "D").astype(apart) + np.arange(rows)
+    model, single = sp.Forecaster(season), sp.Forecaster(season)
+    model.track(y[:rows], times=times)
+    for value, time in zip(y[:rows], times, strict=True):
+        single.predict(time=time)
+        single.update(value)
+    said = model.predict(horizon=season)
+    assert model.seasons == [season]
+    assert np.array_equal(single.predict(horizon=season), said)
+    assert np.abs(said - y[rows:]).mean() < 1.0  # 4 for the mean
+
+
+def test_quarters_have_a_year_as_soon_as_their_dates_are_told_apart():
+    y = 50.0 + np.tile([0.0, 3.0, 1.0, 8.0], 4) + 0.3 * noise(16)
+    model = sp.Forecaster(4)
+    model.track(y, times=np.datetime64("2020-01", "M") + 3 * np.arange(16))
+    model.predict()
+    assert model.seasons == [4.0]
+
+
+def test_a_trend_alone_gets_no_season_before_its_calendar_is_due():
+    y = 50.0 + 0.3 * np.arange(25) + noise(25)
+    model = sp.Forecaster(12)
+    model.track(y[:24], times=np.datetime64("2022-01", "M") + np.arange(24))
+    assert model.predict() == sp.Forecaster(12, season=None).track(y[:25])[-1]
+    assert model.seasons == []
 
 
 def test_business_hours_stand_for_a_calendar_of_whole_days():

@@ -15,6 +15,11 @@ from stillpoint.core.words import MISSING
 
 _COMMAS = re.compile(r"[-+]?\d[\d.]*(,\d+)+(\.\d+)?")  # a decimal comma, or thousands set apart
 _PERCENT = re.compile(r"[-+]?[\d.,]*\d ?%")
+_PLAIN = r"(\d{1,3}([\s'’.,]\d{3})+|\d+)([.,]\d+)?"
+_DRESSED = re.compile(  # with a currency, in brackets, a sign behind, or spaces between thousands
+    rf"[-+]?[$€£¥₹]\s?[-+]?{_PLAIN}|[-+]?{_PLAIN}\s?[$€£¥₹]|\([$€£¥₹]?{_PLAIN}\s?[$€£¥₹]?\)"
+    rf"|{_PLAIN}-|[-+]?\d{{1,3}}([\s'’]\d{{3}})+([.,]\d+)?"
+)
 Reasons = dict[int, str]  # why a row cannot be used, by its place
 _EPOCH, _SECOND = datetime(1970, 1, 1, tzinfo=UTC), 1e-6
 
@@ -57,6 +62,8 @@ def meant_number(cell: Any) -> str:
             "write decimal points, and no commas between thousands, or give sp.track what"
             " pandas.read_csv(…, decimal=',') reads"
         )
+    if _DRESSED.fullmatch(text):
+        return "write numbers as -1234.5, without a currency, brackets or spaces"
     return ""
 
 

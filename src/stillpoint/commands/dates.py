@@ -37,6 +37,7 @@ _DAYS = (
     "Q%q %Y",
 )
 _CLOCKS = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p", "T%H:%M:%S")
+_FORMS = (*(day + clock for day in _DAYS for clock in _CLOCKS), "%Y-%m-%d %H:%M:%S UTC")
 REMEDY = "write ISO dates such as 2025-01-31, or give --date-format such as %d.%m.%Y"
 
 
@@ -44,6 +45,11 @@ def check_format(given: str | None) -> None:
     """Refuse a `--date-format` that cannot tell dates."""
     if given is None:
         return
+    if "%Z" in given:
+        raise InputError(
+            f"--date-format must have no %Z, which cannot be written again: got {given!r}; spell"
+            f" the zone, as {given.replace('%Z', 'UTC')!r}, or give %z for offsets such as +0100"
+        )
     try:
         good = "%" in given and _read(_write(_EXAMPLE, given), given).year > 1900
     except (TypeError, ValueError):
@@ -66,7 +72,7 @@ def recognised(cells: Sequence[Any], name: str) -> str | None:
     first = cells[0]
     if not isinstance(first, str) or is_date(first) or missing(first):
         return None
-    forms = [day + clock for day in _DAYS for clock in _CLOCKS if _fits(first, day + clock)]
+    forms = [form for form in _FORMS if _fits(first, form)]
     if not forms:
         return None
     if len(forms) == 1:

@@ -27,11 +27,19 @@ from stillpoint.commands.errors import RowError, show_cell, show_name
 from stillpoint.commands.formats import Batch, Cells
 from stillpoint.commands.labels import read_labels, write_cell
 from stillpoint.commands.moments import SET_BACK, set_back
-from stillpoint.commands.notes import CATEGORIES, column_notes, date_remedy, tied, time_notes
+from stillpoint.commands.notes import (
+    CATEGORIES,
+    column_notes,
+    date_remedy,
+    tied,
+    time_notes,
+    unsorted,
+)
 from stillpoint.commands.options import TrackOptions
 from stillpoint.core.validation import Array
 
 _FEATURE_LIMIT, _TARGET_LIMIT = 1e100, 1e75  # of the cores
+_NO_DATA = "leave out rows that are no data, such as totals"
 
 
 @dataclass
@@ -190,12 +198,13 @@ class Encoder:
         name = self.options.time or ""
         if kind == "date":
             what, remedy = what_is_wrong(name, form)
-            refuse = refusing(what, lambda cell: remedy)
 
             def told(index: int, cell: Any) -> NoReturn:
                 if zoned is not None and is_date(cell):
                     raise RowError(index, mixed_zones(name, cell, zoned)) from None
-                refuse(index, cell)
+                below = index > 0 or self.last_time > -math.inf
+                total = below and not any(map(str.isdigit, str(cell)))
+                refusing(what, lambda _: _NO_DATA if total else remedy)(index, cell)
 
             times = read_column(cells, partial(read_date, form=form, zoned=zoned), told)
         else:
@@ -206,14 +215,14 @@ class Encoder:
             raise RowError(
                 at,
                 f"column {show_name(name)} must hold a time: got {show_cell(cells[at])}; give every"
-                " row its time",
+                " row its time, or leave the row out",
             )
         steps = np.diff(np.concatenate([[self.last_time], times]))
         good = steps >= 0.0 if self.ties else steps > 0.0
         if not good.all():
             at = int(np.argmin(good))
-            earlier = "an earlier time than the row before; sort the rows"
-            what = tied(bool(self.features)) if steps[at] == 0.0 else earlier
+            said = tied if steps[at] == 0.0 else unsorted
+            what = said(bool(self.features))
             if kind == "date" and set_back(moment(cells[at], form)):
                 what = f"{what}; {SET_BACK}"
             raise RowError(

@@ -17,6 +17,8 @@ _MANY, _ODD = 10, 2
 _NAMED = 5  # columns in one note
 _SOME, _MOST = 100, 0.8  # rows, at least; share of the squared error that is worth a note
 _FIRST, _LAST = 19000101, 21001231  # whole numbers that may be dates
+_FLEET = "stillpoint fleet --key COLUMN"
+_SEVERAL = f"or, for several series in one file, use {_FLEET}"
 _SECONDS = 946_684_800.0, 4_102_444_800.0  # of the years 2000 to 2100
 
 
@@ -110,7 +112,7 @@ def ahead_notes(ahead: int, horizon: int) -> list[str]:
 
 
 def shared_notes(shared: tuple[int, int, str] | None) -> list[str]:
-    """A note on rows that are no series because few of them share a time.
+    """A note on rows that are no series because some share a time, few or as those of several do.
 
     shared: how many have the time of the row before, of how many, and the first such time.
     """
@@ -120,7 +122,9 @@ def shared_notes(shared: tuple[int, int, str] | None) -> list[str]:
     have = "has" if rows == 1 else "have"
     who = f"{rows} of the first {of} rows {have} the time of the one before"
     what = "so this was taken for a regression, and nothing is forecast beyond the next row"
-    return [f"{who}, {first} the first: {what}; drop duplicates if it is a series"]
+    several = f"if these are several series, each is forecast by {_FLEET}"
+    remedy = several if 3 * rows >= of else "drop duplicates if it is a series"
+    return [f"{who}, {first} the first: {what}; {remedy}"]
 
 
 def slot_notes(repeated: int, rows: int) -> list[str]:
@@ -193,5 +197,10 @@ def _finite(text: str) -> bool:
 def tied(features: bool) -> str:
     """What to do about rows of a series that share a time."""
     remedy = "add --learner regression" if features else "drop duplicates"
-    several = "or, for several series in one file, use stillpoint fleet --key COLUMN"
-    return f"the same time as the row before, and a series has one row a time; {remedy}, {several}"
+    return f"the same time as the row before, and a series has one row a time; {remedy}, {_SEVERAL}"
+
+
+def unsorted(features: bool) -> str:
+    """What to do about rows that go back in time."""
+    remedy = f"sort the rows, {_SEVERAL}" if features else "sort the rows"
+    return f"an earlier time than the row before; {remedy}"

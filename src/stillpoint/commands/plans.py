@@ -25,6 +25,7 @@ _MOST_COLUMNS = 50, 500
 _FEW, _OFF, _OFTEN = 64, 0.2, 0.9
 _WORDS = 8  # room for words, at least
 _DOUBLED = 0.05  # of rows, at most, that may have been written twice
+_TIMES = 3  # that tell whether several series share them
 
 
 class Plan(NamedTuple):
@@ -72,8 +73,8 @@ def why_no_series(
 ) -> tuple[str, Shared | None]:
     """Say why rows with so many columns of features are no series; "" where they are one.
 
-    Also, where they would be one but for few rows that share a time, which these are. texts: times
-    as they are written.
+    Also rows that share a time, where but for them they would be one: few, or as many at each time,
+    as those of several series have. texts: times as they are written.
     """
     places = np.flatnonzero(np.diff(times) == 0.0) + 1
     if not options.may_be_series or not places.size:
@@ -81,8 +82,10 @@ def why_no_series(
     first = "" if texts is None else show_cell(str(texts[places[0]]))
     which = f", {first} the first" if first else ""
     why = f"rows share a time{which}; drop duplicates, or of several series take one, or"
+    own, counts = np.unique(times, return_counts=True)
     few = places.size <= _DOUBLED * times.size
-    series = few and not _other_reason(options, columns, np.unique(times))
+    several = own.size >= _TIMES and bool(np.mean(counts == np.median(counts)) >= _OFTEN)
+    series = (few or several) and not _other_reason(options, columns, own)
     shared = Shared(int(places.size), times.size, first) if series else None
     return f"{why} stillpoint fleet", shared
 

@@ -195,4 +195,6 @@ class Tracked:
             parts.append(counted(changes, "change"))
         if "alerts" in s:
             parts.append(alarms(s["alerts"]))
+        if s["notes"]:
+            parts.append(f"{counted(len(s['notes']), 'note')} in summary['notes']")
         return f"<Tracked {'; '.join(parts)}>"

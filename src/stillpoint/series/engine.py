@@ -2,8 +2,8 @@
 
 When a season is admitted, a value ends the logarithms or a unit no longer fits, all experts and
 their aggregation are built anew and the kept history is replayed: weights are as if the seasons had
-been known from its start. Seasons are looked for after 24, 34, 49, … values, √2 apart, so that all
-looks and replays together cost O(log t) a round.
+been known from its start. Seasons are looked for after 24, 34, 49, … values, √2 apart, and those of
+dates when two have been seen: all looks and replays together cost O(log t) a round.
 """
 
 import math
@@ -112,8 +112,7 @@ class Engine:
         """Forecast the coming values, after `open`."""
         if self.state is None:
             return np.full(horizon, self.history.last)
-        out = np.empty((1, horizon))
-        self._play(_NAN, self._no_rows, _NONE, out)
+        self._play(_NAN, self._no_rows, _NONE, out := np.empty((1, horizon)))
         return np.asarray(out[0])
 
     def track(
@@ -193,6 +192,12 @@ class Engine:
 
     # seasons
 
+    def suggest(self, periods: tuple[float, ...], usual: bool) -> None:
+        """Take seasons that the spacing of dates suggests, to be looked at in the next round."""
+        if periods != self.calendar and self.periods is None:
+            self._next = self.history.rounds + 1
+        self.calendar, self.usual = periods, usual
+
     def begin_anew(self, y: Array, X: Array, known: NDArray[np.int64], before: int) -> None:
         """Begin anew with these rounds; `before`: how many there were before them."""
         self.history, self.watch = History(self.features), Watch(before)
@@ -223,17 +228,15 @@ class Engine:
         due = upset or n in self._units() or wanted != self.active
         if due or state is None or layout.misfit(state, good, X, n >= KEEP):
             self.active, self._ages = wanted, 0
-            scale, features = Scale.of(good), layout.feature_scale(X)
-            rule = RULE if not wanted or n < seasons.due(wanted[-1]) else SEEN
-            given = self.pool, wanted, self.horizon, scale, self.bands.state
-            self.state = layout.build(*given, features=features, rule=rule)
+            rule = SEEN if wanted and n >= seasons.due(wanted[-1]) else RULE
+            built = self.pool, wanted, self.horizon, Scale.of(good), self.bands.state
+            self.state = layout.build(*built, features=layout.feature_scale(X), rule=rule)
             self.builds += 1
             self._cover(values.size)
             room, part = np.empty((values.size, 1)), np.empty(values.size)
             self._play(values, X, known, room, True, True, seasonal=part, live=False)
             if self.watch.periods != wanted:
-                row = self.history.before + self.history.rounds - values.size
-                self.watch.renew(wanted, row, values, part)
+                self.watch.renew(wanted, self.history.before + n - values.size, values, part)
 
     def _wanted(self, filled: Array, Z: Array) -> tuple[float, ...]:
         """The seasons to have now; notes when to ask again."""
@@ -241,17 +244,16 @@ class Engine:
         while self._look <= n:
             self._look = math.ceil(self._look * math.sqrt(2.0))
         self._next = min([self._look, n + KEEP // 2, *(due for due in self._units() if due > n)])
-        if self.periods is None:
-            dues = [seasons.due(m) for m in self.calendar]
-            if look or n in dues or (self.calendar and not self._found):
-                self._found = seasons.confirmed(self.calendar, filled, self.usual, Z)
-            self._next = min([self._next, *(due for due in dues if due > n)])
-            return self._found
-        return self.periods
+        if self.periods is not None:
+            return self.periods
+        self._next = seasons.next_look(self.calendar, n, self._next)
+        if look or n in map(seasons.due, self.calendar) or (self.calendar and not self._found):
+            self._found = seasons.confirmed(self.calendar, filled, self.usual, Z)
+        return self._found
 
     def _units(self) -> list[int]:
         """Rounds after which units are told again: those of a few values mislead."""
-        return [_UNIT, *(seasons.due(m) for m in self.periods or ())]
+        return [_UNIT, *(seasons.due(m) for m in self.periods or self._found)]
 
     # saving
 
@@ -290,9 +292,8 @@ class Engine:
         self.watch.restore(under(state, "watch."), self.active)
         restored.rows(self.watch.rows, self.history.before + self.history.rounds)
         self.calendar = tuple(stored(state, "calendar", None).tolist())
-        self._look = restored.number(state, "look", seasons.LEAST)
-        self._next, self._ages = restored.number(state, "next"), 0
-        self.builds = restored.number(state, "builds")
+        self._look, self._ages = restored.number(state, "look", seasons.LEAST), 0
+        self._next, self.builds = (restored.number(state, name) for name in ("next", "builds"))
         built = self.pool, self.active, self.horizon, self.bands.state, self.features
         self.state = restored.built(state, self.history.rounds, *built)
         if self.state is not None:

@@ -8,6 +8,7 @@ import math
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stillpoint.core.array import Array
 from stillpoint.core.validation import number
@@ -17,6 +18,7 @@ _USUAL = (24, 48, 52, 96, 144, 168, 288, 336, 365, 672, 1008, 1440, 2016)
 _CUT = 6.0  # median deviations
 _AS_HIGH = 0.85  # of the largest rise that the first peak must have
 _CLEAR = 8.0  # of F, from which on effects of features are clear
+_EARLY = 4.0  # of F, from which on two seasons of a calendar's period are clear
 DAY = 86_400.0  # seconds
 
 
@@ -28,6 +30,12 @@ def due(period: float) -> int:
 def admitted(periods: tuple[float, ...], rounds: int) -> tuple[float, ...]:
     """Those of the periods that have been seen twice."""
     return tuple(m for m in periods if rounds >= due(m))
+
+
+def next_look(periods: tuple[float, ...], rounds: int, latest: int) -> int:
+    """When calendar periods are looked at next: once seen twice, four rounds later, when due."""
+    looks = [n for m in periods for n in (math.ceil(2.0 * m), math.ceil(2.0 * m) + 4, due(m))]
+    return min([latest, *(n for n in looks if n > rounds)])
 
 
 def told(season: object) -> tuple[float, ...]:
@@ -114,7 +122,9 @@ def confirmed(
     `Z`, in their units, may hide a season: the series less these effects is looked at, too.
     """
     seen = admitted(periods, y.size)
-    if (periods and not seen) or y.size < LEAST:
+    if periods and not (seen and (usual or y.size >= LEAST)):
+        return early(periods, y)
+    if y.size < LEAST:
         return seen
     rest = None if Z is None else _less_effects(y, Z)
     series, t = [y] if rest is None else [y, rest], np.arange(y.size)
@@ -125,6 +135,44 @@ def confirmed(
             return seen
     found = next(filter(None, map(detect, series)), ())
     return found or (seen if usual else ())
+
+
+def early(periods: tuple[float, ...], y: Array) -> tuple[float, ...]:
+    """The first calendar period, if y holds it twice and its phases clearly differ.
+
+    Notes
+    -----
+    F = ((R₀ − R₁) / (p − 1)) / (R₁ / (n − p)) is above 4, for R₀ the squares beside a mean and R₁
+    those beside means of the p phases: of levels, where both have a slope beside them, or of
+    differences, of which a level that wanders leaves more.
+    """
+    if not periods or y.size < 2.0 * periods[0]:
+        return ()
+    phases, w = np.mod(np.arange(y.size), periods[0]).astype(np.int64), y - y.mean()
+    one, p = np.zeros_like(phases), int(phases.max()) + 1
+    for values, slope in (w, True), (np.diff(w), False):
+        n = values.size
+        left = _left(values, phases[:n], slope)
+        explained = _left(values, one[:n], slope) - left
+        # beyond rounding: of a straight line nothing is left
+        clear = explained * (n - p - slope) > _EARLY * (p - 1) * left
+        if clear and explained > 1e-12 * float(w @ w):
+            return periods[:1]
+    return ()
+
+
+def _left(w: Array, phases: NDArray[np.int64], slope: bool) -> float:
+    """Sum of squares beside the means of phases, and a slope."""
+
+    def less_means(values: Array) -> Array:
+        means = np.bincount(phases, values) / np.maximum(np.bincount(phases), 1)
+        return np.asarray(values - means[phases])
+
+    rest = less_means(w)
+    if slope:
+        t = less_means(np.arange(w.size, dtype=np.float64))
+        rest = rest - (t @ rest) / (t @ t) * t
+    return float(rest @ rest)
 
 
 def _less_effects(y: Array, Z: Array) -> Array | None:

@@ -214,7 +214,7 @@ class Timing:
                 self._last_step = 1
             return self._last_step
         self._learn()
-        engine.calendar, engine.usual = self._grid.suggested(self._dates), grid.slots.week is None
+        engine.suggest(self._grid.suggested(self._dates), grid.slots.week is None)
         if not new or (steps != 1).any():
             self._last_step = -1
             first = int(np.flatnonzero(steps)[-1])  # of its slot

@@ -239,6 +239,10 @@ def _with_seasons(plan: Plan, series: list[Array]) -> Plan:
     if given and first in (None, given[0]):
         return plan._replace(season=given, source="from the spacing of dates")
     if not first:
+        twice = [y for y in series if usual and not given and y.size >= 2.0 * usual[0]]
+        clear = [y for y in twice if seasons.early(usual, seasons.filled(y))]
+        if 2 * len(clear) > len(twice):
+            return plan._replace(season=usual[:1], source="from the spacing of dates")
         return plan._replace(source="no season was found that most keys have")
     second = _agreed([one[1] if len(one) > 1 else 0.0 for one in found if one and one[0] == first])
     own = tuple(m for m in (first, second) if m)
