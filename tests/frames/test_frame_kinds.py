@@ -186,6 +186,18 @@ def test_zones_that_narwhals_cannot_read_are_those_of_all_results(columns):
     assert {table["time"].dtype for table in tables} == {hours.dtype}
 
 
+@pytest.mark.parametrize("freq", ["M", "Q", "W-SUN", "D"])
+def test_periods_in_a_column_are_times_as_those_of_an_index_are(columns, freq):
+    pandas = package("pandas")
+    when = pandas.period_range("2020-01-06", periods=40 + H, freq=freq, name="when")
+    frame = pandas.DataFrame({"when": when[:40], "sold": columns["sold"][:40]})
+    result = sp.track(frame, "sold", time="when", horizon=H)
+    assert result.forecast["time"].tolist() == when[40:].tolist()
+    assert result.forecast["time"].dtype == result.changes["time"].dtype == when.dtype
+    other = sp.track(frame.set_index("when"), "sold", horizon=H).forecast
+    assert result.forecast["forecast"].tolist() == other["forecast"].tolist()
+
+
 def test_other_indexes_are_kept_and_numbered_ones_go_on(columns):
     pandas = package("pandas")
     sold = pandas.Series(columns["sold"])

@@ -154,8 +154,8 @@ class Framed:
 
         series = self._frame[self._time]
         backend, objects = self._frame.implementation, series.dtype == nw.Object
-        if series.dtype == nw.Unknown and hasattr(series.to_native().dtype, "tz"):
-            return self._zoned(clock.moments(texts), series.to_native().dtype)
+        if series.dtype == nw.Unknown and clock.kind == "date":
+            return self._of_pandas(clock.moments(texts), series.to_native().dtype)
         first = series.drop_nulls().head(1).to_list() if objects else []
         if first and isinstance(first[0], date):
             return self._objects(clock.moments(texts), first[0])
@@ -175,13 +175,16 @@ class Framed:
             return made.dt.convert_time_zone(series.dtype.time_zone).cast(dtype)
         return nw.new_series(TIME, values, dtype, backend=backend)
 
-    def _zoned(self, found: list[datetime], dtype: Any) -> Any:
-        """Return dates of pandas in a zone that narwhals cannot read, such as America/New_York."""
+    def _of_pandas(self, found: list[datetime], dtype: Any) -> Any:
+        """Return periods, or dates in zones that narwhals cannot read, such as America/New_York."""
         import narwhals as nw
 
         pandas = self._frame.implementation.to_native_namespace()
-        times = pandas.Series(pandas.to_datetime(found, utc=True), name=TIME)
-        return nw.from_native(times.astype(dtype), series_only=True)
+        if hasattr(dtype, "freq"):
+            times = pandas.Series(pandas.DatetimeIndex(found).to_period(dtype.freq), name=TIME)
+        else:
+            times = pandas.Series(pandas.to_datetime(found, utc=True), name=TIME).astype(dtype)
+        return nw.from_native(times, series_only=True)
 
     def _objects(self, found: list[datetime], like: date) -> Any:
         """Return dates of Python, where the data's are such, with or without a time of day."""
