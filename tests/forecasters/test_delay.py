@@ -131,6 +131,7 @@ def test_a_bad_delay_is_refused_unchanged(name):
     more, when = rows(name, X, y, slice(20, 30)), TIMES[20:30]
     for options, message in (
         ({"delay": -1}, "delay must be a whole number"),
+        ({"delay": 10**200}, "delay must be a whole number"),
         ({"delay": 1.5}, "delay must be a whole number"),
         ({"delay": True}, "delay must be a whole number"),
         ({"delay": 2, "first": -1}, "first must be a whole number"),

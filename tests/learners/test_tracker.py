@@ -3,7 +3,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import naive
@@ -139,6 +139,7 @@ any_run = given(
 
 
 @any_run
+@example(heuristic="adversarial", gradients="mixed size", dim=1, seed=375)
 def test_every_inequality_of_the_proof(heuristic, gradients, dim, seed):
     """Each step of the theorem's proof (docs/how.md) along a run, whatever stands in for h."""
     rng = np.random.default_rng(seed)
@@ -171,8 +172,11 @@ def test_every_inequality_of_the_proof(heuristic, gradients, dim, seed):
             for i, x in enumerate(experts):
                 e = D * twin.b**-i / top
                 gap = np.sum((x - target) ** 2) - np.sum((twin.x[i] - target) ** 2)
-                assert clipped @ (x - target) <= gap / (2 * e) + e * a * a / 2 + 1e-9 * (
-                    D * a + abs(gap) / e
+                # positions are rounded at up to D, which counts most where steps are far below it
+                rounding = 4 * np.finfo(float).eps * D * D / e
+                assert (
+                    clipped @ (x - target)
+                    <= gap / (2 * e) + e * a * a / 2 + 1e-9 * (D * a + abs(gap) / e) + rounding
                 )
         # (1) summed: within an epoch the mixture is close to every expert that was there from its
         # start

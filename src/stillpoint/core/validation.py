@@ -178,7 +178,8 @@ def counted(name: str, value: float, most: float) -> None:
 def waiting(delay: Any, first: Any, rows: int) -> tuple[int, int]:
     """Return `delay` and `first` of a bulk pass over so many rows as ints that go together."""
     for name, given in (("delay", delay), ("first", first)):
-        if isinstance(given, bool) or not isinstance(given, int | np.integer) or given < 0:
+        whole = isinstance(given, int | np.integer) and not isinstance(given, bool)
+        if not (whole and 0 <= given <= 1 << 53):
             raise ValueError(
                 f"{name} must be a whole number, 0 or more: got {given!r}; give a number of rows"
             )
