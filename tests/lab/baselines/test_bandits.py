@@ -237,7 +237,7 @@ def test_bulk_refuses_a_round_as_calls_do_and_leaves_it_open(points):
     y[12] = 1e200
     learners = [Bandit(OGD(2, step=0.1), points=points) for _ in range(2)]
     for learner, losses in zip(learners, (Squared().on(y), list(Squared().on(y))), strict=True):
-        with pytest.raises(ValueError, match="value must be finite"):
+        with pytest.raises(ValueError, match=r"value(\(w\))? must be finite"):
             sp.play(learner, losses)
         assert (learner.rounds, learner._is_open) == (12, True)
     np.testing.assert_equal(*(learner.arrays() for learner in learners))
