@@ -309,6 +309,28 @@ def test_a_domain_of_ones_own_cannot_touch_the_argument_or_return_anything():
     np.testing.assert_allclose(plays, expected, rtol=1e-12)
 
 
+class Static(Domain):
+    """Projections that need no set, or name their arguments."""
+
+    def reach(self, dim):
+        return Box(0.0, 0.5).reach(dim)
+
+    @staticmethod
+    def project(w):
+        return np.clip(w, 0.0, 0.5)
+
+    def project_in_metric(self, w, metric):
+        return self.project(w) + 0.0 * np.diag(metric)
+
+
+def test_projections_of_ones_own_may_be_static_and_are_called_by_any_arguments():
+    z, inside = np.array([-1.0, 2.0]), np.array([0.0, 0.5])
+    np.testing.assert_array_equal(Static().project(z), inside)
+    np.testing.assert_array_equal(Static().project_in_metric(w=z, metric=np.eye(2)), inside)
+    with pytest.raises(ValueError, match=r"Static\.project_in_metric\(w\) must"):
+        Static().project_in_metric(z, np.full((2, 2), np.nan))
+
+
 def test_read_only_and_strided_arguments():
     z = np.arange(6.0)[::2]
     z.flags.writeable = False

@@ -198,6 +198,13 @@ def test_periods_in_a_column_are_times_as_those_of_an_index_are(columns, freq):
     assert result.forecast["forecast"].tolist() == other["forecast"].tolist()
 
 
+def test_columns_without_any_value_are_features_that_are_missing(columns):
+    pyarrow = package("pyarrow")
+    frame = frames("pyarrow", columns).append_column("none", pyarrow.nulls(N))
+    result = sp.track(frame, "sold", time="day", horizon=H, features=["none", "price"])
+    assert result.forecast.num_rows == H
+
+
 def test_other_indexes_are_kept_and_numbered_ones_go_on(columns):
     pandas = package("pandas")
     sold = pandas.Series(columns["sold"])

@@ -136,3 +136,48 @@ def test_a_part_that_refuses_leaves_the_learner_as_it_was(name, rounds, nonsense
         learner.update(gradients[t])
         twin.update(gradients[t])
     np.testing.assert_equal(learner.arrays(), twin.arrays())
+
+
+@dataclass(frozen=True)
+class Stores(Static):
+    def play(self, sums):
+        return -0.5 * sums.pull
+
+    def store(self, g, memory, sums):
+        memory.add(g)
+        self.fault.of(None)
+
+
+@dataclass(frozen=True)
+class Learns:
+    """A static learner that takes losses; gradients stand for linear ones."""
+
+    fault: Fault = field(default_factory=Fault)
+    play, bound = Stores.play, Static.bound
+
+    def learn(self, loss, memory, sums):
+        memory.add(loss.gradient(sums.pull))
+        return self.fault.of(1.0)
+
+
+@pytest.mark.parametrize("is_open", [True, False])
+@pytest.mark.parametrize(
+    ("kind", "answer"), [(Stores, "raise"), (Learns, "raise"), (Learns, np.nan)]
+)
+def test_a_static_learner_that_refuses_what_it_is_to_learn_leaves_all_as_it_was(
+    kind, answer, is_open
+):
+    part = kind()
+    learner = sp.KernelFTRL(2, lipschitz=3.0, kernel=OU(0.1), potential=part)
+    for g in np.eye(2):
+        learner.predict()
+        learner.update(g)
+    if is_open:
+        learner.predict()
+    before, part.fault.answer = copy.deepcopy(learner.arrays()), answer
+    with pytest.raises(ValueError, match=": got "):
+        learner.update([0.1, 0.2])
+    np.testing.assert_equal(learner.arrays(), before)
+    part.fault.answer = None
+    learner.update([0.1, 0.2])
+    assert learner.rounds == 3

@@ -26,8 +26,10 @@ class Domain(ABC):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        for name in {"project", "project_in_metric"} & vars(cls).keys():
-            setattr(cls, name, _checked(vars(cls)[name]))
+        for name in ("project", "project_in_metric"):
+            own = vars(cls).get(name)
+            if hasattr(own, "__get__"):  # a method, maybe a static one
+                setattr(cls, name, _checked(name, own))
 
     @abstractmethod
     def reach(self, dim: int) -> float:
@@ -95,15 +97,15 @@ class Domain(ABC):
         return bool(np.abs(self.project(z) - z).max() <= tolerance + rounding)
 
 
-def _checked(own: Callable[..., ArrayLike]) -> Callable[..., Array]:
+def _checked(name: str, own: Any) -> Callable[..., Array]:
     """A projection that is not of this library, which may touch its argument or return anything."""
 
     @wraps(own)
-    def project(self: Any, w: ArrayLike, *metric: ArrayLike) -> Array:
+    def project(self: Any, w: ArrayLike, *args: Any, **named: Any) -> Array:
         z = point(w)
-        found = own(self, z.copy(), *metric)
-        name = f"{type(self).__name__}.{own.__name__}(w)"
-        return np.array(vector(name, found, z.size, "return a finite vector"))
+        found = own.__get__(self, type(self))(z.copy(), *args, **named)
+        what = f"{type(self).__name__}.{name}(w)"
+        return np.array(vector(what, found, z.size, "return a finite vector"))
 
     return project
 

@@ -56,8 +56,9 @@ def series_cells(series: Any) -> Cells:
         return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
     if dtype.is_integer():
         return np.asarray(series.to_numpy())
-    if dtype == nw.Unknown and hasattr(series.to_native().dtype, "freq"):  # periods of pandas
-        return moments(series.to_native().dt.to_timestamp().to_numpy())
+    native = series.to_native()
+    if dtype == nw.Unknown and hasattr(getattr(native, "dtype", None), "freq"):  # pandas' periods
+        return moments(native.dt.to_timestamp().to_numpy())
     if dtype in (nw.Categorical, nw.Enum):
         series = series.cast(nw.String)
     return [None if type(cell).__name__ in _NONE else cell for cell in series.to_list()]

@@ -8,6 +8,7 @@ import math
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from stillpoint.core import arithmetic
 from stillpoint.core.state import rollback_on_error
@@ -210,6 +211,14 @@ class KernelFTRL(ConstrainedLearner):
             self.potential.store(fed, self.memory, self._sums())
         _constrained.observe(self._scalars, self._fixed, self._scale_free, square, g)
 
+    def update(self, g: ArrayLike, time: float | None = None) -> None:
+        """Learn from a subgradient at the play of the open round, as every learner."""
+        if isinstance(self.potential, Potential):
+            super().update(g, time)
+        else:
+            with rollback_on_error(self):  # static learners may refuse when memories have changed
+                super().update(g, time)
+
     @property
     def takes_losses(self) -> bool:
         """Whether the static learner takes losses; a gradient then stands for a linear one."""
@@ -220,13 +229,9 @@ class KernelFTRL(ConstrainedLearner):
 
         A static learner that takes losses is given the loss, others the gradient at the play.
         """
-        if not self.takes_losses:
-            super().update_loss(loss, time)
-            return
-        self._loss = loss
+        self._loss = loss if self.takes_losses else None
         try:
-            with rollback_on_error(self):  # the static learner asks the loss for more, late
-                super().update_loss(loss, time)
+            super().update_loss(loss, time)
         finally:
             self._loss = None
 
