@@ -118,8 +118,9 @@ def confirmed(
 
     Rows of business hours have fewer rounds a day than the clock says: a period that is no local
     maximum of an autocorrelation gives way to what is found. Where nothing is, it stays if it is
-    `usual`, as days and weeks of the clock are, those of trading days are not. Effects of features
-    `Z`, in their units, may hide a season: the series less these effects is looked at, too.
+    `usual`, as days and weeks of the clock are; those of trading days stay where they are as clear
+    as `early` asks for. Effects of features `Z`, in their units, may hide a season: the series less
+    these effects is looked at, too.
     """
     seen = admitted(periods, y.size)
     if periods and not (seen and (usual or y.size >= LEAST)):
@@ -134,7 +135,7 @@ def confirmed(
         if any(r is not None and _is_peak(seen[0], r) for r in curves):
             return seen
     found = next(filter(None, map(detect, series)), ())
-    return found or (seen if usual else ())
+    return found or (seen if usual else early(seen, series[-1]))
 
 
 def early(periods: tuple[float, ...], y: Array) -> tuple[float, ...]:
