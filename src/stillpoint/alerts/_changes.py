@@ -55,11 +55,13 @@ def recurs(s: State, number: int) -> bool:
     kept, same, runs, before = s.history.shape[0], 0, 0, False
     y = s.history[number % kept, OF.value]
     first = max(number + 1 - NEAR, s.clock[BY.values] - kept, 0)
-    for i in range(first, number + 1):
-        equal = bool(s.history[i % kept, OF.value] == y)
+    place = first % kept
+    for _ in range(first, number + 1):
+        equal = bool(s.history[place, OF.value] == y)
         same += int(equal)
         runs += int(equal and not before)
         before = equal
+        place = place + 1 if place + 1 < kept else 0
     return runs > 1 and OFTEN * same >= number + 1 - first
 
 
