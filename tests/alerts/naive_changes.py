@@ -62,6 +62,7 @@ class Reference:
         reach, count = step / 2 / self.scale, min(idle, 5000)
         self.r = np.array([((2 * i + 1) / count - 1) * reach for i in range(count)])
         self.season = np.zeros(len(harmonics(0, period)))
+        self.instead = self.v[-1]
 
     def row(self, v, row):
         time = [(row - self.origin) / 30] if self.trend else []
@@ -75,9 +76,14 @@ class Reference:
     def rank(self, row, y, step, uniform):
         """(u, 1 − u, κ of the season) of a value that is then learnt; None with few ranks."""
         v = (y - self.centre + self.move(y, step, uniform)) / self.scale
+        choices = [self.v, [*self.v[:-1], self.instead]]
+        forecasts = [self.row(c, row) @ np.linalg.solve(self.precision, self.sums) for c in choices]
+        if self.instead != self.v[-1] and abs(v - forecasts[1]) < abs(v - forecasts[0]):
+            self.v = choices[1]
         z = self.row(self.v, row)
         leverage = z @ np.linalg.solve(self.precision, z)
         S, forecast = 1 + leverage, z @ np.linalg.solve(self.precision, self.sums)
+        self.instead = v
         past = np.sort(self.r)
         n, r, answer = past.size, (v - forecast) / np.sqrt(S), None
         learnt = r
@@ -92,6 +98,8 @@ class Reference:
             up = (n - less - same + (1 - U) * (same + 1)) / (n + 1)
             answer = u, up, np.sqrt(3) * tilt
             learnt = np.clip(r, past[n // 15], past[n - 1 - n // 15])
+            if abs(r - learnt) > 2 * (past[n - 1 - n // 15] - past[n // 15]):
+                self.instead = forecast
         weight = min(1, 2 * z.size / (n + 30) / leverage) if n >= 30 else 1
         self.precision += weight * np.outer(z, z)
         self.sums += weight * z * (forecast + learnt * np.sqrt(S))

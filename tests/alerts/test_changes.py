@@ -50,6 +50,8 @@ STREAMS = {
     ],
     "constant after noise": np.r_[np.random.default_rng(5).normal(size=300), held(0.5, 150)],
     "one blip": np.r_[held(0, 90), 3.0, held(0, 200)],
+    "typos": autoregression(np.random.default_rng(8).normal(size=500), 0.5)
+    + np.where(np.arange(500) % 90 == 80, 60.0, 0.0),
     "zeros in between": zeros(np.random.default_rng(7), 600) + np.repeat([0.0, 3.0], 300),
 }
 
@@ -166,6 +168,26 @@ def test_one_outlier_is_rarely_taken_for_a_change():
         y[1000] += 100.0
         alarms += len(Changes().track(y))
     assert alarms <= 12
+
+
+def test_one_typo_in_a_season_is_rarely_taken_for_a_change():
+    hour, alarms = np.arange(1500), 0
+    for seed in range(10):
+        y = 6 * np.cos(hour * np.pi / 12) + 4 * (hour // 24 % 7 < 5)
+        y = y + np.random.default_rng(seed).normal(size=1500)
+        y[700] += 50.0
+        alarms += any(700 <= each.row < 800 for each in Changes().track(y))
+    assert alarms <= 1
+
+
+def test_a_jump_that_stays_is_one_that_an_autoregression_follows():
+    # the value far off is confirmed by the next, and the lags have it: no more errors than one
+    rng, alarms = np.random.default_rng(12), 0
+    for _ in range(10):
+        e = rng.normal(size=1500)
+        e[700] = 15.0
+        alarms += any(700 <= each.row < 720 for each in Changes().track(autoregression(e, 0.9)))
+    assert alarms <= 1
 
 
 # what is found

@@ -18,7 +18,7 @@ import numpy as np
 from stillpoint.alerts import _bets, _ranks, _reference
 from stillpoint.alerts._bets import ROOT
 from stillpoint.alerts._random import random
-from stillpoint.alerts._reference import LAGS, comparable, error_of, regressors, standardise
+from stillpoint.alerts._reference import LAGS, comparable, error_of, regressors, settle, standardise
 from stillpoint.alerts._state import AT, BY, FIRST, IN, KEPT, OF, State, bets, reference, window
 from stillpoint.core.jit import bare, njit
 
@@ -26,6 +26,7 @@ RANKED = 30  # errors before bets count
 MARGIN = 1.5  # of evidence, for errors that are not quite exchangeable
 TAIL = 15  # one error in so many, on each side, is learnt from only as far as the others reach
 CUT = 3.0  # scales to which the first values are cut
+DOUBT = 2.0  # times the range of those learnt from: errors this far beyond it may be typos
 NORMAL = 1.4826  # deviation of a normal law over the median of its sizes
 ROUNDING = 1e-12  # steps this far below the values are none
 FINE = 0.2  # scales: of steps below, a value may come again and again, which is
@@ -96,7 +97,7 @@ def begin(s: State, first: int) -> None:
             regressors(f, s.waves, row, timed(s, row))
             error, S = error_of(f, v)
             _reference.learn(f, error, S, 0)
-        _reference.remember(f, v)
+        _reference.remember(f, v, v)
     _ranks.spread_evenly(window(s), 0, 0.0)
     for i in range(s.season.size):
         s.season[i] = 0.0
@@ -163,8 +164,8 @@ def judge(s: State, number: int, betting: bool) -> bool:
     taken = s.history[number % s.history.shape[0]]
     row, v = int(taken[OF.row]), standardise(f, taken[OF.value], jitter(s, number, f.units[1]))
     regressors(f, s.waves, row, timed(s, row))
-    error, S = error_of(f, v)
-    r, n = comparable(error, S), w.clock[_ranks.BY.filled]
+    error, S = settle(f, v)
+    r, n, instead = comparable(error, S), w.clock[_ranks.BY.filled], v
     if n >= RANKED:
         less, u = _ranks.below(w, r), uniform(s)
         ties = _ranks.up_to(w, r) - less
@@ -173,15 +174,17 @@ def judge(s: State, number: int, betting: bool) -> bool:
         if betting:
             evidence = _bets.bet(bets(s), down, up, row, season(s, f.z, down - up))
         k = n // TAIL
-        within = min(max(r, _ranks.smallest(w, k)), _ranks.smallest(w, n - 1 - k))
-        if within != r:
-            error = within * math.sqrt(S)
+        least, most = _ranks.smallest(w, k), _ranks.smallest(w, n - 1 - k)
+        if r < least - DOUBT * (most - least) or r > most + DOUBT * (most - least):
+            instead = v - error
+        if r < least or r > most:
+            error = (least if r < least else most) * math.sqrt(S)
     elif betting:
         _bets.rest(bets(s), row)
     s.scalars[AT.evidence] = evidence
     _ranks.insert(w, r)
     _reference.learn(f, error, S, n + FIRST if n >= RANKED else 0)
-    _reference.remember(f, v)
+    _reference.remember(f, v, instead)
     return bool(evidence >= MARGIN * s.scalars[AT.every])
 
 

@@ -8,7 +8,9 @@ is ridge regression; the r are exchangeable, nearly, if nothing changes. An adap
 would follow a change; without lags any memory of the stream would look like one. Rows whose z is
 far from all others count less, w = min(1, 2(d/n)/z'Cz) with S = 1/w + z'Cz in what is learnt: after
 a jump a few of them would make the regression one that follows (Mallows 1975). The first sixty
-count whole.
+count whole. A value far from its forecast may be a typo, whose lags would spoil the three forecasts
+after it, or the stream may have jumped: the next value is forecast from it and from what it was
+forecast to be, and the better forecast tells which of the two stays among the lags.
 """
 
 import math
@@ -29,7 +31,7 @@ class Reference(NamedTuple):
     """The regression."""
 
     units: np.ndarray  # (2,): centre and scale
-    lags: np.ndarray  # (3,): the last values, the latest first
+    lags: np.ndarray  # (4,): the last values, the latest first; what that may be instead
     theta: np.ndarray  # (columns,)
     C: np.ndarray  # (columns, columns)
     z: np.ndarray  # (columns,): regressors
@@ -92,11 +94,26 @@ def learn(f: Reference, error: float, S: float, count: int) -> None:
 
 
 @njit(cache=True)
-def remember(f: Reference, v: float) -> None:
-    """Put a value before the lags."""
+def settle(f: Reference, v: float) -> tuple[float, float]:
+    """As `error_of`, after `regressors`; settles what the value before was."""
+    error, S = error_of(f, v)
+    if f.lags[LAGS] != f.lags[0]:
+        f.z[1] = f.lags[LAGS]
+        instead, spread = error_of(f, v)
+        if abs(instead) < abs(error):
+            f.lags[0] = f.lags[LAGS]
+            return instead, spread
+        f.z[1] = f.lags[0]
+        error, S = error_of(f, v)
+    return error, S
+
+
+@njit(cache=True)
+def remember(f: Reference, v: float, instead: float) -> None:
+    """Put a value before the lags, which may be another `instead`; itself where that is certain."""
     for i in range(LAGS - 1, 0, -1):
         f.lags[i] = f.lags[i - 1]
-    f.lags[0] = v
+    f.lags[0], f.lags[LAGS] = v, instead
 
 
 @njit(cache=True)

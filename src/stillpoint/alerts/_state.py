@@ -26,7 +26,7 @@ class Scalar(NamedTuple):
     evidence: int = 3  # M
     memory: int = 4  # values that the bet on the season goes by, four periods; 0 without a season
     units: int = 5  # the reference's centre and scale
-    lags: int = 7  # and the last values in its units, three
+    lags: int = 7  # and the last values in its units, three, and what the latest may be instead
 
 
 class Clock(NamedTuple):
@@ -64,7 +64,7 @@ class Entry(NamedTuple):
 class State(NamedTuple):
     """All that a detector of changes keeps."""
 
-    scalars: np.ndarray  # (10,), see Scalar
+    scalars: np.ndarray  # (11,), see Scalar
     clock: np.ndarray  # (9,) ints, see Clock
     history: np.ndarray  # (5000, 3): the last values, a ring, see Taken
     waves: np.ndarray  # (waves, 2): cycles a row, and whether there is a sine beside the cosine
@@ -76,7 +76,7 @@ class State(NamedTuple):
 
 
 AT, BY, OF, IN = Scalar(), Clock(), Taken(), Entry()
-SCALARS, CLOCKS = AT.lags + LAGS, BY.ranked + 2
+SCALARS, CLOCKS = AT.lags + LAGS + 1, BY.ranked + 2
 
 
 @njit(cache=True)
