@@ -81,7 +81,7 @@ def test_changes_have_words_size_and_a_place_on_the_charts(tmp_path):
     assert page.run["marks"] == [{"at": 200, "text": "1"}]  # buckets of two rows
     assert "largest change" not in page.text
     calm = page_of(tmp_path, history, summary | {"changes": []})
-    assert "no change of level or spread was found" in calm.text
+    assert "no change of level, spread, slope or season was found" in calm.text
 
 
 def test_many_changes_leave_the_last_twelve_in_view(tmp_path):
