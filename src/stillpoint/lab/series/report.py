@@ -51,8 +51,9 @@ def markdown(bench: SeriesBench) -> str:
         " times what a value outside is away. Methods without intervals of their own one step ahead"
         " have those of a normal with their past errors. MASE: absolute error over that of the"
         " seasonal naive in the part that is not scored. µs a round: learning and forecasting one"
-        f" step ahead, several processes at once. A ratio below {FLOOR:g} counts as {FLOOR:g} in"
-        f" means.\n\n`{bench.settings.get('command', 'stillpoint bench series')} --out DIR` makes"
+        " step ahead, several processes at once (`benchmarks/series_speed.py` times a forecaster"
+        f" alone). A ratio below {FLOOR:g} counts as {FLOOR:g} in means.\n\n"
+        f"`{bench.settings.get('command', 'stillpoint bench series')} --out DIR` makes"
         " this page and the raw scores.\n"
     )
     tail = ["## Notes", "", *(f"- {note}" for note in bench.notes), ""] if bench.notes else []
