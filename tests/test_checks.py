@@ -1,11 +1,15 @@
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 
 import stillpoint as sp
 from cases import DENSE, MARKOV, POTENTIALS
 from stillpoint import checks
+from stillpoint.core.state import stored
 from stillpoint.domains import Ball, Box
-from stillpoint.learners import GradientDescent, ProximalDescent
+from stillpoint.kernels import StationaryKernel
+from stillpoint.learners import GradientDescent, GradientLearner, ProximalDescent
 from thorough import some_of
 
 LEARNERS = dict(checks.public_learners())
@@ -70,6 +74,75 @@ def test_a_broken_learner_is_caught():
         checks.check_learner(lambda dim: Forgetful(dim))
     with pytest.raises(AssertionError, match="check_"):
         checks.check_learner(lambda dim: Sloppy(dim))
+
+
+class Own(GradientLearner):
+    """Gradient descent as someone else's module has it: sp.save has no name for it."""
+
+    keeps = True
+
+    def __init__(self, dim, *, step=0.1):
+        super().__init__(dim)
+        self.step, self.w = step, np.zeros(self.dim)
+
+    @property
+    def config(self):
+        return {"dim": self.dim, "step": self.step}
+
+    def bound(self, path_length):
+        return float("inf")
+
+    def arrays(self):
+        return super().arrays() | ({"w": self.w.copy()} if self.keeps else {})
+
+    def restore(self, state):
+        super().restore(state)
+        if self.keeps:
+            self.w = stored(state, "w", self.dim)
+
+    def _propose(self, time):
+        return self.w.copy()
+
+    def _check_gradient(self, g, size):
+        pass
+
+    def _learn(self, g, play):
+        self.w -= self.step * g
+
+
+class Lossy(Own):
+    keeps = False
+
+
+@dataclass(frozen=True)
+class OwnKernel(StationaryKernel):
+    def _lag(self, r):
+        return 1.0 / (1.0 + r)
+
+
+@pytest.mark.parametrize("make", [Own, lambda dim: sp.KernelFTRL(dim, kernel=OwnKernel())])
+def test_learners_and_parts_of_ones_own_conform_though_no_file_names_them(make):
+    checks.check_learner(make)
+
+
+def test_a_learner_of_ones_own_that_leaves_out_its_state_is_caught():
+    with pytest.raises(AssertionError, match="check_save_load_resumes: the futures differ"):
+        checks.check_learner(Lossy)
+
+
+def test_the_conformance_suite_says_what_it_is_for():
+    class Bare:
+        def __init__(self, dim):
+            self.dim = dim
+
+        def predict(self):
+            return np.zeros(self.dim)
+
+        def update(self, g):
+            pass
+
+    with pytest.raises(ValueError, match="build a GradientLearner: got a Bare; subclass"):
+        checks.check_learner(Bare)
 
 
 def test_a_learner_is_found_with_arguments_of_its_own(monkeypatch):

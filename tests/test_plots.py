@@ -65,6 +65,11 @@ def test_every_run_may_have_its_own_comparator():
     np.testing.assert_allclose(drawn(axes)["OGD"], np.mean(curves, axis=0), rtol=1e-12)
 
 
+def test_one_slope_needs_no_list():
+    (line,) = [line for line in sp.plot(run(), slopes=0.5).lines if line.get_label() == "∝ √T"]
+    assert line.get_linestyle() == "--"
+
+
 def test_reference_slopes_grow_as_they_say_and_end_with_the_curves():
     axes = sp.plot([run(seed) for seed in range(3)], log=True, slopes=[0.5, 1])
     assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")

@@ -82,8 +82,10 @@ def play(
     if isinstance(learner, type) or not all(
         callable(getattr(learner, name, None)) for name in ("predict", "update")
     ):
+        # an object by its type: its address would differ from cell to cell of an experiment
+        given = shown(learner) if isinstance(learner, type) else f"a {type(learner).__name__}"
         raise ValueError(
-            f"learner must have predict() and update(g): got {shown(learner)}; build one, such as"
+            f"learner must have predict() and update(g): got {given}; build one, such as"
             " sp.Tracker(dim=1)"
         )
     stream: LossStream | list[Any]

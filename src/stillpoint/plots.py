@@ -22,7 +22,7 @@ def plot(
     comparators: ArrayLike | Sequence[ArrayLike] | None = None,
     *,
     log: bool | str = False,
-    slopes: Sequence[float] = (),
+    slopes: float | Sequence[float] = (),
     ax: Axes | None = None,
     path: str | Path | None = None,
 ) -> Axes:
@@ -78,7 +78,7 @@ def plot(
         says="cumulative loss" if comparators is None else "regret",
         log_x=log in (True, "x"),
         log_y=log in (True, "y"),
-        slopes=[float(power) for power in finite("slopes", slopes)],
+        slopes=finite("slopes", slopes).ravel().tolist(),
     )
     if path is not None:
         save_figure(axes.figure, Path(path))

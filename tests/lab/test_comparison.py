@@ -488,6 +488,21 @@ def test_cells_that_all_fail_alike_are_one_error(tmp_path):
             call(**options)
 
 
+class Mute:
+    """No learner: nothing can be told to it."""
+
+    def __init__(self, dim):
+        self.dim = dim
+
+    def predict(self):
+        return np.zeros(self.dim)
+
+
+def test_learners_that_lack_a_method_fail_in_the_same_words_in_every_cell():
+    with pytest.raises(ValueError, match=r"in each of 2 cells ValueError: learner .*got a Mute"):
+        sp.lab.compare([("mute", Mute, {})], ["walk"], seeds=2, horizons=100)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

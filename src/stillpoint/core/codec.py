@@ -10,6 +10,7 @@ import numpy as np
 
 from stillpoint.core.container import Newer
 from stillpoint.core.registry import (
+    Foreign,
     from_files,
     in_files,
     learner_class,
@@ -52,7 +53,7 @@ def encode(value: Any) -> Any:
     if not isinstance(value, type) and hasattr(value, "arrays") and hasattr(value, "config"):
         name = learner_name(value)
         return {"learner": name, "config": encode_fields(in_files(type(value), value.config))}
-    raise ValueError(
+    raise Foreign(
         f"the learner cannot be saved: got {value!r}, which is not a built-in part; keep it in your"
         " own code"
     )

@@ -50,6 +50,10 @@ _FACES = {"gpu.": ("DeviceFleet",), "river.": _OF_RIVER, "sklearn.": _BOTH}
 _PARTS = ("kernels", "potentials", "domains", "losses", "learners")
 
 
+class Foreign(ValueError):
+    """A class that files have no name for, such as one of the caller's own."""
+
+
 class Missing(ValueError):
     """A learner whose package is not installed; the message has the remedy."""
 
@@ -72,7 +76,7 @@ def learner_name(learner: Any) -> str:
                 and getattr(module, kind.__name__) is kind
             ):
                 return prefix + name
-    raise ValueError(
+    raise Foreign(
         f"learner must be one of {saved_names()}: got {kind.__name__}; save its configuration"
         " yourself"
     )

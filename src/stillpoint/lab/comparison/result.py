@@ -156,7 +156,7 @@ class Comparison:
         over: str = "rounds",
         band: str | tuple[float, float] = "sd",
         log: bool | str = False,
-        slopes: Sequence[float] = (),
+        slopes: float | Sequence[float] = (),
         ax: Axes | None = None,
         path: str | Path | None = None,
     ) -> Axes:
@@ -208,7 +208,7 @@ class Comparison:
             says={"adaptive": "regret on the worst interval"}.get(measure, measure),
             log_x=log in (True, "x"),
             log_y=log in (True, "y"),
-            slopes=[float(power) for power in finite("slopes", slopes)],
+            slopes=finite("slopes", slopes).ravel().tolist(),
             at=at,
             over="length of the interval" if lengths else "T" if ends else "rounds",
             band=quantiles,
@@ -232,7 +232,7 @@ class Comparison:
             write_csv(Path(path).with_suffix(".csv"), header, body)
         return axes
 
-    def save(self, folder: str | Path, *, slopes: Sequence[float] = (0.5,)) -> list[Path]:
+    def save(self, folder: str | Path, *, slopes: float | Sequence[float] = (0.5,)) -> list[Path]:
         """Write tables (Markdown, LaTeX, CSV), and a log-log figure a stream and horizon with data.
 
         Returns the files. Figures show regret, or loss where there is no comparator; curves without
