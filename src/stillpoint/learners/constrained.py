@@ -3,7 +3,7 @@
 What a learner proposes, z, is projected on the domain, or on a ball that grows by itself (erratum
 E15). What it is fed is the gradient clipped to the largest one before it (Proposition
 scale-free-olo) and turned: the part along z − w that points back to the domain is taken off, so
-that regret on the domain is at most the learner's own (Cutkosky & Orabona 2018).
+that regret on the domain is at most the learner's own (Cutkosky 2020).
 """
 
 import math
