@@ -76,11 +76,14 @@ class PointBelief:
         )
 
     def _look(self, a: Array) -> tuple[Array, float]:
-        """Mean and variance at the point (time, a), which is remembered for `_learn`."""
+        """Mean and variance at the point (time, a), which is remembered for `_learn`.
+
+        The variance is as rounding, or what is no kernel, has left it: perhaps below 0.
+        """
         point = np.append(self.time, a)[None, :]
         mean, covariance, row = self._posterior(point)
         self._point, self._row = point, row
-        return mean[0], max(float(covariance[0, 0]), 0.0)
+        return mean[0], float(covariance[0, 0])
 
     def _add(self, point: Array, row: Array, amount: Array) -> None:
         """Add amount (outputs,) times the posterior covariance with a point; `row` is its L⁻¹k."""
@@ -156,8 +159,20 @@ class DenseBelief(PointBelief):
 
     def advance(self, time: float) -> None:
         """Move to a later time: mean and variance there."""
+        before = self.time, self._point, self._row
         self.time = time
-        self.mean, self.variance = self._look(np.ones(1))
+        try:
+            mean, variance = self._look(np.ones(1))
+            explained = float(self._row[:, 0] @ self._row[:, 0])
+            if not variance >= -1e-6 * (variance + explained):  # NaN is not, either
+                raise ValueError(
+                    f"kernel must be positive definite: got a variance of {variance} at t = {time};"
+                    " check the kernel, or raise the ridge where it is below 1e-15 of k(t, t)"
+                )
+        except Exception:  # a kernel of one's own may fail by itself
+            self.time, self._point, self._row = before
+            raise
+        self.mean, self.variance = mean, max(variance, 0.0)
 
     def prior_variance(self) -> float:
         """k(t, t) at the present time."""

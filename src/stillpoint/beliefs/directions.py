@@ -165,7 +165,7 @@ class DenseDirections(PointBelief):
     def look(self, a: Array) -> tuple[float, float]:
         """Mean and variance at (t, a)."""
         mean, variance = self._look(a)
-        return float(mean[0]), variance
+        return float(mean[0]), max(variance, 0.0)
 
     def observe(self, S: float, innovation: float) -> None:
         """Learn from an observation, of total variance S, of what was last looked at."""
