@@ -11,6 +11,8 @@ from test_track_series import forecast, goes_on
 import stillpoint as sp
 from stillpoint.commands import _scores, tracking
 from stillpoint.commands.ahead import without
+from stillpoint.commands.options import TrackOptions
+from stillpoint.commands.plans import why_no_series
 from stillpoint.series.unknown import Unknown
 from thorough import some_of
 from tracked import bad, floats, run, write
@@ -287,6 +289,13 @@ def test_several_series_in_one_table_have_a_note(shop, tmp_path):
         "notes"
     ]
     assert not any("stillpoint fleet" in note for note in notes)
+
+
+@pytest.mark.parametrize(("twice", "noted"), [(5, True), (9, False)])
+def test_rows_that_share_a_time_more_often_than_by_mistake_have_no_note(shop, twice, noted):
+    times = np.sort(np.append(np.arange(100.0 - twice), np.arange(0.0, 7.0 * twice, 7.0)))
+    options = TrackOptions("s.csv", "y", Path("o"), time="day")
+    assert (why_no_series(options, 1, times, None)[1] is not None) == noted
 
 
 def test_rows_ahead_whose_columns_are_not_said_to_be_known_have_a_note(shop, tmp_path):

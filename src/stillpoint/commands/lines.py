@@ -166,7 +166,7 @@ class Lines:
                 self._stop.check()
 
     def _pass_end(self) -> bool:
-        """Whether the last line read, which had no end, has one now; it may not have gone on."""
+        """Whether the last line read, which had no end, has one now; refused if it has gone on."""
         mark = os.pread(self._fd, 2, self.position)
         if mark[:1] != b"\n" and not b"\r\n".startswith(mark):
             raise InputError(

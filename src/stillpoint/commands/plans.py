@@ -84,7 +84,8 @@ def why_no_series(
     why = f"rows share a time{which}; drop duplicates, or of several series take one, or"
     own, counts = np.unique(times, return_counts=True)
     few = places.size <= _DOUBLED * times.size
-    several = own.size >= _TIMES and bool(np.mean(counts == np.median(counts)) >= _OFTEN)
+    each = float(np.median(counts))
+    several = own.size >= _TIMES and each > 1.0 and bool(np.mean(counts == each) >= _OFTEN)
     series = (few or several) and not _other_reason(options, columns, own)
     shared = Shared(int(places.size), times.size, first) if series else None
     return f"{why} stillpoint fleet", shared

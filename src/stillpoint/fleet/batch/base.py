@@ -270,7 +270,7 @@ class Batch(Ahead, ABC):
         """Close rounds, opened first where they are not."""
 
     def skip(self, slots: Slots, when: Array) -> None:
-        """Close rounds without feedback: with a missing target, unless the learner does else."""
+        """Close rounds without feedback: by default, with a missing target."""
         self.close(slots, when, (np.full(slots.size, np.nan),))
 
     @abstractmethod
