@@ -48,11 +48,13 @@ class Changes(Learner):
     -----
     A regression of y_t on the last three values, which does not forget and is begun anew at each
     change, forecasts each row; where the stream has a season or a trend, harmonics and time are
-    regressors, too. The rank u_t of its error among those before is uniform where nothing changes;
-    twelve bets are placed on ranks that are too often high, low, extreme or central, and one on
-    errors that repeat with the season. With M_k the sum over all past rows of what bet k has won
-    since (Shiryaev & Roberts) and M the mean of these, a change is declared when M ≥ 3/2·`every`.
-    M_t − t is a martingale if the errors are exchangeable, and then
+    regressors, too. A value far from its forecast, as a typo is, stands among the three only if the
+    next value comes nearer to what follows from it than to what follows from its forecast. The rank
+    u_t of its error among those before is uniform where nothing changes; twelve bets are placed on
+    ranks that are too often high, low, extreme or central, and one on errors that repeat with the
+    season. With M_k the sum over all past rows of what bet k has won since (Shiryaev & Roberts) and
+    M the mean of these, a change is declared when M ≥ 3/2·`every`. M_t − t is a martingale if the
+    errors are exchangeable, and then
 
         E[rows until the alarm] ≥ 3/2·every.
 
