@@ -10,7 +10,9 @@ import stillpoint as sp
 from stillpoint.domains import Ball, Domain
 from stillpoint.kernels import OU, Gaussian
 from stillpoint.lab.baselines import OGD, Hedge
+from stillpoint.lab.online import Descent, Ensemble, FixedShare, Pool
 from stillpoint.learners.norms import FullMatrix
+from stillpoint.losses import Linear
 from stillpoint.potentials import Potential
 
 NONSENSE = {"raises": "raise", "nan": np.nan, "shape": np.zeros(3), "word": "a word"}
@@ -68,6 +70,9 @@ def own_norms(fault):
     class Own(FullMatrix):
         def square(self):
             return fault.of(super().square())
+
+        def add(self, *given):
+            return fault.of(super().add(*given))
 
     return Own
 
@@ -181,3 +186,53 @@ def test_a_static_learner_that_refuses_what_it_is_to_learn_leaves_all_as_it_was(
     part.fault.answer = None
     learner.update([0.1, 0.2])
     assert learner.rounds == 3
+
+
+def own_base(fault):
+    class Own(Descent):
+        code = None
+
+        def move(self, bank, rule, i, g):
+            super().move(bank, rule, i, g)
+            fault.of(None)
+
+    return Own(0.1)
+
+
+def beside(learner):
+    return Hedge([OGD(2), learner, sp.Tracker(2)])
+
+
+LATE = {
+    "OGD": (Mine, lambda part: OGD(2, domain=part)),
+    "Hedge, OGD": (Mine, lambda part: beside(OGD(2, domain=part))),
+    "Hedge, static learner": (
+        Learns, lambda part: beside(sp.KernelFTRL(2, kernel=OU(0.1), potential=part))),
+    "Directional": (
+        Fault, lambda part: sp.Directional(2, kernel=OU(0.1), norms=own_norms(part))),
+    "Ensemble": (
+        Fault,
+        lambda part: Ensemble(
+            2, schedule=Pool([Descent(0.2), own_base(part)]), meta=FixedShare(0.5))),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LATE)
+def test_a_part_that_refuses_once_others_have_learnt_leaves_all_as_it_was(name):
+    kind, build = LATE[name]
+    part = kind()
+    fault = part if isinstance(part, Fault) else part.fault
+    learner, gradients = build(part), np.random.default_rng(2).uniform(-1.0, 1.0, (4, 2))
+    for g in gradients:
+        learner.predict()
+        learner.update(g)
+    learner.predict()
+    before, fault.answer = copy.deepcopy(learner.arrays()), "raise"
+    loss = Linear().on([[0.1, 0.2]])[0]
+    for go in (lambda: learner.update([0.1, 0.2]), lambda: learner.update_loss(loss)):
+        with pytest.raises(ValueError, match=": got a round"):
+            go()
+        np.testing.assert_equal(learner.arrays(), before)
+    fault.answer = None
+    learner.update([0.1, 0.2])
+    assert learner.rounds == 5

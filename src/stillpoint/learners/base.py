@@ -58,9 +58,10 @@ class GradientLearner(Learner):
     """
 
     ledger: Ledger | None = None
-    _may_refuse_gradient = (
-        False  # whether a gradient may be refused after `_check_gradient` has let it pass
-    )
+    # whether a gradient may be refused after `_check_gradient` has let it pass, and whether that
+    # shows before anything is learnt
+    _may_refuse_gradient = False
+    _refuses_unchanged = False
 
     def __init__(self, dim: int) -> None:
         super().__init__()
@@ -113,6 +114,14 @@ class GradientLearner(Learner):
         gradient = self._accept(g)
         if time is not None and (self._is_open or self._started):
             self._refuse_late(time)
+        if self._may_refuse_gradient and not (self._is_open and self._refuses_unchanged):
+            with rollback_on_error(self):
+                self._take(gradient, time)
+        else:
+            self._take(gradient, time)
+
+    def _take(self, gradient: Array, time: float | None) -> None:
+        """Learn from a gradient that `_accept` has let pass."""
         if not self._is_open:
             self._begin(time)
         self._end(gradient)

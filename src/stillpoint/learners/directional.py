@@ -143,7 +143,8 @@ class Directional(ConstrainedLearner):
             )
         else:
             self.norms = build(kernel, self.dim, self._floor)
-            self._may_refuse_late |= callable(norms)
+            self._may_refuse_gradient = callable(norms)
+            self._may_refuse_late |= self._may_refuse_gradient
         own = self.norms.memory
         shared = own is not None and self._as_given
         self.ledger = Ledger(

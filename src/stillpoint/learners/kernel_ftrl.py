@@ -8,10 +8,8 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from stillpoint.core import arithmetic
-from stillpoint.core.state import rollback_on_error
 from stillpoint.core.validation import Array, nonnegative, number, positive, vector
 from stillpoint.domains import Domain
 from stillpoint.kernels import HorizonFree, Kernel
@@ -118,6 +116,7 @@ class KernelFTRL(ConstrainedLearner):
             "radius_scale": self.radius_scale,
         }
         self._may_refuse_late |= self._formula is None
+        self._may_refuse_gradient = not isinstance(self.potential, Potential)
         self._growing = self._fixed and math.isinf(self.kernel.bound)
         self.memory = make_memory(self.kernel, self.dim, memory)
         shared = self._as_given and isinstance(self.potential, Potential)
@@ -210,14 +209,6 @@ class KernelFTRL(ConstrainedLearner):
             square = self.memory.diagonal * float(arithmetic.dot(fed, fed))
             self.potential.store(fed, self.memory, self._sums())
         _constrained.observe(self._scalars, self._fixed, self._scale_free, square, g)
-
-    def update(self, g: ArrayLike, time: float | None = None) -> None:
-        """Learn from a subgradient at the play of the open round, as every learner."""
-        if isinstance(self.potential, Potential):
-            super().update(g, time)
-        else:
-            with rollback_on_error(self):  # static learners may refuse when memories have changed
-                super().update(g, time)
 
     @property
     def takes_losses(self) -> bool:

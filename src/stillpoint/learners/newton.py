@@ -8,16 +8,13 @@ gradient: W ← W − A_t⁻¹G_t is the mean with targets ⟨g_t, w_t⟩ − 1/
 from __future__ import annotations
 
 import math
-from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from stillpoint.beliefs.belief import SharedBelief
 from stillpoint.beliefs.dense import DenseBelief, shared_belief
 from stillpoint.beliefs.directions import Directions, directions, drowned
-from stillpoint.core.state import rollback_on_error
 from stillpoint.core.validation import Array, positive, squared, under
 from stillpoint.domains import Domain
 from stillpoint.domains.base import as_domain
@@ -223,7 +220,7 @@ class ExpConcave(_Newton):
     domain, v_t the filter's variance along g_t and S_t = v_t + λ/β.
     """
 
-    _may_refuse_gradient = True
+    _may_refuse_gradient = _refuses_unchanged = True  # curvature may drown in it
     _belief: Directions
 
     def __init__(
@@ -244,12 +241,6 @@ class ExpConcave(_Newton):
     def config(self) -> dict[str, Any]:
         """The arguments that build this learner anew."""
         return {**super().config, "track_dimension": self.track_dimension}
-
-    def update(self, g: ArrayLike, time: float | None = None) -> None:
-        """Learn from a subgradient at the play of the open round; opens one if none is open."""
-        # that curvature drowns in g shows once the round is open: one opened here must not stay so
-        with rollback_on_error(self) if not self._is_open else nullcontext():
-            super().update(g, time)
 
     def _propose(self, time: float) -> Array:
         self._advance(time)

@@ -7,7 +7,6 @@ most the largest range, as Σ_t(range_t − B_t)₊ telescopes.
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from contextlib import nullcontext
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,7 +15,6 @@ from numpy.typing import ArrayLike
 from stillpoint.core import learner
 from stillpoint.core.arithmetic import dot
 from stillpoint.core.learner import not_finite_in
-from stillpoint.core.state import rollback_on_error
 from stillpoint.core.validation import Array, finite, nonnegative, positive
 from stillpoint.lab.online.base import Baseline
 from stillpoint.learners.base import GradientLearner
@@ -75,6 +73,7 @@ class Combination(Baseline):
             )
         self.prior: Array = weights / weights.sum()
         self._given_prior = None if prior is None else tuple(weights.tolist())
+        # one may refuse after others have learnt
         self._may_refuse_gradient = any(each._may_refuse_gradient for each in self.learners)
         self.loss_range = nonnegative("loss_range", loss_range)
         self._hint = self.loss_range  # B_t
@@ -151,12 +150,6 @@ class Combination(Baseline):
         plays = np.array([each._begin(time) for each in self.learners])
         self._mixed = weights = self.weights
         return np.asarray((weights[:, None] * plays).sum(axis=0))
-
-    def update(self, g: ArrayLike, time: float | None = None) -> None:
-        """Pass a subgradient at the play of the round to the learners; opens one if none is."""
-        # one may refuse after others have learnt
-        with rollback_on_error(self) if self._may_refuse_gradient else nullcontext():
-            super().update(g, time)
 
     def _check_gradient(self, g: Array, size: float) -> None:
         super()._check_gradient(g, size)

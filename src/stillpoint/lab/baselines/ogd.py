@@ -58,6 +58,7 @@ class OGD(Baseline):
         self.domain = as_domain(domain, self.dim)
         self._code = _SCHEDULES[schedule]
         self._compiled = self.domain._compiled(self.dim)
+        self._may_refuse_gradient = self._compiled is None  # its projection may, late
         self._start = float(norm(self.domain.project(zeros(self.dim))))
         self._w = self.domain.project(zeros(self.dim))
         self._stats = zeros(len(_ogd.AT))

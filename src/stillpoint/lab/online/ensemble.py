@@ -99,6 +99,7 @@ class Ensemble(Guaranteed):
         self._rule, self._bank = make_rule(self), make_bank(self)
         self._own_parts = schedule.code is None or meta.code is None
         self._own_parts |= any(base.code is None for base in schedule.kinds)
+        self._may_refuse_gradient = self._own_parts
         schedule.fill(self._bank, self._rule)
         if isinstance(schedule, Pool):
             self._bank.clock[AT.top] = schedule.places
@@ -176,7 +177,8 @@ class Ensemble(Guaranteed):
         if time is not None and (self._is_open or self._started):
             self._refuse_late(time)
         # what is wrong with a loss shows once the round is open, or at a second query, half learnt
-        late = self.hints in ("ahead", "best") or any(base.queries for base in self.schedule.kinds)
+        late = self._own_parts or self.hints in ("ahead", "best")
+        late |= any(base.queries for base in self.schedule.kinds)
         with rollback_on_error(self) if late or not self._is_open else nullcontext():
             self._learn_loss(loss, self.predict(time))
         self.observed += 1
