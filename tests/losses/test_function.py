@@ -185,6 +185,20 @@ def test_bad_input_is_refused_with_a_remedy():
         loss.on([1.0, 2.0]).values(np.zeros((3, 1)))
 
 
+@pytest.mark.parametrize("name", NAMES[:2])
+@pytest.mark.parametrize("answer", [None, "abc", {}, 1j], ids=repr)
+def test_what_is_no_number_is_refused_by_the_name_of_the_function(name, answer):
+    numpy_of(name)
+
+    def mine(w):
+        return answer
+
+    loss = from_function(mine, backend=name)
+    for ask in (loss.value, loss.gradient):
+        with pytest.raises(ValueError, match=f"mine .*got {answer!r}; return the loss"):
+            ask([1.0, 2.0])
+
+
 def test_without_a_package_it_says_what_to_install(monkeypatch):
     monkeypatch.setattr(_autodiff, "find_spec", lambda name: None)
     with pytest.raises(ImportError, match=r"finite differences .* pip install 'stillpoint\[auto"):

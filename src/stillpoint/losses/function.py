@@ -11,7 +11,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stillpoint.core.validation import Array, finite
+from stillpoint.core.validation import Array, finite, real
 from stillpoint.losses._autodiff import Autodiff, choose, untraced
 
 _CHECKED = 8  # rounds of a stream that are checked
@@ -201,11 +201,13 @@ class FunctionLoss:
         self._number(value)
 
     def _number(self, value: Any) -> float:
-        result = np.asarray(value, dtype=float)
-        if result.size != 1 or not math.isfinite(number := float(result.reshape(()))):
-            remedy = "keep plays where it is" if result.size == 1 else "sum over what it adds up"
-            raise ValueError(f"{self.name} must return a finite number: got {result}; {remedy}")
-        return number
+        found, remedy = value, "return the loss of the play"
+        if value is not None:  # of which NumPy would make NaN
+            found = real(f"what {self.name} returns", value, remedy)
+            if found.size == 1 and math.isfinite(number := float(found.reshape(()))):
+                return number
+            remedy = "keep plays where it is" if found.size == 1 else "sum over what it adds up"
+        raise ValueError(f"{self.name} must return a finite number: got {found}; {remedy}")
 
 
 @dataclass(frozen=True, eq=False)
