@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from stillpoint.core.validation import Array, finite, number, positive, real, shown, vector
 from stillpoint.domains import _sets
 from stillpoint.domains._sets import Region
-from stillpoint.domains.base import Domain, point
+from stillpoint.domains.base import Domain
 
 
 @dataclass(frozen=True)
@@ -255,8 +255,8 @@ class Projection(Domain):
 
     def project(self, w: ArrayLike) -> Array:
         """Return fn(w), checked, as a new array."""
-        z = point(w)
-        return np.array(vector("fn(w)", self.fn(z.copy()), z.size, "return a finite vector"))
+        z = np.asarray(w)  # a copy already, as any projection that is not compiled is given
+        return vector("fn(w)", self.fn(z), z.size, "return a finite vector")
 
 
 def _coordinates(name: str, value: ArrayLike) -> tuple[float, ...]:
