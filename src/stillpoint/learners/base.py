@@ -54,7 +54,7 @@ class GradientLearner(Learner):
     `predict(time)` opens a round and returns its play; called again before `update` it returns the
     same play. `update(g)` closes the round, `skip()` closes it without feedback. Times default to
     the last one + 1, from 1. Bad input raises ValueError and leaves the learner as it was.
-    Gradients of norm below 1e-150 count as 0: their squares are 0 in floats.
+    Gradients of norm below 1e-150 count as 0: their squares are near where floats end.
     """
 
     ledger: Ledger | None = None
