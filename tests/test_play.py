@@ -253,6 +253,28 @@ def test_what_losses_of_ones_own_return_is_checked_and_not_learnt_from(loss, mes
     assert learner.rounds == 1
 
 
+@dataclass
+class Writes:
+    """A loss that writes on the play it is given."""
+
+    y: float
+
+    def value(self, w):
+        w -= self.y
+        return float(np.abs(w).sum())
+
+    def gradient(self, w):
+        w -= self.y
+        return np.sign(w)
+
+
+def test_a_loss_of_ones_own_may_write_on_the_play_it_is_given():
+    ours = sp.play(sp.Tracker(1, certify=OU(0.1)), [Writes(y) for y in Y])
+    plain = sp.play(sp.Tracker(1, certify=OU(0.1)), Absolute().on(Y))
+    np.testing.assert_array_equal(ours.plays, plain.plays)
+    np.testing.assert_allclose(ours.losses, plain.losses)
+
+
 def test_replaying_old_times_is_refused():
     learner = sp.KernelFTRL(1, kernel=OU(0.1))
     sp.play(learner, Absolute().on(Y))

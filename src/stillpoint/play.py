@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from copy import copy
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -160,6 +161,8 @@ def _play_interactively(
 ) -> None:
     ledger, takes_losses = getattr(learner, "ledger", None), getattr(learner, "takes_losses", False)
     predict = _predict(learner)
+    # losses of one's own may write on what they are given
+    given: Callable[[Any], Any] = (lambda w: w) if isinstance(stream, LossStream) else copy
     for i, loss in enumerate(stream):
         w = predict(when[i])
         if np.size(w) != out["plays"].shape[1]:
@@ -167,9 +170,11 @@ def _play_interactively(
                 f"losses must have the learner's dimension {np.size(w)}: got"
                 f" {out['plays'].shape[1]}; match its plays and the data"
             )
-        g = loss.gradient(w)
+        g = loss.gradient(given(w))
         out["plays"][i], out["gradients"][i] = w, vector("loss.gradient(w)", g, np.size(w), _SKIP)
-        out["losses"][i] = number("loss.value(w)", loss.value(w), "return one finite number")
+        out["losses"][i] = number(
+            "loss.value(w)", loss.value(given(w)), "return one finite number"
+        )
         if takes_losses:
             learner.update_loss(loss)  # type: ignore[attr-defined]
         else:
