@@ -331,6 +331,21 @@ def test_projections_of_ones_own_may_be_static_and_are_called_by_any_arguments()
         Static().project_in_metric(z, np.full((2, 2), np.nan))
 
 
+def test_a_set_with_a_compiled_projection_takes_no_other():
+    """Learners would play in the set that it is derived from."""
+
+    class Narrower(Box):
+        def check(self, dim):
+            super().check(dim)
+
+    np.testing.assert_array_equal(Narrower(0.0, 1.0).project([-1.0, 2.0]), [0.0, 1.0])
+    with pytest.raises(ValueError, match=r"project must stay that of Box, .*Slice; derive it"):
+
+        class Slice(Narrower):
+            def project(self, w):
+                return super().project(w) * [1.0, 0.0]
+
+
 def test_read_only_and_strided_arguments():
     z = np.arange(6.0)[::2]
     z.flags.writeable = False

@@ -30,6 +30,12 @@ class Domain(ABC):
             own = vars(cls).get(name)
             if hasattr(own, "__get__"):  # a method, maybe a static one
                 setattr(cls, name, _checked(name, own))
+        if cls.project is not Domain.project and cls._compiled is not Domain._compiled:
+            parent = next(each.__name__ for each in cls.__mro__ if "_compiled" in vars(each))
+            raise ValueError(
+                f"project must stay that of {parent}, which learners have compiled: got one of"
+                f" {cls.__name__}; derive it from Domain, and call {parent}'s project in it"
+            )
 
     @abstractmethod
     def reach(self, dim: int) -> float:
