@@ -235,6 +235,21 @@ def test_any_static_learner_runs_in_the_reduction():
     assert np.linalg.norm(plays, axis=1).max() > 0.1
 
 
+class Careful(Quadratic):
+    """A potential of the library with a magnitude of one's own."""
+
+    magnitude = Halved.magnitude
+
+
+def test_a_magnitude_of_ones_own_is_asked_though_its_potential_has_a_compiled_form():
+    gradients = np.random.default_rng(9).uniform(-1, 1, (50, 2)) / np.sqrt(2)
+    runs = [
+        sp.play(sp.KernelFTRL(2, lipschitz=1.0, kernel=OU(0.1), potential=potential), gradients)
+        for potential in (Careful(2.0), Halved())
+    ]
+    np.testing.assert_array_equal(runs[0].plays, runs[1].plays)
+
+
 @pytest.mark.parametrize("memory", ["dense", "streaming"])
 def test_projected_gradient_descent_in_the_rkhs_ball(memory):
     # twin: keep W = Σ a_s φ(s) explicitly through the Gram matrix

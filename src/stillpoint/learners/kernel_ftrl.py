@@ -93,7 +93,11 @@ class KernelFTRL(ConstrainedLearner):
                 " sp.potentials"
             )
         self._formula: Formula | None = None  # the compiled form
-        if isinstance(self.potential, Potential) and self.potential.code is not None:
+        if (
+            isinstance(self.potential, Potential)
+            and self.potential.code is not None
+            and type(self.potential).magnitude is Potential.magnitude  # none of a subclass's own
+        ):
             own = self.potential.parameters, self.potential.offset
             self._formula = Formula(self.potential.code, *own)
         known = (
