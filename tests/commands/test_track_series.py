@@ -403,6 +403,19 @@ def test_changes_between_open_hours_are_told_at_their_time(tmp_path):
     assert abs(hours_open.index(at) - jump) < 4
 
 
+def test_numbers_in_words_are_as_fine_as_tells_them_apart():
+    fell = Change(9, 5, "level down", 1e9 + 10.88, 1e9 + 10.69, 1e5)
+    words = outlook._change(fell, None, None, None)["words"]
+    assert words == "level fell from 1,000,000,010.9 to 1,000,000,010.7 in row 6"
+    row = {"forecast": 10_492.21, "lo": 10_483.38, "hi": 10_501.07}
+    assert outlook._between(row) == "10,492.2, from 10,483.4 to 10,501.1"
+    assert outlook._between({"forecast": 73_360.1, "lo": None, "hi": None}) == "73,360"
+    row = {"forecast": 1.4929, "lo": 0.0, "hi": 6.0}
+    assert outlook._between(row) == "1.493, from 0 to 6"
+    row = {"forecast": 9.9989e-9, "lo": 9.1179e-9, "hi": 1.0881e-8}
+    assert outlook._between(row) == "9.999e-09, from 9.118e-09 to 1.088e-08"
+
+
 def test_sizes_of_changes_that_contradict_their_kind_are_left_out():
     fell = Change(9, 5, "level down", 633.0, 715.0, 1e5)
     assert outlook._change(fell, None, None, None)["words"] == "level fell in row 6"

@@ -171,7 +171,9 @@ def _change(
     what, up = verb(change.kind)
     # sizes are of stretches that may hold further changes: told where they go the same way
     if (change.after > change.before) == up:
-        what = f"{what} from {_figure(change.before)} to {_figure(change.after)}"
+        apart = change.after - change.before
+        ends = [_figure(size, apart=apart) for size in (change.before, change.after)]
+        what = f"{what} from {ends[0]} to {ends[1]}"
     time, at, when = None, None, f"in row {change.start + 1:,}"
     if coming is not None:
         history, places = model._engine.history, ahead.places
@@ -192,14 +194,18 @@ def _change(
     }
 
 
-def _figure(value: float) -> str:
-    """Return a number as people write it, with three digits or all before the point."""
+def _figure(value: float, digits: int = 3, apart: float = 0.0) -> str:
+    """Return a number as people write it, with so many digits or all before the point, and as many
+    as tell it from one so far `apart`.
+    """
     if value == 0.0 or not math.isfinite(value):
         return f"{value:g}"
     size = math.floor(math.log10(abs(value)))
+    if apart:
+        digits = min(max(digits, 1 + size - math.floor(math.log10(abs(apart)))), 15)
     if not -4 <= size < 12:
-        return f"{value:.3g}"
-    text = f"{value:,.{max(2 - size, 0)}f}"
+        return f"{value:.{digits}g}"
+    text = f"{value:,.{max(digits - 1 - size, 0)}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
@@ -266,5 +272,7 @@ def show_series(summary: dict[str, Any]) -> None:
 def _between(row: dict[str, Any]) -> str:
     ends = [row[name] for name in ("lo", "hi")]
     if not all(end is not None and math.isfinite(end) for end in ends):
-        return f"{row['forecast']:.4g}"
-    return f"{row['forecast']:.4g}, from {ends[0]:.4g} to {ends[1]:.4g}"
+        return _figure(row["forecast"], 4)
+    apart = (ends[1] - ends[0]) / 20.0  # two digits of half the width, as on the page
+    told = [_figure(value, 4, apart) for value in (row["forecast"], *ends)]
+    return f"{told[0]}, from {told[1]} to {told[2]}"
