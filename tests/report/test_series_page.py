@@ -12,6 +12,7 @@ from series_run import START, series_of
 from test_report_page import Reader, written
 
 from stillpoint.report.ahead import Ahead, cycle
+from stillpoint.report.axis import Axis
 from stillpoint.report.data import hardest_stretch
 from stillpoint.report.facts import Facts
 from stillpoint.report.paces import worded
@@ -440,3 +441,22 @@ def test_times_that_are_numbers_are_told_apart(tmp_path):
     table = section(page, "The forecast as a table").replace("\u202f", "")
     assert all(str(time) in table for time in (20201, 20202, 20203))
     assert page.drawing["axes"]["recent"]["digits"] == 5
+
+
+def test_values_far_from_0_are_told_apart_in_charts_and_tables():
+    """Readings of a meter, that move by a hundred-millionth of themselves."""
+    rows = np.arange(1.0, 401.0)
+    y = 10.0 + 3.0 * np.cos(rows)
+    series = [{"name": "y", "column": "y"}]
+    for far in (0.0, 1e4, 1e9):
+        values = far + y
+        values[200] *= 10.0  # and a typo
+        axis = Axis("row", rows, rows, np.ones(400), columns={"y": values})
+        drawn = axis.drawing()["columns"]["y"]
+        np.testing.assert_allclose(drawn[:200], values[:200], rtol=0.0, atol=6e-4)
+        told = axis.table(series, None, turn=False)["rows"]
+        assert len({cell for _, cell in told}) > 6
+    alike = np.where(rows > 5, 1013.25, np.nextafter(1013.25, 0.0))
+    axis = Axis("row", rows, rows, np.ones(400), columns={"y": alike})
+    assert set(axis.drawing()["columns"]["y"]) == {1013.25}
+    assert {cell for _, cell in axis.table(series, None, turn=False)["rows"]} == {"1\u202f010"}

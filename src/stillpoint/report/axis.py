@@ -17,6 +17,7 @@ _FIRST_DATE, _LAST_DATE = -62_135_596_800.0, 253_402_300_799.0
 _CLOCK = ("minute", "hour")
 _DAY, _SHIFT = 86400.0, 7200.0  # seconds; a change of clocks is less
 _HEADS = {"date": "date", "number": "time", "row": "row", "step": "ahead"}
+_ALIKE = 1e-11  # values closer than that share of their size differ by rounding
 _SAMPLES = 9  # rows of the table behind a long chart
 
 
@@ -98,9 +99,15 @@ class Axis:
         """
         lines = [s for s in series if "column" in s]
         picks = np.unique(np.linspace(0, len(self.x) - 1, _SAMPLES).round().astype(int))
-        show = percent if form == "percent" else figure
+        curves = [self.columns[s["column"]] for s in lines]
+        digits = [max(3, 1 + _digits_of(curve)) for curve in curves]
+
+        def show(i: int, curve: Array, most: int) -> str:
+            return percent(curve[i]) if form == "percent" else figure(curve[i], most)
+
         rows = [
-            [self.stamp(i), *(show(self.columns[s["column"]][i]) for s in lines)] for i in picks
+            [self.stamp(i), *(show(i, *each) for each in zip(curves, digits, strict=True))]
+            for i in picks
         ]
         header = [_HEADS[self.kind], *(s["name"] for s in lines)]
         if turn:
@@ -117,7 +124,10 @@ class Axis:
             "x": plain(self._local(self.x) if self.kind == "date" else self.x, 15),
             "row": plain(self.row, 15),
             "rows": plain(self.rows, 15),
-            "columns": {name: plain(values, 7) for name, values in self.columns.items()},
+            "columns": {
+                name: plain(values, max(7, 3 + _digits_of(values)))
+                for name, values in self.columns.items()
+            },
             "marks": self.marks,
             "alarms": self.alarms,
         }
@@ -143,6 +153,16 @@ def grain(unit: str | None, span: float, gap: float) -> str:
     if unit in _CLOCK or (unit is None and (span < 4 * 86400.0 or gap < 43200.0)):
         return "clock"
     return "month" if unit in ("month", "quarter") else "year" if unit == "year" else "day"
+
+
+def _digits_of(values: Array) -> int:
+    """Significant digits that nearly all values share, and the one after; 0 where all are alike."""
+    finite = values[np.isfinite(values)]
+    low, high = np.quantile(finite, [0.01, 0.99]).tolist() if finite.size else (0.0, 0.0)
+    most, spread = max(abs(low), abs(high)), high - low
+    if spread <= _ALIKE * most or not math.isfinite(spread):
+        return 0
+    return 1 + math.floor(math.log10(most)) - math.floor(math.log10(spread))
 
 
 def plain(values: Array, digits: int) -> list[float | int | None]:
