@@ -361,3 +361,16 @@ def test_one_row_that_is_most_of_the_error_has_a_note(tmp_path):
     rest = [(f - v) ** 2 for f, v in zip(said, y, strict=True)][1:]
     del rest[199]
     assert f"the root mean is {np.mean(rest) ** 0.5:.4g}" in note
+
+
+def test_few_rows_that_are_most_of_the_error_together_have_one_note(tmp_path):
+    rng = np.random.default_rng(0)
+    y = 200 + 10 * np.cos(2 * np.pi * np.arange(400) / 7) + rng.normal(0, 8, 400)
+    y[[150, 250, 350]] *= 10.0  # three typos, none of which is most of it
+    predictions, spoilt = run(write(tmp_path / "b.csv", {"y": y.tolist()}), tmp_path / "o")
+    (note,) = (note for note in spoilt["notes"] if "squared error" in note)
+    assert note.startswith("rows 151, 251 and 351 make up 9")
+    assert note.endswith("; look at them, or leave their targets empty")
+    said = [float(x) for x in predictions["forecast"]]
+    rest = np.delete([(f - v) ** 2 for f, v in zip(said, y, strict=True)], [0, 150, 250, 350])
+    assert f"without, the root mean is {rest.mean() ** 0.5:.4g}" in note

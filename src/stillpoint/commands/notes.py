@@ -87,18 +87,29 @@ def outlier_notes(columns: Mapping[str, Array], mean: float | None, loss: str) -
     columns: of the history. mean: of the losses.
     """
     ours = np.nan_to_num(columns["loss:stillpoint"])
-    total, at = float(ours.sum()), int(ours.argmax()) if ours.size else 0
-    if loss != "squared error" or not mean or not ours[at] > _MOST * total:
+    total = float(ours.sum())
+    if loss != "squared error" or not mean or not math.isfinite(total):
         return []
-    first, rows, scored = int(columns["row"][at]), int(columns["rows"][at]), total / mean
-    left = scored - float(columns["targets"][at])
-    if scored < _SOME or left < 1.0:
+    scored = total / mean
+    # no more than one row in a hundred: where tails are heavy, as many are often most of it
+    order = np.argsort(-ours, kind="stable")[: min(_NAMED, int(scored / _SOME + 1e-9))]
+    evident = np.flatnonzero(np.cumsum(ours[order]) > _MOST * total)
+    if not evident.size:
         return []
-    who = f"row {first} makes" if rows == 1 else f"rows {first} to {first + rows - 1} make"
-    what = f"{who} up {ours[at] / total:.1%} of the squared error (rows count from 1)"
-    rest, remedy = (total - ours[at]) / left, "look at it, or leave its target empty"
+    at = np.sort(order[: evident[0] + 1])
+    most, left = float(ours[at].sum()), scored - float(columns["targets"][at].sum())
+    if left < 1.0:
+        return []
+    spans = [(int(columns["row"][i]), int(columns["rows"][i])) for i in at]
+    *names, last = (f"{row} to {row + n - 1}" if n > 1 else f"{row}" for row, n in spans)
+    listed = f"{', '.join(names)} and {last}" if names else last
+    one = listed.isdigit()
+    who = f"row {listed} makes" if one else f"rows {listed} make"
+    what = f"{who} up {most / total:.1%} of the squared error (rows count from 1)"
+    rest = max(total - most, 0.0) / left
     figures = f"the root mean is {math.sqrt(rest):.4g} and not {math.sqrt(mean):.4g}"
-    return [f"{what}: without, {figures}; {remedy}"]
+    remedy = "look at it, or leave its target" if one else "look at them, or leave their targets"
+    return [f"{what}: without, {figures}; {remedy} empty"]
 
 
 def ahead_notes(ahead: int, horizon: int) -> list[str]:
