@@ -242,6 +242,16 @@ def test_a_quantile_of_a_series_is_a_level(tmp_path):
     assert "which should be above 90% of the values" in page.text
 
 
+def test_steps_without_an_interval_are_told(tmp_path):
+    history, summary = series_of()
+    assert "There is none yet" not in page_of(tmp_path, history, summary).text
+    for each in summary["forecast"][9:]:
+        each |= {"lo": None, "hi": None}
+    page = page_of(tmp_path, history, summary)
+    told = "hold 90% of the values. There is none yet 10 hours ahead and further: too few values"
+    assert told in page.text
+
+
 def test_a_short_series_is_drawn_once(tmp_path):
     history, summary = series_of(rows=60, horizon=24)
     ids = [chart["id"] for chart in page_of(tmp_path, history, summary).drawing["charts"]]

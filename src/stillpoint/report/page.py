@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import math
 from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
@@ -124,6 +125,16 @@ class Page(Facts):
         last = [{"name": n, "share": w} for n, w in zip(self.labels, table[:, -1], strict=False)]
         found = shares(list(last))
         return [("at the end of the run", found)] if found else []
+
+    @property
+    def unbounded(self) -> str:
+        """From which step on there is no interval, in words; "" where all have one."""
+        ahead = self.recent.steps if self.recent is not None and self.coverage else []
+        far = [s.step for s in ahead if math.isnan(s.hi)]
+        if not far:
+            return ""
+        where = f"{steps(far[0], self.ahead.unit)} ahead{' and further' if len(far) > 1 else ''}"
+        return f" There is none yet {where}: too few values have come."
 
     @property
     def last(self) -> str:
