@@ -41,6 +41,7 @@ from tracked import T, bad, read, run, write
         ("alpha,y\n1,2\n", {"features": "alpa"}, ["did you mean alpha?"]),
         ("a,y\n1,2\n", {"time": "when"}, ["--time must be a column"]),
         ("a,a,y\n1,1,2\n", {}, ["different names", "'a' twice"]),
+        ("Sales 2024,,\nday,shop,y\n1,2,3\n", {}, ["'' twice", "leave out lines above the header"]),
         ("a,y\n1,2\n3\n", {}, ["row 2:", "2 cells: got 1"]),
         ("a,y\n1,2\n\n3,4,5\n", {}, ["row 2:", "2 cells: got 3"]),
         ("a,y\n1,2\n3,4\nx,5\n", {}, ["row 3:", "column 'a' must be numeric: got 'x'"]),
@@ -146,6 +147,10 @@ from tracked import T, bad, read, run, write
             "y;a\n1.234,5;1\n",
             {"task": "quantile"},
             ["row 1:", "got '1.234,5'; write decimal points"],
+        ),
+        *(
+            (f"y;a\n{cell};1\n", {}, ["row 1:", f"pandas.read_csv(…, {mark}=',') reads"])
+            for cell, mark in (("1,000.54", "thousands"), ("1,000", "decimal"), ("0,5", "decimal"))
         ),
         (
             "a,y\n1,2\n12.5 %,3\n",

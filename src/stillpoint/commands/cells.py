@@ -14,6 +14,7 @@ from stillpoint.core.validation import Array
 from stillpoint.core.words import MISSING
 
 _COMMAS = re.compile(r"[-+]?\d[\d.]*(,\d+)+(\.\d+)?")  # a decimal comma, or thousands set apart
+_THOUSANDS = re.compile(r"[-+]?\d{1,3}(,\d{3})+\.\d+|[-+]?\d{1,3}(,\d{3}){2,}")  # for certain
 _PERCENT = re.compile(r"[-+]?[\d.,]*\d ?%")
 _PLAIN = r"(\d{1,3}([\s'’.,]\d{3})+|\d+)([.,]\d+)?"
 _DRESSED = re.compile(  # with a currency, in brackets, a sign behind, or spaces between thousands
@@ -58,9 +59,10 @@ def meant_number(cell: Any) -> str:
     if not text.isascii() and _is_float(text):
         return "write numbers in the digits 0 to 9"
     if _COMMAS.fullmatch(text):
+        mark = "thousands" if _THOUSANDS.fullmatch(text) else "decimal"
         return (
             "write decimal points, and no commas between thousands, or give sp.track what"
-            " pandas.read_csv(…, decimal=',') reads"
+            f" pandas.read_csv(…, {mark}=',') reads"
         )
     if _DRESSED.fullmatch(text):
         return "write numbers as -1234.5, without a currency, brackets or spaces"

@@ -206,8 +206,10 @@ def different(names: Sequence[str]) -> None:
     seen: set[str] = set()
     for name in names:
         if name in seen:
+            # a line of a title has one cell, and the rest of it is empty
+            remedy = "rename one" if name else "name each, and leave out lines above the header"
             raise InputError(
-                f"columns must have different names: got {show_name(name)} twice; rename one"
+                f"columns must have different names: got {show_name(name)} twice; {remedy}"
             )
         seen.add(name)
 
