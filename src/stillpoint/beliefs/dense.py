@@ -167,7 +167,7 @@ class DenseBelief(PointBelief):
             if not variance >= -1e-6 * (variance + explained):  # NaN is not, either
                 raise ValueError(
                     f"kernel must be positive definite: got a variance of {variance} at t = {time};"
-                    " check the kernel, or raise the ridge where it is below 1e-15 of k(t, t)"
+                    " check the kernel, or raise the ridge where it is below 1e-12 of k(t, t)"
                 )
         except Exception:  # a kernel of one's own may fail by itself
             self.time, self._point, self._row = before
