@@ -172,9 +172,7 @@ def _play_interactively(
             )
         g = loss.gradient(given(w))
         out["plays"][i], out["gradients"][i] = w, vector("loss.gradient(w)", g, np.size(w), _SKIP)
-        out["losses"][i] = number(
-            "loss.value(w)", loss.value(given(w)), "return one finite number"
-        )
+        out["losses"][i] = number("loss.value(w)", loss.value(given(w)), "return one finite number")
         if takes_losses:
             learner.update_loss(loss)  # type: ignore[attr-defined]
         else:

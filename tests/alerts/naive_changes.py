@@ -33,6 +33,12 @@ def harmonics(row, period):
     return out
 
 
+def plain_of(slow, rows, y):
+    """Values less the waves (cycles, cosine, sine) of a longer season."""
+    turns = 2 * np.pi * np.multiply.outer(rows, [each[0] for each in slow])
+    return y - np.cos(turns) @ [a for _, a, _ in slow] - np.sin(turns) @ [b for *_, b in slow]
+
+
 def recurs(y):
     """Whether the last value is a fifth of the last 64, others in between."""
     same = [value == y[-1] for value in y[-64:]]
@@ -43,18 +49,20 @@ def recurs(y):
 class Reference:
     """Regression on the last three values, season and time, begun with thirty values.
 
-    `past` are the values before.
+    `past` are the values before; all are taken less the longer season `slow`.
     """
 
-    def __init__(self, rows, y, step, uniform, period, trend, past, idle=0):
-        self.period, self.trend, self.origin = period, trend, rows[-1] + 1
-        self.centre = np.median(y)
-        sizes = np.abs(np.asarray(y) - self.centre)
+    def __init__(self, rows, y, step, uniform, period, trend, slow, past, idle=0):
+        self.period, self.trend, self.slow, self.origin = period, trend, slow, rows[-1] + 1
+        plain = plain_of(slow, rows, y)
+        self.centre = np.median(plain)
+        sizes = np.abs(plain - self.centre)
         scale = 1.4826 * np.median(sizes) or np.sqrt(np.sum(sizes**2) / 29)
         self.scale = np.hypot(scale, step / np.sqrt(12))
         self.y = list(past)
-        moved = [now - self.centre + self.move(now, step, uniform) for now in y]
-        self.v = list(np.clip(np.array(moved) / self.scale, -3, 3))
+        moves = np.array([self.move(now, step, uniform) for now in y])
+        moved = plain - self.centre + moves
+        self.v = list(np.clip(moved / self.scale, -3, 3))
         first = [self.row(self.v[:i], rows[i]) for i in range(3, 30)]
         self.precision = np.eye(first[0].size) / 100 + sum(np.outer(z, z) for z in first)
         self.sums = sum(z * v for z, v in zip(first, self.v[3:], strict=True))
@@ -75,7 +83,7 @@ class Reference:
 
     def rank(self, row, y, step, uniform):
         """(u, 1 − u, κ of the season) of a value that is then learnt; None with few ranks."""
-        v = (y - self.centre + self.move(y, step, uniform)) / self.scale
+        v = (plain_of(self.slow, row, y) - self.centre + self.move(y, step, uniform)) / self.scale
         choices = [self.v, [*self.v[:-1], self.instead]]
         forecasts = [self.row(c, row) @ np.linalg.solve(self.precision, self.sums) for c in choices]
         if self.instead != self.v[-1] and abs(v - forecasts[1]) < abs(v - forecasts[0]):
@@ -116,7 +124,7 @@ def payoffs(down, up, tilt, seasonal):
     return np.append(powers, tilts if seasonal else tilts[:-1])
 
 
-def detect(y, every, period=0, trend=False):
+def detect(y, every, period=0, trend=False, slow=()):
     """Records (row, start, kind, evidence), and M after every row."""
     uniform, found, evidence, step = Random(), [], [], 0.0
     reference, seen, since, M = None, [], 0, 0.0
@@ -129,8 +137,8 @@ def detect(y, every, period=0, trend=False):
         if seen and abs(now - y[seen[-1]]) > 1e-12 * (abs(now) + abs(y[seen[-1]])):
             gap = abs(now - y[seen[-1]])
             if step == 0 and since >= 30:
-                past = y[seen[:-30]]
-                reference = Reference(last, y[last], gap, uniform, period, trend, past, since - 30)
+                past, own = y[seen[:-30]], (period, trend, slow)
+                reference = Reference(last, y[last], gap, uniform, *own, past, since - 30)
                 sums, cusums, begins = np.zeros(bets), np.zeros(bets), np.full(bets, t)
             step = min(step, gap) if step else gap
         seen.append(t)
@@ -157,6 +165,6 @@ def detect(y, every, period=0, trend=False):
         if reference is None and since >= 30 and step > 0:
             last = seen[-30:]
             past = y[seen[:-30]]
-            reference = Reference(last, y[last], step, uniform, period, trend, past)
+            reference = Reference(last, y[last], step, uniform, period, trend, slow, past)
             sums, cusums, begins = np.zeros(bets), np.zeros(bets), np.full(bets, t + 1)
     return found, np.array(evidence)

@@ -73,6 +73,7 @@ SHAPES = {
     "short season": {"period": 4},
     "trend": {"trend": True},
     "both": {"period": 7, "trend": True},
+    "longer season": {"period": 12, "slow": np.array([[1 / 84, 3.0, -1.0], [1 / 42, 0.0, 2.0]])},
 }
 
 
@@ -430,10 +431,13 @@ def test_rates_that_cannot_be_are_refused(every):
         ("history", lambda x: x[::-1]),
         ("history", lambda x: x + np.nan),
         ("history", lambda x: x + 1e6),
-        ("shape", lambda x: x + np.array([0.0, 0.0, -1e6])),
-        ("shape", lambda x: x + np.array([5.0, 0.0, 0.0])),
-        ("shape", lambda x: x + np.array([0.0, 1.0, 0.0])),
-        ("shape", lambda x: x + np.array([1e30, 0.0, 0.0])),
+        ("shape", lambda x: x + np.array([0.0, 0.0, -1e6, 0.0, 0.0])),
+        ("shape", lambda x: x + np.array([5.0, 0.0, 0.0, 0.0, 0.0])),
+        ("shape", lambda x: x + np.array([0.0, 1.0, 0.0, 0.0, 0.0])),
+        ("shape", lambda x: x + np.array([1e30, 0.0, 0.0, 0.0, 0.0])),
+        ("shape", lambda x: x - np.array([0.0, 0.0, 0.0, 1.0, 0.0])),
+        ("shape", lambda x: x + np.array([0.0, 0.0, 0.0, 0.0, 0.5])),
+        ("slow", lambda x: np.zeros((7, 3))),
         ("shape", lambda x: x * np.nan),
         ("season", lambda x: np.zeros(8)),
     ],

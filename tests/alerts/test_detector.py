@@ -92,6 +92,51 @@ def test_after_a_change_the_season_is_still_known():
     assert detector.period == 24
 
 
+def hours(seed, weeks, week=10.0):
+    """A day and a week of hours, in noise of deviation 3."""
+    t = np.arange(168 * weeks)
+    weekday = week * (t // 24 % 7 < 5)
+    return (
+        20.0 * np.sin(t * np.pi / 12) + weekday + np.random.default_rng(seed).normal(0, 3, t.size)
+    )
+
+
+@pytest.mark.parametrize("size", [6.0, 12.0])
+def test_a_level_that_jumps_beside_a_day_and_a_week_is_found_soon(size):
+    for seed in range(5):
+        y, detector = hours(seed, 12), Changes()
+        y[1600:] += size
+        first = detector.track(y)[0]
+        assert (first.kind, detector._detector.longer) == ("level up", 168.0)
+        assert 1600 <= first.row < 1620
+        assert abs(first.start - 1600) <= 6
+
+
+def test_weekends_are_no_changes_and_after_a_change_the_week_is_still_known():
+    found = 0
+    for seed in range(5):
+        y, detector = hours(seed, 30), Changes()
+        y[2400:] += 12.0
+        found += len(detector.track(y))
+        assert any(abs(each.start - 2400) <= 6 for each in detector.records)
+    assert found <= 8  # five of which are the jumps; one in 10 000 rows is promised
+
+
+def test_a_told_day_is_kept_and_a_week_found_beside_it():
+    detector = Changes(period=24)
+    detector.track(hours(3, 6))
+    assert (detector.period, detector._detector.longer) == (24, 168.0)
+    assert detector._detector.state.slow.shape == (6, 3)
+
+
+def test_a_longer_season_that_is_not_there_is_not_taken_off():
+    detector = Detector(10_000.0, 24.0, longer=168.0)
+    detector.take(hours(1, 6, week=0.0))
+    assert detector.state.slow.shape == (0, 3)
+    detector.take(hours(2, 6))
+    assert not detector.records or detector.records[0].row > 1000
+
+
 # slopes
 
 
@@ -185,7 +230,7 @@ def test_what_is_learnt_anew_for_a_season_places_no_bets():
     detector = Detector(10_000.0)
     detector.take(bump(t) + noise(rng, t.size))
     before = detector.state.clock.copy()
-    detector._rebuild(24.0, False)
+    detector._rebuild(24.0, False, detector.state.slow)
     assert not detector.records
     assert (detector.state.bets[0] == 0.0).all()
     kept = [BY.row, BY.values, BY.since, BY.found]

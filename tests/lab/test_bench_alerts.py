@@ -86,7 +86,7 @@ def test_values_lie_on_the_lattice_whatever_changes(name):
 
 def test_seasons_repeat_and_sum_to_0():
     when = np.arange(336.0)
-    for name, period in (("season", 24), ("workdays", 168)):
+    for name, period in (("season", 24), ("hours", 168), ("workdays", 168)):
         season = LAWS[name].season(when)
         np.testing.assert_allclose(season[period:], season[:-period], atol=1e-9)
         assert abs(season.mean()) < 1e-12
@@ -102,7 +102,7 @@ def test_streams_are_told_by_law_and_seed():
 
 def test_groups_and_names_choose_laws_and_others_are_refused():
     known, unseen = laws.chosen([laws.KNOWN]), laws.chosen([laws.UNSEEN])
-    assert (len(known), len(unseen)) == (8, 4)
+    assert (len(known), len(unseen)) == (9, 4)
     assert laws.chosen() == known + unseen
     assert [law.name for law in laws.chosen(["t3", "t3", "normal"])] == ["t3", "normal"]
     with pytest.raises(ValueError, match="got 'norml'; did you mean normal"):

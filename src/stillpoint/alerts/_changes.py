@@ -74,7 +74,7 @@ def begin(s: State, first: int) -> None:
     """Fit the reference to thirty values, from the one of that number on; no errors are ranked."""
     f, kept, room = reference(s), s.history.shape[0], np.empty((2, FIRST))
     for i in range(FIRST):
-        room[0, i] = s.history[(first + i) % kept, OF.value]
+        room[0, i] = without_longer(s, (first + i) % kept)
     centre = _median(room[0], room[1])
     total = 0.0
     for i in range(FIRST):
@@ -89,9 +89,8 @@ def begin(s: State, first: int) -> None:
     s.clock[BY.origin], s.clock[BY.begun] = last + 1, 1
     for i in range(FIRST):
         row = int(s.history[(first + i) % kept, OF.row])
-        v = standardise(
-            f, s.history[(first + i) % kept, OF.value], jitter(s, first + i, f.units[1])
-        )
+        y = without_longer(s, (first + i) % kept)
+        v = standardise(f, y, jitter(s, first + i, f.units[1]))
         v = min(max(v, -CUT), CUT)
         if i >= LAGS:
             regressors(f, s.waves, row, timed(s, row))
@@ -102,6 +101,17 @@ def begin(s: State, first: int) -> None:
     for i in range(s.season.size):
         s.season[i] = 0.0
     _bets.rest(bets(s), last)
+
+
+@njit(cache=True)
+def without_longer(s: State, place: int) -> float:
+    """The value at a place of the history, less what a longer season adds to it."""
+    row, y = s.history[place, OF.row], float(s.history[place, OF.value])
+    for i in range(s.slow.shape[0]):
+        turns = s.slow[i, 0] * row
+        angle = 2.0 * math.pi * (turns - math.floor(turns))
+        y -= s.slow[i, 1] * math.cos(angle) + s.slow[i, 2] * math.sin(angle)
+    return y
 
 
 @njit(cache=True)
@@ -160,9 +170,9 @@ def judge(s: State, number: int, betting: bool) -> bool:
 
     Returns whether the stream has changed.
     """
-    f, w, evidence = reference(s), window(s), 0.0
-    taken = s.history[number % s.history.shape[0]]
-    row, v = int(taken[OF.row]), standardise(f, taken[OF.value], jitter(s, number, f.units[1]))
+    f, w, evidence, place = reference(s), window(s), 0.0, number % s.history.shape[0]
+    row, y = int(s.history[place, OF.row]), without_longer(s, place)
+    v = standardise(f, y, jitter(s, number, f.units[1]))
     regressors(f, s.waves, row, timed(s, row))
     error, S = settle(f, v)
     r, n, instead = comparable(error, S), w.clock[_ranks.BY.filled], v
@@ -277,11 +287,12 @@ def update(
     history: np.ndarray,
     waves: np.ndarray,
     season: np.ndarray,
+    slow: np.ndarray,
     regression: np.ndarray,
     errors: np.ndarray,
     bets: np.ndarray,
     records: np.ndarray,
 ) -> bool:
     """`close_round` from Python, where a NamedTuple takes longer to hand over than its arrays."""
-    s = State(scalars, clock, history, waves, season, regression, errors, bets, records)
+    s = State(scalars, clock, history, waves, season, slow, regression, errors, bets, records)
     return close_round(bare(s), y, math.nan)

@@ -69,6 +69,7 @@ class State(NamedTuple):
     history: np.ndarray  # (5000, 3): the last values, a ring, see Taken
     waves: np.ndarray  # (waves, 2): cycles a row, and whether there is a sine beside the cosine
     season: np.ndarray  # (columns of waves,): scores regressed on them
+    slow: np.ndarray  # (waves, 3): a longer season, cycles a row and parts of cosine and sine
     regression: np.ndarray  # (columns + 3, columns), see reference
     errors: np.ndarray  # a window of the last 5000, see window
     bets: np.ndarray  # (4, 13), see bets

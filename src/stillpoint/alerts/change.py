@@ -26,8 +26,9 @@ from stillpoint.core.validation import counted, stored
 
 KINDS = "level up", "level down", "wider", "narrower", "slope up", "slope down", "season"
 LARGEST = 2.0**53  # number of a row
-HARMONICS = 4  # of the season in the reference
+HARMONICS, SLOW = 4, 6  # of the season in the reference, and at most of a longer one
 PERIODS = 4.0  # that the bet on the season goes by
+NO_SLOW = np.zeros((0, 3))
 
 
 class Change(NamedTuple):
@@ -66,7 +67,16 @@ def waves(period: float) -> Array:
     return np.column_stack([frequencies, np.abs(frequencies - 0.5) > 1e-9]).astype(np.float64)
 
 
-def build(every: float, period: float = 0.0, trend: bool = False, row: int = 0) -> State:
+def slow_waves(period: float, longer: float) -> Array:
+    """Frequencies of a longer season, such as the week of hours: those below the first's."""
+    frequencies = np.arange(1.0, SLOW + 1.0) / (longer or 1.0)
+    frequencies = frequencies[(frequencies * period < 1.0 - 1e-9) & (longer > period > 0.0)]
+    return np.column_stack([frequencies, np.ones(frequencies.size)])
+
+
+def build(
+    every: float, period: float = 0.0, trend: bool = False, row: int = 0, slow: Array = NO_SLOW
+) -> State:
     """Return the state of a new detector, for `_changes.close_round`.
 
     Parameters
@@ -79,6 +89,8 @@ def build(every: float, period: float = 0.0, trend: bool = False, row: int = 0) 
         Whether it has a trend.
     row : int, default 0
         The number of the first row.
+    slow : array of shape (waves, 3), optional
+        A longer season: cycles a row, and how much of their cosines and sines it has.
     """
     cycles = waves(period)
     columns = cycles.shape[0] + int(cycles[:, 1].sum())
@@ -89,6 +101,7 @@ def build(every: float, period: float = 0.0, trend: bool = False, row: int = 0) 
         history=zeros((MOST, len(OF))),
         waves=zeros(cycles.shape),
         season=zeros(columns),
+        slow=slow.copy(),
         regression=zeros((d + 3, d)),
         errors=zeros(_ranks.size(MOST)),
         bets=zeros((4, BETS)),
@@ -119,7 +132,7 @@ def records(s: State) -> list[Change]:
 
 # saving
 
-_FIXED = "scalars", "clock", "season", "regression", "bets"
+_FIXED = "scalars", "clock", "season", "slow", "regression", "bets"
 
 
 def arrays(s: State) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import copy
 import math
+from functools import partial
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -28,7 +29,8 @@ class Changes(Learner):
     every : float, default 10000
         How many rows there are at least, on average, from one false alarm to the next.
     period : int, optional
-        Length in rows of the season of the stream; 1 for none. None finds it in the stream.
+        Length in rows of the season of the stream, of its shortest if it has two; 1 for none. None
+        finds it in the stream.
 
     Attributes
     ----------
@@ -48,13 +50,15 @@ class Changes(Learner):
     -----
     A regression of y_t on the last three values, which does not forget and is begun anew at each
     change, forecasts each row; where the stream has a season or a trend, harmonics and time are
-    regressors, too. A value far from its forecast, as a typo is, stands among the three only if the
-    next value comes nearer to what follows from it than to what follows from its forecast. The rank
-    u_t of its error among those before is uniform where nothing changes; twelve bets are placed on
-    ranks that are too often high, low, extreme or central, and one on errors that repeat with the
-    season. With M_k the sum over all past rows of what bet k has won since (Shiryaev & Roberts) and
-    M the mean of these, a change is declared when M ≥ 3/2·`every`. M_t − t is a martingale if the
-    errors are exchangeable, and then
+    regressors, too. A longer season beside it, as the week is in hours, is taken off the values
+    once it has come twice, as least squares on the values since the last change have it. A value
+    far from its forecast, as a typo is, stands among the three only if the next value comes nearer
+    to what follows from it than to what follows from its forecast. The rank u_t of its error among
+    those before is uniform where nothing changes; twelve bets are placed on ranks that are too
+    often high, low, extreme or central, and one on errors that repeat with the season. With M_k the
+    sum over all past rows of what bet k has won since (Shiryaev & Roberts) and M the mean of these,
+    a change is declared when M ≥ 3/2·`every`. M_t − t is a martingale if the errors are
+    exchangeable, and then
 
         E[rows until the alarm] ≥ 3/2·every.
 
@@ -92,9 +96,9 @@ class Changes(Learner):
                 f"every must be from 1 to 2^53: got {every!r}; give a number of rows, such as 10000"
             )
         self._period = None if period is None else checked(period, LONGEST)
-        told = self._period if self._period and self._period > 1 else 0
-        find = _period if self._period is None else None
-        self._detector = Detector(self._every, float(told), find=find)
+        told = 0.0 if self._period in (None, 1) else float(self._period or 0)
+        find = None if self._period == 1 else partial(_periods, told)
+        self._detector = Detector(self._every, told, find=find)
 
     @property
     def _not_finite(self) -> frozenset[str]:
@@ -181,7 +185,11 @@ class Changes(Learner):
         self._is_open = False
 
 
-def _period(past: Array) -> float:
-    """The period of the values since the last change; 0 if there is none."""
-    period = found(in_rows(past[:, OF.row], past[:, OF.value], MOST), LONGEST)
-    return float(period) if period > 1 else 0.0
+def _periods(told: float, past: Array) -> tuple[float, float]:
+    """The period of the values since the last change, unless it was told, and a longer one.
+
+    0 where there is none.
+    """
+    periods = found(in_rows(past[:, OF.row], past[:, OF.value], MOST), LONGEST)
+    first = told or float(next(iter(periods), 0))
+    return first, float(next((m for m in periods if m > 1.5 * first), 0))

@@ -6,9 +6,18 @@ from typing import Any
 import numpy as np
 
 from stillpoint.alerts import _changes, change
-from stillpoint.alerts._state import AT, BY
-from stillpoint.alerts.change import LARGEST, Change
-from stillpoint.alerts.sizes import REFRESH, measure, nearest, settled, shape, taken
+from stillpoint.alerts._state import AT, BY, MOST
+from stillpoint.alerts.change import LARGEST, NO_SLOW, SLOW, Change
+from stillpoint.alerts.sizes import (
+    REFRESH,
+    longer_season,
+    measure,
+    nearest,
+    seen_twice,
+    settled,
+    shape,
+    taken,
+)
 from stillpoint.core.array import Array
 from stillpoint.core.validation import counted, stored
 
@@ -27,7 +36,14 @@ class Detector:
     row : int, default 0
         The number of the first row.
     find : callable, optional
-        The period of rows (row, value, seasonal) since the last change, 0 if there is none.
+        The period of rows (row, value, seasonal) since the last change, and that of a longer
+        season; 0 where there is none.
+    longer : float, default 0
+        Rows of a longer season beside the first, such as the week of hours; 0 for none. It is
+        learnt, and taken off the values, once it has come twice since the last change; until then
+        it is as it was before.
+    slow : array of shape (waves, 3), optional
+        How it is at first, see `sizes.longer_season`.
     """
 
     def __init__(
@@ -35,10 +51,14 @@ class Detector:
         every: float,
         period: float = 0.0,
         row: int = 0,
-        find: Callable[[Array], float] | None = None,
+        find: Callable[[Array], tuple[float, float]] | None = None,
+        longer: float = 0.0,
+        slow: Array = NO_SLOW,
     ) -> None:
-        self.every, self.period, self._find = every, period, find
-        self.state = change.build(every, period, row=row)
+        self.every, self.period, self.longer, self._find = every, period, longer, find
+        self._told = period > 0.0
+        self._learnt = 0  # values that the longer season has been learnt from
+        self.state = change.build(every, period, row=row, slow=slow)
         self._look, self._measured = row + SOON, -1  # rows to look, and up to which to measure
         self._stop = self._look
 
@@ -89,7 +109,7 @@ class Detector:
         """Measure the last change, and look for season and trend when it is time."""
         row = self.row
         if found:
-            self._look, self._measured = row + SOON, row + REFRESH
+            self._look, self._measured, self._learnt = row + SOON, row + REFRESH, 0
         if row <= self._measured:
             measure(self.state, row == self._measured)
         if row == self._look:
@@ -109,16 +129,28 @@ class Detector:
             since = settled(self.state)
             self.state.clock[BY.since] = since
         if self._find is not None:
-            found = self._find(taken(self.state, since)) or period
-            period = nearest(self.state, found, period)
+            found, beside = self._find(taken(self.state, since, whole=True))
+            period = nearest(self.state, found or period, period)
+            self.longer = beside or self.longer
         season, trend = shape(self.state, change.waves(period), now)
-        if self._find is not None and not season:
+        if self._find is not None and not season and not self._told:
             period = 0.0
-        if (period, trend) != (self.period, now) or since < before:
-            self._rebuild(period, trend)
+        slow = self._slow(period, since)
+        if (period, trend) != (self.period, now) or slow is not self.state.slow or since < before:
+            self._rebuild(period, trend, slow)
 
-    def _rebuild(self, period: float, trend: bool) -> None:
-        old, new = self.state, change.build(self.every, period, trend)
+    def _slow(self, period: float, since: int) -> Array:
+        """The longer season: learnt anew when there are twice as many values since the last change
+        as there were when it was learnt.
+        """
+        count = min(since, MOST)
+        if not self.longer or count < max(seen_twice(self.longer), 2 * self._learnt):
+            return self.state.slow
+        self._learnt = count
+        return longer_season(taken(self.state, count, whole=True), period, self.longer)
+
+    def _rebuild(self, period: float, trend: bool, slow: Array) -> None:
+        old, new = self.state, change.build(self.every, period, trend, slow=slow)
         scalars = old.scalars.copy()
         scalars[AT.memory] = new.scalars[AT.memory]
         kept = {name: getattr(old, name) for name in ("clock", "history", "errors", "records")}
@@ -129,21 +161,27 @@ class Detector:
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""
-        shape = np.array([self.period, change.has_trend(self.state), self._look])
+        trend = change.has_trend(self.state)
+        shape = np.array([self.period, trend, self._look, self.longer, self._learnt])
         return {"shape": shape, **change.arrays(self.state)}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Inverse of `arrays`; ValueError, and nothing is written, where it cannot be."""
-        period, trend, look = stored(state, "shape", 3).tolist()
+        period, trend, look, longer, learnt = stored(state, "shape", 5).tolist()
         counted("shape", trend, 1)
         counted("shape", look, LARGEST)
-        if not 0.0 <= period <= LARGEST:
-            raise ValueError(f"state 'shape' must have a period: got {period}; save it again")
-        new = change.build(self.every, period, bool(trend))
+        counted("shape", learnt, MOST)
+        for each in (period, longer):
+            if not 0.0 <= each <= LARGEST:
+                raise ValueError(f"state 'shape' must have a period: got {each}; save it again")
+        slow = stored(state, "slow", None, 3)
+        counted("slow", slow.shape[0], SLOW)
+        new = change.build(self.every, period, bool(trend), slow=slow)
         change.restore(new, state)
         if look <= new.clock[BY.row]:
             raise ValueError(f"state 'shape' must look ahead: got {look}; save it again")
         self.state, self.period, self._look = new, period, int(look)
+        self.longer, self._learnt = longer, int(learnt)
         notes = change.records(new)
         self._measured = notes[-1].row + 1 + REFRESH if notes else -1
         self._stop = self._next()

@@ -74,7 +74,8 @@ class Full:
         """Look for the season, and learn the long-run level anew if it has changed."""
         row = self._look
         self._look = min(math.ceil(row * math.sqrt(2.0)), row + MOST // 2)
-        period = found(np.roll(self.state.history, -row)[-min(row, MOST) :], LONGEST)
+        periods = found(np.roll(self.state.history, -row)[-min(row, MOST) :], LONGEST)
+        period = periods[0] if periods else 1
         if period != self.state.phases.shape[0]:
             self.state = self.state._replace(phases=zeros((period, 2)))
             _anomalies.replay(self.state)

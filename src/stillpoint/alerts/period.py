@@ -18,13 +18,13 @@ def checked(period: Any, longest: int) -> int:
     return int(result)
 
 
-def found(y: Array, longest: int) -> int:
-    """Return the first period in the last values, NaN where missing; 1 if there is none."""
+def found(y: Array, longest: int) -> tuple[int, ...]:
+    """Return the periods in the last values, NaN where missing: none, one or two."""
     known = np.flatnonzero(~np.isnan(y))
     if known.size < seasons.LEAST:
-        return 1
+        return ()
     periods = seasons.detect(seasons.filled(y[known[0] :]))
-    return next((int(m) for m in periods if m <= longest), 1)
+    return tuple(int(m) for m in periods if m <= longest)
 
 
 def in_rows(rows: Array, y: Array, most: int) -> Array:

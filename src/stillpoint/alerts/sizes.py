@@ -33,11 +33,20 @@ class Fit(NamedTuple):
     deviation: float  # of what is left
 
 
-def taken(s: State, since: int | None = None) -> Array:
-    """Rows (row, value, seasonal) of the values that are kept, in order; the last so many."""
+def taken(s: State, since: int | None = None, whole: bool = False) -> Array:
+    """Rows (row, value, seasonal) of the values that are kept, in order; the last so many.
+
+    Less what the longer season adds, unless they are asked for as a whole.
+    """
     values, kept = int(s.clock[BY.values]), s.history.shape[0]
     count = min(values, kept, values if since is None else since)
-    return np.asarray(s.history[np.arange(values - count, values) % kept])
+    part: Array = s.history[np.arange(values - count, values) % kept]
+    if s.slow.size and not whole:
+        waves = np.column_stack([s.slow[:, 0], np.ones(s.slow.shape[0])])
+        beside = columns(waves, part[:, OF.row]) @ s.slow[:, 1:].ravel()
+        part[:, OF.value] -= beside
+        part[:, OF.seasonal] -= beside
+    return part
 
 
 def measure(s: State, finally_: bool) -> None:
@@ -156,6 +165,21 @@ def shape(s: State, waves: Array, trend: bool) -> tuple[bool, bool]:
     first = 2 + LAGS
     season = theta.size == first or _moved(theta[first:], P[first:, first:])
     return season, bool(abs(theta[0]) > (GONE if trend else EVIDENT) * np.sqrt(P[0, 0]))
+
+
+def seen_twice(longer: float) -> float:
+    """How many values a longer season is learnt from at the least."""
+    return 2.0 * longer + 8.0
+
+
+def longer_season(part: Array, period: float, longer: float) -> Array:
+    """A longer season as rows (row, value, …) have it, (waves, 3); none if it is not evident."""
+    slow = change.slow_waves(period, longer)
+    fit = _fit(np.concatenate([change.waves(period), slow]), part)
+    k = fit.coefficients.size - 2 * slow.shape[0]
+    if not slow.size or not _moved(fit.coefficients[k:], fit.covariance[k:, k:]):
+        return change.NO_SLOW
+    return np.column_stack([slow[:, 0], fit.coefficients[k:].reshape(-1, 2)])
 
 
 def nearest(s: State, period: float, now: float) -> float:

@@ -1,13 +1,15 @@
 """Changes of a series, beside what its seasons explain."""
 
+import math
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from stillpoint.alerts._state import BY
-from stillpoint.alerts.change import KINDS, Change
+from stillpoint.alerts._state import BY, MOST, OF
+from stillpoint.alerts.change import KINDS, NO_SLOW, Change
 from stillpoint.alerts.detector import Detector
+from stillpoint.alerts.sizes import longer_season, seen_twice, taken
 from stillpoint.core.allocation import claim
 from stillpoint.core.array import Array
 from stillpoint.core.validation import stored, under
@@ -32,10 +34,11 @@ class Watch:
 
     def _begin(self, periods: tuple[float, ...], row: int) -> None:
         self.periods, self._start = periods, row
+        self._slow = NO_SLOW
+        self._blind = len(periods) > 1 and seen_twice(periods[1]) <= MOST
         self._waiting: list[tuple[Array, Array]] = []
         self._count = 0
-        self._period = periods[0] if periods else 0.0
-        claim(sum(value.nbytes for value in _new(self._period).values()), 1)  # as it is saved
+        claim(sum(value.nbytes for value in _new(periods).values()), 1)  # as it is saved
         self._detector: Detector | None = None  # before anything is taken in
 
     def renew(self, periods: tuple[float, ...], row: int, y: Array, seasonal: Array) -> None:
@@ -43,16 +46,39 @@ class Watch:
         if self._start < row:
             self._earlier = [change for change in self.records if change.row < row]
         self._begin(periods, row)
+        if self._blind and y.size >= seen_twice(periods[1]):
+            self._see(y)
         self.take(y, seasonal)
 
     def take(self, y: Array, seasonal: Array) -> None:
         """Take in the coming values, and how much of each was seasonal."""
         self._waiting.append((y, seasonal))
         self._count += y.size
+        if self._blind and self.rows - self._start >= seen_twice(self.periods[1]):
+            self._look_again()
         if self._count >= _MANY:
             self._learn()
         elif len(self._waiting) > _PARTS:
             self._waiting = [self._joined()]
+
+    def _look_again(self) -> None:
+        """Begin anew with a longer season that has come twice.
+
+        Weekends, say, look like changes of the level before the week is known.
+        """
+        if self._detector is not None:
+            past, n = taken(self._detector.state, whole=True), self._detector.row - self._start
+            kept = np.full((2, n), np.nan)
+            kept[:, past[:, OF.row].astype(np.int64) - self._start] = past[:, OF.value :].T
+            self._waiting.insert(0, (kept[0], kept[1]))
+            self._detector, self._count = None, self._count + n
+        self._waiting = [self._joined()]
+        self._see(self._waiting[0][0][: math.ceil(seen_twice(self.periods[1]))])
+
+    def _see(self, y: Array) -> None:
+        """Learn the longer season from the first values."""
+        rows = np.column_stack([self._start + np.arange(y.size), y])[~np.isnan(y)]
+        self._slow, self._blind = longer_season(rows, *self.periods[:2]), False
 
     def _joined(self) -> tuple[Array, Array]:
         """The values that wait, and how much of each was seasonal."""
@@ -65,7 +91,7 @@ class Watch:
             y, seasonal = self._joined()
             sizeable = np.where(np.abs(y) < _TINY, 0.0, y)
             if self._detector is None:
-                self._detector = Detector(EVERY, self._period, self._start)
+                self._detector = _detector(self.periods, self._start, self._slow)
             self._detector.take(sizeable, seasonal)
             self._waiting, self._count = [], 0
 
@@ -88,6 +114,7 @@ class Watch:
         own = {
             "periods": np.array(self.periods),
             "start": self._start,
+            "blind": int(self._blind),
             "earlier": np.array(notes).reshape(-1, 6),
             "waiting": np.concatenate([np.empty((0, 2)), *parts]),
         }
@@ -96,9 +123,10 @@ class Watch:
 
     def _new(self) -> dict[str, Any]:
         """What is saved of a detector that has taken nothing in."""
-        arrays = {name: value.copy() for name, value in _new(self._period).items()}
+        arrays = {name: value.copy() for name, value in _new(self.periods).items()}
         arrays["clock"][BY.row] = self._start
         arrays["shape"][2] += self._start
+        arrays["slow"] = self._slow.copy()
         return arrays
 
     def restore(self, state: dict[str, Any], active: tuple[float, ...]) -> None:
@@ -123,20 +151,30 @@ class Watch:
         self._count = waiting.shape[0]
         self._waiting = [(waiting[:, 0].copy(), waiting[:, 1].copy())] if self._count else []
         own = under(state, "now.")
+        self._blind = restored.number(state, "blind") > 0
+        self._slow = stored(own, "slow", None, 3)
         if not _same(own, self._new()):
-            detector = Detector(EVERY, self._period)
+            detector = _detector(self.periods)
+            told = detector.period, detector.longer
             detector.restore(own)
-            if detector.period != self._period:
+            if (detector.period, detector.longer) != told:
                 raise ValueError(
-                    f"state 'shape' must have the season: got {detector.period:g}; save it again"
+                    f"state 'shape' must have the seasons {told}: got {detector.period:g} and"
+                    f" {detector.longer:g}; save it again"
                 )
             self._detector = detector
 
 
+def _detector(periods: tuple[float, ...], row: int = 0, slow: Array = NO_SLOW) -> Detector:
+    """A new detector of a stream with these seasons."""
+    first, longer, *_ = (*periods, 0.0, 0.0)
+    return Detector(EVERY, first, row, longer=longer, slow=slow)
+
+
 @lru_cache(maxsize=16)
-def _new(period: float) -> dict[str, Any]:
-    """What is saved of a new detector of a stream with this season."""
-    return Detector(EVERY, period).arrays()
+def _new(periods: tuple[float, ...]) -> dict[str, Any]:
+    """What is saved of a new detector of a stream with these seasons."""
+    return _detector(periods).arrays()
 
 
 def _same(own: dict[str, Any], other: dict[str, Any]) -> bool:

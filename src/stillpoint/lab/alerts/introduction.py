@@ -14,10 +14,10 @@ _SETTING = (
 )
 _CHOSEN = (
     "What chose what: the rule of `sp.Anomalies` was chosen on half of the files of the Numenta "
-    "Anomaly Benchmark, and measured on the eight laws of the group known. The bets of "
-    "`sp.Changes` and how its reference begins were chosen on these eight, other seeds, and on "
-    "streams with trends and a season. The four laws of the group unseen chose nothing. No peer "
-    "was tuned."
+    "Anomaly Benchmark, and measured on the laws of the group known. The bets of "
+    "`sp.Changes` and how its reference begins were chosen on these but hours, other seeds, and on "
+    "streams with trends and a season; how a second season is taken off, on other seeds of hours. "
+    "The four laws of the group unseen chose nothing. No peer was tuned."
 )
 _CHANGES = (
     "**Changes.** Streams without change count false alarms; in brackets the standard error over "

@@ -1,6 +1,6 @@
 """Laws of noise: streams without change, whose noise has mean 0 and variance 1.
 
-Eight are those by which the detectors were designed; four more chose nothing, and are never to be
+Nine are those by which the detectors were designed; four more chose nothing, and are never to be
 tuned on.
 """
 
@@ -110,6 +110,10 @@ def _day(when: Array) -> Array:
     return 2.0 * np.sin(angle) + np.sin(2.0 * angle + 1.0)
 
 
+def _hours(when: Array) -> Array:
+    return _day(when) + 3.0 * ((when % WEEK < 5 * DAY) - 5.0 / 7.0)
+
+
 def _workdays(when: Array) -> Array:
     """A day's wave, three times as high from Monday to Friday as at the weekend."""
     return np.where(when % WEEK < 5 * DAY, 3.0, 1.0) * np.sin(2.0 * math.pi * when / DAY)
@@ -136,6 +140,14 @@ LAWS: dict[str, Law] = {
             f"a season of {DAY} rows, 2 sin + a second harmonic of 1, and independent normal noise",
             _normal,
             _day,
+            DAY,
+        ),
+        Law(
+            "hours",
+            KNOWN,
+            f"the same, 3 lower on two days of seven: a second season of {WEEK} rows",
+            _normal,
+            _hours,
             DAY,
         ),
         Law("GARCH", KNOWN, "GARCH(1, 1) with α = 0.1, β = 0.85, normal draws", _garch),
