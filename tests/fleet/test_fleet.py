@@ -543,3 +543,4 @@ def test_saturation_warns_once():
     assert [str(one.message).startswith("the plays of 2 keys saturated") for one in caught] == [
         True
     ]
+    assert [one.filename for one in caught] == [__file__]

@@ -297,8 +297,9 @@ def test_memory_is_chosen_by_kernel_and_can_be_overridden():
 def test_gaps_below_the_mixtures_resolution_are_named():
     memory = StreamingMemory(HorizonFree(), 1)
     memory.advance(1.0)
-    with pytest.warns(RuntimeWarning, match="min_gap=0.25"):
+    with pytest.warns(RuntimeWarning, match="min_gap=0.25") as heard:
         memory.advance(1.25)
+    assert [each.filename for each in heard] == [__file__]
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("default")
         # as a stream without a clock has them: no two alike

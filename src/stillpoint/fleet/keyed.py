@@ -1,6 +1,5 @@
 """States under keys: who is there, what is kept of each, saving, and what a call may not touch."""
 
-import warnings
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -13,6 +12,7 @@ from stillpoint.core.codec import encode_fields
 from stillpoint.core.learner import Configured, migrate_parts, not_finite_in
 from stillpoint.core.registry import in_files
 from stillpoint.core.validation import under
+from stillpoint.core.warning import warn
 from stillpoint.fleet.batch import Batch, Fault
 from stillpoint.fleet.keys import KeyIndex, Keys, Slots, plain
 
@@ -188,10 +188,8 @@ class Keyed(Configured):
         """Say, once, that plays have stopped growing."""
         if self._batch.saturated and not self._warned:
             self._warned = True
-            warnings.warn(
+            warn(
                 f"the plays of {self._batch.saturated} keys saturated: their gradients never turn;"
                 " give a bounded domain=, such as sp.domains.Ball(radius), or check the sign of"
-                " the gradients",
-                RuntimeWarning,
-                stacklevel=3,
+                " the gradients"
             )

@@ -6,7 +6,6 @@ only F, Q, P(t), h and the nugget, so a kernel that offers them runs at a cost f
 """
 
 import math
-import warnings
 from abc import ABC, abstractmethod
 from math import factorial
 
@@ -15,6 +14,7 @@ from scipy.special import gammainc
 
 from stillpoint.core.allocation import claim
 from stillpoint.core.validation import Array
+from stillpoint.core.warning import warn
 
 
 class StateSpace(ABC):
@@ -71,11 +71,9 @@ class StateSpace(ABC):
         if gap < self.min_gap * (1.0 - 1e-9):
             # few values, so that Python says each but once
             below = 2.0 ** math.floor(math.log2(gap)) if gap > 0.0 else 0.0
-            warnings.warn(
+            warn(
                 f"time gaps go below the kernel's min_gap {self.min_gap:g}, where its mixture is"
-                f" less accurate than stated; build the kernel with min_gap={below:g}",
-                RuntimeWarning,
-                stacklevel=4,
+                f" less accurate than stated; build the kernel with min_gap={below:g}"
             )
 
     def gain(self, time: float) -> Array:

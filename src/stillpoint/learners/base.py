@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import math
-import sys
-import warnings
 from abc import abstractmethod
 from contextlib import nullcontext
-from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -27,6 +24,7 @@ from stillpoint.core.validation import (
     under,
     vector,
 )
+from stillpoint.core.warning import warn
 from stillpoint.losses import LossStream
 from stillpoint.losses.stream import LossLike, as_loss
 from stillpoint.regret.ledger import Ledger
@@ -287,23 +285,8 @@ class GradientLearner(Learner):
         """Say, once, that plays have stopped growing."""
         if not self._warned:
             self._warned = True
-            warnings.warn(
+            warn(
                 f"the play saturated at {cap:g}: the gradients never turn; give a bounded domain=,"
                 " such as sp.domains.Ball(radius), where the learner has one, or check the sign of"
-                " the gradients",
-                RuntimeWarning,
-                stacklevel=_to_caller(),
+                " the gradients"
             )
-
-
-def _to_caller() -> int:
-    """The stacklevel at which a warning points at the line outside this package that led to it.
-
-    How far that is depends: a learner may be called, be part of a combination, or be played by
-    `sp.play`.
-    """
-    level = 1
-    outer: FrameType | None = sys._getframe(1)
-    while outer is not None and outer.f_globals.get("__name__", "").startswith("stillpoint."):
-        level, outer = level + 1, outer.f_back
-    return level

@@ -269,10 +269,8 @@ class Directional(ConstrainedLearner):
         weighted = math.sqrt(
             self._floor * squared("norm", norm) + nonnegative("alignment", alignment)
         )
-        count = 0.0 if self._fixed else most
-        return self._potential.bound(weighted, most * top * top, top, count) + self.cost_of_scale(
-            magnitude
-        )
+        count, cost = 0.0 if self._fixed else most, self.cost_of_scale(magnitude)
+        return self._potential.bound(weighted, most * top * top, top, count) + cost
 
     def arrays(self) -> dict[str, Any]:
         """The state, for saving."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, overload
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stillpoint.core.validation import Array, finite, real
+from stillpoint.core.warning import warn
 from stillpoint.losses._autodiff import Autodiff, choose, untraced
 
 _CHECKED = 8  # rounds of a stream that are checked
@@ -118,10 +118,10 @@ class FunctionLoss:
             gap = self.convexity_gap(play, *data)
             if gap > 0.0:
                 self._notice.left = 0
-                warnings.warn(
+                warn(
                     f"{self.name} is not convex near the play {play}: by {gap:.3g} at points drawn"
                     " there; regret bounds need convex losses (check=False is silent)",
-                    stacklevel=2,
+                    UserWarning,
                 )
         return gradient
 
