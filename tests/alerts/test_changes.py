@@ -354,6 +354,28 @@ def test_streams_of_any_size_are_taken(scale):
     assert all(np.isfinite(each.evidence) for each in found)
 
 
+@pytest.mark.parametrize("scale", [1e-200, 1e-165, 1e-150, 1e145])
+def test_kinds_are_told_of_streams_of_any_size(scale):
+    t, rng = np.arange(1200), np.random.default_rng(16)
+    y = 2.0 * np.sin(np.pi * t / 12) + 8.0 * (t >= 600) + rng.normal(size=t.size)
+    found, usual = (Changes(period=24).track(s * y) for s in (scale, 1.0))
+    assert [each[:3] for each in found] == [each[:3] for each in usual]
+    assert [each.after / scale for each in found] == pytest.approx([each.after for each in usual])
+
+
+@pytest.mark.parametrize("period", [None, 24])
+def test_rows_that_are_missing_from_the_start_are_waited_for(period):
+    y = np.random.default_rng(17).normal(size=300)
+    y[200:] += 8.0
+    late = np.append(np.full(100, np.nan), y)
+    bulk, single = Changes(period=period), Changes(period=period)
+    found = bulk.track(late)
+    for value in late:
+        single.update(value) if np.isfinite(value) else single.skip()
+    assert [abs(each.start - 300) < 4 for each in found] == [True]
+    assert single.records == found
+
+
 def test_a_detector_may_begin_in_a_later_row():
     y, late = jumping(), Detector(10_000.0, row=50)
     found = late.take(y)

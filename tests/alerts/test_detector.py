@@ -137,6 +137,19 @@ def test_a_longer_season_that_is_not_there_is_not_taken_off():
     assert not detector.records or detector.records[0].row > 1000
 
 
+def test_a_longer_season_that_is_not_evident_begins_nothing_anew():
+    t, y = np.arange(4000), np.random.default_rng(1).normal(size=4000)
+    y += 2.0 * np.sin(np.pi * t / 12)
+    y[3606:] += 1.5
+    told, single = Changes(period=24), Detector(10_000.0, 24.0)
+    found = told.track(y)
+    # `told` looks for longer seasons, too, and has met one that is not there
+    assert told._detector.longer > 24.0
+    assert told._detector.state.slow.shape == (0, 3)
+    assert found == single.take(y)
+    assert found[0].row < 3640
+
+
 # slopes
 
 

@@ -41,3 +41,25 @@ def test_changes_are_the_same_whenever_they_are_asked_for(tmp_path):
     assert [(each.kind, abs(each.start - 600) < 7) for each in whole.changes][:1] == [
         ("level up", True)
     ]
+
+
+def test_a_level_that_jumps_while_the_week_is_unknown_is_no_week():
+    t, found = np.arange(840), 0
+    for seed, at in enumerate((100, 150, 170, 200, 250) * 2):
+        y = 20.0 + 2.0 * np.sin(np.pi * t / 12) + np.random.default_rng(seed).normal(size=t.size)
+        y[at:] += 6.0
+        model = sp.Forecaster(season=[24, 168], pool="small")
+        model.track(y)
+        found += any(abs(each.start - at) < 8 for each in model.changes)
+        # none later, when the wave that a jump leaves beside a line would be taken off its rows
+        assert all(each.start < at + 60 for each in model.changes)
+    assert found >= 8
+
+
+@pytest.mark.parametrize("scale", [1e-165, 1e-300])
+def test_tiny_values_outlive_the_look_at_the_week(scale):
+    y = hours(3, 3) * scale
+    model = sp.Forecaster(season=[24, 168], pool="small")
+    model.track(y)
+    assert model.changes == []
+    assert np.isfinite(model.predict())

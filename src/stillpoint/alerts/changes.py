@@ -190,6 +190,8 @@ def _periods(told: float, past: Array) -> tuple[float, float]:
 
     0 where there is none.
     """
+    if not past.shape[0]:
+        return told, 0.0
     periods = found(in_rows(past[:, OF.row], past[:, OF.value], MOST), LONGEST)
     first = told or float(next(iter(periods), 0))
     return first, float(next((m for m in periods if m > 1.5 * first), 0))

@@ -147,7 +147,8 @@ class Detector:
         if not self.longer or count < max(seen_twice(self.longer), 2 * self._learnt):
             return self.state.slow
         self._learnt = count
-        return longer_season(taken(self.state, count, whole=True), period, self.longer)
+        slow = longer_season(taken(self.state, count, whole=True), period, self.longer)
+        return slow if slow.size or self.state.slow.size else self.state.slow
 
     def _rebuild(self, period: float, trend: bool, slow: Array) -> None:
         old, new = self.state, change.build(self.every, period, trend, slow=slow)

@@ -71,6 +71,8 @@ def _kind(s: State, kind: int, before: Array, after: Array) -> int:
     least = 2 * s.season.size + 10
     if min(before.shape[0], after.shape[0]) < least:
         return kind
+    unit = max(_unit(before), _unit(after))
+    before, after = _in_units(unit, before), _in_units(unit, after)
     one, other = _fit(s.waves, before), _fit(s.waves, after)
     gap, P = other.coefficients - one.coefficients, one.covariance + other.covariance
     if s.season.size and after.shape[0] * s.waves[0, 0] >= 1.0 and _moved(gap[2:], P[2:, 2:]):
@@ -128,6 +130,16 @@ def columns(waves: Array, rows: Array) -> Array:
     return both[:, np.column_stack([waves[:, 1] >= 0.0, waves[:, 1] > 0.0]).ravel()]
 
 
+def _unit(part: Array) -> float:
+    """The largest size of the values; 1 if they are 0."""
+    return float(np.abs(part[:, OF.value]).max(initial=0.0)) or 1.0
+
+
+def _in_units(unit: float, part: Array) -> Array:
+    """The rows with values in this unit: squares of tiny ones would be 0."""
+    return np.column_stack([part[:, OF.row], part[:, OF.value] / unit, part[:, OF.value + 1 :]])
+
+
 def _fit(waves: Array, part: Array) -> Fit:
     """Level, slope and season by least squares; zeros where there are too few values."""
     rows, y = part[:, OF.row], part[:, OF.value]
@@ -173,13 +185,25 @@ def seen_twice(longer: float) -> float:
 
 
 def longer_season(part: Array, period: float, longer: float) -> Array:
-    """A longer season as rows (row, value, …) have it, (waves, 3); none if it is not evident."""
+    """A longer season as rows (row, value, …) have it, (waves, 3); none if it is not evident.
+
+    Nor if the two halves of the rows, a cycle or more each, do not have it alike: a level that has
+    moved in one of them is a sawtooth beside a straight line, which has waves of any length. With
+    coefficients c and c' of the halves, each has to explain some of the other's waves:
+    2⟨c, c'⟩ > max(‖c‖², ‖c'‖²).
+    """
     slow = change.slow_waves(period, longer)
-    fit = _fit(np.concatenate([change.waves(period), slow]), part)
-    k = fit.coefficients.size - 2 * slow.shape[0]
-    if not slow.size or not _moved(fit.coefficients[k:], fit.covariance[k:, k:]):
+    if not slow.size:
         return change.NO_SLOW
-    return np.column_stack([slow[:, 0], fit.coefficients[k:].reshape(-1, 2)])
+    unit, waves = _unit(part), np.concatenate([change.waves(period), slow])
+    part, middle = _in_units(unit, part), part.shape[0] // 2
+    fit, one, other = (_fit(waves, each) for each in (part, part[:middle], part[middle:]))
+    k = fit.coefficients.size - 2 * slow.shape[0]
+    c, other_c = one.coefficients[k:], other.coefficients[k:]
+    alike = 2.0 * float(c @ other_c) > max(float(c @ c), float(other_c @ other_c))
+    if not alike or not _moved(fit.coefficients[k:], fit.covariance[k:, k:]):
+        return change.NO_SLOW
+    return np.column_stack([slow[:, 0], unit * fit.coefficients[k:].reshape(-1, 2)])
 
 
 def nearest(s: State, period: float, now: float) -> float:
@@ -213,7 +237,8 @@ def settled(s: State) -> int:
     All of them, unless a split into two levels is evident: a stretch that went back within a few
     rows of its alarm would be what the stream is compared with ever after.
     """
-    y = taken(s, int(s.clock[BY.since]))[:, OF.value]
+    part = taken(s, int(s.clock[BY.since]))
+    y = part[:, OF.value] / _unit(part)
     n, best, at = y.size, 5.0, 0
     for k in range(5, n - FIRST + 1):
         e = np.append(y[:k] - y[:k].mean(), y[k:] - y[k:].mean())

@@ -77,7 +77,7 @@ class Watch:
 
     def _see(self, y: Array) -> None:
         """Learn the longer season from the first values."""
-        rows = np.column_stack([self._start + np.arange(y.size), y])[~np.isnan(y)]
+        rows = np.column_stack([self._start + np.arange(y.size), _sizeable(y)])[~np.isnan(y)]
         self._slow, self._blind = longer_season(rows, *self.periods[:2]), False
 
     def _joined(self) -> tuple[Array, Array]:
@@ -89,10 +89,9 @@ class Watch:
         """Take in what waits."""
         if self._count:
             y, seasonal = self._joined()
-            sizeable = np.where(np.abs(y) < _TINY, 0.0, y)
             if self._detector is None:
                 self._detector = _detector(self.periods, self._start, self._slow)
-            self._detector.take(sizeable, seasonal)
+            self._detector.take(_sizeable(y), seasonal)
             self._waiting, self._count = [], 0
 
     @property
@@ -163,6 +162,11 @@ class Watch:
                     f" {detector.longer:g}; save it again"
                 )
             self._detector = detector
+
+
+def _sizeable(y: Array) -> Array:
+    """The values, those whose squares are no numbers as 0."""
+    return np.where(np.abs(y) < _TINY, 0.0, y)
 
 
 def _detector(periods: tuple[float, ...], row: int = 0, slow: Array = NO_SLOW) -> Detector:

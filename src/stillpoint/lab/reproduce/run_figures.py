@@ -149,8 +149,8 @@ REGRET = Picture(
     " the upper half of the points. Algorithm 2 with ε = 1 hardly leaves 0 before T = 10⁵,"
     " which its bound allows: with its constants it exceeds T until about 10¹⁰. The same kernel"
     " with the Erfi potential reaches the rate over T; over P_T it meets the ceiling of playing"
-    " 0. Tracker starts far below the rate and meets it at the most switches, hence its steeper"
-    " slope.",
+    " 0. Tracker stays below the rate: far below over T, whose growth it hardly feels between few"
+    " switches, and near it at the most switches, hence its steep slope over P_T.",
     regret,
     draw_regret,
     regret_found,
