@@ -188,9 +188,9 @@ def longer_season(part: Array, period: float, longer: float) -> Array:
     """A longer season as rows (row, value, …) have it, (waves, 3); none if it is not evident.
 
     Nor if the two halves of the rows, a cycle or more each, do not have it alike: a level that has
-    moved in one of them is a sawtooth beside a straight line, which has waves of any length. With
-    coefficients c and c' of the halves, each has to explain some of the other's waves:
-    2⟨c, c'⟩ > max(‖c‖², ‖c'‖²).
+    moved in one of them is a sawtooth beside a straight line, which has waves of any length. Of
+    their coefficients c and c' each has to have a quarter of the other along it:
+    4⟨c, c'⟩ > max(‖c‖², ‖c'‖²).
     """
     slow = change.slow_waves(period, longer)
     if not slow.size:
@@ -200,7 +200,7 @@ def longer_season(part: Array, period: float, longer: float) -> Array:
     fit, one, other = (_fit(waves, each) for each in (part, part[:middle], part[middle:]))
     k = fit.coefficients.size - 2 * slow.shape[0]
     c, other_c = one.coefficients[k:], other.coefficients[k:]
-    alike = 2.0 * float(c @ other_c) > max(float(c @ c), float(other_c @ other_c))
+    alike = 4.0 * float(c @ other_c) > max(float(c @ c), float(other_c @ other_c))
     if not alike or not _moved(fit.coefficients[k:], fit.covariance[k:, k:]):
         return change.NO_SLOW
     return np.column_stack([slow[:, 0], unit * fit.coefficients[k:].reshape(-1, 2)])
