@@ -64,7 +64,7 @@ def detect(y, forecasts, rate, period=1):
         product = p1 * p2
         ps.append(min(product * (1 - math.log(product)), 1.0))
         if ps[-1] <= rate:
-            quiet = not exceedances or row - exceedances[-1] > 100
+            quiet = not exceedances or row - exceedances[-1] > min(100, int(0.1 / rate))
             exceedances.append(row)
             limit = rate * values + 3 * math.sqrt(rate * (1 - rate) * (values + 100))
             if quiet and len(alarms) <= limit:

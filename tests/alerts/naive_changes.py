@@ -111,7 +111,8 @@ class Reference:
         weight = min(1, 2 * z.size / (n + 30) / leverage) if n >= 30 else 1
         self.precision += weight * np.outer(z, z)
         self.sums += weight * z * (forecast + learnt * np.sqrt(S))
-        self.r = np.append(self.r, r)[-5000:]
+        if row - self.origin + 30 >= self.period:
+            self.r = np.append(self.r, r)[-5000:]
         self.v.append(v)
         return answer
 

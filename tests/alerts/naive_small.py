@@ -70,7 +70,7 @@ class NaiveSmall:
         product = max(far * p2, 1e-300)
         p, ends = min(product * (1.0 - math.log(product)), 1.0), None
         if p <= self.rate:
-            if self.last is None or self.row - self.last > 100:
+            if self.last is None or self.row - self.last > min(100, int(0.1 / self.rate)):
                 reach = math.inf if math.isnan(e) else self.errors.quantile(self.rate)
                 ends = (-math.inf, math.inf)
                 if not math.isnan(e):

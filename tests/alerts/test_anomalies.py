@@ -228,6 +228,20 @@ def test_a_stretch_that_leaves_the_level_is_told_once():
     assert np.mean(told_of) >= 0.8  # one in ten has an exceedance by chance in the 100 rows before
 
 
+def test_a_higher_rate_finds_no_less():
+    found = []
+    for rate in (0.001, 0.01, 0.05):
+        told = 0
+        for seed in range(20):
+            y = np.random.default_rng(seed).normal(size=1500)
+            y[1200] += 12.0
+            _, alarms = sp.Anomalies(rate, forecaster=sp.VariationForecaster()).track(y)
+            told += any(each.row == 1200 for each in alarms)
+        found.append(told)
+    # chance silences a row of ten at the most
+    assert min(found) >= 17
+
+
 def test_a_season_is_no_anomaly_and_its_period_is_found():
     rng, t = np.random.default_rng(12), np.arange(3000)
     y = 5.0 * np.sin(t * np.pi / 12) + rng.normal(size=t.size)

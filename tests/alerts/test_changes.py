@@ -71,6 +71,7 @@ SHAPES = {
     "plain": {},
     "season": {"period": 12},
     "short season": {"period": 4},
+    "long season": {"period": 45},
     "trend": {"trend": True},
     "both": {"period": 7, "trend": True},
     "longer season": {"period": 12, "slow": np.array([[1 / 84, 3.0, -1.0], [1 / 42, 0.0, 2.0]])},

@@ -137,6 +137,28 @@ def test_a_longer_season_that_is_not_there_is_not_taken_off():
     assert not detector.records or detector.records[0].row > 1000
 
 
+@pytest.mark.parametrize("period", [96, 288])
+def test_a_long_season_that_was_told_is_no_change(period):
+    found, later = 0, 0
+    for seed in range(4):
+        t, rng = np.arange(12 * period), np.random.default_rng(100 + seed)
+        y = 50.0 + 10.0 * np.sin(2.0 * np.pi * t / period) + rng.normal(size=t.size)
+        y[9 * period :] += 4.0
+        records = Changes(period=period).track(y)
+        found += sum(each.row < 9 * period for each in records)
+        later += any(abs(each.start - 9 * period) < 10 for each in records)
+    assert (found <= 1, later) == (True, 4)
+
+
+def test_a_long_season_that_nobody_told_is_known_once_changes_keep_coming():
+    t, rng = np.arange(2880), np.random.default_rng(100)
+    detector = Changes()
+    records = detector.track(50.0 + 10.0 * np.sin(2.0 * np.pi * t / 144) + rng.normal(size=t.size))
+    assert detector.period == 144
+    assert 3 <= len(records) <= 8
+    assert records[-1].row < 8 * 144
+
+
 def test_a_longer_season_that_is_not_evident_begins_nothing_anew():
     t, y = np.arange(4000), np.random.default_rng(1).normal(size=4000)
     y += 2.0 * np.sin(np.pi * t / 12)

@@ -153,7 +153,7 @@ def test_alarms_stay_within_the_bound_on_streams_made_to_raise_them(seed, rate):
     detector = sp.Anomalies(rate, memory="small")
     p, found = detector.track(y, np.zeros(rows))
     wanted = np.flatnonzero(p <= rate)
-    quiet = np.diff(wanted, prepend=-1000) > 100
+    quiet = np.diff(wanted, prepend=-1000) > min(100, 0.1 / rate)
     assert len(found) == detector.alarms <= detector.alarm_bound()
     if rate < 0.01:
         assert quiet.sum() > detector.alarms > detector.alarm_bound() - 2.0  # it binds

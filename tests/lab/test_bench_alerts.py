@@ -244,14 +244,14 @@ def test_the_distance_of_samples_is_that_of_kolmogorov_and_smirnov(ties):
 def test_alarms_are_flags_after_a_quiet_time():
     flags = np.zeros(500, dtype=bool)
     flags[[0, 50, 151, 251, 352]] = True  # 151 is 101 rows after 50; 251 is not of 151
-    np.testing.assert_array_equal(np.flatnonzero(alarms(flags)), [0, 151, 352])
-    assert not alarms(np.zeros(3, dtype=bool)).any()
+    np.testing.assert_array_equal(np.flatnonzero(alarms(flags, 100)), [0, 151, 352])
+    assert not alarms(np.zeros(3, dtype=bool), 100).any()
     past = np.zeros(300, dtype=bool)
-    assert found(past, np.array([False, True])) == (True, True)
+    assert found(past, np.array([False, True]), 100) == (True, True)
     past[200] = True  # 100 rows before the first of the stretch
-    assert found(past, np.array([True])) == (True, False)
-    assert found(past, np.array([False, True])) == (True, True)
-    assert found(past, np.array([False])) == (False, False)
+    assert found(past, np.array([True]), 100) == (True, False)
+    assert found(past, np.array([False, True]), 100) == (True, True)
+    assert found(past, np.array([False]), 100) == (False, False)
 
 
 def test_alarms_of_ours_follow_that_rule():
@@ -259,7 +259,7 @@ def test_alarms_of_ours_follow_that_rule():
     model = Anomalies(0.01, forecaster=VariationForecaster())
     p, told = model.track(y)
     assert len(told) > 5
-    assert [each.row for each in told] == np.flatnonzero(alarms(p <= 0.01)).tolist()
+    assert [each.row for each in told] == np.flatnonzero(alarms(p <= 0.01, 10)).tolist()
 
 
 class Threshold:

@@ -8,8 +8,9 @@ season, e_t = y_t − f_t and d_t = y_t − m_t,
 
 and p is that of their product, where among the largest errors p₁ goes by how far out the error is
 (`_pvalues`). b_t leaves row t out: with it p₁ and p₂ would share y_t, and p be too small. An
-exceedance is a row with p ≤ rate; an alarm is one if the last exceedance was
-more than 100 rows ago, and no more than rate·t + 3√(rate(1 − rate)(t + 100)) alarms were before it.
+exceedance is a row with p ≤ rate; an alarm is one if the last exceedance was more than min(100,
+1/(10·rate)) rows ago, so that chance silences a tenth of the rows at most, and no more than rate·t
++ 3√(rate(1 − rate)(t + 100)) alarms were before it.
 """
 
 import math
@@ -24,7 +25,7 @@ from stillpoint.intervals._guard import behind
 
 BEFORE = 10  # rows whose mean deviation is looked at
 MOST = 5000  # ranks and values kept
-QUIET = 100  # rows after an exceedance
+QUIET, SILENT = 100, 0.1  # rows after an exceedance, at most, and the share that chance may silence
 KEPT = 100  # alarms
 
 
@@ -183,12 +184,18 @@ def judge(s: State, y: float, forecast: float) -> tuple[float, float, float]:
 
 
 @njit(cache=True)
+def pause(rate: float) -> int:
+    """For how many rows after an exceedance no alarm is raised."""
+    return int(min(float(QUIET), SILENT / rate))
+
+
+@njit(cache=True)
 def quiet(s: Shared, row: int) -> bool:
-    """Count an exceedance in a row; whether there was none in the 100 rows before."""
+    """Count an exceedance in a row; whether there was none in the rows just before."""
     last = int(s.clock[BY.last])
     s.clock[BY.exceedances] += 1
     s.clock[BY.last] = row + 1
-    return last == 0 or row - (last - 1) > QUIET
+    return last == 0 or row - (last - 1) > pause(s.scalars[AT.rate])
 
 
 @njit(cache=True)

@@ -1,14 +1,14 @@
 """Rounds of Changes: a reference that does not follow, ranks of its errors, bets on the ranks.
 
 All is begun anew at each change, with the values after it. The first 30 set centre and scale of the
-reference, by medians, and fit it, cut at three scales; 30 errors more are ranked before bets count.
-Values first move by U(−½, ½) times the smallest step between two of them so far: coefficients near
-0 would put the errors of discrete data in an order of their own. One that comes again and again
-among finer steps, as 0 in rain, moves by a whole scale: the errors of such rows differ only by what
-the coefficients have learnt since, and the latest would be the largest of them, or the least, for
-many rows. Ties of ranks are broken at random. The reference learns from errors within the inner 87%
-of those before, and no further: of a skewed law the mean would take long to be known, and single
-outliers would spoil it.
+reference, by medians, and fit it, cut at three scales; then 30 errors are ranked before bets count,
+the first of them where a whole season has been met. Values first move by U(−½, ½) times the
+smallest step between two of them so far: coefficients near 0 would put the errors of discrete data
+in an order of their own. One that comes again and again among finer steps, as 0 in rain, moves by a
+whole scale: the errors of such rows differ only by what the coefficients have learnt since, and the
+latest would be the largest of them, or the least, for many rows. Ties of ranks are broken at
+random. The reference learns from errors within the inner 87% of those before, and no further: of a
+skewed law the mean would take long to be known, and single outliers would spoil it.
 """
 
 import math
@@ -19,7 +19,19 @@ from stillpoint.alerts import _bets, _ranks, _reference
 from stillpoint.alerts._bets import ROOT
 from stillpoint.alerts._random import random
 from stillpoint.alerts._reference import LAGS, comparable, error_of, regressors, settle, standardise
-from stillpoint.alerts._state import AT, BY, FIRST, IN, KEPT, OF, State, bets, reference, window
+from stillpoint.alerts._state import (
+    AT,
+    BY,
+    FIRST,
+    IN,
+    KEPT,
+    OF,
+    PERIODS,
+    State,
+    bets,
+    reference,
+    window,
+)
 from stillpoint.core.jit import bare, njit
 
 RANKED = 30  # errors before bets count
@@ -192,10 +204,17 @@ def judge(s: State, number: int, betting: bool) -> bool:
     elif betting:
         _bets.rest(bets(s), row)
     s.scalars[AT.evidence] = evidence
-    _ranks.insert(w, r)
+    if known(s, row):
+        _ranks.insert(w, r)
     _reference.learn(f, error, S, n + FIRST if n >= RANKED else 0)
     _reference.remember(f, v, instead)
     return bool(evidence >= MARGIN * s.scalars[AT.every])
+
+
+@njit(cache=True)
+def known(s: State, row: int) -> bool:
+    """Whether the reference has met a whole season before that row."""
+    return bool(PERIODS * (row - s.clock[BY.origin] + FIRST) >= s.scalars[AT.memory])
 
 
 @njit(cache=True)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stillpoint.alerts import _anomalies
-from stillpoint.alerts._anomalies import AT, BEFORE, BY, CLOCKS, IN, QUIET, SCALARS
+from stillpoint.alerts._anomalies import AT, BEFORE, BY, CLOCKS, IN, SCALARS, pause
 from stillpoint.alerts._largest import ROOM, insert, quantile, share, tail
 from stillpoint.alerts._pvalues import joined
 from stillpoint.core.jit import bare, njit
@@ -75,7 +75,7 @@ def judge(s: State, y: float, forecast: float) -> tuple[float, float, float]:
 def close_round(s: State, y: float, forecast: float, note: np.ndarray) -> bool:
     """Take in the value of a row, NaN if it is missing; whether it may be an alarm.
 
-    It may if p ≤ rate, as in none of the 100 rows before; the note is its record then. Whether it
+    It may if p ≤ rate, as in none of the rows just before; the note is its record then. Whether it
     is one, as far as `admits` goes, is up to the caller, who counts alarms.
     """
     a, clock = s.scalars, s.clock
@@ -130,7 +130,7 @@ def track(
         Values, and what was forecast of them.
     p : array of shape (T,)
         For the p-values.
-    notes : array of shape (T // 101 + 1, 9)
+    notes : array of shape (`most`, 9)
         For the records.
     """
     s, found = bare(state_in(row)), 0
@@ -145,6 +145,6 @@ def track(
     return found
 
 
-def most(rows: int) -> int:
+def most(rows: int, rate: float) -> int:
     """How many alarms there can be in so many rows."""
-    return rows // (QUIET + 1) + 1
+    return rows // (pause(rate) + 1) + 1

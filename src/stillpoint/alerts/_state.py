@@ -15,6 +15,7 @@ from stillpoint.core.jit import njit
 
 FIRST, MOST = 30, 5000  # values that set centre and scale; ranks and values kept
 KEPT = 100  # changes
+PERIODS = 4.0  # that the bet on the season goes by
 
 
 class Scalar(NamedTuple):

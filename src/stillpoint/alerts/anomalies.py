@@ -64,8 +64,8 @@ class Anomalies(Learner):
 
     over the last 5000 rows; in p, of an error among the largest 1% (or 10), p₁ is that of a Pareto
     tail fitted to these, with what they leave open about it. A row is an exceedance if p ≤ rate,
-    and an alarm if no other exceedance was in the 100 rows before: a stretch is told once. What
-    holds:
+    and an alarm if no other exceedance was in the 100 rows before, or 1/(10·rate) if that is fewer:
+    a stretch is told once, and chance silences a tenth of the rows at most. What holds:
 
     - If the errors are exchangeable, P(p₁ ≤ a) ≤ a for every a (a conformal p-value; Vovk,
       Gammerman & Shafer 2005).

@@ -15,6 +15,7 @@ from stillpoint.alerts._state import (
     KEPT,
     MOST,
     OF,
+    PERIODS,
     SCALARS,
     State,
     window,
@@ -27,7 +28,6 @@ from stillpoint.core.validation import counted, stored
 KINDS = "level up", "level down", "wider", "narrower", "slope up", "slope down", "season"
 LARGEST = 2.0**53  # number of a row
 HARMONICS, SLOW = 4, 6  # of the season in the reference, and at most of a longer one
-PERIODS = 4.0  # that the bet on the season goes by
 NO_SLOW = np.zeros((0, 3))
 
 

@@ -21,6 +21,7 @@ from stillpoint.alerts.sizes import (
 from stillpoint.core.array import Array
 from stillpoint.core.validation import counted, stored
 
+RESTLESS = 3  # changes
 SOON, LATE = REFRESH + 10, 5000  # rows until it is looked again, after a change and at most
 
 
@@ -129,8 +130,9 @@ class Detector:
             since = settled(self.state)
             self.state.clock[BY.since] = since
         if self._find is not None:
-            found, beside = self._find(taken(self.state, since, whole=True))
-            period = nearest(self.state, found or period, period)
+            count = None if self._restless(period) else since
+            found, beside = self._find(taken(self.state, count, whole=True))
+            period = nearest(self.state, found or period, period, count)
             self.longer = beside or self.longer
         season, trend = shape(self.state, change.waves(period), now)
         if self._find is not None and not season and not self._told:
@@ -138,6 +140,12 @@ class Detector:
         slow = self._slow(period, since)
         if (period, trend) != (self.period, now) or slow is not self.state.slow or since < before:
             self._rebuild(period, trend, slow)
+
+    def _restless(self, period: float) -> bool:
+        """Whether changes keep coming and no season is known: they may be its ups and downs, which
+        are told from values on both sides of them.
+        """
+        return period == 0.0 and int(self.state.clock[BY.found]) >= RESTLESS
 
     def _slow(self, period: float, since: int) -> Array:
         """The longer season: learnt anew when there are twice as many values since the last change

@@ -15,7 +15,7 @@ import numpy as np
 from stillpoint.alerts import change
 from stillpoint.alerts._bets import DOWN, MOVED, NARROWER, SLOPE_DOWN, SLOPE_UP, UP, WIDER
 from stillpoint.alerts._reference import LAGS
-from stillpoint.alerts._state import BY, FIRST, IN, KEPT, OF, State
+from stillpoint.alerts._state import BY, FIRST, IN, KEPT, MOST, OF, State
 from stillpoint.core.array import Array
 
 REFRESH = 50  # rows after a change in which its size is measured further
@@ -206,13 +206,13 @@ def longer_season(part: Array, period: float, longer: float) -> Array:
     return np.column_stack([slow[:, 0], unit * fit.coefficients[k:].reshape(-1, 2)])
 
 
-def nearest(s: State, period: float, now: float) -> float:
+def nearest(s: State, period: float, now: float, count: int | None = None) -> float:
     """The period near a found one that fits best; a usual one, or that in use, if as good.
 
     As likely beforehand are e^3 others as a usual one. No other than that in use is told from less
-    than four returns.
+    than four returns, among the last `count` values.
     """
-    part = taken(s, min(int(s.clock[BY.since]), MANY))
+    part = taken(s, min(MOST if count is None else count, MANY))
     if period == now or part.shape[0] < max(LEAST, 4.0 * period):
         return now
     if np.ptp(part[:, OF.value]) == 0.0:

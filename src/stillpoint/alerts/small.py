@@ -100,7 +100,7 @@ class Small:
 
     def track(self, y: Array, expected: Array) -> tuple[Array, list[Anomaly]]:
         """Take in rows; return their p-values, and the alarms."""
-        p, notes = np.empty(y.size), np.empty((most(y.size), ENTRIES))
+        p, notes = np.empty(y.size), np.empty((most(y.size, self._rate), ENTRIES))
         found = _small.track(self.row, y, expected, p, notes)
         return p, [noted(note) for note in notes[:found]]
 

@@ -1,7 +1,7 @@
 """Detectors of many keys: rows in, alarms out, with one bound on alarms over all keys.
 
 `rate` is a share of the rows of all keys. A row of a key that may be an alarm (p ≤ rate, as in none
-of its 100 rows before) is one if there were no more than rate·T + 3√(rate(1 − rate)(T + 100)) of
+of its rows just before) is one if there were no more than rate·T + 3√(rate(1 − rate)(T + 100)) of
 all keys before it, T counting values of all keys up to it, in the order of rows: that of the call,
 and where a call has several rows a key those of one time before those of the next.
 """
@@ -161,7 +161,7 @@ class AlertBatch(Detectors):
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], Array]:
         """Take in rows; return those that may be alarms: keys, times and records, in order."""
         (n, T), rows = Y.shape, self.data["rows"]
-        notes, counts = np.empty((n, most(T), ENTRIES)), np.zeros(n, np.int64)
+        notes, counts = np.empty((n, most(T, self.rate or 0.5), ENTRIES)), np.zeros(n, np.int64)
         self._run(_alerts.play, slots, Y, forecasts, rows, notes, counts)
         own = np.repeat(np.arange(n), counts)
         notes = notes[own, np.arange(own.size) - np.repeat(np.cumsum(counts) - counts, counts)]

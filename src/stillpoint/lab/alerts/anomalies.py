@@ -13,11 +13,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from stillpoint.alerts._anomalies import pause
 from stillpoint.core.array import Array
 from stillpoint.lab.alerts.changes import KINDS as CHANGES
 from stillpoint.lab.alerts.laws import Law
 
-QUIET = 100  # rows without a flag before an alarm
 RATES = (0.001, 0.01)
 Flags = NDArray[np.bool_]
 
@@ -78,17 +78,19 @@ class Hits:
     alarmed: int
 
 
-def alarms(flags: Flags) -> Flags:
-    """Return the flagged rows that have no other flagged row among the 100 before them."""
+def alarms(flags: Flags, quiet: int) -> Flags:
+    """Return the flagged rows that have no other flagged row among so many before them."""
     rows = np.flatnonzero(flags)
     out = np.zeros(flags.size, dtype=np.bool_)
-    out[rows[np.diff(rows, prepend=-QUIET - 1) > QUIET]] = True
+    out[rows[np.diff(rows, prepend=-quiet - 1) > quiet]] = True
     return out
 
 
-def found(past: Flags, flags: Flags) -> tuple[bool, bool]:
+def found(past: Flags, flags: Flags, quiet: int) -> tuple[bool, bool]:
     """Whether a stretch has a flag, and whether an alarm, given the flags of all rows before."""
-    told = alarms(np.concatenate([past[-QUIET:], flags]))[-flags.size :]
+    told = alarms(np.concatenate([past[past.size - min(quiet, past.size) :], flags]), quiet)[
+        -flags.size :
+    ]
     return bool(flags.any()), bool(told.any())
 
 
@@ -125,10 +127,10 @@ def play(
         if stop < rounds:
             for k, own in enumerate(_anomalies(law, scorer, y[stop : stop + longest], sign)):
                 for i in range(len(rates)):
-                    hits[i, k] += found(flags[i, :stop], own[i])
+                    hits[i, k] += found(flags[i, :stop], own[i], pause(rates[i]))
     quiet, told = list[Quiet](), list[Hits]()
     for i, rate in enumerate(rates):
-        counts = int(flags[i].sum()), int(alarms(flags[i]).sum())
+        counts = int(flags[i].sum()), int(alarms(flags[i], pause(rate)).sum())
         quiet.append(Quiet(law.name, method, rate, seed, rounds, *counts, seconds))
         told += [
             Hits(law.name, method, rate, kind.name, seed, len(places), int(flagged), int(alarmed))

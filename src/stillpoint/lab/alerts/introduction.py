@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from stillpoint.lab.alerts.anomalies import QUIET
+from stillpoint.alerts._anomalies import pause
+from stillpoint.lab.alerts.anomalies import RATES
 from stillpoint.lab.alerts.changes import WITHIN
 from stillpoint.lab.alerts.scorers import WINDOW
 
@@ -70,7 +71,7 @@ def introduction(settings: dict[str, Any]) -> str:
         "places": settings["places"],
         "within": WITHIN,
         "every": f"{settings['every']:.0f}",
-        "quiet": QUIET,
+        "quiet": " or ".join(f"{pause(rate)} (rate {rate:g})" for rate in RATES),
         "window": WINDOW,
         "command": settings.get("command", "stillpoint bench alerts"),
     }
