@@ -198,6 +198,17 @@ def test_a_trend_is_no_change_and_one_that_ends_is(memory):
     assert {each.kind for each in ends} <= {"slope down", "level down"}
 
 
+def test_the_size_of_a_level_that_moves_on_a_trend_is_that_in_the_row_of_the_change():
+    t, found = np.arange(700), []
+    for seed in range(6):
+        y = 120.0 + 0.1 * t + np.random.default_rng(seed).normal(0.0, 3.0, t.size)
+        y[450:] -= 25.0  # from 165 to 140; the means of both sides are 142
+        found += Changes(period=1).track(y)
+    assert [each.kind for each in found] == ["level down"] * 6
+    assert [each.before for each in found] == pytest.approx([165.0] * 6, abs=1.5)
+    assert [each.after for each in found] == pytest.approx([140.0] * 6, abs=2.0)
+
+
 def test_a_trend_joins_the_reference_and_leaves_it():
     rng, t = np.random.default_rng(8), np.arange(3000)
     detector = Detector(10_000.0)

@@ -43,10 +43,11 @@ class Change(NamedTuple):
     kind : str
         "level up", "level down", "wider", "narrower", "slope up", "slope down" or "season".
     before, after : float
-        The mean of the values since the last change, and of those from `start` on; for "wider" and
-        "narrower" their standard deviation, for slopes how much they rise a row, for "season" half
-        of what the season goes up and down. All but the last without the season. In a stream that
-        wanders they may say the opposite of `kind`, which goes by what was expected of each row.
+        The mean of the values since the last change, and of those from `start` on, where there is a
+        trend less its line through `start`; for "wider" and "narrower" their standard deviation,
+        for slopes how much they rise a row, for "season" half of what the season goes up and down.
+        All but the last without the season. In a stream that wanders they may say the opposite of
+        `kind`, which goes by what was expected of each row.
     evidence : float
         M in the row that declared it: a stream without change gets this far once in M rows or less
         often.

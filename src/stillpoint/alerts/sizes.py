@@ -1,10 +1,10 @@
 """How large a change is, and of what kind, once more is known; what shape a stream has.
 
 Sizes are of the values before a change, since the one before it, and of those after, up to 50 rows
-after the alarm. Then a change of level is one of slope, season or spread if these on its
-two sides differ by many deviations: a few rows, which are enough for an alarm, cannot tell these
-apart. Deviations are those of least squares, widened for the correlation ρ of neighbours by
-√((1 + ρ)/(1 − ρ)).
+after the alarm; levels on an evident trend are those in the row of the change. Then a change of
+level is one of slope, season or spread if these on its two sides differ by many deviations: a few
+rows, which are enough for an alarm, cannot tell these apart. Deviations are those of least squares,
+widened for the correlation ρ of neighbours by √((1 + ρ)/(1 − ρ)).
 """
 
 import math
@@ -57,13 +57,33 @@ def measure(s: State, finally_: bool) -> None:
     past = past[past[:, OF.row] <= note[IN.row] + REFRESH]
     if found > 1:
         past = past[past[:, OF.row] >= s.records[(found - 2) % KEPT][IN.start]]
-    later = past[:, OF.row] >= note[IN.start]
+    later, levels = past[:, OF.row] >= note[IN.start], (UP, DOWN, WIDER, NARROWER)
+    flat = _less_slope(_slope(s.waves, past[~later]), int(note[IN.start]), past)
+    if finally_ and note[IN.kind] in levels:
+        note[IN.kind] = _kind(s, int(note[IN.kind]), flat[~later], flat[later])
+    if note[IN.kind] in levels:
+        past = flat
     before, after = past[~later], past[later]
-    if finally_ and note[IN.kind] in (UP, DOWN, WIDER, NARROWER):
-        note[IN.kind] = _kind(s, int(note[IN.kind]), before, after)
     season = _fit(s.waves, before).coefficients[2:]
     for place, part in ((IN.before, before), (IN.after, after)):
         note[place] = _size(s, int(note[IN.kind]), part, season)
+
+
+def _slope(waves: Array, before: Array) -> float:
+    """The slope of the values before a change, if it is evident; else 0."""
+    unit = _unit(before)
+    fit = _fit(waves, _in_units(unit, before))
+    evident = abs(fit.coefficients[1]) > EVIDENT * np.sqrt(fit.covariance[1, 1])
+    return unit * float(fit.coefficients[1]) if evident else 0.0
+
+
+def _less_slope(slope: float, start: int, part: Array) -> Array:
+    """The rows less a line that is 0 where a change began.
+
+    Their level is the one there: means would be those of the middles of both sides.
+    """
+    level = part[:, OF.value] - slope * (part[:, OF.row] - start)
+    return np.column_stack([part[:, OF.row], level, part[:, OF.seasonal]])
 
 
 def _kind(s: State, kind: int, before: Array, after: Array) -> int:
