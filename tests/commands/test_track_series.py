@@ -97,6 +97,8 @@ def test_every_horizon_is_scored_beside_simple_forecasts(series, tmp_path, all_r
         ago = at - 4 * -(-h // 4)
         naive = np.where(ago >= 0, series[ago], series[made - 1])
         assert row["seasonal naive"] == pytest.approx(error(naive))
+        means = np.cumsum(series)[made - 1] / made
+        assert row["running mean"] == pytest.approx(error(means))
         assert row["coverage"] == np.mean((low <= series[at]) & (series[at] <= high))
         finite = np.isfinite(low)
         assert row["width"] == pytest.approx(np.mean((high - low)[finite]))

@@ -19,9 +19,10 @@ class Sums(NamedTuple):
     error: int = 1
     last: int = 2
     naive: int = 3
-    covered: int = 4
-    width: int = 5
-    widths: int = 6  # how many were finite
+    mean: int = 4
+    covered: int = 5
+    width: int = 6
+    widths: int = 7  # how many were finite
 
 
 class Ring(NamedTuple):
@@ -29,7 +30,7 @@ class Ring(NamedTuple):
 
     slots: np.ndarray  # (V,) ints; −1 for none
     values: np.ndarray  # (V,)
-    last: np.ndarray  # (1,): the last value, NaN before the first
+    last: np.ndarray  # (3,): the last value, the mean of all, NaN before the first; how many
 
 
 class Scores(NamedTuple):
@@ -38,9 +39,9 @@ class Scores(NamedTuple):
     steps: np.ndarray  # (n,) ints: the horizons
     origins: np.ndarray  # (H,) ints: the slots in which forecasts were made; −1 for none
     paths: np.ndarray  # (H, n, 3): forecast, lo and hi of each
-    lasts: np.ndarray  # (H,): the last value then
-    sums: np.ndarray  # (n, 7), see Sums: of the later rows, half of all to three quarters
-    newer: np.ndarray  # (n, 7): of the latest of these, which will replace them
+    lasts: np.ndarray  # (H, 2): the last value then, and the mean of all
+    sums: np.ndarray  # (n, 8), see Sums: of the later rows, half of all to three quarters
+    newer: np.ndarray  # (n, 8): of the latest of these, which will replace them
     seen: np.ndarray  # (n, 2) ints: all rows so far, and how many there are when they do
 
 
@@ -53,6 +54,8 @@ def put(slot: int, y: float, slots: np.ndarray, values: np.ndarray, last: np.nda
     """Keep a value."""
     i = slot % slots.size
     slots[i], values[i], last[0] = slot, y, y
+    last[2] += 1.0
+    last[1] = y if last[2] == 1.0 else last[1] + (y / last[2] - last[1] / last[2])
 
 
 @njit(cache=True)
@@ -115,7 +118,8 @@ def score(
     for t in range(y.size):
         slot = slots[t]
         place = slot % H
-        s.origins[place], s.lasts[place] = slot, ring.last[0]
+        s.origins[place] = slot
+        s.lasts[place, 0], s.lasts[place, 1] = ring.last[0], ring.last[1]
         for k in range(s.steps.size):
             h = s.steps[k] - 1
             s.paths[place, k, 0] = forecasts[t, h]
@@ -126,13 +130,14 @@ def score(
             h = s.steps[k]
             made = slot - h + 1
             i = made % H
-            if made < 0 or s.origins[i] != made or math.isnan(s.lasts[i]):
+            if made < 0 or s.origins[i] != made or math.isnan(s.lasts[i, 0]):
                 continue  # nothing was said, or before anything was known
-            p, season = s.paths[i, k], ago(slot, h, period, ring, s.lasts[i])
+            p, season = s.paths[i, k], ago(slot, h, period, ring, s.lasts[i, 0])
             for a in (s.sums[k], s.newer[k]):
                 a[SUM.rows] += 1.0
                 a[SUM.error] += loss(p[0], y[t], level)
-                a[SUM.last] += loss(s.lasts[i], y[t], level)
+                a[SUM.last] += loss(s.lasts[i, 0], y[t], level)
+                a[SUM.mean] += loss(s.lasts[i, 1], y[t], level)
                 a[SUM.naive] += loss(season, y[t], level)
                 a[SUM.covered] += 1.0 if p[1] <= y[t] <= p[2] else 0.0
                 if math.isfinite(p[1]) and math.isfinite(p[2]):
@@ -153,7 +158,7 @@ def shown_steps(horizon: int) -> np.ndarray:
 def ring(period: int, horizon: int) -> Ring:
     """Return room for the values that the seasonal naive forecasts of a horizon need."""
     room = period * -(-horizon // period) + horizon if period else 1
-    return Ring(np.full(room, -1, dtype=np.int64), np.zeros(room), np.full(1, np.nan))
+    return Ring(np.full(room, -1, dtype=np.int64), np.zeros(room), np.array([np.nan, np.nan, 0.0]))
 
 
 def scores(horizon: int) -> Scores:
@@ -164,7 +169,7 @@ def scores(horizon: int) -> Scores:
         steps,
         np.full(horizon, -1, dtype=np.int64),
         np.zeros((horizon, n, 3)),
-        np.zeros(horizon),
+        np.zeros((horizon, 2)),
         np.zeros((n, len(SUM))),
         np.zeros((n, len(SUM))),
         np.tile(np.array([0, FIRST]), (n, 1)),

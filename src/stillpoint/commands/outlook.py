@@ -11,6 +11,7 @@ from stillpoint.commands._rows import BUCKET
 from stillpoint.commands._scores import SUM, Scores
 from stillpoint.commands.ahead import Ahead
 from stillpoint.commands.beside import NAIVE
+from stillpoint.commands.engine import MEAN
 from stillpoint.commands.history import History
 from stillpoint.commands.moments import Coming
 from stillpoint.commands.recents import Recent
@@ -157,6 +158,7 @@ def horizons(scores: Scores, quantile: bool, seasonal: bool) -> list[dict[str, A
                 "error": error(SUM.error),
                 "last value": error(SUM.last),
                 NAIVE: error(SUM.naive) if seasonal else None,
+                MEAN: None if quantile else error(SUM.mean),
                 "coverage": sums[SUM.covered] / rows if rows else None,
                 "width": sums[SUM.width] / sums[SUM.widths] if sums[SUM.widths] else None,
             }
@@ -242,7 +244,7 @@ def show_series(summary: dict[str, Any]) -> None:
     from stillpoint.core.terminal import console, tell
 
     scored = [row for row in summary["horizons"] if row["rows"]]
-    columns = ("error", "last value", NAIVE, "coverage", "width")
+    columns = ("error", "last value", NAIVE, MEAN, "coverage", "width")
     names = [name for name in columns if any(row[name] is not None for row in scored)]
     if scored:
         error = "" if summary["task"] == "quantile" else "; error: RMSE"
