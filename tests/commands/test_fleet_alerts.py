@@ -42,7 +42,7 @@ def expected(found, rate):
         p, _ = detector.track(full, told)
         last = -1000
         for row in np.flatnonzero(p <= rate).tolist():
-            if row - last > 100:
+            if row - last > min(100, int(0.1 / rate)):
                 may.append((int(days[0]) + row, key, row, full[row], told[row], p[row]))
             last = row
         for day in days.tolist():

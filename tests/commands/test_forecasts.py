@@ -396,7 +396,7 @@ def test_dates_that_are_not_the_time_are_told(tmp_path):
         "d": dates,
         "e": [f"{one}T12:00:00Z" for one in dates],
         "k": ["2024-01-01", "z"] * 4 + ["z"],
-        "y": range(9),
+        "y": range(-4, 5),
     }
     source = write(tmp_path / "d.csv", columns)
     assert run(source, tmp_path / "o")[1]["notes"] == [

@@ -328,6 +328,20 @@ def test_targets_below_zero_are_noted_where_forecasts_end_there(tmp_path):
     assert summary["notes"] == []
 
 
+def test_intervals_below_zero_are_noted_where_no_target_was(tmp_path):
+    rng = np.random.default_rng(0)
+    counts = (rng.random(200) < 0.14) * rng.poisson(4.0, 200).astype(float)
+    source = write(tmp_path / "s.csv", {"y": counts.tolist()})
+    _, summary = run(source, tmp_path / "o", horizon=3, season="none")
+    assert any("add --nonnegative" in note for note in summary["notes"])
+    assert min(step["lo"] for step in summary["forecast"]) < 0.0
+    _, summary = run(source, tmp_path / "p", horizon=3, season="none", nonnegative=True)
+    assert summary["notes"] == []
+    source = write(tmp_path / "t.csv", {"y": (counts - 1.0).tolist()})
+    _, summary = run(source, tmp_path / "q", horizon=3, season="none")
+    assert summary["notes"] == []
+
+
 def test_a_checkpoint_with_another_series_is_refused(gaps, tmp_path, capsys):
     options = {"time": "t", "horizon": 3, "checkpoint": tmp_path / "c", "quiet": True}
     assert track(gaps, "y", tmp_path / "o", **options) == 0

@@ -98,7 +98,7 @@ def test_plots_and_notebooks_mark_unusual_rows_and_where_changes_were_told(senso
     drawn = {line.get_label(): line for line in axes.lines}
     unusual, changed = (frame["row"] for frame in result.alerts)
     assert min(*unusual, *changed) >= first
-    assert unusual.tolist() == [180]
+    assert unusual.tolist() == [180, 232, 330]
     assert changed.size == 1
     np.testing.assert_array_equal(drawn["alert: unusual row"].get_xdata(), sensor["at"][unusual])
     np.testing.assert_array_equal(drawn["alert: unusual row"].get_ydata(), sensor["y"][unusual])
@@ -106,8 +106,8 @@ def test_plots_and_notebooks_mark_unusual_rows_and_where_changes_were_told(senso
     named = {text.get_text() for text in axes.get_legend().get_texts()}
     assert {"alert: unusual row", "alert: change"} <= named
     shown = result._repr_html_()
-    assert "alerts: 1 unusual row, 1 change" in shown
-    assert (shown.count('r="4"'), shown.count('stroke-dasharray="1 3"')) == (1, 1)
+    assert "alerts: 3 unusual rows, 1 change" in shown
+    assert (shown.count('r="4"'), shown.count('stroke-dasharray="1 3"')) == (3, 1)
     calm = sp.track(sensor, "y", time="at", season=None, horizon=50)._repr_html_()
     assert not any(mark in calm for mark in ("alerts", 'r="4"', 'stroke-dasharray="1 3"'))
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 import numpy as np
 
@@ -79,6 +80,20 @@ def target_notes(targets: int, moved: bool) -> list[str]:
         what = "targets below 0 came, which no interval holds that ends at 0"
         notes.append(f"{what}; leave out --nonnegative")
     return notes
+
+
+def sign_notes(columns: Mapping[str, Array], steps: list[dict[str, Any]], kept: bool) -> list[str]:
+    """A note on intervals ahead that reach below 0 where no target was.
+
+    columns: of the history. steps: of the forecast. kept: whether they are kept at 0 or above.
+    """
+    ends = [step["lo"] for step in steps if step["lo"] is not None]
+    below = any(math.isfinite(end) and end < 0.0 for end in ends)
+    least = columns["y_min"][np.isfinite(columns["y_min"])]
+    if kept or not below or not least.size or least.min() < 0.0:
+        return []
+    what = "intervals ahead reach below 0, where no target has been"
+    return [f"{what}; add --nonnegative if none can be"]
 
 
 def outlier_notes(columns: Mapping[str, Array], mean: float | None, loss: str) -> list[str]:

@@ -13,6 +13,7 @@ from stillpoint.commands.notes import (
     outlier_notes,
     planned_notes,
     shared_notes,
+    sign_notes,
     slot_notes,
     target_notes,
 )
@@ -69,6 +70,8 @@ def totals(job: "Track", session: Session) -> dict[str, Any]:
         notes += late_notes(o.delay if engine.series else 0)
     notes += [*o.notes(job.names), *encoder.notes()]
     notes += session.source.notes() if o.features is None else ()  # else they were named
+    if isinstance(engine, Series) and o.task != "quantile":
+        notes += sign_notes(history.columns(), result["forecast"], o.nonnegative)
     if job.alerts is not None:
         result["alerts"] = job.alerts.figures()
     times = {"started": session.started, "finished": now()}
