@@ -400,7 +400,9 @@ def test_outliers_leave_room_for_the_rest(chromium, tmp_path):
     chromium.open(path)
     assert max(float(t.replace("\u202f", "").replace("−", "-")) for t in chromium.run(LABELS)) < 20
     note = chromium.run("document.getElementById('n-target').innerText")
-    assert re.search(r"Beyond this chart: .*the target at .*rows 0–\d+, as far as 5\u202f000", note)
+    assert re.search(
+        r"Beyond the edge of this chart: .*the target at .*rows 0–\d+, as far as 5\u202f000", note
+    )
     chromium.run("document.querySelector('#n-target button').click()")
     assert (
         max(float(t.replace("\u202f", "").replace("−", "-")) for t in chromium.run(LABELS)) >= 4000

@@ -150,6 +150,15 @@ def test_horizons_say_how_far_ahead_it_is_good(tmp_path):
         assert words in Ahead(summary | {"horizons": two}).reach
 
 
+def test_a_few_rows_say_nothing_of_how_good_it_is(tmp_path):
+    source = write(tmp_path / "s.csv", {"y": [1.0, 3.0, 2.0, 5.0, 4.0]})
+    _, summary = run(source, tmp_path / "o")
+    told = Reader((tmp_path / "o" / "report.html").read_text(encoding="utf-8")).text
+    assert "of values fell inside their interval: too few rows to say" in told
+    assert "best simple forecast" not in Ahead(summary).reach
+    assert summary["notes"] == []  # its intervals reach below 0, as those of a few rows do
+
+
 def test_many_horizons_are_behind_a_fold(tmp_path):
     history, summary = series_of()
     many = [{"step": h, "error": 1.0 + h, "last value": 9.0} for h in range(1, 101)]

@@ -16,6 +16,7 @@ CATEGORIES = 100  # that become features, over all columns: a filter's cost grow
 # numbers
 _MANY, _ODD = 10, 2
 _NAMED = 5  # columns in one note
+_FEW = 20  # targets
 _SOME, _MOST = 100, 0.8  # rows, at least; share of the squared error that is worth a note
 _FIRST, _LAST = 19000101, 21001231  # whole numbers that may be dates
 _FLEET = "stillpoint fleet --key COLUMN"
@@ -82,15 +83,18 @@ def target_notes(targets: int, moved: bool) -> list[str]:
     return notes
 
 
-def sign_notes(columns: Mapping[str, Array], steps: list[dict[str, Any]], kept: bool) -> list[str]:
+def sign_notes(
+    columns: Mapping[str, Array], steps: list[dict[str, Any]], targets: int, kept: bool
+) -> list[str]:
     """A note on intervals ahead that reach below 0 where no target was.
 
-    columns: of the history. steps: of the forecast. kept: whether they are kept at 0 or above.
+    columns: of the history. steps: of the forecast. targets: how many there were; intervals after a
+    few reach everywhere. kept: whether they are kept at 0 or above.
     """
     ends = [step["lo"] for step in steps if step["lo"] is not None]
     below = any(math.isfinite(end) and end < 0.0 for end in ends)
     least = columns["y_min"][np.isfinite(columns["y_min"])]
-    if kept or not below or not least.size or least.min() < 0.0:
+    if kept or targets < _FEW or not below or not least.size or least.min() < 0.0:
         return []
     what = "intervals ahead reach below 0, where no target has been"
     return [f"{what}; add --nonnegative if none can be"]

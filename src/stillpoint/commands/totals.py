@@ -71,7 +71,7 @@ def totals(job: "Track", session: Session) -> dict[str, Any]:
     notes += [*o.notes(job.names), *encoder.notes()]
     notes += session.source.notes() if o.features is None else ()  # else they were named
     if isinstance(engine, Series) and o.task != "quantile":
-        notes += sign_notes(history.columns(), result["forecast"], o.nonnegative)
+        notes += sign_notes(history.columns(), result["forecast"], job.targets, o.nonnegative)
     if job.alerts is not None:
         result["alerts"] = job.alerts.figures()
     times = {"started": session.started, "finished": now()}

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from stillpoint.report.words import figure, near, number, percent, steps
+from stillpoint.report.words import FEW, figure, near, number, percent, steps
 
 _OWN = ("step", "rows", "error", "coverage", "width")  # of a horizon; other keys are baselines
 _BETTER = 0.98  # of a baseline's error: above, it does as well
@@ -135,7 +135,7 @@ class Ahead:
         judged = [
             (row, row["error"] / row["rivals"][row["best"]])
             for row in rows
-            if row["best"] and row["rivals"][row["best"]] > 0.0
+            if row["best"] and row["rivals"][row["best"]] > 0.0 and (row["rows"] or FEW) >= FEW
         ]
         if not judged:
             return

@@ -11,7 +11,7 @@ import numpy as np
 from stillpoint.report.data import OURS
 from stillpoint.report.facts import Facts
 from stillpoint.report.recent import Recent
-from stillpoint.report.words import count, figure, near, percent, steps, verdict
+from stillpoint.report.words import FEW, count, figure, near, number, percent, steps, verdict
 
 _SAME = 0.1  # of the interval's width: a smaller difference is none
 _FLAT = 0.25
@@ -139,6 +139,10 @@ def _coverage(facts: Facts) -> Iterator[dict[str, str]]:
     if facts.coverage:
         where = "below the level" if facts.task == "quantile" else "inside their interval"
         aim = percent(facts.coverage["target"])
+        scored, infinite = (number(facts.coverage.get(key)) for key in ("scored", "infinite"))
+        if scored is not None and scored - (infinite or 0.0) < FEW:
+            yield {"value": "–", "text": f"of values fell {where}: too few rows to say"}
+            return
         yield {
             "value": percent(facts.coverage["achieved"]),
             "text": f"of values fell {where}; {aim} was asked for",

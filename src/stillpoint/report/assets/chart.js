@@ -253,7 +253,7 @@ class Chart {
     const offer = this.everything ? "Leave outliers out" : "Show all of it";
     const button = !this.spec.clip || !words && !this.everything ? ""
       : ` <button type="button" class="link">${offer}</button>`;
-    this.note.innerHTML = (words ? `Beyond this chart: ${words}.` : "") + button;
+    this.note.innerHTML = (words ? `Beyond the edge of this chart: ${words}.` : "") + button;
     this.note.hidden = !this.note.innerHTML;
     const link = this.note.querySelector("button");
     if (link) link.onclick = () => { this.everything = !this.everything; this.draw(); };
