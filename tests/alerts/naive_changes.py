@@ -78,7 +78,7 @@ class Reference:
 
     def move(self, y, step, uniform):
         self.y.append(y)
-        wide = step < 0.2 * self.scale and recurs(self.y)
+        wide = step < self.scale and recurs(self.y)
         return (uniform() - 0.5) * (self.scale if wide else step)
 
     def rank(self, row, y, step, uniform):

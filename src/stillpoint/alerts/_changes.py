@@ -4,11 +4,11 @@ All is begun anew at each change, with the values after it. The first 30 set cen
 reference, by medians, and fit it, cut at three scales; then 30 errors are ranked before bets count,
 the first of them where a whole season has been met. Values first move by U(−½, ½) times the
 smallest step between two of them so far: coefficients near 0 would put the errors of discrete data
-in an order of their own. One that comes again and again among finer steps, as 0 in rain, moves by a
-whole scale: the errors of such rows differ only by what the coefficients have learnt since, and the
-latest would be the largest of them, or the least, for many rows. Ties of ranks are broken at
-random. The reference learns from errors within the inner 87% of those before, and no further: of a
-skewed law the mean would take long to be known, and single outliers would spoil it.
+in an order of their own. One that comes again and again among steps below the scale, as 0 in rain,
+moves by a whole scale: the errors of such rows differ only by what the coefficients have learnt
+since, and the latest would be the largest of them, or the least, for many rows. Ties of ranks are
+broken at random. The reference learns from errors within the inner 87% of those before, and no
+further: of a skewed law the mean would take long to be known, and single outliers would spoil it.
 """
 
 import math
@@ -41,8 +41,7 @@ CUT = 3.0  # scales to which the first values are cut
 DOUBT = 2.0  # times the range of those learnt from: errors this far beyond it may be typos
 NORMAL = 1.4826  # deviation of a normal law over the median of its sizes
 ROUNDING = 1e-12  # steps this far below the values are none
-FINE = 0.2  # scales: of steps below, a value may come again and again, which is
-NEAR, OFTEN = 64, 5  # once in OFTEN among the last NEAR
+NEAR, OFTEN = 64, 5  # a value comes again and again: once in OFTEN among the last NEAR
 SMALL = 1e-300  # least scale
 
 
@@ -57,7 +56,7 @@ def uniform(s: State) -> float:
 def jitter(s: State, number: int, scale: float) -> float:
     """By how much the value of that number moves."""
     step = float(s.scalars[AT.step])
-    if step < FINE * scale and recurs(s, number):
+    if step < scale and recurs(s, number):
         step = scale
     return (uniform(s) - 0.5) * step
 
