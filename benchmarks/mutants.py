@@ -6,7 +6,8 @@
 Mutants are those of cosmic-ray, less such as nobody can see (annotations, messages, njit, `==` for
 `is`) and such as fail at once (bits of floats). Each is put into a temporary clone of the last
 commit, with the tests of the working tree, and meets the tests that call its function, quickest
-first, `_hot.py` as plain Python. Tests that fail or take more than --limit so are left out.
+first, compiled code as plain Python. Tests that fail or take more than --limit so are left out;
+mutants that no test is left for are not met.
 """
 
 import argparse
@@ -39,6 +40,8 @@ PYTEST = [
     "not extra and not slow",
     "-W",
     "ignore::pytest.PytestAssertRewriteWarning",
+    "-W",
+    "ignore::RuntimeWarning",  # NumPy's, where compiled code has none
     "--hypothesis-profile=mutants",
 ]
 settings.register_profile(
@@ -66,8 +69,10 @@ class Survey:
             # 0 stands for what is outside functions
             self.called |= {(file, frame.f_code.co_firstlineno), (file, 0)}
 
-    def pytest_collection_finish(self):
+    def pytest_collection_finish(self, session):
         sys.settrace(None)
+        # those that fail before they are called are left out, too
+        self.tests.update((item.nodeid, (float("inf"), [])) for item in session.items)
         self.tests["as modules load"] = (0.0, sorted(self.called))
 
     @pytest.hookimpl(wrapper=True)
@@ -169,7 +174,8 @@ def main(folder, number, seed, tests, limit):
         ) as (_, source):
             # one: does it load?
             status = run(["-x", *tests], 8 + int(3.0 * seconds), Chosen, chosen or quick[:1], calls)
-        verdicts.append("timed out" if status < 0 else "survived" if status in (0, 5) else "killed")
+        lives = "survived" if chosen else "not met"
+        verdicts.append("timed out" if status < 0 else lives if status in (0, 5) else "killed")
         where, line = mutant.module_path.relative_to(folder), mutant.start_pos[0]
         print(
             f"{i} {verdicts[-1]} {where}:{line}, {len(chosen)} tests:"
@@ -178,8 +184,8 @@ def main(folder, number, seed, tests, limit):
         )
     print(
         {name: verdicts.count(name) for name in verdicts},
-        "score",
-        1.0 - verdicts.count("survived") / len(verdicts),
+        "score of those met",
+        1.0 - verdicts.count("survived") / max(len(verdicts) - verdicts.count("not met"), 1),
     )
 
 
