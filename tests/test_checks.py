@@ -7,9 +7,10 @@ import stillpoint as sp
 from cases import DENSE, MARKOV, POTENTIALS
 from stillpoint import checks
 from stillpoint.core.state import stored
-from stillpoint.domains import Ball, Box
+from stillpoint.domains import Ball, Box, Domain
 from stillpoint.kernels import StationaryKernel
 from stillpoint.learners import GradientDescent, GradientLearner, ProximalDescent
+from stillpoint.potentials import ParameterFree
 from thorough import some_of
 
 LEARNERS = dict(checks.public_learners())
@@ -163,3 +164,96 @@ def test_a_learner_is_found_with_arguments_of_its_own(monkeypatch):
     assert isinstance(found["Even"](3), Even)
     with pytest.raises(ValueError, match=r"without 'colour'.*give the class a method _example"):
         found["Odd"](3)
+
+
+@dataclass(frozen=True)
+class Epanechnikov(StationaryKernel):
+    """Looks like a kernel, and is none."""
+
+    width: float
+
+    def _lag(self, r):
+        return np.maximum(0.0, 1.0 - (r / self.width) ** 2)
+
+
+@dataclass(frozen=True)
+class Slanted(StationaryKernel):
+    """A kernel plus what is not symmetric."""
+
+    def _lag(self, r):
+        return np.exp(-r)
+
+    def _value(self, s, t):
+        return super()._value(s, t) + 1e-3 * np.tanh(s - t)
+
+
+@dataclass(frozen=True)
+class OwnDomain(Domain):
+    """The ball of radius 1, projected on by a wrong rule."""
+
+    rule: object
+    radius: float = 1.0
+
+    def reach(self, dim):
+        return self.radius
+
+    def project(self, w):
+        return self.rule(w)
+
+
+@dataclass(frozen=True)
+class Boastful(ParameterFree):
+    """A potential whose bound is a part of the truth."""
+
+    share: float = 0.1
+
+    def bound(self, norm, V, h, count=0.0):
+        return self.share * super().bound(norm, V, h, count)
+
+
+def test_what_is_no_kernel_is_caught():
+    for kernel in (Epanechnikov(50.0), Epanechnikov(3.0), Slanted()):
+        with pytest.raises(AssertionError, match=r"not (positive definite|symmetric)"):
+            checks.check_kernel_is_positive_definite(
+                lambda dim, kernel=kernel: sp.KernelFTRL(dim, kernel=kernel)
+            )
+    with pytest.raises(AssertionError, match="not positive definite"):
+        checks.check_learner(lambda dim: sp.KernelFTRL(dim, kernel=Epanechnikov(50.0)))
+
+
+WRONG = {
+    "grows": (lambda w: 1.5 * w, np.inf, "elsewhere"),
+    "beyond its reach": (lambda w: w / max(np.linalg.norm(w) / 2.0, 1.0), 1.0, "beyond its reach"),
+    "not the nearest": (lambda w: np.clip(w, -0.1, 0.4) * (w.max() < 1.0), 1.0, "not its nearest"),
+    "a sphere": (lambda w: w / max(np.linalg.norm(w), 1e-9), 1.0, "not its nearest"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_no_projection_is_caught(name):
+    rule, reach, message = WRONG[name]
+    with pytest.raises(AssertionError, match=message):
+        checks.check_learner(lambda dim: sp.KernelFTRL(dim, domain=OwnDomain(rule, reach)))
+
+
+@pytest.mark.parametrize("lipschitz", [None, 2.0])
+def test_a_bound_that_is_a_part_of_the_truth_is_caught(lipschitz):
+    def make(share):
+        return lambda dim: sp.KernelFTRL(
+            dim, lipschitz=lipschitz, kernel=sp.kernels.OU(0.1), potential=Boastful(share=share)
+        )
+
+    with pytest.raises(AssertionError, match=r"check_bound_holds: .* above the bound"):
+        checks.check_learner(make(0.1))
+    checks.check_learner(make(1.0))
+
+
+def test_a_curved_learner_whose_bound_leaves_out_the_ridge_is_caught():
+    class Light(sp.ExpConcave):
+        def bound(self, norm):
+            return super().bound(0.5 * norm)
+
+    with pytest.raises(AssertionError, match="check_bound_holds"):
+        checks.check_learner(
+            lambda dim: Light(dim, kernel=sp.kernels.OU(0.1), curvature=0.5, ridge=1.0)
+        )

@@ -20,8 +20,12 @@ import stillpoint
 from stillpoint.core.registry import Foreign
 from stillpoint.core.validation import Array
 from stillpoint.learners import GradientLearner
-
-Factory = Callable[[int], GradientLearner]
+from stillpoint.learners.part_checks import Factory
+from stillpoint.learners.part_checks import check_bound_holds as check_bound_holds
+from stillpoint.learners.part_checks import check_domain_projects as check_domain_projects
+from stillpoint.learners.part_checks import (
+    check_kernel_is_positive_definite as check_kernel_is_positive_definite,
+)
 
 
 def public_learners() -> Iterator[tuple[str, Factory]]:

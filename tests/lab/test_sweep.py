@@ -20,6 +20,7 @@ from typer.testing import CliRunner
 import stillpoint as sp
 from extras import package
 from stillpoint.commands.cli import app
+from stillpoint.core.extras import MissingExtra
 from stillpoint.lab import cells as cells_module
 from stillpoint.lab import store as store_module
 from stillpoint.lab import streams
@@ -195,7 +196,7 @@ def test_mistakes_are_told_before_anything_is_made(tmp_path, changed, message):
 @pytest.mark.parametrize(
     ("missing", "backend", "message"),
     [
-        ("pyarrow", "loky", "a sweep must have pyarrow: it is not installed"),
+        ("pyarrow", "loky", r"out needs pyarrow, .* pip install 'stillpoint\[lab,parquet\]'"),
         (
             "distributed",
             "dask",
@@ -210,6 +211,13 @@ def test_missing_packages_are_told(tmp_path, monkeypatch, missing, backend, mess
     monkeypatch.setitem(sys.modules, missing, None)
     with pytest.raises(ValueError, match=message):
         sweep(["Tracker"], **SMALL, out=tmp_path / "out", backend=backend)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_of_a_comparison_names_the_extras_that_it_needs(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(MissingExtra, match=r"pip install 'stillpoint\[lab,parquet\]'"):
+        sp.lab.compare("Tracker", "walk", seeds=1, horizons=20, out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 

@@ -1,13 +1,15 @@
 """No adversary and no search brings regret above a bound, and some bring it near."""
 
+import re
 from fractions import Fraction
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import stillpoint as sp
-from stillpoint.lab import streams
+from stillpoint.lab import baselines, streams
 from stillpoint.lab.claims import _FREE, Setting, _best, _moving, losses_of
 from stillpoint.lab.tightness import Case, _changed, cases, constructions, ratio, table, tightest
 from thorough import some_of
@@ -167,3 +169,42 @@ def test_no_learner_escapes_the_adversary_that_opposes_its_play(step, factor):
     blocks = [abs(g[i : i + 16].sum()) for i in range(0, 95, 16)]
     assert run.regret(stream.target)[-1] >= 2.0 * sum(blocks) > 0.0
     assert stream.lipschitz == 1.0
+
+
+# public baselines whose bounds are of another kind than `claims` has: the tests that hold them
+_EACH = "baselines/test_metas.py::test_keeps_its_bound_against_each_learner"
+_BOTH = "baselines/test_baselines.py::test_combinations_keep_their_bounds_against_each_learner"
+_MEAN = "baselines/test_bandits.py::test_mean_regret_keeps_the_bound"
+_ONLINE = "online/test_online_bounds.py"
+ELSEWHERE = {
+    "AdaNormalHedge": _BOTH,
+    "AdaptMLProd": _EACH,
+    "BGD": _MEAN,
+    "FLHVAW": "baselines/test_flh_vaw.py::test_keeps_its_bound_on_every_interval",
+    "Hedge": _BOTH,
+    "MSMWC": _EACH,
+    "OEGD": f"{_ONLINE}::test_pools_keep_their_bounds_and_come_near_them",
+    "OptimisticHedge": _EACH,
+    "PBGD": _MEAN,
+    "PSACS": f"{_ONLINE}::test_psacs_keeps_its_bound_on_every_interval_wherever_markers_are",
+    "Prod": _EACH,
+}
+# and those that refuse to bound anything
+UNBOUNDED = {"COCOBBackprop": "it is a heuristic"}
+
+
+def test_every_public_baseline_with_a_bound_is_held_to_it():
+    bounded = {
+        name
+        for name in baselines.__all__
+        if any(hasattr(getattr(baselines, name), each) for each in ("bound", "interval_bound"))
+    }
+    claimed = {type(case.build(Setting(20))).__name__ for case in CASES.values()}
+    missing = bounded - claimed - ELSEWHERE.keys() - UNBOUNDED.keys()
+    assert not missing, "give each a Case in claims.py, or name the test that holds its bound here"
+    assert (ELSEWHERE.keys() | UNBOUNDED.keys()) <= bounded - claimed  # none of them is out of date
+    for name, where in ELSEWHERE.items():
+        path, _, test = where.partition("::")
+        source = (Path(__file__).parent / path).read_text(encoding="utf-8")
+        assert f"def {test}(" in source, where
+        assert re.search(rf"\b{name}\b", source), where

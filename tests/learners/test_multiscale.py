@@ -117,14 +117,63 @@ def test_the_theorem_holds_against_every_split(seed, kind, budget):
     assert learner.certificate(0.0) <= learner.bound([])
 
 
+def closed_form(norms, variances, budget, lipschitz):
+    """Σ_j [ε√(¾(V_j + G²)) + ‖u^j‖(√(6(V_j + 4G²)ℓ_j) + 12Gℓ_j)], ℓ_j = log(2 + ‖u^j‖/ε)."""
+    n, V, square = np.asarray(norms), np.asarray(variances), lipschitz**2
+    log = np.log(2 + n / budget)
+    slope = np.sqrt(6 * (V + 4 * square) * log) + 12 * lipschitz * log
+    return float((budget * np.sqrt(0.75 * (V + square)) + n * slope).sum())
+
+
+def test_the_theorem_holds_as_printed_where_the_root_alone_does_not():
+    y = np.full(50, 10.0)
+    learner = sp.MultiScale(1, lipschitz=1.0)
+    regret = float(sp.play(learner, Absolute().on(y)).regret(y)[-1])
+    V = np.array([level.variance for level in learner.levels()])
+    norms = np.append(10.0, np.zeros(V.size - 1))  # a constant lives in the static level
+    root = float((0.1 * np.sqrt(0.75 * V)).sum() + 10 * np.sqrt(3 * V[0] * np.log(1 + 10 / 0.1)))
+    assert regret > 1.7 * root
+    assert regret <= learner.certificate(norms) + 1e-9 <= learner.bound(norms)
+    assert learner.bound(norms) <= closed_form(norms, V, 0.1, 1.0) <= 2 * learner.bound(norms)
+
+
+def test_the_closed_form_is_above_the_bound_for_every_norm_and_variance():
+    for budget, lipschitz in ((0.1, 1.0), (3.0, 1e-3)):
+        for v in (0.0, *np.logspace(-6, 8, 29)):
+            for n in (0.0, *np.logspace(-8, 12, 41)):
+                V, size = v * lipschitz**2, n * budget
+                limit = closed_form([size], [V], budget, lipschitz)
+                assert Erfi(budget).bound(size, V, lipschitz) <= limit * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("budget", [0.1, 3.0])
+def test_hostile_runs_keep_the_theorem_as_printed(budget):
+    rng = np.random.default_rng(0)
+    streams = {
+        "never turns": lambda t, w: -np.ones(1),
+        "small": lambda t, w: -np.full(1, 0.01),
+        "with the play": lambda t, w: np.where(w >= 0, -1.0, 1.0),
+        "against the play": lambda t, w: np.where(w >= 0, 1.0, -1.0),
+        "push, then noise": lambda t, w: -np.ones(1) if t < 60 else rng.choice([-1.0, 1.0], 1),
+    }
+    for gradient in streams.values():
+        learner = sp.MultiScale(1, lipschitz=1.0, budget=budget)
+        for t in range(200):
+            learner.update(gradient(t, learner.predict()))
+        V = [level.variance for level in learner.levels()]
+        for scale in (0.0, *np.logspace(-3, 6, 19)):
+            norms = scale * rng.dirichlet(np.full(len(V), 0.3))
+            assert learner.certificate(norms) <= closed_form(norms, V, budget, 1.0)
+
+
 def test_it_loses_at_most_its_budget_to_zero():
-    """R(0) ≤ Σ_j ε√(αU_j), whatever happens: pure noise after a push, which lifts Tracker's radius,
-    does not hurt it.
+    """R(0) ≤ Σ_j ε√(¾(V_j + G²)), whatever happens: pure noise after a push, which lifts Tracker's
+    radius, does not hurt it.
     """
     rng = np.random.default_rng(0)
     g = np.concatenate([-np.ones(20), rng.choice([-1.0, 1.0], 20_000)])
     run = sp.play(sp.MultiScale(1, lipschitz=1.0, budget=0.1), Linear().on(g[:, None]))
-    limit = 10 * 0.1 * np.sqrt(0.75 * (len(g) + 4))  # at most ten levels run by then
+    limit = 10 * 0.1 * np.sqrt(0.75 * (len(g) + 1))  # at most ten levels run by then
     assert run.linear[-1] <= limit
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import stillpoint as sp
 from stillpoint.domains import Ball, Domain
-from stillpoint.kernels import OU, Gaussian
+from stillpoint.kernels import OU, Gaussian, StationaryKernel
 from stillpoint.lab.baselines import OGD, Hedge
 from stillpoint.lab.online import Descent, Ensemble, FixedShare, Pool
 from stillpoint.learners.norms import FullMatrix
@@ -236,3 +236,82 @@ def test_a_part_that_refuses_once_others_have_learnt_leaves_all_as_it_was(name):
     fault.answer = None
     learner.update([0.1, 0.2])
     assert learner.rounds == 5
+
+
+@dataclass
+class Calls:
+    """How many more times a kernel answers."""
+
+    left: float = np.inf
+
+
+@dataclass(frozen=True)
+class Tiring(StationaryKernel):
+    """A kernel of one's own, without a state space."""
+
+    calls: Calls = field(default_factory=Calls)
+
+    def _lag(self, r):
+        self.calls.left -= 1
+        if self.calls.left < 0:
+            raise RuntimeError("not now")
+        return np.exp(-np.square(r / 3.0))
+
+
+DENSE = {
+    "Directional": lambda k: sp.Directional(2, lipschitz=3.0, kernel=k),
+    "Directional, scale-free": lambda k: sp.Directional(2, kernel=2.0 * k),
+    "Directional, diagonal": lambda k: sp.Directional(2, kernel=k, norms="diagonal"),
+    "Directional, dimension": lambda k: sp.Directional(
+        2, lipschitz=3.0, kernel=k + Gaussian(9.0), domain=Ball(0.3), track_dimension=True),
+    "KernelFTRL": lambda k: sp.KernelFTRL(2, lipschitz=3.0, kernel=k),
+    "KernelFTRL, ball": lambda k: sp.KernelFTRL(2, kernel=k, domain=Ball(0.3)),
+    "ExpConcave": lambda k: sp.ExpConcave(2, kernel=k, curvature=0.5),
+    "ExpConcave, ball": lambda k: sp.ExpConcave(2, kernel=k, curvature=0.5, domain=Ball(0.3)),
+    "StronglyConvex": lambda k: sp.StronglyConvex(2, kernel=k, curvature=0.5),
+    "Tracker, certified": lambda k: sp.Tracker(2, certify=k),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DENSE)
+def test_a_kernel_that_fails_at_any_call_leaves_all_as_it_was(name):
+    kernel = Tiring()
+    learner, twin = DENSE[name](kernel), DENSE[name](Tiring())
+    gradients = np.random.default_rng(3).uniform(-1.0, 1.0, (8, 2)) + 0.4
+    failed = []
+    for t, g in enumerate(gradients):
+        steps = [lambda: learner.update(g)]  # noqa: B023 - called before g changes
+        if t % 2:
+            steps.insert(0, learner.predict)
+        for step in steps:
+            before = copy.deepcopy(learner.arrays())
+            for calls in range(30):
+                kernel.calls.left = calls
+                try:
+                    step()
+                    break
+                except RuntimeError:
+                    failed.append(t)
+                    np.testing.assert_equal(learner.arrays(), before)
+            else:
+                raise AssertionError("it never succeeds")
+            kernel.calls.left = np.inf
+        twin.update(g)
+    assert {0, gradients.shape[0] - 1} <= set(failed)
+    np.testing.assert_equal(learner.arrays(), twin.arrays())
+
+
+def test_an_open_round_whose_gradient_a_kernel_refuses_is_not_counted_twice():
+    kernel = Tiring()
+    learner, twin = (sp.Directional(1, lipschitz=1.0, kernel=k) for k in (kernel, Tiring()))
+    for each in (learner, twin):
+        each.update(0.5)
+        each.predict()
+    kernel.calls.left = 0
+    with pytest.raises(RuntimeError, match="not now"):
+        learner.update(1.0)
+    kernel.calls.left = np.inf
+    for each in (learner, twin):
+        each.update(1.0)
+    assert learner.certificate(2.0) == twin.certificate(2.0)
+    np.testing.assert_equal(learner.arrays(), twin.arrays())

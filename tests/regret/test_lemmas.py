@@ -130,6 +130,19 @@ def test_sine_transform_of_a_decreasing_function_is_positive():
         assert low + high > 0
 
 
+def test_the_intuition_of_path_length_loses_a_logarithm():
+    """Equation ideal-ti-kernel-norm: of 1 on [0, 1], with edges of time δ, M‖u'‖₁ is 2 whatever δ,
+    and ∫|ω||û|² grows as (1/π²)log(1/δ).
+    """
+    w = 0.02 * np.arange(1.0, 500_001.0)
+
+    def energy(edge):  # û(ω) = sinc(ω)sinc(δω), but for its phase
+        return 2 * 0.02 * float((w * (np.sinc(w) * np.sinc(edge * w)) ** 2).sum())
+
+    found = [energy(edge) for edge in (0.1, 0.01, 0.001)]
+    assert np.diff(found) == pytest.approx(np.log(10) / np.pi**2, rel=0.01)
+
+
 def test_l1_norm_by_the_fourier_transform():
     """Lemma bound-L1-norm-with-fourier: ‖f‖₁ ≤ (2/√π)‖f̂‖^{1/2}‖f̂'‖^{1/2}, on Gaussians of any
     width.

@@ -77,8 +77,8 @@ def learner_name(learner: Any) -> str:
             ):
                 return prefix + name
     raise Foreign(
-        f"learner must be one of {saved_names()}: got {kind.__name__}; save its configuration"
-        " yourself"
+        f"learner must have a name in files: got {kind.__name__}; pickle it, or save its"
+        f" configuration yourself (there are names for {', '.join(saved_names())})"
     )
 
 

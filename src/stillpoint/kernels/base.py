@@ -51,6 +51,14 @@ class Kernel(ABC):
         """The state-space form; None where there is none, and memory is dense, O(t) a round."""
         return None
 
+    @property
+    def _may_fail(self) -> bool:
+        """Whether code of one's own is called, which may raise at any time, where it runs dense."""
+        parts = vars(self).values()
+        return type(self).__module__.partition(".")[0] != "stillpoint" or any(
+            part._may_fail if isinstance(part, Kernel) else callable(part) for part in parts
+        )
+
     def markov(self) -> Kernel:
         """The kernel that `state_space` represents: this one, unless that is an approximation."""
         return self

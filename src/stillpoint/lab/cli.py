@@ -189,7 +189,9 @@ def sweep(
     retry: Annotated[bool, typer.Option("--retry", help="Play cells again that failed.")] = False,
     json: Json = False,
 ) -> None:
-    """Play learners on streams, for every seed and horizon, into Parquet. Needs the extra lab.
+    """Play learners on streams, for every seed and horizon, into Parquet.
+
+    It needs the extras lab and parquet: `pip install 'stillpoint[lab,parquet]'`.
 
     The exit code is 1 if a run failed. After a kill, run the same command again: only what is
     missing is played. With other options the folder grows.

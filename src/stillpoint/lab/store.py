@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 import numpy as np
 
 from stillpoint.core.container import replace
+from stillpoint.core.extras import require
 
 DATABASE, RESULTS = "cells.sqlite", "cells.parquet"
 
@@ -82,8 +83,6 @@ class Store(Generic[R]):
     """
 
     def __init__(self, folder: str | os.PathLike[str], kind: type[R]) -> None:
-        from stillpoint.commands import parquet
-
         self._kind = kind
         self._types = {
             field.name: {**_TYPES, **kind.types}.get(field.name, "string") for field in fields(kind)
@@ -97,7 +96,8 @@ class Store(Generic[R]):
         self._write = f"INSERT OR REPLACE INTO cells VALUES ({', '.join('?' * len(self._types))})"
 
         self.folder = Path(folder)
-        self._arrow = parquet.load("a sweep")
+        self._arrow = require("pyarrow", "the folder out", "lab,parquet")
+        require("pyarrow.parquet", "the folder out", "lab,parquet")
         if self.folder.exists() and not self.folder.is_dir():
             raise ValueError(f"out must be a folder: got the file {self.folder}; give another name")
 

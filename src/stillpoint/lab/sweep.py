@@ -126,7 +126,8 @@ def sweep(
     horizons
         Rounds T of the runs, each in turn.
     out
-        The folder: `cells.parquet` has the results, `cells.sqlite` what a later call needs.
+        The folder: `cells.parquet` has the results, `cells.sqlite` what a later call needs. It
+        needs the extras lab and parquet.
     backend
         "loky" for processes here, "dask" or "ray".
     jobs

@@ -199,7 +199,9 @@ class GradientLearner(Learner):
     def certificate(self, radius: float) -> float:
         """Return the linearised regret so far against the worst comparator with ‖U‖ ≤ radius.
 
-        Exactly Σ⟨g_s, w_s⟩ + radius·‖Σ g_s⊗φ(τ_s)‖. Comparators outside a domain count, too.
+        Exactly Σ⟨g_s, w_s⟩ + radius·‖Σ g_s⊗φ(τ_s)‖, in the norm of the kernel that is run: where
+        `HorizonFree` streams that is its mixture, whose norm is within its accuracy of the kernel's
+        own. Comparators outside a domain count, too.
         """
         if self.ledger is None:
             raise ValueError(

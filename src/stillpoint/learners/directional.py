@@ -143,13 +143,13 @@ class Directional(ConstrainedLearner):
             )
         else:
             self.norms = build(kernel, self.dim, self._floor)
-            self._may_refuse_gradient = callable(norms)
-            self._may_refuse_late |= self._may_refuse_gradient
         own = self.norms.memory
         shared = own is not None and self._as_given
         self.ledger = Ledger(
             own if own is not None and shared else make_memory(kernel, self.dim), shared
         )
+        self._may_refuse_gradient = self.ledger.may_refuse or callable(norms)
+        self._may_refuse_late |= self._may_refuse_gradient
         self._variance = 4.0 if self._fixed else 0.0
         self.fed: Array = np.zeros(self.dim)
 

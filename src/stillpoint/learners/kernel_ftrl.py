@@ -127,6 +127,8 @@ class KernelFTRL(ConstrainedLearner):
         self.ledger = Ledger(
             self.memory if shared else make_memory(self.kernel, self.dim, memory), shared
         )
+        self._may_refuse_late |= self.ledger.may_refuse
+        self._may_refuse_gradient |= self.ledger.may_refuse
 
     @property
     def _may_refuse_time(self) -> bool:

@@ -37,7 +37,8 @@ class Level:
 class MultiScale(MultiScaleRounds):
     """Online learner for gradients on every time scale at once, with a strict guarantee.
 
-    With `lipschitz` it loses at most Σ_j budget·√(αU_j) to 0, whatever happens.
+    With `lipschitz` = G it loses at most Σ_j budget·√(¾(V_j + G²)) to 0, whatever happens, where
+    V_j = Σ‖g_t‖² since level j started.
 
     Parameters
     ----------
@@ -59,9 +60,15 @@ class MultiScale(MultiScaleRounds):
 
     Notes
     -----
-    `bound` is the guarantee: for every split u = Σ_j u^j with u^j = 0 before level j starts,
-    R(u) ≤ Σ_j [ε√(αV) + ‖u^j‖√(4αV log(1 + ‖u^j‖/ε))], hence Õ(√((M² + M·P_T)V)) without knowing T,
-    M or P_T.
+    `bound` is the guarantee: for every split u = Σ_j u^j with u^j = 0 before level j starts, with
+    Φ of `Erfi` (α = ¾, z₀ = 4) and ℓ_j = log(2 + ‖u^j‖/ε),
+
+        R(u) ≤ Σ_j [sup_S (S‖u^j‖ − Φ(V_j, S)) − ε√(αz₀)G]
+             ≤ Σ_j [ε√(¾(V_j + G²)) + ‖u^j‖(√(6(V_j + 4G²)ℓ_j) + 12Gℓ_j)],
+
+    hence Õ(√((M² + M·P_T)V)) without knowing T, M or P_T. `bound` is the first of the two; with
+    lipschitz=None it is without −ε√(αz₀)G, a gain, and with the cost of clipping and of artificial
+    balls.
     """
 
     def __init__(

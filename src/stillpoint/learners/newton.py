@@ -51,7 +51,10 @@ class _Newton(GradientLearner):
                 f"curvature must be between {_LEAST:g} and {_MOST:g}, and so must ridge/curvature:"
                 f" got {curvature!r} with ridge {ridge!r}; rescale the losses"
             )
-        self._may_refuse_late = self.domain._compiled(self.dim) is None
+        own = self.kernel.state_space() is None and self.kernel._may_fail
+        self._may_refuse_late = own or self.domain._compiled(self.dim) is None
+        if own:
+            self._may_refuse_gradient, self._refuses_unchanged = True, False
         self._cost, self.log_det, self._trace = 0.0, 0.0, 0.0
 
     @property

@@ -73,7 +73,8 @@ class Tracker(GradientLearner):
             isinstance(self.domain, Ball) and self.domain.center is None
         )
         self._projection = None if capped else self.domain
-        self._may_refuse_late = self.domain._compiled(self.dim) is None
+        self._may_refuse_gradient = self.ledger is not None and self.ledger.may_refuse
+        self._may_refuse_late = self._may_refuse_gradient or self.domain._compiled(self.dim) is None
         limit = min(self.domain.reach(self.dim), _tracker.CAP)
         scalars = zeros(len(AT))
         scalars[AT.radius] = radius = min(_tracker.EPS, limit)

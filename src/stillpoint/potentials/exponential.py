@@ -80,10 +80,10 @@ class Erfi(Potential):
 
     Notes
     -----
-    m = ε(E(q) − h√(α/U)e^{q²}), E(q) = ∫_0^q e^{x²}dx, U = V + 2hS + z₀h², q = S/√(4αU). Regret is
-    O(ε√V + ‖U‖√(4αV log(1 + ‖U‖/ε))): no logarithm on the ε√V term, and running hints cost nothing
-    because ∂Φ/∂U < 0. The inequality was checked for (α, z₀) = (0.75, 4), (0.6, 16), (1, 4);
-    smaller α violates it.
+    m = ε(E(q) − h√(α/U)e^{q²}), E(q) = ∫_0^q e^{x²}dx, U = V + 2hS + z₀h², q = S/√(4αU). With l =
+    log(2 + ‖U‖/ε) regret is O(ε(√V + h) + ‖U‖(√(Vl) + hl)): no logarithm on the ε√V term, and
+    running hints cost nothing because ∂Φ/∂U < 0. The inequality was checked for (α, z₀) = (0.75,
+    4), (0.6, 16), (1, 4); smaller α violates it.
     """
 
     scale: float = 1.0

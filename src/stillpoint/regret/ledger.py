@@ -6,7 +6,7 @@ import numpy as np
 
 from stillpoint.core.arithmetic import dot, running_dot
 from stillpoint.core.validation import Array, under
-from stillpoint.memory import Memory
+from stillpoint.memory import DenseMemory, Memory
 
 
 class Ledger:
@@ -29,6 +29,12 @@ class Ledger:
     def __init__(self, memory: Memory, shared: bool) -> None:
         self.memory, self.shared = memory, shared
         self.linear_loss = 0.0
+
+    @property
+    def may_refuse(self) -> bool:
+        """Whether it evaluates a kernel that may fail once the learner has moved."""
+        dense = isinstance(self.memory, DenseMemory)
+        return dense and not self.shared and self.memory.kernel._may_fail
 
     def advance(self, time: float) -> None:
         """Move to a round's time."""

@@ -1,5 +1,7 @@
 """Parts combine: those of the library in one compiled loop, one's own in Python."""
 
+import copy
+import pickle
 from dataclasses import dataclass
 
 import numpy as np
@@ -343,3 +345,25 @@ def test_bad_arguments_are_named(name):
     call, word = CALLS[name]
     with pytest.raises(ValueError, match=word):
         call()
+
+
+def test_an_ensemble_is_copied_and_pickled_and_has_no_name_in_files(tmp_path):
+    cover = CompactCover(ScaleFree(step=1.0))
+    for schedule in (cover, Pool([Momentum(0.1), Descent(0.2)])):
+        learner = Ensemble(1, schedule=schedule, meta=NormalHedge(4.0), domain=Ball(1.0))
+        sp.play(learner, Absolute().on(Y[:60]))
+        twins = copy.deepcopy(learner), pickle.loads(pickle.dumps(learner))
+        plays = sp.play(learner, Absolute().on(Y[60:])).plays
+        for twin in twins:
+            assert np.array_equal(sp.play(twin, Absolute().on(Y[60:])).plays, plays)
+        with pytest.raises(ValueError, match="a name in files: got Ensemble; pickle it"):
+            sp.save(learner, tmp_path / "learner")
+
+
+def test_fixed_share_on_a_pool_where_nobody_is_born_is_exponential_weights():
+    pool = Pool([Descent(0.05), Descent(0.5)])
+    plays = [
+        sp.play(Ensemble(1, schedule=pool, meta=meta, domain=Ball(1.0)), Absolute().on(Y)).plays
+        for meta in (FixedShare(0.7), ExponentialWeights(0.7))
+    ]
+    np.testing.assert_allclose(plays[0], plays[1], rtol=1e-9, atol=1e-12)

@@ -53,7 +53,7 @@ def compare(
         Rounds T, one or several.
     out
         A folder in which finished cells are kept, so that the same call goes on after a kill, and
-        grows with more seeds. None keeps nothing. It needs the extra parquet.
+        grows with more seeds. None keeps nothing. It needs the extras lab and parquet.
     jobs, backend, address, retry, progress
         As for `sweep`. Results do not depend on them, but for the time per round.
 

@@ -80,6 +80,9 @@ class ExponentialWeights(Meta):
 class FixedShare(Meta):
     """p_i ∝ p_i exp(−εℓ_i), then 1/t of the weight for who is born at t (Hazan & Seshadhri 2009).
 
+    It is the share of FLH, for births, not that of Herbster & Warmuth (1998), who spread a fixed
+    part of the weight over all. On a `Pool` nobody is born, and it is exponential weights.
+
     Parameters
     ----------
     rate

@@ -24,7 +24,7 @@ SECTION = "Beyond the paper"
     on="the worst comparator −B·ΣG/‖ΣG‖ played against the run; four kernels × nine streams, B = 3",
 )
 def certificate(quick: bool) -> Evidence:
-    """sup over ‖U‖ ≤ B of Σ⟨g_t, w_t − u_t⟩ = Σ⟨g_t, w_t⟩ + B‖ΣG_t‖, at every round."""
+    """sup over ‖U‖ ≤ B of Σ⟨g_t, w_t − u_t⟩ = Σ⟨g_t, w_t⟩ + B‖ΣG_t‖."""
     rounds, cases, control = 100 if quick else 300, [], []
     for name in ("constant", "OU(0.02)", "Matérn-3/2", "horizon-free"):
         for stream, gradient in runs.STREAMS.items():
@@ -121,7 +121,7 @@ def tracker(quick: bool) -> Evidence:
     ),
 )
 def multiscale(quick: bool) -> Evidence:
-    """R(u) ≤ Σ_j[ε√(αV) + ‖u^j‖√(4αV log(1 + ‖u^j‖/ε))] for every split u = Σu^j."""
+    """R(u) ≤ Σ_j[sup_S(S‖u^j‖ − Φ(V_j, S)) − ε√(αz₀)G] for every split u = Σu^j, Φ of Erfi."""
     rounds, cases, control, rng = 400 if quick else 2000, [], [], np.random.default_rng(8)
     for stream, gradient in runs.STREAMS.items():
         learner = sp.MultiScale(1, lipschitz=1.0)

@@ -103,7 +103,7 @@ def _add(pair: tuple[Case, Case], cases: list[Case], control: list[Case]) -> Non
     ),
 )
 def static_full_matrix(quick: bool) -> Evidence:
-    """R_T(u) ≤ 4εG + 6‖u‖_{T+1} max(√(V l), G l) in any increasing norms."""
+    """R_T(u) ≤ 4εG + 6‖u‖_{T+1} max(√(V l), l) in any increasing norms."""
     rounds, dim, cases, control = 100 if quick else 400, 3, list[Case](), list[Case]()
     for stream, gradient in KINDS.items():
         for G in (1.0, 0.01):
