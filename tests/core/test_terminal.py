@@ -70,7 +70,9 @@ def files(tmp_path):
         with (folder / name).open("w", newline="") as file:
             table = csv.writer(file)
             table.writerow([f"y{EVIL}", f"k{EVIL}", f"t{EVIL}"])
-            table.writerows([target if i == 50 else i % 7 - 3, f"{i % 3}{EVIL}", i] for i in range(60))
+            table.writerows(
+                [target if i == 50 else i % 7 - 3, f"{i % 3}{EVIL}", i] for i in range(60)
+            )
     return folder
 
 
