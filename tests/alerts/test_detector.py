@@ -8,7 +8,7 @@ from stillpoint.alerts import Changes
 from stillpoint.alerts._state import BY
 from stillpoint.alerts.change import build, has_trend, waves
 from stillpoint.alerts.detector import Detector
-from stillpoint.alerts.sizes import columns
+from stillpoint.alerts.sizes import columns, shape
 from stillpoint.core._harmonics import fill
 from thorough import some
 
@@ -302,3 +302,15 @@ def test_usual_periods_are_told_from_their_neighbours_early():
         y = 5.0 * np.sin(t * np.pi / 12) + np.random.default_rng([14, seed]).normal(size=t.size)
         detector.track(y)
         assert detector.period == 24
+
+
+def test_memory_of_three_rows_is_no_season():
+    e = np.random.default_rng(2).normal(size=1500)
+    y = lfilter([1.0], [1.0, 0.0, 0.0, -0.9], e)  # y_t = 0.9·y_{t−3} + e_t
+    detector = Detector(10_000.0)
+    detector.take(y)
+    for period in (6.0, 12.0, 24.0):
+        assert not shape(detector.state, waves(period), False)[0]
+    detector = Detector(10_000.0)
+    detector.take(y + 3.0 * np.sin(np.arange(y.size) * np.pi / 6.0))
+    assert shape(detector.state, waves(12.0), False)[0]
