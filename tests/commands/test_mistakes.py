@@ -152,6 +152,8 @@ from tracked import T, bad, read, run, write
             (f"y;a\n{cell};1\n", {}, ["row 1:", f"pandas.read_csv(…, {mark}=',') reads"])
             for cell, mark in (("1,000.54", "thousands"), ("1,000", "decimal"), ("0,5", "decimal"))
         ),
+        ("y;a\n1.234,5;1\n", {}, ["pandas.read_csv(…, decimal=',', thousands='.') reads"]),
+        ("y;a\n1.234.567;1\n", {}, ["row 1:", "no points between thousands", "thousands='.')"]),
         (
             "a,y\n1,2\n12.5 %,3\n",
             {},

@@ -31,7 +31,8 @@ class FleetJob(Job):
         """See Job."""
         refuse_inputs(self.options)
         o = self.options
-        return Source(inputs(o.source), self._columns, stop, format=o.format, named=True)
+        files, keys = inputs(o.source), [o.key]
+        return Source(files, self._columns, stop, format=o.format, named=True, words=keys)
 
     def _columns(self, names: list[str], file: str) -> Sequence[str]:
         self.options.check(names, file)

@@ -104,11 +104,17 @@ class Reader(Protocol):
 
 
 def open_reader(
-    source: str, format: str | None = None, *, follow: bool = False, stop: Stop | None = None
+    source: str,
+    format: str | None = None,
+    *,
+    follow: bool = False,
+    stop: Stop | None = None,
+    words: Sequence[str] = (),
 ) -> Reader:
     """Open one file, or "-" for standard input, with the reader of its format.
 
-    stop: ends the search for the place where a checkpoint goes on.
+    stop: ends the search for the place where a checkpoint goes on. words: columns that are not read
+    as numbers.
     """
     kind = format_of(source, format)
     if kind == "parquet":
@@ -128,7 +134,7 @@ def open_reader(
     if kind == "csv":
         from stillpoint.commands.text import CsvReader
 
-        return CsvReader(lines, check)
+        return CsvReader(lines, check, words)
     from stillpoint.commands.jsonl import JsonReader
 
     return JsonReader(lines, check)
