@@ -123,7 +123,7 @@ def ahead_notes(ahead: int, horizon: int) -> list[str]:
 
 
 def shared_notes(shared: tuple[int, int, str] | None) -> list[str]:
-    """A note on rows that are no series because some share a time, few or as those of several do.
+    """A note on rows that are no series because some share a time, few or as several series do.
 
     shared: how many have the time of the row before, of how many, and the first such time.
     """
