@@ -26,6 +26,7 @@ class FleetJob(Job):
     def __init__(self, options: FleetOptions) -> None:
         self.options: FleetOptions = options
         self.no_rows = f"the input must have rows: got none in {options.source}; check the file"
+        self.unused: list[str] = []  # columns that are not read, of all files
 
     def source(self, stop: Stop) -> Source:
         """See Job."""
@@ -36,6 +37,7 @@ class FleetJob(Job):
 
     def _columns(self, names: list[str], file: str) -> Sequence[str]:
         self.options.check(names, file)
+        self.unused += [name for name in self.options.unused(names) if name not in self.unused]
         return self.options.columns
 
     @property

@@ -138,6 +138,16 @@ def shared_notes(shared: tuple[int, int, str] | None) -> list[str]:
     return [f"{who}, {first} the first: {what}; {remedy}"]
 
 
+def unused_notes(names: Sequence[str]) -> list[str]:
+    """A note on columns of a fleet of forecasters that are not used."""
+    if not names:
+        return []
+    who = f"column {show_name(names[0])} is" if len(names) == 1 else f"columns {_listed(names)} are"
+    what = "not used: each key is forecast from its own past values"
+    remedy = "to forecast from columns, use stillpoint.Fleet(stillpoint.Forecaster, features=…)"
+    return [f"{who} {what}; {remedy} in Python"]
+
+
 def slot_notes(repeated: int, rows: int) -> list[str]:
     """A note on rows of a series that share a slot. repeated: rows that do not count for that."""
     if not repeated:
@@ -162,8 +172,7 @@ def known_notes(known: Sequence[str], lacks: int, horizon: int) -> list[str]:
     """A note on steps ahead without the columns that are known ahead. lacks: how many."""
     if not lacks:
         return []
-    named = ", ".join(map(show_name, known[:_NAMED])) + (", …" if len(known) > _NAMED else "")
-    what = f"{lacks} of the {horizon} steps ahead are without {named}, which --known names"
+    what = f"{lacks} of the {horizon} steps ahead are without {_listed(known)}, which --known names"
     follows = "their forecasts and intervals are as if that were not known ahead"
     return [f"{what}: {follows}; add rows at the end that have it, and no target"]
 
@@ -196,6 +205,10 @@ def date_remedy(name: str, time: str | None) -> str:
     """What to do about a column of dates. time: the column of times, if there is one."""
     leave = "leave it out with --features"
     return leave if time is not None else f"give --time {brief(name)}, or {leave}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(map(show_name, names[:_NAMED])) + (", …" if len(names) > _NAMED else "")
 
 
 def _finite(text: str) -> bool:

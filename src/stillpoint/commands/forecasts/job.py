@@ -20,6 +20,7 @@ from stillpoint.commands.forecasts.figures import figures, show
 from stillpoint.commands.forecasts.intake import Intake
 from stillpoint.commands.forecasts.player import KEPT, PartPlayer, hashes
 from stillpoint.commands.formats import Batch
+from stillpoint.commands.notes import unused_notes
 from stillpoint.commands.session import Session, progress
 from stillpoint.commands.sources import Source
 from stillpoint.commands.summary import SUMMARY, write_summary
@@ -114,6 +115,7 @@ class Forecasts(FleetJob):
         found = alerts.write(self.options, results, self.alerted, self.intake.numbers)
         told = figures(self.options, self.plan, self.intake, results, session)
         told |= alerts.figures(self.options, found)
+        session.notes += unused_notes(self.unused)
         if session.compiled:
             told["rows_per_second"] = None
         summary = write_summary(self.options.out, told)
