@@ -182,7 +182,10 @@ def test_a_file_that_grew_while_parts_were_played_is_read_on_later(tmp_path, mon
     ("told", "message"),
     [
         ({"season": "7,30"}, "--season must be that of the checkpoint: got 7,30, begun with 7"),
-        ({"season": None}, "--season must be that of the checkpoint: got None, begun with 7"),
+        (
+            {"season": None},
+            "--season must be that of the checkpoint: got the default, begun with 7",
+        ),
         ({"horizon": 4}, "--horizon must be that of the checkpoint: got 4, begun with 3"),
         ({"pool": "middle"}, "--pool must be that of the checkpoint: got middle, begun with small"),
         ({"coverage": 0.8}, "--coverage must be that of the checkpoint: got 0.8, begun with 0.9"),
