@@ -448,16 +448,20 @@ def test_what_cannot_be_saved_says_so(tmp_path):
         pass
 
     for learner in (Mine(1), object(), OU(0.1), sp.Tracker):
-        with pytest.raises(ValueError, match="learner must be one of"):
+        with pytest.raises(ValueError, match="learner must be of a class of stillpoint"):
             sp.save(learner, tmp_path / "a")
     for model in (lambda x: 0.0, Mine(1)):
         with pytest.raises(
-            ValueError, match=r"the model must be one of this library|learner must be one of"
+            ValueError,
+            match=r"the model must be one of this library|learner must be of a class of stillpoint",
         ):
             sp.save(sp.IntervalTracker().wrap(model), tmp_path / "a")
-    with pytest.raises(ValueError, match="learner must be one of"):
+    with pytest.raises(ValueError, match="learner must be of a class of stillpoint"):
         sp.save(baselines.Hedge([Mine(1)]), tmp_path / "a")
     assert not list(tmp_path.iterdir())
+    with pytest.raises(ValueError, match=r": got dict; give such a learner, or save") as refused:
+        sp.save({}, tmp_path / "a")
+    assert len(str(refused.value)) < 200
 
 
 @pytest.mark.extra

@@ -76,9 +76,10 @@ def learner_name(learner: Any) -> str:
                 and getattr(module, kind.__name__) is kind
             ):
                 return prefix + name
+    got = f"the class {learner.__name__}" if isinstance(learner, type) else kind.__name__
     raise Foreign(
-        f"learner must be one of {saved_names()}: got {kind.__name__}; save its configuration"
-        " yourself"
+        f"learner must be of a class of stillpoint, such as Forecaster or Fleet: got {got}; give"
+        " such a learner, or save what it is made from yourself"
     )
 
 
