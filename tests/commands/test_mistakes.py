@@ -39,6 +39,13 @@ from tracked import T, bad, read, run, write
             ["--target must be a column: got 'Y1'", "the columns are a, y"],
         ),
         ("alpha,y\n1,2\n", {"features": "alpa"}, ["did you mean alpha?"]),
+        ("a,b,y\n1,2,3\n", {"target": "b,y"}, ["one column: got 'b,y'; forecast one a run"]),
+        (
+            "a,y\n1,2\n",
+            {"known": "a,y", "features": "a"},
+            ["--known must be a feature: got 'y', which is the target; leave it out"],
+        ),
+        ("y\n1\n", {"known": "promo"}, ["got 'promo'; there are no other columns, so add one"]),
         ("a,y\n1,2\n", {"time": "when"}, ["--time must be a column"]),
         ("a,a,y\n1,1,2\n", {}, ["different names", "'a' twice"]),
         ("Sales 2024,,\nday,shop,y\n1,2,3\n", {}, ["'' twice", "leave out lines above the header"]),

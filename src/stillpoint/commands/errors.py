@@ -21,6 +21,10 @@ class InputError(ValueError):
     """Arguments or input that cannot be used: a line with what is wrong, the value, the remedy."""
 
 
+class ColumnError(InputError):
+    """A name that is not that of a column."""
+
+
 class RowError(InputError):
     """A row that cannot be used.
 
