@@ -223,7 +223,8 @@ def read_floats(
         got = show_cell(cell)
         reasons.setdefault(
             row,
-            f"column {show_name(name)} must hold {what}: got {got}; repair it, or leave it empty",
+            f"column {show_name(name)} must hold {what}: got {got};"
+            f" {meant_number(cell) or 'repair it, or leave it empty'}",
         )
 
     return read_column(cells, read, refuse)

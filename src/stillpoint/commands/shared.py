@@ -22,7 +22,10 @@ Quick = Annotated[
     bool, typer.Option("--quick", help="A small run, in seconds, to see that all is well.")
 ]
 _REMEDIES = Remedies(
-    "interrupted; run the command again", "use a machine with more", "give another --out"
+    "interrupted; run the command again",
+    "use a machine with more",
+    "give another --out",
+    "give another --out",
 )
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 DateFormat = Annotated[

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from stillpoint.commands.errors import InputError, RowError, Stop, Stopped
+from stillpoint.commands.errors import ColumnError, InputError, RowError, Stop, Stopped
 from stillpoint.commands.formats import SUFFIXES, Batch, Reader, format_of, open_reader, suffix_of
 from stillpoint.commands.lines import HEAD
 from stillpoint.commands.packed import standard_input
@@ -137,6 +137,12 @@ class Source:
                         reader.close()
                         return None
                 reader.use(self._columns(reader.names, self.name))
+            except ColumnError as error:
+                reader.close()
+                if len(reader.names) > 1:
+                    raise
+                # a line of a title has one cell, too
+                raise InputError(f"{error}; leave out lines above the header, if any") from None
             except BaseException:
                 reader.close()
                 raise

@@ -231,7 +231,10 @@ def decoded(record: bytes, what: str) -> str:
         return record.decode()
     except UnicodeDecodeError as error:
         raise RowError(
-            0, f"{what} must be UTF-8: {error.reason} at byte {error.start}; convert the file first"
+            0,
+            f"{what} must be UTF-8: {error.reason} at byte {error.start}; convert the file by iconv"
+            " -f latin1 -t utf8, or give sp.track what pandas.read_csv(…, encoding='latin1')"
+            " reads",
         ) from None
 
 

@@ -130,10 +130,12 @@ class Forecasts(FleetJob):
         rows, keys = self.spill.size()
         if rows == 0:
             (reason, _), *_ = self.intake.reasons.most_common(1)
+            got, _, remedy = self.intake.first.get(reason, "").rpartition("; ")
+            why = f"{reason}: got {got}" if got else reason
             raise InputError(
                 f"the input must have rows that can be used: got none of {self.intake.rows:,} in"
-                f" {self.options.source}, mostly because {reason};"
-                f" {REMEDY if 'ISO date' in reason else 'check the columns'}"
+                f" {self.options.source}, mostly because {why};"
+                f" {REMEDY if 'ISO date' in reason else remedy or 'check the columns'}"
             )
         dated = self.intake.kind == "date"
         o = self.options
