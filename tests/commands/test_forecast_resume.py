@@ -4,6 +4,7 @@ go on from what was kept.
 
 import itertools
 import os
+import shutil
 import signal
 import sys
 
@@ -221,3 +222,18 @@ def test_a_state_that_is_damaged_is_told(tmp_path, capsys):
     error = capsys.readouterr().err
     assert error.count("\n") == 1
     assert "the checkpoint must be whole" in error
+
+
+def test_a_run_with_nothing_new_does_not_tell_how_fast_an_earlier_one_was(tmp_path, capsys):
+    source, out = write(tmp_path / "a.csv", table(series(2, 40))), tmp_path / "out"
+    told = {"checkpoint": tmp_path / "state", "quiet": False}
+    for _ in range(2):  # a run that compiles tells no rate
+        shutil.rmtree(tmp_path / "state", ignore_errors=True)
+        assert run(source, out, **told) == 0
+    assert "rows a second" in capsys.readouterr().out
+    before = summary(out)
+    assert run(source, out, **told) == 0
+    said = capsys.readouterr().out
+    assert "bytes a key" in said
+    assert "rows a second" not in said
+    assert summary(out) == before
