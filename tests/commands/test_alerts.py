@@ -222,7 +222,7 @@ def test_alerts_are_not_switched_between_runs_of_one_checkpoint(source, tmp_path
         out, options = tmp_path / name, {"features": "a", "checkpoint": tmp_path / f"c{name}"}
         run(source, out, **options, **first)
         assert track(source, "y", out, **options, **other) == 2
-        got, begun = other.get("alerts"), first.get("alerts")
+        got, begun = other.get("alerts", "none"), first.get("alerts", "none")
         message = f"--alerts must be that of the checkpoint: got {got}, begun with {begun}; give"
         assert message in capsys.readouterr().err
     assert track(source, "y", tmp_path / "a", **options, alerts=0.02) == 2

@@ -94,6 +94,31 @@ def test_mistakes_are_answered_without_a_traceback(call, arguments, message):
 
 
 @pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["track", "a", "--target", "y", "--out", "o", "--horizon", "seven"],
+            "--horizon .* 'seven'",
+        ),
+        (
+            ["track", "a", "--target", "y", "--out", "o", "--level", "x"],
+            "--level must be a n.* 'x'",
+        ),
+        (["track", "a", "--target", "y"], "--out must be given: got none"),
+        (["track"], "source must be given: got none"),
+        (["trak"], "no such command 'trak'"),
+        (["track", "a", "--targt", "y"], "no such option: --targt"),
+        (["streams", "shwo"], "no such command 'shwo'"),
+        (["track", "a", "b\x1b", "--target", "y", "--out", "o"], r"\(b\\x1b\)"),
+    ],
+)
+def test_a_command_that_is_called_wrong_answers_in_one_line(call, arguments, message):
+    result = call(*arguments)
+    assert result.exit_code == 2
+    assert re.fullmatch(f"error: .*{message}.* see stillpoint .*--help\n", result.output)
+
+
+@pytest.mark.parametrize(
     "command",
     [["streams", "export", "walk"], ["reproduce", "--quick"], [*SMALL, "--horizon", "100"]],
 )

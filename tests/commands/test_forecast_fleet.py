@@ -249,6 +249,15 @@ def test_dates_in_no_known_form_are_refused_with_the_option_to_tell(tmp_path, ca
     assert "or give --date-format such as" in capsys.readouterr().err
 
 
+def test_where_no_row_can_be_used_one_is_quoted_with_its_remedy(tmp_path, capsys):
+    source = tmp_path / "s.csv"
+    source.write_text("sku;day;sold\na;2024-01-01;1,5\na;2024-01-02;2,5\n")
+    assert run(source, tmp_path / "o") == 2
+    error = capsys.readouterr().err
+    assert "mostly because column 'sold' must hold a number: got '1,5'; write decimal" in error
+    assert "pandas.read_csv(…, decimal=',')" in error
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [

@@ -4,6 +4,7 @@ go on from what was kept.
 
 import itertools
 import os
+import shutil
 import signal
 import sys
 
@@ -182,7 +183,10 @@ def test_a_file_that_grew_while_parts_were_played_is_read_on_later(tmp_path, mon
     ("told", "message"),
     [
         ({"season": "7,30"}, "--season must be that of the checkpoint: got 7,30, begun with 7"),
-        ({"season": None}, "--season must be that of the checkpoint: got None, begun with 7"),
+        (
+            {"season": None},
+            "--season must be that of the checkpoint: got the default, begun with 7",
+        ),
         ({"horizon": 4}, "--horizon must be that of the checkpoint: got 4, begun with 3"),
         ({"pool": "middle"}, "--pool must be that of the checkpoint: got middle, begun with small"),
         ({"coverage": 0.8}, "--coverage must be that of the checkpoint: got 0.8, begun with 0.9"),
@@ -218,3 +222,18 @@ def test_a_state_that_is_damaged_is_told(tmp_path, capsys):
     error = capsys.readouterr().err
     assert error.count("\n") == 1
     assert "the checkpoint must be whole" in error
+
+
+def test_a_run_with_nothing_new_does_not_tell_how_fast_an_earlier_one_was(tmp_path, capsys):
+    source, out = write(tmp_path / "a.csv", table(series(2, 40))), tmp_path / "out"
+    told = {"checkpoint": tmp_path / "state", "quiet": False}
+    for _ in range(2):  # a run that compiles tells no rate
+        shutil.rmtree(tmp_path / "state", ignore_errors=True)
+        assert run(source, out, **told) == 0
+    assert "rows a second" in capsys.readouterr().out
+    before = summary(out)
+    assert run(source, out, **told) == 0
+    said = capsys.readouterr().out
+    assert "bytes a key" in said
+    assert "rows a second" not in said
+    assert summary(out) == before

@@ -6,6 +6,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pytest
 
+from stillpoint.commands import fleet
 from stillpoint.commands.arguments import periods
 from stillpoint.commands.fleet_options import FleetOptions
 from stillpoint.commands.forecasts import spill as spilling
@@ -351,3 +352,18 @@ def test_a_row_without_a_key_leaves_keys_whole_numbers():
     other = Intake(options())
     other.read(Batch([[1, "2"], [1.0, 1.0], [1, 2]], 2))
     assert not other.numbers
+
+
+def test_columns_that_are_not_used_are_named(tmp_path, capsys):
+    rows = [f"{day},a,{day % 2},3,{day % 7 + 1}" for day in range(40)]
+    source = tmp_path / "d.csv"
+    source.write_text("\n".join(["day,k,promo,price,y", *rows]) + "\n")
+    options = {"time": "day", "season": "7", "horizon": 2, "quiet": True}
+    assert fleet(str(source), "k", "y", tmp_path / "o", **options) == 0
+    note = capsys.readouterr().err
+    assert note.startswith("note: columns 'promo', 'price' are not used: each key is forecast from")
+    assert "stillpoint.Fleet(stillpoint.Forecaster, features=…)" in note
+    # the index of a data frame is nothing to be missed
+    source.write_text(source.read_text().replace("promo,price", ",day of year"))
+    assert fleet(str(source), "k", "y", tmp_path / "p", **options) == 0
+    assert "note: column 'day of year' is not used" in capsys.readouterr().err

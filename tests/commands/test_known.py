@@ -291,6 +291,20 @@ def test_several_series_in_one_table_have_a_note(shop, tmp_path):
     assert not any("stillpoint fleet" in note for note in notes)
 
 
+@pytest.mark.parametrize("shops", [2, 5, 60])
+def test_several_series_with_rows_left_out_have_a_note(tmp_path, shops):
+    """Of sixty the names alone make more columns than a series has."""
+    rng, rows = np.random.default_rng(1), 40 * shops
+    kept = np.sort(rng.choice(rows, round(0.95 * rows), replace=False))
+    days = np.datetime64("2025-01-01") + kept // shops
+    table = {"day": days.tolist(), "shop": [f"s{i % shops}" for i in kept.tolist()]}
+    table["y"] = rng.normal(size=kept.size).round(3).tolist()
+    notes = run(write(tmp_path / "s.csv", table), tmp_path / "o", time="day", target="y")[1][
+        "notes"
+    ]
+    assert sum("if these are several series, each is forecast by" in note for note in notes) == 1
+
+
 @pytest.mark.parametrize(("twice", "noted"), [(5, True), (9, False)])
 def test_rows_that_share_a_time_more_often_than_by_mistake_have_no_note(shop, twice, noted):
     times = np.sort(np.append(np.arange(100.0 - twice), np.arange(0.0, 7.0 * twice, 7.0)))

@@ -39,6 +39,32 @@ from tracked import T, bad, read, run, write
             ["--target must be a column: got 'Y1'", "the columns are a, y"],
         ),
         ("alpha,y\n1,2\n", {"features": "alpa"}, ["did you mean alpha?"]),
+        ("a,y\n1,2\n", {"target": "Y"}, ["--target must be a column: got 'Y'; did you mean y?"]),
+        ("a,b,y\n1,2,3\n", {"target": "b,y"}, ["one column: got 'b,y'; forecast one a run"]),
+        (
+            "a,y\n1,2\n",
+            {"known": "a,y", "features": "a"},
+            ["--known must be a feature: got 'y', which is the target; leave it out"],
+        ),
+        ("y\n1\n", {"known": "promo"}, ["got 'promo'; there are no other columns, so add one"]),
+        ("Sales 2024\na,y\n1,2\n", {}, ["columns are Sales 2024; leave out lines above the"]),
+        ("y\n1\n", {"name": "x.xlsx"}, ["got the spreadsheet", "save it as CSV", "read_excel"]),
+        (
+            b"PK\x03\x04x\n",
+            {"name": "x.xlsx", "format": "csv"},
+            ["got the spreadsheet", "save it as CSV"],
+        ),
+        (b"a,y\n1,2\n\xfc,2\n", {}, ["row 2: a row must be UTF-8", "iconv -f latin1 -t utf8"]),
+        (
+            "t,y\n2025-02-28,1\n2025-02-30,2\n",
+            {"time": "t"},
+            ["row 2:", "got '2025-02-30'; there is no such day, so repair it"],
+        ),
+        (
+            "t,y\n28.02.2025,1\n30.02.2025,2\n",
+            {"time": "t"},
+            ["row 2:", "got '30.02.2025'; there is no such day, so repair it"],
+        ),
         ("a,y\n1,2\n", {"time": "when"}, ["--time must be a column"]),
         ("a,a,y\n1,1,2\n", {}, ["different names", "'a' twice"]),
         ("Sales 2024,,\nday,shop,y\n1,2,3\n", {}, ["'' twice", "leave out lines above the header"]),
@@ -152,6 +178,8 @@ from tracked import T, bad, read, run, write
             (f"y;a\n{cell};1\n", {}, ["row 1:", f"pandas.read_csv(…, {mark}=',') reads"])
             for cell, mark in (("1,000.54", "thousands"), ("1,000", "decimal"), ("0,5", "decimal"))
         ),
+        ("y;a\n1.234,5;1\n", {}, ["pandas.read_csv(…, decimal=',', thousands='.') reads"]),
+        ("y;a\n1.234.567;1\n", {}, ["row 1:", "no points between thousands", "thousands='.')"]),
         (
             "a,y\n1,2\n12.5 %,3\n",
             {},
@@ -286,6 +314,12 @@ def test_a_new_run_does_not_leave_the_files_of_an_old_one(plain, tmp_path, capsy
 def test_folders_and_files_that_stand_in_the_way(plain, tmp_path, capsys):
     assert track(str(tmp_path), "y", tmp_path / "o", format="csv") == 2
     assert "got the folder" in capsys.readouterr().err
+    assert track(str(tmp_path), "y", tmp_path / "o") == 2
+    assert "name a file in it, or use stillpoint fleet" in capsys.readouterr().err
+    assert track(plain, "y", Path(plain) / "o") == 1
+    barred = capsys.readouterr().err
+    assert "check the path, and who may read and write there" in barred
+    assert "what was written" not in barred
     assert track(plain, "y", plain) == 2
     assert "--out must be a folder" in capsys.readouterr().err
     assert track(plain, "y", tmp_path / "o", checkpoint=plain) == 2

@@ -459,6 +459,9 @@ def test_what_cannot_be_saved_says_so(tmp_path):
     with pytest.raises(ValueError, match="learner must have a name in files"):
         sp.save(baselines.Hedge([Mine(1)]), tmp_path / "a")
     assert not list(tmp_path.iterdir())
+    with pytest.raises(ValueError, match=r": got dict; give such a learner, or pickle") as refused:
+        sp.save({}, tmp_path / "a")
+    assert len(str(refused.value)) < 200
 
 
 @pytest.mark.extra

@@ -186,8 +186,10 @@ def test_foreign_files(tmp_path):
         refused(data, tmp_path / "a")
     with pytest.raises(ValueError, match="it is a folder"):
         sp.load(tmp_path)
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match=r"must be a file that sp.save wrote: got .*check"):
         sp.load(tmp_path / "nothing")
+    with pytest.raises(IsADirectoryError, match="name a file in it"):
+        sp.save(sp.Tracker(1), tmp_path)
     with pytest.raises(FileNotFoundError, match=r"make the folder .*nowhere first"):
         sp.save(sp.Tracker(1), tmp_path / "nowhere" / "a")
     with pytest.raises(ValueError, match="another beginning"):

@@ -369,6 +369,10 @@ def test_arguments_that_do_not_fit_are_refused():
         (lambda: fleet.predict([1, 2], time=[1.0, 2.0, 3.0]), "time must be as many"),
         (lambda: fleet.predict([1, 2], time=7.0), "time must be that of the open round"),
         (lambda: fleet.predict([1, 2], [0.0, 0.0]), "forecasts must be left out"),
+        (
+            lambda: Fleet(sp.Forecaster).track({"day": [1]}),
+            "Y must be given, a row of values a key",
+        ),
         (lambda: fleet.retire([1, 3]), "keys must be in the fleet: got 3"),
         (lambda: fleet.learner("x"), "keys must be in the fleet: got 'x'"),
         (lambda: Fleet(sp.Tracker(1)), "learner must be one of"),

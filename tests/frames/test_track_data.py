@@ -343,6 +343,8 @@ def test_the_page_is_written_where_it_is_asked_for(shop, tmp_path):
     result = sp.track({"day": shop["day"], "sold": shop["sold"]}, "sold", time="day")
     path = result.report(tmp_path / "page.html")
     assert "Forecasting sold" in path.read_text(encoding="utf-8")
+    with pytest.raises(FileNotFoundError, match=r"make the folder .*nowhere first"):
+        result.report(tmp_path / "nowhere" / "page.html")
 
 
 def test_progress_is_shown_where_it_is_asked_for_or_on_a_terminal(monkeypatch):

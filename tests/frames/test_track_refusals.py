@@ -58,6 +58,11 @@ ARGUMENTS = {
     "the target for a time": ({"time": "sold"}, "time must not be the target"),
     "a wrong feature": ({"features": ["prize"]}, "features must be", "'prize'", "mean price?"),
     "a wrong column ahead": ({"known": "prize", "time": "day"}, "known must be", "mean price?"),
+    "values ahead": ({"known": Y > 3.0}, "known must be names of columns: got", "and name that"),
+    "a column that is not there": (
+        {"known": "promo", "data": Y, "target": None},
+        "known must be a feature: got 'promo'; there are no other columns",
+    ),
     "no names ahead": ({"known": 3}, "known must be names of columns", "got 3"),
     "a task": ({"task": "bin"}, "task must be one of", "'bin'", "did you mean binary?"),
     "no steps": ({"horizon": 0, "time": "day"}, "horizon must be from 1 to 10,000", "got 0"),

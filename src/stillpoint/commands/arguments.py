@@ -4,7 +4,7 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-from stillpoint.commands.errors import InputError, show_name, show_names
+from stillpoint.commands.errors import ColumnError, InputError, show_name, show_names
 from stillpoint.core.words import suggest
 
 # as the learners have them, which are too heavy to be asked here: of a share and of what it leaves;
@@ -25,7 +25,9 @@ def one_of(option: str, given: str, known: Sequence[str]) -> None:
 def no_column(option: str, what: str, given: str, names: Sequence[str]) -> InputError:
     """Return the error for a name that is not that of a column, with the nearest that is."""
     hint = f"{suggest(given, names)}the columns are {show_names(names)}"
-    return InputError(f"{option} must be {what}: got {show_name(given)}; {hint}")
+    if not names:
+        hint = "there are no other columns, so add one of that name to the data"
+    return ColumnError(f"{option} must be {what}: got {show_name(given)}; {hint}")
 
 
 def share(option: str, given: Any) -> float:

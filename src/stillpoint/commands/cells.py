@@ -15,6 +15,7 @@ from stillpoint.core.words import MISSING
 
 _COMMAS = re.compile(r"[-+]?\d[\d.]*(,\d+)+(\.\d+)?")  # a decimal comma, or thousands set apart
 _THOUSANDS = re.compile(r"[-+]?\d{1,3}(,\d{3})+\.\d+|[-+]?\d{1,3}(,\d{3}){2,}")  # for certain
+_MILLIONS = re.compile(r"[-+]?\d{1,3}(\.\d{3}){2,}")  # thousands set apart by points
 _PERCENT = re.compile(r"[-+]?[\d.,]*\d ?%")
 _PLAIN = r"(\d{1,3}([\s'’.,]\d{3})+|\d+)([.,]\d+)?"
 _DRESSED = re.compile(  # with a currency, in brackets, a sign behind, or spaces between thousands
@@ -60,9 +61,15 @@ def meant_number(cell: Any) -> str:
         return "write numbers in the digits 0 to 9"
     if _COMMAS.fullmatch(text):
         mark = "thousands" if _THOUSANDS.fullmatch(text) else "decimal"
+        points = ", thousands='.'" if "." in text.partition(",")[0] else ""
         return (
             "write decimal points, and no commas between thousands, or give sp.track what"
-            f" pandas.read_csv(…, {mark}=',') reads"
+            f" pandas.read_csv(…, {mark}=','{points}) reads"
+        )
+    if _MILLIONS.fullmatch(text):
+        return (
+            "write no points between thousands, or give sp.track what pandas.read_csv(…,"
+            " thousands='.') reads"
         )
     if _DRESSED.fullmatch(text):
         return "write numbers as -1234.5, without a currency, brackets or spaces"
@@ -216,7 +223,8 @@ def read_floats(
         got = show_cell(cell)
         reasons.setdefault(
             row,
-            f"column {show_name(name)} must hold {what}: got {got}; repair it, or leave it empty",
+            f"column {show_name(name)} must hold {what}: got {got};"
+            f" {meant_number(cell) or 'repair it, or leave it empty'}",
         )
 
     return read_column(cells, read, refuse)

@@ -19,6 +19,8 @@ VERSION, _KIND = 2, "track"
 _FIRST = b"stillpoint-track-1 "
 FILES = NAME, _LOCK = "checkpoint.npz", "lock"
 _MOST = 1 << 62
+# options that have no default: left out, there is none
+_NONE = ("--time", "--known", "--nonnegative", "--alerts", "--forecast", "--predictions")
 
 
 class Checkpoint:
@@ -111,15 +113,31 @@ def differing(now: dict[str, Any], before: dict[str, Any]) -> list[str]:
 
 
 def same_command(now: dict[str, Any], before: dict[str, Any]) -> None:
-    """Refuse to go on with a checkpoint of another command."""
-    for name in differing(now, before):
+    """Refuse to go on with a checkpoint of another command, or of the same with other options."""
+    ours, theirs = _command(now), _command(before)
+    if theirs not in (ours, ""):
         raise InputError(
-            f"{name} must be that of the checkpoint: got {_show(now[name])}, begun with"
-            f" {_show(before.get(name))}; give another --checkpoint folder"
+            f"--checkpoint must be one of stillpoint {ours}: got one of stillpoint {theirs}; give"
+            " another --checkpoint folder"
+        )
+    for name in differing(now, before):
+        got, begun = _show(name, now[name]), _show(name, before.get(name))
+        raise InputError(
+            f"{name} must be that of the checkpoint: got {got}, begun with {begun}; give another"
+            " --checkpoint folder"
         )
 
 
-def _show(value: Any) -> str:
+def _command(options: dict[str, Any]) -> str:
+    """Return which command has these options; "" where none has."""
+    if "--key" in options:
+        return "fleet"
+    return "track" if "--target" in options else ""
+
+
+def _show(name: str, value: Any) -> str:
+    if value is None:
+        return "none" if name in _NONE else "the default"
     return show_names([*map(str, value)], ",") if isinstance(value, list) else str(value)
 
 

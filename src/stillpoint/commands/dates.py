@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,8 @@ _DAYS = (
 )
 _CLOCKS = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p", "T%H:%M:%S")
 _FORMS = (*(day + clock for day in _DAYS for clock in _CLOCKS), "%Y-%m-%d %H:%M:%S UTC")
+_DAY = re.compile(r"(\d{4})-(\d\d)-(\d\d)\b", re.ASCII)
+NO_DAY = "there is no such day, so repair it, or leave the row out"
 REMEDY = "write ISO dates such as 2025-01-31, or give --date-format such as %d.%m.%Y"
 
 
@@ -145,6 +147,19 @@ def written(at: datetime, form: str, like: Sequence[str]) -> str:
     marks = r"[\d:.]" if "%f" in form else r"[\d:]"  # after these a zero stays
     bare = re.sub(rf"(?<!{marks})0(?=\d)", "", text)
     return text if padded else bare
+
+
+def no_such_day(cell: Any, form: str | None) -> bool:
+    """Whether a cell is written as a date in that form, of a day that there is not."""
+    found = _DAY.match(str(cell).strip()) if form is None else None
+    try:
+        if found is not None:
+            date(*map(int, found.groups()))
+        elif form is not None:
+            _read(str(cell).strip(), form)
+    except ValueError as error:  # strptime has one type of error for all that is wrong
+        return found is not None or "out of range" in str(error)
+    return False
 
 
 def what_is_wrong(name: str, form: str | None) -> tuple[str, str]:

@@ -21,7 +21,7 @@ from stillpoint.commands.cells import (
     read_numbers,
     refusing,
 )
-from stillpoint.commands.dates import kind_and_form, moment, what_is_wrong
+from stillpoint.commands.dates import NO_DAY, kind_and_form, moment, no_such_day, what_is_wrong
 from stillpoint.commands.dates import read as read_date
 from stillpoint.commands.errors import RowError, show_cell, show_name
 from stillpoint.commands.formats import Batch, Cells
@@ -204,7 +204,8 @@ class Encoder:
                     raise RowError(index, mixed_zones(name, cell, zoned)) from None
                 below = index > 0 or self.last_time > -math.inf
                 total = below and not any(map(str.isdigit, str(cell)))
-                refusing(what, lambda _: _NO_DATA if total else remedy)(index, cell)
+                own = NO_DAY if no_such_day(cell, form) else remedy
+                refusing(what, lambda _: _NO_DATA if total else own)(index, cell)
 
             times = read_column(cells, partial(read_date, form=form, zoned=zoned), told)
         else:

@@ -5,6 +5,7 @@ Exit codes: 0 done, or `--follow` was stopped; 1 reading or writing failed, or m
 written is whole.
 """
 
+import errno
 import signal
 import threading
 from collections.abc import Callable, Sequence
@@ -14,11 +15,17 @@ from typing import Any, NamedTuple
 
 from stillpoint.core.terminal import forget_unwritten, tell
 
+# errors of a place at which nothing can be done: to run the command again would not help
+_BARRED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG)
 _NAMED, _LONG = 20, 40  # names, and characters of one, in a message
 
 
 class InputError(ValueError):
     """Arguments or input that cannot be used: a line with what is wrong, the value, the remedy."""
+
+
+class ColumnError(InputError):
+    """A name that is not that of a column."""
 
 
 class RowError(InputError):
@@ -79,11 +86,12 @@ class Stop:
 
 
 class Remedies(NamedTuple):
-    """What a command advises: the line after an interrupt, and the ends of two others."""
+    """What a command advises: the line after an interrupt, and the ends of three others."""
 
     interrupted: str
     memory: str
     failed: str
+    barred: str
 
 
 EXPLAINED = (KeyboardInterrupt, MemoryError, OSError, ValueError)
@@ -106,7 +114,8 @@ def explain(error: BaseException, remedies: Remedies) -> tuple[int, str]:
     if isinstance(error, OSError):
         place = f" ({error.filename})" if error.filename else ""
         what = f"reading or writing failed{place}: {error.strerror or error}"
-        return 1, f"error: {what}; {remedies.failed}"
+        barred = error.errno in _BARRED
+        return 1, f"error: {what}; {remedies.barred if barred else remedies.failed}"
     return 2, f"error: {error}"
 
 
@@ -132,6 +141,7 @@ def exit_code(run: Callable[[Stop], None], *, checkpoint: bool, follow: bool = F
         + ("go on" if checkpoint else "start over"),
         "what was written is whole, choose fewer columns, or use a machine with more",
         f"what was written is whole, {again}",
+        "check the path, and who may read and write there",
     )
     stop = Stop()
     try:

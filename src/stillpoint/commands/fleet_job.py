@@ -26,15 +26,18 @@ class FleetJob(Job):
     def __init__(self, options: FleetOptions) -> None:
         self.options: FleetOptions = options
         self.no_rows = f"the input must have rows: got none in {options.source}; check the file"
+        self.unused: list[str] = []  # columns that are not read, of all files
 
     def source(self, stop: Stop) -> Source:
         """See Job."""
         refuse_inputs(self.options)
         o = self.options
-        return Source(inputs(o.source), self._columns, stop, format=o.format, named=True)
+        files, keys = inputs(o.source), [o.key]
+        return Source(files, self._columns, stop, format=o.format, named=True, words=keys)
 
     def _columns(self, names: list[str], file: str) -> Sequence[str]:
         self.options.check(names, file)
+        self.unused += [name for name in self.options.unused(names) if name not in self.unused]
         return self.options.columns
 
     @property

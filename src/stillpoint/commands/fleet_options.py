@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from stillpoint.commands.arguments import horizon, no_column, one_of, periods, rate, share, whole
 from stillpoint.commands.dates import check_format
 from stillpoint.commands.errors import InputError
+from stillpoint.commands.formats import left_out
 from stillpoint.commands.options import FORMATS, Options
 
 if TYPE_CHECKING:
@@ -201,6 +202,11 @@ class FleetOptions(Options):
         ):
             if name is not None and name not in names:
                 raise no_column(option, f"a column of {file}", name, names)
+
+    def unused(self, names: Sequence[str]) -> list[str]:
+        """Return columns of the input that are not read, without the index of a data frame."""
+        left = left_out(names)
+        return [name for name in names if name not in self.columns and name not in left]
 
     def command(self) -> dict[str, Any]:
         """Return what must not change between a run and its continuation."""

@@ -20,6 +20,7 @@ _PACKED = {
     ".bz2": ("bunzip2 -c", re.compile(rb"BZh[1-9]1AY&SY")),
     ".xz": ("xz -dc", re.compile(rb"\xfd7zXZ")),
 }
+_SHEETS = (".xlsx", ".xls", ".xlsm", ".ods")
 # a column may be named PAR1, but no name goes on like this
 _PARQUET = re.compile(rb"PAR1[\x00-\x08\x0e-\x1f]")
 # what pandas writes for an index, and reads one back as
@@ -104,12 +105,23 @@ class Reader(Protocol):
 
 
 def open_reader(
-    source: str, format: str | None = None, *, follow: bool = False, stop: Stop | None = None
+    source: str,
+    format: str | None = None,
+    *,
+    follow: bool = False,
+    stop: Stop | None = None,
+    words: Sequence[str] = (),
 ) -> Reader:
     """Open one file, or "-" for standard input, with the reader of its format.
 
-    stop: ends the search for the place where a checkpoint goes on.
+    stop: ends the search for the place where a checkpoint goes on. words: columns that are not read
+    as numbers.
     """
+    if source != "-" and Path(source).is_dir():
+        raise InputError(
+            f"the input must be a file: got the folder {source}; name a file in it, or use"
+            " stillpoint fleet, which reads all of them"
+        )
     kind = format_of(source, format)
     if kind == "parquet":
         if source == "-" or follow:
@@ -128,7 +140,7 @@ def open_reader(
     if kind == "csv":
         from stillpoint.commands.text import CsvReader
 
-        return CsvReader(lines, check)
+        return CsvReader(lines, check, words)
     from stillpoint.commands.jsonl import JsonReader
 
     return JsonReader(lines, check)
@@ -158,6 +170,8 @@ def format_of(source: str, given: str | None = None) -> str:
         )
     if suffix in _PACKED:
         raise _packed(source, suffix)
+    if suffix in _SHEETS:
+        raise _sheet(source)
     if suffix not in SUFFIXES:
         raise InputError(
             f"the format must be known: got the suffix {suffix!r}; add --format csv, jsonl or"
@@ -172,6 +186,8 @@ def check_start(source: str, given: str | None, head: bytes) -> None:
     That is what is compressed, Parquet, and JSON lines that are read as CSV because nobody said so:
     better said than found out row by row.
     """
+    if _PACKED[".zip"][1].match(head) and suffix_of(Path(source)) in _SHEETS:
+        raise _sheet(source)
     for suffix, (_, mark) in _PACKED.items():
         if mark.match(head):
             raise _packed(source, suffix)
@@ -198,6 +214,14 @@ def _packed(source: str, suffix: str) -> InputError:
     pipe = f"{_PACKED[suffix][0]} {'FILE' if source == '-' else source} | stillpoint track - …"
     return InputError(
         f"the input must not be compressed: got {source}; decompress it, or pipe it: {pipe}"
+    )
+
+
+def _sheet(source: str) -> InputError:
+    """Return the error for a spreadsheet."""
+    return InputError(
+        f"the input must be text or Parquet: got the spreadsheet {source}; save it as CSV, or give"
+        " sp.track what pandas.read_excel reads"
     )
 
 

@@ -142,7 +142,7 @@ def ahead_notes(ahead: int, horizon: int) -> list[str]:
 
 
 def shared_notes(shared: tuple[int, int, str] | None) -> list[str]:
-    """A note on rows that are no series because some share a time, few or as those of several do.
+    """A note on rows that are no series because some share a time, few or as several series do.
 
     shared: how many have the time of the row before, of how many, and the first such time.
     """
@@ -155,6 +155,16 @@ def shared_notes(shared: tuple[int, int, str] | None) -> list[str]:
     several = f"if these are several series, each is forecast by {_FLEET}"
     remedy = several if 3 * rows >= of else "drop duplicates if it is a series"
     return [f"{who}, {first} the first: {what}; {remedy}"]
+
+
+def unused_notes(names: Sequence[str]) -> list[str]:
+    """A note on columns of a fleet of forecasters that are not used."""
+    if not names:
+        return []
+    who = f"column {show_name(names[0])} is" if len(names) == 1 else f"columns {_listed(names)} are"
+    what = "not used: each key is forecast from its own past values"
+    remedy = "to forecast from columns, use stillpoint.Fleet(stillpoint.Forecaster, features=…)"
+    return [f"{who} {what}; {remedy} in Python"]
 
 
 def slot_notes(repeated: int, rows: int) -> list[str]:
@@ -181,8 +191,7 @@ def known_notes(known: Sequence[str], lacks: int, horizon: int) -> list[str]:
     """A note on steps ahead without the columns that are known ahead. lacks: how many."""
     if not lacks:
         return []
-    named = ", ".join(map(show_name, known[:_NAMED])) + (", …" if len(known) > _NAMED else "")
-    what = f"{lacks} of the {horizon} steps ahead are without {named}, which --known names"
+    what = f"{lacks} of the {horizon} steps ahead are without {_listed(known)}, which --known names"
     follows = "their forecasts and intervals are as if that were not known ahead"
     return [f"{what}: {follows}; add rows at the end that have it, and no target"]
 
@@ -215,6 +224,10 @@ def date_remedy(name: str, time: str | None) -> str:
     """What to do about a column of dates. time: the column of times, if there is one."""
     leave = "leave it out with --features"
     return leave if time is not None else f"give --time {brief(name)}, or {leave}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(map(show_name, names[:_NAMED])) + (", …" if len(names) > _NAMED else "")
 
 
 def _finite(text: str) -> bool:

@@ -183,12 +183,22 @@ class TrackOptions(Options):
         known = set(names)
         asked = [("--target", self.target)] + [("--features", name) for name in self.features or ()]
         for option, name in [*asked, *([("--time", self.time)] if self.time is not None else [])]:
+            if option == "--target" and name not in known and {*str(name).split(",")} <= known:
+                raise InputError(
+                    f"--target must be one column: got {show_name(name)}; forecast one a run"
+                )
             if name not in known:
                 raise no_column(option, "a column", name, names)
         out = {self.target, self.time, *left_out(names)}
         others = tuple(name for name in names if name not in out)
         found = others if self.features is None else self.features
         for name in self.known:
+            if name in (self.target, self.time):
+                which = "target" if name == self.target else "time"
+                raise InputError(
+                    f"--known must be a feature: got {show_name(name)}, which is the {which}; leave"
+                    " it out"
+                )
             if name not in found:
                 raise no_column("--known", "a feature", name, found)
         return found

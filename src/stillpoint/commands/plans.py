@@ -26,6 +26,7 @@ _FEW, _OFF, _OFTEN = 64, 0.2, 0.9
 _WORDS = 8  # room for words, at least
 _DOUBLED = 0.05  # of rows, at most, that may have been written twice
 _TIMES = 3  # that tell whether several series share them
+_FULL = 0.6  # of the rows that as many series would have, where each had one at each time
 
 
 class Plan(NamedTuple):
@@ -73,8 +74,8 @@ def why_no_series(
 ) -> tuple[str, Shared | None]:
     """Say why rows with so many columns of features are no series; "" where they are one.
 
-    Also rows that share a time, where but for them they would be one: few, or as many at each time,
-    as those of several series have. texts: times as they are written.
+    Also rows that share a time, where but for them they would be one: few, or those of several
+    series. texts: times as they are written.
     """
     places = np.flatnonzero(np.diff(times) == 0.0) + 1
     if not options.may_be_series or not places.size:
@@ -84,11 +85,21 @@ def why_no_series(
     why = f"rows share a time{which}; drop duplicates, or of several series take one, or"
     own, counts = np.unique(times, return_counts=True)
     few = places.size <= _DOUBLED * times.size
-    each = float(np.median(counts))
-    several = own.size >= _TIMES and each > 1.0 and bool(np.mean(counts == each) >= _OFTEN)
-    series = (few or several) and not _other_reason(options, columns, own)
+    series = _several(own, counts) or (few and not _other_reason(options, columns, own))
     shared = Shared(int(places.size), times.size, first) if series else None
     return f"{why} stillpoint fleet", shared
+
+
+def _several(own: Array, counts: NDArray[np.int64]) -> bool:
+    """Whether rows look like those of several series, each with a row at most of its times.
+
+    own: the times there are, which come so many times each. Columns do not count: words that name
+    the series may be many.
+    """
+    if own.size < _TIMES or np.median(counts) <= 1.0:
+        return False
+    often = bool(np.mean(counts > 1) >= _OFTEN)
+    return (often or counts.mean() >= _FULL * counts.max()) and _even(own)
 
 
 def _other_reason(options: TrackOptions, columns: int, times: Array) -> str:

@@ -185,7 +185,7 @@ class Session:
                 raise Stopped("no row was read")
             raise InputError(self.job.no_rows)
         if self._finished and not self._fresh and (before := self.job.earlier()) is not None:
-            return before
+            return {**before, "rows_per_second": None}  # nothing was played
         self._commit(0.0)
         if self.checkpoint is None:
             self._files.each(Growing.sync)

@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from stillpoint.commands.errors import EXPLAINED, Remedies, explain
-from stillpoint.core.terminal import console, shown, tell, tell_json
+from stillpoint.core.terminal import console, tell, tell_json
 
 if TYPE_CHECKING:
     from stillpoint.report.grid import Grid
@@ -22,8 +22,12 @@ Quick = Annotated[
     bool, typer.Option("--quick", help="A small run, in seconds, to see that all is well.")
 ]
 _REMEDIES = Remedies(
-    "interrupted; run the command again", "use a machine with more", "give another --out"
+    "interrupted; run the command again",
+    "use a machine with more",
+    "give another --out",
+    "give another --out",
 )
+_TYPES = {"int": "a whole number", "float": "a number"}  # of options, as pydantic names them
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 DateFormat = Annotated[
     str | None,
@@ -77,8 +81,8 @@ def report(files: list[Path]) -> None:
 
 
 class Commands(TyperGroup):
-    """Commands whose errors of usage are shown as other text is: they quote what was typed, or the
-    files that `*` stood for. In their help flags have no type.
+    """Commands whose errors of usage are one line, as all others are, shown as other text is: they
+    quote what was typed, or the files that `*` stood for. In their help flags have no type.
     """
 
     def get_command(self, *args: Any) -> Any:
@@ -118,9 +122,27 @@ def _usage_shown() -> Iterator[None]:
         yield
     except Exception as error:
         # a ClickException; where that class lives differs between versions of typer
-        if hasattr(error, "format_message"):
-            error.message = shown(error.message)  # type: ignore[attr-defined]
-        raise
+        if not hasattr(error, "format_message") or type(error).__name__ == "NoArgsIsHelpError":
+            raise
+        context = getattr(error, "ctx", None)
+        command = [] if context is None else context.command_path.split()[1:]
+        tell(f"error: {_usage(error)} see {' '.join(['stillpoint', *command])} --help", err=True)
+        raise typer.Exit(2) from None
+
+
+def _usage(error: Any) -> str:
+    """What is wrong with how a command was called, up to what to do about it."""
+    option, kind = getattr(error, "param", None), type(error).__name__
+    name = option.opts[0] if option is not None else ""
+    if kind == "MissingParameter" and name:
+        return f"{name} must be given: got none; give it,"
+    found = getattr(error.__cause__, "errors", None)  # of pydantic: the message has no value
+    if kind == "BadParameter" and name and found is not None:
+        first = found()[0]
+        what = _TYPES.get(first["type"].partition("_")[0], "what its help says")
+        return f"{name} must be {what}: got {first['input']!r};"
+    message = error.format_message().rstrip(".").replace(". Did", "; did")
+    return f"{message[:1].lower()}{message[1:]}{'' if message.endswith('?') else ';'}"
 
 
 @contextmanager

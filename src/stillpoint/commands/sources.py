@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from stillpoint.commands.errors import InputError, RowError, Stop, Stopped
+from stillpoint.commands.errors import ColumnError, InputError, RowError, Stop, Stopped
 from stillpoint.commands.formats import SUFFIXES, Batch, Reader, format_of, open_reader, suffix_of
 from stillpoint.commands.lines import HEAD
 from stillpoint.commands.packed import standard_input
@@ -23,7 +23,7 @@ class Source:
         Called with the columns of a file and its path; returns those to read, in order, or refuses.
     stop
         Looked at while there is nothing to read.
-    format, follow
+    format, follow, words
         As for `open_reader`.
     named
         Whether messages about a row name its file.
@@ -40,10 +40,12 @@ class Source:
         format: str | None = None,
         follow: bool = False,
         named: bool = False,
+        words: Sequence[str] = (),
         remedy: str = "give another --checkpoint folder",
     ) -> None:
         self.paths, self._columns, self._stop = list(paths), columns, stop
         self._format, self._follow, self._named, self._remedy = format, follow, named, remedy
+        self._words = words
         self.index, self.row = 0, 0  # the file, and rows read of it
         self.ended = False
         self._reader: Reader | None = None
@@ -119,7 +121,13 @@ class Source:
         patient: whether to be stopped while nothing comes is to be told as the run's end.
         """
         if self._reader is None:
-            reader = open_reader(self.name, self._format, follow=self._follow, stop=self._stop)
+            reader = open_reader(
+                self.name,
+                self._format,
+                follow=self._follow,
+                stop=self._stop,
+                words=self._words,
+            )
             try:
                 while not self._begin(reader):
                     if patient and self._stop.signal:
@@ -129,6 +137,12 @@ class Source:
                         reader.close()
                         return None
                 reader.use(self._columns(reader.names, self.name))
+            except ColumnError as error:
+                reader.close()
+                if len(reader.names) > 1:
+                    raise
+                # a line of a title has one cell, too
+                raise InputError(f"{error}; leave out lines above the header, if any") from None
             except BaseException:
                 reader.close()
                 raise

@@ -8,6 +8,7 @@ from typing import Any
 from stillpoint.commands.errors import InputError, RowError
 from stillpoint.commands.formats import Batch, Cells, different
 from stillpoint.commands.lines import Lines
+from stillpoint.commands.thousands import Thousands
 
 _DELIMITERS = (",", ";", "\t", "|")
 _OPEN = (
@@ -139,7 +140,18 @@ class TextReader:
 class CsvReader(TextReader):
     """A header, then rows with as many cells. The delimiter is read off the header: comma,
     semicolon, tab or bar.
+
+    words: columns that are not read as numbers.
     """
+
+    def __init__(
+        self,
+        lines: Lines,
+        check: Callable[[bytes], None] | None = None,
+        words: Sequence[str] = (),
+    ) -> None:
+        super().__init__(lines, check)
+        self._thousands = Thousands(words)
 
     def begin(self) -> bool:
         """Read the header."""
@@ -205,7 +217,10 @@ class CsvReader(TextReader):
         if not rows:
             return [() for _ in self._used]
         cells = list(zip(*rows, strict=True))
-        return [cells[place] for place in self._places]
+        columns: list[Cells] = [cells[place] for place in self._places]
+        if self.delimiter == ";":  # where commas are decimal, points set thousands apart
+            self._thousands.check(self._used, columns)
+        return columns
 
 
 def decoded(record: bytes, what: str) -> str:
@@ -216,7 +231,10 @@ def decoded(record: bytes, what: str) -> str:
         return record.decode()
     except UnicodeDecodeError as error:
         raise RowError(
-            0, f"{what} must be UTF-8: {error.reason} at byte {error.start}; convert the file first"
+            0,
+            f"{what} must be UTF-8: {error.reason} at byte {error.start}; convert the file by iconv"
+            " -f latin1 -t utf8, or give sp.track what pandas.read_csv(…, encoding='latin1')"
+            " reads",
         ) from None
 
 

@@ -140,6 +140,19 @@ def _array(content: bytes, longest: int) -> NDArray[Any]:
     return array
 
 
+def check_place(path: Path) -> None:
+    """Refuse a path, given in Python, at which no file can be written."""
+    if not path.parent.is_dir():
+        raise FileNotFoundError(
+            f"path must lie in a folder that exists: got {path}; make the folder {path.parent}"
+            " first"
+        )
+    if path.is_dir():
+        raise IsADirectoryError(
+            f"path must be that of a file: got the folder {path}; name a file in it"
+        )
+
+
 def replace(path: Path, *content: bytes | memoryview, mark: str = "") -> None:
     """Write a file so that at every moment either the old one or the new one is there, whole.
 

@@ -52,11 +52,7 @@ def save(learner: Savable, path: str | os.PathLike[str]) -> None:
     """Write `learner` to `path`, replacing what is there only once the new file is whole and on
     disk.
     """
-    if not Path(path).parent.is_dir():
-        raise FileNotFoundError(
-            f"path must lie in a folder that exists: got {path}; make the folder"
-            f" {Path(path).parent} first"
-        )
+    container.check_place(Path(path))
     container.replace(
         Path(path), *_content(learner), mark=f".{os.getpid()}.{threading.get_ident()}"
     )
@@ -68,6 +64,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     remedy = "save the learner again, or load a copy of the file"
     if Path(path).is_dir():
         raise ValueError(f"{problem}, and it is a folder; name the file in it")
+    if not Path(path).exists():
+        raise FileNotFoundError(f"{problem}, and there is none; check the path")
     with Path(path).open("rb") as file:
         start = file.read(len(container.MAGIC))
         # not to read all of some other large file

@@ -76,9 +76,10 @@ def learner_name(learner: Any) -> str:
                 and getattr(module, kind.__name__) is kind
             ):
                 return prefix + name
+    got = f"the class {learner.__name__}" if isinstance(learner, type) else kind.__name__
     raise Foreign(
-        f"learner must have a name in files: got {kind.__name__}; pickle it, or save its"
-        f" configuration yourself (there are names for {', '.join(saved_names())})"
+        f"learner must have a name in files, as Forecaster and Fleet do: got {got}; give such a"
+        " learner, or pickle this one"
     )
 
 

@@ -14,5 +14,8 @@ def suggest(word: Any, known: Iterable[str], most: int = 1) -> str:
     """A question for the message of an error, naming up to `most` known words; "" where none is
     near.
     """
-    near = get_close_matches(word, list(known), most) if isinstance(word, str) else []
+    names = list(known)
+    near = get_close_matches(word, names, most) if isinstance(word, str) else []
+    if not near and isinstance(word, str):  # Y and y have nothing in common but what they mean
+        near = [name for name in names if name.casefold() == word.casefold()][:most]
     return f"did you mean {', '.join(near)}? " if near else ""

@@ -33,7 +33,7 @@ class Alerting(Forecasting):
     def track(
         self,
         keys: GivenKeys,
-        Y: ArrayLike,
+        Y: ArrayLike | None = None,
         X: ArrayLike | None = None,
         *,
         forecasts: ArrayLike | None = None,
@@ -66,6 +66,12 @@ class Alerting(Forecasting):
         lo, hi : arrays of that shape, one axis more for several coverages
             If intervals are asked for.
         """
+        if Y is None:
+            raise ValueError(
+                "Y must be given, a row of values a key: got keys alone; of a long table give the"
+                " columns of table.pivot(index=time, columns=key, values=target) as keys, and its"
+                " values, transposed, as Y"
+            )
         if self._batch.detects:
             self._no_features(X)
             return self._watch(keys, Y, forecasts, one=False)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from stillpoint.commands.summary import OURS
+from stillpoint.core.container import check_place
 from stillpoint.core.extras import require
 from stillpoint.frames.given import Given
 from stillpoint.frames.memory import MemoryTrack
@@ -164,6 +165,7 @@ class Tracked:
         """Write the page that `stillpoint track` writes; return its path."""
         from stillpoint.report.page import write_page
 
+        check_place(Path(path))
         summary, title = self._job.shown(self.summary), f"Forecasting {self._job.options.target}"
         write_page(path, self._job.run, summary, title)
         return Path(path)

@@ -5,11 +5,15 @@ from typing import Any
 
 import numpy as np
 
+from stillpoint.commands.errors import show_cell
 from stillpoint.commands.options import TrackOptions
 from stillpoint.frames.given import Given, given
 from stillpoint.frames.memory import NOWHERE, MemoryTrack, play
 from stillpoint.frames.result import Tracked
 from stillpoint.frames.words import python_errors
+
+# what is no name of a column; whole numbers may be
+_VALUES = bool | float | np.bool_ | np.floating | np.ndarray
 
 
 def track(
@@ -149,11 +153,18 @@ def names(argument: str, given: Any) -> tuple[str, ...] | None:
     if given is None or isinstance(given, str):
         return None if given is None else (given,) if given else ()
     try:
-        return tuple(map(str, given))
+        found = list(given)
     except TypeError:
         raise ValueError(
             f"{argument} must be names of columns: got {given!r}; give a list of them"
         ) from None
+    value = next((one for one in found if isinstance(one, _VALUES)), None)
+    if value is not None:
+        raise ValueError(
+            f"{argument} must be names of columns: got {show_cell(value)}; add the values to"
+            " data as a column, and name that"
+        )
+    return tuple(map(str, found))
 
 
 def periods(season: Any) -> str | None:

@@ -183,7 +183,9 @@ class Forecaster(SeriesLearner):
         Parameters
         ----------
         x : array of shape (features,) or (rows, features), optional
-            What is known of the round, or of it and those after it; NaN where a number is not.
+            What is known of the round, or of it and those after it; NaN where a number is not. Rows
+            after the first count for what is asked with `horizon`, until the round is closed; how
+            many there are does not say how many values to forecast.
         horizon : int, optional
             How many; at most what the forecaster was built for.
         time : float or datetime, optional

@@ -40,6 +40,7 @@ class Intake:
     def __init__(self, options: FleetOptions) -> None:
         self.options = options
         self.rows, self.reasons = 0, Counter[str]()
+        self.first: dict[str, str] = {}  # what was got, and what to do, where a reason was first
         self.numbers = True  # whether all keys so far are whole numbers, not text
         # of times: "number" or "date", and one as it is: the first that has all that any has
         self.kind, self.like = "", ""
@@ -61,7 +62,9 @@ class Intake:
         why.update(bad)
         self.numbers = self.numbers and _whole(names)
         self.rows += batch.rows
-        self.reasons.update(reason.partition(": got ")[0] for reason in why.values())
+        for reason, _, rest in (reason.partition(": got ") for reason in why.values()):
+            self.reasons[reason] += 1
+            self.first.setdefault(reason, rest)
         keys = names.tolist() if isinstance(names, np.ndarray) else names
         keys = list(map(str, keys))
         if not why:

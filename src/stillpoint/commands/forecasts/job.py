@@ -20,6 +20,7 @@ from stillpoint.commands.forecasts.figures import figures, show
 from stillpoint.commands.forecasts.intake import Intake
 from stillpoint.commands.forecasts.player import KEPT, PartPlayer, hashes
 from stillpoint.commands.formats import Batch
+from stillpoint.commands.notes import unused_notes
 from stillpoint.commands.session import Session, progress
 from stillpoint.commands.sources import Source
 from stillpoint.commands.summary import SUMMARY, write_summary
@@ -114,6 +115,7 @@ class Forecasts(FleetJob):
         found = alerts.write(self.options, results, self.alerted, self.intake.numbers)
         told = figures(self.options, self.plan, self.intake, results, session)
         told |= alerts.figures(self.options, found)
+        session.notes += unused_notes(self.unused)
         if session.compiled:
             told["rows_per_second"] = None
         summary = write_summary(self.options.out, told)
@@ -128,10 +130,12 @@ class Forecasts(FleetJob):
         rows, keys = self.spill.size()
         if rows == 0:
             (reason, _), *_ = self.intake.reasons.most_common(1)
+            got, _, remedy = self.intake.first.get(reason, "").rpartition("; ")
+            why = f"{reason}: got {got}" if got else reason
             raise InputError(
                 f"the input must have rows that can be used: got none of {self.intake.rows:,} in"
-                f" {self.options.source}, mostly because {reason};"
-                f" {REMEDY if 'ISO date' in reason else 'check the columns'}"
+                f" {self.options.source}, mostly because {why};"
+                f" {REMEDY if 'ISO date' in reason else remedy or 'check the columns'}"
             )
         dated = self.intake.kind == "date"
         o = self.options

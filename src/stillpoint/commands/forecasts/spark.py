@@ -17,6 +17,7 @@ from stillpoint.commands.errors import InputError, Stop, Stopped
 from stillpoint.commands.fleet_options import FleetOptions
 from stillpoint.commands.forecasts.figures import figures
 from stillpoint.commands.forecasts.output import FORECASTS
+from stillpoint.commands.notes import unused_notes
 from stillpoint.commands.session import progress
 from stillpoint.commands.sources import inputs
 from stillpoint.commands.spark import started
@@ -60,6 +61,7 @@ def play(options: FleetOptions, stop: Stop, bar: bool) -> tuple[dict[str, Any], 
     kind, given = files.one_format(o), inputs(o.source)
     look = files.look(o, given)
     o.check(look[0], given[0])
+    run.notes += unused_notes(o.unused(look[0]))
     o.out.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         held = None
