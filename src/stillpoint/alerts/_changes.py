@@ -2,13 +2,10 @@
 
 All is begun anew at each change, with the values after it. The first 30 set centre and scale of the
 reference, by medians, and fit it, cut at three scales; then 30 errors are ranked before bets count,
-the first of them where a whole season has been met. Values first move by U(−½, ½) times the
-smallest step between two of them so far: coefficients near 0 would put the errors of discrete data
-in an order of their own. One that comes again and again among steps below the scale, as 0 in rain,
-moves by a whole scale: the errors of such rows differ only by what the coefficients have learnt
-since, and the latest would be the largest of them, or the least, for many rows. Ties of ranks are
-broken at random. The reference learns from errors within the inner 87% of those before, and no
-further: of a skewed law the mean would take long to be known, and single outliers would spoil it.
+the first of them where a whole season has been met. Values first move a little (`_jitter`). Ties of
+ranks are broken at random. The reference learns from errors within the inner 87% of those before,
+and no further: of a skewed law the mean would take long to be known, and single outliers would
+spoil it.
 """
 
 import math
@@ -17,7 +14,7 @@ import numpy as np
 
 from stillpoint.alerts import _bets, _ranks, _reference
 from stillpoint.alerts._bets import ROOT
-from stillpoint.alerts._random import random
+from stillpoint.alerts._jitter import jitter, uniform
 from stillpoint.alerts._reference import LAGS, comparable, error_of, regressors, settle, standardise
 from stillpoint.alerts._state import (
     AT,
@@ -41,40 +38,7 @@ CUT = 3.0  # scales to which the first values are cut
 DOUBT = 2.0  # times the range of those learnt from: errors this far beyond it may be typos
 NORMAL = 1.4826  # deviation of a normal law over the median of its sizes
 ROUNDING = 1e-12  # steps this far below the values are none
-NEAR, OFTEN = 64, 5  # a value comes again and again: once in OFTEN among the last NEAR
 SMALL = 1e-300  # least scale
-
-
-@njit(cache=True)
-def uniform(s: State) -> float:
-    """The next random number in (0, 1)."""
-    s.clock[BY.draws] += 1
-    return random(s.clock[BY.draws])
-
-
-@njit(cache=True)
-def jitter(s: State, number: int, scale: float) -> float:
-    """By how much the value of that number moves."""
-    step = float(s.scalars[AT.step])
-    if step < scale and recurs(s, number):
-        step = scale
-    return (uniform(s) - 0.5) * step
-
-
-@njit(cache=True)
-def recurs(s: State, number: int) -> bool:
-    """Whether the value of that number comes again and again; one that stays does not."""
-    kept, same, runs, before = s.history.shape[0], 0, 0, False
-    y = s.history[number % kept, OF.value]
-    first = max(number + 1 - NEAR, s.clock[BY.values] - kept, 0)
-    place = first % kept
-    for _ in range(first, number + 1):
-        equal = bool(s.history[place, OF.value] == y)
-        same += int(equal)
-        runs += int(equal and not before)
-        before = equal
-        place = place + 1 if place + 1 < kept else 0
-    return runs > 1 and OFTEN * same >= number + 1 - first
 
 
 # beginnings
