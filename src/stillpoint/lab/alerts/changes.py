@@ -8,7 +8,7 @@ import copy
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from time import perf_counter
+from time import process_time
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -181,9 +181,9 @@ def play(
     detector = make(seed)
     alarms, seconds, at, found = 0, 0.0, 0, list[Found]()
     for stop in [*sorted(starts), rounds]:
-        begun = perf_counter()
+        begun = process_time()
         alarms += len(list(detector.track(y[at:stop])))
-        seconds, at = seconds + perf_counter() - begun, stop
+        seconds, at = seconds + process_time() - begun, stop
         for kind in kinds if stop < rounds else ():
             changed = kind.values(law, noise[stop : stop + WITHIN], stop)
             first = next(iter(copy.deepcopy(detector).track(changed)), None)

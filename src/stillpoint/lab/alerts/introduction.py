@@ -53,8 +53,8 @@ _ANOMALIES = (
 )
 _COMMAND = (
     "`{command} --out DIR` makes this page, its picture and all its figures as JSON. µs a row: "
-    "medians over streams, several processes at once; river's detectors are called from Python row "
-    "by row."
+    "processor time, medians over streams, several processes at once; river's detectors are called "
+    "from Python row by row."
 )
 
 
