@@ -159,7 +159,7 @@ bench: $(VENV)/.ready
 # What the examples print, the paper as a run, and the picture of the report.
 figures: $(VENV)/.ready
 	$(BIN)/python benchmarks/page.py docs/theory.md examples/kernel_tradeoffs.py
-	$(PIP) -e '.[river,sklearn,sktime,parquet]'
+	$(PIP) -e '.[river,sklearn,sktime,parquet,autodiff]'
 	$(BIN)/python tests/pages.py README.md docs/index.md docs/guide/*.md
 	$(BIN)/stillpoint reproduce --out build/reproduce
 	cp build/reproduce/reproduce.md build/reproduce/*.png docs/reproduce/
