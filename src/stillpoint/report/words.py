@@ -6,7 +6,7 @@ from typing import Any
 
 _THIN = "\u202f"  # a narrow space that never ends a line
 _SUPER = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-FEW = 10  # rows that say nothing of how good forecasts are
+FEW = 10  # rows: fewer say nothing of how good forecasts are
 
 
 def number(value: Any) -> float | None:
