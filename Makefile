@@ -133,6 +133,9 @@ bench: $(VENV)/.ready
 	$(PAGE)/intervals.md benchmarks/ahead.py
 	$(PAGE)/fleet.md benchmarks/fleet.py
 	$(PAGE)/fleet.md benchmarks/fleet_forecasts.py
+	$(PAGE)/fleet.md benchmarks/fleet_files.py --keys 30000 --days 333 --threads 1 2
+	$(PAGE)/fleet.md benchmarks/alerts_small.py
+	$(PAGE)/fleet.md benchmarks/alerts_small.py --cost
 	$(PAGE)/learners.md benchmarks/learners.py
 	$(PIP) -e '.[spark]'
 	$(JAVA)

@@ -36,6 +36,17 @@ def test_harnesses_find_nothing_in_random_inputs(harness, runs):
             harness.one(rng.randbytes(rng.choice((20, 60, 150, 400))))
 
 
+def test_most_inputs_of_the_parsers_are_read(monkeypatch):
+    """Options that are refused end an execution before any reader is reached."""
+    read, asked = [], parsers.run
+    monkeypatch.setattr(parsers, "run", lambda *given: read.append(asked(*given)) or read[-1])
+    rng = random.Random(4)
+    for _ in range(300):
+        parsers.one(rng.randbytes(150))
+    assert len(read) > 2 * 150  # small batches and large ones
+    assert sum(bool(told) for told, _, _ in read) > 20  # rows that became numbers
+
+
 def test_harnesses_would_see_a_trace(monkeypatch):
     """A learner that counts a refused call as a round, one that raises, and one that
     answers NaN.

@@ -1,15 +1,16 @@
 """Dates in other forms than ISO's."""
 
+import csv
 import json
 import re
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
 import pytest
 from test_track_series import forecast
 
-from stillpoint.commands import tracking
+from stillpoint.commands import fleet, fleet_job, tracking
 from stillpoint.commands.dates import digits, kind_and_form, recognised
 from stillpoint.commands.errors import RowError
 from tracked import bad, run, write
@@ -42,7 +43,7 @@ DAYS = [date(2024, 2, 9) + timedelta(i) for i in range(40)]
     ],
 )
 def test_usual_forms_are_told_by_their_values(cells, form):
-    assert recognised(cells, "t") == form
+    assert recognised(cells, "t")[0] == form
 
 
 @pytest.mark.parametrize(
@@ -80,8 +81,11 @@ def test_a_date_that_could_be_in_two_forms_is_refused():
         recognised(["01/02/2024", "02/02/2024"], "t")
     with pytest.raises(RowError, match=r"got '01/02/2024', which could be"):  # the first tells not
         recognised(["01/01/2024", "01/02/2024", "01/03/2024"], "t")
-    assert recognised(["01/01/2024", "01/31/2024", "02/01/2024"], "t") == "%m/%d/%Y"
-    assert recognised(["05/05/2024"], "t") in ("%d/%m/%Y", "%m/%d/%Y")  # the same in both
+    told = recognised(["01/01/2024", "01/31/2024", "02/01/2024"], "t")
+    assert told == ("%m/%d/%Y", None)
+    form, first = recognised(["05/05/2024"], "t")
+    assert form in ("%d/%m/%Y", "%m/%d/%Y")  # the same in both
+    assert first == "05/05/2024"
 
 
 def test_numbers_are_dates_where_all_are():
@@ -93,11 +97,61 @@ def test_numbers_are_dates_where_all_are():
 
 
 def test_times_are_told_in_one_way():
-    assert kind_and_form(["20240131", "20240201"], "t") == ("date", "%Y%m%d")
-    assert kind_and_form([1.0, 2.0], "t") == ("number", None)
-    assert kind_and_form(["2024-01-31"], "t") == ("date", None)
-    assert kind_and_form(["31.01.2024"], "t") == ("date", "%d.%m.%Y")
-    assert kind_and_form(["3101"], "t", "%d%m") == ("date", "%d%m")
+    assert kind_and_form(["20240131", "20240201"], "t") == ("date", "%Y%m%d", None)
+    assert kind_and_form([1.0, 2.0], "t") == ("number", None, None)
+    assert kind_and_form(["2024-01-31"], "t") == ("date", None, None)
+    assert kind_and_form(["31.01.2024"], "t") == ("date", "%d.%m.%Y", None)
+    assert kind_and_form(["3101"], "t", "%d%m") == ("date", "%d%m", None)
+
+
+@pytest.mark.parametrize(
+    ("written", "month"), [("%m/%d/%Y", 1), ("%d/%m/%Y", 1), ("%d %B %Y", 5), ("%d.%m.%Y", 3)]
+)
+def test_a_first_date_that_is_the_same_in_two_forms_leaves_it_to_later_ones(
+    tmp_path, monkeypatch, written, month
+):
+    """The first row comes alone, and the run goes on from it: 01/01 may be either, May is short."""
+    monkeypatch.setattr(tracking, "BATCH", 1)
+    days = [date(2024, month, month) + timedelta(12 * i) for i in range(30)]
+    rows = {}
+    for form in ("%Y-%m-%d", written):
+        columns = {"t": [f"{day:{form}}" for day in days], "y": VALUES[:30]}
+        source = write(tmp_path / "s.csv", columns)
+        lines, folder = Path(source).read_text().splitlines(keepends=True), tmp_path / form[1]
+        for end in (2, 3, 31):
+            Path(source).write_text("".join(lines[:end]))
+            options = {"time": "t", "learner": "regression", "checkpoint": folder / "c"}
+            rows[form] = run(source, folder / "o", **options)[0]["forecast"]
+    assert rows[written] == rows["%Y-%m-%d"]
+
+
+def test_dates_that_come_one_by_one_are_refused_once_they_could_be_two(
+    tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setattr(tracking, "BATCH", 1)
+    text = "t,y\n01/01/2024,1\n01/02/2024,2\n01/13/2024,3\n"
+    bad(tmp_path, capsys, text, "row 2: column 't' must tell day and month apart", time="t")
+
+
+def test_a_fleet_whose_first_rows_are_all_of_one_day_looks_at_the_next(tmp_path, monkeypatch):
+    """As of so many keys that a batch has no more than the first of January."""
+    monkeypatch.setattr(fleet_job, "BATCH", 5)
+    days, ahead = [date(2024, 1, 1) + timedelta(12 * i) for i in range(20)], {}
+    for form in ("%Y-%m-%d", "%m/%d/%Y"):
+        columns = {
+            "key": [key for _ in days for key in "abcde"],
+            "t": [f"{day:{form}}" for day in days for _ in "abcde"],
+            "y": (5 * VALUES)[:100],
+        }
+        source, out = write(tmp_path / "f.csv", columns), tmp_path / form[1]
+        options = {"time": "t", "horizon": 2, "quiet": True}
+        assert fleet(str(source), "key", "y", out, **options) == 0
+        rows = csv.DictReader((out / "forecasts" / "part-00000.csv").read_text().splitlines())
+        ahead[form] = [(datetime.strptime(row.pop("time"), form), *row.values()) for row in rows]
+    assert ahead["%m/%d/%Y"] == ahead["%Y-%m-%d"]
+    text = "key,t,y\n" + "".join(f"{key},01/0{day}/2024,1\n" for day in (1, 2) for key in "abcde")
+    (tmp_path / "f.csv").write_text(text)
+    assert fleet(str(tmp_path / "f.csv"), "key", "y", tmp_path / "o", **options) == 2
 
 
 VALUES = np.random.default_rng(0).normal(size=40).round(3).tolist()

@@ -211,8 +211,9 @@ def check_encoder(state: dict[str, Any], features: int) -> None:
     if part(state, "time_kind", str) not in ("", "row", "date", "number"):
         raise ValueError(f"its header holds {state['time_kind']!r} as the kind of times")
     part(state, "full", bool)
-    if not isinstance(state.get("date_form", ""), str | None):  # checkpoints of old have none
-        raise ValueError(f"its header holds {state['date_form']!r} as the form of dates")
+    for name in ("date_form", "date_open"):  # checkpoints of old have none
+        if not isinstance(state.get(name, ""), str | None):
+            raise ValueError(f"its header holds {state[name]!r} as {name!r}")
     if state.get("zoned") not in (None, False, True):  # checkpoints of old have none
         raise ValueError(f"its header holds {state['zoned']!r} as whether dates have a time zone")
 

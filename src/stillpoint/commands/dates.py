@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -66,19 +66,18 @@ def check_format(given: str | None) -> None:
 _EXAMPLE = datetime(2025, 11, 30, 13, 45, 59, tzinfo=UTC)
 
 
-def recognised(cells: Sequence[Any], name: str) -> str | None:
+def recognised(cells: Sequence[Any], name: str) -> tuple[str | None, str | None]:
     """Return the form of a column of dates; None for ISO's, and for what is no text.
 
-    RowError for one that is in no usual form, or could be in two.
+    And the first of the dates where all are the same in another form, as 01/01/2024 is: later ones
+    tell, if they are looked at behind it. RowError for a column that could be in two forms.
     """
     first = cells[0]
     if not isinstance(first, str) or is_date(first) or missing(first):
-        return None
+        return None, None
     forms = [form for form in _FORMS if _fits(first, form)]
-    if not forms:
-        return None
-    if len(forms) == 1:
-        return forms[0]
+    if len(forms) < 2:
+        return next(iter(forms), None), None
     # what is a date in none of them is refused with its row, later
     texts = [cell for cell in cells if isinstance(cell, str) and _fits_any(cell, forms)]
     able = [form for form in forms if all(_fits(text, form) for text in texts)]
@@ -94,23 +93,32 @@ def recognised(cells: Sequence[Any], name: str) -> str | None:
             f" which could be {both}; give --date-format {_quoted(able[0])} or {_quoted(able[1])}",
             undecided=True,
         )
-    return able[0]
+    return able[0], first if len(able) > 1 else None
 
 
-def kind_and_form(
-    given: Sequence[Any], name: str, form: str | None = None
-) -> tuple[str, str | None]:
+class Written(NamedTuple):
+    """How a column of times is written.
+
+    kind: "number" or "date". form: of dates that are not ISO's. open: a date that is in another
+    form, too, where no other has told them apart.
+    """
+
+    kind: str
+    form: str | None
+    open: str | None = None
+
+
+def kind_and_form(given: Sequence[Any], name: str, form: str | None = None) -> Written:
     """Return how a column of times is written, told from its first cells, none of them missing.
 
-    That is "number" or "date", and the form of dates that are not ISO's, or the one given. RowError
-    where a form could be another.
+    form: the one given, if any. RowError where a form could be another.
     """
-    kind = time_kind(given[0])
+    kind, first = time_kind(given[0]), None
     if form is None and kind == "number":
         form = digits(given)
     elif form is None:
-        form = recognised(given, name)
-    return "number" if kind == "number" and form is None else "date", form
+        form, first = recognised(given, name)
+    return Written("number" if kind == "number" and form is None else "date", form, first)
 
 
 def digits(cells: Sequence[Any]) -> str | None:

@@ -21,7 +21,14 @@ from stillpoint.commands.cells import (
     read_numbers,
     refusing,
 )
-from stillpoint.commands.dates import NO_DAY, kind_and_form, moment, no_such_day, what_is_wrong
+from stillpoint.commands.dates import (
+    NO_DAY,
+    kind_and_form,
+    moment,
+    no_such_day,
+    recognised,
+    what_is_wrong,
+)
 from stillpoint.commands.dates import read as read_date
 from stillpoint.commands.errors import RowError, show_cell, show_name
 from stillpoint.commands.formats import Batch, Cells
@@ -72,6 +79,7 @@ class Encoder:
         self.spelled: dict[str, str] = {}  # … and that word as the input has it
         self.time_kind = "row" if options.time is None else ""
         self.date_form = options.date_format  # of times; None: ISO's
+        self.date_open: str | None = None  # a date while others may tell another form
         # whether times are dates with a time zone; not known before the first
         self.zoned: bool | None = None
         self.last_time, self.full = -math.inf, False
@@ -129,16 +137,18 @@ class Encoder:
             remedy = "leave it empty to forecast only, or add --task binary if it holds two labels"
             y, y_texts = read_numbers(columns[0], self.options.target, _TARGET_LIMIT, remedy), None
         times, texts, clock, zoned = np.full(T, np.nan), None, self.time_kind, self.zoned
-        form = self.date_form
+        form, first = self.date_form, self.date_open
         if self.options.time is not None:
             if not clock:
-                clock, form = kind_and_form(columns[1], self.options.time, form)
+                clock, form, first = kind_and_form(columns[1], self.options.time, form)
+            elif first is not None:
+                form, first = recognised([first, *columns[1]], self.options.time)
             if zoned is None and clock == "date" and form is None:
                 zoned = has_zone(columns[1][0])
             times, texts = self._times(columns[1], clock, zoned, form)
         table, places, pieces, full = self._features(features, kinds, T)
         self.kinds, self.labels, self.spelled = kinds, labels, spelled
-        self.time_kind, self.zoned, self.date_form = clock, zoned, form
+        self.time_kind, self.zoned, self.date_form, self.date_open = clock, zoned, form, first
         self.categories, self.full = places, full
         if T and texts is not None:
             self.last_time = float(times[-1])
@@ -243,6 +253,7 @@ class Encoder:
             "time_kind": self.time_kind,
             "zoned": self.zoned,
             "date_form": self.date_form,
+            "date_open": self.date_open,
             "last_time": last,
             "full": self.full,
         }
@@ -253,6 +264,7 @@ class Encoder:
         self.time_kind, self.date_form = state["time_kind"], state.get("date_form")
         # checkpoints of old have none
         self.spelled, self.zoned = dict(state.get("spelled", {})), state.get("zoned")
+        self.date_open = state.get("date_open")
         self.last_time = -math.inf if state["last_time"] is None else float(state["last_time"])
         self.categories = {
             (int(i), text): self.base + k for k, (i, text) in enumerate(state["categories"])

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from stillpoint.commands import cells
 from stillpoint.commands.checkpoint import counted, part
-from stillpoint.commands.dates import kind_and_form, read
+from stillpoint.commands.dates import kind_and_form, read, recognised
 from stillpoint.commands.errors import InputError, RowError
 from stillpoint.commands.fleet_options import FleetOptions
 from stillpoint.commands.formats import Batch
@@ -45,6 +45,7 @@ class Intake:
         # of times: "number" or "date", and one as it is: the first that has all that any has
         self.kind, self.like = "", ""
         self.form = options.date_format  # of dates; None: ISO's
+        self.open: str | None = None  # a date while others may tell another form
         self.zoned: bool | None = None  # whether dates have a time zone
         self.zone: str | None = None  # its name, where the input tells it
 
@@ -75,7 +76,7 @@ class Intake:
         return Taken([keys[i] for i in left.tolist()], again, times[good], values[good])
 
     def _times(self, given: Sequence[Any], name: str, why: cells.Reasons) -> Array:
-        if not self.kind:
+        if not self.kind or self.open is not None:
             self._look([cell for cell in given if not cells.missing(cell)], name)
         own = cells.Reasons()
         if self.kind != "date":
@@ -94,10 +95,13 @@ class Intake:
         """Tell from the first times there are how all are written."""
         if not given:
             return
-        self.like = str(given[0]).strip()
+        different = list({str(cell): cell for cell in given}.values())
         try:
-            different = list({str(cell): cell for cell in given}.values())
-            self.kind, self.form = kind_and_form(different, name, self.form)
+            if self.open is not None:
+                self.form, self.open = recognised([self.open, *different], name)
+                return
+            self.like = str(given[0]).strip()
+            self.kind, self.form, self.open = kind_and_form(different, name, self.form)
         except RowError as error:
             raise InputError(error.what) from None
         if self.kind == "date" and self.form is None:
@@ -145,7 +149,7 @@ class Intake:
 
     def state(self) -> dict[str, Any]:
         """Return the state as plain JSON."""
-        names = ("rows", "numbers", "kind", "like", "form", "zoned", "zone")
+        names = ("rows", "numbers", "kind", "like", "form", "open", "zoned", "zone")
         return {name: getattr(self, name) for name in names} | {"reasons": dict(self.reasons)}
 
     @staticmethod
@@ -157,15 +161,19 @@ class Intake:
         for name in ("kind", "like"):
             part(state, name, str)
         part(state, "numbers", bool)
-        texts = isinstance(state["form"], str | None) and isinstance(state.get("zone"), str | None)
-        if not texts or state["zoned"] not in (None, False, True):
+        texts = (state["form"], state.get("open"), state.get("zone"))
+        if not all(isinstance(text, str | None) for text in texts) or state["zoned"] not in (
+            None,
+            False,
+            True,
+        ):
             raise ValueError("its header holds dates in no known form")
 
     def restore(self, state: dict[str, Any]) -> None:
         """Restore what `state` returned."""
         for name in ("rows", "numbers", "kind", "like", "form", "zoned"):
             setattr(self, name, state[name])
-        self.zone = state.get("zone")
+        self.open, self.zone = state.get("open"), state.get("zone")  # runs of old have none
         self.reasons = Counter(state["reasons"])
 
 
