@@ -18,6 +18,7 @@ after 300 rows a key, the best of five. "In step" is `update` of all keys, time 
 """
 
 import argparse
+import sys
 import time
 from functools import partial
 
@@ -173,7 +174,8 @@ def main():
             print("| " + " | ".join([name, *cells]) + " |", flush=True)
         print()
     print(
-        f"{shape[0]} streams of {shape[1]} rows a law; {time.process_time() - begun:.0f} seconds."
+        f"{shape[0]} streams of {shape[1]} rows a law; {time.process_time() - begun:.0f} seconds.",
+        file=sys.stderr,
     )
 
 

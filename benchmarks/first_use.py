@@ -44,6 +44,7 @@ LEARNERS = {
 TRACK = ["track", "rows.csv", "--target", "y", "--quiet", "--out", "out"]
 FLEET = ["fleet", "rows.csv", "--key", "key", "--target", "y", "--quiet", "--out", "out"]
 COMMANDS = {
+    "stillpoint track": [*TRACK, "--features", ""],
     **{
         f"stillpoint track --task {task}": [*TRACK, "--task", task]
         for task in ("regression", "binary", "quantile", "interval")

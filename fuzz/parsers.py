@@ -84,7 +84,6 @@ CELLS = (
     "12,5",
     "31/12/2024",
     "31.02.2024",
-    "20240101",
 )
 JSON = (
     "null",
@@ -122,7 +121,15 @@ COLUMNS = (
     ("1.098", "998", "12.5"),
     ("1,5", "2", "12,25"),
 )
-TIMES = ("{:d}", "{:d}.5", "2024-01-{:02d}", "{:02d}/01/2024", "{:02d}.01.2024", "2024-W{:02d}-1")
+TIMES = (
+    "{:d}",
+    "{:d}.5",
+    "202401{:02d}",
+    "2024-01-{:02d}",
+    "{:02d}/01/2024",
+    "{:02d}.01.2024",
+    "2024-W{:02d}-1",
+)
 SHARES = {"regression": "coverage", "quantile": "level", "interval": "coverage"}
 DATES = (None, None, None, None, None, "%d/%m/%Y", "%d.%m.%Y", "%Y%m%d")
 DOUBTS = ("must tell thousands from decimals", "must tell day and month apart")

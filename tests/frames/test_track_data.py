@@ -376,7 +376,7 @@ def test_in_a_notebook_one_line_says_that_it_compiles(monkeypatch, capsys):
             sp.track([1.0, 2.0, 1.5, 2.5], progress=progress)
         return shown.getvalue()
 
-    assert told() == "stillpoint: compiling, once; half a minute or more\n"
+    assert told() == "stillpoint: compiling, once; half a minute or so\n"
     assert told(first=False) == told(progress=False) == ""
     sp.track([1.0, 2.0, 1.5, 2.5])
     assert capsys.readouterr() == ("", "")

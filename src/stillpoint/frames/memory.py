@@ -140,7 +140,7 @@ def _noted() -> Iterator[None]:
 
     def compiles(name: str) -> None:
         if not told:
-            tell("stillpoint: compiling, once; half a minute or more", err=True)
+            tell("stillpoint: compiling, once; half a minute or so", err=True)
         told.append(name)
 
     with compiling(compiles):

@@ -89,7 +89,7 @@ def track(
         "binary".
     progress : bool, optional
         Whether to show progress; None does where standard error is a terminal. The first run
-        compiles, for half a minute or more; None says so in a notebook, too.
+        compiles, for half a minute or so; None says so in a notebook, too.
 
     Returns
     -------
