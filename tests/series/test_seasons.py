@@ -325,3 +325,31 @@ def test_of_a_sine_in_noise_the_period_is_found_and_no_multiple_of_it(n):
         seasons.detect(wave + np.random.default_rng(seed).normal(size=n))[:1] for seed in range(20)
     ]
     assert found.count((24.0,)) >= 18
+
+
+def smooth(period, times, seed, deviation):
+    """A wave with two harmonics, at any phase."""
+    rng = np.random.default_rng(seed)
+    x = 2.0 * np.pi * (np.arange(times * period) / period + rng.random())
+    wave = np.sin(x) + 0.4 * np.cos(2.0 * x) + 0.2 * np.sin(4.0 * x)
+    return 50.0 + wave + deviation * rng.normal(size=x.size)
+
+
+@pytest.mark.parametrize("deviation", [0.1, 0.3, 1.0])
+@pytest.mark.parametrize("period", [37, 60, 96, 100, 150, 288, 365, 500])
+def test_a_long_smooth_season_that_has_come_ten_times_is_found_to_the_round(period, deviation):
+    """Noise moves the top of its autocorrelations by some hundredths."""
+    found = [seasons.detect(smooth(period, 10, seed, deviation))[0] for seed in range(10)]
+    off = sorted(abs(m - period) for m in found)
+    assert off[-2:] == [0, 0] if deviation < 1.0 else off[-2] <= 1
+
+
+@pytest.mark.parametrize("period", [96, 150, 288])
+def test_forecasts_and_changes_of_a_long_season_that_nobody_told_are_those_told(period):
+    told, untold = sp.Forecaster(period, season=period), sp.Forecaster(period)
+    for model in (told, untold):
+        model.track(smooth(period, 10, 3, 0.2))
+    assert untold.seasons == [period]
+    ahead = untold.predict(horizon=period) - told.predict(horizon=period)
+    assert np.sqrt(np.mean(ahead**2)) < 0.02
+    assert untold.changes == told.changes == []

@@ -79,7 +79,8 @@ class SeriesLearner(Learner):
 
         Rows are rounds counted from 0, empty slots among them; where slots are told anew, changes
         are looked for anew in the rows kept. A false one comes once in 10 000 rounds, or less
-        often, if seasons of more than some 50 rounds are told or known from dates. Of each stretch
+        often, once seasons are known: of more than some 50 rounds they are found, where they are
+        neither told nor known from dates, when they have come six times or more. Of each stretch
         with the same seasons the last 100 are kept.
         """
         return self._engine.watch.records

@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 
 from stillpoint.core.array import Array
 from stillpoint.core.validation import number
+from stillpoint.series.refined import USUAL, clipped, refined
 
 LEAST = 24  # values that are needed to look
-_USUAL = (24, 48, 52, 96, 144, 168, 288, 336, 365, 672, 1008, 1440, 2016)
-_CUT = 6.0  # median deviations
 _AS_HIGH = 0.85  # of the largest rise that the first peak must have
 _CLEAR = 8.0  # of F, from which on effects of features are clear
 _EARLY = 4.0  # of F, from which on two seasons of a calendar's period are clear
@@ -88,25 +87,27 @@ def detect(y: Array) -> tuple[float, ...]:
     first peak whose rise above the lowest point before it is within 15% of the largest rise: of r₁
     above max(0.15, 6/√n), else of r₀ above max(0.3, 6/√n), where a usual period within 9% that is
     as good stands for it; of the lags near it the one with the largest Σ_c r₀(cm) + r₁(cm), c = 1,
-    …, 4. The second is the first multiple c·m, c = 3, …, 12, that beats both neighbours (c ± 1)m as
-    clearly as any, else a peak of r₀ at 3m or more.
+    …, 4, then `refined` by its waves. The second is the first multiple c·m, c = 3, …, 12, that
+    beats both neighbours (c ± 1)m as clearly as any, else a peak of r₀ at 3m or more.
     """
     n = y.size
     if n < LEAST:
         return ()
     t = np.arange(n)
-    r0, r1 = autocorrelation(y - np.polyval(np.polyfit(t, y, 1), t)), autocorrelation(np.diff(y))
+    levels, changes = y - np.polyval(np.polyfit(t, y, 1), t), np.diff(y)
+    r0, r1 = autocorrelation(levels), autocorrelation(changes)
     if r0 is None or r1 is None:
         return ()
     m, k = _peak(r1, n, n / 3, 0.15), _peak(r0, n, n / 4 if n > 100 else n / 3, 0.3)
-    k = _usual(k, r0)
-    multiple = m > 1.5 * k > 0 and abs(m / k - round(m / k)) < 0.05
+    tops, k = (k, _usual(k, r0)), _usual(k, r0)
+    multiple = any(m > 1.5 * top > 0 and abs(m / top - round(m / top)) < 0.05 for top in tops)
     if multiple or (m > 0.85 * k > 0 and r1[k - 1 : k + 2].max() > r1[m] - 4.0 / math.sqrt(n)):
         m = k  # differences repeat, too, but are noise near the period itself
     m = m or k
     if not m:
         return ()
     m = _sharpened(m, r0, r1, n)
+    m = refined(m, levels, changes, float(r0[m] + r1[m]))
     second = _multiple(m, r1, n) or _multiple(m, r0, n) or (k if k >= 3 * m else 0)
     return tuple(float(p) for p in (m, second) if p and 2 * p + 8 <= n)
 
@@ -197,12 +198,10 @@ def _less_effects(y: Array, Z: Array) -> Array | None:
 
 def autocorrelation(w: Array) -> Array | None:
     """Autocorrelations up to half the length, unbiased; None if nothing varies."""
-    w = w - np.median(w)
-    deviation = float(np.median(np.abs(w))) or float(np.mean(np.abs(w)))
-    if deviation == 0.0:
+    cut = clipped(w)
+    if cut is None:
         return None
-    w = np.clip(w, -_CUT * deviation, _CUT * deviation)
-    w = w - w.mean()
+    w = cut
     length = 1 << math.ceil(math.log2(2 * w.size))
     f = np.fft.rfft(w, length)
     r = np.fft.irfft(f * np.conj(f), length)[: w.size // 2 + 1]
@@ -217,7 +216,9 @@ def _peak(r: Array, n: int, end: float, least: float) -> int:
     local = np.zeros(r.size, dtype=bool)
     local[1:-1] = (r[1:-1] >= r[:-2]) & (r[1:-1] >= r[2:])
     candidates = local & (lag >= 3) & (lag < end) & (r > need)
-    rise = np.where(candidates, r - np.minimum.accumulate(r), 0.0)
+    # differences of noise are lowest at lag 1, where that is no sign of a season
+    lowest = np.minimum.accumulate(np.where(lag == 1, np.inf, r))
+    rise = np.where(candidates, r - lowest, 0.0)
     if not rise.max() > need:
         return 0
     first = int(np.flatnonzero(rise >= _AS_HIGH * rise.max())[0])
@@ -240,9 +241,7 @@ def _usual(k: int, r: Array) -> int:
     """k, or a usual period near it that is as good: peaks of levels are blunt."""
     if k <= 20:
         return k
-    near = [
-        u for u in _USUAL if abs(u / k - 1.0) <= 0.09 and u < r.size - 1 and r[u] >= 0.93 * r[k]
-    ]
+    near = [u for u in USUAL if abs(u / k - 1.0) <= 0.09 and u < r.size - 1 and r[u] >= 0.93 * r[k]]
     return min(near, key=lambda u: abs(u - k)) if near else k
 
 
