@@ -14,7 +14,7 @@ _LEAST = 21  # rounds; of shorter periods the neighbours are no alternatives
 _WAVES = 4
 _AS_WELL = 0.999  # of what the best explains, from which on the period stays
 _USUALLY = 0.97  # and from which on a usual period is taken
-_SMOOTH = 0.5  # of what a season explains, that waves explain of a smooth one
+_SMOOTH = 0.7  # of what a season explains, that waves explain of a smooth one
 _OFTEN = 6  # times that a period has come before it may be any other
 
 
@@ -45,8 +45,8 @@ def refined(m: int, levels: Array, changes: Array, alike: float) -> int:
     S(c) is the share of the squares that a line and the waves cos(2πkt/c), sin(2πkt/c), k = 1, …,
     4, explain of the levels, plus that of the differences. Of c within a twelfth of m: m where S(m)
     ≥ 0.999 max S (0.97 if it is a usual period); else, if m is none, a usual one with S ≥ 0.97 max
-    S; else, once it has come six times, the best. A season with edges, of which waves explain
-    less than half, keeps m: its autocorrelations are sharp.
+    S; else, once it has come six times, the best. A season with edges, or one that wanders, of which
+    waves explain less than 0.7, keeps m.
     """
     if m < _LEAST:
         return m
