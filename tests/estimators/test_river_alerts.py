@@ -89,6 +89,14 @@ def test_the_anomaly_detector_passes_checks_on_data(river, name):
         getattr(common, f"check_{name}")(model, rows)
 
 
+def test_what_river_weighs_of_a_detector_is_the_detector(river):
+    """It walks over all that a model can reach: compiled functions lead to the whole compiler."""
+    model = river.Anomalies()
+    for y in series(100):
+        model.learn_one({}, y)
+    assert model._raw_memory_usage < 1_500_000
+
+
 def test_scores_are_p_values_of_the_learner_and_change_nothing(river):
     y = series(200)
     model, same = river.Anomalies(rate=0.01), sp.Anomalies(rate=0.01)

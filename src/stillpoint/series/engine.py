@@ -67,8 +67,6 @@ class Engine:
     ) -> None:
         self.pool, self.horizon, self.features = pool, horizon, features
         self.periods, self.bands = periods, bands
-        rounds: Any = light_rounds if pool.half else _rounds
-        self._play_rounds, self._play_last = rounds.play, rounds.play_last
         self.ahead = full(features, True)  # features known beyond the coming round
         self.apart = False  # whether some are known of the coming round alone
         self.calendar: tuple[float, ...] = ()  # seasons that the spacing of dates suggests
@@ -82,13 +80,18 @@ class Engine:
         self.unknown: Unknown | None = None  # what answers where features ahead have not come
         self._look, self._next, self._ages = seasons.LEAST, 0, 0
 
+    @property
+    def _loops(self) -> Any:
+        """The compiled rounds; not kept, for what walks over an engine would walk over Numba."""
+        return light_rounds if self.pool.half else _rounds
+
     # rounds
 
     def open(self, X: Array) -> float:
         """Forecast the coming value; X (rows, features): what is known of the coming rounds."""
         if self.state is None:
             if self.history.size:
-                self._play_last(self.bands.state, self.history.last, True, 0.0)
+                self._loops.play_last(self.bands.state, self.history.last, True, 0.0)
             return self.history.last
         self._cover(1)
         self._play(_NAN, X, np.array([X.shape[0]]), self._one, opens=True)
@@ -102,7 +105,7 @@ class Engine:
         if self.state is not None:
             self._play(value, self._no_rows, _NONE, self._one, closes=True, seasonal=seasonal)
         elif self.history.size:
-            self._play_last(self.bands.state, 0.0, False, y)
+            self._loops.play_last(self.bands.state, 0.0, False, y)
         elif not math.isnan(y):
             self.bands.start(y)
         row = X[:1] if X.shape[0] else np.full((1, self.features), np.nan)
@@ -177,7 +180,7 @@ class Engine:
         if closes and seasonal.size < y.size:
             seasonal = np.empty(y.size)
         given = y, np.ascontiguousarray(X), known, self.ahead  # one layout is compiled
-        self._play_rounds(self.state, *given, live, opens, closes, out, offsets, seasonal)
+        self._loops.play(self.state, *given, live, opens, closes, out, offsets, seasonal)
 
     def _cover(self, rounds: int) -> None:
         """See that the tables of gains reach as far as so many more rounds."""
@@ -258,7 +261,7 @@ class Engine:
     # saving
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Engine":
-        common: list[Any] = [self.pool, self._play_rounds, self._play_last]  # slow to copy
+        common: list[Any] = [self.pool]  # slow to copy
         common += tables(self.state) if self.state is not None else []
         common += [self.unknown] if self.history.size else []  # what it keeps is never changed
         memo.update((id(each), each) for each in common)

@@ -45,8 +45,8 @@ def refined(m: int, levels: Array, changes: Array, alike: float) -> int:
     S(c) is the share of the squares that a line and the waves cos(2πkt/c), sin(2πkt/c), k = 1, …,
     4, explain of the levels, plus that of the differences. Of c within a twelfth of m: m where S(m)
     ≥ 0.999 max S (0.97 if it is a usual period); else, if m is none, a usual one with S ≥ 0.97 max
-    S; else, once it has come six times, the best. A season with edges, or one that wanders, of which
-    waves explain less than 0.7, keeps m.
+    S; else, once it has come six times, the best. A season with edges, or one that wanders, keeps
+    m: waves explain less than 0.7 of what repeats.
     """
     if m < _LEAST:
         return m
