@@ -122,6 +122,21 @@ def test_weekends_are_no_changes_and_after_a_change_the_week_is_still_known():
     assert found <= 8  # five of which are the jumps; one in 10 000 rows is promised
 
 
+def test_a_week_that_is_found_alone_stands_beside_the_day():
+    """The autocorrelations of a day and a week as high as each other have one peak: the week's."""
+    found, false = 0, 0
+    for seed in range(20):
+        rng, t = np.random.default_rng(seed), np.arange(3000) + seed * 17
+        day = 2.0 * np.sin(t * np.pi / 12) + np.sin(t * np.pi / 6 + 1.0)
+        y = day + 3.0 * (t % 168 < 120) + rng.normal(size=t.size)
+        y[2000:] += 1.0
+        rows = [change.row for change in Changes().track(y)]
+        found += any(2000 <= row < 2600 for row in rows)
+        false += sum(row < 2000 for row in rows)
+    assert found >= 15
+    assert false <= 4
+
+
 def test_a_told_day_is_kept_and_a_week_found_beside_it():
     detector = Changes(period=24)
     detector.track(hours(3, 6))

@@ -133,6 +133,8 @@ class Detector:
             count = None if self._restless(period) else since
             found, beside = self._find(taken(self.state, count, whole=True))
             period = nearest(self.state, found or period, period, count)
+            if found > 1.5 * period > 0.0:  # of two seasons the longer was found alone
+                beside = found
             self.longer = beside or self.longer
         season, trend = shape(self.state, change.waves(period), now)
         if self._find is not None and not season and not self._told:
