@@ -230,6 +230,13 @@ def test_business_hours_stand_for_a_calendar_of_whole_days():
         assert seasons.confirmed((288.0, 2016.0), y) == (169.0,)
 
 
+def test_trading_days_have_a_week_of_five_and_a_year_of_261():
+    days = np.datetime64("2024-01-01") + np.arange(100)
+    model = sp.Forecaster(5, pool="small")
+    model.track(noise(100)[np.is_busday(days)], times=days[np.is_busday(days)])
+    assert model._engine.calendar == pytest.approx((5.0, 365.25 * 5.0 / 7.0))
+
+
 def test_noise_bears_out_no_calendar():
     kept = 0
     for seed in range(20):
