@@ -38,6 +38,8 @@ _NEVER = 1 << 62
 _PATIENCE = 64  # rounds until a series that does not vary is looked at again
 _NAN, _NONE = np.array([np.nan]), np.zeros(1, dtype=np.int64)  # handed over in single rounds
 _NO_ENDS, _NO_PARTS = np.empty((0, 0, 0, 0)), np.empty(0)
+# by `Pool.half`; engines that kept them would lead whoever walks over objects into Numba
+_LOOPS: dict[bool, Any] = {False: _rounds, True: light_rounds}
 
 
 class Engine:
@@ -80,18 +82,13 @@ class Engine:
         self.unknown: Unknown | None = None  # what answers where features ahead have not come
         self._look, self._next, self._ages = seasons.LEAST, 0, 0
 
-    @property
-    def _loops(self) -> Any:
-        """The compiled rounds; not kept, for what walks over an engine would walk over Numba."""
-        return light_rounds if self.pool.half else _rounds
-
     # rounds
 
     def open(self, X: Array) -> float:
         """Forecast the coming value; X (rows, features): what is known of the coming rounds."""
         if self.state is None:
             if self.history.size:
-                self._loops.play_last(self.bands.state, self.history.last, True, 0.0)
+                _LOOPS[self.pool.half].play_last(self.bands.state, self.history.last, True, 0.0)
             return self.history.last
         self._cover(1)
         self._play(_NAN, X, np.array([X.shape[0]]), self._one, opens=True)
@@ -105,7 +102,7 @@ class Engine:
         if self.state is not None:
             self._play(value, self._no_rows, _NONE, self._one, closes=True, seasonal=seasonal)
         elif self.history.size:
-            self._loops.play_last(self.bands.state, 0.0, False, y)
+            _LOOPS[self.pool.half].play_last(self.bands.state, 0.0, False, y)
         elif not math.isnan(y):
             self.bands.start(y)
         row = X[:1] if X.shape[0] else np.full((1, self.features), np.nan)
@@ -180,7 +177,7 @@ class Engine:
         if closes and seasonal.size < y.size:
             seasonal = np.empty(y.size)
         given = y, np.ascontiguousarray(X), known, self.ahead  # one layout is compiled
-        self._loops.play(self.state, *given, live, opens, closes, out, offsets, seasonal)
+        _LOOPS[self.pool.half].play(self.state, *given, live, opens, closes, out, offsets, seasonal)
 
     def _cover(self, rounds: int) -> None:
         """See that the tables of gains reach as far as so many more rounds."""

@@ -99,8 +99,8 @@ def detect(y: Array) -> tuple[float, ...]:
     if r0 is None or r1 is None:
         return ()
     m, k = _peak(r1, n, n / 3, 0.15), _peak(r0, n, n / 4 if n > 100 else n / 3, 0.3)
-    tops, k = (k, _usual(k, r0)), _usual(k, r0)
-    multiple = any(m > 1.5 * top > 0 and abs(m / top - round(m / top)) < 0.05 for top in tops)
+    top, k = k, _usual(k, r0)
+    multiple = any(m > 1.5 * one > 0 and abs(m / one - round(m / one)) < 0.05 for one in (top, k))
     if multiple or (m > 0.85 * k > 0 and r1[k - 1 : k + 2].max() > r1[m] - 4.0 / math.sqrt(n)):
         m = k  # differences repeat, too, but are noise near the period itself
     m = m or k
@@ -201,9 +201,8 @@ def autocorrelation(w: Array) -> Array | None:
     cut = clipped(w)
     if cut is None:
         return None
-    w = cut
     length = 1 << math.ceil(math.log2(2 * w.size))
-    f = np.fft.rfft(w, length)
+    f = np.fft.rfft(cut, length)
     r = np.fft.irfft(f * np.conj(f), length)[: w.size // 2 + 1]
     if not r[0] > 0.0:
         return None

@@ -162,11 +162,8 @@ class Intake:
             part(state, name, str)
         part(state, "numbers", bool)
         texts = (state["form"], state.get("open"), state.get("zone"))
-        if not all(isinstance(text, str | None) for text in texts) or state["zoned"] not in (
-            None,
-            False,
-            True,
-        ):
+        known = all(isinstance(text, str | None) for text in texts)
+        if not known or state["zoned"] not in (None, False, True):
             raise ValueError("its header holds dates in no known form")
 
     def restore(self, state: dict[str, Any]) -> None:
