@@ -4,6 +4,8 @@ The peak of an autocorrelation is blunt where a season is smooth, and noise move
 hundredths; the frequency of a wave that has come c times is known to a small part of 1/c.
 """
 
+from functools import cache
+
 import numpy as np
 
 from stillpoint.core.array import Array
@@ -50,23 +52,32 @@ def refined(m: int, levels: Array, changes: Array, alike: float) -> int:
     """
     if m < _LEAST:
         return m
-    reach, series = m // 12, [w for w in map(clipped, (levels, changes)) if w is not None]
-    near = range(m - reach, m + reach + 1)
-    S = {c: sum(_explained(w, c) for w in series) for c in near}
-    most = max(S.values())
-    enough = _USUALLY if m in USUAL else _AS_WELL
-    if S[m] >= enough * most or most < _SMOOTH * alike:
+    n, reach = levels.size, m // 12
+    series = [w for w in map(clipped, (levels, changes)) if w is not None]
+    usual = [c for c in USUAL if abs(c - m) <= reach]
+    fits = cache(lambda c: _explained(series, c))
+    # S has one top within m²/n rounds: a grid half as wide finds it, halved until it is single
+    step = max(1, min(reach // 4, m * m // (2 * n)))
+    best = max({m, *usual, *range(m - reach, m + reach + 1, step)}, key=fits)
+    while step > 1:
+        step = (step + 1) // 2
+        near = (c for c in (best - step, best + step) if abs(c - m) <= reach)
+        best = max(best, *near, key=fits)
+    most = fits(best)
+    if fits(m) >= (_USUALLY if m in USUAL else _AS_WELL) * most or most < _SMOOTH * alike:
         return m
-    usual = [c for c in USUAL if m not in USUAL and c in near and S[c] >= _USUALLY * most]
-    best = max(usual or near, key=S.__getitem__)
-    return best if usual or levels.size >= _OFTEN * best else m
+    taken = [c for c in usual if m not in USUAL and fits(c) >= _USUALLY * most]
+    return max(taken, key=fits) if taken else best if n >= _OFTEN * best else m
 
 
-def _explained(w: Array, period: int) -> float:
-    """The share of the squares of w, whose mean is 0, that a line and the first waves explain."""
-    t = np.arange(w.size) - 0.5 * w.size
-    wave = np.exp(2j * np.pi * t / period)
-    waves = np.cumprod(np.tile(wave, (_WAVES, 1)), axis=0)
-    X = np.vstack([np.ones(w.size), t / w.size, waves.real, waves.imag])
-    b = X @ w
-    return float(b @ np.linalg.solve(X @ X.T, b)) / float(w @ w)
+def _explained(series: list[Array], period: int) -> float:
+    """Sum of the shares of squares that a line and the first waves explain; all means are 0."""
+    size = max(w.size for w in series)
+    t = np.arange(size) - 0.5 * size
+    waves = np.cumprod(np.tile(np.exp(2j * np.pi * t / period), (_WAVES, 1)), axis=0)
+    columns, total = np.vstack([np.ones(size), t / size, waves.real, waves.imag]), 0.0
+    for w in series:
+        X = columns[:, : w.size]
+        b = X @ w
+        total += float(b @ np.linalg.solve(X @ X.T, b)) / float(w @ w)
+    return total
